@@ -1,18 +1,18 @@
 //! Every number of the proxy that a reviewer would ask about and that no key sets.
 
-/// Bytes that may wait for a line's socket. Beyond it nothing more is read from the clients who write to that line, until half of it
+/// Bytes that may wait for a upstream connection's socket. Beyond it nothing more is read from the clients who write to that upstream connection, until half of it
 /// is gone.
-pub(crate) const LINE_OUTPUT_LEN_MAX: usize = 1 << 20;
+pub(crate) const UPSTREAM_OUTPUT_LEN_MAX: usize = 1 << 20;
 
-/// Bytes that may wait for a client's socket. Beyond it nothing more is read from that client, nor, where it has a line of its own, from
-/// that line.
+/// Bytes that may wait for a client's socket. Beyond it nothing more is read from that client, nor, where it has an upstream connection of its own, from
+/// that upstream connection.
 pub(crate) const CLIENT_OUTPUT_LEN_MAX: usize = 1 << 20;
 
-/// A client for which more waits does not read: it is let go, since its neighbours on a shared line cannot wait for it. What it can have
+/// A client for which more waits does not read: it is let go, since its neighbours on a shared upstream connection cannot wait for it. What it can have
 /// asked for before nothing more was read from it is far less.
 pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
 
-/// The longest message that is held until it is whole. One that is longer goes over a line of its client's own, where half of it harms nobody.
+/// The longest message that is held until it is whole. One that is longer goes over an upstream connection of its client's own, where half of it harms nobody.
 pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
 
 /// How long a client may take to answer a close, and an upstream.
@@ -28,8 +28,8 @@ pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 /// properties take some.
 pub(crate) const LOGIN_TOKEN_LEN_MAX: usize = 3_500;
 
-/// How long an upstream waits for the vhost of a login that it has accepted, before the line is given up: less than its own patience.
-pub(crate) const LOGIN_LINE_PATIENCE_MS: u64 = 8_000;
+/// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than its own patience.
+pub(crate) const LOGIN_CONNECTION_PATIENCE_MS: u64 = 8_000;
 
 /// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
 pub(crate) const LOOK_AGAIN_MS: u64 = 100;

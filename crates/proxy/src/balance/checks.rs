@@ -1,4 +1,4 @@
-//! Health checks: whether upstreams can be spoken to, whoever wants a line or does not.
+//! Health checks: whether upstreams can be spoken to, whoever wants an upstream connection or does not.
 
 use super::{Balance, State, UpstreamId};
 
@@ -23,7 +23,7 @@ impl Balance {
         there.map(|upstream| upstream.check_at_ms).min().filter(|_| self.options.check_interval_ms > 0)
     }
 
-    /// A check came to an end. One that passed closes the circuit, one that failed counts like a line that could not be opened.
+    /// A check came to an end. One that passed closes the circuit, one that failed counts like an upstream connection that could not be opened.
     /// Returns the upstream's state if it is another one than before.
     pub fn checked(&mut self, id: UpstreamId, result: Result<(), &str>, now_ms: u64, random: u64) -> Option<State> {
         self.change(id, |upstream, options| match result {

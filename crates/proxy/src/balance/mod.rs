@@ -1,4 +1,4 @@
-//! Which upstream a line is dialled to, without I/O, clock or dice: all come in as arguments.
+//! Which upstream an upstream connection is dialled to, without I/O, clock or dice: all come in as arguments.
 //!
 //! ```text
 //!  choose ─► dialled ─┬─► opened ──────► lost        counted for each upstream
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! - **A vhost is where it is named.** One that some upstream names is only on those that do; any other is on those that name none.
-//! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no lines for a while; then one
+//! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no upstream connections for a while; then one
 //!   attempt is let through, and what becomes of it decides. A check that passes decides, too.
-//! - **Who says no for one vhost is well.** It gets no lines of that vhost for a while, as if it had failed for that vhost alone; the others' lines
+//! - **Who says no for one vhost is well.** It gets no upstream connections of that vhost for a while, as if it had failed for that vhost alone; the others' upstream connections
 //!   stay.
-//! - **Who drains gets no new line.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
+//! - **Who drains gets no new upstream connection.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
 //! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone from the
 //!   options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators said of the name
 //!   holds for it.
@@ -22,9 +22,9 @@
 
 mod breaker;
 mod checks;
-mod choosing;
-mod leaving;
+mod choice;
 mod options;
+mod rebalance;
 mod refusals;
 mod upstream;
 
@@ -36,16 +36,16 @@ mod tests;
 use std::mem;
 
 pub use self::breaker::Circuit;
-pub use self::options::{Options, OptionsError, Strategy, UpstreamOptions, Way};
+pub use self::options::{Options, OptionsError, PublishRoute, Strategy, UpstreamOptions};
 pub use self::refusals::RefusedVhost;
 use self::upstream::Upstream;
 pub use self::upstream::{Counters, LastError, Snapshot};
 
-/// An upstream, as long as it is in the options or has lines. No other one ever has the same id.
+/// An upstream, as long as it is in the options or has upstream connections. No other one ever has the same id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UpstreamId(u64);
 
-/// Where a line is to be dialled.
+/// Where an upstream connection is to be dialled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// There.
@@ -59,7 +59,7 @@ pub enum Choice {
     Nowhere,
 }
 
-/// Whether an upstream gets new lines.
+/// Whether an upstream gets new upstream connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// It does.
@@ -75,7 +75,7 @@ pub enum State {
 pub struct Balance {
     /// Without their upstreams: these are below.
     options: Options,
-    /// In the order of the options; then those that were removed and still have lines.
+    /// In the order of the options; then those that were removed and still have upstream connections.
     upstreams: Vec<Upstream>,
     next_id: u64,
 }
@@ -89,7 +89,7 @@ impl Balance {
     }
 
     /// Sets what operators have changed, or nothing if it cannot be taken. Upstreams that keep their name, address and way keep all that is
-    /// known of them; those that are gone drain, and are forgotten after their last line.
+    /// known of them; those that are gone drain, and are forgotten after their last upstream connection.
     pub fn set_options(&mut self, mut options: Options, now_ms: u64) -> Result<(), OptionsError> {
         options.check()?;
         let mut before = mem::take(&mut self.upstreams);
@@ -120,7 +120,7 @@ impl Balance {
         Ok(())
     }
 
-    /// A line is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed), [`refused`](Self::refused) and
+    /// An upstream connection is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed), [`refused`](Self::refused) and
     /// [`abandoned`](Self::abandoned), and of which vhost it is, if that is known by then.
     pub fn dialled(&mut self, id: UpstreamId, vhost: Option<&str>, now_ms: u64) {
         self.change(id, |upstream, options| {
@@ -131,18 +131,18 @@ impl Balance {
         });
     }
 
-    /// A line is open: the upstream speaks, even if only to refuse a login. Returns its state if it is another one than before.
+    /// An upstream connection is open: the upstream speaks, even if only to refuse a login. Returns its state if it is another one than before.
     pub fn opened(&mut self, id: UpstreamId, vhost: Option<&str>) -> Option<State> {
         self.change(id, |upstream, _| {
             upstream.counters.opened += 1;
             upstream.end_dialling();
-            upstream.line_count += 1;
+            upstream.connection_count += 1;
             upstream.breaker.succeeded();
             upstream.refusals.succeeded(vhost);
         })
     }
 
-    /// A line could not be opened. Returns the upstream's state if it is another one than before.
+    /// An upstream connection could not be opened. Returns the upstream's state if it is another one than before.
     pub fn failed(
         &mut self,
         id: UpstreamId,
@@ -160,8 +160,8 @@ impl Balance {
         })
     }
 
-    /// A line could not be opened: the upstream has let its user in, but lets nobody into this vhost for now. Returns the upstream's state if it
-    /// is another one than before: it speaks, and so it is well.
+    /// An upstream connection could not be opened: the upstream has let its user in, but lets nobody into this vhost for now. Returns the
+    /// upstream's state if it is another one than before: it speaks, and so it is well.
     pub fn refused(&mut self, id: UpstreamId, vhost: &str, now_ms: u64, random: u64, why: &str) -> Option<State> {
         self.change(id, |upstream, options| {
             upstream.counters.failed += 1;
@@ -184,21 +184,21 @@ impl Balance {
         });
     }
 
-    /// An open line has ended, for whatever reason.
+    /// An open upstream connection has ended, for whatever reason.
     pub fn lost(&mut self, id: UpstreamId) {
         self.change(id, |upstream, _| {
-            debug_assert!(upstream.line_count > 0, "a line ended that was not open: {upstream:?}");
+            debug_assert!(upstream.connection_count > 0, "a connection ended that was not open: {upstream:?}");
             upstream.counters.lost += 1;
-            upstream.line_count = upstream.line_count.saturating_sub(1);
+            upstream.connection_count = upstream.connection_count.saturating_sub(1);
         });
     }
 
-    /// No new lines there. Returns the upstream's state if it is another one than before.
+    /// No new upstream connections there. Returns the upstream's state if it is another one than before.
     pub fn drain(&mut self, id: UpstreamId) -> Option<State> {
         self.change(id, |upstream, _| upstream.is_draining = true)
     }
 
-    /// New lines there again. Returns the upstream's state if it is another one than before.
+    /// New upstream connections there again. Returns the upstream's state if it is another one than before.
     pub fn undrain(&mut self, id: UpstreamId) -> Option<State> {
         self.change(id, |upstream, _| upstream.is_draining = false)
     }
@@ -249,9 +249,9 @@ impl Balance {
         self.get(id).is_some_and(|upstream| upstream.counters == Counters::default())
     }
 
-    /// Lines there, those that are being dialled included: how much is left of one that drains.
+    /// Upstream connections there, those that are being dialled included: how much is left of one that drains.
     #[must_use]
-    pub fn line_count_of(&self, id: UpstreamId) -> usize {
+    pub fn connection_count_of(&self, id: UpstreamId) -> usize {
         self.get(id).map_or(0, Upstream::use_count)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::Strategy::{LeastConnections, Weighted};
-use super::{Balance, Choice, Options, State, UpstreamId, UpstreamOptions, Way};
+use super::{Balance, Choice, Options, PublishRoute, State, UpstreamId, UpstreamOptions};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const VHOSTS: [&str; 3] = ["x", "y", "z"];
@@ -18,7 +18,7 @@ type Given = (usize, u32, Vec<usize>, usize);
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A line is wanted, and dialled where it may be.
+    /// An upstream connection is wanted, and dialled where it may be.
     Dial {
         vhost: usize,
         random: u64,
@@ -30,7 +30,7 @@ enum Step {
         random: u64,
     },
     Lose {
-        line: usize,
+        connection: usize,
     },
     Check {
         passes: bool,
@@ -83,7 +83,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         10 => (0..=VHOSTS.len(), any::<u64>()).prop_map(|(vhost, random)| Step::Dial { vhost, random }),
         10 => (0..50usize, how, any::<u64>()).prop_map(|(attempt, how, random)| Step::End { attempt, how, random }),
-        2 => (0..50usize).prop_map(|line| Step::Lose { line }),
+        2 => (0..50usize).prop_map(|connection| Step::Lose { connection }),
         2 => (prop::bool::weighted(0.3), any::<u64>()).prop_map(|(passes, random)| Step::Check { passes, random }),
         1 => (0..NAMES.len()).prop_map(|name| Step::Drain { name }),
         2 => (0..NAMES.len()).prop_map(|name| Step::Undrain { name }),
@@ -96,7 +96,7 @@ fn options(upstreams: &[Given], least: bool) -> Options {
     let upstream = |(name, weight, vhosts, address): &Given| UpstreamOptions {
         name: NAMES[*name].to_owned(),
         address: format!("{}:{address}", NAMES[*name]),
-        way: Way::default(),
+        way: PublishRoute::default(),
         weight: *weight,
         vhosts: vhosts.iter().map(|vhost| VHOSTS[*vhost].to_owned()).collect(),
     };
@@ -122,7 +122,7 @@ struct Known {
     weight: u32,
     vhosts: Vec<String>,
     attempts: usize,
-    lines: usize,
+    connections: usize,
 }
 
 /// What has happened, of which so many failures in a row open the circuit.
@@ -226,7 +226,7 @@ struct World {
     least: bool,
     known: BTreeMap<UpstreamId, Known>,
     attempts: Vec<(UpstreamId, Option<&'static str>)>,
-    lines: Vec<UpstreamId>,
+    connections: Vec<UpstreamId>,
     now_ms: u64,
 }
 
@@ -234,7 +234,7 @@ impl World {
     fn new(upstreams: &[Given], least: bool) -> Self {
         let balance = Balance::new(options(upstreams, least)).unwrap();
         let mut world =
-            World { balance, least, known: BTreeMap::new(), attempts: Vec::new(), lines: Vec::new(), now_ms: 1 };
+            World { balance, least, known: BTreeMap::new(), attempts: Vec::new(), connections: Vec::new(), now_ms: 1 };
         world.read(upstreams);
         world
     }
@@ -294,11 +294,11 @@ impl World {
         choice
     }
 
-    /// None that might have been chosen would have fewer lines for its weight.
+    /// None that might have been chosen would have fewer upstream connections for its weight.
     fn check_least(&self, id: UpstreamId, usable: &[UpstreamId]) {
         let load = |id: &UpstreamId| {
             let known = &self.known[id];
-            (known.lines + known.attempts + 1) as f64 / f64::from(known.weight.max(1))
+            (known.connections + known.attempts + 1) as f64 / f64::from(known.weight.max(1))
         };
         let is_spare = self.known[&id].weight == 0;
         for other in usable.iter().filter(|other| (self.known[other].weight == 0) == is_spare) {
@@ -362,9 +362,9 @@ impl World {
         known.attempts -= 1;
         match how {
             How::Opens => {
-                known.lines += 1;
+                known.connections += 1;
                 known.push(vhost, now_ms, What::Succeeded);
-                self.lines.push(id);
+                self.connections.push(id);
                 self.balance.opened(id, vhost);
             }
             How::IsAbandoned => {
@@ -398,9 +398,9 @@ impl World {
         match step {
             Step::Dial { vhost, random } => self.dial(VHOSTS.get(vhost).copied(), random),
             Step::End { attempt, how, random } if !self.attempts.is_empty() => self.end(attempt, how, random),
-            Step::Lose { line } if !self.lines.is_empty() => {
-                let id = self.lines.remove(line % self.lines.len());
-                self.known.get_mut(&id).unwrap().lines -= 1;
+            Step::Lose { connection } if !self.connections.is_empty() => {
+                let id = self.connections.remove(connection % self.connections.len());
+                self.known.get_mut(&id).unwrap().connections -= 1;
                 self.balance.lost(id);
             }
             Step::End { .. } | Step::Lose { .. } => {}
@@ -425,7 +425,7 @@ impl World {
             }
             Step::Pass { ms } => self.now_ms += ms,
         }
-        self.known.retain(|_, known| known.is_set || known.attempts + known.lines > 0);
+        self.known.retain(|_, known| known.is_set || known.attempts + known.connections > 0);
         self.compare();
     }
 
@@ -434,7 +434,7 @@ impl World {
         assert_eq!(shown.len(), self.known.len());
         for shown in shown {
             let known = &self.known[&shown.id];
-            assert_eq!((shown.dialling_count, shown.line_count), (known.attempts, known.lines));
+            assert_eq!((shown.dialling_count, shown.connection_count), (known.attempts, known.connections));
             assert_eq!(shown.is_removed, !known.is_set);
             assert_eq!(shown.consecutive_failure_count, known.log.failures());
             let refused = known.of_vhosts.iter().filter(|(_, log)| log.failures() > 0).map(|(vhost, _)| vhost);
@@ -448,7 +448,7 @@ impl World {
             let counters = shown.counters;
             let ended = counters.opened + counters.failed + counters.abandoned;
             assert_eq!(counters.dialled - ended, shown.dialling_count as u64);
-            assert_eq!(counters.opened - counters.lost, shown.line_count as u64);
+            assert_eq!(counters.opened - counters.lost, shown.connection_count as u64);
         }
     }
 

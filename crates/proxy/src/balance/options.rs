@@ -9,11 +9,11 @@ pub struct UpstreamOptions {
     /// What operators call it. By it an upstream is found again when options change.
     pub name: String,
     /// Where it is, for those who dial and those who look. Another address under the same name is another broker: what is known
-    /// of the old one says nothing about it, and its lines are left.
+    /// of the old one says nothing about it, and its upstream connections are left.
     pub address: String,
     /// How it is spoken to. What was agreed on in another way is not what operators want any more: as with another address.
-    pub way: Way,
-    /// Its share of new lines, beside the others' shares. One of 0 is dialled only where no other can be.
+    pub way: PublishRoute,
+    /// Its share of new upstream connections, beside the others' shares. One of 0 is dialled only where no other can be.
     pub weight: u32,
     /// The vhosts that it serves, which then no upstream without a list does. Empty: those that no upstream names.
     pub vhosts: Vec<String>,
@@ -21,20 +21,20 @@ pub struct UpstreamOptions {
 
 /// What a connection is before AMQP is spoken over it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Way {
+pub struct PublishRoute {
     /// TLS, if it is spoken.
     pub tls: Option<ClientTlsOptions>,
     /// Which header of the PROXY protocol it begins with, if any.
     pub proxy_protocol: Option<Version>,
 }
 
-/// Which of several upstreams gets a new line.
+/// Which of several upstreams gets a new upstream connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Strategy {
     /// Any, each as often as its weight says.
     #[default]
     Weighted,
-    /// The one with the fewest lines for its weight, those that are being dialled included.
+    /// The one with the fewest upstream connections for its weight, those that are being dialled included.
     LeastConnections,
 }
 
@@ -43,7 +43,7 @@ pub enum Strategy {
 pub struct Options {
     /// The upstreams, in the order in which they are shown.
     pub upstreams: Vec<UpstreamOptions>,
-    /// Which of them gets a new line.
+    /// Which of them gets a new upstream connection.
     pub strategy: Strategy,
     /// So many failures in a row open an upstream's circuit.
     pub failure_count_max: u32,

@@ -1,7 +1,7 @@
 //! Vhosts that an upstream lets nobody into for now, though it is well otherwise: RabbitMQ's vhosts go down one by one.
 //!
-//! Each has a circuit of its own that the first refusal opens: an upstream that says no means it. It is forgotten when a line of the vhost opens
-//! there, or when nobody has asked for a while.
+//! Each has a circuit of its own that the first refusal opens: an upstream that says no means it. It is forgotten when an upstream connection
+//! of the vhost opens there, or when nobody has asked for a while.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +33,7 @@ pub struct RefusedVhost {
 }
 
 impl Refusals {
-    /// Whether the upstream may be asked for a line of this vhost.
+    /// Whether the upstream may be asked for an upstream connection of this vhost.
     pub(super) fn admits(&self, vhost: Option<&str>, now_ms: u64) -> bool {
         self.get(vhost).is_none_or(|refusal| refusal.breaker.admits(now_ms))
     }

@@ -8,7 +8,13 @@ use crate::limits::REFUSED_VHOST_COUNT_MAX;
 
 fn upstream(name: &str, weight: u32, vhosts: &[&str]) -> UpstreamOptions {
     let vhosts = vhosts.iter().map(|vhost| (*vhost).to_owned()).collect();
-    UpstreamOptions { name: name.to_owned(), address: format!("{name}:5672"), way: Way::default(), weight, vhosts }
+    UpstreamOptions {
+        name: name.to_owned(),
+        address: format!("{name}:5672"),
+        way: PublishRoute::default(),
+        weight,
+        vhosts,
+    }
 }
 
 fn options(upstreams: &[UpstreamOptions]) -> Options {
@@ -93,7 +99,7 @@ fn named_vhost_does_not_fall_back_to_others() {
 }
 
 #[test]
-fn lines_follow_weights() {
+fn connections_follow_weights() {
     let balance =
         balance(&[upstream("a", 1, &[]), upstream("b", 3, &[]), upstream("c", 6, &[]), upstream("d", 0, &[])]);
     let mut counts = [0u32; 4];
@@ -120,7 +126,7 @@ fn weight_0_is_for_when_no_other_is_up() {
 }
 
 #[test]
-fn fewest_lines_for_the_weight_come_first() {
+fn fewest_connections_for_the_weight_come_first() {
     let upstreams = [upstream("a", 1, &[]), upstream("b", 3, &[])];
     let mut balance = Balance::new(Options { strategy: Strategy::LeastConnections, ..options(&upstreams) }).unwrap();
     for random in randoms(2).take(400) {
@@ -130,8 +136,8 @@ fn fewest_lines_for_the_weight_come_first() {
             balance.opened(id, None);
         }
     }
-    assert_eq!(balance.line_count_of(id(&balance, "a")), 100);
-    assert_eq!(balance.line_count_of(id(&balance, "b")), 300);
+    assert_eq!(balance.connection_count_of(id(&balance, "a")), 100);
+    assert_eq!(balance.connection_count_of(id(&balance, "b")), 300);
 }
 
 #[test]
@@ -230,7 +236,7 @@ fn failures_of_one_moment_are_one() {
 }
 
 #[test]
-fn line_that_opens_late_closes_the_circuit() {
+fn upstream_that_opens_late_closes_the_circuit() {
     let mut balance = balance(&[upstream("a", 1, &[])]);
     let a = id(&balance, "a");
     balance.dialled(a, None, 0);
@@ -288,7 +294,7 @@ fn checks_open_and_close_circuits() {
 }
 
 #[test]
-fn draining_one_gets_no_line_and_keeps_its_own() {
+fn draining_one_gets_no_connection_and_keeps_its_own() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[])]);
     let (a, b) = (id(&balance, "a"), id(&balance, "b"));
     open(&mut balance, "a", 0);
@@ -296,11 +302,11 @@ fn draining_one_gets_no_line_and_keeps_its_own() {
     assert_eq!(balance.drain(a), Some(State::Draining));
     check_chosen(&balance, None, 0, &["b"]);
     assert_eq!(balance.choose(None, &[b], 0, 0), Choice::Later { at_ms: 100 });
-    assert_eq!(balance.line_count_of(a), 2);
+    assert_eq!(balance.connection_count_of(a), 2);
     balance.opened(a, None);
     balance.lost(a);
     balance.lost(a);
-    assert_eq!(balance.line_count_of(a), 0);
+    assert_eq!(balance.connection_count_of(a), 0);
     assert_eq!(balance.undrain(a), Some(State::Up));
     check_chosen(&balance, None, 0, &["a", "b"]);
 }
@@ -327,7 +333,7 @@ fn what_is_known_outlives_new_options() {
     balance.drain(b);
     balance.set_options(options(&[upstream("b", 7, &["x"]), upstream("c", 1, &[])]), 10).unwrap();
     let shown = shown(&balance, "b");
-    assert_eq!((shown.id, shown.options.weight, shown.state, shown.line_count), (b, 7, State::Draining, 1));
+    assert_eq!((shown.id, shown.options.weight, shown.state, shown.connection_count), (b, 7, State::Draining, 1));
     assert_eq!(balance.undrain(b), Some(State::Down));
     assert_eq!(balance.choose(Some("x"), &[], 10, 0), Choice::Later { at_ms: 125 });
     check_chosen(&balance, Some("/"), 10, &["c"]);
@@ -335,7 +341,7 @@ fn what_is_known_outlives_new_options() {
 }
 
 #[test]
-fn removed_one_is_forgotten_after_its_last_line() {
+fn removed_one_is_forgotten_after_its_last_connection() {
     let mut balance = balance(&[upstream("a", 1, &["x"]), upstream("b", 1, &[])]);
     let a = id(&balance, "a");
     open(&mut balance, "a", 0);
@@ -347,7 +353,7 @@ fn removed_one_is_forgotten_after_its_last_line() {
         assert_ne!(checked, a);
     }
     balance.lost(a);
-    assert_eq!(balance.line_count_of(a), 1);
+    assert_eq!(balance.connection_count_of(a), 1);
     balance.failed(a, None, 0, 0, "refused");
     assert_eq!(balance.state_of(a), None);
     assert_eq!(balance.checked(a, Ok(()), 0, 0), None, "a check may end after it");
@@ -360,7 +366,10 @@ fn removed_one_that_returns_is_the_same() {
     open(&mut balance, "a", 0);
     balance.set_options(options(&[upstream("b", 1, &[])]), 0).unwrap();
     balance.set_options(options(&[upstream("a", 1, &[])]), 0).unwrap();
-    assert_eq!((balance.id_of("a"), balance.state_of(a), balance.line_count_of(a)), (Some(a), Some(State::Up), 1));
+    assert_eq!(
+        (balance.id_of("a"), balance.state_of(a), balance.connection_count_of(a)),
+        (Some(a), Some(State::Up), 1)
+    );
 }
 
 #[test]
@@ -381,7 +390,7 @@ fn moved(upstream: &UpstreamOptions) -> UpstreamOptions {
 }
 
 #[test]
-fn lines_to_an_address_of_before_are_left() {
+fn connections_to_an_address_of_before_are_left() {
     let a = upstream("a", 1, &[]);
     let mut balance = balance(std::slice::from_ref(&a));
     let old = id(&balance, "a");
@@ -389,19 +398,20 @@ fn lines_to_an_address_of_before_are_left() {
     balance.set_options(options(&[moved(&a)]), 0).unwrap();
     let new = id(&balance, "a");
     assert_ne!(old, new);
-    assert!(balance.is_misplaced(old, Some("/")) && !balance.is_misplaced(new, Some("/")));
-    assert_eq!((balance.line_count_of(old), balance.line_count_of(new)), (1, 0));
+    assert!(balance.should_drain(old, Some("/")) && !balance.should_drain(new, Some("/")));
+    assert_eq!((balance.connection_count_of(old), balance.connection_count_of(new)), (1, 0));
     check_chosen(&balance, None, 0, &["a"]);
     balance.lost(old);
     assert_eq!(balance.state_of(old), None);
 }
 
 #[test]
-fn lines_that_were_opened_in_another_way_are_left() {
+fn connections_that_were_opened_in_another_way_are_left() {
     let a = upstream("a", 1, &[]);
-    let with_tls = |tls| UpstreamOptions { way: Way { tls: Some(tls), ..Way::default() }, ..a.clone() };
+    let with_tls =
+        |tls| UpstreamOptions { way: PublishRoute { tls: Some(tls), ..PublishRoute::default() }, ..a.clone() };
     let named = ClientTlsOptions { server_name: Some("b".to_owned()), ..ClientTlsOptions::trusting_anybody() };
-    let proxied = Way { proxy_protocol: Some(Version::V2), ..Way::default() };
+    let proxied = PublishRoute { proxy_protocol: Some(Version::V2), ..PublishRoute::default() };
     let ways = [
         a.clone(),
         with_tls(ClientTlsOptions::trusting_anybody()),
@@ -414,8 +424,8 @@ fn lines_that_were_opened_in_another_way_are_left() {
         let old = id(&balance, "a");
         open(&mut balance, "a", 0);
         balance.set_options(options(std::slice::from_ref(next)), 0).unwrap();
-        assert_eq!(balance.is_misplaced(old, Some("/")), index > 0, "{next:?}");
-        assert!(!balance.is_misplaced(id(&balance, "a"), Some("/")));
+        assert_eq!(balance.should_drain(old, Some("/")), index > 0, "{next:?}");
+        assert!(!balance.should_drain(id(&balance, "a"), Some("/")));
     }
 }
 
@@ -427,7 +437,7 @@ fn address_of_before_that_returns_is_the_same_upstream() {
     open(&mut balance, "a", 0);
     balance.set_options(options(&[moved(&a)]), 0).unwrap();
     balance.set_options(options(&[a]), 0).unwrap();
-    assert_eq!((id(&balance, "a"), balance.state_of(old), balance.line_count_of(old)), (old, Some(State::Up), 1));
+    assert_eq!((id(&balance, "a"), balance.state_of(old), balance.connection_count_of(old)), (old, Some(State::Up), 1));
     assert_eq!(balance.snapshot().len(), 1);
 }
 
@@ -442,13 +452,14 @@ fn drained_name_drains_at_its_next_address() {
 
 #[track_caller]
 fn check_outdone(balance: &Balance, vhost: Option<&str>, names: &[&str]) {
-    let is_outdone = |shown: &Snapshot| !balance.is_misplaced(shown.id, vhost) && balance.is_outdone(shown.id, vhost);
-    let outdone = balance.snapshot().into_iter().filter(is_outdone);
+    let has_better_upstream =
+        |shown: &Snapshot| !balance.should_drain(shown.id, vhost) && balance.has_better_upstream(shown.id, vhost);
+    let outdone = balance.snapshot().into_iter().filter(has_better_upstream);
     assert_eq!(outdone.map(|shown| shown.options.name).collect::<Vec<_>>(), names, "{vhost:?}");
 }
 
 #[test]
-fn lines_to_one_that_is_down_are_left_for_one_that_is_up() {
+fn connections_to_one_that_is_down_are_left_for_one_that_is_up() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &[]), upstream("c", 1, &["x"])]);
     check_outdone(&balance, Some("/"), &[]);
     for _ in 0..3 {
@@ -457,7 +468,7 @@ fn lines_to_one_that_is_down_are_left_for_one_that_is_up() {
     }
     check_outdone(&balance, Some("/"), &["a"]);
     balance.drain(id(&balance, "b"));
-    // Where nobody else is up, a line that may work is better than none.
+    // Where nobody else is up, an upstream connection that may work is better than none.
     check_outdone(&balance, Some("/"), &[]);
     check_outdone(&balance, Some("x"), &[]);
     balance.undrain(id(&balance, "b"));
@@ -466,7 +477,7 @@ fn lines_to_one_that_is_down_are_left_for_one_that_is_up() {
 }
 
 #[test]
-fn lines_to_a_reserve_are_left_when_another_one_is_up() {
+fn connections_to_a_reserve_are_left_when_another_one_is_up() {
     let mut balance = balance(&[upstream("spare", 0, &[]), upstream("a", 1, &[]), upstream("other", 0, &[])]);
     for _ in 0..3 {
         fail(&mut balance, "a", 0);
@@ -477,11 +488,11 @@ fn lines_to_a_reserve_are_left_when_another_one_is_up() {
 }
 
 #[test]
-fn lines_of_a_vhost_that_others_serve_now_are_left() {
+fn connections_of_a_vhost_that_others_serve_now_are_left() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("b", 1, &["x"])]);
     let [a, b] = ["a", "b"].map(|name| id(&balance, name));
     let check = |balance: &Balance, vhost, left: [bool; 2]| {
-        assert_eq!([a, b].map(|id| balance.is_misplaced(id, vhost)), left, "{vhost:?}");
+        assert_eq!([a, b].map(|id| balance.should_drain(id, vhost)), left, "{vhost:?}");
     };
     check(&balance, Some("x"), [true, false]);
     check(&balance, Some("y"), [false, true]);
@@ -576,7 +587,7 @@ fn vhost_that_is_refused_by_one_that_is_down_waits_for_both() {
 }
 
 #[test]
-fn lines_stay_at_a_reserve_while_the_others_refuse_their_vhost() {
+fn connections_stay_at_a_reserve_while_the_others_refuse_their_vhost() {
     let mut balance = balance(&[upstream("a", 1, &[]), upstream("spare", 0, &[])]);
     refuse(&mut balance, "a", "x", 0);
     check_chosen(&balance, Some("x"), 0, &["spare"]);

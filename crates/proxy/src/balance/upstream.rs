@@ -11,12 +11,12 @@ pub(super) struct Upstream {
     pub(super) options: UpstreamOptions,
     /// As operators wish.
     pub(super) is_draining: bool,
-    /// It is no longer in the options, and here until its last line has ended.
+    /// It is no longer in the options, and here until its last upstream connection has ended.
     pub(super) is_removed: bool,
     pub(super) breaker: Breaker,
     pub(super) refusals: Refusals,
     pub(super) dialling_count: usize,
-    pub(super) line_count: usize,
+    pub(super) connection_count: usize,
     /// When it is to be checked next.
     pub(super) check_at_ms: u64,
     pub(super) counters: Counters,
@@ -26,15 +26,15 @@ pub(super) struct Upstream {
 /// What came of an upstream so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counters {
-    /// Attempts to open a line.
+    /// Attempts to open an upstream connection.
     pub dialled: u64,
-    /// Attempts that became lines.
+    /// Attempts that became upstream connections.
     pub opened: u64,
     /// Attempts that failed.
     pub failed: u64,
     /// Attempts that were given up before it was known what becomes of them.
     pub abandoned: u64,
-    /// Lines that ended.
+    /// Upstream connections that ended.
     pub lost: u64,
     /// Checks that passed.
     pub checks_passed: u64,
@@ -58,13 +58,13 @@ pub struct Snapshot {
     pub id: UpstreamId,
     /// As set.
     pub options: UpstreamOptions,
-    /// Whether it gets new lines.
+    /// Whether it gets new upstream connections.
     pub state: State,
     /// Whether it is no longer among those that are set.
     pub is_removed: bool,
-    /// Lines that are open.
-    pub line_count: usize,
-    /// Lines that are being dialled.
+    /// Upstream connections that are open.
+    pub connection_count: usize,
+    /// Upstream connections that are being dialled.
     pub dialling_count: usize,
     /// Its circuit.
     pub circuit: Circuit,
@@ -90,7 +90,7 @@ impl Upstream {
             breaker: Breaker::default(),
             refusals: Refusals::default(),
             dialling_count: 0,
-            line_count: 0,
+            connection_count: 0,
             check_at_ms: 0,
             counters: Counters::default(),
             last_error: None,
@@ -112,13 +112,13 @@ impl Upstream {
         }
     }
 
-    /// Whether a line of this vhost may be dialled there.
+    /// Whether an upstream connection of this vhost may be dialled there.
     pub(super) fn is_usable(&self, vhost: Option<&str>, now_ms: u64) -> bool {
-        self.takes_lines(now_ms) && self.refusals.admits(vhost, now_ms)
+        self.takes_connections(now_ms) && self.refusals.admits(vhost, now_ms)
     }
 
-    /// Whether a line of any vhost may.
-    fn takes_lines(&self, now_ms: u64) -> bool {
+    /// Whether an upstream connection of any vhost may.
+    fn takes_connections(&self, now_ms: u64) -> bool {
         !self.is_draining && !self.is_removed && self.breaker.admits(now_ms)
     }
 
@@ -126,9 +126,9 @@ impl Upstream {
         self.options.vhosts.iter().any(|named| named == vhost)
     }
 
-    /// Lines, and those that may become some.
+    /// Upstream connections, and those that may become some.
     pub(super) fn use_count(&self) -> usize {
-        self.line_count + self.dialling_count
+        self.connection_count + self.dialling_count
     }
 
     pub(super) fn end_dialling(&mut self) {
@@ -139,7 +139,7 @@ impl Upstream {
     /// When to ask again whether it [is usable](Self::is_usable).
     pub(super) fn look_again_ms(&self, vhost: Option<&str>, now_ms: u64) -> u64 {
         match self.refusals.look_again_ms(vhost, now_ms) {
-            Some(at_ms) if self.takes_lines(now_ms) => at_ms,
+            Some(at_ms) if self.takes_connections(now_ms) => at_ms,
             _ if self.is_draining => now_ms.saturating_add(LOOK_AGAIN_MS),
             _ => self.breaker.look_again_ms(now_ms),
         }
@@ -156,7 +156,7 @@ impl Upstream {
             options: self.options.clone(),
             state: self.state(),
             is_removed: self.is_removed,
-            line_count: self.line_count,
+            connection_count: self.connection_count,
             dialling_count: self.dialling_count,
             circuit: self.breaker.circuit(),
             open_until_ms: self.breaker.until_ms(),

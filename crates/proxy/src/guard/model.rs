@@ -85,9 +85,9 @@ struct Client {
 
 /// All that was taken at a rate: when, and how many thousandths.
 #[derive(Debug, Default, Clone)]
-struct Taken(Vec<(u64, u64)>);
+struct FrameOutcome(Vec<(u64, u64)>);
 
-impl Taken {
+impl FrameOutcome {
     /// By how many thousandths the worst stretch of time that ends now has more than its burst and what the rate allows in it.
     fn excess(&self, rate: Rate, now_ms: u64) -> u64 {
         let burst = if rate.burst == 0 { rate.per_s } else { rate.burst };
@@ -99,7 +99,7 @@ impl Taken {
         if rate.per_s == 0 { 0 } else { (0..self.0.len()).map(of_stretch).max().unwrap_or(0) }
     }
 
-    fn with(&self, count: u64, now_ms: u64) -> Taken {
+    fn with(&self, count: u64, now_ms: u64) -> FrameOutcome {
         let mut taken = self.clone();
         taken.0.push((now_ms, count * 1000));
         taken
@@ -126,10 +126,10 @@ struct World {
     guard: Guard,
     options: Options,
     clients: Vec<Client>,
-    arrivals: Taken,
-    arrivals_of: [Taken; 3],
-    bytes: Taken,
-    bytes_of: [Taken; 3],
+    arrivals: FrameOutcome,
+    arrivals_of: [FrameOutcome; 3],
+    bytes: FrameOutcome,
+    bytes_of: [FrameOutcome; 3],
     /// When each limit was reached.
     reached: Vec<(Limit, u64)>,
     told_count: u64,
@@ -143,9 +143,9 @@ impl World {
             guard: Guard::new(options.clone()),
             options,
             clients: Vec::new(),
-            arrivals: Taken::default(),
+            arrivals: FrameOutcome::default(),
             arrivals_of: Default::default(),
-            bytes: Taken::default(),
+            bytes: FrameOutcome::default(),
             bytes_of: Default::default(),
             reached: Vec::new(),
             told_count: 0,
@@ -163,7 +163,7 @@ impl World {
         let owner = ADDRESSES.get(number).map(|(_, owner)| *owner);
         let options = &self.options;
         let now_ms = self.now_ms;
-        let is_over = |taken: &Taken, rate| taken.with(1, now_ms).excess(rate, now_ms) > 0;
+        let is_over = |taken: &FrameOutcome, rate| taken.with(1, now_ms).excess(rate, now_ms) > 0;
         let is_full = |count, max| max > 0 && count >= max;
         let of_owner = self.count(|client| owner.is_some() && client.address == owner);
         let expected = if is_full(of_owner, options.address_connection_max) {
@@ -212,7 +212,7 @@ impl World {
         let Options { byte_rate, user_byte_rate, is_alarm_only, .. } = self.options;
         let now_ms = self.now_ms;
         let wait_ms =
-            |taken: &Taken, rate: Rate| taken.with(len, now_ms).excess(rate, now_ms).div_ceil(rate.per_s.max(1));
+            |taken: &FrameOutcome, rate: Rate| taken.with(len, now_ms).excess(rate, now_ms).div_ceil(rate.per_s.max(1));
         let all_ms = wait_ms(&self.bytes, byte_rate);
         let own_ms = wait_ms(&self.bytes_of[user], user_byte_rate);
         let ms = all_ms.max(own_ms).min(1000);

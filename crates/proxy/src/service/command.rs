@@ -10,8 +10,8 @@ pub(crate) enum Command {
     StopListening,
     /// Tell all clients that their connection is closed.
     CloseClients(Refusal),
-    /// Close lines on which nothing is under way.
-    CloseLines,
+    /// Close upstream connections on which nothing is under way.
+    CloseUpstreamConnections,
     /// Go by these options from now on.
     Configure(Box<Options>),
     /// Say how it is.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::limits::{LINE_FILE_COUNT_MAX, LINE_FILE_COUNT_MIN};
 
-/// How many files clients and lines may have together before no other client is let in, where the process may have so many.
+/// How many files clients and upstream connections may have together before no other client is let in, where the process may have so many.
 #[must_use]
 pub fn client_file_count_max(limit: Option<u64>) -> usize {
     let Some(limit) = limit else { return usize::MAX };
@@ -13,14 +13,14 @@ pub fn client_file_count_max(limit: Option<u64>) -> usize {
     limit.saturating_sub(kept).try_into().unwrap_or(usize::MAX)
 }
 
-/// Files of clients and lines, counted by all threads.
+/// Files of clients and upstream connections, counted by all threads.
 #[derive(Debug)]
 pub(crate) struct Files {
     in_use: AtomicUsize,
     client_max: usize,
 }
 
-/// The file of one client or line, as long as it is there.
+/// The file of one client or upstream connection, as long as it is there.
 #[derive(Debug)]
 pub(crate) struct FileInUse(Arc<Files>);
 
@@ -29,14 +29,14 @@ impl Files {
         Files { in_use: AtomicUsize::new(0), client_max }
     }
 
-    /// For a client. `None`: those that are left are for lines.
+    /// For a client. `None`: those that are left are for upstream connections.
     pub(crate) fn take_for_client(self: &Arc<Self>) -> Option<FileInUse> {
         let file = self.take();
         // Counted before it is looked at, so that threads do not let in one each.
         (self.in_use.load(Ordering::Relaxed) <= self.client_max).then_some(file)
     }
 
-    /// For a line.
+    /// For an upstream connection.
     pub(crate) fn take(self: &Arc<Self>) -> FileInUse {
         self.in_use.fetch_add(1, Ordering::Relaxed);
         FileInUse(self.clone())
@@ -62,14 +62,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_have_files_where_clients_get_none_and_clients_do_when_others_have_gone() {
+    fn connections_have_files_where_clients_get_none_and_clients_do_when_others_have_gone() {
         let files = Arc::new(Files::new(2));
-        let (first, line) = (files.take_for_client(), files.take());
+        let (first, connection) = (files.take_for_client(), files.take());
         assert!(first.is_some() && files.take_for_client().is_none());
         let other = files.take();
         drop(first);
         assert!(files.take_for_client().is_none());
-        drop((line, other));
+        drop((connection, other));
         assert!(files.take_for_client().is_some());
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn render(
     family(&mut out, "amqproxy_identity_info", "gauge", "The proxy's version.");
     let _ = writeln!(out, "amqproxy_identity_info{{version=\"{version}\",hostname=\"{}\"}} 1", escaped(&host_name()));
     gauge(&mut out, "amqproxy_client_connections", "Clients.", report.client_count);
-    gauge(&mut out, "amqproxy_upstream_connections", "Connections to upstreams.", report.line_count);
+    gauge(&mut out, "amqproxy_upstream_connections", "Connections to upstreams.", report.upstream_connection_count);
     gauge(&mut out, "warren_proxy_ready", "Whether clients find an upstream here.", usize::from(is_ready));
     gauge(&mut out, "warren_proxy_clients_open", "Clients whose connection is open.", report.open_client_count);
     gauge(
@@ -38,7 +38,7 @@ pub(super) fn render(
         &mut out,
         "warren_proxy_clients_on_own_connection",
         "Clients with an upstream connection of their own.",
-        report.own_line_count,
+        report.own_connection_count,
     );
     gauge(
         &mut out,
@@ -135,7 +135,7 @@ fn by_name(upstreams: &[Snapshot]) -> Vec<Snapshot> {
     let mut named: Vec<Snapshot> = Vec::new();
     for upstream in upstreams {
         match named.iter_mut().find(|other| other.options.name == upstream.options.name) {
-            Some(set) => set.line_count += upstream.line_count,
+            Some(set) => set.connection_count += upstream.connection_count,
             None => named.push(upstream.clone()),
         }
     }
@@ -156,7 +156,7 @@ fn render_upstreams(out: &mut String, upstreams: &[Snapshot]) {
         }
     }
     let each: [(&str, &str, &str, Of<Snapshot, u64>); 5] = [
-        ("upstream_connections", "gauge", "Connections to an upstream.", |upstream| upstream.line_count as u64),
+        ("upstream_connections", "gauge", "Connections to an upstream.", |upstream| upstream.connection_count as u64),
         ("upstream_dialled_total", "counter", "Connections dialled.", |upstream| upstream.counters.dialled),
         ("upstream_failed_total", "counter", "Connections that could not be opened.", |upstream| {
             upstream.counters.failed
@@ -185,10 +185,12 @@ fn render_pools(out: &mut String, report: &Report) {
     let each: [(&str, &str, Of<PoolReport, usize>); 5] = [
         ("pool_clients", "Clients of a pool.", |pool| pool.client_count),
         ("pool_clients_waiting", "Clients of a pool that wait.", |pool| pool.waiting_client_count),
-        ("pool_connections", "Shared connections of a pool.", |pool| pool.lines.len()),
-        ("pool_channels", "Channels open on them.", |pool| pool.lines.iter().map(|line| line.channel_count).sum()),
+        ("pool_connections", "Shared connections of a pool.", |pool| pool.connections.len()),
+        ("pool_channels", "Channels open on them.", |pool| {
+            pool.connections.iter().map(|line| line.channel_count).sum()
+        }),
         ("pool_unconfirmed", "Publishes not confirmed yet.", |pool| {
-            pool.lines.iter().map(|line| line.unconfirmed_count).sum()
+            pool.connections.iter().map(|line| line.unconfirmed_count).sum()
         }),
     ];
     for (name, help, of) in each {

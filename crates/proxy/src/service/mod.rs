@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!  worker      one thread: a switchboard and the tasks of its sockets
-//!  sockets     one task for each socket, client or line
+//!  sockets     one task for each socket, client or upstream connection
 //!  upstreams   the brokers behind, shared by all threads: health, choice, dialling
 //!  command     what threads are told
 //!  shares      what each thread has of what is limited for all
 //!  operations  the HTTP API: health, metrics, pools, draining
 //!  gate        who may come in, asked by all threads
-//!  files       how many files clients may have, so that some are left for lines
+//!  files       how many files clients may have, so that some are left for upstream connections
 //!  forwarder   sends on what the spool has kept
 //!  log         what operators read
 //! ```
@@ -50,13 +50,13 @@ use crate::switchboard::{Options, Refusal, Report};
 /// How often the guard forgets who is gone, and tells what it refused.
 const GUARD_TICK: Duration = Duration::from_secs(1);
 
-/// How often a stop looks whether clients and lines are gone.
+/// How often a stop looks whether clients and upstream connections are gone.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long what is being sent on may wait for its confirms at a stop.
 const FORWARD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long lines may wait for their confirms when all clients are gone.
+/// How long upstream connections may wait for their confirms when all clients are gone.
 const CONFIRM_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Why the proxy does not start.
@@ -95,9 +95,9 @@ pub struct Handle {
 }
 
 impl Service {
-    /// Accepts from these listeners, on so many threads, or fewer where there may be fewer lines. Limits are those of all threads together.
-    /// A header of the PROXY protocol may take as long as [`Options::handshake_timeout_ms`] says. Must be called inside a tokio runtime, which
-    /// looks after the upstreams.
+    /// Accepts from these listeners, on so many threads, or fewer where there may be fewer upstream connections. Limits are those of all
+    /// threads together. A header of the PROXY protocol may take as long as [`Options::handshake_timeout_ms`] says. Must be called inside a
+    /// tokio runtime, which looks after the upstreams.
     pub fn start(
         listeners: Vec<(Listener, Admission)>,
         upstreams: Vec<Upstream>,
@@ -179,9 +179,10 @@ impl Service {
     pub async fn wait_for_confirms(&self) {
         let until = Instant::now() + CONFIRM_PATIENCE;
         loop {
-            self.handle.tell(|| Command::CloseLines);
-            let lines: usize = self.handle.reports().await.iter().map(|report| report.line_count).sum();
-            if lines == 0 || Instant::now() >= until {
+            self.handle.tell(|| Command::CloseUpstreamConnections);
+            let connections: usize =
+                self.handle.reports().await.iter().map(|report| report.upstream_connection_count).sum();
+            if connections == 0 || Instant::now() >= until {
                 break;
             }
             tokio::time::sleep(LOOK).await;
@@ -292,15 +293,15 @@ impl Handle {
         self.upstreams.drain(name, true).is_some()
     }
 
-    /// An upstream that was drained gets lines again. Whether there is one of this name.
+    /// An upstream that was drained gets upstream connections again. Whether there is one of this name.
     pub fn undrain(&self, name: &str) -> bool {
         self.upstreams.drain(name, false).is_some()
     }
 
     async fn unconfirmed_count(&self) -> usize {
         let reports = self.reports().await;
-        let lines = reports.iter().flat_map(|report| &report.pools).flat_map(|pool| &pool.lines);
-        lines.map(|line| line.unconfirmed_count).sum()
+        let connections = reports.iter().flat_map(|report| &report.pools).flat_map(|pool| &pool.connections);
+        connections.map(|connection| connection.unconfirmed_count).sum()
     }
 
     async fn client_count(&self) -> usize {

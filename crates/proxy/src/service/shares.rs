@@ -2,18 +2,23 @@
 
 use crate::switchboard::Options;
 
-/// How many of so many threads are of use: each needs a line.
+/// How many of so many threads are of use: each needs an upstream connection.
 pub(crate) fn thread_count(wanted: usize, options: &Options) -> usize {
-    let line_max = if options.line_max == 0 { usize::MAX } else { options.line_max };
-    wanted.min(line_max).max(1)
+    let upstream_connection_max =
+        if options.upstream_connection_max == 0 { usize::MAX } else { options.upstream_connection_max };
+    wanted.min(upstream_connection_max).max(1)
 }
 
 /// What the thread of this number, of so many, goes by. Together they have what is set, but each at least one.
 pub(crate) fn share(options: &Options, number: usize, thread_count: usize) -> Options {
     let share = |limit: usize| (limit / thread_count + usize::from(number < limit % thread_count)).max(1);
     Options {
-        line_max: if options.line_max == 0 { 0 } else { share(options.line_max) },
-        pool_line_max: share(options.pool_line_max),
+        upstream_connection_max: if options.upstream_connection_max == 0 {
+            0
+        } else {
+            share(options.upstream_connection_max)
+        },
+        pool_connection_max: share(options.pool_connection_max),
         asks_for_clients: true,
         ..options.clone()
     }
@@ -25,11 +30,11 @@ mod tests {
 
     #[track_caller]
     fn check(limit: usize, threads: usize, shares: &[usize]) {
-        let options = Options { line_max: limit, pool_line_max: limit, ..Options::default() };
+        let options = Options { upstream_connection_max: limit, pool_connection_max: limit, ..Options::default() };
         let each: Vec<Options> = (0..threads).map(|number| share(&options, number, threads)).collect();
-        assert_eq!(each.iter().map(|share| share.line_max).collect::<Vec<_>>(), shares);
+        assert_eq!(each.iter().map(|share| share.upstream_connection_max).collect::<Vec<_>>(), shares);
         let pools: Vec<usize> = shares.iter().map(|share| *share.max(&1)).collect();
-        assert_eq!(each.iter().map(|share| share.pool_line_max).collect::<Vec<_>>(), pools);
+        assert_eq!(each.iter().map(|share| share.pool_connection_max).collect::<Vec<_>>(), pools);
     }
 
     #[test]
@@ -51,9 +56,9 @@ mod tests {
     }
 
     #[test]
-    fn threads_are_no_more_than_lines() {
-        for (line_max, wanted, expected) in [(0, 4, 4), (3, 4, 3), (1, 4, 1), (9, 4, 4), (9, 0, 1)] {
-            assert_eq!(thread_count(wanted, &Options { line_max, ..Options::default() }), expected);
+    fn threads_are_no_more_than_connections() {
+        for (upstream_connection_max, wanted, expected) in [(0, 4, 4), (3, 4, 3), (1, 4, 1), (9, 4, 4), (9, 0, 1)] {
+            assert_eq!(thread_count(wanted, &Options { upstream_connection_max, ..Options::default() }), expected);
         }
     }
 }

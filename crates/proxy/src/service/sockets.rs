@@ -11,7 +11,7 @@ use net::Stream;
 use tokio::io::ReadBuf;
 
 use super::worker::Worker;
-use crate::switchboard::{ClientId, LineId, Switchboard, Wants};
+use crate::switchboard::{ClientId, Switchboard, UpstreamConnectionId, Wants};
 
 /// Reads between two looks at what else there is to do.
 const TURN_COUNT_MAX: usize = 16;
@@ -26,28 +26,28 @@ type Pause = Pin<Box<tokio::time::Sleep>>;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Party {
     Client(ClientId),
-    Line(LineId),
+    UpstreamConnection(UpstreamConnectionId),
 }
 
 impl Party {
     fn wants(self, board: &Switchboard) -> Wants {
         match self {
             Party::Client(id) => board.client_wants(id),
-            Party::Line(id) => board.line_wants(id),
+            Party::UpstreamConnection(id) => board.upstream_wants(id),
         }
     }
 
     fn output(self, board: &Switchboard) -> &[u8] {
         match self {
             Party::Client(id) => board.client_output(id),
-            Party::Line(id) => board.line_output(id),
+            Party::UpstreamConnection(id) => board.upstream_output(id),
         }
     }
 
     fn sent(self, board: &mut Switchboard, len: usize, now_ms: u64) {
         match self {
             Party::Client(id) => board.client_sent(id, len, now_ms),
-            Party::Line(id) => board.line_sent(id, len, now_ms),
+            Party::UpstreamConnection(id) => board.upstream_sent(id, len, now_ms),
         }
     }
 }
@@ -81,7 +81,9 @@ fn poll_carry(
         if wants.close {
             // Whether the other side still listens changes nothing.
             let is_ended = is_written.is_ready() && stream.poll_shutdown(cx).is_ready();
-            if is_ended && (matches!(party, Party::Line(_)) || poll_discard(worker, stream, cx).is_ready()) {
+            if is_ended
+                && (matches!(party, Party::UpstreamConnection(_)) || poll_discard(worker, stream, cx).is_ready())
+            {
                 return Poll::Ready(Ok(()));
             }
             // Who takes nothing any more is not waited for long, nor who goes on talking.
@@ -187,9 +189,9 @@ fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Co
             }
             board.client_ended(id, now_ms);
         }
-        Party::Line(_) if len == 0 => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+        Party::UpstreamConnection(_) if len == 0 => return Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
         Party::Client(id) => board.client_received(id, bytes, now_ms),
-        Party::Line(id) => board.line_received(id, bytes, now_ms),
+        Party::UpstreamConnection(id) => board.upstream_received(id, bytes, now_ms),
     }
     drop(board);
     drop(scratch);

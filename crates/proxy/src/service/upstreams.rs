@@ -15,10 +15,12 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
-use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, UpstreamId, UpstreamOptions, Way};
+use crate::balance::{
+    Balance, Choice, Options, OptionsError, PublishRoute, Snapshot, State, UpstreamId, UpstreamOptions,
+};
 use crate::config::HealthLogin;
 
-/// How long who wants a line rests at least before it asks again.
+/// How long who wants an upstream connection rests at least before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How long it rests at most: whatever it waits for may be there sooner than was to be expected.
@@ -32,27 +34,27 @@ const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 pub struct Upstream {
     /// Its name, for operators.
     pub name: String,
-    /// A name or an address. A name is looked up for every line.
+    /// A name or an address. A name is looked up for every upstream connection.
     pub host: String,
     /// The port.
     pub port: u16,
     /// TLS, if it is spoken.
     pub tls: Option<ClientTls>,
-    /// Whether lines begin with a header of the PROXY protocol.
+    /// Whether upstream connections begin with a header of the PROXY protocol.
     pub proxy_protocol: Option<Version>,
     /// How long name, connection and TLS may take together.
     pub dial_timeout: Duration,
     /// Who logs in to see whether it is well; `None`: nobody, a greeting has to do.
     pub health_login: Option<HealthLogin>,
-    /// Its share of lines.
+    /// Its share of upstream connections.
     pub weight: u32,
     /// The vhosts that it serves; empty: those that no upstream names.
     pub vhosts: Vec<String>,
 }
 
 impl Upstream {
-    fn way(&self) -> Way {
-        Way { tls: self.tls.as_ref().map(|tls| tls.options().clone()), proxy_protocol: self.proxy_protocol }
+    fn way(&self) -> PublishRoute {
+        PublishRoute { tls: self.tls.as_ref().map(|tls| tls.options().clone()), proxy_protocol: self.proxy_protocol }
     }
 
     fn dial_options(&self, client: Option<SocketAddr>) -> DialOptions {
@@ -150,7 +152,7 @@ pub(crate) struct Upstreams {
     state: Mutex<Known>,
     /// As an upstream said last who it is.
     server: watch::Sender<Option<Arc<TableBuf>>>,
-    /// How often something has changed for which lines may be to be left that were not before.
+    /// How often something has changed for which upstream connections may be to be left that were not before.
     changes: watch::Sender<u64>,
     started_at: Instant,
 }
@@ -161,7 +163,7 @@ struct Known {
     by_name: HashMap<String, Arc<Upstream>>,
 }
 
-/// A line that is connected.
+/// An upstream connection that is connected.
 pub(crate) struct Dialled {
     pub(crate) upstream: UpstreamId,
     pub(crate) name: String,
@@ -193,7 +195,7 @@ impl Upstreams {
         Ok(())
     }
 
-    /// Tells when lines may be to be left that were not before.
+    /// Tells when upstream connections may be to be left that were not before.
     pub(crate) fn changes(&self) -> watch::Receiver<u64> {
         self.changes.subscribe()
     }
@@ -228,7 +230,7 @@ impl Upstreams {
         patience: Duration,
         troubled: impl Fn(&str),
     ) -> Result<Dialled, String> {
-        let (until, mut tried, mut trouble) = (Instant::now() + patience, Vec::new(), None);
+        let (until, mut tried, mut last_error) = (Instant::now() + patience, Vec::new(), None);
         loop {
             let change_count = self.change_count();
             let at_ms = match self.choose(vhost, &tried) {
@@ -240,7 +242,7 @@ impl Upstreams {
                         self.failed(id, vhost, &error);
                         troubled(&error);
                         tried.push(id);
-                        trouble = Some(error);
+                        last_error = Some(error);
                         continue;
                     }
                 },
@@ -250,14 +252,14 @@ impl Upstreams {
                 }
             };
             let pause = Duration::from_millis(at_ms.saturating_sub(self.now_ms())).max(ASK_AGAIN);
-            if trouble.is_none()
+            if last_error.is_none()
                 && let Some(text) = self.refusal_of(vhost)
             {
                 troubled(&text);
-                trouble = Some(text);
+                last_error = Some(text);
             }
             if Instant::now() + pause >= until {
-                return Err(trouble.unwrap_or_else(|| "all upstreams are down".to_owned()));
+                return Err(last_error.unwrap_or_else(|| "all upstreams are down".to_owned()));
             }
             tokio::time::sleep(pause.min(ASK_AT_LEAST)).await;
             tried.clear();
@@ -283,7 +285,7 @@ impl Upstreams {
         self.state.lock().balance.refusal_of(vhost).map(str::to_owned)
     }
 
-    /// A line's handshake is done.
+    /// A upstream connection's handshake is done.
     pub(crate) fn opened(&self, id: UpstreamId, vhost: Option<&str>) {
         let (was_refusing, changed, name) = {
             let mut state = self.state.lock();
@@ -292,7 +294,7 @@ impl Upstreams {
         };
         self.tell(id, changed);
         if was_refusing {
-            // Lines of this vhost that are at a reserve for that may return.
+            // Upstream connections of this vhost that are at a reserve for that may return.
             self.note_change();
         }
         if let Some(name) = name {
@@ -300,13 +302,13 @@ impl Upstreams {
         }
     }
 
-    /// A line could not be opened, and that is the upstream's fault.
+    /// An upstream connection could not be opened, and that is the upstream's fault.
     pub(crate) fn failed(&self, id: UpstreamId, vhost: Option<&str>, why: &str) {
         let changed = self.state.lock().balance.failed(id, vhost, self.now_ms(), fastrand::u64(..), why);
         self.tell(id, changed);
     }
 
-    /// A line could not be opened: the upstream lets nobody into its vhost for now.
+    /// An upstream connection could not be opened: the upstream lets nobody into its vhost for now.
     pub(crate) fn refused(&self, id: UpstreamId, vhost: &str, why: &str) {
         let (changed, name) = {
             let mut state = self.state.lock();
@@ -320,12 +322,12 @@ impl Upstreams {
         }
     }
 
-    /// A line ended before it was open, for a reason that says nothing about the upstream.
+    /// An upstream connection ended before it was open, for a reason that says nothing about the upstream.
     pub(crate) fn abandoned(&self, id: UpstreamId, vhost: Option<&str>) {
         self.state.lock().balance.abandoned(id, vhost, self.now_ms());
     }
 
-    /// An open line ended.
+    /// An open upstream connection ended.
     pub(crate) fn lost(&self, id: UpstreamId) {
         self.state.lock().balance.lost(id);
     }
@@ -343,23 +345,23 @@ impl Upstreams {
         Some(id)
     }
 
-    /// Whether a line of this vhost (`None`: not known yet) is to be left: its upstream drains, is gone from the configuration, or leaves the
-    /// vhost to others now.
-    pub(crate) fn is_misplaced(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
-        self.state.lock().balance.is_misplaced(id, vhost)
+    /// Whether an upstream connection of this vhost (`None`: not known yet) is to be left: its upstream drains, is gone from the
+    /// configuration, or leaves the vhost to others now.
+    pub(crate) fn should_drain(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+        self.state.lock().balance.should_drain(id, vhost)
     }
 
-    /// Whether an open line of this vhost would better be elsewhere, for whatever reason.
+    /// Whether an open upstream connection of this vhost would better be elsewhere, for whatever reason.
     pub(crate) fn is_better_elsewhere(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         let balance = &self.state.lock().balance;
-        balance.is_misplaced(id, vhost) || balance.is_outdone(id, vhost)
+        balance.should_drain(id, vhost) || balance.has_better_upstream(id, vhost)
     }
 
     pub(crate) fn snapshot(&self) -> Vec<Snapshot> {
         self.state.lock().balance.snapshot()
     }
 
-    /// Whether there is one that takes lines.
+    /// Whether there is one that takes upstream connections.
     pub(crate) fn is_any_up(&self) -> bool {
         self.snapshot().iter().any(|upstream| upstream.state == State::Up)
     }
@@ -468,11 +470,11 @@ mod tests {
     fn an_upstream_is_left_while_it_drains_and_when_it_is_gone() {
         let upstreams = Upstreams::new(vec![named("a"), named("b")], Options::default()).unwrap();
         let [a, b] = ["a", "b"].map(|name| upstreams.drain(name, false).unwrap());
-        let is_left = |id| upstreams.is_misplaced(id, None);
+        let is_left = |id| upstreams.should_drain(id, None);
         assert!(!is_left(a) && !is_left(b));
         upstreams.drain("a", true);
         assert!(is_left(a) && !is_left(b));
-        // One that is forgotten, and one whose line is being dialled still.
+        // One that is forgotten, and one whose upstream connection is being dialled still.
         upstreams.state.lock().balance.dialled(b, None, 0);
         upstreams.configure(vec![named("c")], Options::default()).unwrap();
         assert!(is_left(a) && is_left(b));

@@ -1,4 +1,5 @@
-//! One thread of the proxy: its own clients, lines and pools. It shares with the others only which upstreams are well, and who may come in.
+//! One thread of the proxy: its own clients, upstream connections and pools. It shares with the others only which upstreams are well, and who
+//! may come in.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -22,7 +23,7 @@ use super::sockets::{Party, carry};
 use super::upstreams::{Dialled, Upstreams};
 use crate::balance::UpstreamId;
 use crate::spool::Spool;
-use crate::switchboard::{ClientId, Effect, LineId, Options, Refusal, Switchboard};
+use crate::switchboard::{ClientId, Effect, Options, Refusal, Switchboard, UpstreamConnectionId};
 
 /// How often the switchboard is told what time it is.
 const TICK: Duration = Duration::from_millis(500);
@@ -43,7 +44,7 @@ pub(crate) struct Worker {
     /// Who waits for what the switchboard has for a socket.
     watchers: RefCell<HashMap<Party, Waker>>,
     clients: RefCell<HashMap<ClientId, Guest>>,
-    lines: RefCell<HashMap<LineId, Lead>>,
+    connections: RefCell<HashMap<UpstreamConnectionId, Lead>>,
     upstreams: Arc<Upstreams>,
     gate: Arc<Gate>,
     files: Arc<Files>,
@@ -70,10 +71,10 @@ impl Drop for Whole {
 /// A client, as the shell knows it.
 struct Guest {
     peer: SocketAddr,
-    seat: Seat,
+    lease: Seat,
 }
 
-/// Where a line leads.
+/// Where an upstream connection leads.
 struct Lead {
     upstream: UpstreamId,
     name: String,
@@ -105,7 +106,7 @@ pub(crate) fn run(
         scratch: RefCell::new(vec![0; READ_LEN].into_boxed_slice()),
         watchers: RefCell::default(),
         clients: RefCell::default(),
-        lines: RefCell::default(),
+        connections: RefCell::default(),
         upstreams,
         gate,
         files,
@@ -135,7 +136,7 @@ impl Worker {
             tokio::select! {
                 _ = ticks.tick() => self.with_board(|board, now_ms| board.tick(now_ms)),
                 () = changed(&mut spool_changes) => self.with_board(Switchboard::spool_changed),
-                Ok(()) = upstream_changes.changed() => self.leave_lines(),
+                Ok(()) = upstream_changes.changed() => self.leave_connections(),
                 command = commands.recv() => match command {
                     None | Some(Command::Stop) => return Ok(()),
                     Some(Command::StopListening) => accepting.abort_all(),
@@ -143,8 +144,8 @@ impl Worker {
                         self.with_board(|board, now_ms| board.close_clients(&refusal, now_ms));
                         self.has_closed.set(true);
                     }
-                    Some(Command::CloseLines) => self.with_board(|board, now_ms| {
-                        board.close_lines(now_ms);
+                    Some(Command::CloseUpstreamConnections) => self.with_board(|board, now_ms| {
+                        board.close_connections(now_ms);
                     }),
                     Some(Command::Configure(options)) => self.configure(*options),
                     // Who asked may have gone.
@@ -156,7 +157,7 @@ impl Worker {
 
     /// Goes by these options from now on.
     fn configure(&self, options: Options) {
-        self.dial_patience.set(Duration::from_millis(options.line_wait_ms));
+        self.dial_patience.set(Duration::from_millis(options.upstream_wait_ms));
         self.handshake_timeout.set(Duration::from_millis(options.handshake_timeout_ms));
         self.board.borrow_mut().set_options(options);
     }
@@ -189,17 +190,17 @@ impl Worker {
         let admission = Admission { proxy_protocol: header_timeout, ..admission };
         let early = is_known.then(|| self.gate.arrive(address(peer, &stream))).transpose();
         let admitted = match early {
-            Ok(seat) => admission.admit(stream).await.map(|stream| (stream, seat)),
+            Ok(lease) => admission.admit(stream).await.map(|stream| (stream, lease)),
             Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
         };
-        let (mut stream, seat) = match admitted {
+        let (mut stream, lease) = match admitted {
             Ok(admitted) => admitted,
             Err(error @ AdmitError::Gone) => return tracing::debug!(%peer, %error, "connection was closed"),
             Err(error) => return tracing::warn!(%peer, %error, "connection was closed"),
         };
         let peer = stream.peer_addr().unwrap_or(peer);
-        let seat = match seat.map_or_else(|| self.gate.arrive(address(peer, &stream)), Ok) {
-            Ok(seat) => seat,
+        let lease = match lease.map_or_else(|| self.gate.arrive(address(peer, &stream)), Ok) {
+            Ok(lease) => lease,
             Err(refusal) => return tracing::debug!(%peer, %refusal, "connection was refused"),
         };
         let _whole = Whole;
@@ -215,7 +216,7 @@ impl Worker {
             return;
         }
         let id = self.board.borrow_mut().client_joined(self.now_ms());
-        self.clients.borrow_mut().insert(id, Guest { peer, seat });
+        self.clients.borrow_mut().insert(id, Guest { peer, lease });
         if let Err(error) = carry(&self, Party::Client(id), &mut stream).await {
             tracing::debug!(%peer, %error, "client went away");
         }
@@ -223,37 +224,38 @@ impl Worker {
         self.with_board(|board, now_ms| board.client_gone(id, now_ms));
     }
 
-    /// A line, from the wish to have it to its last byte.
-    async fn lead(self: Rc<Self>, id: LineId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
+    /// An upstream connection, from the wish to have it to its last byte.
+    async fn lead(self: Rc<Self>, id: UpstreamConnectionId, vhost: Option<Rc<str>>, client: Option<ClientId>) {
         let _whole = Whole;
         let _file = self.files.take();
         let client = client.and_then(|client| self.peer_of(client));
-        let troubled = |why: &str| self.with_board(|board, _| board.line_troubled(id, why));
+        let troubled = |why: &str| self.with_board(|board, _| board.dial_failed(id, why));
         let Dialled { upstream, name, mut stream, change_count } =
             match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience.get(), troubled).await {
                 Ok(dialled) => dialled,
-                Err(error) => return self.with_board(|board, now_ms| board.line_lost(id, &error, now_ms)),
+                Err(error) => return self.with_board(|board, now_ms| board.upstream_lost(id, &error, now_ms)),
             };
         let local = stream.local_addr().ok();
-        self.lines.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false, change_count });
-        self.with_board(|board, now_ms| board.line_connected(id, now_ms));
-        if self.upstreams.is_misplaced(upstream, vhost.as_deref()) {
-            // It was decided while this line was being dialled.
-            self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+        self.connections.borrow_mut().insert(id, Lead { upstream, name, local, is_open: false, change_count });
+        self.with_board(|board, now_ms| board.upstream_connected(id, now_ms));
+        if self.upstreams.should_drain(upstream, vhost.as_deref()) {
+            // It was decided while this upstream connection was being dialled.
+            self.with_board(|board, now_ms| board.drain_connection(id, now_ms));
         }
-        let carried = carry(&self, Party::Line(id), &mut stream).await;
+        let carried = carry(&self, Party::UpstreamConnection(id), &mut stream).await;
         let why = carried.as_ref().map_or_else(ToString::to_string, |()| "it was closed".to_owned());
-        let has_opened = self.lines.borrow_mut().remove(&id).is_some_and(|lead| lead.is_open);
-        let fault = self.board.borrow().line_fault(id).filter(|_| !has_opened);
+        let has_opened = self.connections.borrow_mut().remove(&id).is_some_and(|lead| lead.is_open);
+        let fault = self.board.borrow().upstream_fault(id).filter(|_| !has_opened);
         let (is_failed, why) = (carried.is_err() || fault.is_some(), fault.map_or(why, Cow::into_owned));
-        let (vhost, refused_vhost) = (self.board.borrow().line_vhost(id), self.board.borrow().line_refused_vhost(id));
+        let (vhost, refused_vhost) =
+            (self.board.borrow().upstream_vhost(id), self.board.borrow().upstream_refused_vhost(id));
         match (has_opened, refused_vhost) {
             (true, _) => self.upstreams.lost(upstream),
             (false, Some(vhost)) => self.upstreams.refused(upstream, &vhost, &why),
             (false, None) if is_failed => self.upstreams.failed(upstream, vhost.as_deref(), &why),
             (false, None) => self.upstreams.abandoned(upstream, vhost.as_deref()),
         }
-        self.with_board(|board, now_ms| board.line_lost(id, &why, now_ms));
+        self.with_board(|board, now_ms| board.upstream_lost(id, &why, now_ms));
     }
 
     /// Does what the switchboard wants done. `own` is who asks, and looks for itself.
@@ -262,13 +264,15 @@ impl Worker {
         for effect in effects {
             match effect {
                 Effect::ClientChanged(id) => self.nudge(Party::Client(id), own),
-                Effect::LineChanged(id) => {
+                Effect::UpstreamChanged(id) => {
                     if self.note_open(id) {
-                        self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+                        self.with_board(|board, now_ms| board.drain_connection(id, now_ms));
                     }
-                    self.nudge(Party::Line(id), own);
+                    self.nudge(Party::UpstreamConnection(id), own);
                 }
-                Effect::Dial { line, vhost, client } => drop(spawn_local(self.clone().lead(line, vhost, client))),
+                Effect::Dial { connection, vhost, client } => {
+                    drop(spawn_local(self.clone().lead(connection, vhost, client)))
+                }
                 Effect::Admit { client, user } => {
                     let admitted = self.admit(client, &user);
                     self.board.borrow_mut().client_admitted(client, admitted, self.now_ms());
@@ -282,7 +286,7 @@ impl Worker {
     fn admit(&self, id: ClientId, user: &str) -> Result<(), Refusal> {
         let mut clients = self.clients.borrow_mut();
         let Some(guest) = clients.get_mut(&id) else { return Ok(()) };
-        guest.seat.log_in(user).map_err(|refusal| Refusal::new(amqp::ReplyCode::NotAllowed, &refusal.to_string()))
+        guest.lease.log_in(user).map_err(|refusal| Refusal::new(amqp::ReplyCode::NotAllowed, &refusal.to_string()))
     }
 
     pub(crate) fn peer_of(&self, id: ClientId) -> Option<SocketAddr> {
@@ -292,7 +296,7 @@ impl Worker {
     /// A party has sent so many bytes: how long nothing more is to be read from it.
     pub(crate) fn spend(&self, party: Party, len: usize) -> Option<Duration> {
         let Party::Client(id) = party else { return None };
-        self.clients.borrow().get(&id)?.seat.spend(len)
+        self.clients.borrow().get(&id)?.lease.spend(len)
     }
 
     fn nudge(&self, party: Party, own: Option<Party>) {
@@ -303,15 +307,16 @@ impl Worker {
         }
     }
 
-    /// An upstream is well when a line's handshake is done. Whether the line is to be left at once: what it was chosen for has changed since.
-    fn note_open(&self, id: LineId) -> bool {
-        let mut lines = self.lines.borrow_mut();
-        let Some(lead) = lines.get_mut(&id) else { return false };
-        if lead.is_open || !self.board.borrow().has_line_opened(id) {
+    /// An upstream is well when a upstream connection's handshake is done. Whether the upstream connection is to be left at once: what it was
+    /// chosen for has changed since.
+    fn note_open(&self, id: UpstreamConnectionId) -> bool {
+        let mut connections = self.connections.borrow_mut();
+        let Some(lead) = connections.get_mut(&id) else { return false };
+        if lead.is_open || !self.board.borrow().has_connection_opened(id) {
             return false;
         }
         lead.is_open = true;
-        self.upstreams.opened(lead.upstream, self.board.borrow().line_vhost(id).as_deref());
+        self.upstreams.opened(lead.upstream, self.board.borrow().upstream_vhost(id).as_deref());
         lead.change_count != self.upstreams.change_count() && self.is_left(id, lead)
     }
 
@@ -327,26 +332,26 @@ impl Worker {
         self.watchers.borrow_mut().remove(&party);
     }
 
-    /// Leaves lines that are to be left now.
-    fn leave_lines(self: &Rc<Self>) {
-        let lines: Vec<LineId> =
-            self.lines.borrow().iter().filter(|(id, lead)| self.is_left(**id, lead)).map(|(id, _)| *id).collect();
-        for id in lines {
-            self.with_board(|board, now_ms| board.drain_line(id, now_ms));
+    /// Leaves upstream connections that are to be left now.
+    fn leave_connections(self: &Rc<Self>) {
+        let connections: Vec<UpstreamConnectionId> =
+            self.connections.borrow().iter().filter(|(id, lead)| self.is_left(**id, lead)).map(|(id, _)| *id).collect();
+        for id in connections {
+            self.with_board(|board, now_ms| board.drain_connection(id, now_ms));
         }
     }
 
-    fn is_left(&self, id: LineId, lead: &Lead) -> bool {
-        let vhost = self.board.borrow().line_vhost(id);
+    fn is_left(&self, id: UpstreamConnectionId, lead: &Lead) -> bool {
+        let vhost = self.board.borrow().upstream_vhost(id);
         match lead.is_open {
             true => self.upstreams.is_better_elsewhere(lead.upstream, vhost.as_deref()),
-            false => self.upstreams.is_misplaced(lead.upstream, vhost.as_deref()),
+            false => self.upstreams.should_drain(lead.upstream, vhost.as_deref()),
         }
     }
 
     fn report(&self) -> crate::switchboard::Report {
-        let lines = self.lines.borrow();
-        self.board.borrow().report(|id| match lines.get(&id) {
+        let connections = self.connections.borrow();
+        self.board.borrow().report(|id| match connections.get(&id) {
             Some(lead) => (lead.name.clone(), lead.local),
             None => (String::new(), None),
         })

@@ -1,4 +1,4 @@
-//! What of a shelf is under way to an upstream, by the tags of the channel that it goes over.
+//! What of a queue is under way to an upstream, by the tags of the channel that it goes over.
 //!
 //! A channel that the upstream closes says why, and not for which publish. So after a failure what was in doubt is sent one by one: what
 //! fails then is what is to blame.
@@ -90,17 +90,17 @@ mod tests {
             bad in prop::collection::btree_set(0u64..60, 0..8),
             portions in prop::collection::vec((1usize..30, 1usize..30), 1..50),
         ) {
-            let mut shelf: VecDeque<QueueSeq> = (0..count).map(QueueSeq).collect();
+            let mut spool_queue: VecDeque<QueueSeq> = (0..count).map(QueueSeq).collect();
             let (mut window, mut channel, mut tag) = (Window::default(), VecDeque::new(), 0);
             let (mut arrived, mut dropped) = (Vec::new(), BTreeSet::new());
             let mut portions = portions.into_iter().cycle();
-            while !(shelf.is_empty() && window.is_empty()) {
+            while !(spool_queue.is_empty() && window.is_empty()) {
                 let (sent_max, handled_max) = portions.next().unwrap();
                 for _ in 0..sent_max {
                     if !window.has_room() {
                         break;
                     }
-                    let Some(seq) = shelf.pop_front() else { break };
+                    let Some(seq) = spool_queue.pop_front() else { break };
                     window.sent(seq, 100);
                     channel.push_back(seq);
                 }
@@ -109,7 +109,7 @@ mod tests {
                     if bad.contains(&seq.0) {
                         let failure = window.failed();
                         dropped.extend(failure.culprit);
-                        failure.again.into_iter().rev().for_each(|seq| shelf.push_front(seq));
+                        failure.again.into_iter().rev().for_each(|seq| spool_queue.push_front(seq));
                         (tag, channel) = (0, VecDeque::new());
                         break;
                     }

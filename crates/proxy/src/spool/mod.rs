@@ -1,28 +1,28 @@
 //! What publishers without confirms say while their upstream is away: kept on disk, and sent on in order when it is back.
 //!
 //! ```text
-//!  switchboards ── keep ──► shelf of a user and vhost ──► store: journal, then segments
+//!  switchboards ── keep ──► queue of a user and vhost ──► store: journal, then segments
 //!                              │ take              ▲ settle, put back
 //!                              ▼                   │
 //!                           service::forwarder ──► an upstream, with confirms
 //! ```
 //!
-//! - **A shelf** is a queue of whole publishes, as their frames came. Those of one user and vhost, of all threads, are in the order in
-//!   which they were kept. While a shelf has something, what comes for it goes behind.
+//! - **A queue** is a queue of whole publishes, as their frames came. Those of one user and vhost, of all threads, are in the order in
+//!   which they were kept. While a queue has something, what comes for it goes behind.
 //! - **It is the broker's store** that keeps them: a kill of the process loses what came within some milliseconds, a power cut what came
 //!   within a fifth of a second, and memory stays flat however much there is.
 //! - **Secrets are never written.** What was kept is sent on in the name of whoever an upstream has let in as that user last; after a
 //!   restart that is when one of its clients has come.
-//! - **What is sent on may come twice**, if a connection is lost before its confirm. Nothing leaves a shelf but confirmed, refused by the
+//! - **What is sent on may come twice**, if a connection is lost before its confirm. Nothing leaves a queue but confirmed, refused by the
 //!   upstream, too old, or dropped by an operator.
 
-mod dropping;
+mod drop_messages;
 mod forwarding;
-mod kept;
 mod logins;
 mod report;
 mod residents;
-mod shelf;
+mod spool_queue;
+mod stored_message;
 #[cfg(test)]
 mod tests;
 
@@ -39,13 +39,13 @@ use store::journal::ConfirmAfter;
 use store::{ChunkWriter, CloseError, Content, Kind, OpenError, RecordBatch, Store};
 use tokio::sync::watch;
 
-pub use self::dropping::{First, NotNow};
+pub use self::drop_messages::{First, NotNow};
 pub(crate) use self::forwarding::Window;
-use self::kept::KEPT_AT_LEN;
 use self::logins::Logins;
-pub use self::report::{Counters, Report, ShelfReport};
+pub use self::report::{Counters, Report, SpoolQueueReport};
 use self::residents::SpoolResidents;
-use self::shelf::{Shelf, definition, name_of};
+use self::spool_queue::{SpoolQueue, definition, name_of};
+use self::stored_message::KEPT_AT_LEN;
 use crate::limits::{
     SPOOL_CAREFUL_LOST_COUNT, SPOOL_CHUNKS_LEN, SPOOL_FEW_COUNT, SPOOL_FEW_LEN, SPOOL_JOURNAL_LEN_MAX, SPOOL_MOVING_MS,
     SPOOL_RETRY_DOUBLINGS_MAX, SPOOL_RETRY_MS, SPOOL_SEGMENT_LEN,
@@ -91,9 +91,9 @@ pub enum SpoolError {
 #[error("the spool is full")]
 pub struct Full;
 
-/// What is next on a shelf.
+/// What is next on a queue.
 #[derive(Debug)]
-pub enum Taken {
+pub enum FrameOutcome {
     /// A publish: its frames.
     Publish(QueueSeq, Publish),
     /// It is being read; [`Spool::changes`] tells when to ask again.
@@ -113,10 +113,10 @@ impl Publish {
     }
 }
 
-/// A shelf that somebody is to send on.
+/// A queue that somebody is to send on.
 pub struct Job {
     /// Which.
-    pub shelf: QueueId,
+    pub spool_queue: QueueId,
     /// In whose name.
     pub user: Arc<str>,
     /// By what they log in.
@@ -130,17 +130,17 @@ pub struct Job {
 /// Debugging output has no secrets.
 impl std::fmt::Debug for Job {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Job").field("shelf", &self.shelf).field("user", &self.user).finish_non_exhaustive()
+        f.debug_struct("Job").field("spool_queue", &self.spool_queue).field("user", &self.user).finish_non_exhaustive()
     }
 }
 
-/// All shelves; for all threads.
+/// All queues; for all threads.
 pub struct Spool {
     store: Arc<Store>,
     options: Options,
-    /// Messages on all shelves.
+    /// Messages on all queues.
     count: AtomicU64,
-    /// How often a shelf was empty and then was not: looked at for each publish.
+    /// How often a queue was empty and then was not: looked at for each publish.
     filled_count: AtomicU64,
     state: Mutex<State>,
     changed: Arc<Changed>,
@@ -151,12 +151,12 @@ pub struct Spool {
 }
 
 struct State {
-    shelves: BTreeMap<QueueId, Shelf>,
-    /// Ids of shelves, by user and vhost.
+    spool_queues: BTreeMap<QueueId, SpoolQueue>,
+    /// Ids of queues, by user and vhost.
     ids: BTreeMap<Arc<str>, BTreeMap<Arc<str>, QueueId>>,
-    /// The shelf that was claimed last.
+    /// The queue that was claimed last.
     last_claimed: QueueId,
-    /// Bytes on all shelves.
+    /// Bytes on all queues.
     len: u64,
     /// Whether somebody found no room.
     is_room_wanted: bool,
@@ -195,7 +195,7 @@ impl Spool {
     ) -> Result<Arc<Self>, SpoolError> {
         let (store, mut recovered) = open(of_store)?;
         let mut state = State {
-            shelves: BTreeMap::new(),
+            spool_queues: BTreeMap::new(),
             ids: BTreeMap::new(),
             last_claimed: QueueId(0),
             len: 0,
@@ -209,10 +209,10 @@ impl Spool {
         for (key, value) in &recovered.definitions {
             // Not named in the next checkpoint, messages of other queues would be forgotten.
             let (id, user, vhost) = name_of(key, value).ok_or(SpoolError::Foreign)?;
-            let shelf = Shelf::restore(id, user, vhost, recovered.queues.remove(&id));
-            count += shelf.count();
-            state.len += shelf.len();
-            state.insert(shelf);
+            let spool_queue = SpoolQueue::restore(id, user, vhost, recovered.queues.remove(&id));
+            count += spool_queue.count();
+            state.len += spool_queue.len();
+            state.insert(spool_queue);
         }
         let changed = Arc::new(Changed(watch::Sender::new(())));
         let spool = Spool {
@@ -253,7 +253,7 @@ impl Spool {
         self.changed.0.subscribe()
     }
 
-    /// How often a shelf was empty and then was not. While it is the same, of whom [nothing](Held::Nothing) was kept nothing is.
+    /// How often a queue was empty and then was not. While it is the same, of whom [nothing](Held::Nothing) was kept nothing is.
     #[must_use]
     pub fn filled_count(&self) -> u64 {
         self.filled_count.load(Ordering::Acquire)
@@ -265,20 +265,22 @@ impl Spool {
             return Held::Nothing;
         }
         let state = self.state.lock();
-        let Some(shelf) = state.shelf(user, vhost).filter(|shelf| shelf.count() > 0) else { return Held::Nothing };
-        let is_little = shelf.count() <= SPOOL_FEW_COUNT && shelf.len() <= SPOOL_FEW_LEN;
-        let is_moving = shelf.is_sending && now_ms < shelf.moved_ms + SPOOL_MOVING_MS;
+        let Some(spool_queue) = state.spool_queue(user, vhost).filter(|spool_queue| spool_queue.count() > 0) else {
+            return Held::Nothing;
+        };
+        let is_little = spool_queue.count() <= SPOOL_FEW_COUNT && spool_queue.len() <= SPOOL_FEW_LEN;
+        let is_moving = spool_queue.is_sending && now_ms < spool_queue.moved_ms + SPOOL_MOVING_MS;
         if is_little && is_moving { Held::Little } else { Held::Much }
     }
 
     /// Whether a message, or one that was kept before it, is there still.
     pub fn holds_up_to(&self, user: &str, vhost: &str, seq: QueueSeq) -> bool {
         self.count.load(Ordering::Acquire) > 0
-            && self.state.lock().shelf(user, vhost).and_then(Shelf::first).is_some_and(|first| first <= seq)
+            && self.state.lock().spool_queue(user, vhost).and_then(SpoolQueue::first).is_some_and(|first| first <= seq)
     }
 
     /// Keeps a whole publish, which came in these parts.
-    /// Gives its place on the shelf.
+    /// Gives its place on the queue.
     pub fn keep(&self, user: &str, vhost: &str, parts: &[&[u8]], now_ms: u64) -> Result<QueueSeq, Full> {
         let len = KEPT_AT_LEN + parts.iter().map(|part| part.len()).sum::<usize>();
         let mut state = self.state.lock();
@@ -295,12 +297,12 @@ impl Spool {
             Some(id) => id,
             None => state.define(user, vhost),
         };
-        let Some(shelf) = state.shelves.get_mut(&id) else { return Err(Full) };
+        let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return Err(Full) };
         let kept_at = now_ms.saturating_add(self.wall_offset_ms.load(Ordering::Relaxed)).to_le_bytes();
         let all: Vec<&[u8]> = std::iter::once(&kept_at[..]).chain(parts.iter().copied()).collect();
         let content = state.writer.copy(&all);
-        let was_empty = shelf.count() == 0;
-        let seq = shelf.publish(content.clone());
+        let was_empty = spool_queue.count() == 0;
+        let seq = spool_queue.publish(content.clone());
         state.batch.publish(&content, &[(id, seq)]);
         state.len += len as u64;
         state.counters.kept += 1;
@@ -328,32 +330,38 @@ impl Spool {
         self.has_failed() || self.store.is_congested() || self.state.lock().len >= self.options.len_max
     }
 
-    /// A shelf with something on it that can be sent on now. It is the caller's until it is [released](Self::release).
+    /// A queue with something on it that can be sent on now. It is the caller's until it is [released](Self::release).
     pub fn claim(&self, now_ms: u64) -> Option<Job> {
         if self.is_stopping() {
             return None;
         }
         let mut state = self.state.lock();
-        let State { shelves, logins, last_claimed, .. } = &mut *state;
+        let State { spool_queues, logins, last_claimed, .. } = &mut *state;
         // They take turns: those behind the last one first.
         let after = last_claimed.0 + 1;
-        let ids = shelves.range(QueueId(after)..).chain(shelves.range(..QueueId(after)));
-        let id = *ids.filter(|(_, shelf)| shelf.is_claimable(now_ms, logins)).map(|(id, _)| id).next()?;
-        let shelf = shelves.get_mut(&id)?;
-        let secret = logins.latest(&shelf.user, &shelf.vhost)?;
-        shelf.is_claimed = true;
+        let ids = spool_queues.range(QueueId(after)..).chain(spool_queues.range(..QueueId(after)));
+        let id = *ids.filter(|(_, spool_queue)| spool_queue.is_claimable(now_ms, logins)).map(|(id, _)| id).next()?;
+        let spool_queue = spool_queues.get_mut(&id)?;
+        let secret = logins.latest(&spool_queue.user, &spool_queue.vhost)?;
+        spool_queue.is_claimed = true;
         *last_claimed = id;
-        let is_careful = shelf.lost_count >= SPOOL_CAREFUL_LOST_COUNT;
-        Some(Job { shelf: id, user: shelf.user.clone(), secret, vhost: shelf.vhost.clone(), is_careful })
+        let is_careful = spool_queue.lost_count >= SPOOL_CAREFUL_LOST_COUNT;
+        Some(Job {
+            spool_queue: id,
+            user: spool_queue.user.clone(),
+            secret,
+            vhost: spool_queue.vhost.clone(),
+            is_careful,
+        })
     }
 
-    /// Whether there is a shelf that nobody sends on and somebody could.
+    /// Whether there is a queue that nobody sends on and somebody could.
     pub fn is_any_claimable(&self, now_ms: u64) -> bool {
         let state = self.state.lock();
-        state.shelves.values().any(|shelf| shelf.is_claimable(now_ms, &state.logins))
+        state.spool_queues.values().any(|spool_queue| spool_queue.is_claimable(now_ms, &state.logins))
     }
 
-    /// No shelf is sent on any more; who does is to come to an end.
+    /// No queue is sent on any more; who does is to come to an end.
     pub fn stop_sending(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.tell();
@@ -365,35 +373,35 @@ impl Spool {
         self.is_stopping.load(Ordering::SeqCst)
     }
 
-    /// There is a connection over which a shelf that was claimed is sent on.
+    /// There is a connection over which a queue that was claimed is sent on.
     pub fn sends(&self, id: QueueId, now_ms: u64) {
-        if let Some(shelf) = self.state.lock().shelves.get_mut(&id) {
-            (shelf.is_sending, shelf.moved_ms, shelf.trouble) = (true, now_ms, None);
+        if let Some(spool_queue) = self.state.lock().spool_queues.get_mut(&id) {
+            (spool_queue.is_sending, spool_queue.moved_ms, spool_queue.last_error) = (true, now_ms, None);
         }
     }
 
-    /// Nobody sends on this shelf any more: all was, or something went wrong. What was under way is next again.
+    /// Nobody sends on this queue any more: all was, or something went wrong. What was under way is next again.
     pub fn release(&self, id: QueueId, result: Result<(), String>, now_ms: u64) {
         let mut state = self.state.lock();
-        if let Some(shelf) = state.shelves.get_mut(&id) {
-            let was_lost = shelf.is_sending && result.is_err();
-            (shelf.is_claimed, shelf.is_sending) = (false, false);
-            shelf.lost_count += u32::from(was_lost);
-            shelf.put_back_all();
-            shelf.failure_count = if result.is_err() { shelf.failure_count + 1 } else { 0 };
-            let rest_ms = SPOOL_RETRY_MS << shelf.failure_count.saturating_sub(1).min(SPOOL_RETRY_DOUBLINGS_MAX);
-            shelf.rests_until_ms = if result.is_err() { now_ms + rest_ms } else { 0 };
-            shelf.trouble = result.err();
+        if let Some(spool_queue) = state.spool_queues.get_mut(&id) {
+            let was_lost = spool_queue.is_sending && result.is_err();
+            (spool_queue.is_claimed, spool_queue.is_sending) = (false, false);
+            spool_queue.lost_count += u32::from(was_lost);
+            spool_queue.put_back_all();
+            spool_queue.failure_count = if result.is_err() { spool_queue.failure_count + 1 } else { 0 };
+            let rest_ms = SPOOL_RETRY_MS << spool_queue.failure_count.saturating_sub(1).min(SPOOL_RETRY_DOUBLINGS_MAX);
+            spool_queue.rests_until_ms = if result.is_err() { now_ms + rest_ms } else { 0 };
+            spool_queue.last_error = result.err();
         }
         drop(state);
         self.tell();
     }
 
-    /// Takes what is next on a shelf. It stays there until it is settled, or put back.
-    pub fn take(&self, id: QueueId) -> Taken {
+    /// Takes what is next on a queue. It stays there until it is settled, or put back.
+    pub fn take(&self, id: QueueId) -> FrameOutcome {
         let mut state = self.state.lock();
-        let Some(shelf) = state.shelves.get_mut(&id) else { return Taken::Nothing };
-        shelf.take(&self.store)
+        let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return FrameOutcome::Nothing };
+        spool_queue.take(&self.store)
     }
 
     /// These were sent on, or refused.
@@ -402,10 +410,10 @@ impl Spool {
         if self.is_closed.load(Ordering::Relaxed) {
             return;
         }
-        if let Some(shelf) = state.shelves.get_mut(&id) {
-            (shelf.moved_ms, shelf.failure_count, shelf.lost_count) = (now_ms, 0, 0);
+        if let Some(spool_queue) = state.spool_queues.get_mut(&id) {
+            (spool_queue.moved_ms, spool_queue.failure_count, spool_queue.lost_count) = (now_ms, 0, 0);
         }
-        let count = self.drop_from(&mut state, id, |shelf, batch| shelf.settle(seqs, batch));
+        let count = self.drop_from(&mut state, id, |spool_queue, batch| spool_queue.settle(seqs, batch));
         let counter = if is_refused { &mut state.counters.refused } else { &mut state.counters.sent_on };
         *counter += count;
         self.tell_who_waits(&mut state, id);
@@ -413,21 +421,21 @@ impl Spool {
 
     /// These were not sent on: they are next again.
     pub fn put_back(&self, id: QueueId, seqs: &[QueueSeq]) {
-        if let Some(shelf) = self.state.lock().shelves.get_mut(&id) {
-            shelf.put_back(seqs);
+        if let Some(spool_queue) = self.state.lock().spool_queues.get_mut(&id) {
+            spool_queue.put_back(seqs);
         }
     }
 
-    /// A shelf had so many messages and bytes before.
+    /// A queue had so many messages and bytes before.
     fn recount(&self, state: &mut State, id: QueueId, before: (u64, u64)) {
-        let Some(shelf) = state.shelves.get(&id) else { return };
-        state.len = (state.len + shelf.len()).saturating_sub(before.1);
-        self.count.fetch_add(shelf.count().wrapping_sub(before.0), Ordering::AcqRel);
+        let Some(spool_queue) = state.spool_queues.get(&id) else { return };
+        state.len = (state.len + spool_queue.len()).saturating_sub(before.1);
+        self.count.fetch_add(spool_queue.count().wrapping_sub(before.0), Ordering::AcqRel);
     }
 
-    /// Who waits for a shelf to be empty, or for room, looks again.
+    /// Who waits for a queue to be empty, or for room, looks again.
     fn tell_who_waits(&self, state: &mut State, id: QueueId) {
-        let is_empty = state.shelves.get(&id).is_none_or(|shelf| shelf.count() == 0);
+        let is_empty = state.spool_queues.get(&id).is_none_or(|spool_queue| spool_queue.count() == 0);
         if std::mem::take(&mut state.is_room_wanted) || is_empty {
             self.tell();
         }
@@ -443,8 +451,9 @@ impl Spool {
             let mut state = self.state.lock();
             state.logins.accepted(user, secret, vhost, now_ms);
             let id = state.id_of(user, vhost);
-            let shelf = id.and_then(|id| state.shelves.get_mut(&id)).filter(|shelf| shelf.count() > 0);
-            shelf.map(|shelf| (shelf.rests_until_ms, shelf.failure_count) = (0, 0)).is_some()
+            let spool_queue =
+                id.and_then(|id| state.spool_queues.get_mut(&id)).filter(|spool_queue| spool_queue.count() > 0);
+            spool_queue.map(|spool_queue| (spool_queue.rests_until_ms, spool_queue.failure_count) = (0, 0)).is_some()
         };
         if is_wanted {
             self.tell();
@@ -468,7 +477,9 @@ impl Spool {
         let mut state = self.state.lock();
         let since_ms = now_ms.saturating_sub(self.options.login_fresh_ms);
         let mut logins = std::mem::take(&mut state.logins);
-        logins.forget(since_ms, |user, vhost| state.shelf(user, vhost).is_some_and(|shelf| shelf.count() > 0));
+        logins.forget(since_ms, |user, vhost| {
+            state.spool_queue(user, vhost).is_some_and(|spool_queue| spool_queue.count() > 0)
+        });
         state.logins = logins;
         self.expire(&mut state, wall_ms);
     }
@@ -477,13 +488,14 @@ impl Spool {
     #[must_use]
     pub fn report(&self) -> Report {
         let state = self.state.lock();
-        let shelves = state.shelves.values().filter(|shelf| shelf.count() > 0).map(Shelf::report);
+        let spool_queues =
+            state.spool_queues.values().filter(|spool_queue| spool_queue.count() > 0).map(SpoolQueue::report);
         Report {
             len_max: self.options.len_max,
             unwritten_len: self.store.appended().0.saturating_sub(self.store.written().0),
             failure: self.failure(),
             counters: state.counters,
-            shelves: shelves.collect(),
+            spool_queues: spool_queues.collect(),
         }
     }
 
@@ -500,21 +512,21 @@ impl State {
         self.ids.get(user)?.get(vhost).copied()
     }
 
-    fn shelf(&self, user: &str, vhost: &str) -> Option<&Shelf> {
-        self.shelves.get(&self.id_of(user, vhost)?)
+    fn spool_queue(&self, user: &str, vhost: &str) -> Option<&SpoolQueue> {
+        self.spool_queues.get(&self.id_of(user, vhost)?)
     }
 
-    fn insert(&mut self, shelf: Shelf) {
-        self.ids.entry(shelf.user.clone()).or_default().insert(shelf.vhost.clone(), shelf.id);
-        self.shelves.insert(shelf.id, shelf);
+    fn insert(&mut self, spool_queue: SpoolQueue) {
+        self.ids.entry(spool_queue.user.clone()).or_default().insert(spool_queue.vhost.clone(), spool_queue.id);
+        self.spool_queues.insert(spool_queue.id, spool_queue);
     }
 
-    /// A shelf for whom there was none. It stays, empty or not: there are no more than users and vhosts.
+    /// A queue for whom there was none. It stays, empty or not: there are no more than users and vhosts.
     fn define(&mut self, user: &str, vhost: &str) -> QueueId {
-        let id = QueueId(self.shelves.last_key_value().map_or(1, |(id, _)| id.0 + 1));
+        let id = QueueId(self.spool_queues.last_key_value().map_or(1, |(id, _)| id.0 + 1));
         let (key, value) = definition(id, user, vhost);
         self.batch.put(&key, &value);
-        self.insert(Shelf::new(id, user.into(), vhost.into()));
+        self.insert(SpoolQueue::new(id, user.into(), vhost.into()));
         id
     }
 }

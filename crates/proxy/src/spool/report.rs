@@ -17,9 +17,9 @@ pub struct Counters {
     pub full: u64,
 }
 
-/// A shelf, for operators.
+/// A queue, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShelfReport {
+pub struct SpoolQueueReport {
     /// Who published.
     pub user: String,
     /// Where to.
@@ -31,7 +31,7 @@ pub struct ShelfReport {
     /// Whether they are being sent on.
     pub is_sending: bool,
     /// Why they could not be, last.
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
 }
 
 /// The spool, for operators.
@@ -46,20 +46,20 @@ pub struct Report {
     /// What has happened.
     pub counters: Counters,
     /// Shelves with something on them.
-    pub shelves: Vec<ShelfReport>,
+    pub spool_queues: Vec<SpoolQueueReport>,
 }
 
 impl Report {
     /// Messages that are kept.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.shelves.iter().map(|shelf| shelf.count).sum()
+        self.spool_queues.iter().map(|spool_queue| spool_queue.count).sum()
     }
 
     /// Their bytes.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.shelves.iter().map(|shelf| shelf.len).sum()
+        self.spool_queues.iter().map(|spool_queue| spool_queue.len).sum()
     }
 
     /// Whether nothing is kept.

@@ -1,4 +1,4 @@
-//! The store's questions about shelves: what is still there, where it has gone, what was read.
+//! The store's questions about queues: what is still there, where it has gone, what was read.
 
 use std::sync::Weak;
 
@@ -6,8 +6,8 @@ use model::ids::{Place, QueueId, SegmentId};
 use queue::{Effects, Message as _, Moved, Placed};
 use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents};
 
-use super::kept::Kept;
-use super::shelf::Shelf;
+use super::spool_queue::SpoolQueue;
+use super::stored_message::Kept;
 use super::{Spool, State};
 
 /// Messages that are told their new places under one lock.
@@ -17,20 +17,20 @@ const RELOCATED_COUNT: usize = 4096;
 pub(super) struct SpoolResidents(pub(super) Weak<Spool>);
 
 impl SpoolResidents {
-    /// Has something done with a shelf. `None`: there is no such shelf; what was to be told of it are these places.
-    fn with_shelf(
+    /// Has something done with a queue. `None`: there is no such queue; what was to be told of it are these places.
+    fn with_spool_queue(
         &self,
         id: QueueId,
         places: impl Iterator<Item = Place>,
-        act: impl FnOnce(&mut Shelf, &mut Vec<Place>),
+        act: impl FnOnce(&mut SpoolQueue, &mut Vec<Place>),
     ) {
         let Some(spool) = self.0.upgrade() else { return };
         let mut state = spool.state.lock();
         let mut dead = Vec::new();
-        match state.shelves.get_mut(&id) {
-            Some(shelf) => {
-                let before = (shelf.count(), shelf.len());
-                act(shelf, &mut dead);
+        match state.spool_queues.get_mut(&id) {
+            Some(spool_queue) => {
+                let before = (spool_queue.count(), spool_queue.len());
+                act(spool_queue, &mut dead);
                 spool.recount(&mut state, id, before);
             }
             None => dead.extend(places),
@@ -43,11 +43,11 @@ impl Residents for SpoolResidents {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let Some(spool) = self.0.upgrade() else { return };
         let state: &State = &spool.state.lock();
-        for (id, shelf) in &state.shelves {
-            let (next_seq, watermark) = (shelf.queue.next_seq(), None);
+        for (id, spool_queue) in &state.spool_queues {
+            let (next_seq, watermark) = (spool_queue.queue.next_seq(), None);
             out.queues.push(QueueState { queue: *id, next_seq, watermark, may_expire: false });
             let mut found = Vec::new();
-            shelf.queue.in_memory(&mut |kept: &Kept| kept.content().is_some_and(is_old), &mut found);
+            spool_queue.queue.in_memory(&mut |kept: &Kept| kept.content().is_some_and(is_old), &mut found);
             let resident =
                 |(seq, kept): (_, Kept)| Some(Resident { seq, content: kept.content()?.clone(), body_len: kept.len() });
             let residents: Vec<Resident> = found.into_iter().filter_map(resident).collect();
@@ -58,10 +58,10 @@ impl Residents for SpoolResidents {
     }
 
     fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
-        // In parts, so that others get at the shelves in between.
+        // In parts, so that others get at the queues in between.
         for placed in placed.chunks(RELOCATED_COUNT) {
             let places = placed.iter().map(|placed| placed.place);
-            self.with_shelf(queue, places, |shelf, dead| shelf.queue.relocate(lane, placed, dead));
+            self.with_spool_queue(queue, places, |spool_queue, dead| spool_queue.queue.relocate(lane, placed, dead));
         }
     }
 
@@ -71,9 +71,9 @@ impl Residents for SpoolResidents {
         }
         let kept = |content, place| Kept::new(content, Some(place));
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, kept(entry.content, entry.place))).collect();
-        self.with_shelf(queue, std::iter::empty(), |shelf, _| {
-            let lost_count = shelf.queue.lose(&loaded.load, &loaded.lost);
-            let answered = shelf.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
+        self.with_spool_queue(queue, std::iter::empty(), |spool_queue, _| {
+            let lost_count = spool_queue.queue.lose(&loaded.load, &loaded.lost);
+            let answered = spool_queue.queue.loaded(&loaded.load, entries, loaded.next_slot, &mut Effects::default());
             tell_lost(lost_count + answered);
         });
         if let Some(spool) = self.0.upgrade() {
@@ -83,16 +83,18 @@ impl Residents for SpoolResidents {
 
     fn unload(&self) {
         let Some(spool) = self.0.upgrade() else { return };
-        for shelf in spool.state.lock().shelves.values_mut() {
-            if !shelf.queue.is_loading() {
-                shelf.queue.unload();
+        for spool_queue in spool.state.lock().spool_queues.values_mut() {
+            if !spool_queue.queue.is_loading() {
+                spool_queue.queue.unload();
             }
         }
     }
 
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
         let places = moved.iter().map(|moved| moved.to);
-        self.with_shelf(queue, places, |shelf, dead| tell_lost(shelf.queue.move_ranges(from, moved, dead)));
+        self.with_spool_queue(queue, places, |spool_queue, dead| {
+            tell_lost(spool_queue.queue.move_ranges(from, moved, dead))
+        });
     }
 }
 

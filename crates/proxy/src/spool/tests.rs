@@ -32,10 +32,10 @@ fn open_with(disk: &SimDisk, options: Options) -> Arc<Spool> {
     spool
 }
 
-fn next(spool: &Spool, shelf: QueueId) -> Option<(QueueSeq, Vec<u8>)> {
-    match spool.take(shelf) {
-        Taken::Publish(seq, publish) => Some((seq, publish.frames().to_vec())),
-        Taken::Loading | Taken::Nothing => None,
+fn next(spool: &Spool, spool_queue: QueueId) -> Option<(QueueSeq, Vec<u8>)> {
+    match spool.take(spool_queue) {
+        FrameOutcome::Publish(seq, publish) => Some((seq, publish.frames().to_vec())),
+        FrameOutcome::Loading | FrameOutcome::Nothing => None,
     }
 }
 
@@ -51,19 +51,19 @@ fn what_is_kept_comes_in_order_to_whom_it_belongs() {
     let job = spool.claim(0).unwrap();
     assert_eq!((&*job.user, &*job.secret, &*job.vhost), ("ann", &b"secret"[..], "/"));
     assert!(spool.claim(0).is_none(), "one at a time");
-    let first = next(&spool, job.shelf).unwrap();
-    let second = next(&spool, job.shelf).unwrap();
+    let first = next(&spool, job.spool_queue).unwrap();
+    let second = next(&spool, job.spool_queue).unwrap();
     assert_eq!((&*first.1, &*second.1), (&b"one and a half"[..], &b"two"[..]));
-    assert!(next(&spool, job.shelf).is_none());
-    spool.put_back(job.shelf, &[second.0]);
-    spool.put_back(job.shelf, &[first.0]);
-    assert_eq!(next(&spool, job.shelf).unwrap(), first);
-    spool.settle(job.shelf, &[first.0], false, 0);
+    assert!(next(&spool, job.spool_queue).is_none());
+    spool.put_back(job.spool_queue, &[second.0]);
+    spool.put_back(job.spool_queue, &[first.0]);
+    assert_eq!(next(&spool, job.spool_queue).unwrap(), first);
+    spool.settle(job.spool_queue, &[first.0], false, 0);
     assert_eq!(spool.holds("ann", "/", 0), Held::Much, "it is not being sent yet");
-    spool.sends(job.shelf, 0);
+    spool.sends(job.spool_queue, 0);
     assert_eq!(spool.holds("ann", "/", 0), Held::Little);
-    assert_eq!(next(&spool, job.shelf).unwrap(), second);
-    spool.settle(job.shelf, &[second.0], true, 0);
+    assert_eq!(next(&spool, job.spool_queue).unwrap(), second);
+    spool.settle(job.spool_queue, &[second.0], true, 0);
     assert_eq!((spool.holds("ann", "/", 0), spool.holds("bob", "/", 0)), (Held::Nothing, Held::Much));
     let counters = spool.report().counters;
     assert_eq!(counters, Counters { kept: 3, sent_on: 1, refused: 1, ..Counters::default() });
@@ -90,8 +90,8 @@ fn what_could_not_be_sent_on_rests_for_a_moment() {
     spool.keep("ann", "/", &[b"x"], 0).unwrap();
     spool.accepted("ann", b"secret", "/", 0);
     let job = spool.claim(5).unwrap();
-    spool.release(job.shelf, Err("nobody is there".to_owned()), 5);
-    assert_eq!(spool.report().shelves[0].trouble.as_deref(), Some("nobody is there"));
+    spool.release(job.spool_queue, Err("nobody is there".to_owned()), 5);
+    assert_eq!(spool.report().spool_queues[0].last_error.as_deref(), Some("nobody is there"));
     assert!(spool.claim(4 + SPOOL_RETRY_MS).is_none());
     assert!(spool.claim(5 + SPOOL_RETRY_MS).is_some());
 }
@@ -107,11 +107,11 @@ fn no_more_is_kept_than_there_is_room_for() {
     assert!(spool.report().len() <= 1_000);
     spool.accepted("ann", b"s", "/", 0);
     let job = spool.claim(0).unwrap();
-    let (seq, _) = next(&spool, job.shelf).unwrap();
+    let (seq, _) = next(&spool, job.spool_queue).unwrap();
     assert_eq!(spool.keep("bob", "/", &[&body], 0), Err(Full), "it is still under way");
     let mut changes = spool.changes();
     changes.borrow_and_update();
-    spool.settle(job.shelf, &[seq], false, 0);
+    spool.settle(job.spool_queue, &[seq], false, 0);
     assert!(changes.has_changed().unwrap(), "who waits for room looks again");
     spool.keep("bob", "/", &[&body], 0).unwrap();
 }
@@ -131,7 +131,7 @@ fn what_is_too_old_is_dropped() {
     let job = spool.claim(11_000).unwrap();
     spool.tick(20_000, 1_020_000);
     assert_eq!(spool.report().count(), 1, "what is being sent on is left alone");
-    assert_eq!(next(&spool, job.shelf).unwrap().1, b"young");
+    assert_eq!(next(&spool, job.spool_queue).unwrap().1, b"young");
 }
 
 /// A publish's frames, whose body has this many bytes.
@@ -155,16 +155,16 @@ fn an_operator_sees_what_is_first_and_drops_it() {
     spool.accepted("ann", b"s", "/", 0);
     let job = spool.claim(0).unwrap();
     assert_eq!(spool.first("ann", "/"), Ok(Some(first.clone())), "an upstream is looked for");
-    spool.sends(job.shelf, 0);
+    spool.sends(job.spool_queue, 0);
     assert_eq!(spool.drop_first("ann", "/"), Err(NotNow::Sending));
     for _ in 0..9 {
-        spool.release(job.shelf, Err("no".to_owned()), 0);
+        spool.release(job.spool_queue, Err("no".to_owned()), 0);
     }
     assert!(spool.claim(0).is_none());
     assert_eq!(spool.drop_first("ann", "/"), Ok(Some(first)));
     assert_eq!((spool.report().count(), spool.report().counters.dropped), (1, 1));
     let job = spool.claim(0).expect("what was to blame may be gone");
-    assert_eq!(next(&spool, job.shelf).unwrap().0, second);
+    assert_eq!(next(&spool, job.spool_queue).unwrap().0, second);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
     }
     spool.accepted("ann", b"s", "/", 0);
     let job = spool.claim(0).unwrap();
-    let (under_way, _) = next(&spool, job.shelf).unwrap();
+    let (under_way, _) = next(&spool, job.spool_queue).unwrap();
     assert_eq!(spool.keep("ann", "/", &[&[4; 300]], 0), Err(Full));
     let mut changes = spool.changes();
     changes.borrow_and_update();
@@ -186,9 +186,9 @@ fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
     spool.keep("ann", "/", &[&[4; 300]], 0).unwrap();
     assert!(!spool.holds_up_to("ann", "/", QueueSeq(under_way.0 + 1)), "nobody waits for what was dropped");
     // What is heard of it late changes nothing.
-    spool.settle(job.shelf, &[under_way], false, 0);
-    spool.put_back(job.shelf, &[under_way]);
-    assert_eq!(next(&spool, job.shelf).unwrap().1, [4; 300]);
+    spool.settle(job.spool_queue, &[under_way], false, 0);
+    spool.put_back(job.spool_queue, &[under_way]);
+    assert_eq!(next(&spool, job.spool_queue).unwrap().1, [4; 300]);
     let counters = spool.report().counters;
     assert_eq!(counters, Counters { kept: 4, dropped: 2, ..Counters::default() });
     spool.close().unwrap();
@@ -203,19 +203,19 @@ fn what_fails_twice_in_a_row_goes_one_by_one() {
     spool.keep("ann", "/", &[b"w"], 0).unwrap();
     for _ in 0..9 {
         let job = spool.claim(0).unwrap();
-        spool.release(job.shelf, Err("nobody is there".to_owned()), 0);
+        spool.release(job.spool_queue, Err("nobody is there".to_owned()), 0);
         spool.accepted("ann", b"s", "/", 0);
     }
     spool.keep("ann", "/", &[b"y"], 0).unwrap();
     for (now_ms, is_careful) in [(0, false), (10_000, false), (20_000, true), (30_000, true)] {
         let job = spool.claim(now_ms).unwrap();
         assert_eq!(job.is_careful, is_careful, "at {now_ms}");
-        spool.sends(job.shelf, now_ms);
+        spool.sends(job.spool_queue, now_ms);
         if now_ms == 30_000 {
-            let (seq, _) = next(&spool, job.shelf).unwrap();
-            spool.settle(job.shelf, &[seq], false, now_ms);
+            let (seq, _) = next(&spool, job.spool_queue).unwrap();
+            spool.settle(job.spool_queue, &[seq], false, now_ms);
         }
-        spool.release(job.shelf, Err("no".to_owned()), now_ms);
+        spool.release(job.spool_queue, Err("no".to_owned()), now_ms);
         // Who comes meanwhile finds a broker, which says nothing about the message.
         spool.accepted("ann", b"s", "/", now_ms);
     }
@@ -261,16 +261,16 @@ fn while_the_disk_is_full_nothing_is_kept_and_what_was_kept_stays() {
     let job = spool.claim(0).unwrap();
     for expected in kept {
         let found = loop {
-            match spool.take(job.shelf) {
-                Taken::Publish(seq, publish) => break (seq, publish.frames().to_vec()),
-                Taken::Loading => std::thread::yield_now(),
-                Taken::Nothing => panic!("{} is not there", expected.0),
+            match spool.take(job.spool_queue) {
+                FrameOutcome::Publish(seq, publish) => break (seq, publish.frames().to_vec()),
+                FrameOutcome::Loading => std::thread::yield_now(),
+                FrameOutcome::Nothing => panic!("{} is not there", expected.0),
             }
         };
         assert_eq!(found.0, expected.0);
         assert!(found.1 == expected.1, "{} is another message", found.0);
     }
-    assert!(matches!(spool.take(job.shelf), Taken::Nothing));
+    assert!(matches!(spool.take(job.spool_queue), FrameOutcome::Nothing));
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn users_take_turns() {
         let job = spool.claim(now_ms).unwrap();
         order.push(job.user.to_string());
         assert!(spool.is_any_claimable(now_ms));
-        spool.release(job.shelf, Ok(()), now_ms);
+        spool.release(job.spool_queue, Ok(()), now_ms);
     }
     assert_eq!(order, ["ann", "bob", "ärger/%", "ann", "bob"]);
     spool.stop_sending();
@@ -312,12 +312,12 @@ fn what_fails_again_and_again_is_tried_more_and_more_seldom() {
     let mut now_ms = 0;
     for rest_s in [1, 2, 4, 8, 16, 32, 32] {
         let job = spool.claim(now_ms).unwrap();
-        spool.release(job.shelf, Err("no".to_owned()), now_ms);
+        spool.release(job.spool_queue, Err("no".to_owned()), now_ms);
         now_ms += rest_s * 1_000;
         assert!(spool.claim(now_ms - 1).is_none(), "after {rest_s} s");
     }
     let job = spool.claim(now_ms).unwrap();
-    spool.release(job.shelf, Err("no".to_owned()), now_ms);
+    spool.release(job.spool_queue, Err("no".to_owned()), now_ms);
     spool.accepted("ann", b"s", "/", now_ms);
     assert!(spool.claim(now_ms).is_some(), "an upstream is there");
 }
@@ -330,11 +330,11 @@ fn only_what_goes_on_and_is_little_is_worth_waiting_for() {
         spool.keep("ann", "/", &[b"x"], 0).unwrap();
     }
     let job = spool.claim(0).unwrap();
-    spool.sends(job.shelf, 0);
+    spool.sends(job.spool_queue, 0);
     assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS - 1), Held::Little);
     assert_eq!(spool.holds("ann", "/", SPOOL_MOVING_MS), Held::Much, "nothing moves");
-    let (seq, _) = next(&spool, job.shelf).unwrap();
-    spool.settle(job.shelf, &[seq], false, 5_000);
+    let (seq, _) = next(&spool, job.spool_queue).unwrap();
+    spool.settle(job.spool_queue, &[seq], false, 5_000);
     assert_eq!(spool.holds("ann", "/", 5_001), Held::Little);
     spool.keep("ann", "/", &[&vec![0; SPOOL_FEW_LEN as usize]], 5_000).unwrap();
     assert_eq!(spool.holds("ann", "/", 5_001), Held::Much, "few, and long");
@@ -346,14 +346,14 @@ fn what_was_under_way_is_next_again_when_nobody_sends_it() {
     spool.accepted("ann", b"s", "/", 0);
     let kept: Vec<QueueSeq> = (0..3).map(|_| spool.keep("ann", "/", &[b"x"], 0).unwrap()).collect();
     let job = spool.claim(0).unwrap();
-    let (first, second) = (next(&spool, job.shelf).unwrap().0, next(&spool, job.shelf).unwrap().0);
+    let (first, second) = (next(&spool, job.spool_queue).unwrap().0, next(&spool, job.spool_queue).unwrap().0);
     assert_eq!([first, second], kept[..2]);
-    spool.settle(job.shelf, &[first], false, 0);
+    spool.settle(job.spool_queue, &[first], false, 0);
     assert!(!spool.holds_up_to("ann", "/", first) && spool.holds_up_to("ann", "/", second));
-    spool.release(job.shelf, Ok(()), 0);
+    spool.release(job.spool_queue, Ok(()), 0);
     let job = spool.claim(0).unwrap();
-    assert_eq!(next(&spool, job.shelf).unwrap().0, second);
-    spool.settle(job.shelf, &[second], false, 0);
+    assert_eq!(next(&spool, job.spool_queue).unwrap().0, second);
+    spool.settle(job.spool_queue, &[second], false, 0);
     assert!(!spool.holds_up_to("ann", "/", second) && spool.holds_up_to("ann", "/", kept[2]));
 }
 
@@ -373,7 +373,7 @@ fn a_brokers_folder_is_left_alone() {
 /// What has happened, with the position at which that lasts.
 #[derive(Debug, Clone)]
 enum Happened {
-    Kept { shelf: (usize, usize), number: u64 },
+    Kept { spool_queue: (usize, usize), number: u64 },
     Settled { number: u64 },
 }
 
@@ -385,7 +385,7 @@ struct Life {
     history: Vec<(JournalPosition, Happened)>,
     /// Taken and neither settled nor put back.
     under_way: BTreeMap<QueueId, BTreeSet<(QueueSeq, u64)>>,
-    /// The last number of each shelf that was taken and not put back.
+    /// The last number of each queue that was taken and not put back.
     taken: BTreeMap<QueueId, u64>,
     next_number: u64,
 }
@@ -401,7 +401,7 @@ impl Life {
         Life { spool, store, residents, history, under_way: BTreeMap::new(), taken: BTreeMap::new(), next_number }
     }
 
-    /// What must be there, by shelf, in order.
+    /// What must be there, by queue, in order.
     fn expected(&self) -> BTreeMap<(usize, usize), Vec<u64>> {
         let settled: BTreeSet<u64> = self
             .history
@@ -413,10 +413,10 @@ impl Life {
             .collect();
         let mut expected = BTreeMap::<_, Vec<u64>>::new();
         for (_, happened) in &self.history {
-            if let Happened::Kept { shelf, number } = happened
+            if let Happened::Kept { spool_queue, number } = happened
                 && !settled.contains(number)
             {
-                expected.entry(*shelf).or_default().push(*number);
+                expected.entry(*spool_queue).or_default().push(*number);
             }
         }
         expected
@@ -427,13 +427,13 @@ impl Life {
     }
 
     fn step(&mut self, random: &mut Random) {
-        let shelf = (random.below(3) as usize, random.below(2) as usize);
+        let spool_queue = (random.below(3) as usize, random.below(2) as usize);
         match random.below(100) {
-            0..40 => self.keep(shelf, random),
-            40..60 => self.take(shelf),
-            60..75 => self.settle(shelf, random),
-            75..79 => self.put_back(shelf, random),
-            79 => self.drop_some(shelf, random),
+            0..40 => self.keep(spool_queue, random),
+            40..60 => self.take(spool_queue),
+            60..75 => self.settle(spool_queue, random),
+            75..79 => self.put_back(spool_queue, random),
+            79 => self.drop_some(spool_queue, random),
             80..86 => drop(self.store.step_journal()),
             86..90 => drop(self.store.retire_once(&*self.residents)),
             90..92 => drop(self.store.retire_to(self.store.durable(), u64::MAX, &*self.residents)),
@@ -443,17 +443,17 @@ impl Life {
         }
     }
 
-    fn keep(&mut self, shelf: (usize, usize), random: &mut Random) {
+    fn keep(&mut self, spool_queue: (usize, usize), random: &mut Random) {
         let number = self.next_number;
         let content = content_of(number, random.range(8..3_000) as usize);
-        if self.spool.keep(USERS[shelf.0], USERS[shelf.1], &[&content[..5], &content[5..]], 7).is_ok() {
+        if self.spool.keep(USERS[spool_queue.0], USERS[spool_queue.1], &[&content[..5], &content[5..]], 7).is_ok() {
             self.next_number += 1;
-            self.history.push((self.store.appended(), Happened::Kept { shelf, number }));
+            self.history.push((self.store.appended(), Happened::Kept { spool_queue, number }));
         }
     }
 
-    fn take(&mut self, shelf: (usize, usize)) {
-        let Some(id) = self.id_of(shelf) else { return };
+    fn take(&mut self, spool_queue: (usize, usize)) {
+        let Some(id) = self.id_of(spool_queue) else { return };
         let Some((seq, frames)) = next(&self.spool, id) else { return };
         let number = number_of(&frames);
         let before = self.taken.insert(id, number);
@@ -461,8 +461,8 @@ impl Life {
         self.under_way.entry(id).or_default().insert((seq, number));
     }
 
-    fn settle(&mut self, shelf: (usize, usize), random: &mut Random) {
-        let Some(id) = self.id_of(shelf) else { return };
+    fn settle(&mut self, spool_queue: (usize, usize), random: &mut Random) {
+        let Some(id) = self.id_of(spool_queue) else { return };
         let under_way = self.under_way.entry(id).or_default();
         let some: Vec<(QueueSeq, u64)> = under_way.iter().filter(|_| random.percent(70)).copied().collect();
         let seqs: Vec<QueueSeq> = some.iter().map(|(seq, _)| *seq).collect();
@@ -472,8 +472,8 @@ impl Life {
         self.history.extend(some.into_iter().map(|(_, number)| (end, Happened::Settled { number })));
     }
 
-    fn put_back(&mut self, shelf: (usize, usize), random: &mut Random) {
-        let Some(id) = self.id_of(shelf) else { return };
+    fn put_back(&mut self, spool_queue: (usize, usize), random: &mut Random) {
+        let Some(id) = self.id_of(spool_queue) else { return };
         let under_way = self.under_way.entry(id).or_default();
         // Those that were sent last: what a lost connection leaves.
         let keep = random.below(under_way.len() as u64 + 1) as usize;
@@ -489,10 +489,10 @@ impl Life {
     }
 
     /// As an operator does: the first that is not under way, or all.
-    fn drop_some(&mut self, shelf: (usize, usize), random: &mut Random) {
-        let (user, vhost) = (USERS[shelf.0], USERS[shelf.1]);
-        let Some(id) = self.id_of(shelf) else { return };
-        let mut all = self.expected().remove(&shelf).unwrap_or_default();
+    fn drop_some(&mut self, spool_queue: (usize, usize), random: &mut Random) {
+        let (user, vhost) = (USERS[spool_queue.0], USERS[spool_queue.1]);
+        let Some(id) = self.id_of(spool_queue) else { return };
+        let mut all = self.expected().remove(&spool_queue).unwrap_or_default();
         let under_way = self.under_way.entry(id).or_default();
         let before = self.spool.report().count();
         if random.percent(30) {
@@ -515,8 +515,8 @@ impl Life {
         let expected = self.expected();
         let all: usize = expected.values().map(Vec::len).sum();
         assert_eq!(self.spool.report().count(), all as u64, "seed {seed}: other messages are counted than were kept");
-        for (shelf, numbers) in expected {
-            let id = self.id_of(shelf).unwrap_or_else(|| panic!("seed {seed}: shelf {shelf:?} is gone"));
+        for (spool_queue, numbers) in expected {
+            let id = self.id_of(spool_queue).unwrap_or_else(|| panic!("seed {seed}: shelf {spool_queue:?} is gone"));
             let mut found = Vec::new();
             loop {
                 match next(&self.spool, id) {
@@ -526,7 +526,7 @@ impl Life {
                 }
             }
             let in_order: Vec<u64> = found.iter().map(|(_, frames)| number_of(frames)).collect();
-            assert_eq!(in_order, numbers, "seed {seed}, shelf {shelf:?}");
+            assert_eq!(in_order, numbers, "seed {seed}, shelf {spool_queue:?}");
             self.spool.put_back(id, &found.iter().map(|(seq, _)| *seq).collect::<Vec<_>>());
         }
     }

@@ -1,24 +1,24 @@
-//! What clients are told of alarms: that a line which they use takes no publishes.
+//! What clients are told of alarms: that an upstream connection which they use takes no publishes.
 
 use amqp::method::connection;
 
 use super::client::Client;
-use super::lines::Lines;
+use super::upstream_connections::UpstreamConnections;
 use super::{ClientId, Switchboard};
 
 impl Switchboard {
-    /// Whether one of the lines that a client uses takes no publishes.
+    /// Whether one of the upstream connections that a client uses takes no publishes.
     pub(super) fn is_blocked(&self, id: ClientId) -> bool {
-        blocked_reason(&self.clients[id], &self.lines).is_some()
+        blocked_reason(&self.clients[id], &self.connections).is_some()
     }
 
-    /// Tells a client whether one of the lines that it uses takes publishes, if that is news.
+    /// Tells a client whether one of the upstream connections that it uses takes publishes, if that is news.
     pub(super) fn tell_blocked(&mut self, id: ClientId) {
         let Some(client) = self.clients.get_mut(id) else { return };
         if !client.capabilities().connection_blocked || !client.is_running() || client.has_ended() {
             return;
         }
-        let reason = blocked_reason(client, &self.lines);
+        let reason = blocked_reason(client, &self.connections);
         if !client.note_blocked(reason.is_some()) {
             return;
         }
@@ -30,9 +30,9 @@ impl Switchboard {
     }
 }
 
-/// Why one of the lines that a client uses takes no publishes, if that is so.
-fn blocked_reason<'a>(client: &Client, lines: &'a Lines) -> Option<&'a [u8]> {
-    let seats = client.channels().filter_map(|channel| channel.seat().map(|(line, _)| line));
-    let mut used = seats.chain(client.own().filter(|_| client.has_moved()));
-    used.find_map(|line| lines.get(line)?.blocked())
+/// Why one of the upstream connections that a client uses takes no publishes, if that is so.
+fn blocked_reason<'a>(client: &Client, connections: &'a UpstreamConnections) -> Option<&'a [u8]> {
+    let leases = client.channels().filter_map(|channel| channel.lease().map(|(connection, _)| connection));
+    let mut used = leases.chain(client.own().filter(|_| client.has_moved()));
+    used.find_map(|connection| connections.get(connection)?.blocked())
 }

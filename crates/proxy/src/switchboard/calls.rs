@@ -1,4 +1,5 @@
-//! Methods on channels of shared lines: which are answered here, which are sent on, and which need a line of the client's own.
+//! Methods on channels of shared upstream connections: which are answered here, which are sent on, and which need an upstream connection of
+//! the client's own.
 
 use amqp::frame::{Frame, put_method};
 use amqp::method::{Method, basic, channel, confirm, exchange};
@@ -7,7 +8,7 @@ use amqp::server::Violation;
 
 use super::lane::Kind;
 use super::queue_names::name_queue;
-use super::taken::Taken;
+use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard};
 
@@ -16,7 +17,7 @@ use super::{ClientId, Refusal, Switchboard};
 enum Verdict {
     /// It is answered here.
     Here,
-    /// It harms nobody on a shared line. What it can break there is its own channel.
+    /// It harms nobody on a shared upstream connection. What it can break there is its own channel.
     Shared {
         /// Whether the upstream answers it.
         is_answered: bool,
@@ -75,7 +76,7 @@ impl Switchboard {
         method: &Method<'_>,
         frame: &Frame<'_>,
         raw: &[u8],
-    ) -> Taken {
+    ) -> FrameOutcome {
         // A close asks for nothing that was not known before.
         let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
         if !is_close && self.spool.is_there() && self.is_held_back(id, number) {
@@ -83,26 +84,26 @@ impl Switchboard {
         }
         match judge(method) {
             Verdict::Here => self.answer(id, number, method),
-            Verdict::Shared { .. } if self.is_suspect(id, number, method) => match self.move_client(id) {
-                true => self.own_line_frame(id, frame, raw),
-                false => Taken::NotYet,
+            Verdict::Shared { .. } if self.is_poisoned(id, number, method) => match self.dedicate_connection(id) {
+                true => self.own_connection_frame(id, frame, raw),
+                false => FrameOutcome::NotYet,
             },
             Verdict::Shared { is_answered } => self.forward_call(id, number, method, raw, is_answered),
-            Verdict::Own if self.move_client(id) => self.own_line_frame(id, frame, raw),
-            Verdict::Own => Taken::NotYet,
+            Verdict::Own if self.dedicate_connection(id) => self.own_connection_frame(id, frame, raw),
+            Verdict::Own => FrameOutcome::NotYet,
         }
     }
 
-    /// Whether an upstream has closed a line for the queue that this is about.
-    fn is_suspect(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
+    /// Whether an upstream has closed an upstream connection for the queue that this is about.
+    fn is_poisoned(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
         let client = &self.clients[id];
         let declared = client.channel(number).and_then(|channel| channel.declared());
-        client.pool().is_some_and(|pool| self.pools.pool(pool).suspects().are_in(method, declared, self.now_ms))
+        client.pool().is_some_and(|pool| self.pools.pool(pool).poisoned_queues().contain(method, declared, self.now_ms))
     }
 
-    fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> Taken {
+    fn answer(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> FrameOutcome {
         let client = &mut self.clients[id];
-        let Some(channel) = client.channel_mut(number) else { return Taken::Done(0) };
+        let Some(channel) = client.channel_mut(number) else { return FrameOutcome::Done(0) };
         let is_close = matches!(method, Method::ChannelClose(_) | Method::ChannelCloseOk(_));
         if !is_close && !channel.is_answered() {
             // Answers come in the order of what was asked.
@@ -110,7 +111,7 @@ impl Switchboard {
         }
         match method {
             Method::ChannelOpen(_) => {
-                return Taken::Refused(Refusal::from(Violation::channel_open_twice()).of_method(method));
+                return FrameOutcome::Refused(Refusal::from(Violation::channel_open_twice()).of_method(method));
             }
             Method::ChannelClose(_) => return self.client_closes_channel(id, number),
             Method::ChannelFlow(_) => client.send(number, &channel::FlowOk { active: true }),
@@ -119,7 +120,7 @@ impl Switchboard {
                 client.send(number, &basic::QosOk);
             }
             Method::ConfirmSelect(select) => {
-                let there = channel.seat().and_then(|(line, at)| self.lines[line].channel(at));
+                let there = channel.lease().and_then(|(connection, at)| self.connections[connection].channel(at));
                 channel.select_confirms(there.map(|there| there.published()));
                 if !select.no_wait {
                     client.send(number, &confirm::SelectOk);
@@ -127,20 +128,29 @@ impl Switchboard {
             }
             _ => {}
         }
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 
-    fn forward_call(&mut self, id: ClientId, number: u16, method: &Method<'_>, raw: &[u8], is_answered: bool) -> Taken {
+    fn forward_call(
+        &mut self,
+        id: ClientId,
+        number: u16,
+        method: &Method<'_>,
+        raw: &[u8],
+        is_answered: bool,
+    ) -> FrameOutcome {
         // One message at a time is asked for: what comes back is bounded by what its client has read.
         let is_get = matches!(method, Method::BasicGet(_));
         if is_get && self.clients[id].channel(number).is_some_and(|channel| !channel.is_answered()) {
             return self.wait_for(id, Waits::Answer);
         }
-        let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Calls) else { return Taken::NotYet };
-        if let Err(refusal) = self.check_len(line_id, raw.len()) {
-            return Taken::Refused(refusal.of_method(method));
+        let Some((connection_id, at)) = self.lease_with_room(id, number, Kind::Calls) else {
+            return FrameOutcome::NotYet;
+        };
+        if let Err(refusal) = self.check_len(connection_id, raw.len()) {
+            return FrameOutcome::Refused(refusal.of_method(method));
         }
-        let Some(channel) = self.clients[id].channel_mut(number) else { return Taken::Done(0) };
+        let Some(channel) = self.clients[id].channel_mut(number) else { return FrameOutcome::Done(0) };
         let name = channel.remembered_queue(method);
         let mut asked = *method;
         if let Some(name) = &name {
@@ -152,31 +162,31 @@ impl Switchboard {
         if let Method::QueueDeclare(declare) = method {
             channel.declare(declare.queue);
         }
-        let line = &mut self.lines[line_id];
+        let connection = &mut self.connections[connection_id];
         match name.is_some() || is_told {
-            true => put_method(line.output_mut().end(), at, &asked),
-            false => line.send_frames(at, raw),
+            true => put_method(connection.output_mut().end(), at, &asked),
+            false => connection.send_frames(at, raw),
         }
-        if let Some(there) = line.channel_mut(at) {
+        if let Some(there) = connection.channel_mut(at) {
             there.soil();
         }
-        self.effects.line_changed(line_id);
-        Taken::Done(0)
+        self.effects.upstream_changed(connection_id);
+        FrameOutcome::Done(0)
     }
 
     /// The client closes a channel. One that has only published is closed at once: nothing is asked of it that is not known.
-    fn client_closes_channel(&mut self, id: ClientId, number: u16) -> Taken {
+    fn client_closes_channel(&mut self, id: ClientId, number: u16) -> FrameOutcome {
         let client = &mut self.clients[id];
-        let seat = client.channel(number).and_then(|channel| channel.seat());
-        if let Some((line, at)) = seat
-            && let Some(there) = self.lines[line].channel(at)
+        let lease = client.channel(number).and_then(|channel| channel.lease());
+        if let Some((connection, at)) = lease
+            && let Some(there) = self.connections[connection].channel(at)
         {
             if !there.is_clean() {
-                self.close_line_channel(line, at);
+                self.close_connection_channel(connection, at);
                 if let Some(channel) = self.clients[id].channel_mut(number) {
                     channel.begin_close();
                 }
-                return Taken::Done(0);
+                return FrameOutcome::Done(0);
             }
             if there.has_incoming() {
                 // The rest of a message that comes back is its own.
@@ -185,11 +195,11 @@ impl Switchboard {
         }
         client.forget_channel(number);
         client.send(number, &channel::CloseOk);
-        if let Some((line, at)) = seat {
-            self.release_seat(line, at);
+        if let Some((connection, at)) = lease {
+            self.release_lease(connection, at);
             self.tell_blocked(id);
         }
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 }
 

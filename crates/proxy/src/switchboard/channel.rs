@@ -7,7 +7,7 @@ use amqp::method::Method;
 use amqp::server::ContentProgress;
 use model::ids::QueueSeq;
 
-use super::ids::LineId;
+use super::ids::UpstreamConnectionId;
 
 /// How far a client's channel has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub(super) enum Stage {
 #[derive(Debug)]
 pub(super) struct Channel {
     stage: Stage,
-    /// The line and the channel there that it uses. It needs none until it says something.
-    seat: Option<(LineId, u16)>,
+    /// The upstream connection and the channel there that it uses. It needs none until it says something.
+    lease: Option<(UpstreamConnectionId, u16)>,
     /// A publish that is not whole yet.
     content: Option<Content>,
     /// Confirms, if the client wants them.
@@ -33,7 +33,7 @@ pub(super) struct Channel {
     unanswered: VecDeque<bool>,
     /// Answers that are for the proxy: it asked itself.
     swallowed: u32,
-    /// Asked for on a shared line, where it means nothing; said again on a line of its own.
+    /// Asked for on a shared upstream connection, where it means nothing; said again on an upstream connection of its own.
     qos: Option<basic::Qos>,
     /// The queue that an empty name means.
     declared: Option<Box<[u8]>>,
@@ -47,7 +47,7 @@ impl Channel {
     pub(super) fn new() -> Self {
         Channel {
             stage: Stage::Open,
-            seat: None,
+            lease: None,
             content: None,
             tags: None,
             unanswered: VecDeque::new(),
@@ -68,29 +68,29 @@ impl Channel {
         self.stage = Stage::Closing;
     }
 
-    /// The line and the channel there that it uses.
+    /// The upstream connection and the channel there that it uses.
     #[inline]
-    pub(super) fn seat(&self) -> Option<(LineId, u16)> {
-        self.seat
+    pub(super) fn lease(&self) -> Option<(UpstreamConnectionId, u16)> {
+        self.lease
     }
 
-    /// It uses this channel of a line from now on, over which so much was published before.
-    pub(super) fn sit(&mut self, seat: (LineId, u16), published: u64) {
-        self.seat = Some(seat);
+    /// It uses this channel of an upstream connection from now on, over which so much was published before.
+    pub(super) fn lease_to(&mut self, lease: (UpstreamConnectionId, u16), published: u64) {
+        self.lease = Some(lease);
         if let Some(tags) = &mut self.tags {
             tags.begin_at(published);
         }
     }
 
     /// It uses its upstream's channel no longer, which knows no more what it has declared.
-    pub(super) fn leave_seat(&mut self) -> Option<(LineId, u16)> {
+    pub(super) fn return_lease(&mut self) -> Option<(UpstreamConnectionId, u16)> {
         self.is_declared_here = false;
-        self.seat.take()
+        self.lease.take()
     }
 
     /// The upstream has closed its channel. Gives how many bytes of a publish are forgotten for it, and whether its client is to be told.
     pub(super) fn fail(&mut self) -> (usize, bool) {
-        self.seat = None;
+        self.lease = None;
         self.unanswered.clear();
         self.is_declared_here = false;
         let held_len = self.content.take().map_or(0, |content| content.frames.len());
@@ -156,8 +156,8 @@ impl Channel {
         self.qos = Some(qos);
     }
 
-    /// It goes to a line of its client's own. Gives what is to be said there after it was opened: whether it confirms, its prefetch, and a
-    /// publish that is not whole yet.
+    /// It goes to an upstream connection of its client's own. Gives what is to be said there after it was opened: whether it confirms, its
+    /// prefetch, and a publish that is not whole yet.
     pub(super) fn reopen(&mut self) -> (bool, Option<basic::Qos>, Option<Content>) {
         self.swallowed = 1 + u32::from(self.qos.is_some());
         if let Some(tags) = &mut self.tags {

@@ -11,7 +11,7 @@ use amqp::table::Table;
 
 use super::buffer::Buffer;
 use super::channel::{Channel, Content};
-use super::ids::{LineId, LoginId, PoolId};
+use super::ids::{LoginId, PoolId, UpstreamConnectionId};
 use super::liveness::Liveness;
 use super::wait::{Wait, Waits};
 use crate::limits::CLIENT_OUTPUT_LEN_MAX;
@@ -31,7 +31,7 @@ pub(super) enum Phase {
     Closing {
         until_ms: u64,
     },
-    /// It wants to close; the upstream of its own line is to agree.
+    /// It wants to close; the upstream of its own upstream connection is to agree.
     Leaving {
         until_ms: u64,
     },
@@ -57,7 +57,7 @@ pub(super) struct Client {
     introduction: Introduction,
     access: Access,
     agreed: connection::TuneOk,
-    own: OwnLine,
+    own: OwnConnection,
     channels: BTreeMap<u16, Channel>,
     /// Bytes of publishes that are not whole yet.
     held_len: usize,
@@ -99,11 +99,11 @@ struct Access {
     is_vouched: bool,
 }
 
-/// A line of a client's own.
+/// An upstream connection of a client's own.
 #[derive(Debug, Default)]
-struct OwnLine {
+struct OwnConnection {
     /// Wanted, being opened, or open.
-    line: Option<LineId>,
+    connection: Option<UpstreamConnectionId>,
     /// Whether the client's channels are there.
     has_moved: bool,
 }
@@ -122,7 +122,7 @@ impl Client {
             },
             access: Access::default(),
             agreed: connection::TuneOk { frame_max: amqp::limits::FRAME_LEN_MAX_INITIAL, channel_max: 0, heartbeat: 0 },
-            own: OwnLine::default(),
+            own: OwnConnection::default(),
             channels: BTreeMap::new(),
             held_len: 0,
             is_told_blocked: false,
@@ -294,7 +294,7 @@ impl Client {
         self.output.len() > CLIENT_OUTPUT_LEN_MAX
     }
 
-    /// Notes whether it is told that lines of its take no publishes. Whether that is news.
+    /// Notes whether it is told that upstream connections of its take no publishes. Whether that is news.
     pub(super) fn note_blocked(&mut self, is_blocked: bool) -> bool {
         std::mem::replace(&mut self.is_told_blocked, is_blocked) != is_blocked
     }
@@ -417,7 +417,7 @@ impl Client {
     }
 }
 
-/// Its channels, and the line of its own.
+/// Its channels, and the upstream connection of its own.
 impl Client {
     #[inline]
     pub(super) fn channel(&self, number: u16) -> Option<&Channel> {
@@ -455,7 +455,7 @@ impl Client {
         std::mem::take(&mut self.channels)
     }
 
-    /// Its channels are on its own line from now on.
+    /// Its channels are on its own upstream connection from now on.
     pub(super) fn move_channels(&mut self, channels: BTreeMap<u16, Channel>) {
         self.channels = channels;
         self.own.has_moved = true;
@@ -484,21 +484,21 @@ impl Client {
         !std::mem::replace(&mut self.is_without_room, !has_room) && !has_room
     }
 
-    /// A line of its own: wanted, being opened, or open.
+    /// An upstream connection of its own: wanted, being opened, or open.
     #[inline]
-    pub(super) fn own(&self) -> Option<LineId> {
-        self.own.line
+    pub(super) fn own(&self) -> Option<UpstreamConnectionId> {
+        self.own.connection
     }
 
-    pub(super) fn set_own(&mut self, line: LineId) {
-        self.own.line = Some(line);
+    pub(super) fn set_own(&mut self, connection: UpstreamConnectionId) {
+        self.own.connection = Some(connection);
     }
 
-    pub(super) fn take_own(&mut self) -> Option<LineId> {
-        self.own.line.take()
+    pub(super) fn take_own(&mut self) -> Option<UpstreamConnectionId> {
+        self.own.connection.take()
     }
 
-    /// Whether its channels are on its own line.
+    /// Whether its channels are on its own upstream connection.
     #[inline]
     pub(super) fn has_moved(&self) -> bool {
         self.own.has_moved

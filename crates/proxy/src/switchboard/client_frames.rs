@@ -7,8 +7,8 @@ use amqp::server::{Violation, check_heartbeat};
 
 use super::channel::{Content, Stage};
 use super::client::Phase;
-use super::publish::Gathered;
-use super::taken::Taken;
+use super::publish::ContentOutcome;
+use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard};
 
@@ -49,15 +49,15 @@ impl Switchboard {
             Ok(Some((frame, len))) => {
                 let (raw, rest) = bytes.split_at(len);
                 match self.client_frame(id, &frame, raw, rest) {
-                    Taken::Done(more) => {
+                    FrameOutcome::Done(more) => {
                         let client = &mut self.clients[id];
                         if client.is_running() {
                             client.stop_waiting();
                         }
                         Some(len + more)
                     }
-                    Taken::NotYet => None,
-                    Taken::Refused(refusal) => {
+                    FrameOutcome::NotYet => None,
+                    FrameOutcome::Refused(refusal) => {
                         self.close_client(id, &refusal);
                         Some(len)
                     }
@@ -92,26 +92,26 @@ impl Switchboard {
         }
     }
 
-    fn client_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
+    fn client_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> FrameOutcome {
         let client = &self.clients[id];
         match client.phase() {
             Phase::Running if frame.kind == FrameKind::Heartbeat => heartbeat(frame),
-            Phase::Running if frame.channel != 0 && client.has_moved() => self.own_line_frame(id, frame, raw),
+            Phase::Running if frame.channel != 0 && client.has_moved() => self.own_connection_frame(id, frame, raw),
             Phase::Running if frame.channel != 0 => self.channel_frame(id, frame, raw, rest),
             Phase::Closing { .. } | Phase::Parting { .. } => {
                 self.closing_client_frame(id, frame);
-                Taken::Done(0)
+                FrameOutcome::Done(0)
             }
             _ => match (frame.kind, frame.channel) {
                 (FrameKind::Heartbeat, _) => heartbeat(frame),
                 (FrameKind::Method, 0) => match Method::decode(frame.payload) {
                     Ok(method) if client.phase() == Phase::Running => self.connection_method(id, &method, frame, raw),
                     Ok(method) => self.handshake_method(id, &method),
-                    Err(error) => Taken::Refused(Refusal::undecodable(error)),
+                    Err(error) => FrameOutcome::Refused(Refusal::undecodable(error)),
                 },
-                (FrameKind::Method, _) => Taken::refused(Violation::channel_in_handshake("method")),
-                (_, 0) => Taken::refused(Violation::content_on_channel_0()),
-                _ => Taken::refused(Violation::content_in_handshake()),
+                (FrameKind::Method, _) => FrameOutcome::refused(Violation::channel_in_handshake("method")),
+                (_, 0) => FrameOutcome::refused(Violation::content_on_channel_0()),
+                _ => FrameOutcome::refused(Violation::content_in_handshake()),
             },
         }
     }
@@ -128,26 +128,28 @@ impl Switchboard {
     }
 
     /// A method of channel 0 of an open connection.
-    fn connection_method(&mut self, id: ClientId, method: &Method<'_>, frame: &Frame<'_>, raw: &[u8]) -> Taken {
+    fn connection_method(&mut self, id: ClientId, method: &Method<'_>, frame: &Frame<'_>, raw: &[u8]) -> FrameOutcome {
         match method {
             Method::ConnectionClose(_) => {
                 self.client_leaves(id);
-                Taken::Done(0)
+                FrameOutcome::Done(0)
             }
             Method::ConnectionUpdateSecret(update) if self.renews_token(id, update.new_secret) => {
                 self.renew_token(id, update.new_secret)
             }
             // What any other is worth is the upstream's to say, and concerns this client alone.
-            Method::ConnectionUpdateSecret(_) if self.move_client(id) => self.own_line_frame(id, frame, raw),
-            Method::ConnectionUpdateSecret(_) => Taken::NotYet,
+            Method::ConnectionUpdateSecret(_) if self.dedicate_connection(id) => {
+                self.own_connection_frame(id, frame, raw)
+            }
+            Method::ConnectionUpdateSecret(_) => FrameOutcome::NotYet,
             // Answers to what was not asked: RabbitMQ does not mind either.
-            Method::ConnectionCloseOk(_) => Taken::Done(0),
-            other => Taken::Refused(Refusal::from(Violation::method_while_running()).of_method(other)),
+            Method::ConnectionCloseOk(_) => FrameOutcome::Done(0),
+            other => FrameOutcome::Refused(Refusal::from(Violation::method_while_running()).of_method(other)),
         }
     }
 
-    /// A frame of a channel of a client who uses shared lines.
-    fn channel_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Taken {
+    /// A frame of a channel of a client who uses shared upstream connections.
+    fn channel_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> FrameOutcome {
         let client = &mut self.clients[id];
         let number = frame.channel;
         let Some(channel) = client.channel_mut(number) else {
@@ -157,23 +159,27 @@ impl Switchboard {
             Stage::Open => {}
             Stage::Closed => return self.closed_channel_frame(id, frame),
             // What follows a close means nothing, until there is an answer.
-            Stage::Closing => return Taken::Done(0),
+            Stage::Closing => return FrameOutcome::Done(0),
         }
         if let Some(content) = channel.take_content() {
             return match self.content_frame(id, frame, raw, content) {
-                Gathered::Taken(taken) => taken,
-                Gathered::NotYet(content) => {
+                ContentOutcome::FrameOutcome(taken) => taken,
+                ContentOutcome::NotYet(content) => {
                     self.clients[id].hold(number, content, 0);
-                    Taken::NotYet
+                    FrameOutcome::NotYet
                 }
-                Gathered::Own(content) => {
+                ContentOutcome::Own(content) => {
                     self.clients[id].hold(number, content, 0);
-                    if self.move_client(id) { self.own_line_frame(id, frame, raw) } else { Taken::NotYet }
+                    if self.dedicate_connection(id) {
+                        self.own_connection_frame(id, frame, raw)
+                    } else {
+                        FrameOutcome::NotYet
+                    }
                 }
             };
         }
         if frame.kind != FrameKind::Method {
-            return Taken::refused(Violation::content_without_method());
+            return FrameOutcome::refused(Violation::content_without_method());
         }
         if let Some(taken) = self.whole_publish(id, frame, raw, rest) {
             return taken;
@@ -181,38 +187,38 @@ impl Switchboard {
         match Method::decode(frame.payload) {
             Ok(Method::BasicPublish(publish)) if !publish.immediate => {
                 self.clients[id].hold(number, Content::begin(raw), raw.len());
-                Taken::Done(0)
+                FrameOutcome::Done(0)
             }
             Ok(method) => self.call(id, number, &method, frame, raw),
-            Err(error) => Taken::Refused(Refusal::undecodable(error)),
+            Err(error) => FrameOutcome::Refused(Refusal::undecodable(error)),
         }
     }
 
-    fn unopened_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
+    fn unopened_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> FrameOutcome {
         let method = match frame.kind {
             FrameKind::Method => Method::decode(frame.payload),
-            _ => return Taken::refused(Violation::channel_not_open()),
+            _ => return FrameOutcome::refused(Violation::channel_not_open()),
         };
         match method {
             Ok(Method::ChannelOpen(_)) => {
                 let client = &mut self.clients[id];
                 let (count, channel_max) = (client.channel_count(), client.channel_max());
                 if frame.channel > channel_max || count >= usize::from(channel_max) {
-                    return Taken::refused(Violation::too_many_channels(count, channel_max));
+                    return FrameOutcome::refused(Violation::too_many_channels(count, channel_max));
                 }
                 client.open_channel(frame.channel);
                 client.send(frame.channel, &channel::OpenOk::default());
-                Taken::Done(0)
+                FrameOutcome::Done(0)
             }
             // An answer that crossed with something else.
-            Ok(Method::ChannelCloseOk(_)) => Taken::Done(0),
-            Ok(method) => Taken::Refused(Refusal::from(Violation::channel_not_open()).of_method(&method)),
-            Err(error) => Taken::Refused(Refusal::undecodable(error)),
+            Ok(Method::ChannelCloseOk(_)) => FrameOutcome::Done(0),
+            Ok(method) => FrameOutcome::Refused(Refusal::from(Violation::channel_not_open()).of_method(&method)),
+            Err(error) => FrameOutcome::Refused(Refusal::undecodable(error)),
         }
     }
 
     /// A frame of a channel that the client was told is closed.
-    pub(super) fn closed_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> Taken {
+    pub(super) fn closed_channel_frame(&mut self, id: ClientId, frame: &Frame<'_>) -> FrameOutcome {
         if frame.kind == FrameKind::Method {
             let client = &mut self.clients[id];
             match Method::decode(frame.payload) {
@@ -223,16 +229,16 @@ impl Switchboard {
                 _ => {}
             }
         }
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 
     /// The client looks at its frame again when something has come for it.
-    pub(super) fn wait_for(&mut self, id: ClientId, what: Waits) -> Taken {
+    pub(super) fn wait_for(&mut self, id: ClientId, what: Waits) -> FrameOutcome {
         self.clients[id].wait_for(what, self.now_ms);
-        Taken::NotYet
+        FrameOutcome::NotYet
     }
 }
 
-fn heartbeat(frame: &Frame<'_>) -> Taken {
-    check_heartbeat(frame).map_or_else(Taken::refused, |()| Taken::Done(0))
+fn heartbeat(frame: &Frame<'_>) -> FrameOutcome {
+    check_heartbeat(frame).map_or_else(FrameOutcome::refused, |()| FrameOutcome::Done(0))
 }

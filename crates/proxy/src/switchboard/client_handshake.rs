@@ -10,8 +10,8 @@ use amqp::server::{Violation, agree};
 use super::client::Phase;
 use super::ids::{LoginId, PoolId};
 use super::lane::Kind;
-use super::line::{Line, LinePhase, Use};
-use super::taken::Taken;
+use super::taken::FrameOutcome;
+use super::upstream_connection::{ConnectionUse, UpstreamConnection, UpstreamPhase};
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::REFUSED_LOGIN_DELAY_MS;
@@ -36,33 +36,35 @@ impl Switchboard {
     }
 
     /// A method of channel 0 before the connection is open.
-    pub(super) fn handshake_method(&mut self, id: ClientId, method: &Method<'_>) -> Taken {
+    pub(super) fn handshake_method(&mut self, id: ClientId, method: &Method<'_>) -> FrameOutcome {
         match (self.clients[id].phase(), method) {
             (Phase::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(id, start_ok),
             (Phase::TuneOk, Method::ConnectionTuneOk(tune_ok)) => self.tune_ok(id, *tune_ok),
             (Phase::Open, Method::ConnectionOpen(open)) => self.open(id, open),
             (_, Method::ConnectionClose(_)) => {
                 self.client_leaves(id);
-                Taken::Done(0)
+                FrameOutcome::Done(0)
             }
-            (_, other) => Taken::Refused(Refusal::from(Violation::method_in_handshake(other.name())).of_method(other)),
+            (_, other) => {
+                FrameOutcome::Refused(Refusal::from(Violation::method_in_handshake(other.name())).of_method(other))
+            }
         }
     }
 
-    fn start_ok(&mut self, id: ClientId, start_ok: &connection::StartOk<'_>) -> Taken {
+    fn start_ok(&mut self, id: ClientId, start_ok: &connection::StartOk<'_>) -> FrameOutcome {
         // It comes again when the upstream has said what it thinks of the login.
         if self.clients[id].login().is_none() {
             let (mechanism, credentials) = match start_ok.mechanism {
                 b"PLAIN" => ("PLAIN", sasl::plain(start_ok.response)),
                 b"AMQPLAIN" => ("AMQPLAIN", sasl::amqplain(start_ok.response)),
                 other => {
-                    return Taken::refused(Violation::unknown_mechanism(&String::from_utf8_lossy(other)));
+                    return FrameOutcome::refused(Violation::unknown_mechanism(&String::from_utf8_lossy(other)));
                 }
             };
             self.clients[id].introduce(mechanism, &start_ok.client_properties);
             let Some((user, secret)) = credentials else {
                 self.refuse_login(id, &Violation::login_refused("PLAIN").into());
-                return Taken::Done(0);
+                return FrameOutcome::Done(0);
             };
             self.clients[id].set_login(self.pools.use_login(&user, &secret));
         }
@@ -75,7 +77,7 @@ impl Switchboard {
         let client = &mut self.clients[id];
         client.send(0, &tune);
         client.enter(Phase::TuneOk);
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 
     /// What is offered to every client.
@@ -108,31 +110,32 @@ impl Switchboard {
 
     /// Has an upstream say what it thinks of a login, unless one is being asked.
     pub(super) fn check_login(&mut self, login_id: LoginId) {
-        if let Some(line) = self.pools.login(login_id).checking() {
+        if let Some(connection) = self.pools.login(login_id).checking() {
             // One that has said so, and waits for a vhost that may never come, says no more.
-            if !matches!(self.lines[line].phase(), LinePhase::LoggedIn { .. }) {
+            if !matches!(self.connections[connection].phase(), UpstreamPhase::LoggedIn { .. }) {
                 return;
             }
-            self.lines[line].disown();
-            self.end_line(line, None);
+            self.connections[connection].disown();
+            self.end_connection(connection, None);
         }
-        let line = self.dial(Line::new(Use::Login(login_id), login_id, None, self.now_ms));
-        self.pools.login(login_id).set_checking(line);
+        let connection =
+            self.dial(UpstreamConnection::new(ConnectionUse::Login(login_id), login_id, None, self.now_ms));
+        self.pools.login(login_id).set_checking(connection);
     }
 
-    fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> Taken {
+    fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> FrameOutcome {
         let floor = FRAME_LEN_MAX_INITIAL.min(self.options.frame_len_max);
         let agreed = match agree(self.tune(), tune_ok, floor) {
             Ok(agreed) => agreed,
-            Err(violation) => return Taken::refused(violation),
+            Err(violation) => return FrameOutcome::refused(violation),
         };
         let client = &mut self.clients[id];
         client.agree(agreed);
         client.enter(Phase::Open);
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 
-    fn open(&mut self, id: ClientId, open: &connection::Open<'_>) -> Taken {
+    fn open(&mut self, id: ClientId, open: &connection::Open<'_>) -> FrameOutcome {
         let Some(login) = self.clients[id].login() else { return self.wait_for(id, Waits::Login) };
         let vhost: Rc<str> = String::from_utf8_lossy(open.virtual_host).into();
         if self.clients[id].pool().is_none() {
@@ -149,7 +152,7 @@ impl Switchboard {
         self.stop_waiting(id);
         let client = &mut self.clients[id];
         client.run(vhost);
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 
     /// Whether a client is let into its pool's vhost, as far as is known. If not, somebody asks.
@@ -179,39 +182,43 @@ impl Switchboard {
         self.clients[id].set_pool(pool_id);
     }
 
-    /// Has an upstream say whether a login is let into a vhost: over the pool's first line, or one that does nothing else.
+    /// Has an upstream say whether a login is let into a vhost: over the pool's first upstream connection, or one that does nothing else.
     pub(super) fn ask_for_pool(&mut self, pool_id: PoolId) {
         let pool = self.pools.pool(pool_id);
         if pool.checking().is_some() || pool.opening().next().is_some() {
             return;
         }
-        let (login, has_lines) = (pool.login(), pool.has_lines());
-        let usage = if has_lines { Use::Check(pool_id) } else { Use::Shared(pool_id, Kind::Publishes) };
-        if self.adopt_line(login, pool_id, usage) {
+        let (login, has_connections) = (pool.login(), pool.has_connections());
+        let usage = if has_connections {
+            ConnectionUse::Check(pool_id)
+        } else {
+            ConnectionUse::Shared(pool_id, Kind::Publishes)
+        };
+        if self.adopt_connection(login, pool_id, usage) {
             return;
         }
-        match has_lines {
+        match has_connections {
             true => self.want_check(pool_id),
-            false => self.want_line(pool_id, Kind::Publishes),
+            false => self.request_connection(pool_id, Kind::Publishes),
         }
     }
 
-    /// A line that has checked a login and waits for a vhost goes on for a pool.
-    fn adopt_line(&mut self, login: LoginId, pool_id: PoolId, usage: Use) -> bool {
-        let Some(line_id) = self.pools.login(login).checking() else { return false };
+    /// An upstream connection that has checked a login and waits for a vhost goes on for a pool.
+    fn adopt_connection(&mut self, login: LoginId, pool_id: PoolId, usage: ConnectionUse) -> bool {
+        let Some(connection_id) = self.pools.login(login).checking() else { return false };
         let vhost = self.pools.pool(pool_id).vhost().clone();
-        let line = &mut self.lines[line_id];
-        if !matches!(line.phase(), LinePhase::LoggedIn { .. }) {
+        let connection = &mut self.connections[connection_id];
+        if !matches!(connection.phase(), UpstreamPhase::LoggedIn { .. }) {
             return false;
         }
-        line.assign(usage, vhost);
+        connection.assign(usage, vhost);
         self.pools.login(login).end_check();
         let pool = self.pools.pool(pool_id);
         match usage {
-            Use::Check(_) => pool.set_checking(line_id),
-            _ => pool.lane(Kind::Publishes).set_opening(line_id),
+            ConnectionUse::Check(_) => pool.set_checking(connection_id),
+            _ => pool.lane(Kind::Publishes).set_opening(connection_id),
         }
-        self.open_line(line_id);
+        self.open_connection(connection_id);
         true
     }
 

@@ -5,17 +5,17 @@
 pub struct Counters {
     /// Clients that came.
     pub clients: u64,
-    /// Messages published by clients, and sent on over shared lines.
+    /// Messages published by clients, and sent on over shared upstream connections.
     pub published: u64,
     /// Channels opened upstream for the pool.
     pub channels_opened: u64,
     /// Channels given to a client that another one had before.
     pub channels_reused: u64,
-    /// Lines dialled.
+    /// Upstream connections dialled.
     pub lines_dialled: u64,
-    /// Lines that could not be opened, or were lost.
+    /// Upstream connections that could not be opened, or were lost.
     pub lines_lost: u64,
-    /// Clients that got a line of their own.
+    /// Clients that got an upstream connection of their own.
     pub moved: u64,
     /// Errors of publishes whose client had gone.
     pub late_errors: u64,

@@ -2,15 +2,15 @@
 
 use std::rc::Rc;
 
-use super::ids::{ClientId, LineId};
+use super::ids::{ClientId, UpstreamConnectionId};
 
 /// What is asked of the shell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
-    /// A line is wanted: say [`super::Switchboard::line_connected`] or [`super::Switchboard::line_lost`].
+    /// An upstream connection is wanted: say [`super::Switchboard::upstream_connected`] or [`super::Switchboard::upstream_lost`].
     Dial {
         /// Which.
-        line: LineId,
+        connection: UpstreamConnectionId,
         /// To where this vhost is; `None` while only the login is to be checked.
         vhost: Option<Rc<str>>,
         /// Whose own it is to be; `None` for one that is shared.
@@ -25,8 +25,8 @@ pub enum Effect {
     },
     /// Look at what this client [wants](super::Switchboard::client_wants): there is something new.
     ClientChanged(ClientId),
-    /// Look at what this line [wants](super::Switchboard::line_wants): there is something new.
-    LineChanged(LineId),
+    /// Look at what this upstream connection [wants](super::Switchboard::upstream_wants): there is something new.
+    UpstreamChanged(UpstreamConnectionId),
     /// Something for the log.
     Log(Notice),
 }
@@ -79,7 +79,7 @@ pub enum Notice {
         /// The upstream's words.
         text: String,
     },
-    /// Clients were closed because there had been no line for them for too long.
+    /// Clients were closed because there had been no upstream connection for them for too long.
     GaveUp {
         /// Who had logged in, or wanted to.
         user: String,
@@ -92,8 +92,8 @@ pub enum Notice {
     SlowClient(ClientId),
     /// An upstream does not speak as agreed.
     Garbled {
-        /// Which line.
-        line: LineId,
+        /// Which upstream connection.
+        connection: UpstreamConnectionId,
         /// What it did.
         text: String,
     },

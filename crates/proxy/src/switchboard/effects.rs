@@ -5,7 +5,7 @@ use std::mem;
 use std::rc::Rc;
 
 use super::effect::{Effect, Notice};
-use super::ids::{ClientId, LineId};
+use super::ids::{ClientId, UpstreamConnectionId};
 
 #[derive(Debug, Default)]
 pub(super) struct Effects {
@@ -29,8 +29,8 @@ impl Effects {
     }
 
     #[inline]
-    pub(super) fn line_changed(&mut self, id: LineId) {
-        self.push_once(Effect::LineChanged(id));
+    pub(super) fn upstream_changed(&mut self, id: UpstreamConnectionId) {
+        self.push_once(Effect::UpstreamChanged(id));
     }
 
     /// A client was closed because it had waited for too long.

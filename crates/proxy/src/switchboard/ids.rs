@@ -1,4 +1,4 @@
-//! Names of clients, lines, logins and pools, for whatever does not hold them.
+//! Names of clients, upstream connections, logins and pools, for whatever does not hold them.
 
 use super::slots::SlotId;
 
@@ -6,9 +6,9 @@ use super::slots::SlotId;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(u64);
 
-/// A line, from the wish to have it until it is lost.
+/// An upstream connection, from the wish to have it until it is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LineId(u64);
+pub struct UpstreamConnectionId(u64);
 
 /// A user's name and secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,10 +30,10 @@ impl SlotId for ClientId {
     }
 }
 
-impl SlotId for LineId {
+impl SlotId for UpstreamConnectionId {
     #[inline]
     fn from_number(number: u64) -> Self {
-        LineId(number)
+        UpstreamConnectionId(number)
     }
 
     #[inline]

@@ -1,11 +1,11 @@
-//! The lines of a pool of one kind, their free channels, and the clients that wait for either.
+//! The upstream connections of a pool of one kind, their free channels, and the clients that wait for either.
 
 use std::collections::VecDeque;
 
-use super::ids::{ClientId, LineId};
+use super::ids::{ClientId, UpstreamConnectionId};
 use super::pace::Pace;
 
-/// What is said over a line. What fails or is held up on one kind of lines does not harm those on the other.
+/// What is said over an upstream connection. What fails or is held up on one kind of upstream connections does not harm those on the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Nothing but publishes.
@@ -17,53 +17,53 @@ pub(super) enum Kind {
 
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// The line that is being opened.
-    opening: Option<LineId>,
-    /// Lines that are open.
-    lines: Vec<LineId>,
+    /// The upstream connection that is being opened.
+    opening: Option<UpstreamConnectionId>,
+    /// Upstream connections that are open.
+    connections: Vec<UpstreamConnectionId>,
     /// How many channels are to wait for the confirms of clients that have gone.
     pace: Pace,
     /// Channels that the next client may have as they are: the last one that was used first.
-    free: Vec<(LineId, u16)>,
-    /// Clients that wait for a line or a channel.
+    free: Vec<(UpstreamConnectionId, u16)>,
+    /// Clients that wait for an upstream connection or a channel.
     waiters: VecDeque<ClientId>,
 }
 
 impl Lane {
-    /// The line that is being opened.
-    pub(super) fn opening(&self) -> Option<LineId> {
+    /// The upstream connection that is being opened.
+    pub(super) fn opening(&self) -> Option<UpstreamConnectionId> {
         self.opening
     }
 
-    pub(super) fn set_opening(&mut self, line: LineId) {
-        self.opening = Some(line);
+    pub(super) fn set_opening(&mut self, connection: UpstreamConnectionId) {
+        self.opening = Some(connection);
     }
 
-    /// The line that was being opened will not be.
+    /// The upstream connection that was being opened will not be.
     pub(super) fn drop_opening(&mut self) {
         self.opening = None;
     }
 
-    /// The line that was being opened is open.
-    pub(super) fn add(&mut self, line: LineId) {
+    /// The upstream connection that was being opened is open.
+    pub(super) fn add(&mut self, connection: UpstreamConnectionId) {
         self.opening = None;
-        self.lines.push(line);
+        self.connections.push(connection);
     }
 
-    /// A line is lost. Whether it was being opened.
-    pub(super) fn forget(&mut self, id: LineId) -> bool {
-        self.lines.retain(|line| *line != id);
-        self.free.retain(|(line, _)| *line != id);
-        self.opening.take_if(|line| *line == id).is_some()
+    /// An upstream connection is lost. Whether it was being opened.
+    pub(super) fn forget(&mut self, id: UpstreamConnectionId) -> bool {
+        self.connections.retain(|connection| *connection != id);
+        self.free.retain(|(connection, _)| *connection != id);
+        self.opening.take_if(|connection| *connection == id).is_some()
     }
 
-    /// Lines that are open.
-    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
-        self.lines.iter().copied()
+    /// Upstream connections that are open.
+    pub(super) fn connections(&self) -> impl Iterator<Item = UpstreamConnectionId> {
+        self.connections.iter().copied()
     }
 
-    pub(super) fn line_count(&self) -> usize {
-        self.lines.len()
+    pub(super) fn upstream_connection_count(&self) -> usize {
+        self.connections.len()
     }
 
     pub(super) fn pace(&self) -> &Pace {
@@ -75,12 +75,12 @@ impl Lane {
     }
 
     /// The next client may have this channel as it is.
-    pub(super) fn push_free(&mut self, line: LineId, number: u16) {
-        self.free.push((line, number));
+    pub(super) fn push_free(&mut self, connection: UpstreamConnectionId, number: u16) {
+        self.free.push((connection, number));
     }
 
     /// A channel that may still be had as it is: the one that was used last.
-    pub(super) fn pop_free(&mut self) -> Option<(LineId, u16)> {
+    pub(super) fn pop_free(&mut self) -> Option<(UpstreamConnectionId, u16)> {
         self.free.pop()
     }
 
@@ -89,13 +89,18 @@ impl Lane {
     }
 
     /// Takes free channels that are idle, at most so many and not the last one. Those that were used last lie on top, so these are at the bottom.
-    pub(super) fn take_idle(&mut self, count_max: usize, is_idle: impl Fn(LineId, u16) -> bool) -> Vec<(LineId, u16)> {
+    pub(super) fn take_idle(
+        &mut self,
+        count_max: usize,
+        is_idle: impl Fn(UpstreamConnectionId, u16) -> bool,
+    ) -> Vec<(UpstreamConnectionId, u16)> {
         let count_max = self.free.len().saturating_sub(1).min(count_max);
-        let idle_count = self.free.iter().take(count_max).take_while(|(line, at)| is_idle(*line, *at)).count();
+        let idle_count =
+            self.free.iter().take(count_max).take_while(|(connection, at)| is_idle(*connection, *at)).count();
         self.free.drain(..idle_count).collect()
     }
 
-    /// A client waits for a line or a channel.
+    /// A client waits for an upstream connection or a channel.
     pub(super) fn add_waiter(&mut self, client: ClientId) {
         self.waiters.push_back(client);
     }

@@ -2,22 +2,22 @@
 
 use std::rc::Rc;
 
-use super::ids::{ClientId, LineId};
+use super::ids::{ClientId, UpstreamConnectionId};
 
 pub(super) struct Login {
     user: Rc<str>,
     secret: Rc<[u8]>,
     /// When an upstream accepted it last.
     accepted_ms: Option<u64>,
-    /// The line that checks it, or has and waits for a vhost.
-    checking: Option<LineId>,
+    /// The upstream connection that checks it, or has and waits for a vhost.
+    checking: Option<UpstreamConnectionId>,
     /// Clients that wait for that.
     waiters: Vec<ClientId>,
     /// Whether no upstream could be asked.
     is_away: bool,
     /// Why it could not be checked last.
-    trouble: Option<String>,
-    /// Clients, lines and pools of it.
+    last_error: Option<String>,
+    /// Clients, upstream connections and pools of it.
     use_count: usize,
 }
 
@@ -41,7 +41,7 @@ impl Login {
             checking: None,
             waiters: Vec::new(),
             is_away: false,
-            trouble: None,
+            last_error: None,
             use_count: 1,
         }
     }
@@ -69,7 +69,7 @@ impl Login {
     pub(super) fn accept(&mut self, now_ms: u64) -> Vec<ClientId> {
         self.accepted_ms = Some(now_ms);
         self.is_away = false;
-        self.trouble = None;
+        self.last_error = None;
         self.take_waiters()
     }
 
@@ -79,24 +79,24 @@ impl Login {
         self.is_away = false;
     }
 
-    /// The line that checks it, or has and waits for a vhost.
-    pub(super) fn checking(&self) -> Option<LineId> {
+    /// The upstream connection that checks it, or has and waits for a vhost.
+    pub(super) fn checking(&self) -> Option<UpstreamConnectionId> {
         self.checking
     }
 
-    pub(super) fn set_checking(&mut self, line: LineId) {
-        self.checking = Some(line);
+    pub(super) fn set_checking(&mut self, connection: UpstreamConnectionId) {
+        self.checking = Some(connection);
     }
 
-    /// The line that has checked it does something else now.
+    /// The upstream connection that has checked it does something else now.
     pub(super) fn end_check(&mut self) {
         self.checking = None;
     }
 
-    /// The line that was to check it is lost.
-    pub(super) fn fail_check(&mut self, line: LineId, why: &str) {
-        if self.checking.take_if(|checking| *checking == line).is_some() {
-            self.set_trouble(why);
+    /// The upstream connection that was to check it is lost.
+    pub(super) fn fail_check(&mut self, connection: UpstreamConnectionId, why: &str) {
+        if self.checking.take_if(|checking| *checking == connection).is_some() {
+            self.set_last_error(why);
         }
     }
 
@@ -127,15 +127,15 @@ impl Login {
     }
 
     /// Why it could not be checked last.
-    pub(super) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+    pub(super) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
-    pub(super) fn set_trouble(&mut self, why: &str) {
-        self.trouble = Some(why.to_owned());
+    pub(super) fn set_last_error(&mut self, why: &str) {
+        self.last_error = Some(why.to_owned());
     }
 
-    /// A client, a line or a pool more uses it.
+    /// A client, an upstream connection or a pool more uses it.
     pub(super) fn retain(&mut self) {
         self.use_count += 1;
     }

@@ -1,64 +1,64 @@
-//! Clients, lines and pools of one thread, without I/O: the proxy's rules.
+//! Clients, upstream connections and pools of one thread, without I/O: the proxy's rules.
 //!
 //! ```text
-//!  client ──► handshake ──► frames ──► judge: may this run on a line that others use, too?
+//!  client ──► handshake ──► frames ──► judge: may this run on an upstream connection that others use, too?
 //!                                        │ yes: publishes, declarations, gets without acks      │ no: consume, tx, exclusive queues …
 //!                                        ▼                                                      ▼
-//!                           pool ─► a channel of a shared line ◄──── moving ────►  a line of the client's own: frames pass as they are
+//!                           pool ─► a channel of a shared upstream connection ◄──── moving ────►  an upstream connection of the client's own: frames pass as they are
 //! ```
 //!
 //! - **A frame that has to wait stays where it is.** A client's frames are looked at one after the other. Where one needs what is not
-//!   there yet (a line, a channel, room, quiet), it is left in the input, the client [waits](client::Waits), and whatever brings
+//!   there yet (an upstream connection, a channel, room, quiet), it is left in the input, the client [waits](client::Waits), and whatever brings
 //!   what it waits for looks at the same frame again. So nothing has to be undone.
-//! - **Every channel of a shared line confirms.** The switchboard selects confirms itself, whether the client wants them or not. A channel
+//! - **Every channel of a shared upstream connection confirms.** The switchboard selects confirms itself, whether the client wants them or not. A channel
 //!   that has only published goes back to the pool when all is confirmed: whatever could still come of it has come. One that did
 //!   anything else is closed first.
-//! - **Nothing is half sent.** A publish is written to a shared line when its last frame has come.
-//! - **What could close a shared line is answered here**, or goes over a line of the client's own and closes only that.
+//! - **Nothing is half sent.** A publish is written to a shared upstream connection when its last frame has come.
+//! - **What could close a shared upstream connection is answered here**, or goes over an upstream connection of the client's own and closes only that.
 
 mod alarms;
 mod buffer;
 mod calls;
 mod channel;
+mod channel_leases;
 mod client;
 mod client_frames;
 mod client_handshake;
-mod closing;
+mod close;
 mod counters;
-mod draining;
+mod dedicate;
+mod dial;
+mod drain;
 mod effect;
 mod effects;
 mod frames;
 mod ids;
-mod keeping;
 mod lane;
-mod line;
-mod line_channels;
-mod line_frames;
-mod line_handshake;
-mod lines;
 mod liveness;
 mod login;
-mod moving;
 mod options;
 mod pace;
+mod poisoned_queues;
 mod pool;
 mod pools;
 mod publish;
 mod queue_names;
 mod refusal;
-mod renewing;
 mod report;
-mod seats;
 mod server_identity;
 mod slots;
 mod spool_access;
-mod suspects;
+mod spooling;
 mod taken;
 mod tick;
+mod token_renewal;
+mod upstream_channels;
+mod upstream_connection;
+mod upstream_connections;
+mod upstream_frames;
+mod upstream_handshake;
 mod wait;
 mod wake_queue;
-mod wanting;
 
 use amqp::TableBuf;
 
@@ -67,17 +67,17 @@ pub use self::counters::Counters;
 pub use self::effect::{Effect, Notice};
 use self::effects::Effects;
 pub(crate) use self::frames::{put_frames, uncuttable_len};
-pub use self::ids::{ClientId, LineId};
-use self::line::Use;
-use self::lines::Lines;
+pub use self::ids::{ClientId, UpstreamConnectionId};
 pub use self::options::Options;
 use self::pools::Pools;
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::{says_no_access, says_not_here, says_vhost_not_here};
-pub use self::report::{LineReport, PoolReport, Report};
+pub use self::report::{PoolReport, Report, UpstreamConnectionReport};
 use self::server_identity::ServerIdentity;
 use self::slots::Slots;
 use self::spool_access::SpoolAccess;
+use self::upstream_connection::ConnectionUse;
+use self::upstream_connections::UpstreamConnections;
 use self::wait::Waits;
 use self::wake_queue::WakeQueue;
 
@@ -92,12 +92,12 @@ pub struct Wants {
     pub write: bool,
 }
 
-/// Clients, lines and pools of one thread.
+/// Clients, upstream connections and pools of one thread.
 #[derive(Debug)]
 pub struct Switchboard {
     options: Options,
     clients: Slots<ClientId, Client>,
-    lines: Lines,
+    connections: UpstreamConnections,
     pools: Pools,
     server: ServerIdentity,
     spool: SpoolAccess,
@@ -109,13 +109,13 @@ pub struct Switchboard {
 }
 
 impl Switchboard {
-    /// Without clients and lines.
+    /// Without clients and upstream connections.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Switchboard {
             options,
             clients: Slots::new(),
-            lines: Lines::new(),
+            connections: UpstreamConnections::new(),
             pools: Pools::default(),
             server: ServerIdentity::unknown(),
             spool: SpoolAccess::default(),
@@ -168,8 +168,8 @@ impl Switchboard {
         self.now_ms = now_ms;
         let client = &mut self.clients[id];
         if client.sent(len, now_ms) {
-            if let Some(line) = client.own() {
-                self.effects.push(Effect::LineChanged(line));
+            if let Some(connection) = client.own() {
+                self.effects.push(Effect::UpstreamChanged(connection));
             }
             self.wake_queue.push(id);
             self.run_woken();
@@ -237,42 +237,42 @@ impl Switchboard {
         self.run_woken();
     }
 
-    /// A line that was [wanted](Effect::Dial) is connected: from here on it is spoken over.
-    pub fn line_connected(&mut self, id: LineId, now_ms: u64) {
+    /// An upstream connection that was [wanted](Effect::Dial) is connected: from here on it is spoken over.
+    pub fn upstream_connected(&mut self, id: UpstreamConnectionId, now_ms: u64) {
         self.now_ms = now_ms;
-        self.begin_line(id);
+        self.begin_connection(id);
         self.run_woken();
     }
 
-    /// This came over a line.
-    pub fn line_received(&mut self, id: LineId, bytes: &[u8], now_ms: u64) {
+    /// This came over an upstream connection.
+    pub fn upstream_received(&mut self, id: UpstreamConnectionId, bytes: &[u8], now_ms: u64) {
         self.now_ms = now_ms;
-        let line = &mut self.lines[id];
-        line.heard(now_ms);
-        let mut input = line.take_input();
+        let connection = &mut self.connections[id];
+        connection.heard(now_ms);
+        let mut input = connection.take_input();
         if input.is_empty() {
-            let taken = self.line_frames(id, bytes);
+            let taken = self.upstream_frames(id, bytes);
             input.end().extend_from_slice(&bytes[taken..]);
         } else {
             input.end().extend_from_slice(bytes);
-            let taken = self.line_frames(id, input.rest());
+            let taken = self.upstream_frames(id, input.rest());
             input.take(taken);
         }
-        self.lines[id].put_input(input);
-        self.effects.line_changed(id);
+        self.connections[id].put_input(input);
+        self.effects.upstream_changed(id);
         self.run_woken();
     }
 
-    /// What is to be written to a line.
+    /// What is to be written to an upstream connection.
     #[must_use]
-    pub fn line_output(&self, id: LineId) -> &[u8] {
-        self.lines[id].output().rest()
+    pub fn upstream_output(&self, id: UpstreamConnectionId) -> &[u8] {
+        self.connections[id].output().rest()
     }
 
     /// So much of it was written.
-    pub fn line_sent(&mut self, id: LineId, len: usize, now_ms: u64) {
+    pub fn upstream_sent(&mut self, id: UpstreamConnectionId, len: usize, now_ms: u64) {
         self.now_ms = now_ms;
-        let waiters = self.lines[id].sent(len, now_ms);
+        let waiters = self.connections[id].sent(len, now_ms);
         if !waiters.is_empty() {
             // The one who waits longest comes first.
             self.wake_queue.extend(waiters);
@@ -280,39 +280,44 @@ impl Switchboard {
         }
     }
 
-    /// What a line's socket is to be used for.
+    /// What a upstream connection's socket is to be used for.
     #[must_use]
-    pub fn line_wants(&self, id: LineId) -> Wants {
-        let line = &self.lines[id];
-        let is_read = match line.owner() {
+    pub fn upstream_wants(&self, id: UpstreamConnectionId) -> Wants {
+        let connection = &self.connections[id];
+        let is_read = match connection.owner() {
             Some(client) => self.clients.get(client).is_none_or(|client| !client.is_full()),
             None => true,
         };
-        Wants { read: is_read && !line.is_over(), close: line.is_over(), write: !line.output().is_empty() }
-    }
-
-    /// A line could not be dialled at one upstream, and another one, or the same once more, is tried.
-    pub fn line_troubled(&mut self, id: LineId, why: &str) {
-        let line = &self.lines[id];
-        let pool = match line.usage() {
-            Use::Login(login) => {
-                self.pools.login(login).set_trouble(why);
-                None
-            }
-            Use::Check(pool) | Use::Shared(pool, _) => Some(pool),
-            Use::Own(client) => self.clients[client].pool(),
-            Use::None => None,
-        };
-        if let Some(pool) = pool {
-            self.pools.pool(pool).set_trouble(why);
+        Wants {
+            read: is_read && !connection.is_over(),
+            close: connection.is_over(),
+            write: !connection.output().is_empty(),
         }
     }
 
-    /// A line could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be another's from here on.
-    pub fn line_lost(&mut self, id: LineId, why: &str, now_ms: u64) {
+    /// An upstream connection could not be dialled at one upstream, and another one, or the same once more, is tried.
+    pub fn dial_failed(&mut self, id: UpstreamConnectionId, why: &str) {
+        let connection = &self.connections[id];
+        let pool = match connection.usage() {
+            ConnectionUse::Login(login) => {
+                self.pools.login(login).set_last_error(why);
+                None
+            }
+            ConnectionUse::Check(pool) | ConnectionUse::Shared(pool, _) => Some(pool),
+            ConnectionUse::Own(client) => self.clients[client].pool(),
+            ConnectionUse::None => None,
+        };
+        if let Some(pool) = pool {
+            self.pools.pool(pool).set_last_error(why);
+        }
+    }
+
+    /// An upstream connection could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be another's
+    /// from here on.
+    pub fn upstream_lost(&mut self, id: UpstreamConnectionId, why: &str, now_ms: u64) {
         self.now_ms = now_ms;
-        self.forget_line(id, why);
-        self.lines.remove(id);
+        self.forget_connection(id, why);
+        self.connections.remove(id);
         self.run_woken();
     }
 
@@ -327,7 +332,7 @@ impl Switchboard {
         self.counters
     }
 
-    /// Sets what operators have changed. Clients and lines keep what was agreed on with them.
+    /// Sets what operators have changed. Clients and upstream connections keep what was agreed on with them.
     pub fn set_options(&mut self, options: Options) {
         self.options = options;
     }
@@ -338,10 +343,10 @@ impl Switchboard {
         self.clients.len()
     }
 
-    /// How many lines there are, those that are being dialled included.
+    /// How many upstream connections there are, those that are being dialled included.
     #[must_use]
-    pub fn line_count(&self) -> usize {
-        self.lines.len()
+    pub fn upstream_connection_count(&self) -> usize {
+        self.connections.len()
     }
 
     /// Looks again at the frames of those who have been woken.

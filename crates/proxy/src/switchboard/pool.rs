@@ -1,10 +1,10 @@
-//! A pool: a login's lines into a vhost, which its clients share, and what upstreams last said of it.
+//! A pool: a login's upstream connections into a vhost, which its clients share, and what upstreams last said of it.
 
 use std::rc::Rc;
 
-use super::ids::{ClientId, LineId, LoginId};
+use super::ids::{ClientId, LoginId, UpstreamConnectionId};
 use super::lane::{Kind, Lane};
-use super::suspects::Suspects;
+use super::poisoned_queues::PoisonedQueues;
 use crate::limits::REFUSED_PAUSE_MS;
 
 #[derive(Debug)]
@@ -13,24 +13,24 @@ pub(super) struct Pool {
     vhost: Rc<str>,
     /// When an upstream let this login into this vhost last.
     accepted_ms: Option<u64>,
-    /// The line that only sees whether the login is let in still.
-    checking: Option<LineId>,
+    /// The upstream connection that only sees whether the login is let in still.
+    checking: Option<UpstreamConnectionId>,
     /// Clients that wait for that.
     entering: Vec<ClientId>,
     lanes: [Lane; 2],
-    /// Channels that a line may have, as far as the upstream has shown: a user may be limited.
+    /// Channels that an upstream connection may have, as far as the upstream has shown: a user may be limited.
     channel_limit: usize,
     client_count: usize,
     /// Since when it has had no client.
     idle_since_ms: u64,
-    /// Why the last line could not be had.
-    trouble: Option<String>,
-    /// When the upstream refused a line last.
+    /// Why the last upstream connection could not be had.
+    last_error: Option<String>,
+    /// When the upstream refused an upstream connection last.
     refused_ms: Option<u64>,
-    /// Whether there is no line for clients that publish, and has not been for a moment. Only where that is of account.
+    /// Whether there is no upstream connection for clients that publish, and has not been for a moment. Only where that is of account.
     is_away: bool,
-    /// Queues for which an upstream has closed a line.
-    suspects: Suspects,
+    /// Queues for which an upstream has closed an upstream connection.
+    poisoned_queues: PoisonedQueues,
     /// The spool's [count](crate::spool::Spool::filled_count) when nothing of it was there: while it is the same, nothing is. So its lock is
     /// not taken for each publish while something of another user is kept.
     unheld_at: Option<u64>,
@@ -48,10 +48,10 @@ impl Pool {
             channel_limit: usize::MAX,
             client_count: 0,
             idle_since_ms: now_ms,
-            trouble: None,
+            last_error: None,
             refused_ms: None,
             is_away: false,
-            suspects: Suspects::default(),
+            poisoned_queues: PoisonedQueues::default(),
             unheld_at: None,
         }
     }
@@ -77,17 +77,17 @@ impl Pool {
 
     /// Whether it has to be remembered.
     pub(super) fn is_used(&self) -> bool {
-        let has_lines = self.lines().chain(self.opening()).next().is_some();
-        self.client_count > 0 || self.checking.is_some() || has_lines || self.is_away
+        let has_connections = self.connections().chain(self.opening()).next().is_some();
+        self.client_count > 0 || self.checking.is_some() || has_connections || self.is_away
     }
 
-    /// Whether an upstream has closed a line for what this method is about.
-    pub(super) fn suspects(&self) -> &Suspects {
-        &self.suspects
+    /// Whether an upstream has closed an upstream connection for what this method is about.
+    pub(super) fn poisoned_queues(&self) -> &PoisonedQueues {
+        &self.poisoned_queues
     }
 
-    pub(super) fn suspects_mut(&mut self) -> &mut Suspects {
-        &mut self.suspects
+    pub(super) fn poisoned_queues_mut(&mut self) -> &mut PoisonedQueues {
+        &mut self.poisoned_queues
     }
 
     /// Whether nothing of it was in the spool when the spool's count was this.
@@ -111,7 +111,7 @@ impl Pool {
     /// An upstream lets it in. Gives the clients that waited for that.
     pub(super) fn accept(&mut self, accepted_ms: u64) -> Vec<ClientId> {
         self.accepted_ms = Some(accepted_ms);
-        self.trouble = None;
+        self.last_error = None;
         self.take_entering()
     }
 
@@ -120,34 +120,34 @@ impl Pool {
         self.accepted_ms = None;
     }
 
-    /// An upstream has refused a line.
+    /// An upstream has refused an upstream connection.
     pub(super) fn note_refused(&mut self, now_ms: u64) {
         self.refused_ms = Some(now_ms);
     }
 
-    /// Whether an upstream has refused a line just now, and is not to be asked again at once.
+    /// Whether an upstream has refused an upstream connection just now, and is not to be asked again at once.
     pub(super) fn is_refused(&self, now_ms: u64) -> bool {
         self.refused_ms.is_some_and(|refused_ms| now_ms < refused_ms + REFUSED_PAUSE_MS)
     }
 
-    /// The line that only sees whether the login is let in still.
-    pub(super) fn checking(&self) -> Option<LineId> {
+    /// The upstream connection that only sees whether the login is let in still.
+    pub(super) fn checking(&self) -> Option<UpstreamConnectionId> {
         self.checking
     }
 
-    pub(super) fn set_checking(&mut self, line: LineId) {
-        self.checking = Some(line);
+    pub(super) fn set_checking(&mut self, connection: UpstreamConnectionId) {
+        self.checking = Some(connection);
     }
 
-    /// The line that was to see it has, or will not.
+    /// The upstream connection that was to see it has, or will not.
     pub(super) fn end_check(&mut self) {
         self.checking = None;
     }
 
-    /// The line that was to see it is lost.
-    pub(super) fn fail_check(&mut self, line: LineId, why: &str) {
-        if self.checking.take_if(|checking| *checking == line).is_some() {
-            self.set_trouble(why);
+    /// The upstream connection that was to see it is lost.
+    pub(super) fn fail_check(&mut self, connection: UpstreamConnectionId, why: &str) {
+        if self.checking.take_if(|checking| *checking == connection).is_some() {
+            self.set_last_error(why);
         }
     }
 
@@ -164,20 +164,20 @@ impl Pool {
         std::mem::take(&mut self.entering)
     }
 
-    /// Why the last line could not be had.
-    pub(super) fn trouble(&self) -> Option<&str> {
-        self.trouble.as_deref()
+    /// Why the last upstream connection could not be had.
+    pub(super) fn last_error(&self) -> Option<&str> {
+        self.last_error.as_deref()
     }
 
-    pub(super) fn set_trouble(&mut self, why: &str) {
-        self.trouble = Some(why.to_owned());
+    pub(super) fn set_last_error(&mut self, why: &str) {
+        self.last_error = Some(why.to_owned());
     }
 
-    pub(super) fn clear_trouble(&mut self) {
-        self.trouble = None;
+    pub(super) fn clear_last_error(&mut self) {
+        self.last_error = None;
     }
 
-    /// Whether there is no line for clients that publish, and has not been for a moment.
+    /// Whether there is no upstream connection for clients that publish, and has not been for a moment.
     pub(super) fn is_away(&self) -> bool {
         self.is_away
     }
@@ -187,7 +187,7 @@ impl Pool {
     }
 }
 
-/// Its clients and lines.
+/// Its clients and upstream connections.
 impl Pool {
     pub(super) fn client_count(&self) -> usize {
         self.client_count
@@ -209,7 +209,7 @@ impl Pool {
         self.idle_since_ms
     }
 
-    /// One of its lines is lost: what it has learnt is kept for a while from now on.
+    /// One of its upstream connections is lost: what it has learnt is kept for a while from now on.
     pub(super) fn touch(&mut self, now_ms: u64) {
         self.idle_since_ms = self.idle_since_ms.max(now_ms);
     }
@@ -221,12 +221,12 @@ impl Pool {
         }
     }
 
-    /// Channels that a line may have, as far as the upstream has shown.
+    /// Channels that an upstream connection may have, as far as the upstream has shown.
     pub(super) fn channel_limit(&self) -> usize {
         self.channel_limit
     }
 
-    /// The upstream has shown that a line may have no more than so many.
+    /// The upstream has shown that an upstream connection may have no more than so many.
     pub(super) fn limit_channels(&mut self, limit: usize) {
         self.channel_limit = self.channel_limit.min(limit);
     }
@@ -239,17 +239,17 @@ impl Pool {
         &self.lanes[kind as usize]
     }
 
-    /// All its open lines.
-    pub(super) fn lines(&self) -> impl Iterator<Item = LineId> {
-        self.lanes.iter().flat_map(Lane::lines)
+    /// All its open upstream connections.
+    pub(super) fn connections(&self) -> impl Iterator<Item = UpstreamConnectionId> {
+        self.lanes.iter().flat_map(Lane::connections)
     }
 
-    pub(super) fn has_lines(&self) -> bool {
-        self.lines().next().is_some()
+    pub(super) fn has_connections(&self) -> bool {
+        self.connections().next().is_some()
     }
 
-    /// Lines that are being opened for it.
-    pub(super) fn opening(&self) -> impl Iterator<Item = LineId> {
+    /// Upstream connections that are being opened for it.
+    pub(super) fn opening(&self) -> impl Iterator<Item = UpstreamConnectionId> {
         self.lanes.iter().filter_map(Lane::opening)
     }
 }

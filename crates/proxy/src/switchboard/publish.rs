@@ -1,4 +1,4 @@
-//! Publishes over shared lines: sent on when they are whole.
+//! Publishes over shared upstream connections: sent on when they are whole.
 //!
 //! The usual one lies in the client's input in full, method, header and body one after the other, and is copied from there in one go.
 //! Another is gathered frame by frame.
@@ -11,27 +11,33 @@ use amqp::method::decode_publish;
 use amqp::server::{ContentProgress, Violation};
 
 use super::channel::Content;
-use super::keeping::Way;
 use super::lane::Kind;
-use super::taken::Taken;
+use super::spooling::PublishRoute;
+use super::taken::FrameOutcome;
 use super::wait::Waits;
-use super::{ClientId, LineId, Refusal, Switchboard};
+use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::HELD_LEN_MAX;
 
 /// What a frame of a gathered publish came to.
-pub(super) enum Gathered {
+pub(super) enum ContentOutcome {
     /// As of any frame.
-    Taken(Taken),
+    FrameOutcome(FrameOutcome),
     /// It waits, and comes again.
     NotYet(Content),
-    /// It needs a line of the client's own: it is longer than what is held, or what an upstream might close a connection for.
+    /// It needs an upstream connection of the client's own: it is longer than what is held, or what an upstream might close a connection for.
     Own(Content),
 }
 
 impl Switchboard {
     /// A publish that lies in the input in full. `None` when it does not, or when anything about it is unusual.
     #[inline]
-    pub(super) fn whole_publish(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> Option<Taken> {
+    pub(super) fn whole_publish(
+        &mut self,
+        id: ClientId,
+        frame: &Frame<'_>,
+        raw: &[u8],
+        rest: &[u8],
+    ) -> Option<FrameOutcome> {
         let publish = decode_publish(frame.payload)?;
         let client = &self.clients[id];
         let frame_len_max = client.frame_len_max() + FRAME_LEN_FUDGE;
@@ -51,28 +57,32 @@ impl Switchboard {
             len += body_frame_len;
         }
         Some(match self.place_publish(id, frame.channel, header_len, &[raw, &rest[..len]]) {
-            Taken::Done(_) => Taken::Done(len),
+            FrameOutcome::Done(_) => FrameOutcome::Done(len),
             other => other,
         })
     }
 
     /// A whole publish, which came in these parts, goes where it is to go.
     #[inline]
-    fn place_publish(&mut self, id: ClientId, number: u16, header_len: usize, parts: &[&[u8]]) -> Taken {
+    fn place_publish(&mut self, id: ClientId, number: u16, header_len: usize, parts: &[&[u8]]) -> FrameOutcome {
         if self.spool.is_there() {
             match self.way(id, number) {
-                Way::Line => {}
-                Way::Spool => return self.keep(id, number, parts).map_or(Taken::NotYet, |()| Taken::Done(0)),
-                Way::Behind(Waits::Quiet) => return self.wait_for(id, Waits::Quiet),
-                Way::Behind(what) => return self.wait_for_spool(id, what),
+                PublishRoute::UpstreamConnection => {}
+                PublishRoute::Spool => {
+                    return self.keep(id, number, parts).map_or(FrameOutcome::NotYet, |()| FrameOutcome::Done(0));
+                }
+                PublishRoute::Behind(Waits::Quiet) => return self.wait_for(id, Waits::Quiet),
+                PublishRoute::Behind(what) => return self.wait_for_spool(id, what),
             }
         }
-        let Some((line_id, at)) = self.seat_with_room(id, number, Kind::Publishes) else { return Taken::NotYet };
-        if let Err(refusal) = self.check_len(line_id, header_len) {
-            return Taken::Refused(refusal);
+        let Some((connection_id, at)) = self.lease_with_room(id, number, Kind::Publishes) else {
+            return FrameOutcome::NotYet;
+        };
+        if let Err(refusal) = self.check_len(connection_id, header_len) {
+            return FrameOutcome::Refused(refusal);
         }
-        self.forward_publish(id, number, line_id, at, parts);
-        Taken::Done(0)
+        self.forward_publish(id, number, connection_id, at, parts);
+        FrameOutcome::Done(0)
     }
 
     /// A frame of a publish that is gathered. `content` was taken out of its channel.
@@ -82,37 +92,37 @@ impl Switchboard {
         frame: &Frame<'_>,
         raw: &[u8],
         mut content: Content,
-    ) -> Gathered {
+    ) -> ContentOutcome {
         let progress = match progress_after(content.progress(), frame) {
             Ok(Some(progress)) => progress,
-            Ok(None) => return Gathered::Own(content),
+            Ok(None) => return ContentOutcome::Own(content),
             Err(violation) => {
                 let refusal = Refusal { class_id: 60, method_id: 40, ..violation.into() };
-                return Gathered::Taken(Taken::Refused(refusal));
+                return ContentOutcome::FrameOutcome(FrameOutcome::Refused(refusal));
             }
         };
         let held_len = self.clients[id].held_len() as u64;
         if held_len + progress.body_left().unwrap_or(0) > HELD_LEN_MAX {
-            return Gathered::Own(content);
+            return ContentOutcome::Own(content);
         }
         if progress.is_complete() {
             let header_len = content.header_len().unwrap_or(raw.len());
             return match self.place_publish(id, frame.channel, header_len, &[content.frames(), raw]) {
-                Taken::NotYet => Gathered::NotYet(content),
+                FrameOutcome::NotYet => ContentOutcome::NotYet(content),
                 taken => {
                     self.clients[id].let_go(content.frames().len());
-                    Gathered::Taken(taken)
+                    ContentOutcome::FrameOutcome(taken)
                 }
             };
         }
         content.push(raw, progress);
         self.clients[id].hold(frame.channel, content, raw.len());
-        Gathered::Taken(Taken::Done(0))
+        ContentOutcome::FrameOutcome(FrameOutcome::Done(0))
     }
 
-    /// Whether a line's upstream takes a frame of this length that cannot be cut.
-    pub(super) fn check_len(&self, line: LineId, len: usize) -> Result<(), Refusal> {
-        let len_max = self.lines[line].frame_len_max() as usize;
+    /// Whether a upstream connection's upstream takes a frame of this length that cannot be cut.
+    pub(super) fn check_len(&self, connection: UpstreamConnectionId, len: usize) -> Result<(), Refusal> {
+        let len_max = self.connections[connection].frame_len_max() as usize;
         if len <= len_max {
             return Ok(());
         }
@@ -120,36 +130,48 @@ impl Switchboard {
         Err(Refusal::new(ReplyCode::FrameError, &text))
     }
 
-    /// A channel on a line whose output has room. `None`: the client waits.
-    pub(super) fn seat_with_room(&mut self, id: ClientId, number: u16, kind: Kind) -> Option<(LineId, u16)> {
-        let (line_id, at) = self.take_seat(id, number, kind)?;
-        let line = &mut self.lines[line_id];
-        if line.has_room() {
-            return Some((line_id, at));
+    /// A channel on an upstream connection whose output has room. `None`: the client waits.
+    pub(super) fn lease_with_room(
+        &mut self,
+        id: ClientId,
+        number: u16,
+        kind: Kind,
+    ) -> Option<(UpstreamConnectionId, u16)> {
+        let (connection_id, at) = self.lease_channel(id, number, kind)?;
+        let connection = &mut self.connections[connection_id];
+        if connection.has_room() {
+            return Some((connection_id, at));
         }
-        self.wait_for_room(id, line_id);
+        self.wait_for_room(id, connection_id);
         None
     }
 
     /// Writes a whole publish, which came in these parts.
-    fn forward_publish(&mut self, id: ClientId, number: u16, line_id: LineId, at: u16, parts: &[&[u8]]) {
+    fn forward_publish(
+        &mut self,
+        id: ClientId,
+        number: u16,
+        connection_id: UpstreamConnectionId,
+        at: u16,
+        parts: &[&[u8]],
+    ) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[line_id];
+        let connection = &mut self.connections[connection_id];
         for part in parts {
-            line.send_frames(at, part);
+            connection.send_frames(at, part);
         }
-        if let Some(channel) = line.channel_mut(at) {
+        if let Some(channel) = connection.channel_mut(at) {
             channel.note_published(now_ms);
         }
         if let Some(channel) = self.clients[id].channel_mut(number) {
             channel.note_published();
         }
         self.counters.published += 1;
-        self.effects.line_changed(line_id);
+        self.effects.upstream_changed(connection_id);
     }
 }
 
-/// How much has come with this frame; `None` where it is a header that cannot go over a shared line.
+/// How much has come with this frame; `None` where it is a header that cannot go over a shared upstream connection.
 fn progress_after(progress: ContentProgress, frame: &Frame<'_>) -> Result<Option<ContentProgress>, Violation> {
     progress.check(frame.kind)?;
     if frame.kind == FrameKind::Body {

@@ -94,7 +94,7 @@ pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
 /// stopped, has as many connections as it takes, or the vhost is down there.
 pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
     let is_trouble =
-        [ReplyCode::ConnectionForced, ReplyCode::InternalError].iter().any(|trouble| trouble.code() == code);
+        [ReplyCode::ConnectionForced, ReplyCode::InternalError].iter().any(|last_error| last_error.code() == code);
     is_trouble || is_node_full(text)
 }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use super::lane::Kind;
-use super::line::{LinePhase, Use};
+use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::{Counters, Switchboard};
 
 /// Everything at one moment.
@@ -15,12 +15,12 @@ pub struct Report {
     pub client_count: usize,
     /// Clients whose connection is open.
     pub open_client_count: usize,
-    /// Clients that wait for a line or a channel.
+    /// Clients that wait for an upstream connection or a channel.
     pub waiting_client_count: usize,
-    /// Lines that are connected.
-    pub line_count: usize,
-    /// Clients that have a line of their own.
-    pub own_line_count: usize,
+    /// Upstream connections that are connected.
+    pub upstream_connection_count: usize,
+    /// Clients that have an upstream connection of their own.
+    pub own_connection_count: usize,
     /// Bytes that wait for clients' sockets.
     pub client_output_len: usize,
     /// Each login and vhost.
@@ -36,21 +36,21 @@ pub struct PoolReport {
     pub vhost: String,
     /// Clients of it.
     pub client_count: usize,
-    /// Clients of it that wait for a line or a channel.
+    /// Clients of it that wait for an upstream connection or a channel.
     pub waiting_client_count: usize,
     /// Whether there has been no upstream connection for publishers for a moment, and what they say is kept.
     pub is_away: bool,
     /// Channels for publishes that may be parked before its clients wait.
     pub parked_channel_max: usize,
-    /// Why the last line could not be had.
-    pub trouble: Option<String>,
-    /// Its shared lines.
-    pub lines: Vec<LineReport>,
+    /// Why the last upstream connection could not be had.
+    pub last_error: Option<String>,
+    /// Its shared upstream connections.
+    pub connections: Vec<UpstreamConnectionReport>,
 }
 
-/// A shared line.
+/// A shared upstream connection.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LineReport {
+pub struct UpstreamConnectionReport {
     /// The upstream's name, as the shell knows it.
     pub upstream: String,
     /// This side's address, as the shell knows it.
@@ -85,8 +85,8 @@ impl Report {
             sum.client_count += report.client_count;
             sum.open_client_count += report.open_client_count;
             sum.waiting_client_count += report.waiting_client_count;
-            sum.line_count += report.line_count;
-            sum.own_line_count += report.own_line_count;
+            sum.upstream_connection_count += report.upstream_connection_count;
+            sum.own_connection_count += report.own_connection_count;
             sum.client_output_len += report.client_output_len;
             for pool in report.pools {
                 sum.add_pool(pool);
@@ -105,27 +105,27 @@ impl Report {
                 same.waiting_client_count += pool.waiting_client_count;
                 same.is_away |= pool.is_away;
                 same.parked_channel_max += pool.parked_channel_max;
-                same.trouble = same.trouble.take().or(pool.trouble);
-                same.lines.extend(pool.lines);
+                same.last_error = same.last_error.take().or(pool.last_error);
+                same.connections.extend(pool.connections);
             }
         }
     }
 }
 
 impl Switchboard {
-    /// Everything at this moment. The shell adds where lines lead, which `upstream_of` knows.
+    /// Everything at this moment. The shell adds where upstream connections lead, which `upstream_of` knows.
     #[must_use]
-    pub fn report(&self, upstream_of: impl Fn(super::LineId) -> (String, Option<SocketAddr>)) -> Report {
+    pub fn report(&self, upstream_of: impl Fn(super::UpstreamConnectionId) -> (String, Option<SocketAddr>)) -> Report {
         let mut report = Report { counters: self.counters, client_count: self.clients.len(), ..Report::default() };
         for (_, client) in self.clients.iter() {
             report.open_client_count += usize::from(client.is_running());
             report.waiting_client_count += usize::from(client.is_waiting());
-            report.own_line_count += usize::from(client.has_moved());
+            report.own_connection_count += usize::from(client.has_moved());
             report.client_output_len += client.output().len();
         }
-        for (_, line) in self.lines.iter() {
-            let is_ended = line.phase() == LinePhase::Over && line.output().is_empty();
-            report.line_count += usize::from(line.phase() != LinePhase::Dialling && !is_ended);
+        for (_, connection) in self.connections.iter() {
+            let is_ended = connection.phase() == UpstreamPhase::Over && connection.output().is_empty();
+            report.upstream_connection_count += usize::from(connection.phase() != UpstreamPhase::Dialling && !is_ended);
         }
         for (pool, login) in self.pools.iter() {
             let mut of = PoolReport {
@@ -135,24 +135,24 @@ impl Switchboard {
                 waiting_client_count: pool.waiting_count(),
                 is_away: pool.is_away(),
                 parked_channel_max: pool.lane_of(Kind::Publishes).pace().parked_max(),
-                trouble: pool.trouble().map(str::to_owned),
-                lines: Vec::new(),
+                last_error: pool.last_error().map(str::to_owned),
+                connections: Vec::new(),
             };
-            for id in pool.lines().chain(pool.opening()) {
-                let Some(line) = self.lines.get(id) else { continue };
+            for id in pool.connections().chain(pool.opening()) {
+                let Some(connection) = self.connections.get(id) else { continue };
                 let (upstream, address) = upstream_of(id);
-                of.lines.push(LineReport {
+                of.connections.push(UpstreamConnectionReport {
                     upstream,
                     address,
-                    is_for_publishes: matches!(line.usage(), Use::Shared(_, Kind::Publishes)),
-                    is_open: line.is_running(),
-                    is_draining: line.is_draining(),
-                    is_blocked: line.is_blocked(),
-                    channel_count: line.channels().open_count(),
-                    used_channel_count: line.channels().used_count(),
-                    parked_channel_count: line.channels().parked_count(),
-                    unconfirmed_count: line.channels().iter().map(|there| there.unconfirmed_count()).sum(),
-                    output_len: line.output().len(),
+                    is_for_publishes: matches!(connection.usage(), ConnectionUse::Shared(_, Kind::Publishes)),
+                    is_open: connection.is_running(),
+                    is_draining: connection.is_draining(),
+                    is_blocked: connection.is_blocked(),
+                    channel_count: connection.channels().open_count(),
+                    used_channel_count: connection.channels().used_count(),
+                    parked_channel_count: connection.channels().parked_count(),
+                    unconfirmed_count: connection.channels().iter().map(|there| there.unconfirmed_count()).sum(),
+                    output_len: connection.output().len(),
                 });
             }
             report.pools.push(of);

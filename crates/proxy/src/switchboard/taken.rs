@@ -6,7 +6,7 @@ use super::refusal::Refusal;
 
 /// What a frame came to.
 #[derive(Debug)]
-pub(super) enum Taken {
+pub(super) enum FrameOutcome {
     /// It is done with, and so many bytes after it.
     Done(usize),
     /// It waits, and comes again.
@@ -15,8 +15,8 @@ pub(super) enum Taken {
     Refused(Refusal),
 }
 
-impl Taken {
+impl FrameOutcome {
     pub(super) fn refused(violation: Violation) -> Self {
-        Taken::Refused(violation.into())
+        FrameOutcome::Refused(violation.into())
     }
 }

@@ -1,4 +1,4 @@
-//! What time brings: heartbeats, patience that ends, lines that nobody uses.
+//! What time brings: heartbeats, patience that ends, upstream connections that nobody uses.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -9,10 +9,10 @@ use super::client::Phase;
 use super::client_handshake::is_fresh;
 use super::ids::PoolId;
 use super::lane::Kind;
-use super::line::{LinePhase, Use};
-use super::line_channels::LineChannel;
+use super::upstream_channels::UpstreamChannel;
+use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
-use super::{ClientId, LineId, Notice, Refusal, Switchboard};
+use super::{ClientId, Notice, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::{
     CHANNEL_IDLE_MS, IDLE_CHANNEL_CLOSE_COUNT, LONG_PARKED_MS, LONG_PARKED_WAYS, UNCONFIRMED_PATIENCE_MS,
 };
@@ -25,8 +25,8 @@ impl Switchboard {
             self.tick_client(id);
         }
         self.effects.log_given_up();
-        for id in self.lines.ids() {
-            self.tick_line(id);
+        for id in self.connections.ids() {
+            self.tick_connection(id);
         }
         self.forget_waiters();
         // A disk that was full tells nobody when it is not.
@@ -42,7 +42,7 @@ impl Switchboard {
         let waits = self.clients[id].waits();
         let patience_ms = match waits {
             Waits::Quiet | Waits::Room | Waits::Answer => UNCONFIRMED_PATIENCE_MS,
-            _ => self.options.line_wait_ms,
+            _ => self.options.upstream_wait_ms,
         };
         let is_in_alarm = waits == Waits::Quiet && self.is_blocked(id);
         let client = &mut self.clients[id];
@@ -60,7 +60,7 @@ impl Switchboard {
                 return;
             }
             Phase::Leaving { until_ms } if now_ms >= until_ms => {
-                let is_said = client.own().is_none_or(|line| self.lines[line].output().is_empty());
+                let is_said = client.own().is_none_or(|connection| self.connections[connection].output().is_empty());
                 if is_said {
                     self.part_from_client(id);
                 } else {
@@ -88,26 +88,31 @@ impl Switchboard {
         }
         self.note_away(id);
         let client = &self.clients[id];
-        let (is_wanted, own) = (matches!(client.waits(), Waits::OwnLine | Waits::Quiet), client.own());
+        let (is_wanted, own) = (matches!(client.waits(), Waits::OwnConnection | Waits::Quiet), client.own());
         match own {
-            None if client.waits() == Waits::OwnLine => self.wake_queue.push(id),
+            None if client.waits() == Waits::OwnConnection => self.wake_queue.push(id),
             // What it was for has failed meanwhile.
-            Some(line) if !is_wanted && !client.has_moved() && !client.is_full() && self.lines[line].is_running() => {
-                self.part_from_line(id);
-                self.close_line(line);
+            Some(connection)
+                if !is_wanted
+                    && !client.has_moved()
+                    && !client.is_full()
+                    && self.connections[connection].is_running() =>
+            {
+                self.part_from_connection(id);
+                self.close_connection(connection);
             }
             _ => {}
         }
         self.beat_client(id);
     }
 
-    /// There has been no line for a client for too long.
+    /// There has been no upstream connection for a client for too long.
     fn give_up(&mut self, id: ClientId, waited_ms: u64) {
         let (phase, capabilities) = (self.clients[id].phase(), self.clients[id].capabilities());
         let (pool, login) = (self.clients[id].pool(), self.clients[id].login());
-        let trouble = match (pool, login) {
-            (Some(pool), _) => self.pools.pool(pool).trouble().map(str::to_owned),
-            (None, Some(login)) => self.pools.login(login).trouble().map(str::to_owned),
+        let last_error = match (pool, login) {
+            (Some(pool), _) => self.pools.pool(pool).last_error().map(str::to_owned),
+            (None, Some(login)) => self.pools.login(login).last_error().map(str::to_owned),
             (None, None) => None,
         };
         let waited_s = Duration::from_millis(waited_ms).as_secs_f64();
@@ -118,20 +123,20 @@ impl Switchboard {
             Waits::Quiet => "what was under way was neither confirmed nor answered",
             Waits::Room | Waits::Answer => "the upstream took no more",
             Waits::Nothing => "what was answered was not read",
-            Waits::Pool(Kind::Publishes) if pool.is_some_and(|pool| self.has_pool_line(pool)) => {
+            Waits::Pool(Kind::Publishes) if pool.is_some_and(|pool| self.has_pool_connection(pool)) => {
                 "no channel of an upstream connection was left"
             }
             _ => "no upstream connection",
         };
         let text = format!("{what} within {waited_s} s");
-        let (told, in_full) = match trouble {
+        let (told, in_full) = match last_error {
             None => (text.clone(), text),
             // Where upstreams are is not for whoever comes along.
-            Some(trouble) if pool.is_none() => {
-                (format!("{text}: the proxy's log says why"), format!("{text}: {trouble}"))
+            Some(last_error) if pool.is_none() => {
+                (format!("{text}: the proxy's log says why"), format!("{text}: {last_error}"))
             }
-            Some(trouble) => {
-                let text = format!("{text}: {trouble}");
+            Some(last_error) => {
+                let text = format!("{text}: {last_error}");
                 (text.clone(), text)
             }
         };
@@ -153,76 +158,77 @@ impl Switchboard {
         }
     }
 
-    fn tick_line(&mut self, id: LineId) {
+    fn tick_connection(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
-        let is_heard = self.line_wants(id).read;
-        let line = &mut self.lines[id];
-        match line.phase() {
-            LinePhase::Start | LinePhase::Tune | LinePhase::OpenOk
-                if line.is_silent_for(self.options.line_handshake_timeout_ms, now_ms) =>
+        let is_heard = self.upstream_wants(id).read;
+        let connection = &mut self.connections[id];
+        match connection.phase() {
+            UpstreamPhase::Start | UpstreamPhase::Tune | UpstreamPhase::OpenOk
+                if connection.is_silent_for(self.options.upstream_handshake_timeout_ms, now_ms) =>
             {
-                self.end_line(id, Some("it said nothing while the connection was being opened"));
+                self.end_connection(id, Some("it said nothing while the connection was being opened"));
             }
             // Nothing is closed there that is not open yet.
-            LinePhase::LoggedIn { until_ms } if now_ms >= until_ms => self.end_line(id, None),
-            LinePhase::Closing { until_ms } if now_ms >= until_ms => self.end_line(id, None),
-            LinePhase::Running => {
-                match line.beat(is_heard, now_ms) {
-                    None => return self.end_line(id, Some("it was silent for two heartbeats")),
-                    Some(true) => self.effects.line_changed(id),
+            UpstreamPhase::LoggedIn { until_ms } if now_ms >= until_ms => self.end_connection(id, None),
+            UpstreamPhase::Closing { until_ms } if now_ms >= until_ms => self.end_connection(id, None),
+            UpstreamPhase::Running => {
+                match connection.beat(is_heard, now_ms) {
+                    None => return self.end_connection(id, Some("it was silent for two heartbeats")),
+                    Some(true) => self.effects.upstream_changed(id),
                     Some(false) => {}
                 }
-                if self.lines[id].is_draining() {
-                    self.leave_line(id);
+                if self.connections[id].is_draining() {
+                    self.leave_connection(id);
                 }
                 self.close_parked_channels(id);
                 self.forget_long_parked(id);
-                self.close_idle_line(id);
+                self.close_idle_connection(id);
             }
             _ => {}
         }
     }
 
-    pub(super) fn end_line(&mut self, id: LineId, fault: Option<&'static str>) {
-        let line = &mut self.lines[id];
-        line.give_up(fault.map(Cow::Borrowed));
+    pub(super) fn end_connection(&mut self, id: UpstreamConnectionId, fault: Option<&'static str>) {
+        let connection = &mut self.connections[id];
+        connection.give_up(fault.map(Cow::Borrowed));
         if fault.is_some() {
             // Nobody is there to whom it could be said.
-            line.output_mut().clear();
+            connection.output_mut().clear();
         }
-        self.effects.line_changed(id);
+        self.effects.upstream_changed(id);
     }
 
-    /// Closes a shared line that nobody has used for long, or that nobody is to use any more.
-    pub(super) fn close_idle_line(&mut self, id: LineId) {
+    /// Closes a shared upstream connection that nobody has used for long, or that nobody is to use any more.
+    pub(super) fn close_idle_connection(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
-        let line = &self.lines[id];
-        let Use::Shared(pool_id, kind) = line.usage() else { return };
-        if !line.is_unused() {
+        let connection = &self.connections[id];
+        let ConnectionUse::Shared(pool_id, kind) = connection.usage() else { return };
+        if !connection.is_unused() {
             return;
         }
-        let idle_ms = line.channels().idle_ms(now_ms);
-        let is_draining = line.is_draining();
+        let idle_ms = connection.channels().idle_ms(now_ms);
+        let is_draining = connection.is_draining();
         let pool = self.pools.pool(pool_id);
         let pool_idle_ms = if pool.client_count() == 0 { now_ms.saturating_sub(pool.idle_since_ms()) } else { 0 };
-        let others = pool.lane(kind).lines().filter(|other| *other != id && self.lines[*other].is_running()).count();
+        let others =
+            pool.lane(kind).connections().filter(|other| *other != id && self.connections[*other].is_running()).count();
         let is_kept = others == 0 && kind == Kind::Publishes;
-        let is_surplus = !is_kept && idle_ms >= self.options.line_idle_ms;
+        let is_surplus = !is_kept && idle_ms >= self.options.upstream_idle_ms;
         let is_last = is_kept && pool_idle_ms >= self.options.pool_idle_ms.max(1);
         if is_draining || is_surplus || is_last {
-            self.close_line(id);
+            self.close_connection(id);
         }
     }
 
     /// Channels whose clients have gone and whose publishes nobody confirms are closed: the pool would be full of them.
-    fn close_parked_channels(&mut self, id: LineId) {
+    fn close_parked_channels(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
-        let line = &self.lines[id];
-        let is_parked = |there: &LineChannel| {
+        let connection = &self.connections[id];
+        let is_parked = |there: &UpstreamChannel| {
             let is_left = there.owner().is_none() && !there.is_closing() && there.unconfirmed_count() > 0;
             is_left && there.is_left_for(UNCONFIRMED_PATIENCE_MS, now_ms)
         };
-        let numbered = line.channels().numbered().filter(|(_, there)| is_parked(there));
+        let numbered = connection.channels().numbered().filter(|(_, there)| is_parked(there));
         let parked: Vec<(u16, usize)> = numbered.map(|(at, there)| (at, there.unconfirmed_count())).collect();
         let count: usize = parked.iter().map(|(_, count)| count).sum();
         if count == 0 {
@@ -232,39 +238,42 @@ impl Switchboard {
         let (user, vhost) = self.names(id);
         self.effects.log(Notice::Unconfirmed { user, vhost, count });
         for (at, _) in parked {
-            if let Some(there) = self.lines[id].channel_mut(at) {
+            if let Some(there) = self.connections[id].channel_mut(at) {
                 there.forget_unconfirmed();
             }
-            self.close_line_channel(id, at);
+            self.close_connection_channel(id, at);
         }
     }
 
     /// What waits for its confirms for much longer than others do waits for something of its own: others are not to wait for that.
-    fn forget_long_parked(&mut self, id: LineId) {
+    fn forget_long_parked(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[id];
-        let Use::Shared(pool, kind) = line.usage() else { return };
-        if line.channels().parked_count() == 0 {
+        let connection = &mut self.connections[id];
+        let ConnectionUse::Shared(pool, kind) = connection.usage() else { return };
+        if connection.channels().parked_count() == 0 {
             return;
         }
         let way_ms = self.pools.pool(pool).lane(kind).pace().way_ms().unwrap_or(0);
-        let is_long = |there: &LineChannel| {
+        let is_long = |there: &UpstreamChannel| {
             there.is_parked() && there.is_left_for(LONG_PARKED_MS + LONG_PARKED_WAYS * way_ms, now_ms)
         };
-        let long: Vec<u16> = line.channels().numbered().filter(|(_, there)| is_long(there)).map(|(at, _)| at).collect();
-        long.into_iter().for_each(|at| line.channels_mut().unpark(at));
+        let long: Vec<u16> =
+            connection.channels().numbered().filter(|(_, there)| is_long(there)).map(|(at, _)| at).collect();
+        long.into_iter().for_each(|at| connection.channels_mut().unpark(at));
     }
 
     /// Closes channels that a pool has had too many of for a while. One is kept, for a client that comes once in a while.
     fn close_idle_channels(&mut self, pool: PoolId, kind: Kind) {
         let now_ms = self.now_ms;
-        let lines = &self.lines;
-        let is_idle = |line: LineId, at: u16| {
-            lines[line].channel(at).is_none_or(|there| there.is_left_for(CHANNEL_IDLE_MS, now_ms))
+        let connections = &self.connections;
+        let is_idle = |connection: UpstreamConnectionId, at: u16| {
+            connections[connection].channel(at).is_none_or(|there| there.is_left_for(CHANNEL_IDLE_MS, now_ms))
         };
-        for (line, at) in self.pools.pool(pool).lane(kind).take_idle(IDLE_CHANNEL_CLOSE_COUNT, is_idle) {
-            if self.lines[line].is_running() && self.lines[line].channel(at).is_some_and(|there| there.is_free()) {
-                self.close_line_channel(line, at);
+        for (connection, at) in self.pools.pool(pool).lane(kind).take_idle(IDLE_CHANNEL_CLOSE_COUNT, is_idle) {
+            if self.connections[connection].is_running()
+                && self.connections[connection].channel(at).is_some_and(|there| there.is_free())
+            {
+                self.close_connection_channel(connection, at);
             }
         }
     }
@@ -281,7 +290,7 @@ impl Switchboard {
         }
     }
 
-    /// Channels that nobody uses are closed; lines are wanted anew for those who wait, where the last attempt failed.
+    /// Channels that nobody uses are closed; upstream connections are wanted anew for those who wait, where the last attempt failed.
     fn tick_pools(&mut self) {
         for id in self.pools.pool_ids() {
             for kind in [Kind::Publishes, Kind::Calls] {
@@ -289,7 +298,7 @@ impl Switchboard {
                 let lane = self.pools.pool(id).lane(kind);
                 let (is_wanted, has_free) = (lane.waiter_count() > 0, lane.has_free());
                 // They may wait for the confirms of others, which may not come soon.
-                if is_wanted && (has_free || self.line_with_room(id, kind).is_some()) {
+                if is_wanted && (has_free || self.connection_with_room(id, kind).is_some()) {
                     self.wake_waiters(id, kind);
                 }
             }

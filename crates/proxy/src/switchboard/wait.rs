@@ -8,13 +8,13 @@ pub(super) enum Waits {
     Nothing,
     /// That an upstream has a word on its login or its vhost, or the guard on its user.
     Login,
-    /// A line of its pool of this kind, or a channel on one.
+    /// An upstream connection of its pool of this kind, or a channel on one.
     Pool(Kind),
-    /// Room in a line's output.
+    /// Room in a upstream connection's output.
     Room,
-    /// A line of its own.
-    OwnLine,
-    /// The answers and confirms that are to come over shared lines before it can leave them.
+    /// An upstream connection of its own.
+    OwnConnection,
+    /// The answers and confirms that are to come over shared upstream connections before it can leave them.
     Quiet,
     /// The answer to what it asked before.
     Answer,
@@ -29,7 +29,7 @@ impl Waits {
     fn patience(self) -> Option<Patience> {
         match self {
             Waits::Nothing => None,
-            Waits::Login | Waits::Pool(_) | Waits::OwnLine | Waits::SpoolRoom | Waits::SpoolEnd => {
+            Waits::Login | Waits::Pool(_) | Waits::OwnConnection | Waits::SpoolRoom | Waits::SpoolEnd => {
                 Some(Patience::Upstream)
             }
             Waits::Quiet => Some(Patience::Quiet),
@@ -41,11 +41,11 @@ impl Waits {
 /// Whose patience it is that a client has: how long it has waited for one thing says nothing of another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Patience {
-    /// For upstreams: a line, a word on a login, room in the spool.
+    /// For upstreams: an upstream connection, a word on a login, room in the spool.
     Upstream,
     /// For confirms and answers.
     Quiet,
-    /// For a line that takes more, or an answer that comes before the next question: no client that is there is closed for that.
+    /// For an upstream connection that takes more, or an answer that comes before the next question: no client that is there is closed for that.
     Turn,
 }
 

@@ -1,7 +1,7 @@
 //! What an alarm of the upstream holds up: publishes, and not those who only ask.
 
 use amqp::method::{basic, channel, connection, queue};
-use proxy::switchboard::{ClientId, LineId, Options};
+use proxy::switchboard::{ClientId, Options, UpstreamConnectionId};
 
 use crate::broker::BrokerConnection;
 use crate::fixture::{Heard, World, method, publisher, world};
@@ -10,13 +10,13 @@ fn declare() -> queue::Declare<'static> {
     queue::Declare { queue: b"mine", durable: true, ..Default::default() }
 }
 
-/// The line on which declarations go: the second.
-fn calls_line(world: &World) -> LineId {
+/// The upstream connection on which declarations go: the second.
+fn calls_connection(world: &World) -> UpstreamConnectionId {
     *world.brokers.keys().nth(1).expect("there are two")
 }
 
-fn block(world: &mut World, line: LineId, is_blocked: bool) {
-    let broker = world.brokers.get_mut(&line).unwrap();
+fn block(world: &mut World, connection: UpstreamConnectionId, is_blocked: bool) {
+    let broker = world.brokers.get_mut(&connection).unwrap();
     match is_blocked {
         true => broker.send(0, &connection::Blocked { reason: b"low on memory" }),
         false => broker.send(0, &connection::Unblocked),
@@ -24,16 +24,16 @@ fn block(world: &mut World, line: LineId, is_blocked: bool) {
     world.settle();
 }
 
-/// One who has declared and published, on a line that an alarm has stopped for it.
-fn stopped_client(world: &mut World) -> (ClientId, LineId) {
+/// One who has declared and published, on an upstream connection that an alarm has stopped for it.
+fn stopped_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let id = publisher(world);
     world.call(id, 1, &declare());
-    let line = calls_line(world);
+    let connection = calls_connection(world);
     world.publish(id, 1, "", "q", b"first");
-    assert_eq!(world.brokers[&line].published.len(), 1, "where its queue is known");
-    block(world, line, true);
+    assert_eq!(world.brokers[&connection].published.len(), 1, "where its queue is known");
+    block(world, connection, true);
     assert_eq!(world.heard(id), [method(1, "queue.declare-ok"), method(0, "connection.blocked")]);
-    (id, line)
+    (id, connection)
 }
 
 #[test]
@@ -60,7 +60,7 @@ fn who_has_asked_before_the_alarm_asks_elsewhere_after_it() {
         let id = publisher(&mut world);
         world.call(id, 1, &declare());
         world.publish(id, 1, "", "q", b"first");
-        (id, calls_line(&world))
+        (id, calls_connection(&world))
     };
     block(&mut world, stopped, true);
     world.heard(early);
@@ -70,7 +70,7 @@ fn who_has_asked_before_the_alarm_asks_elsewhere_after_it() {
 }
 
 #[test]
-fn who_publishes_after_asking_stops_no_other_line() {
+fn who_publishes_after_asking_stops_no_other_connection() {
     let mut world = world();
     let (_, stopped) = stopped_client(&mut world);
     let id = publisher(&mut world);
@@ -86,8 +86,13 @@ fn who_publishes_after_asking_stops_no_other_line() {
 }
 
 #[test]
-fn who_waits_for_a_line_that_an_alarm_has_stopped_goes_on_with_its_end() {
-    let mut world = World::new(Options { line_max: 3, pool_line_max: 1, line_channel_max: 1, ..Options::default() });
+fn who_waits_for_a_connection_that_an_alarm_has_stopped_goes_on_with_its_end() {
+    let mut world = World::new(Options {
+        upstream_connection_max: 3,
+        pool_connection_max: 1,
+        upstream_channel_max: 1,
+        ..Options::default()
+    });
     // Nobody else finds a channel among those who publish.
     let publishing = publisher(&mut world);
     world.publish(publishing, 1, "", "q", b"x");
@@ -105,13 +110,13 @@ fn who_waits_for_a_line_that_an_alarm_has_stopped_goes_on_with_its_end() {
 #[test]
 fn what_is_under_way_is_not_waited_for_without_end_but_for_an_alarm() {
     for is_blocked in [false, true] {
-        let mut world = World::new(Options { line_heartbeat_s: 0, ..Options::default() });
+        let mut world = World::new(Options { upstream_heartbeat_s: 0, ..Options::default() });
         world.new_broker = BrokerConnection::hesitant;
         let id = publisher(&mut world);
         world.publish(id, 1, "", "q", b"never confirmed");
-        let line = *world.brokers.keys().next().unwrap();
+        let connection = *world.brokers.keys().next().unwrap();
         if is_blocked {
-            block(&mut world, line, true);
+            block(&mut world, connection, true);
         }
         world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
         world.pass_ms(119_000);

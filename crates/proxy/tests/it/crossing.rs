@@ -7,8 +7,8 @@ use std::sync::Arc;
 use amqp::frame::put_method;
 use amqp::method::{basic, channel, confirm, connection};
 use proptest::prelude::*;
-use proxy::spool::{self, Spool, Taken};
-use proxy::switchboard::{ClientId, LineId, Options};
+use proxy::spool::{self, FrameOutcome, Spool};
+use proxy::switchboard::{ClientId, Options, UpstreamConnectionId};
 
 use store::file::SimDisk;
 
@@ -16,7 +16,7 @@ use crate::broker::{BrokerConnection, PASSWORD};
 use crate::fixture::{Heard, World, publish_in};
 
 /// How long clients wait for brokers.
-const LINE_WAIT_MS: u64 = 15_000;
+const UPSTREAM_WAIT_MS: u64 = 15_000;
 
 /// A token that everybody may have.
 fn token_of(number: u8) -> Vec<u8> {
@@ -74,7 +74,7 @@ enum Step {
     /// What brokers have said arrives.
     Arrive,
     Cut {
-        line: usize,
+        connection: usize,
     },
     Pass {
         ms: u64,
@@ -117,7 +117,7 @@ fn step() -> impl Strategy<Value = Step> {
         2 => client.prop_map(|client| Step::Vanish { client }),
         6 => (1..5usize, any::<bool>()).prop_map(|(count, is_multiple)| Step::Confirm { count, is_multiple }),
         8 => Just(Step::Arrive),
-        1 => (0..4usize).prop_map(|line| Step::Cut { line }),
+        1 => (0..4usize).prop_map(|connection| Step::Cut { connection }),
         1 => (0..3_000u64).prop_map(|ms| Step::Pass { ms }),
     ]
 }
@@ -172,17 +172,17 @@ struct Play {
     cut_count: usize,
     /// When brokers had last answered everything.
     served_ms: u64,
-    seen_lines: BTreeMap<LineId, usize>,
+    seen_connections: BTreeMap<UpstreamConnectionId, usize>,
     spool: Option<Arc<Spool>>,
 }
 
 impl Play {
     fn new(spool: Option<Arc<Spool>>) -> Self {
         let options = Options {
-            line_channel_max: 3,
-            pool_line_max: 3,
+            upstream_channel_max: 3,
+            pool_connection_max: 3,
             client_heartbeat_s: 0,
-            line_wait_ms: LINE_WAIT_MS,
+            upstream_wait_ms: UPSTREAM_WAIT_MS,
             ..Options::default()
         };
         let mut world = World::new(options);
@@ -199,7 +199,7 @@ impl Play {
             arrived: BTreeSet::new(),
             last: BTreeMap::new(),
             cut_count: 0,
-            seen_lines: BTreeMap::new(),
+            seen_connections: BTreeMap::new(),
             spool,
         }
     }
@@ -244,20 +244,20 @@ impl Play {
                 }
             }
             Step::Arrive => self.world.arrive(),
-            Step::Cut { line } => {
-                let line = self.world.brokers.keys().nth(*line).copied();
-                if let Some(line) = line {
+            Step::Cut { connection } => {
+                let connection = self.world.brokers.keys().nth(*connection).copied();
+                if let Some(connection) = connection {
                     self.note_arrived();
                     self.cut_count += 1;
-                    self.world.cut(line);
+                    self.world.cut(connection);
                 }
             }
             Step::Pass { ms } => self.world.pass_ms(*ms),
             Step::Reach { is_reachable } => {
                 self.world.is_reachable = *is_reachable;
-                while !is_reachable && let Some(line) = self.world.brokers.keys().next().copied() {
+                while !is_reachable && let Some(connection) = self.world.brokers.keys().next().copied() {
                     self.cut_count += 1;
-                    self.world.cut(line);
+                    self.world.cut(connection);
                 }
             }
             Step::SendOn { count, is_whole } => self.send_on(*count, *is_whole),
@@ -355,8 +355,8 @@ impl Play {
     }
 
     fn note_arrived(&mut self) {
-        for (line, broker) in &self.world.brokers {
-            let seen = self.seen_lines.entry(*line).or_default();
+        for (connection, broker) in &self.world.brokers {
+            let seen = self.seen_connections.entry(*connection).or_default();
             for message in &broker.published[*seen..] {
                 note_arrived(&message.routing_key, &message.body, &mut self.arrived, &mut self.last);
             }
@@ -369,9 +369,9 @@ impl Play {
         let Some(spool) = self.spool.clone() else { return };
         let Some(job) = spool.claim(self.world.now_ms) else { return };
         assert_eq!(&*job.secret, PASSWORD);
-        spool.sends(job.shelf, self.world.now_ms);
+        spool.sends(job.spool_queue, self.world.now_ms);
         for _ in 0..count {
-            let Taken::Publish(seq, publish) = spool.take(job.shelf) else { break };
+            let FrameOutcome::Publish(seq, publish) = spool.take(job.spool_queue) else { break };
             let mut broker = BrokerConnection::with_channels(&[1, 2]);
             broker.receive(publish.frames());
             assert!(!broker.has_half_a_message() && broker.published.len() <= 1, "a publish that was kept is whole");
@@ -379,10 +379,10 @@ impl Play {
             for message in &broker.published {
                 note_arrived(&message.routing_key, &message.body, &mut self.arrived, &mut self.last);
             }
-            spool.settle(job.shelf, &[seq], false, self.world.now_ms);
+            spool.settle(job.spool_queue, &[seq], false, self.world.now_ms);
         }
         let result = if is_whole { Ok(()) } else { Err("it is gone".to_owned()) };
-        spool.release(job.shelf, result, self.world.now_ms);
+        spool.release(job.spool_queue, result, self.world.now_ms);
         self.world.board.spool_changed(self.world.now_ms);
         self.world.settle();
     }
@@ -465,7 +465,7 @@ impl Play {
         self.world.is_far = false;
         self.world.pass_ms(700_000);
         assert_eq!(self.spool.as_ref().map_or(0, |spool| spool.report().count()), 0, "all is sent on");
-        assert_eq!(self.world.board.line_count(), 0, "what nobody uses is closed");
+        assert_eq!(self.world.board.upstream_connection_count(), 0, "what nobody uses is closed");
     }
 }
 
@@ -526,7 +526,7 @@ fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, c
             let is_told_late = ["no upstream connection", "could not be sent on"]
                 .iter()
                 .any(|what| text.contains(&format!("{what} within")));
-            let is_late = is_told_late && unserved_ms >= LINE_WAIT_MS;
+            let is_late = is_told_late && unserved_ms >= UPSTREAM_WAIT_MS;
             assert!(*code == 320 && (is_lost || is_late), "{name} hears {text}");
         }
         Heard::Returned { routing_key, body, .. } => {

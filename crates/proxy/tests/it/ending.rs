@@ -1,4 +1,4 @@
-//! Clients who go, lines that are lost, left or closed, and who is told.
+//! Clients who go, upstream connections that are lost, left or closed, and who is told.
 
 use amqp::method::{basic, queue};
 use proxy::switchboard::{Notice, Options};
@@ -57,14 +57,14 @@ fn what_is_lost_of_clients_who_have_gone_is_counted() {
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
     world.vanish(id);
-    let line = *world.brokers.keys().next().unwrap();
-    world.cut(line);
+    let connection = *world.brokers.keys().next().unwrap();
+    world.cut(connection);
     assert_eq!(world.board.counters().late_losses, 1);
 }
 
 #[test]
 fn channels_that_nobody_confirms_are_given_up_in_time() {
-    let mut world = World::new(Options { line_heartbeat_s: 0, ..Options::default() });
+    let mut world = World::new(Options { upstream_heartbeat_s: 0, ..Options::default() });
     world.new_broker = BrokerConnection::hesitant;
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
@@ -88,8 +88,8 @@ fn a_lost_connection_is_told_to_those_who_had_something_on_it() {
     world.settle();
     world.publish(busy, 1, "", "q", b"busy");
     world.heard(idle);
-    let line = *world.brokers.keys().next().unwrap();
-    world.cut(line);
+    let connection = *world.brokers.keys().next().unwrap();
+    world.cut(connection);
     let text = "CONNECTION_FORCED - the upstream connection was lost: cut".to_owned();
     assert_eq!(world.heard(busy), [Heard::ConnectionClosed { code: 320, text }]);
     assert_eq!((world.heard(idle), world.heard(silent)), (vec![], vec![]));
@@ -112,8 +112,8 @@ fn the_upstreams_reason_is_told_as_it_is() {
 }
 
 #[test]
-fn lines_that_nobody_uses_are_closed_but_for_one() {
-    let mut world = World::new(Options { line_channel_max: 1, pool_idle_ms: 60_000, ..Options::default() });
+fn connections_that_nobody_uses_are_closed_but_for_one() {
+    let mut world = World::new(Options { upstream_channel_max: 1, pool_idle_ms: 60_000, ..Options::default() });
     let clients: Vec<_> = (0..4).map(|_| publisher(&mut world)).collect();
     for id in &clients {
         world.publish(*id, 1, "", "q", b"x");
@@ -130,7 +130,7 @@ fn lines_that_nobody_uses_are_closed_but_for_one() {
 }
 
 #[test]
-fn a_draining_line_is_left_as_soon_as_nothing_is_under_way() {
+fn a_draining_connection_is_left_as_soon_as_nothing_is_under_way() {
     let mut world = world();
     world.new_broker = BrokerConnection::hesitant;
     let (busy, idle) = (publisher(&mut world), publisher(&mut world));
@@ -139,8 +139,8 @@ fn a_draining_line_is_left_as_soon_as_nothing_is_under_way() {
     world.only_broker().confirm(1, false);
     world.settle();
     world.publish(busy, 1, "", "q", b"busy");
-    let line = *world.brokers.keys().next().unwrap();
-    world.board.drain_line(line, world.now_ms);
+    let connection = *world.brokers.keys().next().unwrap();
+    world.board.drain_connection(connection, world.now_ms);
     world.settle();
     world.heard(idle);
     world.publish(idle, 1, "", "q", b"elsewhere");
@@ -150,43 +150,43 @@ fn a_draining_line_is_left_as_soon_as_nothing_is_under_way() {
     }
     world.settle();
     world.pass_ms(500);
-    assert!(!world.brokers.contains_key(&line), "it is closed");
+    assert!(!world.brokers.contains_key(&connection), "it is closed");
     assert_eq!((world.heard(busy), world.heard(idle)), (vec![], vec![ack(1, 2)]));
 }
 
 /// Who publishes without end always has something unconfirmed.
 #[test]
-fn who_always_has_something_under_way_leaves_a_draining_line_too() {
+fn who_always_has_something_under_way_leaves_a_draining_connection_too() {
     let mut world = world();
     world.new_broker = BrokerConnection::hesitant;
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"one");
-    let line = *world.brokers.keys().next().unwrap();
-    world.board.drain_line(line, world.now_ms);
+    let connection = *world.brokers.keys().next().unwrap();
+    world.board.drain_connection(connection, world.now_ms);
     world.settle();
-    // Another line is opened, for this one has no room any more.
+    // Another upstream connection is opened, for this one has no room any more.
     world.publish(id, 1, "", "q", b"two");
-    assert_eq!(world.brokers[&line].published.len(), 2, "there was no other line");
+    assert_eq!(world.brokers[&connection].published.len(), 2, "there was no other connection");
     world.publish(id, 1, "", "q", b"three");
     assert_eq!(world.bodies().len(), 2, "it waits until what is under way is confirmed");
-    world.brokers.get_mut(&line).unwrap().confirm(2, true);
+    world.brokers.get_mut(&connection).unwrap().confirm(2, true);
     world.settle();
-    assert_eq!(world.brokers[&line].published.len(), 2);
+    assert_eq!(world.brokers[&connection].published.len(), 2);
     world.pass_ms(500);
     assert_eq!(world.bodies(), ["three"]);
-    assert!(!world.brokers.contains_key(&line), "nobody is left there");
+    assert!(!world.brokers.contains_key(&connection), "nobody is left there");
 }
 
 #[test]
-fn who_waits_for_room_on_a_draining_line_goes_elsewhere() {
+fn who_waits_for_room_on_a_draining_connection_goes_elsewhere() {
     let mut world = world();
     let busy = publisher(&mut world);
-    let line = *world.brokers.keys().next().unwrap();
-    world.stuck.insert(line);
+    let connection = *world.brokers.keys().next().unwrap();
+    world.stuck.insert(connection);
     world.publish(busy, 1, "", "q", &vec![0; (1 << 20) + 1]);
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"elsewhere");
-    world.board.drain_line(line, world.now_ms);
+    world.board.drain_connection(connection, world.now_ms);
     world.settle();
     world.pass_ms(500);
     assert_eq!(world.bodies(), ["elsewhere"]);
@@ -194,35 +194,35 @@ fn who_waits_for_room_on_a_draining_line_goes_elsewhere() {
 }
 
 #[test]
-fn a_line_that_is_drained_is_replaced_also_where_there_may_be_no_more() {
-    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+fn a_connection_that_is_drained_is_replaced_also_where_there_may_be_no_more() {
+    let mut world = World::new(Options { upstream_connection_max: 1, ..Options::default() });
     world.new_broker = BrokerConnection::hesitant;
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"one");
-    let line = *world.brokers.keys().next().unwrap();
-    world.board.drain_line(line, world.now_ms);
-    world.board.drain_line(line, world.now_ms);
+    let connection = *world.brokers.keys().next().unwrap();
+    world.board.drain_connection(connection, world.now_ms);
+    world.board.drain_connection(connection, world.now_ms);
     world.publish(id, 1, "", "q", b"two");
     world.publish(id, 1, "", "q", b"three");
     assert_eq!(world.brokers.len(), 2);
-    world.brokers.get_mut(&line).unwrap().confirm(2, true);
+    world.brokers.get_mut(&connection).unwrap().confirm(2, true);
     world.settle();
     world.pass_ms(500);
     assert_eq!(world.bodies(), ["three"]);
-    assert_eq!(world.board.line_count(), 1, "nobody is left there");
+    assert_eq!(world.board.upstream_connection_count(), 1, "nobody is left there");
     let consumer = publisher(&mut world);
     world.call(consumer, 1, &basic::Consume { queue: b"mine", ..Default::default() });
     world.pass_ms(5_000);
-    assert_eq!(world.board.line_count(), 1, "the other one counts");
+    assert_eq!(world.board.upstream_connection_count(), 1, "the other one counts");
 }
 
 #[test]
 fn what_a_client_said_before_its_end_is_done() {
-    let mut world = World::new(Options { line_wait_ms: 2_000, ..Options::default() });
+    let mut world = World::new(Options { upstream_wait_ms: 2_000, ..Options::default() });
     let [first, second] = [(); 2].map(|()| publisher(&mut world));
-    let line = *world.brokers.keys().next().unwrap();
+    let connection = *world.brokers.keys().next().unwrap();
     world.is_reachable = false;
-    world.cut(line);
+    world.cut(connection);
     for id in [first, second] {
         world.publish(id, 1, "", "q", b"last words");
         world.board.client_ended(id, world.now_ms);
@@ -244,11 +244,11 @@ fn what_a_client_said_before_its_end_is_done() {
 
 #[test]
 fn what_a_client_said_before_its_end_is_not_kept_for_ever() {
-    let mut world = World::new(Options { line_wait_ms: 2_000, ..Options::default() });
+    let mut world = World::new(Options { upstream_wait_ms: 2_000, ..Options::default() });
     let id = publisher(&mut world);
-    let line = *world.brokers.keys().next().unwrap();
+    let connection = *world.brokers.keys().next().unwrap();
     world.is_reachable = false;
-    world.cut(line);
+    world.cut(connection);
     world.publish(id, 1, "", "q", b"last words");
     world.board.client_ended(id, world.now_ms);
     world.pass_ms(8_000);
@@ -270,7 +270,7 @@ fn an_error_that_crosses_its_clients_close_is_told_in_the_log() {
 }
 
 #[test]
-fn clients_are_told_why_all_ends_and_lines_go_when_all_is_confirmed() {
+fn clients_are_told_why_all_ends_and_connections_go_when_all_is_confirmed() {
     let mut world = world();
     world.new_broker = BrokerConnection::hesitant;
     let id = publisher(&mut world);
@@ -280,10 +280,10 @@ fn clients_are_told_why_all_ends_and_lines_go_when_all_is_confirmed() {
     world.settle();
     let text = "CONNECTION_FORCED - the proxy stops".to_owned();
     assert_eq!(world.heard(id), [Heard::ConnectionClosed { code: 320, text }]);
-    assert!(!world.board.close_lines(world.now_ms), "a publish is not confirmed");
+    assert!(!world.board.close_connections(world.now_ms), "a publish is not confirmed");
     world.only_broker().confirm(1, false);
     world.settle();
-    assert!(world.board.close_lines(world.now_ms));
+    assert!(world.board.close_connections(world.now_ms));
     world.settle();
-    assert_eq!(world.board.line_count(), 0);
+    assert_eq!(world.board.upstream_connection_count(), 0);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use amqp::frame::{FrameKind, PROTOCOL_HEADER, decode_frame, put_frame, put_method};
 use amqp::method::{EncodeMethod, Method, basic, channel, confirm, connection};
 use amqp::{ContentHeader, Frame, TableBuf, Value};
-use proxy::switchboard::{ClientId, Effect, LineId, Notice, Options, Refusal, Switchboard};
+use proxy::switchboard::{ClientId, Effect, Notice, Options, Refusal, Switchboard, UpstreamConnectionId};
 
 use crate::broker::{BrokerConnection, PASSWORD};
 
@@ -109,11 +109,11 @@ pub(crate) struct World {
     pub(crate) board: Switchboard,
     pub(crate) now_ms: u64,
     pub(crate) clients: BTreeMap<ClientId, PlayedClient>,
-    pub(crate) brokers: BTreeMap<LineId, BrokerConnection>,
-    /// Lines that are wanted and not dialled, while nobody answers.
-    pub(crate) wanted: Vec<LineId>,
-    /// Lines that are one client's.
-    own_lines: BTreeSet<LineId>,
+    pub(crate) brokers: BTreeMap<UpstreamConnectionId, BrokerConnection>,
+    /// Upstream connections that are wanted and not dialled, while nobody answers.
+    pub(crate) wanted: Vec<UpstreamConnectionId>,
+    /// Upstream connections that are one client's.
+    own_connections: BTreeSet<UpstreamConnectionId>,
     pub(crate) is_reachable: bool,
     pub(crate) notices: Vec<Notice>,
     pub(crate) dialled: usize,
@@ -121,8 +121,8 @@ pub(crate) struct World {
     pub(crate) new_broker: fn() -> BrokerConnection,
     /// Whether what the broker says stays on its way until a test lets it [arrive](Self::arrive).
     pub(crate) is_far: bool,
-    /// Lines to which nothing can be written for now.
-    pub(crate) stuck: BTreeSet<LineId>,
+    /// Upstream connections to which nothing can be written for now.
+    pub(crate) stuck: BTreeSet<UpstreamConnectionId>,
     /// Clients who read nothing for now.
     pub(crate) deaf: BTreeSet<ClientId>,
 }
@@ -135,7 +135,7 @@ impl World {
             clients: BTreeMap::new(),
             brokers: BTreeMap::new(),
             wanted: Vec::new(),
-            own_lines: BTreeSet::new(),
+            own_connections: BTreeSet::new(),
             is_reachable: true,
             notices: Vec::new(),
             dialled: 0,
@@ -153,9 +153,9 @@ impl World {
     }
 
     /// Dialling goes on, and something was in the way.
-    pub(crate) fn trouble(&mut self, why: &str) {
-        for line in &self.wanted {
-            self.board.line_troubled(*line, why);
+    pub(crate) fn last_error(&mut self, why: &str) {
+        for connection in &self.wanted {
+            self.board.dial_failed(*connection, why);
         }
     }
 
@@ -208,10 +208,10 @@ impl World {
         self.settle();
     }
 
-    /// A line's socket breaks.
-    pub(crate) fn cut(&mut self, id: LineId) {
+    /// A upstream connection's socket breaks.
+    pub(crate) fn cut(&mut self, id: UpstreamConnectionId) {
         self.brokers.remove(&id);
-        self.board.line_lost(id, "cut", self.now_ms);
+        self.board.upstream_lost(id, "cut", self.now_ms);
         self.settle();
     }
 
@@ -225,12 +225,12 @@ impl World {
 
     /// What the broker has said arrives.
     pub(crate) fn arrive(&mut self) {
-        let lines: Vec<LineId> = self.brokers.keys().copied().collect();
-        for id in lines {
+        let connections: Vec<UpstreamConnectionId> = self.brokers.keys().copied().collect();
+        for id in connections {
             let Some(broker) = self.brokers.get_mut(&id) else { continue };
             let output = std::mem::take(&mut broker.output);
             for part in output.chunks(4_000) {
-                self.board.line_received(id, part, self.now_ms);
+                self.board.upstream_received(id, part, self.now_ms);
             }
         }
         self.carry();
@@ -251,12 +251,12 @@ impl World {
             let mut has_moved = !effects.is_empty();
             for effect in effects {
                 match effect {
-                    Effect::Dial { line, client, .. } => {
+                    Effect::Dial { connection, client, .. } => {
                         self.dialled += 1;
                         if client.is_some() {
-                            self.own_lines.insert(line);
+                            self.own_connections.insert(connection);
                         }
-                        self.wanted.push(line);
+                        self.wanted.push(connection);
                     }
                     Effect::Log(notice) => self.notices.push(notice),
                     Effect::Admit { client, user } => {
@@ -264,21 +264,21 @@ impl World {
                         let admitted = if &*user == "unwelcome" { refused() } else { Ok(()) };
                         self.board.client_admitted(client, admitted, self.now_ms);
                     }
-                    Effect::ClientChanged(_) | Effect::LineChanged(_) => {}
+                    Effect::ClientChanged(_) | Effect::UpstreamChanged(_) => {}
                 }
             }
             if self.is_reachable {
-                for line in std::mem::take(&mut self.wanted) {
+                for connection in std::mem::take(&mut self.wanted) {
                     has_moved = true;
-                    if self.board.line_wants(line).close {
-                        self.board.line_lost(line, "not wanted any more", self.now_ms);
+                    if self.board.upstream_wants(connection).close {
+                        self.board.upstream_lost(connection, "not wanted any more", self.now_ms);
                         continue;
                     }
-                    self.brokers.insert(line, (self.new_broker)());
-                    self.board.line_connected(line, self.now_ms);
+                    self.brokers.insert(connection, (self.new_broker)());
+                    self.board.upstream_connected(connection, self.now_ms);
                 }
             }
-            has_moved |= self.carry_lines();
+            has_moved |= self.carry_connections();
             has_moved |= self.carry_clients();
             if !has_moved {
                 return;
@@ -286,26 +286,26 @@ impl World {
         }
     }
 
-    fn carry_lines(&mut self) -> bool {
+    fn carry_connections(&mut self) -> bool {
         let mut has_moved = false;
-        let lines: Vec<LineId> = self.brokers.keys().copied().collect();
-        for id in lines {
+        let connections: Vec<UpstreamConnectionId> = self.brokers.keys().copied().collect();
+        for id in connections {
             let is_stuck = self.stuck.contains(&id);
-            let bytes = if is_stuck { Vec::new() } else { self.board.line_output(id).to_vec() };
+            let bytes = if is_stuck { Vec::new() } else { self.board.upstream_output(id).to_vec() };
             let broker = self.brokers.get_mut(&id).expect("it is there");
             if !bytes.is_empty() {
                 has_moved = true;
                 broker.receive(&bytes);
-                self.board.line_sent(id, bytes.len(), self.now_ms);
+                self.board.upstream_sent(id, bytes.len(), self.now_ms);
             }
             let broker = &self.brokers[&id];
             let is_hung_up = broker.is_closed() && broker.output.is_empty();
-            if self.board.line_wants(id).close || is_hung_up {
+            if self.board.upstream_wants(id).close || is_hung_up {
                 has_moved = true;
-                let is_shared = !self.own_lines.contains(&id);
+                let is_shared = !self.own_connections.contains(&id);
                 assert!(!is_shared || !broker.has_half_a_message(), "a line was closed with half a message on it");
                 self.brokers.remove(&id);
-                self.board.line_lost(id, "the upstream hung up", self.now_ms);
+                self.board.upstream_lost(id, "the upstream hung up", self.now_ms);
             }
         }
         has_moved

@@ -35,7 +35,7 @@ fn a_vhost_is_the_upstreams_to_judge() {
     let mut world = World::new(Options::default());
     let id = world.open("u", PASSWORD, "nowhere");
     assert_eq!(world.heard(id), refused(530, "NOT_ALLOWED - vhost"));
-    assert!(world.board.line_count() <= 1);
+    assert!(world.board.upstream_connection_count() <= 1);
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn an_acceptance_is_forgotten_in_time_and_renewed_before() {
     world.leave(first);
     world.vanish(first);
     world.pass_ms(11_000);
-    assert_eq!(world.board.line_count(), 0);
+    assert_eq!(world.board.upstream_connection_count(), 0);
     world.is_reachable = false;
     let second = world.join();
     world.say_hello(second, "u", PASSWORD, "/");
@@ -75,7 +75,7 @@ fn an_acceptance_is_forgotten_in_time_and_renewed_before() {
     let third = world.open("u", PASSWORD, "/");
     assert_eq!(world.heard(third), [], "it need not wait");
     assert_eq!(world.dialled, 3, "and nobody after it");
-    assert_eq!(world.board.line_count(), 1, "the connection that asked is closed again");
+    assert_eq!(world.board.upstream_connection_count(), 1, "the connection that asked is closed again");
 }
 
 #[test]
@@ -106,10 +106,10 @@ fn nobody_is_kept_waiting_for_ever() {
 
 #[test]
 fn who_waits_for_an_upstream_in_vain_is_told_why_and_so_is_the_log() {
-    let mut world = World::new(Options { line_wait_ms: 1_500, ..Options::default() });
+    let mut world = World::new(Options { upstream_wait_ms: 1_500, ..Options::default() });
     world.is_reachable = false;
     let ids = [(); 2].map(|()| world.open("u", PASSWORD, "/"));
-    world.trouble("it is asleep");
+    world.last_error("it is asleep");
     world.pass_ms(1_500);
     let text = "no upstream connection within 1.5 s: it is asleep".to_owned();
     for id in ids {
@@ -141,7 +141,7 @@ fn a_reason_is_told_that_an_upstream_gave_for_a_connection_of_ones_own() {
     world.open_channel(id, 1);
     world.is_reachable = false;
     world.call(id, 1, &basic::Consume { queue: b"q", ..Default::default() });
-    world.trouble("it is asleep");
+    world.last_error("it is asleep");
     world.heard(id);
     world.pass_ms(15_000);
     assert_eq!(world.heard(id), refused(320, "CONNECTION_FORCED - no upstream connection within 15 s: it is asleep"));
@@ -256,8 +256,9 @@ fn an_upstream_that_says_nothing_is_left() {
 }
 
 #[test]
-fn logins_are_renewed_where_there_may_be_no_more_lines() {
-    let options = Options { login_fresh_ms: 10_000, pool_line_max: 1, line_max: 1, ..Options::default() };
+fn logins_are_renewed_where_there_may_be_no_more_connections() {
+    let options =
+        Options { login_fresh_ms: 10_000, pool_connection_max: 1, upstream_connection_max: 1, ..Options::default() };
     let mut world = World::new(options);
     world.open("u", PASSWORD, "/");
     for _ in 0..4 {
@@ -265,7 +266,7 @@ fn logins_are_renewed_where_there_may_be_no_more_lines() {
         let id = world.open("u", PASSWORD, "/");
         world.open_channel(id, 1);
         assert_eq!(world.heard(id).len(), 1);
-        assert_eq!(world.board.line_count(), 1);
+        assert_eq!(world.board.upstream_connection_count(), 1);
     }
 }
 
@@ -296,7 +297,7 @@ fn clients_wait_for_another_upstream_while_one_lets_nobody_in() {
 }
 
 #[test]
-fn line_of_a_clients_own_is_opened_elsewhere_while_an_upstream_lets_nobody_in() {
+fn upstream_of_a_clients_own_is_opened_elsewhere_while_an_upstream_lets_nobody_in() {
     let mut world = World::new(Options::default());
     let id = world.open("u", PASSWORD, "/");
     world.open_channel(id, 1);

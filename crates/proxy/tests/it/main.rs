@@ -5,13 +5,13 @@
 mod alarms;
 mod broker;
 mod crossing;
+mod dedicate;
 mod ending;
 mod fixture;
 mod handshakes;
-mod keeping;
-mod moving;
 mod pacing;
 mod patience;
-mod renewing;
 mod service;
 mod sharing;
+mod spooling;
+mod token_renewal;

@@ -16,7 +16,7 @@ struct Churn {
 
 impl Churn {
     fn new() -> Self {
-        let mut world = World::new(Options { line_channel_max: 2_000, ..Options::default() });
+        let mut world = World::new(Options { upstream_channel_max: 2_000, ..Options::default() });
         world.new_broker = BrokerConnection::hesitant;
         world.open("u", PASSWORD, "/");
         Churn { world, waiting: Vec::new(), confirmed: 0, published: Vec::new() }
@@ -54,7 +54,7 @@ impl Churn {
 
     fn open_count(&self) -> usize {
         let report = self.world.board.report(|_| (String::new(), None));
-        report.pools.iter().flat_map(|pool| &pool.lines).map(|line| line.channel_count).sum()
+        report.pools.iter().flat_map(|pool| &pool.connections).map(|connection| connection.channel_count).sum()
     }
 
     fn opened(&self) -> usize {

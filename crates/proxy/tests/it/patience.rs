@@ -1,21 +1,21 @@
 //! How long clients wait for what, and that one wait says nothing of the next.
 
 use amqp::method::{basic, connection, queue};
-use proxy::switchboard::{ClientId, LineId, Options};
+use proxy::switchboard::{ClientId, Options, UpstreamConnectionId};
 
 use crate::broker::BrokerConnection;
 use crate::fixture::{World, method, publisher};
 
-const LINE_WAIT_MS: u64 = 15_000;
+const UPSTREAM_WAIT_MS: u64 = 15_000;
 
 /// Brokers confirm when they are told to.
 fn hesitant_world(options: Options) -> World {
-    let mut world = World::new(Options { line_heartbeat_s: 0, client_heartbeat_s: 0, ..options });
+    let mut world = World::new(Options { upstream_heartbeat_s: 0, client_heartbeat_s: 0, ..options });
     world.new_broker = BrokerConnection::hesitant;
     world
 }
 
-fn first_line(world: &World) -> LineId {
+fn first_connection(world: &World) -> UpstreamConnectionId {
     *world.brokers.keys().next().unwrap()
 }
 
@@ -23,17 +23,17 @@ fn consume(world: &mut World, id: ClientId) {
     world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
 }
 
-fn confirm(world: &mut World, line: LineId) {
-    world.brokers.get_mut(&line).unwrap().confirm(usize::MAX, false);
+fn confirm(world: &mut World, connection: UpstreamConnectionId) {
+    world.brokers.get_mut(&connection).unwrap().confirm(usize::MAX, false);
     world.settle();
 }
 
 /// One who has published, which is not confirmed, and wants to consume.
-fn waiting_client(world: &mut World) -> (ClientId, LineId) {
+fn waiting_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let id = publisher(world);
     world.publish(id, 1, "", "q", b"x");
     consume(world, id);
-    (id, first_line(world))
+    (id, first_connection(world))
 }
 
 fn is_consuming(world: &mut World, id: ClientId) -> bool {
@@ -43,29 +43,29 @@ fn is_consuming(world: &mut World, id: ClientId) -> bool {
 #[test]
 fn who_has_waited_through_an_alarm_is_not_closed_with_its_end() {
     let mut world = hesitant_world(Options::default());
-    let (id, line) = waiting_client(&mut world);
-    let broker = world.brokers.get_mut(&line).unwrap();
+    let (id, connection) = waiting_client(&mut world);
+    let broker = world.brokers.get_mut(&connection).unwrap();
     broker.send(0, &connection::Blocked { reason: b"low on memory" });
     world.settle();
     world.pass_ms(600_000);
-    world.brokers.get_mut(&line).unwrap().send(0, &connection::Unblocked);
+    world.brokers.get_mut(&connection).unwrap().send(0, &connection::Unblocked);
     world.settle();
     world.pass_ms(119_000);
-    confirm(&mut world, line);
+    confirm(&mut world, connection);
     assert!(is_consuming(&mut world, id));
 }
 
 #[test]
-fn who_has_waited_for_confirms_has_all_its_patience_for_a_line() {
+fn who_has_waited_for_confirms_has_all_its_patience_for_a_connection() {
     let mut world = hesitant_world(Options::default());
-    let (id, line) = waiting_client(&mut world);
+    let (id, connection) = waiting_client(&mut world);
     world.pass_ms(100_000);
-    // Its own line was open already, and goes.
+    // Its own upstream connection was open already, and goes.
     let own = *world.brokers.keys().last().unwrap();
     world.is_reachable = false;
     world.cut(own);
-    confirm(&mut world, line);
-    world.pass_ms(LINE_WAIT_MS - 500);
+    confirm(&mut world, connection);
+    world.pass_ms(UPSTREAM_WAIT_MS - 500);
     assert_eq!(world.heard(id), []);
     world.is_reachable = true;
     world.settle();
@@ -77,38 +77,38 @@ fn who_has_waited_for_confirms_has_all_its_patience_for_the_pool() {
     let mut world = hesitant_world(Options::default());
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
-    let line = first_line(&world);
-    world.brokers.get_mut(&line).unwrap().confirm(1, false);
+    let connection = first_connection(&world);
+    world.brokers.get_mut(&connection).unwrap().confirm(1, false);
     world.settle();
     world.publish(id, 1, "", "q", b"x");
     world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
     world.pass_ms(100_000);
     world.is_reachable = false;
-    confirm(&mut world, line);
-    world.pass_ms(LINE_WAIT_MS - 500);
+    confirm(&mut world, connection);
+    world.pass_ms(UPSTREAM_WAIT_MS - 500);
     assert_eq!(world.heard(id), []);
     world.is_reachable = true;
     world.settle();
     assert_eq!(world.heard(id), [method(1, "queue.declare-ok")]);
 }
 
-/// A line to which nothing more can be written, and on which one client has a channel.
-fn stuck_line(world: &mut World) -> (ClientId, LineId) {
+/// An upstream connection to which nothing more can be written, and on which one client has a channel.
+fn stuck_connection(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let id = publisher(world);
     world.select_confirms(id, 1);
-    let line = first_line(world);
-    world.stuck.insert(line);
+    let connection = first_connection(world);
+    world.stuck.insert(connection);
     world.publish(id, 1, "", "q", &vec![0; (1 << 20) + 1]);
-    (id, line)
+    (id, connection)
 }
 
-/// One who has gone, and whose last words wait for room on this line.
-fn gone_client(world: &mut World) -> (ClientId, LineId) {
-    let (_, line) = stuck_line(world);
+/// One who has gone, and whose last words wait for room on this upstream connection.
+fn gone_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
+    let (_, connection) = stuck_connection(world);
     let id = publisher(world);
     world.publish(id, 1, "", "q", b"last words");
     world.board.client_ended(id, world.now_ms);
-    (id, line)
+    (id, connection)
 }
 
 #[test]
@@ -118,34 +118,34 @@ fn who_has_waited_for_confirms_has_all_its_patience_for_room() {
     for client in [id, other] {
         world.publish(client, 1, "", "q", b"x");
     }
-    let line = first_line(&world);
-    world.board.drain_line(line, world.now_ms);
+    let connection = first_connection(&world);
+    world.board.drain_connection(connection, world.now_ms);
     world.settle();
     world.publish(other, 1, "", "q", b"x");
     let third = publisher(&mut world);
     world.publish(third, 1, "", "q", b"x");
-    let new = *world.brokers.keys().find(|new| **new != line).unwrap();
+    let new = *world.brokers.keys().find(|new| **new != connection).unwrap();
     world.publish(id, 1, "", "q", b"waits for its confirm, to leave");
     world.pass_ms(100_000);
     world.is_reachable = false;
     world.cut(new);
-    world.stuck.insert(line);
+    world.stuck.insert(connection);
     world.publish(other, 1, "", "q", &vec![0; (1 << 20) + 1]);
-    world.brokers.get_mut(&line).unwrap().confirm_first(1);
+    world.brokers.get_mut(&connection).unwrap().confirm_first(1);
     world.settle();
-    world.pass_ms(LINE_WAIT_MS - 500);
+    world.pass_ms(UPSTREAM_WAIT_MS - 500);
     assert!(!world.is_over(id));
 }
 
 #[test]
 fn who_has_gone_does_not_wait_for_room_for_ever() {
     let mut world = hesitant_world(Options::default());
-    let (id, line) = gone_client(&mut world);
+    let (id, connection) = gone_client(&mut world);
     world.pass_ms(119_500);
     assert!(!world.is_over(id));
     world.pass_ms(6_000);
     assert!(world.is_over(id));
-    world.stuck.remove(&line);
+    world.stuck.remove(&connection);
     world.settle();
     assert!(!world.bodies().contains(&"last words".to_owned()));
 }
@@ -153,9 +153,9 @@ fn who_has_gone_does_not_wait_for_room_for_ever() {
 #[test]
 fn who_has_gone_is_heard_out_after_a_long_wait_for_room() {
     let mut world = hesitant_world(Options::default());
-    let (id, line) = gone_client(&mut world);
+    let (id, connection) = gone_client(&mut world);
     world.pass_ms(119_000);
-    world.stuck.remove(&line);
+    world.stuck.remove(&connection);
     world.settle();
     assert!(world.bodies().contains(&"last words".to_owned()));
     assert!(world.is_over(id));
@@ -168,19 +168,19 @@ fn who_has_gone_has_all_its_patience_for_each_wait() {
     world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
     world.publish(id, 1, "", "q", b"x");
     world.publish(other, 1, "", "q", b"x");
-    let (line, calls) = (first_line(&world), *world.brokers.keys().nth(1).unwrap());
-    world.board.drain_line(calls, world.now_ms);
+    let (connection, calls) = (first_connection(&world), *world.brokers.keys().nth(1).unwrap());
+    world.board.drain_connection(calls, world.now_ms);
     let third = publisher(&mut world);
     world.call(third, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
     world.publish(id, 1, "", "q", b"last words");
     world.board.client_ended(id, world.now_ms);
     world.pass_ms(100_000);
     // It is let go on just when there is no room.
-    world.stuck.insert(line);
+    world.stuck.insert(connection);
     world.publish(other, 1, "", "q", &vec![0; (1 << 20) + 1]);
     confirm(&mut world, calls);
     world.pass_ms(100_000);
-    world.stuck.remove(&line);
+    world.stuck.remove(&connection);
     world.settle();
     assert!(world.bodies().contains(&"last words".to_owned()));
 }
@@ -203,10 +203,10 @@ fn who_reads_slowly_after_a_long_wait_is_not_closed_for_that() {
     world.pass_ms(100_000);
     world.arrive();
     assert!(world.board.client_output(id).len() > 1 << 20);
-    let line = first_line(&world);
+    let connection = first_connection(&world);
     world.is_far = false;
-    confirm(&mut world, line);
-    world.pass_ms(LINE_WAIT_MS);
+    confirm(&mut world, connection);
+    world.pass_ms(UPSTREAM_WAIT_MS);
     world.deaf.clear();
     world.settle();
     assert!(world.heard(id).contains(&method(1, "queue.declare-ok")));
@@ -215,13 +215,13 @@ fn who_reads_slowly_after_a_long_wait_is_not_closed_for_that() {
 #[test]
 fn what_a_client_said_before_its_socket_broke_is_done() {
     let mut world = hesitant_world(Options::default());
-    let (_, line) = stuck_line(&mut world);
+    let (_, connection) = stuck_connection(&mut world);
     let id = publisher(&mut world);
     world.deaf.insert(id);
     world.open_channel(id, 2);
     world.publish(id, 1, "", "q", b"last words");
     assert!(world.board.client_broke(id, world.now_ms) && world.board.client_output(id).is_empty());
-    world.stuck.remove(&line);
+    world.stuck.remove(&connection);
     world.settle();
     assert!(world.bodies().contains(&"last words".to_owned()));
     assert!(world.is_over(id));
@@ -251,8 +251,8 @@ fn nobody_is_given_messages_over_a_broken_socket() {
 #[test]
 fn who_has_gone_does_not_wait_for_the_end_of_an_alarm() {
     let mut world = hesitant_world(Options::default());
-    let (id, line) = waiting_client(&mut world);
-    world.brokers.get_mut(&line).unwrap().send(0, &connection::Blocked { reason: b"low on memory" });
+    let (id, connection) = waiting_client(&mut world);
+    world.brokers.get_mut(&connection).unwrap().send(0, &connection::Blocked { reason: b"low on memory" });
     world.settle();
     world.board.client_ended(id, world.now_ms);
     world.pass_ms(119_500);
@@ -274,8 +274,8 @@ fn nothing_more_is_said_to_who_has_gone() {
     consume(&mut world, id);
     world.board.client_ended(id, world.now_ms);
     world.deaf.insert(id);
-    let line = first_line(&world);
-    world.brokers.get_mut(&line).unwrap().send(0, &connection::Blocked { reason: b"low on memory" });
+    let connection = first_connection(&world);
+    world.brokers.get_mut(&connection).unwrap().send(0, &connection::Blocked { reason: b"low on memory" });
     world.settle();
     world.pass_ms(60_000);
     assert!(world.board.client_output(id).is_empty(), "a heartbeat, or a word on the alarm");

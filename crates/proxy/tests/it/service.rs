@@ -145,9 +145,9 @@ async fn many_clients_publish_over_few_connections() {
 }
 
 #[tokio::test]
-async fn threads_are_no_more_than_lines_may_be() {
+async fn threads_are_no_more_than_connections_may_be() {
     let broker = PlayedBroker::start().await;
-    let options = Options { line_max: 3, ..Options::default() };
+    let options = Options { upstream_connection_max: 3, ..Options::default() };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), SocketOptions::default()).unwrap();
     let service = Service::start(
         vec![(listener, Admission::default())],
@@ -224,7 +224,7 @@ async fn open(uri: &Uri, vhost: &str) -> Result<Connection, OpenError> {
 #[tokio::test]
 async fn a_vhost_that_is_down_leaves_its_upstream_to_the_others() {
     let broker = PlayedBroker::start_like(without_v).await;
-    let options = Options { line_wait_ms: 3_000, ..Options::default() };
+    let options = Options { upstream_wait_ms: 3_000, ..Options::default() };
     let (service, uri) = start_with(vec![upstream("one", broker.address)], options).await;
     publish(&uri, "before").await;
     let Err(OpenError::Refused { code: 320, text, .. }) = open(&uri, "v").await else { panic!("it is not let in") };
@@ -232,7 +232,7 @@ async fn a_vhost_that_is_down_leaves_its_upstream_to_the_others() {
     let asked = broker.connection_count("v");
     assert!(asked >= 2, "it was asked {asked} times");
     let shown = service.handle().upstreams().remove(0);
-    assert_eq!((shown.state, shown.line_count), (balance::State::Up, 1));
+    assert_eq!((shown.state, shown.connection_count), (balance::State::Up, 1));
     assert_eq!(service.handle().unready(), None);
     publish(&uri, "after").await;
     broker.becomes(BrokerConnection::new);
@@ -263,7 +263,7 @@ async fn a_vhost_that_is_down_somewhere_is_elsewhere() {
 async fn an_upstream_that_is_full_is_down_for_all() {
     const FULL: &str = "NOT_ALLOWED - connection refused: node connection limit (1) is reached";
     let broker = PlayedBroker::start_like(|| BrokerConnection::refusing(530, FULL)).await;
-    let options = Options { line_wait_ms: 3_000, ..Options::default() };
+    let options = Options { upstream_wait_ms: 3_000, ..Options::default() };
     let (service, uri) = start_with(vec![upstream("one", broker.address)], options).await;
     let Err(OpenError::Refused { code: 320, text, .. }) = open(&uri, "v").await else { panic!("it is not let in") };
     assert!(text.ends_with(&format!(": {FULL}")) || text.ends_with("all upstreams are down"), "{text}");

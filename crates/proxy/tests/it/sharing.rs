@@ -178,7 +178,7 @@ fn blocking_is_told_to_whom_it_concerns() {
 
 #[test]
 fn clients_wait_where_there_may_be_no_more_connections() {
-    let mut world = World::new(Options { line_channel_max: 1, pool_line_max: 2, ..Options::default() });
+    let mut world = World::new(Options { upstream_channel_max: 1, pool_connection_max: 2, ..Options::default() });
     let clients: Vec<_> = (0..3).map(|_| publisher(&mut world)).collect();
     for (number, id) in clients.iter().enumerate() {
         world.publish(*id, 1, "", "q", format!("{number}").as_bytes());
@@ -190,17 +190,20 @@ fn clients_wait_where_there_may_be_no_more_connections() {
 }
 
 #[test]
-fn operators_see_pools_and_lines() {
+fn operators_see_pools_and_connections() {
     let mut world = world();
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
     let report = world.board.report(|_| ("here".to_owned(), None));
-    assert_eq!(report.line_count, 1);
+    assert_eq!(report.upstream_connection_count, 1);
     assert_eq!((report.client_count, report.open_client_count, report.waiting_client_count), (1, 1, 0));
     let [pool] = &report.pools[..] else { panic!("{:?}", report.pools) };
     assert_eq!((&*pool.user, &*pool.vhost, pool.client_count), ("u", "/", 1));
-    let [line] = &pool.lines[..] else { panic!("{:?}", pool.lines) };
-    assert_eq!((&*line.upstream, line.is_open, line.channel_count, line.used_channel_count), ("here", true, 1, 1));
+    let [connection] = &pool.connections[..] else { panic!("{:?}", pool.connections) };
+    assert_eq!(
+        (&*connection.upstream, connection.is_open, connection.channel_count, connection.used_channel_count),
+        ("here", true, 1, 1)
+    );
 }
 
 #[test]
@@ -208,8 +211,8 @@ fn without_names_the_queue_is_the_key_too() {
     let mut world = world();
     let id = publisher(&mut world);
     world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
-    let line = *world.brokers.keys().last().unwrap();
-    world.cut(line);
+    let connection = *world.brokers.keys().last().unwrap();
+    world.cut(connection);
     world.heard(id);
     world.call(id, 1, &queue::Bind { exchange: b"amq.direct", ..Default::default() });
     assert_eq!(world.heard(id), [method(1, "queue.bind-ok")]);
@@ -229,8 +232,8 @@ fn who_uses_a_blocked_connection_no_more_is_told_so() {
 }
 
 #[test]
-fn calls_find_a_place_where_there_may_be_one_line_only() {
-    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+fn calls_find_a_place_where_there_may_be_one_connection_only() {
+    let mut world = World::new(Options { upstream_connection_max: 1, ..Options::default() });
     let (publishing, calling) = (publisher(&mut world), publisher(&mut world));
     world.publish(publishing, 1, "", "q", b"x");
     for _ in 0..2 {
@@ -241,8 +244,8 @@ fn calls_find_a_place_where_there_may_be_one_line_only() {
 }
 
 #[test]
-fn who_calls_where_there_may_be_one_line_only_gets_a_channel_that_is_freed() {
-    let mut world = World::new(Options { line_max: 1, line_channel_max: 1, ..Options::default() });
+fn who_calls_where_there_may_be_one_connection_only_gets_a_channel_that_is_freed() {
+    let mut world = World::new(Options { upstream_connection_max: 1, upstream_channel_max: 1, ..Options::default() });
     world.new_broker = BrokerConnection::hesitant;
     let (publishing, calling) = (publisher(&mut world), publisher(&mut world));
     world.publish(publishing, 1, "", "q", b"x");

@@ -40,17 +40,23 @@ const KEYS: &[Key] = &[
 const LIMITS_KEYS: &[Key] = &[
     effective("proxy.limits.connections", COUNT, "infinity", "The most connections of clients.").reloadable(),
     effective("proxy.limits.connections_per_user", COUNT, "infinity", "The most connections of one user.").reloadable(),
-    effective("proxy.limits.connections_per_address", COUNT, "infinity", "The most connections from one address.").reloadable(),
+    effective("proxy.limits.connections_per_address", COUNT, "infinity", "The most connections from one address.")
+        .reloadable(),
     effective(
         "proxy.limits.ipv6_prefix_len",
         Type::Integer(1, 128),
         "64",
         "How many leading bits of an IPv6 address count: all addresses that begin with the same bits count as one.",
     ),
-    effective("proxy.limits.connection_rate", RATE, "infinity", "The most new connections in a second.")
-        .reloadable(),
+    effective("proxy.limits.connection_rate", RATE, "infinity", "The most new connections in a second.").reloadable(),
     effective("proxy.limits.connection_burst", COUNT_OR_NONE, "0", BURST).reloadable(),
-    effective("proxy.limits.connection_rate_per_address", RATE, "infinity", "The most new connections in a second from one address.").reloadable(),
+    effective(
+        "proxy.limits.connection_rate_per_address",
+        RATE,
+        "infinity",
+        "The most new connections in a second from one address.",
+    )
+    .reloadable(),
     effective("proxy.limits.connection_burst_per_address", COUNT_OR_NONE, "0", BURST).reloadable(),
     effective(
         "proxy.limits.byte_rate",

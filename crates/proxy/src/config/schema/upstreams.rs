@@ -7,7 +7,8 @@ use super::{HEARTBEAT, Key, Section, TIME, TIME_OR_NONE, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Upstreams", keys: KEYS };
 pub(super) const CHOICE_SECTION: Section = Section { title: "Which upstream gets a connection", keys: CHOICE_KEYS };
-pub(super) const CONNECTIONS_SECTION: Section = Section { title: "Upstream connections and pools", keys: CONNECTIONS_KEYS };
+pub(super) const CONNECTIONS_SECTION: Section =
+    Section { title: "Upstream connections and pools", keys: CONNECTIONS_KEYS };
 
 const KEYS: &[Key] = &[
     effective(

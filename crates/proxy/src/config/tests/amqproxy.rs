@@ -51,7 +51,13 @@ fn channels_of_upstream_connections() {
     for (text, expected) in [("9", "9"), ("0", "65535"), ("65535", "65535")] {
         let entry = format!("[main]\nmax_upstream_channels = {text}");
         let given: [&[&str]; 1] = [&["--max-upstream-channels", text]];
-        check(&given, &[("MAX_UPSTREAM_CHANNELS", text)], &[&*entry], "proxy.upstream_connections.channel_max", expected);
+        check(
+            &given,
+            &[("MAX_UPSTREAM_CHANNELS", text)],
+            &[&*entry],
+            "proxy.upstream_connections.channel_max",
+            expected,
+        );
     }
 }
 
@@ -100,7 +106,7 @@ fn a_file_as_its_own_is_understood() {
     let config = config(text, &[], &[]);
     assert_eq!(config.listeners[0].address.to_string(), "127.0.0.2:5678");
     assert_eq!(config.http_listener.as_ref().unwrap().to_string(), "127.0.0.2:15678");
-    assert_eq!((config.log.level, config.switchboard.line_idle_ms), (LogLevel::Debug, 55_000));
+    assert_eq!((config.log.level, config.switchboard.upstream_idle_ms), (LogLevel::Debug, 55_000));
     assert_eq!(config.term_timeout, Some(Duration::from_secs(56)));
     assert_eq!(config.term_client_close_timeout, Duration::from_secs(57));
     assert_eq!(urls(&config), ["1=localhost:5678"]);

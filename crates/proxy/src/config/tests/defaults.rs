@@ -13,7 +13,7 @@ fn they_are_amqproxys_where_it_has_any() {
     assert_eq!(config.http_listener.unwrap().to_string(), "localhost:15673");
     assert_eq!((config.term_timeout, config.term_client_close_timeout), (None, Duration::ZERO));
     assert_eq!(config.log, Log { level: LogLevel::Info, formatter: LogFormatter::Plaintext });
-    assert_eq!(config.switchboard.line_idle_ms, 5_000);
+    assert_eq!(config.switchboard.upstream_idle_ms, 5_000);
 }
 
 #[test]

@@ -114,10 +114,10 @@ fn lines_and_clients_are_told_what_the_file_says() {
          proxy.frame_max = 10KiB\nproxy.channel_max = 0\nproxy.handshake_timeout = 12",
     )
     .switchboard;
-    assert_eq!((options.login_fresh_ms, options.line_wait_ms), (1_000, 120_000));
-    assert_eq!((options.line_channel_max, options.pool_line_max, options.line_max), (3, 4, 5));
-    assert_eq!((options.line_idle_ms, options.pool_idle_ms), (6, 7));
-    assert_eq!((options.line_heartbeat_s, options.client_heartbeat_s), (8, 9));
+    assert_eq!((options.login_fresh_ms, options.upstream_wait_ms), (1_000, 120_000));
+    assert_eq!((options.upstream_channel_max, options.pool_connection_max, options.upstream_connection_max), (3, 4, 5));
+    assert_eq!((options.upstream_idle_ms, options.pool_idle_ms), (6, 7));
+    assert_eq!((options.upstream_heartbeat_s, options.client_heartbeat_s), (8, 9));
     assert_eq!((options.frame_len_max, options.channel_max, options.handshake_timeout_ms), (10_240, 65_535, 12));
 }
 
@@ -128,7 +128,7 @@ fn upstreams_are_chosen_and_left_alone_as_the_file_says() {
          proxy.health_check.interval = 3s\nproxy.health_check.failures = 4\nproxy.back_off.min = 5s\nproxy.back_off.max = 6s",
     );
     assert_eq!(config.connect_timeout, Duration::from_secs(1));
-    assert_eq!(config.switchboard.line_handshake_timeout_ms, 2_000);
+    assert_eq!(config.switchboard.upstream_handshake_timeout_ms, 2_000);
     let expected = balance::Options {
         upstreams: Vec::new(),
         strategy: balance::Strategy::LeastConnections,

@@ -4,10 +4,11 @@ use super::*;
 
 #[test]
 fn the_command_line_beats_variables_which_beat_files() {
-    let file = "proxy.upstream_connections.idle_timeout = 1s\nproxy.term_client_close_timeout = 1s\nproxy.heartbeat = 1";
+    let file =
+        "proxy.upstream_connections.idle_timeout = 1s\nproxy.term_client_close_timeout = 1s\nproxy.heartbeat = 1";
     let env = [("IDLE_CONNECTION_TIMEOUT", "2"), ("TERM_CLIENT_CLOSE_TIMEOUT", "2")];
     let config = config(file, &env, &["-t", "3", "amqp://b"]);
-    assert_eq!(config.switchboard.line_idle_ms, 3_000);
+    assert_eq!(config.switchboard.upstream_idle_ms, 3_000);
     assert_eq!(config.term_client_close_timeout, Duration::from_secs(2));
     assert_eq!(config.switchboard.client_heartbeat_s, 1);
 }
@@ -18,18 +19,22 @@ fn a_later_file_beats_an_earlier_one_whatever_their_formats() {
     let ours = source("proxy.upstream_connections.idle_timeout = 8s");
     for (sources, expected) in [([ini.clone(), ours.clone()], 8_000), ([ours, ini], 7_000)] {
         let (config, _) = Config::parse(&sources, &[], &command_line(&["amqp://b"])).unwrap();
-        assert_eq!(config.switchboard.line_idle_ms, expected);
+        assert_eq!(config.switchboard.upstream_idle_ms, expected);
     }
 }
 
 #[test]
 fn of_two_options_the_later_counts() {
     assert_eq!(
-        config("", &[], &["-t3", "--set", "proxy.upstream_connections.idle_timeout=4s", "amqp://b"]).switchboard.line_idle_ms,
+        config("", &[], &["-t3", "--set", "proxy.upstream_connections.idle_timeout=4s", "amqp://b"])
+            .switchboard
+            .upstream_idle_ms,
         4_000
     );
     assert_eq!(
-        config("", &[], &["--set=proxy.upstream_connections.idle_timeout=4s", "-t3", "amqp://b"]).switchboard.line_idle_ms,
+        config("", &[], &["--set=proxy.upstream_connections.idle_timeout=4s", "-t3", "amqp://b"])
+            .switchboard
+            .upstream_idle_ms,
         3_000
     );
 }

@@ -9,7 +9,7 @@ use super::*;
 fn an_old_name_is_read_with_a_warning_that_names_the_new_one() {
     let file = format!("{UPSTREAM}proxy.lines.max = 7\nproxy.line_wait = 20s");
     let (config, warnings) = parse(&file, &[], &[]).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((config.switchboard.line_max, config.switchboard.line_wait_ms), (7, 20_000));
+    assert_eq!((config.switchboard.upstream_connection_max, config.switchboard.upstream_wait_ms), (7, 20_000));
     assert_eq!(
         warnings.iter().map(Warning::to_string).collect::<Vec<_>>(),
         [
@@ -23,10 +23,10 @@ fn an_old_name_is_read_with_a_warning_that_names_the_new_one() {
 fn the_later_of_both_names_counts() {
     let given = ["--set", "proxy.lines.channel_max=4", "amqp://b"];
     let (config, _) = parse("proxy.upstream_connections.channel_max = 3", &[], &given).unwrap();
-    assert_eq!(config.switchboard.line_channel_max, 4);
+    assert_eq!(config.switchboard.upstream_channel_max, 4);
     let given = ["--set", "proxy.upstream_connections.channel_max=5", "amqp://b"];
     let (config, _) = parse("proxy.lines.channel_max = 3", &[], &given).unwrap();
-    assert_eq!(config.switchboard.line_channel_max, 5);
+    assert_eq!(config.switchboard.upstream_channel_max, 5);
 }
 
 #[test]

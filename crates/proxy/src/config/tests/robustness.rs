@@ -69,7 +69,10 @@ fn what_may_not_change_waits_for_a_restart() {
             "proxy.conf:2: 'proxy.listeners.tcp.x' has changed, which counts after a restart only",
         ]
     );
-    assert_eq!((config.listeners[0].address.to_string(), config.switchboard.line_wait_ms), ("5673".to_owned(), 11_000));
+    assert_eq!(
+        (config.listeners[0].address.to_string(), config.switchboard.upstream_wait_ms),
+        ("5673".to_owned(), 11_000)
+    );
     // What waits is told again as long as it waits.
     assert_eq!(config.reloaded(&of_file("proxy.worker_threads = 3")).unwrap().1.len(), 2);
 }

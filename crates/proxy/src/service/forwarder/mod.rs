@@ -1,4 +1,4 @@
-//! Sends on what the spool has kept: each shelf over a connection of its own, which is there as long as it is needed.
+//! Sends on what the spool has kept: each queue over a connection of its own, which is there as long as it is needed.
 
 mod sender;
 
@@ -57,7 +57,7 @@ pub(crate) fn wall_ms() -> u64 {
     since.saturating_add(began_at.elapsed()).as_millis() as u64
 }
 
-/// Gives the shelf back, whatever becomes of the task.
+/// Gives the queue back, whatever becomes of the task.
 struct Claim {
     spool: Arc<Spool>,
     upstreams: Arc<Upstreams>,
@@ -68,7 +68,7 @@ struct Claim {
 impl Drop for Claim {
     fn drop(&mut self) {
         let result = std::mem::replace(&mut self.result, Ok(()));
-        self.spool.release(self.job.shelf, result, self.upstreams.now_ms());
+        self.spool.release(self.job.spool_queue, result, self.upstreams.now_ms());
     }
 }
 
@@ -109,7 +109,7 @@ async fn send_over_new_connection(
     window: &mut Window,
 ) -> Result<(), Ended> {
     let (mut connection, open) = connect(spool, upstreams, job).await.map_err(Ended::Lost)?;
-    spool.sends(job.shelf, upstreams.now_ms());
+    spool.sends(job.spool_queue, upstreams.now_ms());
     let mut sender = Sender::new(spool, upstreams, open.upstream, job, window);
     let sent = sender.send_all(&mut connection).await;
     sender.tell();

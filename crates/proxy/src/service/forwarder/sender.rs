@@ -1,4 +1,4 @@
-//! One connection over which a shelf is sent on: with confirms, and no more under way than is bounded.
+//! One connection over which a queue is sent on: with confirms, and no more under way than is bounded.
 
 use amqp::ReplyCode;
 use client::{CallError, Closed, Connection, Event};
@@ -8,9 +8,9 @@ use tokio::time::{Duration, Instant};
 
 use super::Ended;
 use crate::balance::UpstreamId;
-use crate::limits::{LINE_OUTPUT_LEN_MAX, SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS};
+use crate::limits::{SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS, UPSTREAM_OUTPUT_LEN_MAX};
 use crate::service::upstreams::Upstreams;
-use crate::spool::{Job, Spool, Taken, Window};
+use crate::spool::{FrameOutcome, Job, Spool, Window};
 use crate::switchboard::{put_frames, uncuttable_len};
 
 /// How long nothing may be confirmed of what was sent.
@@ -97,7 +97,7 @@ impl<'a> Sender<'a> {
         let now_ms = self.upstreams.now_ms();
         let is_long = now_ms >= self.begun_ms + SPOOL_TURN_MS;
         self.spool.is_stopping()
-            || self.upstreams.is_misplaced(self.upstream, Some(&*self.job.vhost))
+            || self.upstreams.should_drain(self.upstream, Some(&*self.job.vhost))
             || (is_long && self.spool.is_any_claimable(now_ms))
     }
 
@@ -108,11 +108,11 @@ impl<'a> Sender<'a> {
         }
         let frame_len_max = connection.tune().frame_len_max;
         while self.window.has_room()
-            && connection.output_len() < LINE_OUTPUT_LEN_MAX
+            && connection.output_len() < UPSTREAM_OUTPUT_LEN_MAX
             && connection.is_blocked().is_none()
         {
-            match self.spool.take(self.job.shelf) {
-                Taken::Publish(seq, publish) => {
+            match self.spool.take(self.job.spool_queue) {
+                FrameOutcome::Publish(seq, publish) => {
                     let frames = publish.frames();
                     if uncuttable_len(frames) > frame_len_max as usize {
                         self.settle(&[seq], Some("its header is longer than the upstream takes"));
@@ -121,8 +121,8 @@ impl<'a> Sender<'a> {
                     put_frames(connection.encoded(), frames, CHANNEL, frame_len_max);
                     self.window.sent(seq, frames.len());
                 }
-                Taken::Loading => return false,
-                Taken::Nothing => return true,
+                FrameOutcome::Loading => return false,
+                FrameOutcome::Nothing => return true,
             }
         }
         false
@@ -155,15 +155,15 @@ impl<'a> Sender<'a> {
     /// The upstream closed the channel, or the connection, for something that was sent over it.
     fn failed(&mut self, text: &str) {
         let failure = self.window.failed();
-        self.spool.put_back(self.job.shelf, &failure.again);
+        self.spool.put_back(self.job.spool_queue, &failure.again);
         if let Some(culprit) = failure.culprit {
             self.settle(&[culprit], Some(text));
         }
     }
 
-    /// These leave the shelf: they are confirmed, or refused for this reason.
+    /// These leave the queue: they are confirmed, or refused for this reason.
     fn settle(&mut self, seqs: &[QueueSeq], refused: Option<&str>) {
-        self.spool.settle(self.job.shelf, seqs, refused.is_some(), self.upstreams.now_ms());
+        self.spool.settle(self.job.spool_queue, seqs, refused.is_some(), self.upstreams.now_ms());
         if let Some(text) = refused {
             self.told.refused_count += seqs.len() as u64;
             text.clone_into(&mut self.told.text);

@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 pub use self::callers::Callers;
 use super::{Handle, log, metrics};
 use crate::balance::{Circuit, RefusedVhost, Snapshot, State};
-use crate::switchboard::{LineReport, PoolReport, Report};
+use crate::switchboard::{PoolReport, Report, UpstreamConnectionReport};
 
 const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
@@ -143,12 +143,12 @@ fn pool(pool: &PoolReport) -> Value {
         "waiting_clients": pool.waiting_client_count,
         "away": pool.is_away,
         "parked_channels_max": pool.parked_channel_max,
-        "last_error": pool.trouble,
-        "connections": pool.lines.iter().map(line).collect::<Vec<_>>(),
+        "last_error": pool.last_error,
+        "connections": pool.connections.iter().map(line).collect::<Vec<_>>(),
     })
 }
 
-fn line(line: &LineReport) -> Value {
+fn line(line: &UpstreamConnectionReport) -> Value {
     json!({
         "upstream": line.upstream,
         "local_address": line.address.map(|address| address.to_string()),
@@ -174,7 +174,7 @@ fn upstream(upstream: &Snapshot) -> Value {
         "weight": upstream.options.weight,
         "vhosts": upstream.options.vhosts,
         "state": state_name(upstream.state),
-        "connections": upstream.line_count,
+        "connections": upstream.connection_count,
         "consecutive_failures": upstream.consecutive_failure_count,
         "circuit": match upstream.circuit {
             Circuit::Closed => "closed",

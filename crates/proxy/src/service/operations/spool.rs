@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::{JSON, TEXT, decoded, not_allowed, respond};
 use crate::service::Handle;
 use crate::service::forwarder::wall_ms;
-use crate::spool::{First, NotNow, Report, ShelfReport, Spool};
+use crate::spool::{First, NotNow, Report, Spool, SpoolQueueReport};
 
 /// How long a message may take to be read.
 const LOAD_PATIENCE: Duration = Duration::from_secs(5);
@@ -31,18 +31,18 @@ pub(super) fn page(spool: Option<&Report>) -> Value {
         "expired": spool.counters.expired,
         "dropped": spool.counters.dropped,
         "full": spool.counters.full,
-        "shelves": spool.shelves.iter().map(shelf).collect::<Vec<_>>(),
+        "shelves": spool.spool_queues.iter().map(shelf).collect::<Vec<_>>(),
     })
 }
 
-fn shelf(shelf: &ShelfReport) -> Value {
+fn shelf(shelf: &SpoolQueueReport) -> Value {
     json!({
         "user": shelf.user,
         "vhost": shelf.vhost,
         "messages": shelf.count,
         "bytes": shelf.len,
         "state": if shelf.is_sending { "sending" } else { "waiting" },
-        "last_error": shelf.trouble,
+        "last_error": shelf.last_error,
     })
 }
 

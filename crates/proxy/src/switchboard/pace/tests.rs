@@ -131,7 +131,7 @@ fn an_upstream_that_falls_behind_has_enough_to_do_and_no_more() {
 }
 
 #[test]
-fn what_stood_in_line_before_it_was_seen_is_waited_for() {
+fn what_stood_in_connection_before_it_was_seen_is_waited_for() {
     let mut play = Play::new(1, 20_000);
     play.pass(2_000, 1_000);
     play.standing.extend((0..20_000).map(|_| (play.now_ms, play.now_ms)));
@@ -160,7 +160,7 @@ fn a_way_that_becomes_longer_is_covered_again() {
 }
 
 #[test]
-fn a_way_that_becomes_shorter_is_seen_although_something_always_stands_in_line() {
+fn a_way_that_becomes_shorter_is_seen_although_something_always_stands_in_connection() {
     let mut play = Play::new(100, 4_000);
     play.pass(8_000, 5_000);
     play.way_ms = 1;

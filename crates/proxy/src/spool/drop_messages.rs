@@ -1,4 +1,4 @@
-//! What leaves a shelf without having been sent on: it is too old, or an operator has had enough of it.
+//! What leaves a queue without having been sent on: it is too old, or an operator has had enough of it.
 
 use std::sync::atomic::Ordering;
 
@@ -8,11 +8,11 @@ use amqp::method::decode_publish;
 use model::ids::{QueueId, QueueSeq};
 use store::RecordBatch;
 
-use super::kept::kept_at_ms;
-use super::shelf::{Gone, Shelf};
-use super::{Publish, Spool, State, Taken};
+use super::spool_queue::{Gone, SpoolQueue};
+use super::stored_message::kept_at_ms;
+use super::{FrameOutcome, Publish, Spool, State};
 
-/// The message on a shelf that is sent on first, for operators.
+/// The message on a queue that is sent on first, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct First {
     /// Where it was published to.
@@ -46,7 +46,7 @@ impl First {
 pub enum NotNow {
     /// It is being read; [`Spool::changes`] tells when to ask again.
     Loading,
-    /// The shelf is being sent on.
+    /// The queue is being sent on.
     Sending,
 }
 
@@ -55,8 +55,8 @@ impl Spool {
     pub fn first(&self, user: &str, vhost: &str) -> Result<Option<First>, NotNow> {
         let mut state = self.state.lock();
         let Some((id, seq, publish)) = self.take_first(&mut state, user, vhost)? else { return Ok(None) };
-        if let Some(shelf) = state.shelves.get_mut(&id) {
-            shelf.put_back(&[seq]);
+        if let Some(spool_queue) = state.spool_queues.get_mut(&id) {
+            spool_queue.put_back(&[seq]);
         }
         Ok(First::of(&publish))
     }
@@ -65,7 +65,7 @@ impl Spool {
     pub fn drop_first(&self, user: &str, vhost: &str) -> Result<Option<First>, NotNow> {
         let mut state = self.state.lock();
         let Some((id, seq, publish)) = self.take_first(&mut state, user, vhost)? else { return Ok(None) };
-        self.drop_for_operator(&mut state, id, |shelf, batch| shelf.settle(&[seq], batch));
+        self.drop_for_operator(&mut state, id, |spool_queue, batch| spool_queue.settle(&[seq], batch));
         Ok(First::of(&publish))
     }
 
@@ -73,10 +73,10 @@ impl Spool {
     pub fn drop_all(&self, user: &str, vhost: &str) -> u64 {
         let mut state = self.state.lock();
         let Some(id) = state.id_of(user, vhost).filter(|_| !self.is_closed.load(Ordering::Relaxed)) else { return 0 };
-        self.drop_for_operator(&mut state, id, Shelf::clear)
+        self.drop_for_operator(&mut state, id, SpoolQueue::clear)
     }
 
-    /// Takes what is first on a shelf that nobody else takes from.
+    /// Takes what is first on a queue that nobody else takes from.
     fn take_first(
         &self,
         state: &mut State,
@@ -84,17 +84,17 @@ impl Spool {
         vhost: &str,
     ) -> Result<Option<(QueueId, QueueSeq, Publish)>, NotNow> {
         let Some(id) = state.id_of(user, vhost) else { return Ok(None) };
-        let Some(shelf) = state.shelves.get_mut(&id) else { return Ok(None) };
+        let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return Ok(None) };
         if self.is_closed.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        if shelf.count() > 0 && shelf.is_sending {
+        if spool_queue.count() > 0 && spool_queue.is_sending {
             return Err(NotNow::Sending);
         }
-        match shelf.take(&self.store) {
-            Taken::Publish(seq, publish) => Ok(Some((id, seq, publish))),
-            Taken::Loading => Err(NotNow::Loading),
-            Taken::Nothing => Ok(None),
+        match spool_queue.take(&self.store) {
+            FrameOutcome::Publish(seq, publish) => Ok(Some((id, seq, publish))),
+            FrameOutcome::Loading => Err(NotNow::Loading),
+            FrameOutcome::Nothing => Ok(None),
         }
     }
 
@@ -102,53 +102,57 @@ impl Spool {
         &self,
         state: &mut State,
         id: QueueId,
-        leave: impl FnOnce(&mut Shelf, &mut RecordBatch) -> Gone,
+        leave: impl FnOnce(&mut SpoolQueue, &mut RecordBatch) -> Gone,
     ) -> u64 {
         let count = self.drop_from(state, id, leave);
         state.counters.dropped += count;
-        if let Some(shelf) = state.shelves.get_mut(&id) {
+        if let Some(spool_queue) = state.spool_queues.get_mut(&id) {
             // What was to blame is gone, perhaps.
-            (shelf.rests_until_ms, shelf.failure_count, shelf.lost_count) = (0, 0, 0);
+            (spool_queue.rests_until_ms, spool_queue.failure_count, spool_queue.lost_count) = (0, 0, 0);
         }
         self.tell();
         count
     }
 
-    /// Drops what is too old, of shelves that nobody sends on.
+    /// Drops what is too old, of queues that nobody sends on.
     pub(super) fn expire(&self, state: &mut State, wall_ms: u64) {
         let Some(age_max_ms) = self.options.age_max_ms else { return };
-        let ids: Vec<QueueId> =
-            state.shelves.values().filter(|shelf| !shelf.is_claimed).map(|shelf| shelf.id).collect();
+        let ids: Vec<QueueId> = state
+            .spool_queues
+            .values()
+            .filter(|spool_queue| !spool_queue.is_claimed)
+            .map(|spool_queue| spool_queue.id)
+            .collect();
         for id in ids {
-            while let Some(shelf) = state.shelves.get_mut(&id)
+            while let Some(spool_queue) = state.spool_queues.get_mut(&id)
                 // What was looked at lies in a segment again, perhaps: it is not read before it can be too old.
-                && shelf.front_kept_ms.is_none_or(|kept_ms| kept_ms.saturating_add(age_max_ms) <= wall_ms)
-                && let Taken::Publish(seq, publish) = shelf.take(&self.store)
+                && spool_queue.front_kept_ms.is_none_or(|kept_ms| kept_ms.saturating_add(age_max_ms) <= wall_ms)
+                && let FrameOutcome::Publish(seq, publish) = spool_queue.take(&self.store)
             {
                 let kept_ms = kept_at_ms(publish.0.bytes());
                 if kept_ms.saturating_add(age_max_ms) > wall_ms {
-                    shelf.put_back(&[seq]);
-                    shelf.front_kept_ms = Some(kept_ms);
+                    spool_queue.put_back(&[seq]);
+                    spool_queue.front_kept_ms = Some(kept_ms);
                     break;
                 }
-                let count = self.drop_from(state, id, |shelf, batch| shelf.settle(&[seq], batch));
+                let count = self.drop_from(state, id, |spool_queue, batch| spool_queue.settle(&[seq], batch));
                 state.counters.expired += count;
                 self.tell_who_waits(state, id);
             }
         }
     }
 
-    /// Messages leave a shelf for good. How many there were.
+    /// Messages leave a queue for good. How many there were.
     pub(super) fn drop_from(
         &self,
         state: &mut State,
         id: QueueId,
-        leave: impl FnOnce(&mut Shelf, &mut RecordBatch) -> Gone,
+        leave: impl FnOnce(&mut SpoolQueue, &mut RecordBatch) -> Gone,
     ) -> u64 {
-        let Some(shelf) = state.shelves.get_mut(&id) else { return 0 };
-        let before = (shelf.count(), shelf.len());
-        let gone = leave(shelf, &mut state.batch);
-        let count = before.0 - shelf.count();
+        let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return 0 };
+        let before = (spool_queue.count(), spool_queue.len());
+        let gone = leave(spool_queue, &mut state.batch);
+        let count = before.0 - spool_queue.count();
         self.recount(state, id, before);
         // Before the slots: a checkpoint must not know of it before the journal does.
         self.store.append(&mut state.batch);

@@ -1,4 +1,4 @@
-//! A message on a shelf, as its queue knows it.
+//! A message on a queue, as its queue knows it.
 //!
 //! ```text
 //!  | kept at, milliseconds since 1970, u64 | frames, as they came |      numbers are little-endian
@@ -16,7 +16,7 @@ pub(super) fn kept_at_ms(content: &[u8]) -> u64 {
     content.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// A message on a shelf.
+/// A message on a queue.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     /// None where it is only in a segment.

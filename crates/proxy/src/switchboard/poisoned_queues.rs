@@ -18,10 +18,10 @@ const PASSING_MS: u64 = 600_000;
 
 /// Of a login and vhost, the last ones, and until when.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Suspects(VecDeque<(Box<[u8]>, u64)>);
+pub(super) struct PoisonedQueues(VecDeque<(Box<[u8]>, u64)>);
 
-impl Suspects {
-    /// A shared line was closed with this.
+impl PoisonedQueues {
+    /// A shared upstream connection was closed with this.
     pub(super) fn note(&mut self, refusal: &Refusal, now_ms: u64) {
         let until_ms = match refusal.code {
             code if code == ReplyCode::NotImplemented.code() => u64::MAX,
@@ -38,7 +38,7 @@ impl Suspects {
     }
 
     /// Those of the same user by another secret are the same.
-    pub(super) fn learn(&mut self, others: Suspects) {
+    pub(super) fn learn(&mut self, others: PoisonedQueues) {
         if self.0.is_empty() {
             *self = others;
         }
@@ -46,7 +46,7 @@ impl Suspects {
 
     /// Whether a method is about one of them; `declared` is what no name means.
     #[inline]
-    pub(super) fn are_in(&self, method: &Method<'_>, declared: Option<&[u8]>, now_ms: u64) -> bool {
+    pub(super) fn contain(&self, method: &Method<'_>, declared: Option<&[u8]>, now_ms: u64) -> bool {
         if self.0.is_empty() {
             return false;
         }
@@ -81,20 +81,24 @@ mod tests {
 
     #[test]
     fn what_a_connection_was_closed_for_is_remembered() {
-        let mut suspects = Suspects::default();
+        let mut poisoned_queues = PoisonedQueues::default();
         let text = "basic.get not supported by stream queues queue 'it's' in vhost '/'";
-        suspects.note(&Refusal::new(ReplyCode::ConnectionForced, text), 0);
-        assert!(!suspects.are_in(&get(b"it's"), None, 0));
-        suspects.note(&Refusal::new(ReplyCode::NotImplemented, text), 0);
-        assert!(suspects.are_in(&get(b"it's"), None, 0) && suspects.are_in(&get(b""), Some(b"it's"), 0));
-        assert!(!suspects.are_in(&get(b"its"), Some(b"it's"), 0) && !suspects.are_in(&get(b""), None, 0));
-        suspects.note(&Refusal::new(ReplyCode::NotImplemented, "something else"), 0);
+        poisoned_queues.note(&Refusal::new(ReplyCode::ConnectionForced, text), 0);
+        assert!(!poisoned_queues.contain(&get(b"it's"), None, 0));
+        poisoned_queues.note(&Refusal::new(ReplyCode::NotImplemented, text), 0);
+        assert!(
+            poisoned_queues.contain(&get(b"it's"), None, 0) && poisoned_queues.contain(&get(b""), Some(b"it's"), 0)
+        );
+        assert!(
+            !poisoned_queues.contain(&get(b"its"), Some(b"it's"), 0) && !poisoned_queues.contain(&get(b""), None, 0)
+        );
+        poisoned_queues.note(&Refusal::new(ReplyCode::NotImplemented, "something else"), 0);
         for number in 0..COUNT_MAX {
             let text = format!("a quorum is missing for queue '{number}' in vhost '/'");
-            suspects.note(&Refusal::new(ReplyCode::InternalError, &text), 0);
-            suspects.note(&Refusal::new(ReplyCode::InternalError, &text), 0);
+            poisoned_queues.note(&Refusal::new(ReplyCode::InternalError, &text), 0);
+            poisoned_queues.note(&Refusal::new(ReplyCode::InternalError, &text), 0);
         }
-        assert!(!suspects.are_in(&get(b"it's"), None, 0) && suspects.are_in(&get(b"0"), None, 0));
+        assert!(!poisoned_queues.contain(&get(b"it's"), None, 0) && poisoned_queues.contain(&get(b"0"), None, 0));
     }
 
     #[test]
@@ -104,20 +108,20 @@ mod tests {
             "Cannot delete quorum queue 'queue 'q' in vhost '/'' on node 'rabbit@host': timeout",
             "Could not delete queue 'q' in vhost '/' on node 'rabbit@host'",
         ] {
-            let mut suspects = Suspects::default();
-            suspects.note(&Refusal::new(ReplyCode::InternalError, text), 0);
-            assert!(suspects.are_in(&get(b"q"), None, 0), "{text}");
+            let mut poisoned_queues = PoisonedQueues::default();
+            poisoned_queues.note(&Refusal::new(ReplyCode::InternalError, text), 0);
+            assert!(poisoned_queues.contain(&get(b"q"), None, 0), "{text}");
         }
     }
 
     #[test]
     fn what_an_upstream_could_not_do_then_it_may_do_later() {
-        let mut suspects = Suspects::default();
+        let mut poisoned_queues = PoisonedQueues::default();
         for code in [ReplyCode::InternalError, ReplyCode::NotImplemented] {
             let text = format!("no queue '{}' in vhost '/'", code.code());
-            suspects.note(&Refusal::new(code, &text), 5);
+            poisoned_queues.note(&Refusal::new(code, &text), 5);
         }
-        let is_in = |name: &[u8], now_ms| suspects.are_in(&get(name), None, now_ms);
+        let is_in = |name: &[u8], now_ms| poisoned_queues.contain(&get(name), None, now_ms);
         assert!(is_in(b"541", PASSING_MS + 4) && !is_in(b"541", PASSING_MS + 5) && is_in(b"540", u64::MAX - 1));
     }
 }

@@ -1,4 +1,4 @@
-//! Clients on shared lines that have a newer token.
+//! Clients on shared upstream connections that have a newer token.
 
 use amqp::method::{basic, connection};
 use proxy::switchboard::{ClientId, Notice, Options};
@@ -37,7 +37,7 @@ fn bodies_of(world: &World, secret: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn what_is_said_after_a_newer_token_goes_over_lines_of_that() {
+fn what_is_said_after_a_newer_token_goes_over_connections_of_that() {
     let mut world = world();
     let (id, other) = (token_publisher(&mut world), token_publisher(&mut world));
     world.publish(id, 1, "", "q", b"before");
@@ -52,7 +52,7 @@ fn what_is_said_after_a_newer_token_goes_over_lines_of_that() {
 }
 
 #[test]
-fn who_has_the_same_newer_token_shares_its_lines() {
+fn who_has_the_same_newer_token_shares_its_connections() {
     let mut world = world();
     let (id, other) = (token_publisher(&mut world), token_publisher(&mut world));
     for client in [id, other] {
@@ -126,7 +126,7 @@ fn another_ones_token_and_what_is_none_are_the_upstreams_to_judge() {
 }
 
 #[test]
-fn lines_of_a_token_that_nobody_has_any_more_are_closed() {
+fn connections_of_a_token_that_nobody_has_any_more_are_closed() {
     let mut world = world();
     let id = token_publisher(&mut world);
     world.publish(id, 1, "", "q", b"before");
@@ -154,7 +154,7 @@ fn what_was_learnt_of_a_user_holds_with_a_newer_token() {
 }
 
 #[test]
-fn a_queue_that_had_a_line_closed_is_known_with_a_newer_token() {
+fn a_queue_that_had_a_connection_closed_is_known_with_a_newer_token() {
     let mut world = world();
     let id = token_publisher(&mut world);
     world
@@ -177,7 +177,7 @@ fn a_vhost_that_a_token_does_not_open_is_told_in_the_upstreams_words() {
 }
 
 #[test]
-fn a_token_that_is_too_long_for_a_login_is_told_on_a_line_of_ones_own() {
+fn a_token_that_is_too_long_for_a_login_is_told_on_a_connection_of_ones_own() {
     let mut world = world();
     let id = token_publisher(&mut world);
     let long = [NEWER, &[b'a'; 4_000]].concat();
@@ -189,7 +189,7 @@ fn a_token_that_is_too_long_for_a_login_is_told_on_a_line_of_ones_own() {
 
 #[test]
 fn nobody_waits_for_ever_for_a_word_on_a_token() {
-    let mut world = World::new(Options { line_wait_ms: 2_000, ..Options::default() });
+    let mut world = World::new(Options { upstream_wait_ms: 2_000, ..Options::default() });
     let id = token_publisher(&mut world);
     world.is_reachable = false;
     renew(&mut world, id, NEWER);
@@ -210,12 +210,12 @@ fn a_client_that_goes_while_its_token_is_looked_at_leaves_nothing() {
     world.is_far = false;
     world.settle();
     world.pass_ms(700_000);
-    assert_eq!(world.board.line_count(), 0);
+    assert_eq!(world.board.upstream_connection_count(), 0);
     assert!(world.board.report(|_| (String::new(), None)).pools.is_empty());
 }
 
 #[test]
-fn a_line_that_was_wanted_before_is_not_used_with_a_newer_token() {
+fn a_connection_that_was_wanted_before_is_not_used_with_a_newer_token() {
     let mut world = world();
     world.new_broker = BrokerConnection::hesitant;
     let id = token_publisher(&mut world);
@@ -223,7 +223,7 @@ fn a_line_that_was_wanted_before_is_not_used_with_a_newer_token() {
     world.select_confirms(id, 2);
     world.publish(id, 2, "", "q", b"before");
     world.heard(id);
-    // What asks for a line of its own fails while that waits for the confirm.
+    // What asks for an upstream connection of its own fails while that waits for the confirm.
     world.is_far = true;
     world.publish(id, 1, "missing", "q", b"nowhere");
     world.call(id, 1, &basic::Consume { queue: b"q", ..Default::default() });

@@ -7,9 +7,9 @@ use amqp::method::{Method, basic, channel, connection};
 use super::channel::Stage;
 use super::client::Phase;
 use super::frames::put_frames;
-use super::line::{LinePhase, Use};
+use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
-use super::{ClientId, LineId, Notice, Refusal, Switchboard};
+use super::{ClientId, Notice, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::CLIENT_OUTPUT_LEN_GONE;
 
 /// Class and method of what comes most often: these are passed on without a closer look.
@@ -20,95 +20,97 @@ const NACK: [u8; 4] = [0, 60, 0, 120];
 
 impl Switchboard {
     /// Looks at an upstream's frames. Gives how many bytes are done with.
-    pub(super) fn line_frames(&mut self, id: LineId, bytes: &[u8]) -> usize {
+    pub(super) fn upstream_frames(&mut self, id: UpstreamConnectionId, bytes: &[u8]) -> usize {
         let mut at = 0;
-        while !self.lines[id].is_over() {
-            match decode_frame(&bytes[at..], self.lines[id].frame_len_max() + FRAME_LEN_FUDGE) {
+        while !self.connections[id].is_over() {
+            match decode_frame(&bytes[at..], self.connections[id].frame_len_max() + FRAME_LEN_FUDGE) {
                 Ok(None) => return at,
                 Ok(Some((frame, len))) => {
                     let raw = &bytes[at..at + len];
-                    if let Err(text) = self.line_frame(id, &frame, raw) {
-                        self.line_garbled(id, text);
+                    if let Err(text) = self.upstream_frame(id, &frame, raw) {
+                        self.upstream_garbled(id, text);
                     }
                     at += len;
                 }
-                Err(error) => self.line_garbled(id, error.to_string()),
+                Err(error) => self.upstream_garbled(id, error.to_string()),
             }
         }
         bytes.len()
     }
 
-    fn line_garbled(&mut self, id: LineId, text: String) {
-        self.lines[id].give_up(Some("it does not speak as agreed".into()));
-        self.effects.log(Notice::Garbled { line: id, text });
-        self.effects.line_changed(id);
+    fn upstream_garbled(&mut self, id: UpstreamConnectionId, text: String) {
+        self.connections[id].give_up(Some("it does not speak as agreed".into()));
+        self.effects.log(Notice::Garbled { connection: id, text });
+        self.effects.upstream_changed(id);
     }
 
-    fn line_frame(&mut self, id: LineId, frame: &Frame<'_>, raw: &[u8]) -> Result<(), String> {
+    fn upstream_frame(&mut self, id: UpstreamConnectionId, frame: &Frame<'_>, raw: &[u8]) -> Result<(), String> {
         match (frame.kind, frame.channel) {
             (FrameKind::Heartbeat, _) => Ok(()),
             (FrameKind::Method, 0) => {
                 let method = Method::decode(frame.payload).map_err(|error| error.to_string())?;
-                self.line_method(id, &method, raw)
+                self.upstream_method(id, &method, raw)
             }
             (_, 0) => Err("a content frame came on channel 0".to_owned()),
-            (kind, number) => match self.lines[id].usage() {
-                Use::Own(client) => {
+            (kind, number) => match self.connections[id].usage() {
+                ConnectionUse::Own(client) => {
                     self.pass_to_client(client, number, kind, frame.payload, raw);
                     Ok(())
                 }
-                Use::Shared(..) => self.shared_frame(id, number, kind, frame.payload, raw),
-                Use::Login(_) | Use::Check(_) | Use::None => Ok(()),
+                ConnectionUse::Shared(..) => self.shared_frame(id, number, kind, frame.payload, raw),
+                ConnectionUse::Login(_) | ConnectionUse::Check(_) | ConnectionUse::None => Ok(()),
             },
         }
     }
 
     /// A method of channel 0.
-    fn line_method(&mut self, id: LineId, method: &Method<'_>, raw: &[u8]) -> Result<(), String> {
-        match self.lines[id].phase() {
-            LinePhase::Running => {}
-            LinePhase::Closing { .. } => {
+    fn upstream_method(&mut self, id: UpstreamConnectionId, method: &Method<'_>, raw: &[u8]) -> Result<(), String> {
+        match self.connections[id].phase() {
+            UpstreamPhase::Running => {}
+            UpstreamPhase::Closing { .. } => {
                 match method {
-                    Method::ConnectionCloseOk(_) => self.line_has_closed(id),
+                    Method::ConnectionCloseOk(_) => self.upstream_has_closed(id),
                     Method::ConnectionClose(_) => {
-                        self.lines[id].send(0, &connection::CloseOk);
-                        self.line_has_closed(id);
+                        self.connections[id].send(0, &connection::CloseOk);
+                        self.upstream_has_closed(id);
                     }
                     _ => {}
                 }
                 return Ok(());
             }
-            LinePhase::Over | LinePhase::Dialling => return Ok(()),
-            _ => return self.line_handshake_method(id, method),
+            UpstreamPhase::Over | UpstreamPhase::Dialling => return Ok(()),
+            _ => return self.upstream_handshake_method(id, method),
         }
         match method {
             Method::ConnectionClose(close) => {
                 let refusal = Refusal::of_connection(close);
-                let line = &mut self.lines[id];
-                line.send(0, &connection::CloseOk);
-                line.close_with(refusal.clone());
-                line.enter(LinePhase::Over);
-                let open_count = line.channels().open_count();
-                if let Use::Shared(pool, _) = line.usage()
+                let connection = &mut self.connections[id];
+                connection.send(0, &connection::CloseOk);
+                connection.close_with(refusal.clone());
+                connection.enter(UpstreamPhase::Over);
+                let open_count = connection.channels().open_count();
+                if let ConnectionUse::Shared(pool, _) = connection.usage()
                     && refusal.text().contains("number of channels opened")
                 {
                     // The user may have fewer than connections permit.
                     self.pools.pool(pool).limit_channels(open_count.saturating_sub(1).max(1));
                 }
-                match self.lines[id].usage() {
-                    Use::Own(client) => self.own_line_closed(client, &refusal, &refusal.text()),
-                    Use::Shared(pool, _) => self.pools.pool(pool).suspects_mut().note(&refusal, self.now_ms),
+                match self.connections[id].usage() {
+                    ConnectionUse::Own(client) => self.own_connection_closed(client, &refusal, &refusal.text()),
+                    ConnectionUse::Shared(pool, _) => {
+                        self.pools.pool(pool).poisoned_queues_mut().note(&refusal, self.now_ms)
+                    }
                     _ => {}
                 }
             }
             Method::ConnectionBlocked(blocked) => {
-                self.lines[id].set_blocked(Some(blocked.reason));
+                self.connections[id].set_blocked(Some(blocked.reason));
                 self.tell_users(id);
             }
             Method::ConnectionUnblocked(_) => {
-                let line = &mut self.lines[id];
-                line.set_blocked(None);
-                if let Use::Shared(pool, kind) = line.usage() {
+                let connection = &mut self.connections[id];
+                connection.set_blocked(None);
+                if let ConnectionUse::Shared(pool, kind) = connection.usage() {
                     let waiters = self.pools.pool(pool).lane(kind).take_waiters();
                     // The one who waits longest comes first.
                     self.wake_queue.extend(waiters);
@@ -116,7 +118,7 @@ impl Switchboard {
                 self.tell_users(id);
             }
             Method::ConnectionUpdateSecretOk(_) => {
-                if let Use::Own(client) = self.lines[id].usage() {
+                if let ConnectionUse::Own(client) = self.connections[id].usage() {
                     self.clients[client].output_mut().end().extend_from_slice(raw);
                     self.effects.client_changed(client);
                 }
@@ -126,21 +128,21 @@ impl Switchboard {
         Ok(())
     }
 
-    fn line_has_closed(&mut self, id: LineId) {
-        let line = &mut self.lines[id];
-        line.enter(LinePhase::Over);
-        if let Use::Own(client) = line.usage() {
+    fn upstream_has_closed(&mut self, id: UpstreamConnectionId) {
+        let connection = &mut self.connections[id];
+        connection.enter(UpstreamPhase::Over);
+        if let ConnectionUse::Own(client) = connection.usage() {
             let ended = Refusal::new(amqp::ReplyCode::ConnectionForced, "the upstream connection was closed");
-            self.own_line_lost(client, &ended);
+            self.own_connection_lost(client, &ended);
         }
     }
 
-    /// Tells those who have a channel on this line whether it takes publishes.
-    fn tell_users(&mut self, id: LineId) {
-        let line = &self.lines[id];
-        let mut users: Vec<ClientId> = match line.usage() {
-            Use::Own(client) => vec![client],
-            _ => line.channels().iter().filter_map(|channel| channel.owner()).map(|(client, _)| client).collect(),
+    /// Tells those who have a channel on this upstream connection whether it takes publishes.
+    fn tell_users(&mut self, id: UpstreamConnectionId) {
+        let connection = &self.connections[id];
+        let mut users: Vec<ClientId> = match connection.usage() {
+            ConnectionUse::Own(client) => vec![client],
+            _ => connection.channels().iter().filter_map(|channel| channel.owner()).map(|(client, _)| client).collect(),
         };
         users.sort_unstable();
         users.dedup();
@@ -149,10 +151,17 @@ impl Switchboard {
         }
     }
 
-    /// A frame of a channel of a shared line.
-    fn shared_frame(&mut self, id: LineId, at: u16, kind: FrameKind, payload: &[u8], raw: &[u8]) -> Result<(), String> {
-        let line = &mut self.lines[id];
-        let Some(there) = line.channel_mut(at) else { return Ok(()) };
+    /// A frame of a channel of a shared upstream connection.
+    fn shared_frame(
+        &mut self,
+        id: UpstreamConnectionId,
+        at: u16,
+        kind: FrameKind,
+        payload: &[u8],
+        raw: &[u8],
+    ) -> Result<(), String> {
+        let connection = &mut self.connections[id];
+        let Some(there) = connection.channel_mut(at) else { return Ok(()) };
         let owner = there.owner();
         if kind != FrameKind::Method {
             let is_whole = there.incoming_frame(kind, payload)?;
@@ -178,8 +187,8 @@ impl Switchboard {
         }
     }
 
-    fn shared_method(&mut self, id: LineId, at: u16, method: &Method<'_>, raw: &[u8]) {
-        let Some(there) = self.lines[id].channel_mut(at) else { return };
+    fn shared_method(&mut self, id: UpstreamConnectionId, at: u16, method: &Method<'_>, raw: &[u8]) {
+        let Some(there) = self.connections[id].channel_mut(at) else { return };
         let owner = there.owner();
         match method {
             Method::ChannelOpenOk(_) | Method::ConfirmSelectOk(_) => {}
@@ -190,7 +199,7 @@ impl Switchboard {
             }
             Method::ChannelClose(close) => {
                 let is_closing = there.is_closing();
-                self.lines[id].send(at, &channel::CloseOk);
+                self.connections[id].send(at, &channel::CloseOk);
                 match is_closing {
                     false => self.channel_failed(id, at, owner, &Refusal::of_channel(close)),
                     // Its client has closed it, too, and hears of that alone.
@@ -210,7 +219,7 @@ impl Switchboard {
                 }
             }
             // Nothing is held up here: what it wants is what TCP does.
-            Method::ChannelFlow(flow) => self.lines[id].send(at, &channel::FlowOk { active: flow.active }),
+            Method::ChannelFlow(flow) => self.connections[id].send(at, &channel::FlowOk { active: flow.active }),
             Method::BasicGetOk(_) => {
                 there.begin_incoming(true);
                 if let Some((client, number)) = owner {
@@ -229,7 +238,7 @@ impl Switchboard {
     }
 
     /// A content has come to its end.
-    fn content_is_whole(&mut self, id: LineId, at: u16, owner: Option<(ClientId, u16)>, is_answer: bool) {
+    fn content_is_whole(&mut self, id: UpstreamConnectionId, at: u16, owner: Option<(ClientId, u16)>, is_answer: bool) {
         match owner {
             Some((client, number)) => {
                 if is_answer && let Some(channel) = self.clients[client].channel_mut(number) {
@@ -242,17 +251,17 @@ impl Switchboard {
     }
 
     /// A channel that nobody has goes back to its pool, if nothing is under way on it.
-    fn try_to_free(&mut self, id: LineId, at: u16) {
-        let line = &mut self.lines[id];
-        if let Use::Shared(pool, kind) = line.usage()
-            && line.channel(at).is_some_and(|there| there.is_free())
+    fn try_to_free(&mut self, id: UpstreamConnectionId, at: u16) {
+        let connection = &mut self.connections[id];
+        if let ConnectionUse::Shared(pool, kind) = connection.usage()
+            && connection.channel(at).is_some_and(|there| there.is_free())
         {
-            self.seat_is_free(pool, kind, id, at);
+            self.channel_is_free(pool, kind, id, at);
         }
     }
 
     /// The upstream has taken responsibility for publishes, or refused it.
-    fn confirm(&mut self, id: LineId, at: u16, payload: &[u8]) -> Result<(), String> {
+    fn confirm(&mut self, id: UpstreamConnectionId, at: u16, payload: &[u8]) -> Result<(), String> {
         let method = Method::decode(payload).map_err(|error| error.to_string())?;
         let (tag, is_multiple, is_refused) = match method {
             Method::BasicAck(ack) => (ack.delivery_tag, ack.multiple, false),
@@ -260,8 +269,8 @@ impl Switchboard {
             _ => return Ok(()),
         };
         let now_ms = self.now_ms;
-        let line = &mut self.lines[id];
-        let Some(there) = line.channel_mut(at) else { return Ok(()) };
+        let connection = &mut self.connections[id];
+        let Some(there) = connection.channel_mut(at) else { return Ok(()) };
         let (count, wait_ms) = there.settle(tag, is_multiple, now_ms);
         let (owner, is_quiet, was_parked) = (there.owner(), there.is_quiet(), there.is_parked());
         if let Some(wait_ms) = wait_ms {
@@ -294,7 +303,7 @@ impl Switchboard {
     }
 
     /// Both sides have closed a channel: its number may be used again.
-    fn channel_has_closed(&mut self, id: LineId, at: u16, owner: Option<(ClientId, u16)>) {
+    fn channel_has_closed(&mut self, id: UpstreamConnectionId, at: u16, owner: Option<(ClientId, u16)>) {
         self.vacate(id, at);
         let Some((client_id, number)) = owner else { return };
         let client = &mut self.clients[client_id];
@@ -307,7 +316,7 @@ impl Switchboard {
     }
 
     /// The upstream has closed a channel.
-    fn channel_failed(&mut self, id: LineId, at: u16, owner: Option<(ClientId, u16)>, refusal: &Refusal) {
+    fn channel_failed(&mut self, id: UpstreamConnectionId, at: u16, owner: Option<(ClientId, u16)>, refusal: &Refusal) {
         self.vacate(id, at);
         let Some((client_id, number)) = owner else {
             return self.failed_late(id, refusal);
@@ -325,23 +334,23 @@ impl Switchboard {
     }
 
     /// Something failed that nobody waits for any more.
-    fn failed_late(&mut self, id: LineId, refusal: &Refusal) {
+    fn failed_late(&mut self, id: UpstreamConnectionId, refusal: &Refusal) {
         self.counters.late_errors += 1;
         let (user, vhost) = self.names(id);
         let notice = Notice::LateError { user, vhost, code: refusal.code, text: refusal.text() };
         self.effects.log(notice);
     }
 
-    fn vacate(&mut self, id: LineId, at: u16) {
+    fn vacate(&mut self, id: UpstreamConnectionId, at: u16) {
         let now_ms = self.now_ms;
-        self.lines[id].channels_mut().vacate(at, now_ms);
-        self.effects.line_changed(id);
-        if let Use::Shared(pool, kind) = self.lines[id].usage() {
+        self.connections[id].channels_mut().vacate(at, now_ms);
+        self.effects.upstream_changed(id);
+        if let ConnectionUse::Shared(pool, kind) = self.connections[id].usage() {
             self.wake_waiter(pool, kind);
         }
     }
 
-    /// Passes a frame on from a client's own line.
+    /// Passes a frame on from a client's own upstream connection.
     fn pass_to_client(&mut self, id: ClientId, number: u16, kind: FrameKind, payload: &[u8], raw: &[u8]) {
         let client = &mut self.clients[id];
         if matches!(client.phase(), Phase::Closing { .. } | Phase::Leaving { .. } | Phase::Parting { .. } | Phase::Over)
@@ -379,10 +388,10 @@ impl Switchboard {
         }
     }
 
-    /// User and vhost of a line.
-    pub(super) fn names(&mut self, id: LineId) -> (String, String) {
-        let line = &self.lines[id];
-        let vhost = line.vhost().map(ToString::to_string).unwrap_or_default();
-        (self.pools.login(line.login()).user().to_string(), vhost)
+    /// User and vhost of an upstream connection.
+    pub(super) fn names(&mut self, id: UpstreamConnectionId) -> (String, String) {
+        let connection = &self.connections[id];
+        let vhost = connection.vhost().map(ToString::to_string).unwrap_or_default();
+        (self.pools.login(connection.login()).user().to_string(), vhost)
     }
 }

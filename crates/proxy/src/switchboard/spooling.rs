@@ -1,25 +1,25 @@
 //! What publishers without confirms say while their upstream is away is kept, and sent on later by somebody else.
 //!
-//! An upstream is away from a pool when somebody has waited for a line for a moment and there is none. While something is kept for a pool's
-//! user and vhost, what its publishers say goes behind it; when little is left and it is being sent on, they wait for the end, so that
-//! there is one. A channel on which something was kept says nothing else upstream before that is sent on.
+//! An upstream is away from a pool when somebody has waited for an upstream connection for a moment and there is none. While something is
+//! kept for a pool's user and vhost, what its publishers say goes behind it; when little is left and it is being sent on, they wait for the
+//! end, so that there is one. A channel on which something was kept says nothing else upstream before that is sent on.
 
 use std::sync::Arc;
 
 use super::client::Phase;
 use super::ids::{LoginId, PoolId};
 use super::lane::Kind;
-use super::line::Line;
-use super::taken::Taken;
+use super::taken::FrameOutcome;
+use super::upstream_connection::UpstreamConnection;
 use super::wait::Waits;
 use super::{ClientId, Switchboard};
 use crate::spool::{Held, Spool};
 
 /// Where a publish goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
-    /// Over a line.
-    Line,
+pub(super) enum PublishRoute {
+    /// Over an upstream connection.
+    UpstreamConnection,
     /// To the spool.
     Spool,
     /// It waits for what is before it.
@@ -50,18 +50,20 @@ impl Switchboard {
     }
 
     /// Which way a whole publish of a client's channel goes.
-    pub(super) fn way(&mut self, id: ClientId, number: u16) -> Way {
-        let Some(spool) = self.spool.get() else { return Way::Line };
+    pub(super) fn way(&mut self, id: ClientId, number: u16) -> PublishRoute {
+        let Some(spool) = self.spool.get() else { return PublishRoute::UpstreamConnection };
         let client = &self.clients[id];
-        let (Some(pool_id), Some(channel)) = (client.pool(), client.channel(number)) else { return Way::Line };
+        let (Some(pool_id), Some(channel)) = (client.pool(), client.channel(number)) else {
+            return PublishRoute::UpstreamConnection;
+        };
         if channel.tags().is_some() {
-            return Way::Line;
+            return PublishRoute::UpstreamConnection;
         }
-        let has_seat = channel.seat().is_some();
+        let has_lease = channel.lease().is_some();
         let (pool, login) = self.pools.with_login(pool_id);
         let (is_away, filled_count) = (pool.is_away(), spool.filled_count());
-        if pool.is_unheld_at(filled_count) && (!is_away || has_seat) {
-            return Way::Line;
+        if pool.is_unheld_at(filled_count) && (!is_away || has_lease) {
+            return PublishRoute::UpstreamConnection;
         }
         // Who an upstream does not let in any more is to hear of it.
         let is_let_in = pool.is_away() || pool.accepted_ms().is_some();
@@ -69,12 +71,12 @@ impl Switchboard {
         let held = spool.holds(login.user(), pool.vhost(), self.now_ms);
         self.pools.pool(pool_id).set_unheld_at((held == Held::Nothing).then_some(filled_count));
         match held {
-            Held::Nothing if !is_away || has_seat => Way::Line,
-            _ if !is_let_in || is_token => Way::Line,
+            Held::Nothing if !is_away || has_lease => PublishRoute::UpstreamConnection,
+            _ if !is_let_in || is_token => PublishRoute::UpstreamConnection,
             // What is on its way already must not be overtaken.
-            _ if has_seat && !self.is_channel_quiet(id, number) => Way::Behind(Waits::Quiet),
-            Held::Little if !is_away => Way::Behind(Waits::SpoolEnd),
-            _ => Way::Spool,
+            _ if has_lease && !self.is_channel_quiet(id, number) => PublishRoute::Behind(Waits::Quiet),
+            Held::Little if !is_away => PublishRoute::Behind(Waits::SpoolEnd),
+            _ => PublishRoute::Spool,
         }
     }
 
@@ -90,7 +92,7 @@ impl Switchboard {
         }
         if is_away {
             // Nobody waits for it who would ask.
-            self.want_line(pool_id, Kind::Publishes);
+            self.request_connection(pool_id, Kind::Publishes);
         }
         let Ok(seq) = kept else {
             self.wait_for_spool(id, Waits::SpoolRoom);
@@ -103,7 +105,7 @@ impl Switchboard {
     }
 
     /// The client looks at its frame again when the spool has room, or nothing more of its user and vhost.
-    pub(super) fn wait_for_spool(&mut self, id: ClientId, what: Waits) -> Taken {
+    pub(super) fn wait_for_spool(&mut self, id: ClientId, what: Waits) -> FrameOutcome {
         self.spool.add_waiter(id);
         self.wait_for(id, what)
     }
@@ -163,20 +165,20 @@ impl Switchboard {
         let (phase, waits, login, pool) = (client.phase(), client.waits(), client.login(), client.pool());
         match (phase, waits, login, pool) {
             (Phase::StartOk, Waits::Login, Some(login), _)
-                if !self.has_line(|line| line.login() == login) && self.is_believed(login, None) =>
+                if !self.has_connection(|connection| connection.login() == login) && self.is_believed(login, None) =>
             {
                 self.pools.login(login).note_away();
                 self.wake_queue.push(id);
             }
             (Phase::Open, Waits::Login, Some(login), Some(pool)) => {
                 let vhost = self.pools.pool(pool).vhost().clone();
-                if !self.has_pool_line(pool) && self.is_believed(login, Some(&vhost)) {
+                if !self.has_pool_connection(pool) && self.is_believed(login, Some(&vhost)) {
                     self.pools.pool(pool).set_away(true);
                     self.wake_queue.push(id);
                 }
             }
             (Phase::Running, Waits::Pool(Kind::Publishes), _, Some(pool))
-                if !self.has_pool_line(pool) && self.is_only_absent(pool) =>
+                if !self.has_pool_connection(pool) && self.is_only_absent(pool) =>
             {
                 self.pools.pool(pool).set_away(true);
                 let waiters = self.pools.pool(pool).lane(Kind::Publishes).take_waiters();
@@ -186,28 +188,28 @@ impl Switchboard {
         }
     }
 
-    fn has_line(&self, is_meant: impl Fn(&Line) -> bool) -> bool {
-        self.lines.iter().any(|(_, line)| line.is_running() && is_meant(line))
+    fn has_connection(&self, is_meant: impl Fn(&UpstreamConnection) -> bool) -> bool {
+        self.connections.iter().any(|(_, connection)| connection.is_running() && is_meant(connection))
     }
 
-    /// Whether there is a line for publishers of a pool.
-    pub(super) fn has_pool_line(&mut self, pool: PoolId) -> bool {
-        let lines = &self.lines;
+    /// Whether there is an upstream connection for publishers of a pool.
+    pub(super) fn has_pool_connection(&mut self, pool: PoolId) -> bool {
+        let connections = &self.connections;
         self.pools
             .pool(pool)
             .lane(Kind::Publishes)
-            .lines()
-            .any(|line| lines[line].is_running() && !lines[line].is_draining())
+            .connections()
+            .any(|connection| connections[connection].is_running() && !connections[connection].is_draining())
     }
 
-    /// Whether a pool has no line for want of an upstream: not because it was refused, or there may be no more lines.
+    /// Whether a pool has no upstream connection for want of an upstream: not because it was refused, or there may be no more upstream connections.
     fn is_only_absent(&mut self, pool: PoolId) -> bool {
         let may_dial = self.may_dial();
         let pool = self.pools.pool(pool);
         pool.accepted_ms().is_some() && (may_dial || pool.opening().next().is_some())
     }
 
-    /// What an absence asks for twice a second: a line as soon as there can be one. With nobody left to need it, it is forgotten.
+    /// What an absence asks for twice a second: an upstream connection as soon as there can be one. With nobody left to need it, it is forgotten.
     pub(super) fn tick_away(&mut self, pool_id: PoolId) {
         let (now_ms, forget_ms) = (self.now_ms, self.options.pool_idle_ms);
         let pool = self.pools.pool(pool_id);
@@ -215,7 +217,7 @@ impl Switchboard {
             return;
         }
         if pool.client_count() > 0 {
-            self.want_line(pool_id, Kind::Publishes);
+            self.request_connection(pool_id, Kind::Publishes);
         } else if now_ms >= pool.idle_since_ms() + forget_ms {
             pool.set_away(false);
         }

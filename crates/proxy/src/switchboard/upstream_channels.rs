@@ -1,13 +1,13 @@
-//! Channels of a shared line: which are open, whose they are, and what is under way on them.
+//! Channels of a shared upstream connection: which are open, whose they are, and what is under way on them.
 
 use amqp::frame::FrameKind;
 use client::Unconfirmed;
 
 use super::ids::ClientId;
 
-/// A channel of a shared line. It confirms.
+/// A channel of a shared upstream connection. It confirms.
 #[derive(Debug)]
-pub(super) struct LineChannel {
+pub(super) struct UpstreamChannel {
     /// The client that uses it, and its number there.
     owner: Option<(ClientId, u16)>,
     /// Nothing was done on it but publishing.
@@ -39,9 +39,9 @@ struct Incoming {
     is_answer: bool,
 }
 
-impl LineChannel {
+impl UpstreamChannel {
     fn new() -> Self {
-        LineChannel {
+        UpstreamChannel {
             owner: None,
             is_clean: true,
             is_closing: false,
@@ -154,25 +154,25 @@ impl LineChannel {
     }
 }
 
-/// All of a line's. Invariant: the counts are those of `channels`.
+/// All of a upstream connection's. Invariant: the counts are those of `channels`.
 #[derive(Debug)]
-pub(super) struct LineChannels {
+pub(super) struct UpstreamChannels {
     /// By number, from 1.
-    channels: Vec<Option<LineChannel>>,
+    channels: Vec<Option<UpstreamChannel>>,
     /// Numbers below `channels.len() + 1` that are not open.
     vacant: Vec<u16>,
     open_count: usize,
     /// Channels that a client uses.
     used_count: usize,
-    /// Channels that are [parked](LineChannel::is_parked).
+    /// Channels that are [parked](UpstreamChannel::is_parked).
     parked_count: usize,
     /// Since when no client has used any.
     idle_since_ms: u64,
 }
 
-impl LineChannels {
+impl UpstreamChannels {
     pub(super) fn new(now_ms: u64) -> Self {
-        LineChannels {
+        UpstreamChannels {
             channels: Vec::new(),
             vacant: Vec::new(),
             open_count: 0,
@@ -205,20 +205,20 @@ impl LineChannels {
     }
 
     #[inline]
-    pub(super) fn get(&self, number: u16) -> Option<&LineChannel> {
+    pub(super) fn get(&self, number: u16) -> Option<&UpstreamChannel> {
         self.channels.get(usize::from(number).checked_sub(1)?)?.as_ref()
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, number: u16) -> Option<&mut LineChannel> {
+    pub(super) fn get_mut(&mut self, number: u16) -> Option<&mut UpstreamChannel> {
         self.channels.get_mut(usize::from(number).checked_sub(1)?)?.as_mut()
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &LineChannel> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &UpstreamChannel> {
         self.channels.iter().flatten()
     }
 
-    pub(super) fn numbered(&self) -> impl Iterator<Item = (u16, &LineChannel)> {
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u16, &UpstreamChannel)> {
         (1u16..).zip(&self.channels).filter_map(|(number, channel)| Some((number, channel.as_ref()?)))
     }
 
@@ -229,7 +229,7 @@ impl LineChannels {
             u16::try_from(self.channels.len())
                 .expect("no more channels are opened than the upstream permits, in 16 bits")
         });
-        self.channels[usize::from(number) - 1] = Some(LineChannel::new());
+        self.channels[usize::from(number) - 1] = Some(UpstreamChannel::new());
         self.open_count += 1;
         number
     }
@@ -243,7 +243,7 @@ impl LineChannels {
     }
 
     /// Its client uses one no longer. Gives how it stands then, if a client has used it.
-    pub(super) fn release(&mut self, number: u16, now_ms: u64) -> Option<&LineChannel> {
+    pub(super) fn release(&mut self, number: u16, now_ms: u64) -> Option<&UpstreamChannel> {
         let channel = self.get_mut(number)?;
         channel.owner.take()?;
         channel.ownerless_since_ms = now_ms;

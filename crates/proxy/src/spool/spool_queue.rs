@@ -6,11 +6,11 @@ use model::ids::{Place, QueueId, QueueSeq};
 use queue::{Effects, Get, PagedRange, Purged, Queue, Restored, Return, Settings};
 use store::{Content, RecordBatch, RecoveredQueue, Store};
 
-use super::kept::{Kept, Nobody};
 use super::logins::Logins;
-use super::{Publish, ShelfReport, Taken};
+use super::stored_message::{Kept, Nobody};
+use super::{FrameOutcome, Publish, SpoolQueueReport};
 
-pub(super) struct Shelf {
+pub(super) struct SpoolQueue {
     pub(super) id: QueueId,
     pub(super) user: Arc<str>,
     pub(super) vhost: Arc<str>,
@@ -32,16 +32,16 @@ pub(super) struct Shelf {
     /// No ready message is at this seq or before.
     taken: QueueSeq,
     /// Why it could not be sent on, last.
-    pub(super) trouble: Option<String>,
+    pub(super) last_error: Option<String>,
 }
 
-impl Shelf {
+impl SpoolQueue {
     pub(super) fn new(id: QueueId, user: Arc<str>, vhost: Arc<str>) -> Self {
         Self::with(id, user, vhost, Queue::new(Settings::default()))
     }
 
     fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<Kept, Nobody>) -> Self {
-        Shelf {
+        SpoolQueue {
             id,
             user,
             vhost,
@@ -54,7 +54,7 @@ impl Shelf {
             moved_ms: 0,
             front_kept_ms: None,
             taken: QueueSeq(0),
-            trouble: None,
+            last_error: None,
         }
     }
 
@@ -99,22 +99,22 @@ impl Shelf {
         self.queue.publish(Kept::new(content, None))
     }
 
-    pub(super) fn take(&mut self, store: &Store) -> Taken {
+    pub(super) fn take(&mut self, store: &Store) -> FrameOutcome {
         match self.queue.get(false, 0, &mut Effects::default()) {
-            Get::Empty => Taken::Nothing,
+            Get::Empty => FrameOutcome::Nothing,
             Get::Loading(load) => {
                 if let Some(load) = load {
                     store.load(self.id, load);
                 }
-                Taken::Loading
+                FrameOutcome::Loading
             }
             Get::Message(got) => match got.message.content() {
                 Some(content) => {
                     self.taken = got.seq;
-                    Taken::Publish(got.seq, Publish(content.clone()))
+                    FrameOutcome::Publish(got.seq, Publish(content.clone()))
                 }
                 // Queues give out what has its body.
-                None => Taken::Loading,
+                None => FrameOutcome::Loading,
             },
         }
     }
@@ -158,19 +158,19 @@ impl Shelf {
         Gone { places: places(&settled), ranges: purged.ranges }
     }
 
-    pub(super) fn report(&self) -> ShelfReport {
-        ShelfReport {
+    pub(super) fn report(&self) -> SpoolQueueReport {
+        SpoolQueueReport {
             user: self.user.to_string(),
             vhost: self.vhost.to_string(),
             count: self.count(),
             len: self.len(),
             is_sending: self.is_sending,
-            trouble: self.trouble.clone(),
+            last_error: self.last_error.clone(),
         }
     }
 }
 
-/// What has left a shelf, as the store is told.
+/// What has left a queue, as the store is told.
 #[derive(Debug, Default)]
 pub(super) struct Gone {
     pub(super) places: Vec<Place>,
@@ -184,7 +184,7 @@ fn places(settled: &[(QueueSeq, Kept)]) -> Vec<Place> {
 
 const KEY: &str = "shelf/";
 
-/// What the store is told of a shelf: `shelf/ID`, and `| user's length u32 | user | vhost |`.
+/// What the store is told of a queue: `spool_queue/ID`, and `| user's length u32 | user | vhost |`.
 pub(super) fn definition(id: QueueId, user: &str, vhost: &str) -> (Vec<u8>, Vec<u8>) {
     let mut value = (user.len() as u32).to_le_bytes().to_vec();
     value.extend_from_slice(user.as_bytes());
@@ -192,7 +192,7 @@ pub(super) fn definition(id: QueueId, user: &str, vhost: &str) -> (Vec<u8>, Vec<
     (format!("{KEY}{}", id.0).into_bytes(), value)
 }
 
-/// The shelf, its user and its vhost. `None`: it is none.
+/// The queue, its user and its vhost. `None`: it is none.
 pub(super) fn name_of<'a>(key: &[u8], value: &'a [u8]) -> Option<(QueueId, &'a str, &'a str)> {
     let id = std::str::from_utf8(key).ok()?.strip_prefix(KEY)?.parse().ok()?;
     let (len, names) = value.split_first_chunk()?;

@@ -1,4 +1,4 @@
-//! A line: a connection to an upstream.
+//! An upstream connection: a connection to an upstream.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -10,14 +10,14 @@ use super::buffer::Buffer;
 use super::frames::put_frames;
 use super::ids::{ClientId, LoginId, PoolId};
 use super::lane::Kind;
-use super::line_channels::{LineChannel, LineChannels};
 use super::liveness::Liveness;
 use super::refusal::Refusal;
-use crate::limits::LINE_OUTPUT_LEN_MAX;
+use super::upstream_channels::{UpstreamChannel, UpstreamChannels};
+use crate::limits::UPSTREAM_OUTPUT_LEN_MAX;
 
-/// Whose a line is.
+/// Whose an upstream connection is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Use {
+pub(super) enum ConnectionUse {
     /// It checks a login; the first client that then names a vhost gives it its pool.
     Login(LoginId),
     /// It sees whether a login is let in still, and is closed then.
@@ -30,9 +30,9 @@ pub(super) enum Use {
     None,
 }
 
-/// How far a line has come.
+/// How far an upstream connection has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LinePhase {
+pub(super) enum UpstreamPhase {
     /// Wanted, and not connected yet.
     Dialling,
     Start,
@@ -52,15 +52,15 @@ pub(super) enum LinePhase {
 }
 
 #[derive(Debug)]
-pub(super) struct Line {
-    usage: Use,
-    phase: LinePhase,
+pub(super) struct UpstreamConnection {
+    usage: ConnectionUse,
+    phase: UpstreamPhase,
     login: LoginId,
     vhost: Option<Rc<str>>,
     input: Buffer,
     output: Buffer,
     agreed: connection::TuneOk,
-    channels: LineChannels,
+    channels: UpstreamChannels,
     /// Clients that wait for room.
     waiters: Vec<ClientId>,
     /// Why the upstream publishes nothing, if it says so.
@@ -75,7 +75,7 @@ pub(super) struct Line {
     liveness: Liveness,
 }
 
-/// Why a line ends, if it does.
+/// Why an upstream connection ends, if it does.
 #[derive(Debug, Default)]
 struct Ending {
     /// What the upstream said when it closed it.
@@ -86,17 +86,17 @@ struct Ending {
     is_vhost_refused: bool,
 }
 
-impl Line {
-    pub(super) fn new(usage: Use, login: LoginId, vhost: Option<Rc<str>>, now_ms: u64) -> Self {
-        Line {
+impl UpstreamConnection {
+    pub(super) fn new(usage: ConnectionUse, login: LoginId, vhost: Option<Rc<str>>, now_ms: u64) -> Self {
+        UpstreamConnection {
             usage,
-            phase: LinePhase::Dialling,
+            phase: UpstreamPhase::Dialling,
             login,
             vhost,
             input: Buffer::default(),
             output: Buffer::default(),
             agreed: connection::TuneOk { frame_max: amqp::limits::FRAME_LEN_MAX, channel_max: 0, heartbeat: 0 },
-            channels: LineChannels::new(now_ms),
+            channels: UpstreamChannels::new(now_ms),
             waiters: Vec::new(),
             blocked: None,
             has_opened: false,
@@ -108,29 +108,29 @@ impl Line {
     }
 
     #[inline]
-    pub(super) fn usage(&self) -> Use {
+    pub(super) fn usage(&self) -> ConnectionUse {
         self.usage
     }
 
     /// Whose own it is.
     pub(super) fn owner(&self) -> Option<ClientId> {
         match self.usage {
-            Use::Own(client) => Some(client),
+            ConnectionUse::Own(client) => Some(client),
             _ => None,
         }
     }
 
     pub(super) fn is_shared(&self) -> bool {
-        matches!(self.usage, Use::Shared(..))
+        matches!(self.usage, ConnectionUse::Shared(..))
     }
 
     /// Nothing is to be done over it any more: it is to be closed.
     pub(super) fn disown(&mut self) {
-        self.usage = Use::None;
+        self.usage = ConnectionUse::None;
     }
 
     /// It has checked a login, and goes on into a vhost.
-    pub(super) fn assign(&mut self, usage: Use, vhost: Rc<str>) {
+    pub(super) fn assign(&mut self, usage: ConnectionUse, vhost: Rc<str>) {
         self.usage = usage;
         self.vhost = Some(vhost);
     }
@@ -145,37 +145,37 @@ impl Line {
 }
 
 /// How far it has come.
-impl Line {
+impl UpstreamConnection {
     #[inline]
-    pub(super) fn phase(&self) -> LinePhase {
+    pub(super) fn phase(&self) -> UpstreamPhase {
         self.phase
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.phase == LinePhase::Running
+        self.phase == UpstreamPhase::Running
     }
 
     #[inline]
     pub(super) fn is_over(&self) -> bool {
-        self.phase == LinePhase::Over
+        self.phase == UpstreamPhase::Over
     }
 
     /// Its connection comes to the next step.
-    pub(super) fn enter(&mut self, phase: LinePhase) {
+    pub(super) fn enter(&mut self, phase: UpstreamPhase) {
         self.phase = phase;
     }
 
     /// It is connected, and the first word is said.
     pub(super) fn begin(&mut self, now_ms: u64) {
         self.output.end().extend_from_slice(&PROTOCOL_HEADER);
-        self.phase = LinePhase::Start;
+        self.phase = UpstreamPhase::Start;
         self.liveness = Liveness::new(now_ms);
     }
 
     /// The login is good; what holds from now on.
     pub(super) fn agree(&mut self, agreed: connection::TuneOk, until_ms: u64) {
         self.agreed = agreed;
-        self.phase = LinePhase::LoggedIn { until_ms };
+        self.phase = UpstreamPhase::LoggedIn { until_ms };
     }
 
     /// The rest of the handshake, once it is known where to. Whether it is.
@@ -184,13 +184,13 @@ impl Line {
         let agreed = self.agreed;
         self.send(0, &agreed);
         self.send(0, &connection::Open { virtual_host: vhost.as_bytes(), ..Default::default() });
-        self.phase = LinePhase::OpenOk;
+        self.phase = UpstreamPhase::OpenOk;
         true
     }
 
     /// Its handshake is done.
     pub(super) fn run(&mut self, now_ms: u64) {
-        self.phase = LinePhase::Running;
+        self.phase = UpstreamPhase::Running;
         self.has_opened = true;
         self.channels.touch(now_ms);
     }
@@ -203,11 +203,11 @@ impl Line {
     /// It is to end: politely if it is open. Whether that is news.
     pub(super) fn close(&mut self, until_ms: u64) -> bool {
         match self.phase {
-            LinePhase::Closing { .. } | LinePhase::Over => return false,
-            LinePhase::Dialling | LinePhase::Start => self.phase = LinePhase::Over,
+            UpstreamPhase::Closing { .. } | UpstreamPhase::Over => return false,
+            UpstreamPhase::Dialling | UpstreamPhase::Start => self.phase = UpstreamPhase::Over,
             _ => {
                 self.send(0, &connection::Close { reply_code: 200, reply_text: b"Goodbye", class_id: 0, method_id: 0 });
-                self.phase = LinePhase::Closing { until_ms };
+                self.phase = UpstreamPhase::Closing { until_ms };
             }
         }
         true
@@ -225,7 +225,7 @@ impl Line {
 
     /// It is given up, for what the upstream did wrong if that is named.
     pub(super) fn give_up(&mut self, fault: Option<Cow<'static, str>>) {
-        self.phase = LinePhase::Over;
+        self.phase = UpstreamPhase::Over;
         self.ending.fault = fault;
     }
 
@@ -265,7 +265,7 @@ impl Line {
 }
 
 /// What goes over it.
-impl Line {
+impl UpstreamConnection {
     pub(super) fn heard(&mut self, now_ms: u64) {
         self.liveness.heard(now_ms);
     }
@@ -305,14 +305,14 @@ impl Line {
     pub(super) fn sent(&mut self, len: usize, now_ms: u64) -> Vec<ClientId> {
         self.liveness.said(now_ms);
         self.output.take(len);
-        match self.output.len() <= LINE_OUTPUT_LEN_MAX / 2 {
+        match self.output.len() <= UPSTREAM_OUTPUT_LEN_MAX / 2 {
             true => self.take_waiters(),
             false => Vec::new(),
         }
     }
 
     pub(super) fn has_room(&self) -> bool {
-        self.output.len() <= LINE_OUTPUT_LEN_MAX
+        self.output.len() <= UPSTREAM_OUTPUT_LEN_MAX
     }
 
     /// A client waits for room.
@@ -365,34 +365,34 @@ impl Line {
 }
 
 /// Its channels.
-impl Line {
+impl UpstreamConnection {
     /// Whether a client may have a channel on it for this. Calls are not to be held up by an alarm.
     pub(super) fn takes(&self, kind: Kind) -> bool {
         self.is_running() && !self.is_draining && (kind == Kind::Publishes || self.blocked.is_none())
     }
 
-    /// How many more channels it may have, where a user may have no more than `limit` on one line.
+    /// How many more channels it may have, where a user may have no more than `limit` on one upstream connection.
     pub(super) fn channels_left(&self, limit: usize) -> usize {
         limit.min(self.agreed.channel_max.into()).saturating_sub(self.channels.open_count())
     }
 
     #[inline]
-    pub(super) fn channels(&self) -> &LineChannels {
+    pub(super) fn channels(&self) -> &UpstreamChannels {
         &self.channels
     }
 
     #[inline]
-    pub(super) fn channels_mut(&mut self) -> &mut LineChannels {
+    pub(super) fn channels_mut(&mut self) -> &mut UpstreamChannels {
         &mut self.channels
     }
 
     #[inline]
-    pub(super) fn channel(&self, number: u16) -> Option<&LineChannel> {
+    pub(super) fn channel(&self, number: u16) -> Option<&UpstreamChannel> {
         self.channels.get(number)
     }
 
     #[inline]
-    pub(super) fn channel_mut(&mut self, number: u16) -> Option<&mut LineChannel> {
+    pub(super) fn channel_mut(&mut self, number: u16) -> Option<&mut UpstreamChannel> {
         self.channels.get_mut(number)
     }
 

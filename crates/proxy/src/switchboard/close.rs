@@ -1,12 +1,12 @@
-//! How clients and lines end, and who is told.
+//! How clients and upstream connections end, and who is told.
 
 use amqp::method::connection;
 
 use super::channel::Stage;
 use super::client::Phase;
-use super::line::{LinePhase, Use};
+use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
-use super::{ClientId, LineId, Notice, Refusal, Switchboard};
+use super::{ClientId, Notice, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::{CLOSE_PATIENCE_MS, PARTING_PATIENCE_MS};
 
 impl Switchboard {
@@ -55,11 +55,12 @@ impl Switchboard {
         self.effects.client_changed(id);
     }
 
-    /// The client closes its connection. Where it has a line of its own the upstream answers: what went with the connection is gone then.
+    /// The client closes its connection. Where it has an upstream connection of its own the upstream answers: what went with the connection
+    /// is gone then.
     pub(super) fn client_leaves(&mut self, id: ClientId) {
         let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
         let client = &mut self.clients[id];
-        if client.own().is_some_and(|line| self.lines[line].is_running()) {
+        if client.own().is_some_and(|connection| self.connections[connection].is_running()) {
             client.enter(Phase::Leaving { until_ms });
             self.release_client(id);
             return;
@@ -70,38 +71,38 @@ impl Switchboard {
     /// A client's socket is gone.
     pub(super) fn forget_client(&mut self, id: ClientId) {
         self.release_client(id);
-        self.part_from_line(id);
+        self.part_from_connection(id);
         self.leave_login(id);
     }
 
-    /// Gives back all channels, and ends the line of its own.
+    /// Gives back all channels, and ends the upstream connection of its own.
     fn release_client(&mut self, id: ClientId) {
         let channels = self.clients[id].take_channels();
-        for seat in channels.into_values().filter_map(|channel| channel.seat()) {
-            self.release_seat(seat.0, seat.1);
+        for lease in channels.into_values().filter_map(|channel| channel.lease()) {
+            self.release_lease(lease.0, lease.1);
         }
-        if let Some(line) = self.clients[id].own() {
-            self.close_line(line);
+        if let Some(connection) = self.clients[id].own() {
+            self.close_connection(connection);
         }
     }
 
-    /// A line's socket is gone. Who had nothing on it that is lost goes on over another one.
-    pub(super) fn forget_line(&mut self, id: LineId, why: &str) {
+    /// A upstream connection's socket is gone. Who had nothing on it that is lost goes on over another one.
+    pub(super) fn forget_connection(&mut self, id: UpstreamConnectionId, why: &str) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[id];
-        let was_wanted = !matches!(line.phase(), LinePhase::Closing { .. } | LinePhase::Over);
-        if was_wanted || line.closed_with().is_some() {
+        let connection = &mut self.connections[id];
+        let was_wanted = !matches!(connection.phase(), UpstreamPhase::Closing { .. } | UpstreamPhase::Over);
+        if was_wanted || connection.closed_with().is_some() {
             self.counters.lines_lost += 1;
         }
-        let was_refused = line.closed_with().is_some();
-        let (usage, login, waiters) = (line.usage(), line.login(), line.take_waiters());
-        let refusal = line.closed_with().cloned().unwrap_or_else(|| {
+        let was_refused = connection.closed_with().is_some();
+        let (usage, login, waiters) = (connection.usage(), connection.login(), connection.take_waiters());
+        let refusal = connection.closed_with().cloned().unwrap_or_else(|| {
             Refusal::new(amqp::ReplyCode::ConnectionForced, &format!("the upstream connection was lost: {why}"))
         });
-        line.enter(LinePhase::Over);
-        let users = line.channels().iter().filter_map(|there| Some((there.owner()?, !there.is_quiet())));
+        connection.enter(UpstreamPhase::Over);
+        let users = connection.channels().iter().filter_map(|there| Some((there.owner()?, !there.is_quiet())));
         let users: Vec<((ClientId, u16), bool)> = users.collect();
-        let left = line.channels().iter().filter(|there| there.owner().is_none());
+        let left = connection.channels().iter().filter(|there| there.owner().is_none());
         let left_count: usize = left.map(|there| there.unconfirmed_count()).sum();
         self.wake_queue.extend_reversed(waiters);
         if left_count > 0 {
@@ -110,64 +111,64 @@ impl Switchboard {
             self.effects.log(Notice::LateLoss { user, vhost, count: left_count });
         }
         match usage {
-            Use::Login(login) => {
+            ConnectionUse::Login(login) => {
                 self.pools.login(login).fail_check(id, why);
             }
-            Use::Check(pool) => {
+            ConnectionUse::Check(pool) => {
                 self.pools.pool(pool).fail_check(id, why);
             }
-            Use::Shared(pool, kind) => {
-                if self.lines[id].has_opened() {
+            ConnectionUse::Shared(pool, kind) => {
+                if self.connections[id].has_opened() {
                     // Up to now it was let in.
                     self.tell_accepted(pool);
                 }
                 let pool = self.pools.pool(pool);
                 if pool.lane(kind).forget(id) {
-                    pool.set_trouble(why);
+                    pool.set_last_error(why);
                 }
                 pool.touch(now_ms);
             }
-            Use::Own(client) if !was_refused => self.own_line_closed(client, &refusal, why),
-            Use::Own(client) => self.own_line_lost(client, &refusal),
-            Use::None => {}
+            ConnectionUse::Own(client) if !was_refused => self.own_connection_closed(client, &refusal, why),
+            ConnectionUse::Own(client) => self.own_connection_lost(client, &refusal),
+            ConnectionUse::None => {}
         }
         for ((client, number), is_busy) in users {
-            self.seat_lost(client, number, id, is_busy, &refusal);
+            self.lease_lost(client, number, id, is_busy, &refusal);
         }
         self.pools.drop_login(login);
     }
 
-    /// A client's own line was closed, or lost.
-    pub(super) fn own_line_closed(&mut self, id: ClientId, refusal: &Refusal, why: &str) {
+    /// A client's own upstream connection was closed, or lost.
+    pub(super) fn own_connection_closed(&mut self, id: ClientId, refusal: &Refusal, why: &str) {
         match self.clients[id].has_moved() {
-            true => self.own_line_lost(id, refusal),
-            false => self.own_line_failed(id, why),
+            true => self.own_connection_lost(id, refusal),
+            false => self.own_connection_failed(id, why),
         }
     }
 
-    /// A line was lost before its client used it: it waits for another one.
-    fn own_line_failed(&mut self, id: ClientId, why: &str) {
-        self.part_from_line(id);
+    /// An upstream connection was lost before its client used it: it waits for another one.
+    fn own_connection_failed(&mut self, id: ClientId, why: &str) {
+        self.part_from_connection(id);
         if let Some(pool) = self.clients[id].pool() {
-            self.pools.pool(pool).set_trouble(why);
+            self.pools.pool(pool).set_last_error(why);
         }
         let client = &mut self.clients[id];
-        if matches!(client.waits(), Waits::OwnLine | Waits::Quiet) {
-            client.wait_for(Waits::OwnLine, self.now_ms);
+        if matches!(client.waits(), Waits::OwnConnection | Waits::Quiet) {
+            client.wait_for(Waits::OwnConnection, self.now_ms);
         }
     }
 
-    /// From here on a client and what was its line do not know each other.
-    pub(super) fn part_from_line(&mut self, id: ClientId) {
-        if let Some(line) = self.clients[id].take_own()
-            && let Some(line) = self.lines.get_mut(line)
+    /// From here on a client and what was its upstream connection do not know each other.
+    pub(super) fn part_from_connection(&mut self, id: ClientId) {
+        if let Some(connection) = self.clients[id].take_own()
+            && let Some(connection) = self.connections.get_mut(connection)
         {
-            line.disown();
+            connection.disown();
         }
     }
 
-    pub(super) fn own_line_lost(&mut self, id: ClientId, refusal: &Refusal) {
-        self.part_from_line(id);
+    pub(super) fn own_connection_lost(&mut self, id: ClientId, refusal: &Refusal) {
+        self.part_from_connection(id);
         let client = &mut self.clients[id];
         match client.phase() {
             // As it wished.
@@ -177,14 +178,22 @@ impl Switchboard {
         }
     }
 
-    /// The line under a client's channel is gone. If nothing was under way there, the channel has another one when it next says something.
-    fn seat_lost(&mut self, id: ClientId, number: u16, line: LineId, is_busy: bool, refusal: &Refusal) {
+    /// The upstream connection under a client's channel is gone. If nothing was under way there, the channel has another one when it next
+    /// says something.
+    fn lease_lost(
+        &mut self,
+        id: ClientId,
+        number: u16,
+        connection: UpstreamConnectionId,
+        is_busy: bool,
+        refusal: &Refusal,
+    ) {
         let Some(client) = self.clients.get_mut(id) else { return };
         let Some(channel) = client.channel_mut(number) else { return };
-        if channel.seat().is_none_or(|(seat, _)| seat != line) {
+        if channel.lease().is_none_or(|(lease, _)| lease != connection) {
             return;
         }
-        channel.leave_seat();
+        channel.return_lease();
         if is_busy || !channel.is_answered() || channel.stage() == Stage::Closing {
             self.close_client(id, refusal);
             return;

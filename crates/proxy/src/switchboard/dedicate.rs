@@ -1,22 +1,22 @@
-//! A client gets a line of its own, and its channels go there.
+//! A client gets an upstream connection of its own, and its channels go there.
 //!
-//! It waits until nothing is under way for it on shared lines, so that no answer and no confirm is lost. From then on frames pass as they
-//! are, both ways: what the upstream says of them concerns nobody else. Only what was begun on shared lines is still looked after: the
-//! confirms that a client has counted there, and the queue that an empty name means.
+//! It waits until nothing is under way for it on shared upstream connections, so that no answer and no confirm is lost. From then on frames
+//! pass as they are, both ways: what the upstream says of them concerns nobody else. Only what was begun on shared upstream connections is
+//! still looked after: the confirms that a client has counted there, and the queue that an empty name means.
 
 use amqp::frame::{Frame, FrameKind};
 use amqp::method::{Method, basic, channel, confirm};
 
 use super::channel::{Channel, Stage};
-use super::line::{Line, Use};
 use super::queue_names::name_queue;
-use super::taken::Taken;
+use super::taken::FrameOutcome;
+use super::upstream_connection::{ConnectionUse, UpstreamConnection};
 use super::wait::Waits;
-use super::{ClientId, LineId, Switchboard};
+use super::{ClientId, Switchboard, UpstreamConnectionId};
 
 impl Switchboard {
-    /// Whether a client is on a line of its own. If not, everything is done that it gets there, and it waits.
-    pub(super) fn move_client(&mut self, id: ClientId) -> bool {
+    /// Whether a client is on an upstream connection of its own. If not, everything is done that it gets there, and it waits.
+    pub(super) fn dedicate_connection(&mut self, id: ClientId) -> bool {
         if self.clients[id].has_moved() {
             return true;
         }
@@ -24,8 +24,8 @@ impl Switchboard {
             self.wait_for_spool(id, Waits::SpoolEnd);
             return false;
         }
-        let Some(line) = self.own_line(id) else {
-            self.wait_for(id, Waits::OwnLine);
+        let Some(connection) = self.own_connection(id) else {
+            self.wait_for(id, Waits::OwnConnection);
             return false;
         };
         self.clients[id].stop_waiting();
@@ -36,46 +36,46 @@ impl Switchboard {
         self.counters.moved += 1;
         let mut channels = self.clients[id].take_channels();
         for (number, channel) in &mut channels {
-            if let Some((shared, at)) = channel.leave_seat() {
-                self.release_seat(shared, at);
+            if let Some((shared, at)) = channel.return_lease() {
+                self.release_lease(shared, at);
             }
             if channel.stage() == Stage::Open {
-                reopen(&mut self.lines[line], *number, channel);
+                reopen(&mut self.connections[connection], *number, channel);
             }
         }
         self.clients[id].move_channels(channels);
         self.tell_blocked(id);
-        self.effects.line_changed(line);
+        self.effects.upstream_changed(connection);
         true
     }
 
-    /// The client's own line, once it is open.
-    fn own_line(&mut self, id: ClientId) -> Option<LineId> {
+    /// The client's own upstream connection, once it is open.
+    fn own_connection(&mut self, id: ClientId) -> Option<UpstreamConnectionId> {
         let client = &self.clients[id];
-        if let Some(line) = client.own() {
-            return self.lines[line].is_running().then_some(line);
+        if let Some(connection) = client.own() {
+            return self.connections[connection].is_running().then_some(connection);
         }
         let now_ms = self.now_ms;
         let (login, vhost) = (client.login()?, client.vhost().cloned());
         if self.may_dial() {
-            let line = self.dial(Line::new(Use::Own(id), login, vhost, now_ms));
-            self.clients[id].set_own(line);
+            let connection = self.dial(UpstreamConnection::new(ConnectionUse::Own(id), login, vhost, now_ms));
+            self.clients[id].set_own(connection);
         } else {
             // The client looks again with the next tick. It is not to be in its own way.
-            self.leave_quiet_seats(id);
-            self.close_unused_line(None);
+            self.return_quiet_leases(id);
+            self.close_unused_connection(None);
         }
         None
     }
 
-    /// A frame of a channel of a client who has a line of its own.
-    pub(super) fn own_line_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8]) -> Taken {
-        let Some(line_id) = self.clients[id].own() else { return Taken::Done(0) };
-        if !self.lines[line_id].has_room() {
-            self.wait_for_room(id, line_id);
-            return Taken::NotYet;
+    /// A frame of a channel of a client who has an upstream connection of its own.
+    pub(super) fn own_connection_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8]) -> FrameOutcome {
+        let Some(connection_id) = self.clients[id].own() else { return FrameOutcome::Done(0) };
+        if !self.connections[connection_id].has_room() {
+            self.wait_for_room(id, connection_id);
+            return FrameOutcome::NotYet;
         }
-        let (client, line) = (&mut self.clients[id], &mut self.lines[line_id]);
+        let (client, connection) = (&mut self.clients[id], &mut self.connections[connection_id]);
         if let Some(channel) = client.channel_mut(frame.channel) {
             if channel.stage() == Stage::Closed {
                 return self.closed_channel_frame(id, frame);
@@ -86,17 +86,17 @@ impl Switchboard {
                 && let Some(name) = channel.remembered_queue(&method)
             {
                 name_queue(&mut method, &name);
-                line.send(frame.channel, &method);
-                self.effects.line_changed(line_id);
-                return Taken::Done(0);
+                connection.send(frame.channel, &method);
+                self.effects.upstream_changed(connection_id);
+                return FrameOutcome::Done(0);
             }
         }
-        line.send_frames(frame.channel, raw);
-        self.effects.line_changed(line_id);
-        Taken::Done(0)
+        connection.send_frames(frame.channel, raw);
+        self.effects.upstream_changed(connection_id);
+        FrameOutcome::Done(0)
     }
 
-    /// A method that comes over a client's own line for a channel that was on a shared one. Whether it is not to be passed on.
+    /// A method that comes over a client's own upstream connection for a channel that was on a shared one. Whether it is not to be passed on.
     pub(super) fn is_of_moved_channel(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
         let client = &mut self.clients[id];
         let Some(channel) = client.channel_mut(number) else { return false };
@@ -128,16 +128,16 @@ impl Switchboard {
 }
 
 /// Brings a channel that nothing is under way on to where it was.
-fn reopen(line: &mut Line, number: u16, channel: &mut Channel) {
+fn reopen(connection: &mut UpstreamConnection, number: u16, channel: &mut Channel) {
     let (is_confirming, qos, content) = channel.reopen();
-    line.send(number, &channel::Open::default());
+    connection.send(number, &channel::Open::default());
     if is_confirming {
-        line.send(number, &confirm::Select { no_wait: true });
+        connection.send(number, &confirm::Select { no_wait: true });
     }
     if let Some(qos) = qos {
-        line.send(number, &qos);
+        connection.send(number, &qos);
     }
     if let Some(content) = content {
-        line.send_frames(number, content.frames());
+        connection.send_frames(number, content.frames());
     }
 }

@@ -1,4 +1,4 @@
-//! A newer token for a client on shared lines (`connection.update-secret`).
+//! A newer token for a client on shared upstream connections (`connection.update-secret`).
 //!
 //! The client goes on in the pool of the newer one, as if it had come with it: what is asked of upstreams from now on is asked with that, and
 //! a token that is over concerns nobody any more. What RabbitMQ says where it does not take the newer one is said here, too.
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::ids::PoolId;
 use super::login::is_token;
-use super::taken::Taken;
+use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::LOGIN_TOKEN_LEN_MAX;
@@ -36,7 +36,7 @@ fn claims(token: &[u8]) -> Option<Value> {
 }
 
 impl Switchboard {
-    /// Whether a secret is a newer token of a client that came with one and shares lines, and could have come with this.
+    /// Whether a secret is a newer token of a client that came with one and shares upstream connections, and could have come with this.
     pub(super) fn renews_token(&self, id: ClientId, secret: &[u8]) -> bool {
         let client = &self.clients[id];
         let Some(pool) = client.pool().filter(|_| !client.has_moved()) else { return false };
@@ -44,22 +44,22 @@ impl Switchboard {
         secret.len() <= LOGIN_TOKEN_LEN_MAX && have_same_holder(login.secret(), secret)
     }
 
-    /// A client that has no line of its own has a newer token. When nothing is under way for it, it changes its pool; an upstream has the last
-    /// word on whether it is let in there.
-    pub(super) fn renew_token(&mut self, id: ClientId, token: &[u8]) -> Taken {
+    /// A client that has no upstream connection of its own has a newer token. When nothing is under way for it, it changes its pool; an
+    /// upstream has the last word on whether it is let in there.
+    pub(super) fn renew_token(&mut self, id: ClientId, token: &[u8]) -> FrameOutcome {
         let client = &self.clients[id];
         let (Some(login), Some(vhost), Some(pool)) = (client.login(), client.vhost().cloned(), client.pool()) else {
-            return Taken::Done(0);
+            return FrameOutcome::Done(0);
         };
         if *self.pools.login(login).secret() != *token {
             if !self.is_client_quiet(id) {
                 return self.wait_for(id, Waits::Quiet);
             }
-            self.leave_quiet_seats(id);
+            self.return_quiet_leases(id);
             // One that was wanted before would be the older token's.
-            if let Some(line) = self.clients[id].own() {
-                self.part_from_line(id);
-                self.close_line(line);
+            if let Some(connection) = self.clients[id].own() {
+                self.part_from_connection(id);
+                self.close_connection(connection);
             }
             let user = self.pools.login(login).user().clone();
             let renewed = self.pools.use_login(&user, token);
@@ -75,18 +75,18 @@ impl Switchboard {
         let client = &mut self.clients[id];
         client.take_vouched();
         client.send(0, &connection::UpdateSecretOk);
-        Taken::Done(0)
+        FrameOutcome::Done(0)
     }
 
-    /// A client has changed its pool: what was learnt there holds here, and the lines there are not kept for others.
+    /// A client has changed its pool: what was learnt there holds here, and the upstream connections there are not kept for others.
     fn follow_pool(&mut self, before: PoolId, id: ClientId) {
         let Some(after) = self.clients[id].pool() else { return };
         let pool = self.pools.pool(before);
         pool.retire();
-        let (channel_limit, suspects) = (pool.channel_limit(), pool.suspects().clone());
+        let (channel_limit, poisoned_queues) = (pool.channel_limit(), pool.poisoned_queues().clone());
         let pool = self.pools.pool(after);
         pool.limit_channels(channel_limit);
-        pool.suspects_mut().learn(suspects);
+        pool.poisoned_queues_mut().learn(poisoned_queues);
     }
 
     /// The upstream does not take a client's newer token.

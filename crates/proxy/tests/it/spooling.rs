@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use amqp::method::{basic, channel, confirm, connection, queue};
-use proxy::spool::{self, Spool, Taken};
+use proxy::spool::{self, FrameOutcome, Spool};
 use proxy::switchboard::{ClientId, Options};
 use store::file::SimDisk;
 
@@ -16,7 +16,7 @@ fn away(len_max: u64) -> (World, Arc<Spool>) {
     let options = spool::Options { dir: PathBuf::from("/spool"), len_max, age_max_ms: None, login_fresh_ms: 600_000 };
     let spool = Spool::open(options, Arc::new(SimDisk::new(1))).unwrap();
     warm_up(&spool);
-    let mut world = World::new(Options { login_fresh_ms: 5_000, line_heartbeat_s: 0, ..Options::default() });
+    let mut world = World::new(Options { login_fresh_ms: 5_000, upstream_heartbeat_s: 0, ..Options::default() });
     world.board.set_spool(spool.clone());
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"before");
@@ -37,9 +37,9 @@ fn warm_up(spool: &Spool) {
     spool.keep("warm", "/", &[b"x"], 0).unwrap();
     spool.accepted("warm", b"s", "/", 0);
     let job = spool.claim(0).unwrap();
-    let Taken::Publish(seq, _) = spool.take(job.shelf) else { panic!("it was kept") };
-    spool.settle(job.shelf, &[seq], false, 0);
-    spool.release(job.shelf, Ok(()), 0);
+    let FrameOutcome::Publish(seq, _) = spool.take(job.spool_queue) else { panic!("it was kept") };
+    spool.settle(job.spool_queue, &[seq], false, 0);
+    spool.release(job.spool_queue, Ok(()), 0);
     while spool.report().unwritten_len > 0 || spool.is_full() {
         std::thread::yield_now();
     }
@@ -47,8 +47,8 @@ fn warm_up(spool: &Spool) {
 
 fn go_away(world: &mut World) {
     world.is_reachable = false;
-    let lines: Vec<_> = world.brokers.keys().copied().collect();
-    lines.into_iter().for_each(|line| world.cut(line));
+    let connections: Vec<_> = world.brokers.keys().copied().collect();
+    connections.into_iter().for_each(|connection| world.cut(connection));
 }
 
 fn come_back(world: &mut World) {
@@ -76,12 +76,12 @@ fn one_kept() -> (World, Arc<Spool>, ClientId) {
     (world, spool, id)
 }
 
-/// Bodies on the shelf of `u` at `/`, which are sent on by this.
+/// Bodies on the queue of `u` at `/`, which are sent on by this.
 fn send_on(world: &mut World, spool: &Spool) -> Vec<String> {
     let job = spool.claim(world.now_ms).expect("there is something, and somebody to send it on for");
     assert_eq!((&*job.user, &*job.secret, &*job.vhost), ("u", PASSWORD, "/"));
     let mut bodies = Vec::new();
-    while let Taken::Publish(seq, publish) = spool.take(job.shelf) {
+    while let FrameOutcome::Publish(seq, publish) = spool.take(job.spool_queue) {
         let frames = publish.frames();
         // The body is the last frame: 7 bytes before it, one after it.
         let (mut at, mut body) = (0, &frames[..0]);
@@ -91,9 +91,9 @@ fn send_on(world: &mut World, spool: &Spool) -> Vec<String> {
             at += len + 8;
         }
         bodies.push(String::from_utf8(body.to_vec()).unwrap());
-        spool.settle(job.shelf, &[seq], false, world.now_ms);
+        spool.settle(job.spool_queue, &[seq], false, world.now_ms);
     }
-    spool.release(job.shelf, Ok(()), world.now_ms);
+    spool.release(job.spool_queue, Ok(()), world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
     bodies
@@ -139,11 +139,11 @@ fn who_would_be_the_last_waits_for_the_end() {
     let (mut world, spool, id) = one_kept();
     come_back(&mut world);
     let job = spool.claim(world.now_ms).unwrap();
-    spool.sends(job.shelf, world.now_ms);
-    let Taken::Publish(seq, _) = spool.take(job.shelf) else { panic!("there is one") };
+    spool.sends(job.spool_queue, world.now_ms);
+    let FrameOutcome::Publish(seq, _) = spool.take(job.spool_queue) else { panic!("there is one") };
     publish(&mut world, id, "2");
     assert_eq!((world.bodies(), spool.report().count()), (vec![], 1));
-    spool.settle(job.shelf, &[seq], false, world.now_ms);
+    spool.settle(job.spool_queue, &[seq], false, world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
     assert_eq!((world.bodies(), spool.report().count()), (vec!["2".to_owned()], 0));
@@ -154,11 +154,11 @@ fn who_waits_for_the_end_is_kept_if_the_upstream_goes_again() {
     let (mut world, spool, id) = one_kept();
     come_back(&mut world);
     let job = spool.claim(world.now_ms).unwrap();
-    spool.sends(job.shelf, world.now_ms);
+    spool.sends(job.spool_queue, world.now_ms);
     publish(&mut world, id, "2");
     assert_eq!(spool.report().count(), 1);
     go_away(&mut world);
-    spool.release(job.shelf, Err("it is gone".to_owned()), world.now_ms);
+    spool.release(job.spool_queue, Err("it is gone".to_owned()), world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
     assert_eq!(spool.report().count(), 2);
@@ -206,7 +206,7 @@ fn another_channel_is_not_held_back() {
 }
 
 #[test]
-fn a_client_gets_no_line_of_its_own_before_what_was_kept_of_it_is_sent_on() {
+fn a_client_gets_no_connection_of_its_own_before_what_was_kept_of_it_is_sent_on() {
     let (mut world, spool, id) = one_kept();
     come_back(&mut world);
     world.open_channel(id, 2);
@@ -220,13 +220,16 @@ fn a_client_gets_no_line_of_its_own_before_what_was_kept_of_it_is_sent_on() {
 }
 
 #[test]
-fn who_does_not_stay_has_a_line_dialled_all_the_same() {
+fn who_does_not_stay_has_a_connection_dialled_all_the_same() {
     let (mut world, spool) = away(1 << 20);
     let first = publisher(&mut world);
     publish(&mut world, first, "1");
     world.pass_ms(1_000);
     world.vanish(first);
-    world.wanted.drain(..).for_each(|line| world.board.line_lost(line, "nobody is there", world.now_ms));
+    world
+        .wanted
+        .drain(..)
+        .for_each(|connection| world.board.upstream_lost(connection, "nobody is there", world.now_ms));
     let second = publisher(&mut world);
     publish(&mut world, second, "2");
     world.vanish(second);
@@ -386,8 +389,8 @@ fn a_channel_waits_for_its_own_messages_and_not_for_those_of_others() {
     come_back(&mut world);
     assert_eq!(world.heard(id), []);
     let job = spool.claim(world.now_ms).unwrap();
-    let Taken::Publish(first, _) = spool.take(job.shelf) else { panic!("there are two") };
-    spool.settle(job.shelf, &[first], false, world.now_ms);
+    let FrameOutcome::Publish(first, _) = spool.take(job.spool_queue) else { panic!("there are two") };
+    spool.settle(job.spool_queue, &[first], false, world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
     assert_eq!(world.heard(id), [Heard::Method(1, "confirm.select-ok".to_owned())]);
@@ -429,8 +432,8 @@ fn what_was_kept_before_a_new_secret_is_not_overtaken_after_it() {
     publish(&mut world, id, "2");
     assert_eq!((world.heard(id), world.bodies()), (vec![], vec![]));
     let job = spool.claim(world.now_ms).unwrap();
-    let Taken::Publish(first, _) = spool.take(job.shelf) else { panic!("it was kept") };
-    spool.settle(job.shelf, &[first], false, world.now_ms);
+    let FrameOutcome::Publish(first, _) = spool.take(job.spool_queue) else { panic!("it was kept") };
+    spool.settle(job.spool_queue, &[first], false, world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
     assert_eq!(world.heard(id), [Heard::Method(0, "connection.update-secret-ok".to_owned())]);
@@ -438,7 +441,7 @@ fn what_was_kept_before_a_new_secret_is_not_overtaken_after_it() {
 }
 
 #[test]
-fn who_waits_for_room_goes_on_when_its_own_line_is_there() {
+fn who_waits_for_room_goes_on_when_its_own_connection_is_there() {
     let (mut world, spool) = away(200);
     spool.keep("other", "/", &[&[0; 180]], world.now_ms).unwrap();
     let id = publisher(&mut world);
@@ -450,7 +453,7 @@ fn who_waits_for_room_goes_on_when_its_own_line_is_there() {
 }
 
 #[test]
-fn who_was_there_until_the_line_was_lost_is_believed_from_then_on() {
+fn who_was_there_until_the_connection_was_lost_is_believed_from_then_on() {
     let (mut world, spool) = away(1 << 20);
     come_back(&mut world);
     let id = publisher(&mut world);
@@ -468,9 +471,9 @@ fn who_was_there_until_the_line_was_lost_is_believed_from_then_on() {
 }
 
 #[test]
-fn that_there_may_be_no_more_lines_is_no_absence() {
+fn that_there_may_be_no_more_connections_is_no_absence() {
     let (mut world, spool) = away(1 << 20);
-    world.board.set_options(Options { line_max: 1, ..Options::default() });
+    world.board.set_options(Options { upstream_connection_max: 1, ..Options::default() });
     come_back(&mut world);
     let other = world.open("other", PASSWORD, "/");
     world.open_channel(other, 1);

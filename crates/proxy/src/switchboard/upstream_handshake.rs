@@ -10,11 +10,11 @@ use amqp::{TableBuf, Value};
 use super::client::{Client, Phase};
 use super::ids::PoolId;
 use super::lane::Kind;
-use super::line::{LinePhase, Use};
 use super::refusal::{says_no_access, says_not_here, says_vhost_not_here};
+use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
-use super::{ClientId, LineId, Refusal, Switchboard};
-use crate::limits::LOGIN_LINE_PATIENCE_MS;
+use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
+use crate::limits::LOGIN_CONNECTION_PATIENCE_MS;
 
 /// What the proxy can do as a client.
 const CAPABILITIES: [&str; 6] = [
@@ -27,31 +27,35 @@ const CAPABILITIES: [&str; 6] = [
 ];
 
 impl Switchboard {
-    pub(super) fn begin_line(&mut self, id: LineId) {
+    pub(super) fn begin_connection(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[id];
-        if line.phase() != LinePhase::Dialling {
+        let connection = &mut self.connections[id];
+        if connection.phase() != UpstreamPhase::Dialling {
             return;
         }
-        line.begin(now_ms);
-        self.effects.line_changed(id);
+        connection.begin(now_ms);
+        self.effects.upstream_changed(id);
     }
 
-    /// A method of channel 0 before the line is open. An error is the upstream's mistake.
-    pub(super) fn line_handshake_method(&mut self, id: LineId, method: &Method<'_>) -> Result<(), String> {
-        match (self.lines[id].phase(), method) {
-            (LinePhase::Start, Method::ConnectionStart(start)) => self.start_line(id, start),
-            (LinePhase::Tune, Method::ConnectionTune(tune)) => {
-                self.tune_line(id, *tune);
+    /// A method of channel 0 before the upstream connection is open. An error is the upstream's mistake.
+    pub(super) fn upstream_handshake_method(
+        &mut self,
+        id: UpstreamConnectionId,
+        method: &Method<'_>,
+    ) -> Result<(), String> {
+        match (self.connections[id].phase(), method) {
+            (UpstreamPhase::Start, Method::ConnectionStart(start)) => self.start_connection(id, start),
+            (UpstreamPhase::Tune, Method::ConnectionTune(tune)) => {
+                self.tune_connection(id, *tune);
                 Ok(())
             }
-            (LinePhase::OpenOk, Method::ConnectionOpenOk(_)) => {
-                self.line_is_open(id);
+            (UpstreamPhase::OpenOk, Method::ConnectionOpenOk(_)) => {
+                self.upstream_is_open(id);
                 Ok(())
             }
             (_, Method::ConnectionClose(close)) => {
                 let refusal = Refusal::of_connection(close);
-                self.line_refused(id, &refusal);
+                self.upstream_refused(id, &refusal);
                 Ok(())
             }
             (_, Method::ConnectionSecure(_)) => Err("it asks for a challenge to be answered".to_owned()),
@@ -59,13 +63,13 @@ impl Switchboard {
         }
     }
 
-    fn start_line(&mut self, id: LineId, start: &connection::Start<'_>) -> Result<(), String> {
+    fn start_connection(&mut self, id: UpstreamConnectionId, start: &connection::Start<'_>) -> Result<(), String> {
         if !start.mechanisms.split(|byte| *byte == b' ').any(|offered| offered == b"PLAIN") {
             return Err(format!("it offers {}, not PLAIN", String::from_utf8_lossy(start.mechanisms)));
         }
         self.server.learn(start.server_properties);
-        let line = &mut self.lines[id];
-        let properties = match line.owner() {
+        let connection = &mut self.connections[id];
+        let properties = match connection.owner() {
             // The upstream sees whose it is, and does what the client says that it can.
             Some(client) => self.clients[client].properties().clone(),
             None => {
@@ -79,12 +83,12 @@ impl Switchboard {
                     .with("capabilities", Value::Table(capabilities.as_table()))
             }
         };
-        let login = self.pools.login(line.login());
+        let login = self.pools.login(connection.login());
         let mut response = vec![0];
         response.extend_from_slice(login.user().as_bytes());
         response.push(0);
         response.extend_from_slice(login.secret());
-        line.send(
+        connection.send(
             0,
             &connection::StartOk {
                 client_properties: properties.as_table(),
@@ -93,52 +97,54 @@ impl Switchboard {
                 locale: b"en_US",
             },
         );
-        line.enter(LinePhase::Tune);
-        self.effects.line_changed(id);
+        connection.enter(UpstreamPhase::Tune);
+        self.effects.upstream_changed(id);
         Ok(())
     }
 
-    fn tune_line(&mut self, id: LineId, offered: connection::Tune) {
+    fn tune_connection(&mut self, id: UpstreamConnectionId, offered: connection::Tune) {
         let (now_ms, options) = (self.now_ms, &self.options);
-        let line = &mut self.lines[id];
-        let wanted = line.owner().map_or(options.frame_len_max, |client| self.clients[client].frame_len_max());
+        let connection = &mut self.connections[id];
+        let wanted = connection.owner().map_or(options.frame_len_max, |client| self.clients[client].frame_len_max());
         let agreed = connection::TuneOk {
             channel_max: if offered.channel_max == 0 { u16::MAX } else { offered.channel_max },
             frame_max: lesser(wanted, offered.frame_max).max(FRAME_OVERHEAD + 1),
-            heartbeat: lesser(options.line_heartbeat_s.into(), offered.heartbeat.into()).try_into().unwrap_or(u16::MAX),
+            heartbeat: lesser(options.upstream_heartbeat_s.into(), offered.heartbeat.into())
+                .try_into()
+                .unwrap_or(u16::MAX),
         };
-        line.agree(agreed, now_ms + LOGIN_LINE_PATIENCE_MS);
-        let login_id = line.login();
+        connection.agree(agreed, now_ms + LOGIN_CONNECTION_PATIENCE_MS);
+        let login_id = connection.login();
         let waiters = self.pools.login(login_id).accept(now_ms);
-        let has_vhost = line.vhost().is_some();
+        let has_vhost = connection.vhost().is_some();
         for client in waiters {
             // One that waits for a vhost has been let in already, and is to be let in there.
             self.vouch(client, |client| client.login() == Some(login_id) && client.phase() == Phase::StartOk);
         }
         if has_vhost {
-            self.open_line(id);
+            self.open_connection(id);
         }
     }
 
     /// The rest of the handshake, once it is known where to.
-    pub(super) fn open_line(&mut self, id: LineId) {
-        if self.lines[id].open_vhost() {
-            self.effects.line_changed(id);
+    pub(super) fn open_connection(&mut self, id: UpstreamConnectionId) {
+        if self.connections[id].open_vhost() {
+            self.effects.upstream_changed(id);
         }
     }
 
-    fn line_is_open(&mut self, id: LineId) {
+    fn upstream_is_open(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
-        let line = &mut self.lines[id];
-        line.run(now_ms);
-        match line.usage() {
-            Use::Own(client) => {
+        let connection = &mut self.connections[id];
+        connection.run(now_ms);
+        match connection.usage() {
+            ConnectionUse::Own(client) => {
                 if let Some(pool) = self.clients[client].pool() {
-                    self.pools.pool(pool).clear_trouble();
+                    self.pools.pool(pool).clear_last_error();
                 }
                 self.wake_queue.push(client);
             }
-            Use::Shared(pool_id, kind) => {
+            ConnectionUse::Shared(pool_id, kind) => {
                 let lane = self.pools.pool(pool_id).lane(kind);
                 lane.add(id);
                 let waiters = lane.take_waiters();
@@ -150,14 +156,14 @@ impl Switchboard {
                 self.tell_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
             }
-            Use::Check(pool_id) => {
-                self.lines[id].disown();
+            ConnectionUse::Check(pool_id) => {
+                self.connections[id].disown();
                 self.pools.pool(pool_id).end_check();
                 self.tell_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
-                self.close_line(id);
+                self.close_connection(id);
             }
-            Use::Login(_) | Use::None => self.close_line(id),
+            ConnectionUse::Login(_) | ConnectionUse::None => self.close_connection(id),
         }
     }
 
@@ -179,72 +185,74 @@ impl Switchboard {
         }
     }
 
-    /// The upstream closes a line before it is open: it does not let this login in, or not there, or nobody now.
-    fn line_refused(&mut self, id: LineId, refusal: &Refusal) {
-        let line = &mut self.lines[id];
-        let has_logged_in = matches!(line.phase(), LinePhase::OpenOk | LinePhase::LoggedIn { .. });
-        line.set_vhost_refused(line.phase() == LinePhase::OpenOk && says_vhost_not_here(refusal.code, &refusal.text()));
-        line.send(0, &connection::CloseOk);
-        line.enter(LinePhase::Over);
-        let (usage, login_id) = (line.usage(), line.login());
-        self.effects.line_changed(id);
+    /// The upstream closes an upstream connection before it is open: it does not let this login in, or not there, or nobody now.
+    fn upstream_refused(&mut self, id: UpstreamConnectionId, refusal: &Refusal) {
+        let connection = &mut self.connections[id];
+        let has_logged_in = matches!(connection.phase(), UpstreamPhase::OpenOk | UpstreamPhase::LoggedIn { .. });
+        connection.set_vhost_refused(
+            connection.phase() == UpstreamPhase::OpenOk && says_vhost_not_here(refusal.code, &refusal.text()),
+        );
+        connection.send(0, &connection::CloseOk);
+        connection.enter(UpstreamPhase::Over);
+        let (usage, login_id) = (connection.usage(), connection.login());
+        self.effects.upstream_changed(id);
         if says_not_here(refusal.code, &refusal.text()) {
-            self.lines[id].note_fault(refusal.text());
-            let has_lines = match usage {
-                Use::Shared(pool, _) | Use::Check(pool) => self.pools.pool(pool).has_lines(),
-                Use::Login(_) | Use::Own(_) | Use::None => false,
+            self.connections[id].note_fault(refusal.text());
+            let has_connections = match usage {
+                ConnectionUse::Shared(pool, _) | ConnectionUse::Check(pool) => self.pools.pool(pool).has_connections(),
+                ConnectionUse::Login(_) | ConnectionUse::Own(_) | ConnectionUse::None => false,
             };
-            if !has_lines {
+            if !has_connections {
                 // As if it could not be reached: whoever waits goes on waiting, for another one.
                 return;
             }
         }
-        self.lines[id].close_with(refusal.clone());
+        self.connections[id].close_with(refusal.clone());
         let is_login_bad = !has_logged_in && refusal.code == amqp::ReplyCode::AccessRefused.code();
         if is_login_bad {
             self.pools.login(login_id).refuse();
             self.tell_refused(login_id, None);
         }
-        if is_login_bad || matches!(usage, Use::Login(_)) {
+        if is_login_bad || matches!(usage, ConnectionUse::Login(_)) {
             for client in self.pools.login(login_id).take_waiters() {
                 self.refuse_waiter(client, refusal);
             }
         }
         match usage {
-            Use::Shared(pool, kind) => {
-                self.lines[id].disown();
+            ConnectionUse::Shared(pool, kind) => {
+                self.connections[id].disown();
                 self.pools.pool(pool).lane(kind).drop_opening();
                 self.pool_refused(pool, kind, refusal);
             }
-            Use::Check(pool) => {
-                self.lines[id].disown();
+            ConnectionUse::Check(pool) => {
+                self.connections[id].disown();
                 self.pools.pool(pool).end_check();
                 self.pool_refused(pool, Kind::Publishes, refusal);
             }
-            Use::Own(client) => self.own_line_lost(client, refusal),
-            Use::Login(_) | Use::None => {}
+            ConnectionUse::Own(client) => self.own_connection_lost(client, refusal),
+            ConnectionUse::Login(_) | ConnectionUse::None => {}
         }
     }
 
-    /// The vhost into which the upstream lets nobody for now, if a line was refused for that.
+    /// The vhost into which the upstream lets nobody for now, if an upstream connection was refused for that.
     #[must_use]
-    pub fn line_refused_vhost(&self, id: LineId) -> Option<Rc<str>> {
-        self.lines.get(id).filter(|line| line.is_vhost_refused())?.vhost().cloned()
+    pub fn upstream_refused_vhost(&self, id: UpstreamConnectionId) -> Option<Rc<str>> {
+        self.connections.get(id).filter(|connection| connection.is_vhost_refused())?.vhost().cloned()
     }
 
-    /// A pool's line was refused. Who has been let in already goes on with the lines that there are.
+    /// A pool's upstream connection was refused. Who has been let in already goes on with the upstream connections that there are.
     fn pool_refused(&mut self, pool_id: PoolId, kind: Kind, refusal: &Refusal) {
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);
         pool.note_refused(now_ms);
-        let has_lines = pool.has_lines();
-        if has_lines && !is_about_access(refusal) {
+        let has_connections = pool.has_connections();
+        if has_connections && !is_about_access(refusal) {
             // It says nothing of the login: there are as many connections as there may be, or the node is going down.
             self.pool_accepted(pool_id, now_ms.saturating_sub(fresh_ms / 2));
-            self.pools.pool(pool_id).set_trouble(&refusal.text());
+            self.pools.pool(pool_id).set_last_error(&refusal.text());
             return;
         }
-        pool.set_trouble(&refusal.text());
+        pool.set_last_error(&refusal.text());
         pool.revoke();
         if is_about_access(refusal) {
             pool.set_away(false);
@@ -253,7 +261,7 @@ impl Switchboard {
         }
         let pool = self.pools.pool(pool_id);
         let mut refused = pool.take_entering();
-        if !has_lines {
+        if !has_connections {
             refused.extend(pool.lane(kind).take_waiters());
         }
         for client in refused {

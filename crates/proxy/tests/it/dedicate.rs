@@ -102,8 +102,8 @@ fn numbers_that_an_upstream_cannot_read_harm_nobody_else() {
 }
 
 #[test]
-fn a_line_that_nobody_uses_makes_room_for_one_that_is_needed() {
-    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+fn a_connection_that_nobody_uses_makes_room_for_one_that_is_needed() {
+    let mut world = World::new(Options { upstream_connection_max: 1, ..Options::default() });
     let id = publisher(&mut world);
     world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
     world.pass_ms(1_000);
@@ -113,8 +113,8 @@ fn a_line_that_nobody_uses_makes_room_for_one_that_is_needed() {
 }
 
 #[test]
-fn nobody_is_in_its_own_way_to_a_line() {
-    let mut world = World::new(Options { line_max: 1, ..Options::default() });
+fn nobody_is_in_its_own_way_to_a_connection() {
+    let mut world = World::new(Options { upstream_connection_max: 1, ..Options::default() });
     let id = publisher(&mut world);
     world.publish(id, 1, "", "q", b"x");
     world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
@@ -122,11 +122,11 @@ fn nobody_is_in_its_own_way_to_a_line() {
     world.pass_ms(1_000);
     let heard = world.heard(id);
     assert!(heard.contains(&method(1, "basic.consume-ok")), "{heard:?}");
-    assert_eq!(world.board.line_count(), 1);
+    assert_eq!(world.board.upstream_connection_count(), 1);
 }
 
 #[test]
-fn a_queue_for_which_a_line_was_closed_closes_nobody_elses_again() {
+fn a_queue_for_which_a_connection_was_closed_closes_nobody_elses_again() {
     let mut world = world();
     let (id, neighbour) = (publisher(&mut world), publisher(&mut world));
     let get = basic::Get { queue: b"stream", no_ack: true, ..Default::default() };
@@ -135,13 +135,13 @@ fn a_queue_for_which_a_line_was_closed_closes_nobody_elses_again() {
     for who in [id, neighbour] {
         world.call(who, 1, &queue::Declare { queue: b"mine", durable: true, ..Default::default() });
     }
-    // Until the line for it is there, and all on it is answered.
+    // Until the upstream connection for it is there, and all on it is answered.
     for _ in 0..9 {
         world.arrive();
     }
     world.call(id, 1, &get);
-    let line = *world.brokers.keys().last().unwrap();
-    let broker = world.brokers.get_mut(&line).unwrap();
+    let connection = *world.brokers.keys().last().unwrap();
+    let broker = world.brokers.get_mut(&connection).unwrap();
     assert_eq!(broker.methods.last().unwrap(), "basic.get");
     broker.output.clear();
     broker.close(540, text);
@@ -167,19 +167,19 @@ fn a_message_that_is_coming_is_not_cut_off() {
         world.arrive();
     }
     // The client asks for what needs another connection while half of the answer is there.
-    let line = *world.brokers.keys().last().unwrap();
-    let output = std::mem::take(&mut world.brokers.get_mut(&line).unwrap().output);
+    let connection = *world.brokers.keys().last().unwrap();
+    let output = std::mem::take(&mut world.brokers.get_mut(&connection).unwrap().output);
     assert!(output.is_empty(), "it has arrived");
     world.call(id, 1, &basic::Get { queue: b"mine", no_ack: true, ..Default::default() });
-    let output = std::mem::take(&mut world.brokers.get_mut(&line).unwrap().output);
+    let output = std::mem::take(&mut world.brokers.get_mut(&connection).unwrap().output);
     let (first, rest) = output.split_at(output.len() - 3);
-    world.board.line_received(line, first, world.now_ms);
+    world.board.upstream_received(connection, first, world.now_ms);
     world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
-    world.board.drain_line(line, world.now_ms);
+    world.board.drain_connection(connection, world.now_ms);
     for _ in 0..4 {
         world.arrive();
     }
-    world.board.line_received(line, rest, world.now_ms);
+    world.board.upstream_received(connection, rest, world.now_ms);
     world.is_far = false;
     world.settle();
     let got = || Heard::Got { channel: 1, routing_key: "mine".to_owned(), body: b"mine".to_vec() };
@@ -198,7 +198,7 @@ fn what_need_not_be_answered_is_done_before_what_follows() {
     }
     world.call(id, 1, &queue::Declare { queue: b"mine", durable: true, no_wait: true, ..Default::default() });
     world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
-    assert_eq!(world.board.report(|_| (String::new(), None)).own_line_count, 0, "it waits for the answer");
+    assert_eq!(world.board.report(|_| (String::new(), None)).own_connection_count, 0, "it waits for the answer");
     world.is_far = false;
     world.settle();
     let delivered = Heard::Delivered { channel: 1, routing_key: "mine".to_owned(), body: b"mine".to_vec() };
@@ -206,7 +206,7 @@ fn what_need_not_be_answered_is_done_before_what_follows() {
 }
 
 #[test]
-fn a_line_that_is_needed_no_more_harms_nobody() {
+fn a_connection_that_is_needed_no_more_harms_nobody() {
     let mut world = world();
     let id = publisher(&mut world);
     world.is_far = true;
@@ -226,19 +226,19 @@ fn a_line_that_is_needed_no_more_harms_nobody() {
 }
 
 #[test]
-fn a_client_may_go_before_the_line_that_was_its_own() {
+fn a_client_may_go_before_the_connection_that_was_its_own() {
     let mut world = world();
     let id = publisher(&mut world);
     world.call(id, 1, &basic::Consume { queue: b"mine", consumer_tag: b"c", ..Default::default() });
-    let line = *world.brokers.keys().last().unwrap();
+    let connection = *world.brokers.keys().last().unwrap();
     world.is_far = true;
     last(&mut world).close(320, b"CONNECTION_FORCED - Closed via management plugin");
-    // The shell carries the line's last words after the client's.
+    // The shell carries the upstream connection's last words after the client's.
     let bytes = std::mem::take(&mut last(&mut world).output);
-    world.board.line_received(line, &bytes, world.now_ms);
+    world.board.upstream_received(connection, &bytes, world.now_ms);
     world.board.client_gone(id, world.now_ms);
     world.clients.remove(&id);
     world.board.tick(world.now_ms);
-    assert!(world.board.line_wants(line).close);
+    assert!(world.board.upstream_wants(connection).close);
     world.settle();
 }

@@ -1,4 +1,4 @@
-//! Which upstream gets a new line.
+//! Which upstream gets a new upstream connection.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,8 @@ use super::upstream::Upstream;
 use super::{Balance, Choice, Strategy, UpstreamId};
 
 impl Balance {
-    /// Where a line for this vhost is to be dialled; `None` for a line that is only to check a login, which any upstream can. Not where it
-    /// has failed already: at `except`.
+    /// Where an upstream connection for this vhost is to be dialled; `None` for an upstream connection that is only to check a login, which
+    /// any upstream can. Not where it has failed already: at `except`.
     ///
     /// Say [`dialled`](Self::dialled) when it is: until then the next one may be sent there, too, even if only one should be.
     #[must_use]
@@ -23,7 +23,7 @@ impl Balance {
         let among = if ordinary.is_empty() { spare } else { ordinary };
         let chosen = match self.options.strategy {
             Strategy::Weighted => by_weight(&among, random),
-            Strategy::LeastConnections => by_lines(&among, random),
+            Strategy::LeastConnections => by_connections(&among, random),
         };
         match chosen {
             Some(upstream) => Choice::Upstream(upstream.id),
@@ -64,8 +64,8 @@ fn by_weight<'a>(among: &[&'a Upstream], random: u64) -> Option<&'a Upstream> {
     })
 }
 
-/// The one whose lines would be the fewest for its weight with the new one.
-fn by_lines<'a>(among: &[&'a Upstream], random: u64) -> Option<&'a Upstream> {
+/// The one whose upstream connections would be the fewest for its weight with the new one.
+fn by_connections<'a>(among: &[&'a Upstream], random: u64) -> Option<&'a Upstream> {
     let compare = |one: &&Upstream, other: &&Upstream| -> Ordering {
         let load_by = |this: &Upstream, that: &Upstream| (this.use_count() as u128 + 1) * u128::from(share(that));
         load_by(one, other).cmp(&load_by(other, one))

@@ -1,18 +1,19 @@
 //! Every number of the proxy that a reviewer would ask about and that no key sets.
 
-/// Bytes that may wait for a upstream connection's socket. Beyond it nothing more is read from the clients who write to that upstream connection, until half of it
-/// is gone.
+/// Bytes that may wait for an upstream connection's socket. Beyond it nothing more is read from the clients that write to that upstream
+/// connection, until half of it is gone.
 pub(crate) const UPSTREAM_OUTPUT_LEN_MAX: usize = 1 << 20;
 
-/// Bytes that may wait for a client's socket. Beyond it nothing more is read from that client, nor, where it has an upstream connection of its own, from
-/// that upstream connection.
+/// Bytes that may wait for a client's socket. Beyond it nothing more is read from that client, nor, where it has an upstream connection of
+/// its own, from that upstream connection.
 pub(crate) const CLIENT_OUTPUT_LEN_MAX: usize = 1 << 20;
 
-/// A client for which more waits does not read: it is let go, since its neighbours on a shared upstream connection cannot wait for it. What it can have
-/// asked for before nothing more was read from it is far less.
+/// A client for which more waits does not read: it is let go, since its neighbours on a shared upstream connection cannot wait for it. What
+/// it can have asked for before nothing more was read from it is far less.
 pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
 
-/// The longest message that is held until it is whole. One that is longer goes over an upstream connection of its client's own, where half of it harms nobody.
+/// The longest message that is held until it is whole. One that is longer goes over an upstream connection of its client's own, where half of
+/// it harms no other client.
 pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
 
 /// How long a client may take to answer a close, and an upstream.
@@ -21,29 +22,31 @@ pub(crate) const CLOSE_PATIENCE_MS: u64 = 5_000;
 /// How long a client whose close was answered may take to close its socket: RabbitMQ's time.
 pub(crate) const PARTING_PATIENCE_MS: u64 = 30_000;
 
-/// How long a client whose login was refused, and who cannot be told, waits: guessing is to be slow.
+/// How long a client whose login was refused, and that cannot be told, waits: guessing is to be slow.
 pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 
-/// The longest token by which somebody logs in: before a connection is tuned frames have 4096 bytes (AMQP 0-9-1, 2.3.5), of which the client's
+/// The longest token by which a client logs in: before a connection is tuned frames have 4096 bytes (AMQP 0-9-1, 2.3.5), of which the client's
 /// properties take some.
 pub(crate) const LOGIN_TOKEN_LEN_MAX: usize = 3_500;
 
-/// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than its own patience.
+/// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than its own
+/// patience.
 pub(crate) const LOGIN_CONNECTION_PATIENCE_MS: u64 = 8_000;
 
 /// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
 pub(crate) const LOOK_AGAIN_MS: u64 = 100;
 
-/// Vhosts of one upstream into which it lets nobody for now, and that are remembered. Beyond it the one that is asked for again first is forgotten.
+/// Vhosts of one upstream that it refuses to every user for now, and that are remembered. Beyond it the one that is asked for again first is
+/// forgotten.
 pub(crate) const REFUSED_VHOST_COUNT_MAX: usize = 1024;
 
-/// How long such a vhost is remembered when it may be asked for again, and nobody does.
+/// How long such a vhost is remembered when it may be asked for again, and no client does.
 pub(crate) const REFUSED_VHOST_MEMORY_MS: u64 = 600_000;
 
 /// What is kept of the words of an upstream's last error, in bytes.
 pub(crate) const ERROR_LEN_MAX: usize = 512;
 
-/// Users, and addresses, that have no connection and are remembered until their tokens are back. Beyond it whoever leaves is forgotten at
+/// Users, and addresses, that have no connection and are remembered until their tokens are back. Beyond it one that leaves is forgotten at
 /// once, and has all tokens when he returns: memory is worth more.
 pub(crate) const IDLE_ACCOUNT_COUNT_MAX: usize = 65_536;
 
@@ -103,7 +106,7 @@ pub(crate) const SPOOL_TURN_MS: u64 = 10_000;
 /// Users and vhosts whose messages are sent on at once, each over a connection of its own.
 pub(crate) const SPOOL_FORWARDER_COUNT_MAX: usize = 16;
 
-/// How long a channel of a pool is kept open that nobody has used, and how many are closed at a time that nobody has: an upstream has work
+/// How long a channel of a pool is kept open that no client has used, and how many unused ones are closed at a time: an upstream has work
 /// with it.
 pub(crate) const CHANNEL_IDLE_MS: u64 = 60_000;
 pub(crate) const IDLE_CHANNEL_CLOSE_COUNT: usize = 32;

@@ -1,7 +1,7 @@
 //! An upstream's circuit: whether it may be tried.
 //!
 //! ```text
-//!            failures in a row              the back-off is over, and somebody tries
+//!            failures in a row              the back-off is over, and an attempt begins
 //!  Closed ─────────────────────► Open ──────────────────────────────────────────────► HalfOpen
 //!    ▲                            │ ▲                  failure: twice the back-off        │
 //!    │           success          │ └──────────────────────────────────────────────────────┤
@@ -11,12 +11,12 @@
 use super::Options;
 use crate::limits::LOOK_AGAIN_MS;
 
-/// How far a circuit is from letting everybody through.
+/// How far a circuit is from letting every attempt through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Circuit {
-    /// Whoever wants to may try.
+    /// Every attempt may go there.
     Closed,
-    /// Nobody may, for a while; then one.
+    /// No attempt may, for a while; then one.
     Open,
     /// One is trying.
     HalfOpen,
@@ -52,7 +52,7 @@ impl Breaker {
         self.failure_count
     }
 
-    /// Until when nobody, or nobody else, may try.
+    /// Until when no attempt, or no other one, may begin.
     pub(super) fn until_ms(&self) -> Option<u64> {
         self.broken.as_ref().map(|broken| broken.until_ms)
     }
@@ -72,7 +72,7 @@ impl Breaker {
         }
     }
 
-    /// Somebody tries.
+    /// An attempt begins.
     pub(super) fn tried(&mut self, options: &Options, now_ms: u64) {
         if let Some(broken) = self.broken.as_mut().filter(|broken| now_ms >= broken.until_ms) {
             broken.is_trying = true;
@@ -80,7 +80,7 @@ impl Breaker {
         }
     }
 
-    /// The only one who tried gave it up, for reasons of his own: another one may try.
+    /// The only one that tried gave it up, for reasons of his own: another one may try.
     pub(super) fn left_untried(&mut self, now_ms: u64) {
         if let Some(broken) = self.broken.as_mut().filter(|broken| broken.is_trying) {
             broken.is_trying = false;
@@ -115,7 +115,7 @@ impl Breaker {
     }
 }
 
-/// At least half of what the doubling says, and at most all of it: those who were cut off together do not come back together.
+/// At least half of what the doubling says, and at most all of it: those that were cut off together do not come back together.
 fn backoff_ms(options: &Options, doubling_count: u32, random: u64) -> u64 {
     let factor = 1u64.checked_shl(doubling_count).unwrap_or(u64::MAX);
     let longest_ms = options.backoff_min_ms.saturating_mul(factor).min(options.backoff_max_ms);

@@ -1,4 +1,4 @@
-//! Health checks: whether upstreams can be spoken to, whoever wants an upstream connection or does not.
+//! Health checks: whether upstreams can be spoken to, also while no client wants an upstream connection.
 
 use super::{Balance, State, UpstreamId};
 

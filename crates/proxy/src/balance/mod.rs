@@ -3,17 +3,18 @@
 //! ```text
 //!  choose ─► dialled ─┬─► opened ──────► lost        counted for each upstream
 //!                     ├─► failed                     too many in a row open its circuit
-//!                     ├─► refused                    it is well, and lets nobody into one vhost
+//!                     ├─► refused                    it is well, and refuses one vhost
 //!                     └─► abandoned                  says nothing about it
 //!  next_check ─► checked                             passed: the circuit is closed; failed: as above
 //! ```
 //!
 //! - **A vhost is where it is named.** One that some upstream names is only on those that do; any other is on those that name none.
-//! - **Who fails is left alone, but not for ever.** An upstream that failed several times in a row gets no upstream connections for a while; then one
-//!   attempt is let through, and what becomes of it decides. A check that passes decides, too.
-//! - **Who says no for one vhost is well.** It gets no upstream connections of that vhost for a while, as if it had failed for that vhost alone; the others' upstream connections
-//!   stay.
-//! - **Who drains gets no new upstream connection.** The old ones stay, counted; whoever restarts brokers drains one, waits until it has none, and goes on.
+//! - **An upstream that fails is left alone, but not for ever.** An upstream that failed several times in a row gets no upstream connections
+//!   for a while; then one attempt is let through, and what becomes of it decides. A check that passes decides, too.
+//! - **An upstream that refuses one vhost is well.** It gets no upstream connections of that vhost for a while, as if it had failed for that
+//!   vhost alone; the others' upstream connections stay.
+//! - **An upstream that drains gets no new upstream connection.** The old ones stay, counted; an operator that restarts brokers drains one,
+//!   waits until it has none, and goes on.
 //! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone from the
 //!   options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators said of the name
 //!   holds for it.
@@ -120,8 +121,8 @@ impl Balance {
         Ok(())
     }
 
-    /// An upstream connection is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed), [`refused`](Self::refused) and
-    /// [`abandoned`](Self::abandoned), and of which vhost it is, if that is known by then.
+    /// An upstream connection is being dialled. Say then one of [`opened`](Self::opened), [`failed`](Self::failed),
+    /// [`refused`](Self::refused) and [`abandoned`](Self::abandoned), and of which vhost it is, if that is known by then.
     pub fn dialled(&mut self, id: UpstreamId, vhost: Option<&str>, now_ms: u64) {
         self.change(id, |upstream, options| {
             upstream.counters.dialled += 1;
@@ -160,7 +161,7 @@ impl Balance {
         })
     }
 
-    /// An upstream connection could not be opened: the upstream has let its user in, but lets nobody into this vhost for now. Returns the
+    /// An upstream connection could not be opened: the upstream has let its user in, but refuses this vhost to every user for now. Returns the
     /// upstream's state if it is another one than before: it speaks, and so it is well.
     pub fn refused(&mut self, id: UpstreamId, vhost: &str, now_ms: u64, random: u64, why: &str) -> Option<State> {
         self.change(id, |upstream, options| {
@@ -172,7 +173,7 @@ impl Balance {
         })
     }
 
-    /// Nobody wants any more what is being dialled. This says nothing about the upstream.
+    /// What is being dialled is not wanted any more. This says nothing about the upstream.
     pub fn abandoned(&mut self, id: UpstreamId, vhost: Option<&str>, now_ms: u64) {
         self.change(id, |upstream, _| {
             upstream.counters.abandoned += 1;
@@ -221,20 +222,20 @@ impl Balance {
         self.get(id).map(Upstream::state)
     }
 
-    /// Whether an upstream is known to let nobody into this vhost.
+    /// Whether an upstream is known to refuse this vhost to every user.
     #[must_use]
     pub fn is_refusing(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         self.get(id).is_some_and(|upstream| upstream.refusals.text(vhost).is_some())
     }
 
-    /// The words of one that is up, serves this vhost and lets nobody into it.
+    /// The words of one that is up, serves this vhost and refuses it to every user.
     #[must_use]
     pub fn refusal_of(&self, vhost: Option<&str>) -> Option<&str> {
         let mut up = self.serving(vhost).into_iter().filter(|upstream| upstream.state() == State::Up);
         up.find_map(|upstream| upstream.refusals.text(vhost))
     }
 
-    /// Forgets vhosts that upstreams let nobody into, and that nobody has asked for for long. Whether there were any: say it now and then.
+    /// Forgets vhosts that upstreams refuse, and that no client has asked for for long. Whether there were any: say it now and then.
     pub fn forget_refusals(&mut self, now_ms: u64) -> bool {
         let mut is_any = false;
         for upstream in &mut self.upstreams {
@@ -243,7 +244,7 @@ impl Balance {
         is_any
     }
 
-    /// Whether nobody has looked at an upstream, nor gone there.
+    /// Whether an upstream was neither checked nor dialled yet.
     #[must_use]
     pub fn is_unseen(&self, id: UpstreamId) -> bool {
         self.get(id).is_some_and(|upstream| upstream.counters == Counters::default())

@@ -183,7 +183,7 @@ impl Log {
         u32::try_from(failed.count()).unwrap()
     }
 
-    /// From when on an attempt is let through: after the last back-off, and where somebody has used it, after him.
+    /// From when on an attempt is let through: after the last back-off, and where an attempt has used it, after that.
     fn admits_from_ms(&self) -> u64 {
         let mut from_ms = 0;
         let mut somebody_until_ms = 0;
@@ -452,7 +452,7 @@ impl World {
         }
     }
 
-    /// Whoever is wanted, does not drain and is broken is tried again, even if nothing is ever heard of those who try now.
+    /// An upstream that is wanted, does not drain and is broken is tried again, even if nothing is ever heard of the present attempts.
     fn check_each_is_tried_again(&mut self) {
         let set: Vec<UpstreamId> = self.known.iter().filter(|(_, known)| known.is_set).map(|(id, _)| *id).collect();
         for id in set.iter().copied().filter(|id| !self.known[id].is_draining) {

@@ -8,7 +8,7 @@ use net::proxy_protocol::Version;
 pub struct UpstreamOptions {
     /// What operators call it. By it an upstream is found again when options change.
     pub name: String,
-    /// Where it is, for those who dial and those who look. Another address under the same name is another broker: what is known
+    /// Where it is, for those that dial and those that look. Another address under the same name is another broker: what is known
     /// of the old one says nothing about it, and its upstream connections are left.
     pub address: String,
     /// How it is spoken to. What was agreed on in another way is not what operators want any more: as with another address.

@@ -1,7 +1,7 @@
-//! Vhosts that an upstream lets nobody into for now, though it is well otherwise: RabbitMQ's vhosts go down one by one.
+//! Vhosts that an upstream refuses to every user for now, though it is well otherwise: RabbitMQ's vhosts go down one by one.
 //!
 //! Each has a circuit of its own that the first refusal opens: an upstream that says no means it. It is forgotten when an upstream connection
-//! of the vhost opens there, or when nobody has asked for a while.
+//! of the vhost opens there, or when no client has asked for a while.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ struct Refusal {
     text: String,
 }
 
-/// A vhost that an upstream lets nobody into, for those who look.
+/// A vhost that an upstream refuses to every user, for reports.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RefusedVhost {
     /// Its name.
@@ -44,19 +44,19 @@ impl Refusals {
         Some(refusal.breaker.look_again_ms(now_ms))
     }
 
-    /// What the upstream said last when it was asked for this vhost, if it has let nobody in since.
+    /// What the upstream said last when it was asked for this vhost, if it has let no user in since.
     pub(super) fn text(&self, vhost: Option<&str>) -> Option<&str> {
         self.get(vhost).map(|refusal| &*refusal.text)
     }
 
-    /// Somebody tries.
+    /// An attempt begins.
     pub(super) fn tried(&mut self, vhost: Option<&str>, options: &Options, now_ms: u64) {
         if let Some(refusal) = self.get_mut(vhost) {
             refusal.breaker.tried(options, now_ms);
         }
     }
 
-    /// Who tried has not heard what the upstream says of this vhost: another one may try. Where several did, that is one too many, which
+    /// The attempt has not heard what the upstream says of this vhost: another one may begin. Where several did, that is one too many, which
     /// does no harm.
     pub(super) fn left_untried(&mut self, vhost: Option<&str>, now_ms: u64) {
         if let Some(refusal) = self.get_mut(vhost) {
@@ -64,7 +64,7 @@ impl Refusals {
         }
     }
 
-    /// Somebody was let in.
+    /// A user was let in.
     pub(super) fn succeeded(&mut self, vhost: Option<&str>) {
         if let Some(vhost) = vhost {
             self.by_vhost.remove(vhost);
@@ -86,7 +86,7 @@ impl Refusals {
         why[..why.floor_char_boundary(ERROR_LEN_MAX)].clone_into(&mut refusal.text);
     }
 
-    /// Forgets those of which nobody has asked for long. Whether there were any.
+    /// Forgets those for which no client has asked for long. Whether there were any.
     pub(super) fn forget(&mut self, now_ms: u64) -> bool {
         let before = self.by_vhost.len();
         self.by_vhost.retain(|_, refusal| {

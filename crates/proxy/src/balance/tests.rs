@@ -468,7 +468,7 @@ fn connections_to_one_that_is_down_are_left_for_one_that_is_up() {
     }
     check_outdone(&balance, Some("/"), &["a"]);
     balance.drain(id(&balance, "b"));
-    // Where nobody else is up, an upstream connection that may work is better than none.
+    // Where no other upstream is up, an upstream connection that may work is better than none.
     check_outdone(&balance, Some("/"), &[]);
     check_outdone(&balance, Some("x"), &[]);
     balance.undrain(id(&balance, "b"));
@@ -501,7 +501,7 @@ fn connections_of_a_vhost_that_others_serve_now_are_left() {
     check(&balance, Some("x"), [true, true]);
     check(&balance, None, [false, true]);
     balance.set_options(options(&[upstream("a", 1, &["z"]), upstream("b", 1, &["x"])]), 0).unwrap();
-    // Nobody serves it any more: who is there may stay.
+    // No upstream serves it any more: the clients that are there may stay.
     check(&balance, Some("y"), [false, true]);
 }
 

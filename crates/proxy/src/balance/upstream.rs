@@ -51,7 +51,7 @@ pub struct LastError {
     pub at_ms: u64,
 }
 
-/// An upstream, for those who look.
+/// An upstream, for those that look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// Which.
@@ -72,7 +72,7 @@ pub struct Snapshot {
     pub open_until_ms: Option<u64>,
     /// Attempts and checks that failed since the last that did not.
     pub consecutive_failure_count: u32,
-    /// Vhosts that it lets nobody into for now, by name.
+    /// Vhosts that it refuses to every user for now, by name.
     pub refused_vhosts: Vec<RefusedVhost>,
     /// What went wrong last.
     pub last_error: Option<LastError>,

@@ -63,7 +63,7 @@ const ENTRIES: &[(&str, &str, Setting)] = &[
 
 const LISTENER: [&str; 4] = ["proxy", "listeners", "tcp", "default"];
 const HTTP_LISTENER: [&str; 3] = ["proxy", "http", "listener"];
-/// What holds where neither a file nor anybody else says where to listen.
+/// What holds where neither a file, a variable nor an option says where to listen.
 const LISTENER_DEFAULT: &str = "localhost:5673";
 
 /// Values, and what AMQProxy's settings have made of them so far.
@@ -193,7 +193,7 @@ impl<'a> Assembly<'a> {
     }
 
     fn refuse(&mut self, origin: &Origin, wanted: &str, text: &str) {
-        // Whoever mistakes one setting for another may give a URL.
+        // An operator that mistakes one setting for another may give a URL.
         self.values.refuse(origin.clone(), format!("expected {wanted}, not '{}'", without_passwords(text)));
     }
 }

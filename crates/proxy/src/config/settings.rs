@@ -46,7 +46,7 @@ pub struct Config {
     pub balance: balance::Options,
     /// What the switchboard is told. Its limits are those of the whole proxy, which its threads share.
     pub switchboard: switchboard::Options,
-    /// Who may come in.
+    /// Which clients may come in.
     pub guard: guard::Options,
     /// What is kept while an upstream is away; None: nothing is.
     pub spool: Option<spool::Options>,
@@ -100,7 +100,7 @@ fn check_listeners(values: &mut Values) {
     }
 }
 
-/// The system would say of the second one only that somebody listens there.
+/// The system would say of the second one only that the address is in use.
 fn check_ports(values: &mut Values) {
     let families = ["tcp", "ssl"].map(|kind| (kind, listeners(values, kind)));
     let of_family = |(kind, listeners): &(&str, Vec<Listener>)| {

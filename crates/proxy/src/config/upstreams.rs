@@ -23,7 +23,7 @@ pub struct Upstream {
     pub port: u16,
     /// TLS, if it is spoken.
     pub tls: Option<ClientTlsOptions>,
-    /// Who logs in to see whether it is well; `None`: nobody, a greeting has to do.
+    /// The login of health checks; `None`: none, a greeting has to do.
     pub health_login: Option<HealthLogin>,
     /// Its share of new lines.
     pub weight: u32,
@@ -35,7 +35,7 @@ pub struct Upstream {
     pub proxy_protocol: Option<Version>,
 }
 
-/// Who logs in for health checks, and where.
+/// As which user health checks log in, and where.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HealthLogin {
     /// The user's name.
@@ -262,7 +262,7 @@ fn version(name: &str) -> TlsVersion {
     if name == "tlsv1.2" { TlsVersion::V1_2 } else { TlsVersion::V1_3 }
 }
 
-/// Whether a URL says who logs in, and not the library's default does.
+/// Whether a URL names a user, and not the library's default does.
 fn has_user(url: &str) -> bool {
     let authority = url.split_once("://").map(|(_, rest)| rest.split(['?', '/']).next().unwrap_or_default());
     authority.is_some_and(|authority| authority.contains('@'))

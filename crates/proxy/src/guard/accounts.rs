@@ -1,4 +1,4 @@
-//! Who has connections, and who had some and has not got all tokens back.
+//! Users or addresses that have connections, and those that had some and have not got all tokens back.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
@@ -8,7 +8,7 @@ use super::Rate;
 use super::bucket::Bucket;
 use crate::limits::IDLE_ACCOUNT_COUNT_MAX;
 
-/// Of users or of addresses. Invariant: nobody is in both maps, and who is in `busy` has a connection.
+/// Of users or of addresses. Invariant: no name is in both maps, and one in `busy` has a connection.
 #[derive(Debug)]
 pub(super) struct Accounts<K> {
     busy: HashMap<K, Account>,
@@ -57,7 +57,7 @@ impl<K: Eq + Hash> Accounts<K> {
         Q: Eq + Hash + ToOwned<Owned = K> + ?Sized,
     {
         let Some(account) = self.busy.get_mut(key) else {
-            debug_assert!(false, "somebody left who was not there");
+            debug_assert!(false, "a client left that was not there");
             return;
         };
         account.connection_count -= 1;
@@ -72,7 +72,7 @@ impl<K: Eq + Hash> Accounts<K> {
         }
     }
 
-    /// The tokens of somebody who is known; nobody else has taken any.
+    /// The tokens of a known name; no other has taken any.
     pub(super) fn bucket<Q>(&mut self, key: &Q) -> Option<&mut Bucket>
     where
         K: Borrow<Q>,
@@ -84,7 +84,7 @@ impl<K: Eq + Hash> Accounts<K> {
         }
     }
 
-    /// Forgets those who have neither connections nor tokens to get back.
+    /// Forgets those that have neither connections nor tokens to get back.
     pub(super) fn forget_full(&mut self, rate: Rate, now_ms: u64) {
         self.idle.retain(|_, bucket| !bucket.is_full(rate, now_ms));
     }

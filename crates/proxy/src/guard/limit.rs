@@ -65,7 +65,7 @@ impl Limit {
     }
 }
 
-/// Who has reached a limit.
+/// Whose limit was reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// All together.
@@ -77,20 +77,20 @@ pub enum Subject {
 }
 
 impl Subject {
-    /// Whoever logs in chooses the name's length.
+    /// The client that logs in chooses the name's length.
     pub(super) fn user(name: &str) -> Self {
         Subject::User(name[..name.floor_char_boundary(USER_SHOWN_LEN_MAX)].to_owned())
     }
 }
 
-/// Why somebody does not come in, in one sentence.
+/// Why a client does not come in, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Refusal {
     /// What was reached.
     pub limit: Limit,
     /// What is set for it.
     pub max: u64,
-    /// By whom.
+    /// Whose it is.
     pub subject: Subject,
 }
 
@@ -117,9 +117,9 @@ impl fmt::Display for Refusal {
 /// A limit was reached: for the log, at most once a second for each limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alarm {
-    /// Which, and by whom.
+    /// Which, and whose.
     pub refusal: Refusal,
-    /// Whether it is only an alarm: nobody was refused or kept waiting.
+    /// Whether it is only an alarm: no client was refused or kept waiting.
     pub is_alarm_only: bool,
     /// When.
     pub at_ms: u64,

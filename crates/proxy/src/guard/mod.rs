@@ -1,4 +1,4 @@
-//! Who may come in, and how much of it, without I/O and clock.
+//! Which clients may come in, and how much they may send, without I/O and clock.
 //!
 //! ```text
 //!  arrive ─► log_in ─► spend … ─► leave
@@ -7,13 +7,13 @@
 //!    └ connections of the address, of all; how fast they come     refused: the socket is closed
 //! ```
 //!
-//! - **Counts are exact.** One guard is for all threads; it does little, so that a lock around it is short. Whoever was refused is not
-//!   counted and does not leave; whoever was not, does so once.
-//! - **A refusal costs those who behave nothing.** Who is refused for what he did himself takes none of the others' tokens.
+//! - **Counts are exact.** One guard is for all threads; it does little, so that a lock around it is short. A client that was refused is not
+//!   counted and does not leave; one that was not, does so once.
+//! - **A refusal costs those that behave nothing.** A client that is refused for what it did itself takes none of the others' tokens.
 //! - **Bytes are a debt.** They have been read when they are counted, so they are let through, and nothing more is read until the debt is
 //!   paid. So a message may be longer than a burst.
 //! - **Alarm-only** lets everything through, counts what would not have come in, and says so.
-//! - **Nobody is remembered for nothing:** who has no connection is forgotten as soon as that makes no difference.
+//! - **Nothing is remembered in vain:** a user or an address without a connection is forgotten as soon as that makes no difference.
 //!
 //! Not here: connections to upstreams, which pools count, and what is refused for other reasons than too much.
 
@@ -52,14 +52,14 @@ pub enum Spending {
     },
 }
 
-/// What there is, for those who look.
+/// What there is, for those that look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
     /// Whether nothing is refused.
     pub is_alarm_only: bool,
     /// Connections that are there.
     pub connection_count: u64,
-    /// Users who have one that is logged in.
+    /// Users that have one that is logged in.
     pub user_count: usize,
     /// Addresses, or networks that count as one, that have one.
     pub network_count: usize,
@@ -73,7 +73,7 @@ pub struct Snapshot {
     pub limits: [LimitSnapshot; Limit::ALL.len()],
 }
 
-/// A limit, for those who look.
+/// A limit, for those that look.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LimitSnapshot {
     /// Which.
@@ -100,7 +100,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// With nobody there.
+    /// Without any client.
     #[must_use]
     pub fn new(options: Options) -> Self {
         Guard {
@@ -116,8 +116,8 @@ impl Guard {
         }
     }
 
-    /// Sets what operators have changed. Who is there stays, even if it is more than is allowed now. The length of IPv6 prefixes stays as
-    /// it was: those who are there are counted by it.
+    /// Sets what operators have changed. Clients that are there stay, even if they are more than are allowed now. The length of IPv6 prefixes
+    /// stays as it was: those that are there are counted by it.
     pub fn set_options(&mut self, options: Options) {
         self.options = Options { ipv6_prefix_len: self.options.ipv6_prefix_len, ..options };
     }
@@ -141,7 +141,7 @@ impl Guard {
         Ok(())
     }
 
-    /// A connection that has arrived is to be this user's. If it is refused it still has to [leave](Self::leave), as nobody's.
+    /// A connection that has arrived is to be this user's. If it is refused it still has to [leave](Self::leave), as no user's.
     pub fn log_in(&mut self, user: &str, now_ms: u64) -> Result<(), Refusal> {
         if is_reached(self.users.connection_count(user), self.options.user_connection_max) {
             self.reach(Limit::UserConnections, now_ms, || Subject::user(user))?;
@@ -153,7 +153,7 @@ impl Guard {
 
     /// A connection that had arrived is gone; of this user, if one had logged in.
     pub fn leave(&mut self, address: Option<IpAddr>, user: Option<&str>, now_ms: u64) {
-        debug_assert!(self.connection_count > 0, "somebody left who was not there");
+        debug_assert!(self.connection_count > 0, "a client left that was not there");
         self.connection_count = self.connection_count.saturating_sub(1);
         if let Some(address) = address {
             let network = self.network_of(address);
@@ -164,7 +164,7 @@ impl Guard {
         }
     }
 
-    /// So many bytes were read from a user who has logged in.
+    /// So many bytes were read from a user that has logged in.
     pub fn spend(&mut self, user: &str, len: u64, now_ms: u64) -> Spending {
         let Options { byte_rate, user_byte_rate, is_alarm_only, .. } = self.options;
         if byte_rate.per_s == 0 && user_byte_rate.per_s == 0 {
@@ -179,7 +179,7 @@ impl Guard {
         if ms == 0 {
             return Spending::Allowed;
         }
-        // Who only asks whether he has waited long enough has not reached it again.
+        // A client that only asks whether it has waited long enough has not reached it again.
         if len > 0 {
             let is_own = own_ms >= all_ms;
             let limit = if is_own { Limit::UserByteRate } else { Limit::ByteRate };
@@ -190,7 +190,7 @@ impl Guard {
         if is_alarm_only { Spending::Allowed } else { Spending::Wait { ms } }
     }
 
-    /// To be said about once a second: forgets those who need not be remembered.
+    /// To be said about once a second: forgets those that need not be remembered.
     pub fn tick(&mut self, now_ms: u64) {
         self.networks.forget_full(self.options.address_connection_rate, now_ms);
         self.users.forget_full(self.options.user_byte_rate, now_ms);
@@ -265,7 +265,7 @@ fn is_reached(count: u64, max: u64) -> bool {
     max > 0 && count >= max
 }
 
-/// Who comes in although there is no token, since it is only for alarm, has no debt.
+/// A client that comes in although there is no token, since it is only for alarm, has no debt.
 fn take_one(bucket: &mut Bucket, rate: Rate, now_ms: u64) {
     bucket.take(1, rate, now_ms);
     bucket.forgive(rate);

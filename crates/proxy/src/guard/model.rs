@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{Guard, Limit, Options, Rate, Spending};
 
 const USERS: [&str; 3] = ["u", "v", "w"];
-/// Each beside the number of whom it belongs to.
+/// Each beside the number of the one it belongs to.
 const ADDRESSES: [(&str, usize); 5] =
     [("10.0.0.1", 0), ("::ffff:10.0.0.1", 0), ("10.0.0.2", 1), ("2001:db8::1", 2), ("2001:db8::ffff", 2)];
 

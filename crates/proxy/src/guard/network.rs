@@ -1,4 +1,4 @@
-//! Whose an address is: an IPv4 address is one's own, of IPv6 addresses everybody has a whole network of them.
+//! Whose an address is: a host has one IPv4 address, and of IPv6 addresses a whole network of them.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};

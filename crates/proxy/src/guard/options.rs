@@ -20,7 +20,8 @@ pub struct Options {
     pub user_connection_max: u64,
     /// Connections of one address.
     pub address_connection_max: u64,
-    /// So many bits of an IPv6 address say whose it is: who has one has all that begin so. What it was when the guard was made stays.
+    /// How many leading bits of an IPv6 address count: all addresses that begin with the same bits are one. What it was when the guard was
+    /// made stays.
     pub ipv6_prefix_len: u8,
     /// Connections that come, in all.
     pub connection_rate: Rate,

@@ -22,7 +22,7 @@ struct Watch {
 pub struct Counts {
     /// In all.
     pub reached: u64,
-    /// When somebody was refused or kept waiting for it.
+    /// When a client was refused or kept waiting for it.
     pub refused: u64,
 }
 
@@ -37,7 +37,7 @@ impl Watches {
             return;
         }
         watch.told_ms = Some(now_ms);
-        // One that nobody took is untold, too.
+        // One that was not taken is untold, too.
         let lost_count = watch.alarm.take().map_or(0, |alarm| alarm.untold_count + 1);
         let untold_count = std::mem::take(&mut watch.untold_count) + lost_count;
         watch.alarm = Some(Alarm { refusal: refusal(), is_alarm_only, at_ms: now_ms, untold_count });

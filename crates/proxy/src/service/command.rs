@@ -6,7 +6,7 @@ use crate::switchboard::{Options, Refusal, Report};
 
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Accept nobody any more.
+    /// Accept no more clients.
     StopListening,
     /// Tell all clients that their connection is closed.
     CloseClients(Refusal),

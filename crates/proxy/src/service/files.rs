@@ -1,4 +1,4 @@
-//! Files for sockets: some are kept from clients, since nobody is served where none is left for upstreams.
+//! Files for sockets: some are kept from clients, since no client is served where none is left for upstreams.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

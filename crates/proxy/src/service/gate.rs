@@ -13,7 +13,7 @@ use crate::guard::{Guard, Options, Refusal, Snapshot, Spending};
 pub(crate) struct Gate {
     guard: Mutex<Guard>,
     started_at: Instant,
-    /// Whether anybody counts bytes.
+    /// Whether bytes are counted.
     counts_bytes: AtomicBool,
 }
 
@@ -40,7 +40,7 @@ impl Gate {
         self.started_at.elapsed().as_millis() as u64
     }
 
-    /// Somebody has connected. Without an address over a Unix-domain socket.
+    /// A client has connected. It has no address over a Unix-domain socket.
     pub(crate) fn arrive(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Seat, Refusal> {
         self.guard.lock().arrive(address, self.now_ms())?;
         Ok(Seat { gate: self.clone(), address, user: None })

@@ -7,7 +7,7 @@
 //!  command     what threads are told
 //!  shares      what each thread has of what is limited for all
 //!  operations  the HTTP API: health, metrics, pools, draining
-//!  gate        who may come in, asked by all threads
+//!  gate        which clients may come in, asked by all threads
 //!  files       how many files clients may have, so that some are left for upstream connections
 //!  forwarder   sends on what the spool has kept
 //!  log         what operators read
@@ -47,7 +47,7 @@ use crate::guard;
 use crate::spool::{self, Spool};
 use crate::switchboard::{Options, Refusal, Report};
 
-/// How often the guard forgets who is gone, and tells what it refused.
+/// How often the guard forgets clients that are gone, and tells what it refused.
 const GUARD_TICK: Duration = Duration::from_secs(1);
 
 /// How often a stop looks whether clients and upstream connections are gone.
@@ -84,7 +84,7 @@ pub struct Service {
     forwarding: Option<tokio::task::JoinHandle<()>>,
 }
 
-/// A running proxy, for those who look at it and change it.
+/// A running proxy, for those that look at it and change it.
 #[derive(Debug, Clone)]
 pub struct Handle {
     workers: Vec<mpsc::UnboundedSender<Command>>,
@@ -147,13 +147,13 @@ impl Service {
         self.listeners.iter().filter_map(|listener| listener.address().ok()).collect()
     }
 
-    /// For those who look at it and change it.
+    /// For those that look at it and change it.
     #[must_use]
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Accepts nobody any more.
+    /// Accepts no more clients.
     pub fn stop_listening(&mut self) {
         self.handle.is_stopping.store(true, Ordering::Relaxed);
         self.listeners.clear();
@@ -259,7 +259,7 @@ impl Handle {
         self.upstreams.snapshot()
     }
 
-    /// Who came in.
+    /// The clients that came in.
     #[must_use]
     pub fn guard(&self) -> guard::Snapshot {
         self.gate.snapshot()
@@ -288,7 +288,7 @@ impl Handle {
         (!is_kept && !self.upstreams.is_any_up()).then_some("no upstream is up")
     }
 
-    /// Nothing new goes to this upstream, and who has nothing under way there leaves it. Whether there is one of this name.
+    /// Nothing new goes to this upstream, and clients that have nothing under way there leave it. Whether there is one of this name.
     pub fn drain(&self, name: &str) -> bool {
         self.upstreams.drain(name, true).is_some()
     }

@@ -86,7 +86,7 @@ fn poll_carry(
             {
                 return Poll::Ready(Ok(()));
             }
-            // Who takes nothing any more is not waited for long, nor who goes on talking.
+            // A peer that takes nothing any more is not waited for long, nor one that goes on talking.
             let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_PATIENCE)));
             return patience.as_mut().poll(cx).map(|()| match is_ended {
                 true => Ok(()),

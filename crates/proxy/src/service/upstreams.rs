@@ -20,13 +20,13 @@ use crate::balance::{
 };
 use crate::config::HealthLogin;
 
-/// How long who wants an upstream connection rests at least before it asks again.
+/// How long a pool that wants an upstream connection rests at least before it asks again.
 const ASK_AGAIN: Duration = Duration::from_millis(50);
 
 /// How long it rests at most: whatever it waits for may be there sooner than was to be expected.
 const ASK_AT_LEAST: Duration = Duration::from_millis(500);
 
-/// How long the first clients wait for an upstream to say who it is.
+/// How long the first clients wait for an upstream's `server-properties`.
 const GREETING_PATIENCE: Duration = Duration::from_secs(1);
 
 /// One broker behind the proxy.
@@ -44,7 +44,7 @@ pub struct Upstream {
     pub proxy_protocol: Option<Version>,
     /// How long name, connection and TLS may take together.
     pub dial_timeout: Duration,
-    /// Who logs in to see whether it is well; `None`: nobody, a greeting has to do.
+    /// The login of health checks; `None`: none, a greeting has to do.
     pub health_login: Option<HealthLogin>,
     /// Its share of upstream connections.
     pub weight: u32,
@@ -79,7 +79,7 @@ impl Upstream {
         })
     }
 
-    /// Whether it is well: whether it greets, and lets in whom it should. Gives the server's properties.
+    /// Whether it is well: whether it greets, and lets the health check's user in. Gives the server's properties.
     async fn check(&self) -> Result<TableBuf, String> {
         let properties = self.greet().await?;
         let Some(HealthLogin { user, password, vhost }) = self.health_login.clone() else { return Ok(properties) };
@@ -105,7 +105,7 @@ impl Upstream {
         Ok(properties)
     }
 
-    /// Whether somebody there speaks AMQP: as far as that can be known without a login.
+    /// Whether a server there speaks AMQP, as far as that can be known without a login.
     async fn greet(&self) -> Result<TableBuf, String> {
         let greeting = async {
             let mut stream = self.dial(None).await?;
@@ -150,7 +150,7 @@ fn what_speaks(bytes: &[u8]) -> Option<&'static str> {
 #[derive(Debug)]
 pub(crate) struct Upstreams {
     state: Mutex<Known>,
-    /// As an upstream said last who it is.
+    /// As an upstream described itself last.
     server: watch::Sender<Option<Arc<TableBuf>>>,
     /// How often something has changed for which upstream connections may be to be left that were not before.
     changes: watch::Sender<u64>,
@@ -209,7 +209,7 @@ impl Upstreams {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    /// Who clients are to believe that they talk to. Waits for a moment until an upstream has said it.
+    /// The `server-properties` that clients are told. Waits for a moment until an upstream has told its own.
     pub(crate) async fn server(&self) -> Option<Arc<TableBuf>> {
         let mut server = self.server.subscribe();
         let known = tokio::time::timeout(GREETING_PATIENCE, server.wait_for(Option::is_some)).await;
@@ -271,7 +271,7 @@ impl Upstreams {
         let (mut state, now_ms) = (self.state.lock(), self.now_ms());
         match state.balance.choose(vhost, tried, now_ms, fastrand::u64(..)) {
             Choice::Upstream(id) => {
-                let upstream = state.upstream(id).expect("whoever is chosen is set");
+                let upstream = state.upstream(id).expect("an upstream that is chosen is set");
                 state.balance.dialled(id, vhost, now_ms);
                 Ok((id, upstream))
             }
@@ -280,12 +280,12 @@ impl Upstreams {
         }
     }
 
-    /// What an upstream that is up said when it let nobody into this vhost.
+    /// What an upstream that is up said when it refused this vhost.
     fn refusal_of(&self, vhost: Option<&str>) -> Option<String> {
         self.state.lock().balance.refusal_of(vhost).map(str::to_owned)
     }
 
-    /// A upstream connection's handshake is done.
+    /// An upstream connection's handshake is done.
     pub(crate) fn opened(&self, id: UpstreamId, vhost: Option<&str>) {
         let (was_refusing, changed, name) = {
             let mut state = self.state.lock();
@@ -308,7 +308,7 @@ impl Upstreams {
         self.tell(id, changed);
     }
 
-    /// An upstream connection could not be opened: the upstream lets nobody into its vhost for now.
+    /// An upstream connection could not be opened: the upstream refuses its vhost for now.
     pub(crate) fn refused(&self, id: UpstreamId, vhost: &str, why: &str) {
         let (changed, name) = {
             let mut state = self.state.lock();
@@ -397,7 +397,7 @@ impl Upstreams {
                     };
                     this.tell(id, changed);
                     if let (Err(error), true, None) = (result, is_new, changed) {
-                        // It takes several failures to be down, and whoever has just written its URL is not to wait for them.
+                        // It takes several failures to be down, and an operator that has just written its URL is not to wait for them.
                         tracing::warn!(upstream = %upstream.name, error, "upstream is not well so far");
                     }
                 });

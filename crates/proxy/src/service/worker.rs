@@ -1,5 +1,5 @@
-//! One thread of the proxy: its own clients, upstream connections and pools. It shares with the others only which upstreams are well, and who
-//! may come in.
+//! One thread of the proxy: its own clients, upstream connections and pools. It shares with the others only which upstreams are well, and
+//! which clients may come in.
 
 use std::borrow::Cow;
 use std::cell::{Cell, RefCell};
@@ -41,7 +41,7 @@ pub(crate) struct Acceptor {
 pub(crate) struct Worker {
     pub(crate) board: RefCell<Switchboard>,
     pub(crate) scratch: RefCell<Box<[u8]>>,
-    /// Who waits for what the switchboard has for a socket.
+    /// Tasks that wait for what the switchboard has for a socket.
     watchers: RefCell<HashMap<Party, Waker>>,
     clients: RefCell<HashMap<ClientId, Guest>>,
     connections: RefCell<HashMap<UpstreamConnectionId, Lead>>,
@@ -53,11 +53,11 @@ pub(crate) struct Worker {
     /// How long a client may take to say what comes before TLS.
     handshake_timeout: Cell<Duration>,
     spool: Option<Arc<Spool>>,
-    /// Whether clients have been told that all ends: who comes now comes too late.
+    /// Whether clients have been told that all ends: one that comes now comes too late.
     has_closed: Cell<bool>,
 }
 
-/// A switchboard that somebody panicked over knows nothing for sure any more: the process ends, as a broker's does.
+/// A switchboard in which a task panicked knows nothing for sure any more: the process ends, as a broker's does.
 struct Whole;
 
 impl Drop for Whole {
@@ -148,7 +148,7 @@ impl Worker {
                         board.close_connections(now_ms);
                     }),
                     Some(Command::Configure(options)) => self.configure(*options),
-                    // Who asked may have gone.
+                    // The client that asked may have gone.
                     Some(Command::Report(answer)) => drop(answer.send(self.report())),
                 },
             }
@@ -184,7 +184,7 @@ impl Worker {
     /// A client, from its first byte to its last.
     async fn serve(self: Rc<Self>, stream: Stream, peer: SocketAddr, admission: Admission, _file: FileInUse) {
         let address = |peer: SocketAddr, stream: &Stream| (!matches!(stream, Stream::Unix(_))).then_some(peer.ip());
-        // Where a proxy in front tells whose connection it is, that is who is counted.
+        // Where a proxy in front names the client, the client is counted.
         let is_known = admission.proxy_protocol.is_none();
         let header_timeout = admission.proxy_protocol.map(|_| self.handshake_timeout.get());
         let admission = Admission { proxy_protocol: header_timeout, ..admission };
@@ -258,7 +258,7 @@ impl Worker {
         self.with_board(|board, now_ms| board.upstream_lost(id, &why, now_ms));
     }
 
-    /// Does what the switchboard wants done. `own` is who asks, and looks for itself.
+    /// Does what the switchboard wants done. `own` is the client that asks, and looks for itself.
     pub(crate) fn apply(self: &Rc<Self>, own: Option<Party>) {
         let effects = self.board.borrow_mut().take_effects();
         for effect in effects {
@@ -307,7 +307,7 @@ impl Worker {
         }
     }
 
-    /// An upstream is well when a upstream connection's handshake is done. Whether the upstream connection is to be left at once: what it was
+    /// An upstream is well when an upstream connection's handshake is done. Whether the upstream connection is to be left at once: what it was
     /// chosen for has changed since.
     fn note_open(&self, id: UpstreamConnectionId) -> bool {
         let mut connections = self.connections.borrow_mut();

@@ -76,7 +76,7 @@ impl Spool {
         self.drop_for_operator(&mut state, id, SpoolQueue::clear)
     }
 
-    /// Takes what is first on a queue that nobody else takes from.
+    /// Takes what is first on a queue from which no forwarder takes.
     fn take_first(
         &self,
         state: &mut State,
@@ -114,7 +114,7 @@ impl Spool {
         count
     }
 
-    /// Drops what is too old, of queues that nobody sends on.
+    /// Drops what is too old, of queues that no forwarder sends on.
     pub(super) fn expire(&self, state: &mut State, wall_ms: u64) {
         let Some(age_max_ms) = self.options.age_max_ms else { return };
         let ids: Vec<QueueId> = state

@@ -1,4 +1,5 @@
-//! Logins that upstreams have accepted, in memory only: who is believed while nobody can be asked, and in whose name is sent on.
+//! Logins that upstreams have accepted, in memory only: which users are believed while no upstream can be asked, and in whose name messages
+//! are sent on.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

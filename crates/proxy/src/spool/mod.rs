@@ -11,7 +11,7 @@
 //!   which they were kept. While a queue has something, what comes for it goes behind.
 //! - **It is the broker's store** that keeps them: a kill of the process loses what came within some milliseconds, a power cut what came
 //!   within a fifth of a second, and memory stays flat however much there is.
-//! - **Secrets are never written.** What was kept is sent on in the name of whoever an upstream has let in as that user last; after a
+//! - **Secrets are never written.** What was kept is sent on with the secret by which an upstream has let in that user last; after a
 //!   restart that is when one of its clients has come.
 //! - **What is sent on may come twice**, if a connection is lost before its confirm. Nothing leaves a queue but confirmed, refused by the
 //!   upstream, too old, or dropped by an operator.
@@ -71,7 +71,7 @@ pub enum Held {
     Nothing,
     /// So little, and it is being sent on: it is worth waiting for.
     Little,
-    /// More, or nobody can send it on now.
+    /// More, or it cannot be sent on now.
     Much,
 }
 
@@ -81,7 +81,7 @@ pub enum SpoolError {
     /// Its files cannot be used.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// Somebody else's files are there.
+    /// Another program's files are there.
     #[error("it holds a broker's data")]
     Foreign,
 }
@@ -113,7 +113,7 @@ impl Publish {
     }
 }
 
-/// A queue that somebody is to send on.
+/// A queue that a forwarder is to send on.
 pub struct Job {
     /// Which.
     pub spool_queue: QueueId,
@@ -158,7 +158,7 @@ struct State {
     last_claimed: QueueId,
     /// Bytes on all queues.
     len: u64,
-    /// Whether somebody found no room.
+    /// Whether a publisher found no room.
     is_room_wanted: bool,
     writer: ChunkWriter,
     batch: RecordBatch,
@@ -166,7 +166,7 @@ struct State {
     counters: Counters,
 }
 
-/// Tells who listens that something is different now.
+/// Tells the listeners that something is different now.
 #[derive(Debug)]
 struct Changed(watch::Sender<()>);
 
@@ -241,7 +241,7 @@ impl Spool {
 
     /// Keeps nothing any more, and makes all that was kept last.
     pub fn close(&self) -> Result<(), CloseError> {
-        // Whoever is keeping something has done so.
+        // A publish that is being kept has been.
         let state = self.state.lock();
         self.is_closed.store(true, Ordering::SeqCst);
         drop(state);
@@ -253,7 +253,8 @@ impl Spool {
         self.changed.0.subscribe()
     }
 
-    /// How often a queue was empty and then was not. While it is the same, of whom [nothing](Held::Nothing) was kept nothing is.
+    /// How often a queue was empty and then was not. While it is the same, a user and vhost of which [nothing](Held::Nothing) was kept still
+    /// have nothing there.
     #[must_use]
     pub fn filled_count(&self) -> u64 {
         self.filled_count.load(Ordering::Acquire)
@@ -315,7 +316,7 @@ impl Spool {
         Ok(seq)
     }
 
-    /// Somebody has to wait for room.
+    /// A publisher has to wait for room.
     pub fn note_full(&self) {
         self.state.lock().counters.full += 1;
     }
@@ -355,13 +356,13 @@ impl Spool {
         })
     }
 
-    /// Whether there is a queue that nobody sends on and somebody could.
+    /// Whether there is a queue that no forwarder has and one could send on.
     pub fn is_any_claimable(&self, now_ms: u64) -> bool {
         let state = self.state.lock();
         state.spool_queues.values().any(|spool_queue| spool_queue.is_claimable(now_ms, &state.logins))
     }
 
-    /// No queue is sent on any more; who does is to come to an end.
+    /// No queue is sent on any more; forwarders are to come to an end.
     pub fn stop_sending(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.tell();
@@ -380,7 +381,7 @@ impl Spool {
         }
     }
 
-    /// Nobody sends on this queue any more: all was, or something went wrong. What was under way is next again.
+    /// A forwarder has ended with this queue: all was sent on, or something went wrong. What was under way is next again.
     pub fn release(&self, id: QueueId, result: Result<(), String>, now_ms: u64) {
         let mut state = self.state.lock();
         if let Some(spool_queue) = state.spool_queues.get_mut(&id) {
@@ -433,7 +434,7 @@ impl Spool {
         self.count.fetch_add(spool_queue.count().wrapping_sub(before.0), Ordering::AcqRel);
     }
 
-    /// Who waits for a queue to be empty, or for room, looks again.
+    /// Clients that wait for a queue to be empty, or for room, look again.
     fn tell_who_waits(&self, state: &mut State, id: QueueId) {
         let is_empty = state.spool_queues.get(&id).is_none_or(|spool_queue| spool_queue.count() == 0);
         if std::mem::take(&mut state.is_room_wanted) || is_empty {
@@ -465,7 +466,7 @@ impl Spool {
         self.state.lock().logins.refused(user, secret, vhost);
     }
 
-    /// Whether a login was accepted lately enough to be believed while nobody can be asked; into any vhost, if none is named.
+    /// Whether a login was accepted lately enough to be believed while no upstream can be asked; into any vhost, if none is named.
     pub fn believes(&self, user: &str, secret: &[u8], vhost: Option<&str>, now_ms: u64) -> bool {
         let since_ms = now_ms.saturating_sub(self.options.login_fresh_ms);
         self.state.lock().logins.has_accepted(user, secret, vhost, since_ms)
@@ -521,7 +522,7 @@ impl State {
         self.spool_queues.insert(spool_queue.id, spool_queue);
     }
 
-    /// A queue for whom there was none. It stays, empty or not: there are no more than users and vhosts.
+    /// A queue for a user and vhost that had none. It stays, empty or not: there are no more than users and vhosts.
     fn define(&mut self, user: &str, vhost: &str) -> QueueId {
         let id = QueueId(self.spool_queues.last_key_value().map_or(1, |(id, _)| id.0 + 1));
         let (key, value) = definition(id, user, vhost);
@@ -535,7 +536,7 @@ fn store_options(options: &Options) -> store::Options {
     let mut of_store = store::Options::new(options.dir.clone());
     of_store.journal.file_len = SPOOL_JOURNAL_LEN_MAX / 8;
     of_store.journal.unretired_len_max = SPOOL_JOURNAL_LEN_MAX;
-    // Who wants to be sure asks for confirms, and is not kept here.
+    // A publisher that wants to be sure asks for confirms, and is not kept here.
     of_store.journal.confirm_after = ConfirmAfter::Write;
     of_store.journal.salt = fastrand::u64(..);
     of_store.chunk_len_max = SPOOL_CHUNKS_LEN;

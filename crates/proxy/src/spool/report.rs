@@ -13,14 +13,14 @@ pub struct Counters {
     pub expired: u64,
     /// Those that operators dropped.
     pub dropped: u64,
-    /// Times that somebody had to wait for room.
+    /// Times that a publisher had to wait for room.
     pub full: u64,
 }
 
 /// A queue, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpoolQueueReport {
-    /// Who published.
+    /// The user that published.
     pub user: String,
     /// Where to.
     pub vhost: String,

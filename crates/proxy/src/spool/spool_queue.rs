@@ -7,19 +7,19 @@ use queue::{Effects, Get, PagedRange, Purged, Queue, Restored, Return, Settings}
 use store::{Content, RecordBatch, RecoveredQueue, Store};
 
 use super::logins::Logins;
-use super::stored_message::{Kept, Nobody};
+use super::stored_message::{Kept, NoConsumer};
 use super::{FrameOutcome, Publish, SpoolQueueReport};
 
 pub(super) struct SpoolQueue {
     pub(super) id: QueueId,
     pub(super) user: Arc<str>,
     pub(super) vhost: Arc<str>,
-    pub(super) queue: Queue<Kept, Nobody>,
-    /// Whether somebody looks after it.
+    pub(super) queue: Queue<Kept, NoConsumer>,
+    /// Whether a forwarder has it.
     pub(super) is_claimed: bool,
     /// Whether there is a connection over which it is sent on.
     pub(super) is_sending: bool,
-    /// Before this nobody tries to send it on again.
+    /// Before this no forwarder tries to send it on again.
     pub(super) rests_until_ms: u64,
     /// How often that has failed in a row.
     pub(super) failure_count: u32,
@@ -40,7 +40,7 @@ impl SpoolQueue {
         Self::with(id, user, vhost, Queue::new(Settings::default()))
     }
 
-    fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<Kept, Nobody>) -> Self {
+    fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<Kept, NoConsumer>) -> Self {
         SpoolQueue {
             id,
             user,
@@ -73,7 +73,7 @@ impl SpoolQueue {
         Self::with(id, user.into(), vhost.into(), Queue::restore(Settings::default(), restored))
     }
 
-    /// Whether somebody could send on what is there.
+    /// Whether a forwarder could send on what is there.
     pub(super) fn is_claimable(&self, now_ms: u64, logins: &Logins) -> bool {
         let is_free = !self.is_claimed && self.count() > 0 && self.rests_until_ms <= now_ms;
         is_free && logins.latest(&self.user, &self.vhost).is_some()

@@ -65,9 +65,9 @@ impl Message for Kept {
 
 /// Shelves have no consumers: what is on them is asked for.
 #[derive(Debug)]
-pub(super) enum Nobody {}
+pub(super) enum NoConsumer {}
 
-impl Gate for Nobody {
+impl Gate for NoConsumer {
     fn try_acquire(&self, _len: u32) -> bool {
         match *self {}
     }

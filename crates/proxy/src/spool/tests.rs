@@ -45,7 +45,7 @@ fn what_is_kept_comes_in_order_to_whom_it_belongs() {
     spool.keep("ann", "/", &[b"one ", b"and ", b"a half"], 0).unwrap();
     spool.keep("bob", "/", &[b"of bob"], 0).unwrap();
     spool.keep("ann", "/", &[b"two"], 0).unwrap();
-    assert!(spool.claim(0).is_none(), "nobody has logged in");
+    assert!(spool.claim(0).is_none(), "no user has logged in");
     spool.accepted("ann", b"secret", "/", 0);
     spool.accepted("bob", b"other", "elsewhere", 0);
     let job = spool.claim(0).unwrap();
@@ -90,8 +90,8 @@ fn what_could_not_be_sent_on_rests_for_a_moment() {
     spool.keep("ann", "/", &[b"x"], 0).unwrap();
     spool.accepted("ann", b"secret", "/", 0);
     let job = spool.claim(5).unwrap();
-    spool.release(job.spool_queue, Err("nobody is there".to_owned()), 5);
-    assert_eq!(spool.report().spool_queues[0].last_error.as_deref(), Some("nobody is there"));
+    spool.release(job.spool_queue, Err("no broker is there".to_owned()), 5);
+    assert_eq!(spool.report().spool_queues[0].last_error.as_deref(), Some("no broker is there"));
     assert!(spool.claim(4 + SPOOL_RETRY_MS).is_none());
     assert!(spool.claim(5 + SPOOL_RETRY_MS).is_some());
 }
@@ -184,7 +184,7 @@ fn an_operator_drops_all_that_is_kept_of_a_user_and_vhost() {
     assert!(changes.has_changed().unwrap(), "who waits for room looks again");
     assert_eq!(spool.holds("ann", "/", 0), Held::Nothing);
     spool.keep("ann", "/", &[&[4; 300]], 0).unwrap();
-    assert!(!spool.holds_up_to("ann", "/", QueueSeq(under_way.0 + 1)), "nobody waits for what was dropped");
+    assert!(!spool.holds_up_to("ann", "/", QueueSeq(under_way.0 + 1)), "no channel waits for what was dropped");
     // What is heard of it late changes nothing.
     spool.settle(job.spool_queue, &[under_way], false, 0);
     spool.put_back(job.spool_queue, &[under_way]);
@@ -203,7 +203,7 @@ fn what_fails_twice_in_a_row_goes_one_by_one() {
     spool.keep("ann", "/", &[b"w"], 0).unwrap();
     for _ in 0..9 {
         let job = spool.claim(0).unwrap();
-        spool.release(job.spool_queue, Err("nobody is there".to_owned()), 0);
+        spool.release(job.spool_queue, Err("no broker is there".to_owned()), 0);
         spool.accepted("ann", b"s", "/", 0);
     }
     spool.keep("ann", "/", &[b"y"], 0).unwrap();
@@ -216,7 +216,7 @@ fn what_fails_twice_in_a_row_goes_one_by_one() {
             spool.settle(job.spool_queue, &[seq], false, now_ms);
         }
         spool.release(job.spool_queue, Err("no".to_owned()), now_ms);
-        // Who comes meanwhile finds a broker, which says nothing about the message.
+        // A forwarder that comes meanwhile finds a broker, which says nothing about the message.
         spool.accepted("ann", b"s", "/", now_ms);
     }
     assert!(!spool.claim(60_000).unwrap().is_careful, "something was sent on");
@@ -245,10 +245,10 @@ fn while_the_disk_is_full_nothing_is_kept_and_what_was_kept_stays() {
     while spool.is_full() {
         std::thread::yield_now();
     }
-    // Who waits for room looks again, as soon as the thread that made it has come to say so.
+    // A publisher that waits for room looks again, as soon as the thread that made it has come to say so.
     let began_at = std::time::Instant::now();
     while !changes.has_changed().unwrap() {
-        assert!(began_at.elapsed().as_secs() < 60, "nobody is told");
+        assert!(began_at.elapsed().as_secs() < 60, "no forwarder is told");
         std::thread::yield_now();
     }
     let last = spool.keep("ann", "/", &[b"last"], 0).unwrap();

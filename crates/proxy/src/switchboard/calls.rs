@@ -17,7 +17,7 @@ use super::{ClientId, Refusal, Switchboard};
 enum Verdict {
     /// It is answered here.
     Here,
-    /// It harms nobody on a shared upstream connection. What it can break there is its own channel.
+    /// It harms no other client on a shared upstream connection. What it can break there is its own channel.
     Shared {
         /// Whether the upstream answers it.
         is_answered: bool,
@@ -55,7 +55,7 @@ fn judge(method: &Method<'_>) -> Verdict {
     }
 }
 
-/// A queue that outlives whoever declares it, and that no upstream closes a connection for.
+/// A queue that outlives the connection that declares it, and that no upstream closes a connection for.
 fn is_plain(declare: &queue::Declare<'_>) -> bool {
     let is_named = !declare.queue.is_empty() && !declare.queue.starts_with(REPLY_QUEUE);
     let is_stream = declare.arguments.get("x-queue-type").and_then(|kind| kind.as_bytes()) == Some(b"stream");

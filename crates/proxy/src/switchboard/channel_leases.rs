@@ -55,7 +55,7 @@ impl Switchboard {
             }
             None => self.find_channel(pool, kind),
         };
-        // Better among those who publish than nowhere.
+        // Better among those that publish than nowhere.
         let is_stuck = found.is_none() && kind == Kind::Calls && !self.may_dial();
         let found = match is_stuck {
             true => self.find_channel(pool, Kind::Publishes),
@@ -79,7 +79,7 @@ impl Switchboard {
     fn fit(&mut self, (id, at): (UpstreamConnectionId, u16), kind: Kind) -> LeaseFit {
         let connection = &mut self.connections[id];
         let ConnectionUse::Shared(pool, of) = connection.usage() else { return LeaseFit::Stays };
-        // Who always has something under way would stay for ever.
+        // A client that always has something under way would stay for ever.
         if connection.is_draining() && self.connection_with_room(pool, of).is_some() {
             return LeaseFit::Leaves;
         }
@@ -99,8 +99,8 @@ impl Switchboard {
         }
     }
 
-    /// An upstream connection for calls that an alarm has stopped, since somebody published there. What others publish meanwhile goes there
-    /// as well: one more upstream connection would be stopped for it, and with it all who only ask.
+    /// An upstream connection for calls that an alarm has stopped, since a client published there. What others publish meanwhile goes there
+    /// as well: one more upstream connection would be stopped for it, and with it all that only ask.
     fn blocked_calls_connection(&mut self, pool: PoolId) -> Option<UpstreamConnectionId> {
         let (connections, limit) = (&self.connections, usize::from(self.options.upstream_channel_max));
         let pool = self.pools.pool(pool);
@@ -186,7 +186,7 @@ impl Switchboard {
         }
     }
 
-    /// Opens a channel on the fullest upstream connection that has room, so that those nobody needs become empty. It need not be answered
+    /// Opens a channel on the fullest upstream connection that has room, so that those that are not needed become empty. It need not be answered
     /// before it is used.
     fn new_channel(&mut self, pool_id: PoolId, kind: Kind) -> Option<(UpstreamConnectionId, u16)> {
         let connection_id = self.connection_with_room(pool_id, kind)?;
@@ -275,7 +275,7 @@ impl Switchboard {
         }
     }
 
-    /// Channels may be had again: so many clients look again, those that wait longest.
+    /// Channels may be had again: so many clients look again, clients that wait longest.
     pub(super) fn wake_waiters(&mut self, pool: PoolId, kind: Kind) {
         let count = self.parkable_count(pool, kind).min(self.pools.pool(pool).lane(kind).waiter_count());
         let before = self.wake_queue.len();

@@ -87,7 +87,7 @@ struct Introduction {
     mechanism: &'static str,
 }
 
-/// As whom a client comes, where to, and whether it may.
+/// As which user a client comes, where to, and whether it may.
 #[derive(Debug, Default)]
 struct Access {
     login: Option<LoginId>,
@@ -321,7 +321,7 @@ impl Client {
     }
 }
 
-/// Who it is, and what was agreed on with it.
+/// Its user, and what was agreed on with it.
 impl Client {
     /// What it says of itself with its login.
     pub(super) fn introduce(&mut self, mechanism: &'static str, properties: &Table<'_>) {

@@ -1,4 +1,4 @@
-//! Frames of clients: whose they are, and who looks at them.
+//! Frames of clients: what they are, and which rules look at them.
 
 use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, read_greeting};
 use amqp::limits::FRAME_LEN_FUDGE;
@@ -34,7 +34,7 @@ impl Switchboard {
                 None => break,
             }
         }
-        // Who is gone has nothing more to say.
+        // A client that is gone has nothing more to say.
         if self.clients[id].is_over() { bytes.len() } else { at }
     }
 
@@ -148,7 +148,7 @@ impl Switchboard {
         }
     }
 
-    /// A frame of a channel of a client who uses shared upstream connections.
+    /// A frame of a channel of a client that uses shared upstream connections.
     fn channel_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8], rest: &[u8]) -> FrameOutcome {
         let client = &mut self.clients[id];
         let number = frame.channel;

@@ -1,4 +1,4 @@
-//! The handshake with a client (AMQP 0-9-1, 2.2.4): who it is is the upstream's to say, unless it has said so lately.
+//! The handshake with a client (AMQP 0-9-1, 2.2.4): upstreams judge the login, unless one has done so lately.
 
 use std::rc::Rc;
 
@@ -90,7 +90,7 @@ impl Switchboard {
         }
     }
 
-    /// Whether the client's login was accepted lately. If not, somebody asks.
+    /// Whether the client's login was accepted lately. If not, an upstream is asked.
     fn is_login_fresh(&mut self, id: ClientId) -> bool {
         let Some(login_id) = self.clients[id].login() else { return false };
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
@@ -155,7 +155,7 @@ impl Switchboard {
         FrameOutcome::Done(0)
     }
 
-    /// Whether a client is let into its pool's vhost, as far as is known. If not, somebody asks.
+    /// Whether a client is let into its pool's vhost, as far as is known. If not, an upstream is asked.
     pub(super) fn is_let_in(&mut self, id: ClientId) -> bool {
         let client = &self.clients[id];
         let (Some(pool_id), is_vouched) = (client.pool(), client.is_vouched()) else { return false };
@@ -170,7 +170,7 @@ impl Switchboard {
             return false;
         }
         if accepted_ms.is_some_and(|accepted_ms| accepted_ms + fresh_ms / 2 < now_ms) {
-            // Who comes later need not wait for it.
+            // Clients that come later need not wait for it.
             self.want_check(pool_id);
         }
         true

@@ -1,4 +1,4 @@
-//! How clients and upstream connections end, and who is told.
+//! How clients and upstream connections end, and which of the others are told.
 
 use amqp::method::connection;
 
@@ -86,7 +86,7 @@ impl Switchboard {
         }
     }
 
-    /// A upstream connection's socket is gone. Who had nothing on it that is lost goes on over another one.
+    /// An upstream connection's socket is gone. Clients that had nothing on it that is lost go on over another one.
     pub(super) fn forget_connection(&mut self, id: UpstreamConnectionId, why: &str) {
         let now_ms = self.now_ms;
         let connection = &mut self.connections[id];

@@ -19,7 +19,7 @@ pub struct Counters {
     pub moved: u64,
     /// Errors of publishes whose client had gone.
     pub late_errors: u64,
-    /// Mandatory messages that came back to nobody.
+    /// Mandatory messages that came back after their client had gone.
     pub late_returns: u64,
     /// Publishes refused by the upstream (`basic.nack`) whose client had gone.
     pub late_nacks: u64,

@@ -1,7 +1,7 @@
 //! A client gets an upstream connection of its own, and its channels go there.
 //!
 //! It waits until nothing is under way for it on shared upstream connections, so that no answer and no confirm is lost. From then on frames
-//! pass as they are, both ways: what the upstream says of them concerns nobody else. Only what was begun on shared upstream connections is
+//! pass as they are, both ways: what the upstream says of them concerns no other client. Only what was begun on shared upstream connections is
 //! still looked after: the confirms that a client has counted there, and the queue that an empty name means.
 
 use amqp::frame::{Frame, FrameKind};
@@ -68,7 +68,7 @@ impl Switchboard {
         None
     }
 
-    /// A frame of a channel of a client who has an upstream connection of its own.
+    /// A frame of a channel of a client that has an upstream connection of its own.
     pub(super) fn own_connection_frame(&mut self, id: ClientId, frame: &Frame<'_>, raw: &[u8]) -> FrameOutcome {
         let Some(connection_id) = self.clients[id].own() else { return FrameOutcome::Done(0) };
         if !self.connections[connection_id].has_room() {

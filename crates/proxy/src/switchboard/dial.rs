@@ -29,7 +29,7 @@ impl Switchboard {
         self.pools.pool(pool_id).lane(kind).set_opening(connection);
     }
 
-    /// Makes room for an upstream connection that somebody needs, where there may be no more: one that nobody uses goes, but none of a pool
+    /// Makes room for an upstream connection that a client needs, where there may be no more: one that no client uses goes, but none of a pool
     /// that can use what it has.
     pub(super) fn close_unused_connection(&mut self, kept: Option<PoolId>) {
         let is_unused = |connection: &UpstreamConnection| {
@@ -42,7 +42,7 @@ impl Switchboard {
         }
     }
 
-    /// Somebody is to see whether a pool's login is let in still. That is one upstream connection more than there may be, for a moment.
+    /// An upstream is to see whether a pool's login is let in still. That is one upstream connection more than there may be, for a moment.
     pub(super) fn want_check(&mut self, pool_id: PoolId) {
         let now_ms = self.now_ms;
         let pool = self.pools.pool(pool_id);

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
 
 impl Switchboard {
-    /// No client gets a channel on this upstream connection any more, and those who have nothing under way there go elsewhere. It is closed
-    /// when nobody is left. A client's own upstream connection stays until the client leaves.
+    /// No client gets a channel on this upstream connection any more, and those that have nothing under way there go elsewhere. It is closed
+    /// when no client is left. A client's own upstream connection stays until the client leaves.
     pub fn drain_connection(&mut self, id: UpstreamConnectionId, now_ms: u64) {
         self.now_ms = now_ms;
         if self.connections.get(id).is_some() {
@@ -47,7 +47,7 @@ impl Switchboard {
         self.connections.get(id)?.vhost().cloned()
     }
 
-    /// Whether a upstream connection's handshake was done.
+    /// Whether an upstream connection's handshake was done.
     #[must_use]
     pub fn has_connection_opened(&self, id: UpstreamConnectionId) -> bool {
         self.connections.get(id).is_some_and(|connection| connection.has_opened())
@@ -59,7 +59,7 @@ impl Switchboard {
         self.connections.get(id)?.fault().cloned()
     }
 
-    /// Those who have nothing under way on a draining upstream connection leave it: they have another when they next say something, or had
+    /// Clients that have nothing under way on a draining upstream connection leave it: they have another when they next say something, or had
     /// something to say already.
     pub(super) fn leave_connection(&mut self, id: UpstreamConnectionId) {
         let connection = &self.connections[id];
@@ -73,7 +73,7 @@ impl Switchboard {
             }
         }
         let waiters = self.connections[id].take_waiters();
-        // The one who waits longest comes first.
+        // The client that waits longest comes first.
         self.wake_queue.extend(waiters);
     }
 }

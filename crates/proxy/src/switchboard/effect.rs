@@ -20,7 +20,7 @@ pub enum Effect {
     Admit {
         /// Which client.
         client: ClientId,
-        /// Who has logged in.
+        /// The user that has logged in.
         user: Rc<str>,
     },
     /// Look at what this client [wants](super::Switchboard::client_wants): there is something new.
@@ -36,7 +36,7 @@ pub enum Effect {
 pub enum Notice {
     /// A publish failed after its client had gone, or had its channel closed.
     LateError {
-        /// Who had logged in.
+        /// The user that had logged in.
         user: String,
         /// Where.
         vhost: String,
@@ -47,25 +47,25 @@ pub enum Notice {
     },
     /// A mandatory message came back after its client had gone.
     LateReturn {
-        /// Who had logged in.
+        /// The user that had logged in.
         user: String,
         /// Where.
         vhost: String,
         /// The upstream's words.
         text: String,
     },
-    /// A connection to an upstream was lost with publishes that were not confirmed, of clients who had gone.
+    /// A connection to an upstream was lost with publishes that were not confirmed, of clients that had gone.
     LateLoss {
-        /// Who had logged in.
+        /// The user that had logged in.
         user: String,
         /// Where.
         vhost: String,
         /// How many.
         count: usize,
     },
-    /// Publishes of clients who had gone were not confirmed for so long that nobody waits for it any more.
+    /// Publishes of clients that had gone were not confirmed for so long that their confirms are not waited for any more.
     Unconfirmed {
-        /// Who had logged in.
+        /// The user that had logged in.
         user: String,
         /// Where.
         vhost: String,
@@ -74,16 +74,16 @@ pub enum Notice {
     },
     /// A login was refused by the upstream.
     LoginRefused {
-        /// Who.
+        /// The user.
         user: String,
         /// The upstream's words.
         text: String,
     },
     /// Clients were closed because there had been no upstream connection for them for too long.
     GaveUp {
-        /// Who had logged in, or wanted to.
+        /// The user that had logged in, or wanted to.
         user: String,
-        /// What was told to those who understand it.
+        /// What was told to those that understand it.
         text: String,
         /// How many they were.
         count: usize,

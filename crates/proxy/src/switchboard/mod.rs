@@ -4,17 +4,19 @@
 //!  client ──► handshake ──► frames ──► judge: may this run on an upstream connection that others use, too?
 //!                                        │ yes: publishes, declarations, gets without acks      │ no: consume, tx, exclusive queues …
 //!                                        ▼                                                      ▼
-//!                           pool ─► a channel of a shared upstream connection ◄──── moving ────►  an upstream connection of the client's own: frames pass as they are
+//!                           pool ─► a channel of a shared upstream connection ◄──── moving ────►  an upstream connection of the client's
+//!                           own: frames pass as they are
 //! ```
 //!
 //! - **A frame that has to wait stays where it is.** A client's frames are looked at one after the other. Where one needs what is not
 //!   there yet (an upstream connection, a channel, room, quiet), it is left in the input, the client [waits](client::Waits), and whatever brings
 //!   what it waits for looks at the same frame again. So nothing has to be undone.
-//! - **Every channel of a shared upstream connection confirms.** The switchboard selects confirms itself, whether the client wants them or not. A channel
-//!   that has only published goes back to the pool when all is confirmed: whatever could still come of it has come. One that did
+//! - **Every channel of a shared upstream connection confirms.** The switchboard selects confirms itself, whether the client wants them or
+//!   not. A channel that has only published goes back to the pool when all is confirmed: whatever could still come of it has come. One that did
 //!   anything else is closed first.
 //! - **Nothing is half sent.** A publish is written to a shared upstream connection when its last frame has come.
-//! - **What could close a shared upstream connection is answered here**, or goes over an upstream connection of the client's own and closes only that.
+//! - **What could close a shared upstream connection is answered here**, or goes over an upstream connection of the client's own and closes
+//!   only that.
 
 mod alarms;
 mod buffer;
@@ -126,7 +128,7 @@ impl Switchboard {
         }
     }
 
-    /// Whether an upstream has said who it is.
+    /// Whether an upstream has described itself.
     #[must_use]
     pub fn knows_server(&self) -> bool {
         self.server.is_known()
@@ -137,7 +139,7 @@ impl Switchboard {
         self.server.learn(properties.as_table());
     }
 
-    /// Somebody has connected.
+    /// A client has connected.
     pub fn client_joined(&mut self, now_ms: u64) -> ClientId {
         self.now_ms = now_ms;
         self.counters.clients += 1;
@@ -195,7 +197,7 @@ impl Switchboard {
     }
 
     /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said. Not where
-    /// messages would come for it meanwhile, by its consumers or for its next gets: nobody would have them.
+    /// messages would come for it meanwhile, by its consumers or for its next gets: no client would have them.
     pub fn client_broke(&mut self, id: ClientId, now_ms: u64) -> bool {
         let client = &mut self.clients[id];
         if !client.has_ended() {
@@ -223,7 +225,7 @@ impl Switchboard {
         self.run_woken();
     }
 
-    /// Whether a user who [wants in](Effect::Admit) may come.
+    /// Whether a user that [wants in](Effect::Admit) may come.
     pub fn client_admitted(&mut self, id: ClientId, admitted: Result<(), Refusal>, now_ms: u64) {
         self.now_ms = now_ms;
         let Some(client) = self.clients.get_mut(id) else { return };
@@ -274,13 +276,13 @@ impl Switchboard {
         self.now_ms = now_ms;
         let waiters = self.connections[id].sent(len, now_ms);
         if !waiters.is_empty() {
-            // The one who waits longest comes first.
+            // The client that waits longest comes first.
             self.wake_queue.extend(waiters);
             self.run_woken();
         }
     }
 
-    /// What a upstream connection's socket is to be used for.
+    /// What an upstream connection's socket is to be used for.
     #[must_use]
     pub fn upstream_wants(&self, id: UpstreamConnectionId) -> Wants {
         let connection = &self.connections[id];
@@ -349,7 +351,7 @@ impl Switchboard {
         self.connections.len()
     }
 
-    /// Looks again at the frames of those who have been woken.
+    /// Looks again at the frames of those that have been woken.
     fn run_woken(&mut self) {
         while let Some(id) = self.wake_queue.pop() {
             if let Some(client) = self.clients.get_mut(id) {

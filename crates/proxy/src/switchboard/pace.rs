@@ -1,7 +1,7 @@
 //! How many channels of a lane may be *parked*: their clients have published and gone, and the upstream has not confirmed yet.
 //!
-//! Who publishes and goes takes nothing back that would slow it down. An upstream that confirms less than comes would be given ever more
-//! channels, have them to look after as well, and fall behind further. So it is watched how long confirms take, one *turn* after the other:
+//! A client that publishes and goes takes nothing back that would slow it down. An upstream that confirms less than comes would be given ever
+//! more channels, have them to look after as well, and fall behind further. So it is watched how long confirms take, one *turn* after the other:
 //!
 //! - The shortest wait there was is that of the way to the upstream and back. When even a turn's short waits are longer than that and a little,
 //!   messages stand in line at the upstream. What may be parked is then what it confirms in the time of the way and a little (Little's law:

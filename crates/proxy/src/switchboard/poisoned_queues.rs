@@ -1,4 +1,4 @@
-//! Queues for which an upstream has closed a whole connection: nobody else is to be closed for them again.
+//! Queues for which an upstream has closed a whole connection: no other client is to be closed for them again.
 //!
 //! RabbitMQ answers a get from a stream with 540, and what a quorum queue cannot do without a majority with 541; only it knows which queues
 //! these are. Its words name the queue.

@@ -120,7 +120,7 @@ impl Switchboard {
         ContentOutcome::FrameOutcome(FrameOutcome::Done(0))
     }
 
-    /// Whether a upstream connection's upstream takes a frame of this length that cannot be cut.
+    /// Whether an upstream connection's upstream takes a frame of this length that cannot be cut.
     pub(super) fn check_len(&self, connection: UpstreamConnectionId, len: usize) -> Result<(), Refusal> {
         let len_max = self.connections[connection].frame_len_max() as usize;
         if len <= len_max {

@@ -90,7 +90,7 @@ pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
     is_access && !is_limit && !says_not_here(code, text)
 }
 
-/// Whether an upstream refuses everybody for now with these words, or everybody in a vhost, so that another one may let them in: it is being
+/// Whether an upstream refuses every user for now with these words, or every user in a vhost, so that another one may let them in: it is being
 /// stopped, has as many connections as it takes, or the vhost is down there.
 pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
     let is_trouble =
@@ -98,7 +98,8 @@ pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
     is_trouble || is_node_full(text)
 }
 
-/// Whether these are words about one vhost where they come after a login was accepted and before the connection is open: others may be well there.
+/// Whether these are words about one vhost where they come after a login was accepted and before the connection is open: others may be well
+/// there.
 pub(crate) fn says_vhost_not_here(code: u16, text: &str) -> bool {
     says_not_here(code, text) && !is_node_full(text)
 }

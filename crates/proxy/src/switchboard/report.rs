@@ -30,7 +30,7 @@ pub struct Report {
 /// A login and a vhost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PoolReport {
-    /// Who logs in.
+    /// The user.
     pub user: String,
     /// Where.
     pub vhost: String,

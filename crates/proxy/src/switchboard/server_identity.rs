@@ -24,7 +24,7 @@ impl ServerIdentity {
         ServerIdentity { properties: Rc::new(properties), is_known: false }
     }
 
-    /// Whether an upstream has said who it is.
+    /// Whether an upstream has described itself.
     pub(super) fn is_known(&self) -> bool {
         self.is_known
     }
@@ -33,7 +33,7 @@ impl ServerIdentity {
         self.properties.clone()
     }
 
-    /// An upstream says who it is.
+    /// An upstream describes itself.
     pub(super) fn learn(&mut self, properties: Table<'_>) {
         if !self.is_known || self.properties.as_table() != properties {
             self.properties = Rc::new(properties.to_owned());

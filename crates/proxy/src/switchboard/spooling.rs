@@ -1,6 +1,6 @@
-//! What publishers without confirms say while their upstream is away is kept, and sent on later by somebody else.
+//! What publishers without confirms say while their upstream is away is kept, and sent on later by a forwarder.
 //!
-//! An upstream is away from a pool when somebody has waited for an upstream connection for a moment and there is none. While something is
+//! An upstream is away from a pool when a client has waited for an upstream connection for a moment and there is none. While something is
 //! kept for a pool's user and vhost, what its publishers say goes behind it; when little is left and it is being sent on, they wait for the
 //! end, so that there is one. A channel on which something was kept says nothing else upstream before that is sent on.
 
@@ -32,7 +32,7 @@ impl Switchboard {
         self.spool.set(spool);
     }
 
-    /// Something is different about the spool: who waits for it looks again.
+    /// Something is different about the spool: clients that wait for it look again.
     pub fn spool_changed(&mut self, now_ms: u64) {
         self.now_ms = now_ms;
         self.wake_spool_waiters();
@@ -40,7 +40,7 @@ impl Switchboard {
     }
 
     pub(super) fn wake_spool_waiters(&mut self) {
-        // The one who waits longest comes first.
+        // The client that waits longest comes first.
         for id in self.spool.take_waiters().into_iter().rev() {
             let waits = self.clients.get(id).map(|client| client.waits());
             if matches!(waits, Some(Waits::SpoolRoom | Waits::SpoolEnd)) {
@@ -65,7 +65,7 @@ impl Switchboard {
         if pool.is_unheld_at(filled_count) && (!is_away || has_lease) {
             return PublishRoute::UpstreamConnection;
         }
-        // Who an upstream does not let in any more is to hear of it.
+        // A user that upstreams do not let in any more is to hear of it.
         let is_let_in = pool.is_away() || pool.accepted_ms().is_some();
         let is_token = login.has_token();
         let held = spool.holds(login.user(), pool.vhost(), self.now_ms);
@@ -91,7 +91,7 @@ impl Switchboard {
             spool.note_full();
         }
         if is_away {
-            // Nobody waits for it who would ask.
+            // No client waits for it that would ask.
             self.request_connection(pool_id, Kind::Publishes);
         }
         let Ok(seq) = kept else {
@@ -132,14 +132,14 @@ impl Switchboard {
         self.clients[id].channel_numbers().into_iter().any(|number| self.is_held_back(id, number))
     }
 
-    /// Whether a login is believed, since nobody can be asked who would know better.
+    /// Whether a login is believed, since no upstream can be asked.
     pub(super) fn is_believed(&mut self, login_id: LoginId, vhost: Option<&str>) -> bool {
         let Some(spool) = self.spool.get() else { return false };
         let login = self.pools.login(login_id);
         spool.believes(login.user(), login.secret(), vhost, self.now_ms)
     }
 
-    /// An upstream has let a pool's login in. By a token nothing was kept, and what was is not to be sent on by whoever has one.
+    /// An upstream has let a pool's login in. By a token nothing was kept, and what was is not to be sent on with one.
     pub(super) fn tell_accepted(&mut self, pool_id: PoolId) {
         let (pool, login) = self.pools.with_login(pool_id);
         if let Some(spool) = self.spool.get().filter(|_| !login.has_token()) {
@@ -202,14 +202,16 @@ impl Switchboard {
             .any(|connection| connections[connection].is_running() && !connections[connection].is_draining())
     }
 
-    /// Whether a pool has no upstream connection for want of an upstream: not because it was refused, or there may be no more upstream connections.
+    /// Whether a pool has no upstream connection for want of an upstream: not because it was refused, or there may be no more upstream
+    /// connections.
     fn is_only_absent(&mut self, pool: PoolId) -> bool {
         let may_dial = self.may_dial();
         let pool = self.pools.pool(pool);
         pool.accepted_ms().is_some() && (may_dial || pool.opening().next().is_some())
     }
 
-    /// What an absence asks for twice a second: an upstream connection as soon as there can be one. With nobody left to need it, it is forgotten.
+    /// What an absence asks for twice a second: an upstream connection as soon as there can be one. With no client left to need it, it is
+    /// forgotten.
     pub(super) fn tick_away(&mut self, pool_id: PoolId) {
         let (now_ms, forget_ms) = (self.now_ms, self.options.pool_idle_ms);
         let pool = self.pools.pool(pool_id);

@@ -1,4 +1,4 @@
-//! What time brings: heartbeats, patience that ends, upstream connections that nobody uses.
+//! What time brings: heartbeats, patience that ends, upstream connections that no client uses.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -29,7 +29,7 @@ impl Switchboard {
             self.tick_connection(id);
         }
         self.forget_waiters();
-        // A disk that was full tells nobody when it is not.
+        // A disk that was full does not tell when it is not.
         self.wake_spool_waiters();
         self.tick_pools();
         let fresh_ms = self.options.login_fresh_ms;
@@ -46,7 +46,7 @@ impl Switchboard {
         };
         let is_in_alarm = waits == Waits::Quiet && self.is_blocked(id);
         let client = &mut self.clients[id];
-        // An alarm may take its time, and so may then what has waited for its end. Who has gone holds a place for what it said, though
+        // An alarm may take its time, and so may then what has waited for its end. A client that has gone holds a place for what it said, though
         // not for ever.
         let is_patient = is_in_alarm || matches!(waits, Waits::Room | Waits::Answer | Waits::Nothing);
         if is_patient && !client.has_ended() && client.is_running() {
@@ -131,7 +131,7 @@ impl Switchboard {
         let text = format!("{what} within {waited_s} s");
         let (told, in_full) = match last_error {
             None => (text.clone(), text),
-            // Where upstreams are is not for whoever comes along.
+            // A client that is not logged in is not to learn where upstreams are.
             Some(last_error) if pool.is_none() => {
                 (format!("{text}: the proxy's log says why"), format!("{text}: {last_error}"))
             }
@@ -192,13 +192,13 @@ impl Switchboard {
         let connection = &mut self.connections[id];
         connection.give_up(fault.map(Cow::Borrowed));
         if fault.is_some() {
-            // Nobody is there to whom it could be said.
+            // The upstream is not there, and cannot be told.
             connection.output_mut().clear();
         }
         self.effects.upstream_changed(id);
     }
 
-    /// Closes a shared upstream connection that nobody has used for long, or that nobody is to use any more.
+    /// Closes a shared upstream connection that no client has used for long, or that none is to use any more.
     pub(super) fn close_idle_connection(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
         let connection = &self.connections[id];
@@ -220,7 +220,7 @@ impl Switchboard {
         }
     }
 
-    /// Channels whose clients have gone and whose publishes nobody confirms are closed: the pool would be full of them.
+    /// Channels whose clients have gone and whose publishes the upstream does not confirm are closed: the pool would be full of them.
     fn close_parked_channels(&mut self, id: UpstreamConnectionId) {
         let now_ms = self.now_ms;
         let connection = &self.connections[id];
@@ -278,7 +278,7 @@ impl Switchboard {
         }
     }
 
-    /// Forgets who has gone while it waited.
+    /// Forgets clients that have gone while they waited.
     fn forget_waiters(&mut self) {
         let clients = &self.clients;
         let is_there = |id: &ClientId| clients.get(*id).is_some_and(|client| client.waits() != Waits::Nothing);
@@ -290,7 +290,7 @@ impl Switchboard {
         }
     }
 
-    /// Channels that nobody uses are closed; upstream connections are wanted anew for those who wait, where the last attempt failed.
+    /// Channels that no client uses are closed; upstream connections are wanted anew for clients that wait, where the last attempt failed.
     fn tick_pools(&mut self) {
         for id in self.pools.pool_ids() {
             for kind in [Kind::Publishes, Kind::Calls] {

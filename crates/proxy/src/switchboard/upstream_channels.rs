@@ -154,7 +154,7 @@ impl UpstreamChannel {
     }
 }
 
-/// All of a upstream connection's. Invariant: the counts are those of `channels`.
+/// All of an upstream connection's. Invariant: the counts are those of `channels`.
 #[derive(Debug)]
 pub(super) struct UpstreamChannels {
     /// By number, from 1.

@@ -112,7 +112,7 @@ impl Switchboard {
                 connection.set_blocked(None);
                 if let ConnectionUse::Shared(pool, kind) = connection.usage() {
                     let waiters = self.pools.pool(pool).lane(kind).take_waiters();
-                    // The one who waits longest comes first.
+                    // The client that waits longest comes first.
                     self.wake_queue.extend(waiters);
                 }
                 self.tell_users(id);
@@ -137,7 +137,7 @@ impl Switchboard {
         }
     }
 
-    /// Tells those who have a channel on this upstream connection whether it takes publishes.
+    /// Tells those that have a channel on this upstream connection whether it takes publishes.
     fn tell_users(&mut self, id: UpstreamConnectionId) {
         let connection = &self.connections[id];
         let mut users: Vec<ClientId> = match connection.usage() {
@@ -250,7 +250,7 @@ impl Switchboard {
         }
     }
 
-    /// A channel that nobody has goes back to its pool, if nothing is under way on it.
+    /// A channel that no client has goes back to its pool, if nothing is under way on it.
     fn try_to_free(&mut self, id: UpstreamConnectionId, at: u16) {
         let connection = &mut self.connections[id];
         if let ConnectionUse::Shared(pool, kind) = connection.usage()
@@ -333,7 +333,7 @@ impl Switchboard {
         self.wake_if(client_id, |waits| matches!(waits, Waits::Quiet | Waits::Answer | Waits::Room));
     }
 
-    /// Something failed that nobody waits for any more.
+    /// Something failed whose client has gone.
     fn failed_late(&mut self, id: UpstreamConnectionId, refusal: &Refusal) {
         self.counters.late_errors += 1;
         let (user, vhost) = self.names(id);

@@ -185,7 +185,7 @@ impl Switchboard {
         }
     }
 
-    /// The upstream closes an upstream connection before it is open: it does not let this login in, or not there, or nobody now.
+    /// The upstream closes an upstream connection before it is open: it does not let this login in, or not there, or no login now.
     fn upstream_refused(&mut self, id: UpstreamConnectionId, refusal: &Refusal) {
         let connection = &mut self.connections[id];
         let has_logged_in = matches!(connection.phase(), UpstreamPhase::OpenOk | UpstreamPhase::LoggedIn { .. });
@@ -203,7 +203,7 @@ impl Switchboard {
                 ConnectionUse::Login(_) | ConnectionUse::Own(_) | ConnectionUse::None => false,
             };
             if !has_connections {
-                // As if it could not be reached: whoever waits goes on waiting, for another one.
+                // As if it could not be reached: clients that wait go on waiting, for another one.
                 return;
             }
         }
@@ -234,13 +234,13 @@ impl Switchboard {
         }
     }
 
-    /// The vhost into which the upstream lets nobody for now, if an upstream connection was refused for that.
+    /// The vhost that the upstream refuses for now, if an upstream connection was refused for that.
     #[must_use]
     pub fn upstream_refused_vhost(&self, id: UpstreamConnectionId) -> Option<Rc<str>> {
         self.connections.get(id).filter(|connection| connection.is_vhost_refused())?.vhost().cloned()
     }
 
-    /// A pool's upstream connection was refused. Who has been let in already goes on with the upstream connections that there are.
+    /// A pool's upstream connection was refused. Clients that have been let in already go on with the upstream connections that there are.
     fn pool_refused(&mut self, pool_id: PoolId, kind: Kind, refusal: &Refusal) {
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);

@@ -10,7 +10,7 @@ pub(super) enum Waits {
     Login,
     /// An upstream connection of its pool of this kind, or a channel on one.
     Pool(Kind),
-    /// Room in a upstream connection's output.
+    /// Room in an upstream connection's output.
     Room,
     /// An upstream connection of its own.
     OwnConnection,

@@ -10,12 +10,12 @@ impl WakeQueue {
         self.0.push(id);
     }
 
-    /// Clients in the order in which they began to wait: the one that waits longest comes out first.
+    /// Clients in the order in which they began to wait: the client that waits longest comes out first.
     pub(super) fn extend(&mut self, waiters: impl IntoIterator<Item = ClientId, IntoIter: DoubleEndedIterator>) {
         self.0.extend(waiters.into_iter().rev());
     }
 
-    /// As [`extend`](Self::extend), and the one that waits longest comes out last.
+    /// As [`extend`](Self::extend), and the client that waits longest comes out last.
     pub(super) fn extend_reversed(&mut self, waiters: impl IntoIterator<Item = ClientId>) {
         self.0.extend(waiters);
     }

@@ -1,4 +1,4 @@
-//! What an alarm of the upstream holds up: publishes, and not those who only ask.
+//! What an alarm of the upstream holds up: publishes, and not those that only ask.
 
 use amqp::method::{basic, channel, connection, queue};
 use proxy::switchboard::{ClientId, Options, UpstreamConnectionId};
@@ -24,7 +24,7 @@ fn block(world: &mut World, connection: UpstreamConnectionId, is_blocked: bool) 
     world.settle();
 }
 
-/// One who has declared and published, on an upstream connection that an alarm has stopped for it.
+/// A client that has declared and published, on an upstream connection that an alarm has stopped for it.
 fn stopped_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let id = publisher(world);
     world.call(id, 1, &declare());
@@ -93,7 +93,7 @@ fn who_waits_for_a_connection_that_an_alarm_has_stopped_goes_on_with_its_end() {
         upstream_channel_max: 1,
         ..Options::default()
     });
-    // Nobody else finds a channel among those who publish.
+    // No other client finds a channel among those that publish.
     let publishing = publisher(&mut world);
     world.publish(publishing, 1, "", "q", b"x");
     let (first, stopped) = stopped_client(&mut world);

@@ -59,7 +59,7 @@ pub(crate) struct BrokerConnection {
     pub(crate) bound: Vec<String>,
     /// Whether publishes are confirmed as they come.
     pub(crate) confirms_at_once: bool,
-    /// Why it lets nobody into a vhost, if it does not.
+    /// Why it refuses a vhost, if it does.
     refusal: Option<(u16, &'static str)>,
     /// A vhost that is down.
     down: Option<&'static str>,
@@ -69,7 +69,7 @@ pub(crate) struct BrokerConnection {
     pub(crate) channel_max: u16,
 }
 
-/// The password of everybody; who has a token has one that begins with `eyJgood.`.
+/// The password of every user; a token begins with `eyJgood.`.
 pub(crate) const PASSWORD: &[u8] = b"right";
 
 impl BrokerConnection {
@@ -106,7 +106,7 @@ impl BrokerConnection {
         Self::refusing(530, "NOT_ALLOWED - access to vhost '/' refused for user 'u': connection limit (1) is reached")
     }
 
-    /// One that lets nobody into a vhost.
+    /// One that refuses a vhost.
     pub(crate) fn refusing(code: u16, text: &'static str) -> Self {
         BrokerConnection { refusal: Some((code, text)), ..Self::new() }
     }
@@ -287,7 +287,7 @@ impl BrokerConnection {
                     Some((Published { exchange, routing_key, body: Vec::new() }, publish.mandatory, None));
             }
             Method::BasicGet(get) => {
-                // Who asks for a queue gets its name.
+                // A client that asks for a queue gets its name.
                 let name =
                     if get.queue.is_empty() { channel.last_declared.clone().into_bytes() } else { get.queue.to_vec() };
                 put_method(out, number, &basic::GetOk { delivery_tag: 1, routing_key: &name, ..Default::default() });

@@ -18,7 +18,7 @@ use crate::fixture::{Heard, World, publish_in};
 /// How long clients wait for brokers.
 const UPSTREAM_WAIT_MS: u64 = 15_000;
 
-/// A token that everybody may have.
+/// A token that every user may have.
 fn token_of(number: u8) -> Vec<u8> {
     format!("eyJgood.eyJzdWIiOiJ1In0.sign{number}").into_bytes()
 }
@@ -83,7 +83,7 @@ enum Step {
     Reach {
         is_reachable: bool,
     },
-    /// Somebody sends on what was kept, so much of it.
+    /// A forwarder sends on what was kept, so much of it.
     SendOn {
         count: usize,
         is_whole: bool,
@@ -138,7 +138,7 @@ struct Seen {
     is_confirming: bool,
     /// Bodies of the publishes that are counted, in their order: tag 1 first.
     tagged: Vec<String>,
-    /// Bodies of those that nobody counts.
+    /// Bodies of those that are not counted.
     untagged: Vec<String>,
     confirmed: BTreeSet<u64>,
     has_failed_to: BTreeSet<String>,
@@ -387,7 +387,7 @@ impl Play {
         self.world.settle();
     }
 
-    /// Nobody has heard what is not its own.
+    /// No client has heard what is not its own.
     fn check(&mut self) {
         let mut gone = Vec::new();
         for (index, player) in self.players.iter_mut().enumerate() {
@@ -408,7 +408,7 @@ impl Play {
         }
     }
 
-    /// Everything comes to rest: what was whole has arrived, what was asked is answered, and nothing is kept for anybody.
+    /// Everything comes to rest: what was whole has arrived, what was asked is answered, and nothing is kept for any client.
     fn end(&mut self) {
         self.world.is_reachable = true;
         for client in 0..self.players.len() {
@@ -439,8 +439,8 @@ impl Play {
                 assert!(!open || seen.gets == 0, "{} {number}: {} gets are not answered", player.name, seen.gets);
                 let missing = (1..=seen.tagged.len() as u64).find(|tag| !seen.confirmed.contains(tag));
                 assert!(!open || missing.is_none(), "{} {number}: {missing:?} is not confirmed", player.name);
-                // Who had something under way on a connection that was cut would be closed. That nothing comes twice, and in which order, is
-                // seen as it comes.
+                // A client that had something under way on a connection that was cut would be closed. That nothing comes twice, and in which
+                // order, is seen as it comes.
                 let lost = seen.untagged.iter().find(|body| !self.arrived.contains(*body));
                 assert!(
                     !open || lost.is_none(),
@@ -465,7 +465,7 @@ impl Play {
         self.world.is_far = false;
         self.world.pass_ms(700_000);
         assert_eq!(self.spool.as_ref().map_or(0, |spool| spool.report().count()), 0, "all is sent on");
-        assert_eq!(self.world.board.upstream_connection_count(), 0, "what nobody uses is closed");
+        assert_eq!(self.world.board.upstream_connection_count(), 0, "what no client uses is closed");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who gets a connection of its own, and that nothing is lost on the way there.
+//! Which client gets a connection of its own, and that nothing is lost on the way there.
 
 use amqp::method::{basic, channel, queue};
 use proxy::switchboard::Options;

@@ -154,7 +154,7 @@ fn a_draining_connection_is_left_as_soon_as_nothing_is_under_way() {
     assert_eq!((world.heard(busy), world.heard(idle)), (vec![], vec![ack(1, 2)]));
 }
 
-/// Who publishes without end always has something unconfirmed.
+/// A client that publishes without end always has something unconfirmed.
 #[test]
 fn who_always_has_something_under_way_leaves_a_draining_connection_too() {
     let mut world = world();
@@ -174,7 +174,7 @@ fn who_always_has_something_under_way_leaves_a_draining_connection_too() {
     assert_eq!(world.brokers[&connection].published.len(), 2);
     world.pass_ms(500);
     assert_eq!(world.bodies(), ["three"]);
-    assert!(!world.brokers.contains_key(&connection), "nobody is left there");
+    assert!(!world.brokers.contains_key(&connection), "no client is left there");
 }
 
 #[test]
@@ -209,7 +209,7 @@ fn a_connection_that_is_drained_is_replaced_also_where_there_may_be_no_more() {
     world.settle();
     world.pass_ms(500);
     assert_eq!(world.bodies(), ["three"]);
-    assert_eq!(world.board.upstream_connection_count(), 1, "nobody is left there");
+    assert_eq!(world.board.upstream_connection_count(), 1, "no client is left there");
     let consumer = publisher(&mut world);
     world.call(consumer, 1, &basic::Consume { queue: b"mine", ..Default::default() });
     world.pass_ms(5_000);
@@ -239,7 +239,7 @@ fn what_a_client_said_before_its_end_is_done() {
     world.is_reachable = false;
     world.say_hello(stranger, "another", PASSWORD, "/");
     world.board.client_ended(stranger, world.now_ms);
-    assert!(world.is_over(stranger), "nobody waits for its login");
+    assert!(world.is_over(stranger), "no client waits for its login");
 }
 
 #[test]

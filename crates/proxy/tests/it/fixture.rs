@@ -110,7 +110,7 @@ pub(crate) struct World {
     pub(crate) now_ms: u64,
     pub(crate) clients: BTreeMap<ClientId, PlayedClient>,
     pub(crate) brokers: BTreeMap<UpstreamConnectionId, BrokerConnection>,
-    /// Upstream connections that are wanted and not dialled, while nobody answers.
+    /// Upstream connections that are wanted and not dialled, while no broker answers.
     pub(crate) wanted: Vec<UpstreamConnectionId>,
     /// Upstream connections that are one client's.
     own_connections: BTreeSet<UpstreamConnectionId>,
@@ -123,7 +123,7 @@ pub(crate) struct World {
     pub(crate) is_far: bool,
     /// Upstream connections to which nothing can be written for now.
     pub(crate) stuck: BTreeSet<UpstreamConnectionId>,
-    /// Clients who read nothing for now.
+    /// Clients that read nothing for now.
     pub(crate) deaf: BTreeSet<ClientId>,
 }
 
@@ -208,7 +208,7 @@ impl World {
         self.settle();
     }
 
-    /// A upstream connection's socket breaks.
+    /// An upstream connection's socket breaks.
     pub(crate) fn cut(&mut self, id: UpstreamConnectionId) {
         self.brokers.remove(&id);
         self.board.upstream_lost(id, "cut", self.now_ms);

@@ -1,4 +1,4 @@
-//! Who is let in, and who says so.
+//! Which clients are let in, and which upstream says so.
 
 use amqp::TableBuf;
 use amqp::frame::put_method;
@@ -74,7 +74,7 @@ fn an_acceptance_is_forgotten_in_time_and_renewed_before() {
     world.pass_ms(6_000);
     let third = world.open("u", PASSWORD, "/");
     assert_eq!(world.heard(third), [], "it need not wait");
-    assert_eq!(world.dialled, 3, "and nobody after it");
+    assert_eq!(world.dialled, 3, "and none after it");
     assert_eq!(world.board.upstream_connection_count(), 1, "the connection that asked is closed again");
 }
 
@@ -113,7 +113,7 @@ fn who_waits_for_an_upstream_in_vain_is_told_why_and_so_is_the_log() {
     world.pass_ms(1_500);
     let text = "no upstream connection within 1.5 s: it is asleep".to_owned();
     for id in ids {
-        // Who is not logged in yet is not told where upstreams are.
+        // A client that is not logged in yet is not told where upstreams are.
         let told = "CONNECTION_FORCED - no upstream connection within 1.5 s: the proxy's log says why";
         assert_eq!(world.heard(id), refused(320, told));
     }

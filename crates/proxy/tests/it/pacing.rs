@@ -71,7 +71,7 @@ fn as_many_are_opened_as_are_under_way() {
         // More of them need more, and the upstream takes no longer for it.
         churn.go_on(1_000, clients, ALL, 100);
         for _ in 0..300 {
-            assert_eq!(churn.pass(clients, ALL, 100), 0, "nobody waits");
+            assert_eq!(churn.pass(clients, ALL, 100), 0, "no client waits");
         }
         assert!((clients * 100..=clients * 210).contains(&churn.opened()), "{clients}: {}", churn.opened());
     }

@@ -28,7 +28,7 @@ fn confirm(world: &mut World, connection: UpstreamConnectionId) {
     world.settle();
 }
 
-/// One who has published, which is not confirmed, and wants to consume.
+/// A client that has published, which is not confirmed, and wants to consume.
 fn waiting_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let id = publisher(world);
     world.publish(id, 1, "", "q", b"x");
@@ -102,7 +102,7 @@ fn stuck_connection(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     (id, connection)
 }
 
-/// One who has gone, and whose last words wait for room on this upstream connection.
+/// A client that has gone, and whose last words wait for room on this upstream connection.
 fn gone_client(world: &mut World) -> (ClientId, UpstreamConnectionId) {
     let (_, connection) = stuck_connection(world);
     let id = publisher(world);

@@ -67,7 +67,7 @@ fn publish(world: &mut World, id: ClientId, body: &str) {
     world.publish(id, 1, "", "q", body.as_bytes());
 }
 
-/// The same, and a publisher of whom the message `1` was kept.
+/// The same, and a publisher of which the message `1` was kept.
 fn one_kept() -> (World, Arc<Spool>, ClientId) {
     let (mut world, spool) = away(1 << 20);
     let id = publisher(&mut world);
@@ -78,7 +78,7 @@ fn one_kept() -> (World, Arc<Spool>, ClientId) {
 
 /// Bodies on the queue of `u` at `/`, which are sent on by this.
 fn send_on(world: &mut World, spool: &Spool) -> Vec<String> {
-    let job = spool.claim(world.now_ms).expect("there is something, and somebody to send it on for");
+    let job = spool.claim(world.now_ms).expect("there is something, and a user to send it on for");
     assert_eq!((&*job.user, &*job.secret, &*job.vhost), ("u", PASSWORD, "/"));
     let mut bodies = Vec::new();
     while let FrameOutcome::Publish(seq, publish) = spool.take(job.spool_queue) {
@@ -128,7 +128,7 @@ fn what_comes_later_stays_behind_what_was_kept() {
     publish(&mut world, id, "2");
     let other = publisher(&mut world);
     publish(&mut world, other, "3");
-    assert_eq!((world.bodies(), spool.report().count()), (vec![], 3), "nobody has sent on what was kept");
+    assert_eq!((world.bodies(), spool.report().count()), (vec![], 3), "no forwarder has sent on what was kept");
     assert_eq!(send_on(&mut world, &spool), ["1", "2", "3"]);
     publish(&mut world, id, "4");
     assert_eq!((world.bodies(), spool.report().count()), (vec!["4".to_owned()], 0), "the usual way again");
@@ -229,7 +229,7 @@ fn who_does_not_stay_has_a_connection_dialled_all_the_same() {
     world
         .wanted
         .drain(..)
-        .for_each(|connection| world.board.upstream_lost(connection, "nobody is there", world.now_ms));
+        .for_each(|connection| world.board.upstream_lost(connection, "no broker is there", world.now_ms));
     let second = publisher(&mut world);
     publish(&mut world, second, "2");
     world.vanish(second);
@@ -344,13 +344,13 @@ fn a_client_that_is_let_in_no_more_hears_of_it_and_is_not_kept() {
     world.pass_ms(2_000);
     let heard = world.heard(id);
     assert!(matches!(heard[..], [Heard::ConnectionClosed { code: 403, .. }]), "{heard:?}");
-    assert_eq!(spool.report().count(), 1, "what it says now is not sent on in somebody else's name");
+    assert_eq!(spool.report().count(), 1, "what it says now is not sent on in another user's name");
 }
 
 #[test]
 fn who_is_let_in_is_not_let_in_everywhere() {
     let (mut world, _spool) = away(1 << 20);
-    // It comes as far as the vhost, which nobody has ever let it into.
+    // It comes as far as the vhost, which no upstream has ever let it into.
     let id = world.open("u", PASSWORD, "nowhere");
     world.pass_ms(7_000);
     come_back(&mut world);
@@ -417,7 +417,7 @@ fn what_is_kept_of_a_user_is_not_sent_on_with_a_token() {
     come_back(&mut world);
     let token = b"eyJgood.whose.sign";
     world.open("u", token, "/");
-    assert_eq!(&*spool.claim(world.now_ms).unwrap().secret, PASSWORD, "whoever has a token may say any name");
+    assert_eq!(&*spool.claim(world.now_ms).unwrap().secret, PASSWORD, "a client with a token may say any name");
 }
 
 #[test]

@@ -13,7 +13,7 @@ const FORGED: &[u8] = b"eyJbad.eyJzdWIiOiJ1In0.sign2";
 /// One of the holder `v`.
 const ANOTHERS: &[u8] = b"eyJgood.eyJzdWIiOiJ2In0.sign3";
 
-/// A client who came with a token, with a channel.
+/// A client that came with a token, with a channel.
 fn token_publisher(world: &mut World) -> ClientId {
     let id = world.open("u", TOKEN, "/");
     world.open_channel(id, 1);

@@ -1,4 +1,4 @@
-//! What holds where nobody says anything.
+//! What holds where the operator says nothing.
 
 use net::{ClientTlsOptions, Trust};
 

@@ -161,9 +161,9 @@ async fn connect<'a>(spool: &Spool, upstreams: &'a Upstreams, job: &Job) -> Resu
 /// What is at fault when a connection is not opened.
 #[derive(Debug, PartialEq, Eq)]
 enum Fault<'a> {
-    /// The upstream lets nobody into the vhost, in these words.
+    /// The upstream refuses the vhost, in these words.
     Vhost(&'a str),
-    /// The upstream is not well, or lets nobody in.
+    /// The upstream is not well, or refuses every user.
     Upstream,
     /// It said no to this login, or to one more connection of it.
     Login,

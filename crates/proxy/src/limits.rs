@@ -12,8 +12,8 @@ pub(crate) const CLIENT_OUTPUT_LEN_MAX: usize = 1 << 20;
 /// it can have asked for before nothing more was read from it is far less.
 pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
 
-/// The longest message that is held until it is whole. One that is longer goes over an upstream connection of its client's own, where half of
-/// it harms no other client.
+/// The longest message that is held until it is whole. One that is longer goes over an upstream connection of its client's own, where half
+/// of it harms no other client.
 pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
 
 /// How long a client may take to answer a close, and an upstream.
@@ -25,8 +25,8 @@ pub(crate) const PARTING_PATIENCE_MS: u64 = 30_000;
 /// How long a client whose login was refused, and that cannot be told, waits: guessing is to be slow.
 pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
 
-/// The longest token by which a client logs in: before a connection is tuned frames have 4096 bytes (AMQP 0-9-1, 2.3.5), of which the client's
-/// properties take some.
+/// The longest token by which a client logs in: before a connection is tuned frames have 4096 bytes (AMQP 0-9-1, 2.3.5), of which the
+/// client's properties take some.
 pub(crate) const LOGIN_TOKEN_LEN_MAX: usize = 3_500;
 
 /// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than its own
@@ -36,8 +36,8 @@ pub(crate) const LOGIN_CONNECTION_PATIENCE_MS: u64 = 8_000;
 /// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
 pub(crate) const LOOK_AGAIN_MS: u64 = 100;
 
-/// Vhosts of one upstream that it refuses to every user for now, and that are remembered. Beyond it the one that is asked for again first is
-/// forgotten.
+/// Vhosts of one upstream that it refuses to every user for now, and that are remembered. Beyond it the one that is asked for again first
+/// is forgotten.
 pub(crate) const REFUSED_VHOST_COUNT_MAX: usize = 1024;
 
 /// How long such a vhost is remembered when it may be asked for again, and no client does.
@@ -60,7 +60,8 @@ pub(crate) const BYTE_WAIT_MAX_MS: u64 = 1000;
 /// What is said of a user's name where a limit is reached, in bytes: the sentence has to fit into a close.
 pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
 
-/// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their channels.
+/// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their
+/// channels.
 pub(crate) const UNCONFIRMED_PATIENCE_MS: u64 = 120_000;
 
 /// Files that no client gets, so that there are some for connections to upstreams: a quarter of those that the process may have, but at

@@ -5,7 +5,7 @@ use super::{Balance, State, UpstreamId};
 impl Balance {
     /// An upstream that is to be checked now, the longest overdue first: ask until there is none. Those that are down are checked as
     /// often as those that are up, and those that drain, too: that is how one sees that a broker is back.
-    pub fn next_check(&mut self, now_ms: u64) -> Option<UpstreamId> {
+    pub(crate) fn next_check(&mut self, now_ms: u64) -> Option<UpstreamId> {
         let interval_ms = self.options.check_interval_ms;
         if interval_ms == 0 {
             return None;
@@ -18,13 +18,13 @@ impl Balance {
 
     /// When [`next_check`](Self::next_check) will have something; `None` for never.
     #[must_use]
-    pub fn next_check_at_ms(&self) -> Option<u64> {
+    pub(crate) fn next_check_at_ms(&self) -> Option<u64> {
         let there = self.upstreams.iter().filter(|upstream| !upstream.is_removed);
         there.map(|upstream| upstream.check_at_ms).min().filter(|_| self.options.check_interval_ms > 0)
     }
 
-    /// A check came to an end. One that passed closes the circuit, one that failed counts like an upstream connection that could not be opened.
-    /// Returns the upstream's state if it is another one than before.
+    /// A check came to an end. One that passed closes the circuit, one that failed counts like an upstream connection that could not be
+    /// opened. Returns the upstream's state if it is another one than before.
     pub fn checked(&mut self, id: UpstreamId, result: Result<(), &str>, now_ms: u64, random: u64) -> Option<State> {
         self.change(id, |upstream, options| match result {
             Ok(()) => {

@@ -9,15 +9,15 @@
 //! ```
 //!
 //! - **A vhost is where it is named.** One that some upstream names is only on those that do; any other is on those that name none.
-//! - **An upstream that fails is left alone, but not for ever.** An upstream that failed several times in a row gets no upstream connections
-//!   for a while; then one attempt is let through, and what becomes of it decides. A check that passes decides, too.
-//! - **An upstream that refuses one vhost is well.** It gets no upstream connections of that vhost for a while, as if it had failed for that
-//!   vhost alone; the others' upstream connections stay.
+//! - **An upstream that fails is left alone, but not for ever.** An upstream that failed several times in a row gets no upstream
+//!   connections for a while; then one attempt is let through, and what becomes of it decides. A check that passes decides, too.
+//! - **An upstream that refuses one vhost is well.** It gets no upstream connections of that vhost for a while, as if it had failed for
+//!   that vhost alone; the others' upstream connections stay.
 //! - **An upstream that drains gets no new upstream connection.** The old ones stay, counted; an operator that restarts brokers drains one,
 //!   waits until it has none, and goes on.
-//! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone from the
-//!   options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators said of the name
-//!   holds for it.
+//! - **Options change under way.** Upstreams are known by their names, their addresses and the way they are spoken to; one that is gone
+//!   from the options drains and is then forgotten. A name that has another address, or way, is another upstream, and only what operators
+//!   said of the name holds for it.
 //!
 //! Not here: names of hosts and their addresses, and what a check consists of.
 
@@ -37,7 +37,7 @@ mod tests;
 use std::mem;
 
 pub use self::breaker::Circuit;
-pub use self::options::{Options, OptionsError, PublishRoute, Strategy, UpstreamOptions};
+pub use self::options::{Options, OptionsError, Strategy, Transport, UpstreamOptions};
 pub use self::refusals::RefusedVhost;
 use self::upstream::Upstream;
 pub use self::upstream::{Counters, LastError, Snapshot};
@@ -98,7 +98,7 @@ impl Balance {
             let is_named_so = |upstream: &Upstream| upstream.options.name == given.name;
             // The first of them is the one that was set.
             let is_draining = before.iter().find(|upstream| is_named_so(upstream)).is_some_and(|was| was.is_draining);
-            let leads_there = |of: &UpstreamOptions| of.address == given.address && of.way == given.way;
+            let leads_there = |of: &UpstreamOptions| of.address == given.address && of.transport == given.transport;
             let is_same = |upstream: &Upstream| is_named_so(upstream) && leads_there(&upstream.options);
             let mut upstream = match before.iter().position(is_same) {
                 Some(at) => before.remove(at),
@@ -132,7 +132,8 @@ impl Balance {
         });
     }
 
-    /// An upstream connection is open: the upstream speaks, even if only to refuse a login. Returns its state if it is another one than before.
+    /// An upstream connection is open: the upstream speaks, even if only to refuse a login. Returns its state if it is another one than
+    /// before.
     pub fn opened(&mut self, id: UpstreamId, vhost: Option<&str>) -> Option<State> {
         self.change(id, |upstream, _| {
             upstream.counters.opened += 1;
@@ -161,8 +162,8 @@ impl Balance {
         })
     }
 
-    /// An upstream connection could not be opened: the upstream has let its user in, but refuses this vhost to every user for now. Returns the
-    /// upstream's state if it is another one than before: it speaks, and so it is well.
+    /// An upstream connection could not be opened: the upstream has let its user in, but refuses this vhost to every user for now. Returns
+    /// the upstream's state if it is another one than before: it speaks, and so it is well.
     pub fn refused(&mut self, id: UpstreamId, vhost: &str, now_ms: u64, random: u64, why: &str) -> Option<State> {
         self.change(id, |upstream, options| {
             upstream.counters.failed += 1;
@@ -212,31 +213,31 @@ impl Balance {
 
     /// What is set for an upstream that is not forgotten.
     #[must_use]
-    pub fn options_of(&self, id: UpstreamId) -> Option<&UpstreamOptions> {
+    pub(crate) fn options_of(&self, id: UpstreamId) -> Option<&UpstreamOptions> {
         self.get(id).map(|upstream| &upstream.options)
     }
 
     /// The state of an upstream that is not forgotten.
     #[must_use]
-    pub fn state_of(&self, id: UpstreamId) -> Option<State> {
+    pub(crate) fn state_of(&self, id: UpstreamId) -> Option<State> {
         self.get(id).map(Upstream::state)
     }
 
     /// Whether an upstream is known to refuse this vhost to every user.
     #[must_use]
-    pub fn is_refusing(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+    pub(crate) fn is_refusing(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         self.get(id).is_some_and(|upstream| upstream.refusals.text(vhost).is_some())
     }
 
     /// The words of one that is up, serves this vhost and refuses it to every user.
     #[must_use]
-    pub fn refusal_of(&self, vhost: Option<&str>) -> Option<&str> {
+    pub(crate) fn refusal_of(&self, vhost: Option<&str>) -> Option<&str> {
         let mut up = self.serving(vhost).into_iter().filter(|upstream| upstream.state() == State::Up);
         up.find_map(|upstream| upstream.refusals.text(vhost))
     }
 
     /// Forgets vhosts that upstreams refuse, and that no client has asked for for long. Whether there were any: say it now and then.
-    pub fn forget_refusals(&mut self, now_ms: u64) -> bool {
+    pub(crate) fn forget_refusals(&mut self, now_ms: u64) -> bool {
         let mut is_any = false;
         for upstream in &mut self.upstreams {
             is_any |= upstream.refusals.forget(now_ms);
@@ -252,7 +253,8 @@ impl Balance {
 
     /// Upstream connections there, those that are being dialled included: how much is left of one that drains.
     #[must_use]
-    pub fn connection_count_of(&self, id: UpstreamId) -> usize {
+    #[cfg(test)]
+    pub(crate) fn connection_count_of(&self, id: UpstreamId) -> usize {
         self.get(id).map_or(0, Upstream::use_count)
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::Strategy::{LeastConnections, Weighted};
-use super::{Balance, Choice, Options, PublishRoute, State, UpstreamId, UpstreamOptions};
+use super::{Balance, Choice, Options, State, Transport, UpstreamId, UpstreamOptions};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const VHOSTS: [&str; 3] = ["x", "y", "z"];
@@ -96,7 +96,7 @@ fn options(upstreams: &[Given], least: bool) -> Options {
     let upstream = |(name, weight, vhosts, address): &Given| UpstreamOptions {
         name: NAMES[*name].to_owned(),
         address: format!("{}:{address}", NAMES[*name]),
-        way: PublishRoute::default(),
+        transport: Transport::default(),
         weight: *weight,
         vhosts: vhosts.iter().map(|vhost| VHOSTS[*vhost].to_owned()).collect(),
     };

@@ -12,7 +12,7 @@ pub struct UpstreamOptions {
     /// of the old one says nothing about it, and its upstream connections are left.
     pub address: String,
     /// How it is spoken to. What was agreed on in another way is not what operators want any more: as with another address.
-    pub way: PublishRoute,
+    pub transport: Transport,
     /// Its share of new upstream connections, beside the others' shares. One of 0 is dialled only where no other can be.
     pub weight: u32,
     /// The vhosts that it serves, which then no upstream without a list does. Empty: those that no upstream names.
@@ -21,7 +21,7 @@ pub struct UpstreamOptions {
 
 /// What a connection is before AMQP is spoken over it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct PublishRoute {
+pub struct Transport {
     /// TLS, if it is spoken.
     pub tls: Option<ClientTlsOptions>,
     /// Which header of the PROXY protocol it begins with, if any.

@@ -7,7 +7,7 @@ impl Balance {
     /// Whether an upstream connection of this vhost is where no other one of it would be dialled, whatever happens: its upstream drains, is
     /// gone from the options, or leaves the vhost to others now. `None` for an upstream connection whose vhost is not known yet.
     #[must_use]
-    pub fn should_drain(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+    pub(crate) fn should_drain(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         if self.state_of(id).is_none_or(|state| state == State::Draining) {
             return true;
         }
@@ -19,7 +19,7 @@ impl Balance {
     /// one is up that is not, and lets clients into the vhost as far as is known. Not asked of upstream connections that are being opened:
     /// these are where they are because the others failed just now, or to see whether one is back.
     #[must_use]
-    pub fn has_better_upstream(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
+    pub(crate) fn has_better_upstream(&self, id: UpstreamId, vhost: Option<&str>) -> bool {
         let Some(own) = self.get(id) else { return true };
         let (is_down, is_spare) = (own.state() == State::Down, own.options.weight == 0);
         let is_better = |other: &Upstream| is_down || (is_spare && other.options.weight > 0);

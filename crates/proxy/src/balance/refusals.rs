@@ -1,7 +1,7 @@
 //! Vhosts that an upstream refuses to every user for now, though it is well otherwise: RabbitMQ's vhosts go down one by one.
 //!
-//! Each has a circuit of its own that the first refusal opens: an upstream that says no means it. It is forgotten when an upstream connection
-//! of the vhost opens there, or when no client has asked for a while.
+//! Each has a circuit of its own that the first refusal opens: an upstream that says no means it. It is forgotten when an upstream
+//! connection of the vhost opens there, or when no client has asked for a while.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ impl Refusals {
         }
     }
 
-    /// The attempt has not heard what the upstream says of this vhost: another one may begin. Where several did, that is one too many, which
-    /// does no harm.
+    /// The attempt has not heard what the upstream says of this vhost: another one may begin. Where several did, that is one too many,
+    /// which does no harm.
     pub(super) fn left_untried(&mut self, vhost: Option<&str>, now_ms: u64) {
         if let Some(refusal) = self.get_mut(vhost) {
             refusal.breaker.left_untried(now_ms);

@@ -11,7 +11,7 @@ fn upstream(name: &str, weight: u32, vhosts: &[&str]) -> UpstreamOptions {
     UpstreamOptions {
         name: name.to_owned(),
         address: format!("{name}:5672"),
-        way: PublishRoute::default(),
+        transport: Transport::default(),
         weight,
         vhosts,
     }
@@ -409,15 +409,15 @@ fn connections_to_an_address_of_before_are_left() {
 fn connections_that_were_opened_in_another_way_are_left() {
     let a = upstream("a", 1, &[]);
     let with_tls =
-        |tls| UpstreamOptions { way: PublishRoute { tls: Some(tls), ..PublishRoute::default() }, ..a.clone() };
+        |tls| UpstreamOptions { transport: Transport { tls: Some(tls), ..Transport::default() }, ..a.clone() };
     let named = ClientTlsOptions { server_name: Some("b".to_owned()), ..ClientTlsOptions::trusting_anybody() };
-    let proxied = PublishRoute { proxy_protocol: Some(Version::V2), ..PublishRoute::default() };
+    let proxied = Transport { proxy_protocol: Some(Version::V2), ..Transport::default() };
     let ways = [
         a.clone(),
         with_tls(ClientTlsOptions::trusting_anybody()),
         with_tls(named),
         with_tls(ClientTlsOptions::trusting(Trust::System)),
-        UpstreamOptions { way: proxied, ..a.clone() },
+        UpstreamOptions { transport: proxied, ..a.clone() },
     ];
     let mut balance = balance(std::slice::from_ref(&a));
     for (index, next) in ways.iter().enumerate() {

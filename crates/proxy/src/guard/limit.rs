@@ -52,7 +52,7 @@ impl Limit {
 
     /// What is set for it; 0 for no limit.
     #[must_use]
-    pub fn max_in(self, options: &Options) -> u64 {
+    pub(crate) fn max_in(self, options: &Options) -> u64 {
         match self {
             Limit::Connections => options.connection_max,
             Limit::UserConnections => options.user_connection_max,

@@ -7,8 +7,8 @@
 //!    └ connections of the address, of all; how fast they come     refused: the socket is closed
 //! ```
 //!
-//! - **Counts are exact.** One guard is for all threads; it does little, so that a lock around it is short. A client that was refused is not
-//!   counted and does not leave; one that was not, does so once.
+//! - **Counts are exact.** One guard is for all threads; it does little, so that a lock around it is short. A client that was refused is
+//!   not counted and does not leave; one that was not, does so once.
 //! - **A refusal costs those that behave nothing.** A client that is refused for what it did itself takes none of the others' tokens.
 //! - **Bytes are a debt.** They have been read when they are counted, so they are let through, and nothing more is read until the debt is
 //!   paid. So a message may be longer than a burst.
@@ -116,8 +116,8 @@ impl Guard {
         }
     }
 
-    /// Sets what operators have changed. Clients that are there stay, even if they are more than are allowed now. The length of IPv6 prefixes
-    /// stays as it was: those that are there are counted by it.
+    /// Sets what operators have changed. Clients that are there stay, even if they are more than are allowed now. The length of IPv6
+    /// prefixes stays as it was: those that are there are counted by it.
     pub fn set_options(&mut self, options: Options) {
         self.options = Options { ipv6_prefix_len: self.options.ipv6_prefix_len, ..options };
     }
@@ -165,7 +165,7 @@ impl Guard {
     }
 
     /// So many bytes were read from a user that has logged in.
-    pub fn spend(&mut self, user: &str, len: u64, now_ms: u64) -> Spending {
+    pub(crate) fn spend(&mut self, user: &str, len: u64, now_ms: u64) -> Spending {
         let Options { byte_rate, user_byte_rate, is_alarm_only, .. } = self.options;
         if byte_rate.per_s == 0 && user_byte_rate.per_s == 0 {
             return Spending::Allowed;
@@ -197,7 +197,7 @@ impl Guard {
     }
 
     /// What is to be logged: at most one alarm a second for each limit.
-    pub fn take_alarms(&mut self) -> Vec<Alarm> {
+    pub(crate) fn take_alarms(&mut self) -> Vec<Alarm> {
         self.watches.take_alarms()
     }
 

@@ -273,7 +273,7 @@ impl Handle {
 
     /// How that is.
     #[must_use]
-    pub fn spool_report(&self) -> Option<spool::Report> {
+    pub(crate) fn spool_report(&self) -> Option<spool::Report> {
         self.spool().map(Spool::report)
     }
 

@@ -15,9 +15,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::sync::watch;
 
-use crate::balance::{
-    Balance, Choice, Options, OptionsError, PublishRoute, Snapshot, State, UpstreamId, UpstreamOptions,
-};
+use crate::balance::{Balance, Choice, Options, OptionsError, Snapshot, State, Transport, UpstreamId, UpstreamOptions};
 use crate::config::HealthLogin;
 
 /// How long a pool that wants an upstream connection rests at least before it asks again.
@@ -53,8 +51,8 @@ pub struct Upstream {
 }
 
 impl Upstream {
-    fn way(&self) -> PublishRoute {
-        PublishRoute { tls: self.tls.as_ref().map(|tls| tls.options().clone()), proxy_protocol: self.proxy_protocol }
+    fn transport(&self) -> Transport {
+        Transport { tls: self.tls.as_ref().map(|tls| tls.options().clone()), proxy_protocol: self.proxy_protocol }
     }
 
     fn dial_options(&self, client: Option<SocketAddr>) -> DialOptions {
@@ -438,7 +436,7 @@ fn known(upstreams: Vec<Upstream>, options: Options) -> (HashMap<String, Arc<Ups
     let of = |upstream: &Upstream| UpstreamOptions {
         name: upstream.name.clone(),
         address: format!("{}:{}", upstream.host, upstream.port),
-        way: upstream.way(),
+        transport: upstream.transport(),
         weight: upstream.weight,
         vhosts: upstream.vhosts.clone(),
     };

@@ -307,8 +307,8 @@ impl Worker {
         }
     }
 
-    /// An upstream is well when an upstream connection's handshake is done. Whether the upstream connection is to be left at once: what it was
-    /// chosen for has changed since.
+    /// An upstream is well when an upstream connection's handshake is done. Whether the upstream connection is to be left at once: what it
+    /// was chosen for has changed since.
     fn note_open(&self, id: UpstreamConnectionId) -> bool {
         let mut connections = self.connections.borrow_mut();
         let Some(lead) = connections.get_mut(&id) else { return false };

@@ -10,7 +10,7 @@ use store::RecordBatch;
 
 use super::spool_queue::{Gone, SpoolQueue};
 use super::stored_message::kept_at_ms;
-use super::{FrameOutcome, Publish, Spool, State};
+use super::{NextPublish, Publish, Spool, State};
 
 /// The message on a queue that is sent on first, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,7 +70,7 @@ impl Spool {
     }
 
     /// Drops all that is kept of this user and vhost, even what is under way. How many messages that were.
-    pub fn drop_all(&self, user: &str, vhost: &str) -> u64 {
+    pub(crate) fn drop_all(&self, user: &str, vhost: &str) -> u64 {
         let mut state = self.state.lock();
         let Some(id) = state.id_of(user, vhost).filter(|_| !self.is_closed.load(Ordering::Relaxed)) else { return 0 };
         self.drop_for_operator(&mut state, id, SpoolQueue::clear)
@@ -92,9 +92,9 @@ impl Spool {
             return Err(NotNow::Sending);
         }
         match spool_queue.take(&self.store) {
-            FrameOutcome::Publish(seq, publish) => Ok(Some((id, seq, publish))),
-            FrameOutcome::Loading => Err(NotNow::Loading),
-            FrameOutcome::Nothing => Ok(None),
+            NextPublish::Publish(seq, publish) => Ok(Some((id, seq, publish))),
+            NextPublish::Loading => Err(NotNow::Loading),
+            NextPublish::Nothing => Ok(None),
         }
     }
 
@@ -127,7 +127,7 @@ impl Spool {
             while let Some(spool_queue) = state.spool_queues.get_mut(&id)
                 // What was looked at lies in a segment again, perhaps: it is not read before it can be too old.
                 && spool_queue.front_kept_ms.is_none_or(|kept_ms| kept_ms.saturating_add(age_max_ms) <= wall_ms)
-                && let FrameOutcome::Publish(seq, publish) = spool_queue.take(&self.store)
+                && let NextPublish::Publish(seq, publish) = spool_queue.take(&self.store)
             {
                 let kept_ms = kept_at_ms(publish.0.bytes());
                 if kept_ms.saturating_add(age_max_ms) > wall_ms {

@@ -93,7 +93,7 @@ pub struct Full;
 
 /// What is next on a queue.
 #[derive(Debug)]
-pub enum FrameOutcome {
+pub enum NextPublish {
     /// A publish: its frames.
     Publish(QueueSeq, Publish),
     /// It is being read; [`Spool::changes`] tells when to ask again.
@@ -253,10 +253,10 @@ impl Spool {
         self.changed.0.subscribe()
     }
 
-    /// How often a queue was empty and then was not. While it is the same, a user and vhost of which [nothing](Held::Nothing) was kept still
-    /// have nothing there.
+    /// How often a queue was empty and then was not. While it is the same, a user and vhost of which [nothing](Held::Nothing) was kept
+    /// still have nothing there.
     #[must_use]
-    pub fn filled_count(&self) -> u64 {
+    pub(crate) fn filled_count(&self) -> u64 {
         self.filled_count.load(Ordering::Acquire)
     }
 
@@ -275,7 +275,7 @@ impl Spool {
     }
 
     /// Whether a message, or one that was kept before it, is there still.
-    pub fn holds_up_to(&self, user: &str, vhost: &str, seq: QueueSeq) -> bool {
+    pub(crate) fn holds_up_to(&self, user: &str, vhost: &str, seq: QueueSeq) -> bool {
         self.count.load(Ordering::Acquire) > 0
             && self.state.lock().spool_queue(user, vhost).and_then(SpoolQueue::first).is_some_and(|first| first <= seq)
     }
@@ -317,7 +317,7 @@ impl Spool {
     }
 
     /// A publisher has to wait for room.
-    pub fn note_full(&self) {
+    pub(crate) fn note_full(&self) {
         self.state.lock().counters.full += 1;
     }
 
@@ -357,13 +357,13 @@ impl Spool {
     }
 
     /// Whether there is a queue that no forwarder has and one could send on.
-    pub fn is_any_claimable(&self, now_ms: u64) -> bool {
+    pub(crate) fn is_any_claimable(&self, now_ms: u64) -> bool {
         let state = self.state.lock();
         state.spool_queues.values().any(|spool_queue| spool_queue.is_claimable(now_ms, &state.logins))
     }
 
     /// No queue is sent on any more; forwarders are to come to an end.
-    pub fn stop_sending(&self) {
+    pub(crate) fn stop_sending(&self) {
         self.is_stopping.store(true, Ordering::SeqCst);
         self.tell();
     }
@@ -399,9 +399,9 @@ impl Spool {
     }
 
     /// Takes what is next on a queue. It stays there until it is settled, or put back.
-    pub fn take(&self, id: QueueId) -> FrameOutcome {
+    pub fn take(&self, id: QueueId) -> NextPublish {
         let mut state = self.state.lock();
-        let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return FrameOutcome::Nothing };
+        let Some(spool_queue) = state.spool_queues.get_mut(&id) else { return NextPublish::Nothing };
         spool_queue.take(&self.store)
     }
 

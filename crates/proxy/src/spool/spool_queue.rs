@@ -8,7 +8,7 @@ use store::{Content, RecordBatch, RecoveredQueue, Store};
 
 use super::logins::Logins;
 use super::stored_message::{Kept, NoConsumer};
-use super::{FrameOutcome, Publish, SpoolQueueReport};
+use super::{NextPublish, Publish, SpoolQueueReport};
 
 pub(super) struct SpoolQueue {
     pub(super) id: QueueId,
@@ -99,22 +99,22 @@ impl SpoolQueue {
         self.queue.publish(Kept::new(content, None))
     }
 
-    pub(super) fn take(&mut self, store: &Store) -> FrameOutcome {
+    pub(super) fn take(&mut self, store: &Store) -> NextPublish {
         match self.queue.get(false, 0, &mut Effects::default()) {
-            Get::Empty => FrameOutcome::Nothing,
+            Get::Empty => NextPublish::Nothing,
             Get::Loading(load) => {
                 if let Some(load) = load {
                     store.load(self.id, load);
                 }
-                FrameOutcome::Loading
+                NextPublish::Loading
             }
             Get::Message(got) => match got.message.content() {
                 Some(content) => {
                     self.taken = got.seq;
-                    FrameOutcome::Publish(got.seq, Publish(content.clone()))
+                    NextPublish::Publish(got.seq, Publish(content.clone()))
                 }
                 // Queues give out what has its body.
-                None => FrameOutcome::Loading,
+                None => NextPublish::Loading,
             },
         }
     }

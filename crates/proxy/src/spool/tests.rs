@@ -34,8 +34,8 @@ fn open_with(disk: &SimDisk, options: Options) -> Arc<Spool> {
 
 fn next(spool: &Spool, spool_queue: QueueId) -> Option<(QueueSeq, Vec<u8>)> {
     match spool.take(spool_queue) {
-        FrameOutcome::Publish(seq, publish) => Some((seq, publish.frames().to_vec())),
-        FrameOutcome::Loading | FrameOutcome::Nothing => None,
+        NextPublish::Publish(seq, publish) => Some((seq, publish.frames().to_vec())),
+        NextPublish::Loading | NextPublish::Nothing => None,
     }
 }
 
@@ -262,15 +262,15 @@ fn while_the_disk_is_full_nothing_is_kept_and_what_was_kept_stays() {
     for expected in kept {
         let found = loop {
             match spool.take(job.spool_queue) {
-                FrameOutcome::Publish(seq, publish) => break (seq, publish.frames().to_vec()),
-                FrameOutcome::Loading => std::thread::yield_now(),
-                FrameOutcome::Nothing => panic!("{} is not there", expected.0),
+                NextPublish::Publish(seq, publish) => break (seq, publish.frames().to_vec()),
+                NextPublish::Loading => std::thread::yield_now(),
+                NextPublish::Nothing => panic!("{} is not there", expected.0),
             }
         };
         assert_eq!(found.0, expected.0);
         assert!(found.1 == expected.1, "{} is another message", found.0);
     }
-    assert!(matches!(spool.take(job.spool_queue), FrameOutcome::Nothing));
+    assert!(matches!(spool.take(job.spool_queue), NextPublish::Nothing));
 }
 
 #[test]

@@ -6,9 +6,9 @@ use amqp::method::{Method, basic, channel, confirm, exchange};
 use amqp::queue;
 use amqp::server::Violation;
 
+use super::frame_outcome::FrameOutcome;
 use super::lane::Kind;
 use super::queue_names::name_queue;
-use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard};
 
@@ -22,8 +22,8 @@ enum Verdict {
         /// Whether the upstream answers it.
         is_answered: bool,
     },
-    /// It needs a connection of its own: by what it does (acks, consumers, transactions, exclusive queues), or since the upstream might close
-    /// the whole connection for it and only the upstream knows.
+    /// It needs a connection of its own: by what it does (acks, consumers, transactions, exclusive queues), or since the upstream might
+    /// close the whole connection for it and only the upstream knows.
     Own,
 }
 

@@ -186,8 +186,8 @@ impl Switchboard {
         }
     }
 
-    /// Opens a channel on the fullest upstream connection that has room, so that those that are not needed become empty. It need not be answered
-    /// before it is used.
+    /// Opens a channel on the fullest upstream connection that has room, so that those that are not needed become empty. It need not be
+    /// answered before it is used.
     fn new_channel(&mut self, pool_id: PoolId, kind: Kind) -> Option<(UpstreamConnectionId, u16)> {
         let connection_id = self.connection_with_room(pool_id, kind)?;
         Some((connection_id, self.open_channel(connection_id)))

@@ -7,8 +7,8 @@ use amqp::server::{Violation, check_heartbeat};
 
 use super::channel::{Content, Stage};
 use super::client::Phase;
+use super::frame_outcome::FrameOutcome;
 use super::publish::ContentOutcome;
-use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard};
 

@@ -8,9 +8,9 @@ use amqp::sasl;
 use amqp::server::{Violation, agree};
 
 use super::client::Phase;
+use super::frame_outcome::FrameOutcome;
 use super::ids::{LoginId, PoolId};
 use super::lane::Kind;
-use super::taken::FrameOutcome;
 use super::upstream_connection::{ConnectionUse, UpstreamConnection, UpstreamPhase};
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};

@@ -1,15 +1,15 @@
 //! A client gets an upstream connection of its own, and its channels go there.
 //!
 //! It waits until nothing is under way for it on shared upstream connections, so that no answer and no confirm is lost. From then on frames
-//! pass as they are, both ways: what the upstream says of them concerns no other client. Only what was begun on shared upstream connections is
-//! still looked after: the confirms that a client has counted there, and the queue that an empty name means.
+//! pass as they are, both ways: what the upstream says of them concerns no other client. Only what was begun on shared upstream connections
+//! is still looked after: the confirms that a client has counted there, and the queue that an empty name means.
 
 use amqp::frame::{Frame, FrameKind};
 use amqp::method::{Method, basic, channel, confirm};
 
 use super::channel::{Channel, Stage};
+use super::frame_outcome::FrameOutcome;
 use super::queue_names::name_queue;
-use super::taken::FrameOutcome;
 use super::upstream_connection::{ConnectionUse, UpstreamConnection};
 use super::wait::Waits;
 use super::{ClientId, Switchboard, UpstreamConnectionId};
@@ -96,7 +96,8 @@ impl Switchboard {
         FrameOutcome::Done(0)
     }
 
-    /// A method that comes over a client's own upstream connection for a channel that was on a shared one. Whether it is not to be passed on.
+    /// A method that comes over a client's own upstream connection for a channel that was on a shared one. Whether it is not to be passed
+    /// on.
     pub(super) fn is_of_moved_channel(&mut self, id: ClientId, number: u16, method: &Method<'_>) -> bool {
         let client = &mut self.clients[id];
         let Some(channel) = client.channel_mut(number) else { return false };

@@ -1,4 +1,5 @@
-//! How upstream connections and clients are brought to an end in peace: for an upstream that is to be restarted, or for the proxy's own stop.
+//! How upstream connections and clients are brought to an end in peace: for an upstream that is to be restarted, or for the proxy's own
+//! stop.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -6,8 +7,8 @@ use std::rc::Rc;
 use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
 
 impl Switchboard {
-    /// No client gets a channel on this upstream connection any more, and those that have nothing under way there go elsewhere. It is closed
-    /// when no client is left. A client's own upstream connection stays until the client leaves.
+    /// No client gets a channel on this upstream connection any more, and those that have nothing under way there go elsewhere. It is
+    /// closed when no client is left. A client's own upstream connection stays until the client leaves.
     pub fn drain_connection(&mut self, id: UpstreamConnectionId, now_ms: u64) {
         self.now_ms = now_ms;
         if self.connections.get(id).is_some() {
@@ -43,24 +44,24 @@ impl Switchboard {
 
     /// Whose vhost an upstream connection is, once that is known.
     #[must_use]
-    pub fn upstream_vhost(&self, id: UpstreamConnectionId) -> Option<Rc<str>> {
+    pub(crate) fn upstream_vhost(&self, id: UpstreamConnectionId) -> Option<Rc<str>> {
         self.connections.get(id)?.vhost().cloned()
     }
 
     /// Whether an upstream connection's handshake was done.
     #[must_use]
-    pub fn has_connection_opened(&self, id: UpstreamConnectionId) -> bool {
+    pub(crate) fn has_connection_opened(&self, id: UpstreamConnectionId) -> bool {
         self.connections.get(id).is_some_and(|connection| connection.has_opened())
     }
 
     /// What the upstream did wrong, if an upstream connection was given up for that.
     #[must_use]
-    pub fn upstream_fault(&self, id: UpstreamConnectionId) -> Option<Cow<'static, str>> {
+    pub(crate) fn upstream_fault(&self, id: UpstreamConnectionId) -> Option<Cow<'static, str>> {
         self.connections.get(id)?.fault().cloned()
     }
 
-    /// Clients that have nothing under way on a draining upstream connection leave it: they have another when they next say something, or had
-    /// something to say already.
+    /// Clients that have nothing under way on a draining upstream connection leave it: they have another when they next say something, or
+    /// had something to say already.
     pub(super) fn leave_connection(&mut self, id: UpstreamConnectionId) {
         let connection = &self.connections[id];
         if !connection.is_shared() {

@@ -88,7 +88,8 @@ impl Lane {
         !self.free.is_empty()
     }
 
-    /// Takes free channels that are idle, at most so many and not the last one. Those that were used last lie on top, so these are at the bottom.
+    /// Takes free channels that are idle, at most so many and not the last one. Those that were used last lie on top, so these are at the
+    /// bottom.
     pub(super) fn take_idle(
         &mut self,
         count_max: usize,

@@ -9,11 +9,11 @@
 //! ```
 //!
 //! - **A frame that has to wait stays where it is.** A client's frames are looked at one after the other. Where one needs what is not
-//!   there yet (an upstream connection, a channel, room, quiet), it is left in the input, the client [waits](client::Waits), and whatever brings
-//!   what it waits for looks at the same frame again. So nothing has to be undone.
+//!   there yet (an upstream connection, a channel, room, quiet), it is left in the input, the client [waits](client::Waits), and whatever
+//!   brings what it waits for looks at the same frame again. So nothing has to be undone.
 //! - **Every channel of a shared upstream connection confirms.** The switchboard selects confirms itself, whether the client wants them or
-//!   not. A channel that has only published goes back to the pool when all is confirmed: whatever could still come of it has come. One that did
-//!   anything else is closed first.
+//!   not. A channel that has only published goes back to the pool when all is confirmed: whatever could still come of it has come. One that
+//!   did anything else is closed first.
 //! - **Nothing is half sent.** A publish is written to a shared upstream connection when its last frame has come.
 //! - **What could close a shared upstream connection is answered here**, or goes over an upstream connection of the client's own and closes
 //!   only that.
@@ -33,6 +33,7 @@ mod dial;
 mod drain;
 mod effect;
 mod effects;
+mod frame_outcome;
 mod frames;
 mod ids;
 mod lane;
@@ -51,7 +52,6 @@ mod server_identity;
 mod slots;
 mod spool_access;
 mod spooling;
-mod taken;
 mod tick;
 mod token_renewal;
 mod upstream_channels;
@@ -130,12 +130,12 @@ impl Switchboard {
 
     /// Whether an upstream has described itself.
     #[must_use]
-    pub fn knows_server(&self) -> bool {
+    pub(crate) fn knows_server(&self) -> bool {
         self.server.is_known()
     }
 
     /// What an upstream says of itself, and clients are told from now on: libraries go by it.
-    pub fn set_server(&mut self, properties: &TableBuf) {
+    pub(crate) fn set_server(&mut self, properties: &TableBuf) {
         self.server.learn(properties.as_table());
     }
 
@@ -196,8 +196,8 @@ impl Switchboard {
         self.run_woken();
     }
 
-    /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said. Not where
-    /// messages would come for it meanwhile, by its consumers or for its next gets: no client would have them.
+    /// A client's socket is broken. Whether it had said something that is yet to be done: then what would be said to it is not said. Not
+    /// where messages would come for it meanwhile, by its consumers or for its next gets: no client would have them.
     pub fn client_broke(&mut self, id: ClientId, now_ms: u64) -> bool {
         let client = &mut self.clients[id];
         if !client.has_ended() {
@@ -314,8 +314,8 @@ impl Switchboard {
         }
     }
 
-    /// An upstream connection could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be another's
-    /// from here on.
+    /// An upstream connection could not be dialled, or its socket is closed; `why` is told to those whom it concerns. Its id may be
+    /// another's from here on.
     pub fn upstream_lost(&mut self, id: UpstreamConnectionId, why: &str, now_ms: u64) {
         self.now_ms = now_ms;
         self.forget_connection(id, why);

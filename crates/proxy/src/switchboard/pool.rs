@@ -31,8 +31,8 @@ pub(super) struct Pool {
     is_away: bool,
     /// Queues for which an upstream has closed an upstream connection.
     poisoned_queues: PoisonedQueues,
-    /// The spool's [count](crate::spool::Spool::filled_count) when nothing of it was there: while it is the same, nothing is. So its lock is
-    /// not taken for each publish while something of another user is kept.
+    /// The spool's [count](crate::spool::Spool::filled_count) when nothing of it was there: while it is the same, nothing is. So its lock
+    /// is not taken for each publish while something of another user is kept.
     unheld_at: Option<u64>,
 }
 

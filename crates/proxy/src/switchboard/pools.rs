@@ -78,7 +78,8 @@ impl Pools {
         self.pools.iter().map(|(_, pool)| (pool, &self.logins[pool.login().0]))
     }
 
-    /// Forgets pools that have neither clients nor upstream connections and whose acceptance is no longer fresh, and logins that are not used.
+    /// Forgets pools that have neither clients nor upstream connections and whose acceptance is no longer fresh, and logins that are not
+    /// used.
     pub(super) fn forget_idle(&mut self, is_fresh: impl Fn(Option<u64>) -> bool) {
         let pools = &mut self.pools;
         let logins = &mut self.logins;

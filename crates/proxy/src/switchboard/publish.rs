@@ -11,9 +11,9 @@ use amqp::method::decode_publish;
 use amqp::server::{ContentProgress, Violation};
 
 use super::channel::Content;
+use super::frame_outcome::FrameOutcome;
 use super::lane::Kind;
 use super::spooling::PublishRoute;
-use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::HELD_LEN_MAX;
@@ -24,7 +24,8 @@ pub(super) enum ContentOutcome {
     FrameOutcome(FrameOutcome),
     /// It waits, and comes again.
     NotYet(Content),
-    /// It needs an upstream connection of the client's own: it is longer than what is held, or what an upstream might close a connection for.
+    /// It needs an upstream connection of the client's own: it is longer than what is held, or what an upstream might close a connection
+    /// for.
     Own(Content),
 }
 

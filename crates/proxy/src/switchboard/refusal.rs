@@ -90,8 +90,8 @@ pub(crate) fn says_no_access(code: u16, text: &str) -> bool {
     is_access && !is_limit && !says_not_here(code, text)
 }
 
-/// Whether an upstream refuses every user for now with these words, or every user in a vhost, so that another one may let them in: it is being
-/// stopped, has as many connections as it takes, or the vhost is down there.
+/// Whether an upstream refuses every user for now with these words, or every user in a vhost, so that another one may let them in: it is
+/// being stopped, has as many connections as it takes, or the vhost is down there.
 pub(crate) fn says_not_here(code: u16, text: &str) -> bool {
     let is_trouble =
         [ReplyCode::ConnectionForced, ReplyCode::InternalError].iter().any(|last_error| last_error.code() == code);

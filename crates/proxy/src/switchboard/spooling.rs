@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use super::client::Phase;
+use super::frame_outcome::FrameOutcome;
 use super::ids::{LoginId, PoolId};
 use super::lane::Kind;
-use super::taken::FrameOutcome;
 use super::upstream_connection::UpstreamConnection;
 use super::wait::Waits;
 use super::{ClientId, Switchboard};

@@ -46,8 +46,8 @@ impl Switchboard {
         };
         let is_in_alarm = waits == Waits::Quiet && self.is_blocked(id);
         let client = &mut self.clients[id];
-        // An alarm may take its time, and so may then what has waited for its end. A client that has gone holds a place for what it said, though
-        // not for ever.
+        // An alarm may take its time, and so may then what has waited for its end. A client that has gone holds a place for what it said,
+        // though not for ever.
         let is_patient = is_in_alarm || matches!(waits, Waits::Room | Waits::Answer | Waits::Nothing);
         if is_patient && !client.has_ended() && client.is_running() {
             client.renew_patience(now_ms);

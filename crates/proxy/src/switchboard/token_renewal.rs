@@ -1,7 +1,7 @@
 //! A newer token for a client on shared upstream connections (`connection.update-secret`).
 //!
-//! The client goes on in the pool of the newer one, as if it had come with it: what is asked of upstreams from now on is asked with that, and
-//! a token that is over concerns no client any more. What RabbitMQ says where it does not take the newer one is said here, too.
+//! The client goes on in the pool of the newer one, as if it had come with it: what is asked of upstreams from now on is asked with that,
+//! and a token that is over concerns no client any more. What RabbitMQ says where it does not take the newer one is said here, too.
 
 use amqp::ReplyCode;
 use amqp::method::connection;
@@ -10,9 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde_json::Value;
 
+use super::frame_outcome::FrameOutcome;
 use super::ids::PoolId;
 use super::login::is_token;
-use super::taken::FrameOutcome;
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard};
 use crate::limits::LOGIN_TOKEN_LEN_MAX;

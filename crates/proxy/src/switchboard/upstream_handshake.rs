@@ -236,7 +236,7 @@ impl Switchboard {
 
     /// The vhost that the upstream refuses for now, if an upstream connection was refused for that.
     #[must_use]
-    pub fn upstream_refused_vhost(&self, id: UpstreamConnectionId) -> Option<Rc<str>> {
+    pub(crate) fn upstream_refused_vhost(&self, id: UpstreamConnectionId) -> Option<Rc<str>> {
         self.connections.get(id).filter(|connection| connection.is_vhost_refused())?.vhost().cloned()
     }
 

@@ -45,7 +45,8 @@ enum Patience {
     Upstream,
     /// For confirms and answers.
     Quiet,
-    /// For an upstream connection that takes more, or an answer that comes before the next question: no client that is there is closed for that.
+    /// For an upstream connection that takes more, or an answer that comes before the next question: no client that is there is closed for
+    /// that.
     Turn,
 }
 

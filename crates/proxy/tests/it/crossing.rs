@@ -1,4 +1,5 @@
-//! Nothing crosses between clients: many of them, at random, over connections that are slow, lost and cut, and every message says whose it is.
+//! Nothing crosses between clients: many of them, at random, over connections that are slow, lost and cut, and every message says whose it
+//! is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,7 +8,7 @@ use std::sync::Arc;
 use amqp::frame::put_method;
 use amqp::method::{basic, channel, confirm, connection};
 use proptest::prelude::*;
-use proxy::spool::{self, FrameOutcome, Spool};
+use proxy::spool::{self, NextPublish, Spool};
 use proxy::switchboard::{ClientId, Options, UpstreamConnectionId};
 
 use store::file::SimDisk;
@@ -371,7 +372,7 @@ impl Play {
         assert_eq!(&*job.secret, PASSWORD);
         spool.sends(job.spool_queue, self.world.now_ms);
         for _ in 0..count {
-            let FrameOutcome::Publish(seq, publish) = spool.take(job.spool_queue) else { break };
+            let NextPublish::Publish(seq, publish) = spool.take(job.spool_queue) else { break };
             let mut broker = BrokerConnection::with_channels(&[1, 2]);
             broker.receive(publish.frames());
             assert!(!broker.has_half_a_message() && broker.published.len() <= 1, "a publish that was kept is whole");
@@ -439,8 +440,8 @@ impl Play {
                 assert!(!open || seen.gets == 0, "{} {number}: {} gets are not answered", player.name, seen.gets);
                 let missing = (1..=seen.tagged.len() as u64).find(|tag| !seen.confirmed.contains(tag));
                 assert!(!open || missing.is_none(), "{} {number}: {missing:?} is not confirmed", player.name);
-                // A client that had something under way on a connection that was cut would be closed. That nothing comes twice, and in which
-                // order, is seen as it comes.
+                // A client that had something under way on a connection that was cut would be closed. That nothing comes twice, and in
+                // which order, is seen as it comes.
                 let lost = seen.untagged.iter().find(|body| !self.arrived.contains(*body));
                 assert!(
                     !open || lost.is_none(),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use amqp::method::{basic, channel, confirm, connection, queue};
-use proxy::spool::{self, FrameOutcome, Spool};
+use proxy::spool::{self, NextPublish, Spool};
 use proxy::switchboard::{ClientId, Options};
 use store::file::SimDisk;
 
@@ -37,7 +37,7 @@ fn warm_up(spool: &Spool) {
     spool.keep("warm", "/", &[b"x"], 0).unwrap();
     spool.accepted("warm", b"s", "/", 0);
     let job = spool.claim(0).unwrap();
-    let FrameOutcome::Publish(seq, _) = spool.take(job.spool_queue) else { panic!("it was kept") };
+    let NextPublish::Publish(seq, _) = spool.take(job.spool_queue) else { panic!("it was kept") };
     spool.settle(job.spool_queue, &[seq], false, 0);
     spool.release(job.spool_queue, Ok(()), 0);
     while spool.report().unwritten_len > 0 || spool.is_full() {
@@ -81,7 +81,7 @@ fn send_on(world: &mut World, spool: &Spool) -> Vec<String> {
     let job = spool.claim(world.now_ms).expect("there is something, and a user to send it on for");
     assert_eq!((&*job.user, &*job.secret, &*job.vhost), ("u", PASSWORD, "/"));
     let mut bodies = Vec::new();
-    while let FrameOutcome::Publish(seq, publish) = spool.take(job.spool_queue) {
+    while let NextPublish::Publish(seq, publish) = spool.take(job.spool_queue) {
         let frames = publish.frames();
         // The body is the last frame: 7 bytes before it, one after it.
         let (mut at, mut body) = (0, &frames[..0]);
@@ -140,7 +140,7 @@ fn who_would_be_the_last_waits_for_the_end() {
     come_back(&mut world);
     let job = spool.claim(world.now_ms).unwrap();
     spool.sends(job.spool_queue, world.now_ms);
-    let FrameOutcome::Publish(seq, _) = spool.take(job.spool_queue) else { panic!("there is one") };
+    let NextPublish::Publish(seq, _) = spool.take(job.spool_queue) else { panic!("there is one") };
     publish(&mut world, id, "2");
     assert_eq!((world.bodies(), spool.report().count()), (vec![], 1));
     spool.settle(job.spool_queue, &[seq], false, world.now_ms);
@@ -389,7 +389,7 @@ fn a_channel_waits_for_its_own_messages_and_not_for_those_of_others() {
     come_back(&mut world);
     assert_eq!(world.heard(id), []);
     let job = spool.claim(world.now_ms).unwrap();
-    let FrameOutcome::Publish(first, _) = spool.take(job.spool_queue) else { panic!("there are two") };
+    let NextPublish::Publish(first, _) = spool.take(job.spool_queue) else { panic!("there are two") };
     spool.settle(job.spool_queue, &[first], false, world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();
@@ -432,7 +432,7 @@ fn what_was_kept_before_a_new_secret_is_not_overtaken_after_it() {
     publish(&mut world, id, "2");
     assert_eq!((world.heard(id), world.bodies()), (vec![], vec![]));
     let job = spool.claim(world.now_ms).unwrap();
-    let FrameOutcome::Publish(first, _) = spool.take(job.spool_queue) else { panic!("it was kept") };
+    let NextPublish::Publish(first, _) = spool.take(job.spool_queue) else { panic!("it was kept") };
     spool.settle(job.spool_queue, &[first], false, world.now_ms);
     world.board.spool_changed(world.now_ms);
     world.settle();

@@ -48,8 +48,8 @@ pub(super) async fn forward(spool: Arc<Spool>, upstreams: Arc<Upstreams>) {
     }
 }
 
-/// Milliseconds since 1970 as they were when that was first asked, and what has passed since: what is kept becomes neither older nor younger
-/// when the system's clock is set.
+/// Milliseconds since 1970 as they were when that was first asked, and what has passed since: what is kept becomes neither older nor
+/// younger when the system's clock is set.
 pub(crate) fn wall_ms() -> u64 {
     static START: OnceLock<(Instant, Duration)> = OnceLock::new();
     let begin = || (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());

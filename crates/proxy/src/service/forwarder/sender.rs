@@ -10,7 +10,7 @@ use super::Ended;
 use crate::balance::UpstreamId;
 use crate::limits::{SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS, UPSTREAM_OUTPUT_LEN_MAX};
 use crate::service::upstreams::Upstreams;
-use crate::spool::{FrameOutcome, Job, Spool, Window};
+use crate::spool::{Job, NextPublish, Spool, Window};
 use crate::switchboard::{put_frames, uncuttable_len};
 
 /// How long nothing may be confirmed of what was sent.
@@ -112,7 +112,7 @@ impl<'a> Sender<'a> {
             && connection.is_blocked().is_none()
         {
             match self.spool.take(self.job.spool_queue) {
-                FrameOutcome::Publish(seq, publish) => {
+                NextPublish::Publish(seq, publish) => {
                     let frames = publish.frames();
                     if uncuttable_len(frames) > frame_len_max as usize {
                         self.settle(&[seq], Some("its header is longer than the upstream takes"));
@@ -121,8 +121,8 @@ impl<'a> Sender<'a> {
                     put_frames(connection.encoded(), frames, CHANNEL, frame_len_max);
                     self.window.sent(seq, frames.len());
                 }
-                FrameOutcome::Loading => return false,
-                FrameOutcome::Nothing => return true,
+                NextPublish::Loading => return false,
+                NextPublish::Nothing => return true,
             }
         }
         false

@@ -1,8 +1,8 @@
-//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams`, draining, and dropping what is
-//! kept.
+//! What operators ask over HTTP: `/healthz`, `/readyz`, `/metrics`, `/api/pools`, `/api/spool`, `/api/upstreams`, draining, and dropping
+//! what is kept.
 //!
-//! There is no login: it listens on this host unless the configuration says otherwise, shows no secrets, and changes nothing for other hosts,
-//! nor for pages of other sites ([`Callers`]).
+//! There is no login: it listens on this host unless the configuration says otherwise, shows no secrets, and changes nothing for other
+//! hosts, nor for pages of other sites ([`Callers`]).
 
 mod callers;
 mod spool;

@@ -8,7 +8,7 @@
 //! for more. What a payload holds is said by [`method`](crate::method) and [`content`](crate::content). Which kind may
 //! follow which on a channel is the broker's business.
 
-use crate::method::EncodeMethod;
+use crate::method_codec::EncodeMethod;
 
 /// The last octet of every frame.
 pub const FRAME_END: u8 = 0xCE;

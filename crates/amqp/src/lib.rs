@@ -25,6 +25,7 @@ pub mod frame;
 mod generated;
 pub mod limits;
 pub mod method;
+mod method_codec;
 pub mod negotiation;
 pub mod reply;
 pub mod sasl;

@@ -10,9 +10,9 @@ pub const FRAME_LEN_MAX: u32 = 131_072;
 pub const FRAME_LEN_MAX_INITIAL: u32 = 8_192;
 
 /// The smallest `frame_max` that AMQP 0-9-1 allows.
-pub const FRAME_LEN_MAX_LEAST: u32 = 4_096;
+const FRAME_LEN_MAX_LEAST: u32 = 4_096;
 
-/// How much longer than negotiated RabbitMQ lets a frame be: some clients count the payload only. Whoever wants to be
+/// How much longer than negotiated RabbitMQ lets a frame be: some clients count the payload only. A server that wants to be
 /// as lenient adds it to the bound given to [`decode_frame`](crate::frame::decode_frame).
 pub const FRAME_LEN_FUDGE: u32 = 8;
 

@@ -1,4 +1,4 @@
-//! What a client says who it is (`connection.start-ok`'s response), by mechanism.
+//! Users and passwords in a client's login (`connection.start-ok`'s response), by mechanism.
 
 use crate::table::Table;
 

@@ -3,7 +3,7 @@
 //! Written by `examples/generate`. Change `protocol/amqp0-9-1.txt`, not this.
 
 use super::{access, basic, channel, confirm, connection, exchange, queue, tx};
-use crate::method::{DecodeError, EncodeMethod};
+use crate::method_codec::{DecodeError, EncodeMethod};
 use crate::wire::{Malformed, Reader};
 
 /// Any method of AMQP 0-9-1, with RabbitMQ's extensions.

@@ -2,7 +2,7 @@
 //!
 //! Written by `examples/generate`. Change `protocol/amqp0-9-1.txt`, not this.
 
-use crate::method::EncodeMethod;
+use crate::method_codec::EncodeMethod;
 use crate::wire::{self, Malformed, Reader};
 
 /// `tx.select`, sent by clients.

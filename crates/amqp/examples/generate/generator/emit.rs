@@ -27,7 +27,7 @@ fn sort_lines(text: String) -> String {
 pub(crate) fn class(class: &Class) -> String {
     let mut text = format!("//! Class `{}`: one struct for each method.\n", class.name);
     text.push_str("//!\n//! Written by `examples/generate`. Change `protocol/amqp0-9-1.txt`, not this.\n\n");
-    text.push_str("use crate::method::EncodeMethod;\n");
+    text.push_str("use crate::method_codec::EncodeMethod;\n");
     if class.methods.iter().flat_map(|method| &method.arguments).any(|argument| argument.kind == Kind::Table) {
         text.push_str("use crate::table::Table;\n");
     }
@@ -168,7 +168,7 @@ pub(crate) fn method_enum(protocol: &Protocol) -> String {
     let mut modules: Vec<&str> = protocol.classes.iter().map(|class| class.name.as_str()).collect();
     modules.sort_unstable();
     text.push_str(&format!("use super::{{{}}};\n", modules.join(", ")));
-    text.push_str("use crate::method::{DecodeError, EncodeMethod};\nuse crate::wire::{Malformed, Reader};\n\n");
+    text.push_str("use crate::method_codec::{DecodeError, EncodeMethod};\nuse crate::wire::{Malformed, Reader};\n\n");
     text.push_str("/// Any method of AMQP 0-9-1, with RabbitMQ's extensions.\n");
     text.push_str("#[derive(Clone, Copy, Debug, PartialEq, Eq)]\npub enum Method<'a> {\n");
     let methods: Vec<(&Class, &Method)> =

@@ -2,13 +2,14 @@
 //! count.
 //!
 //! A counter is one relaxed atomic. Whoever makes a thing happen counts it, in batches where it works in batches; whoever
-//! shows it reads it without a lock. There is no registry, no name and no text here: the owner of a counter knows what it
-//! is called.
+//! shows it reads it without a lock. There is no registry: the owner of a counter knows what it is called.
 //!
 //! - [`Counter`] has many writers, [`Tally`] one; [`Gauge`] goes up and down; [`Scale`] and [`Histogram`] count by size.
 //! - [`Pace`] and [`Series`] are what somebody who looks at such numbers from time to time keeps of them. They know no clock.
+//! - [`exposition`] writes the text format of Prometheus.
 
 mod counter;
+pub mod exposition;
 mod scale;
 mod series;
 mod tally;

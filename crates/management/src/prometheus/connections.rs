@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use broker::Broker;
 use broker::statistics::numbers::{CHANNEL, CONSUMER, CONSUMER_COUNT};
 use broker::view::{ChannelView, ConnectionView, EdgeView, NameView};
+use telemetry::exposition::{Labels, Value};
 
 use super::metric::{Metric, Table, counter, gauge, nothing, some};
 use super::sums::Sums;
-use super::text::{Labels, Value};
 
 const fn of_channels(metrics: &'static [Metric<ChannelView, Sums>]) -> Table<ChannelView, Sums> {
     Table { metrics, labels: |channel, labels| labels.put("channel", &channel.name()) }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use broker::Interface;
 use broker::view::{AuthAttemptsView, QueueView};
+use telemetry::exposition::{Kind, Name, Value, write_head, write_sample};
 
 use super::connections::{ANSWERS, CHANNELS, CONNECTIONS, CONSUMED, GETS, PUBLISHES, TRAFFIC, consumed, publishes};
 use super::global::PROTOCOL;
@@ -11,7 +12,6 @@ use super::metric::{Histograms, Listing, Table, counter, nothing, write_each, wr
 use super::node::{self, Node};
 use super::scrape::Scope;
 use super::sums::Sums;
-use super::text::{Kind, Name, Value, write_head, write_sample};
 use super::{queues, topology};
 use crate::answer::Pieces;
 

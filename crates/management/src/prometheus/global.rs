@@ -4,11 +4,11 @@
 
 use broker::statistics::{DeathStrategy, OfType, REASONS};
 use model::arguments::QueueType;
+use telemetry::exposition::{Kind, Labels, Name, write_buckets, write_head, write_sample};
 
 use super::metric::{Table, counter, gauge, nothing, some, write_each};
 use super::queues::buckets_of_sizes;
 use super::sums::Sums;
-use super::text::{Kind, Labels, Name, write_buckets, write_head, write_sample};
 
 /// What RabbitMQ calls the one protocol that there is.
 pub(super) const PROTOCOL: &str = "amqp091";

@@ -4,8 +4,8 @@
 //! it in an answer.
 
 use model::parameter::GlobalParameter;
+use telemetry::exposition::{Kind, Labels, Name, write_head, write_sample};
 
-use super::text::{Kind, Name, write_head, write_sample};
 use crate::service::Service;
 
 /// What an answer tells of. The names are what the label `rabbitmq_endpoint` says.
@@ -59,7 +59,7 @@ pub(super) fn write(out: &mut Vec<u8>, service: &Service, shown: Endpoint) {
         ("product_name", &options.product_name),
         ("product_version", &options.product_version),
     ];
-    let put = |labels: &[(&str, &str)], written: &mut super::text::Labels<'_>| {
+    let put = |labels: &[(&str, &str)], written: &mut Labels<'_>| {
         labels.iter().for_each(|(name, value)| written.put(name, value));
     };
     write_sample(out, name, |written| put(&labels, written), 1_u64.into());

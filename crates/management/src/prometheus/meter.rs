@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use telemetry::Counter;
+use telemetry::exposition::{CONTENT_TYPE, Kind, Labels, Name, Value, write_head, write_sample};
 
 use super::identity::Endpoint;
-use super::text::{CONTENT_TYPE, Kind, Name, Value, write_head, write_sample};
 
 /// What the answers of one endpoint have cost so far.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ impl Meter {
                 continue;
             }
             for (suffix, value) in [("_count", self.count.get().into()), ("_sum", sum)] {
-                let labels = |labels: &mut super::text::Labels<'_>| {
+                let labels = |labels: &mut Labels<'_>| {
                     labels.put("registry", endpoint.registry());
                     labels.put("content_type", CONTENT_TYPE);
                 };

@@ -1,8 +1,8 @@
 //! A metric as a row of a table, and a table as a part of an answer.
 
 use std::sync::Arc;
+use telemetry::exposition::{Buckets, Kind, Labels, Name, Value, write_buckets, write_head, write_sample};
 
-use super::text::{Buckets, Kind, Labels, Name, Value, write_buckets, write_head, write_sample};
 use crate::answer::Pieces;
 use crate::limits::PIECE_LEN;
 
@@ -113,7 +113,7 @@ impl<V: Send + Sync, S> Pieces for Listing<V, S> {
 
 /// A histogram of many objects that is being written.
 pub(crate) struct Histograms<V: 'static> {
-    pub(crate) name: Name,
+    pub(crate) name: Name<'static>,
     pub(crate) help: &'static str,
     pub(crate) labels: fn(&V, &mut Labels<'_>),
     /// What has been counted; none where nothing has.

@@ -6,13 +6,13 @@ use broker::Origin;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
+use telemetry::exposition::CONTENT_TYPE;
 
 use super::Meters;
 use super::filter::Filter;
 use super::gzip::Gzip;
 use super::identity::Endpoint;
 use super::scrape::Scrape;
-use super::text::CONTENT_TYPE;
 use crate::access::is_monitor;
 use crate::answer::{AnswerBody, Pieces};
 use crate::listing::Query;

@@ -6,7 +6,7 @@
 //!                                            └─ own, alerts                            what only Warren counts
 //!                          │
 //!                          ▼ piece by piece, while the socket takes them
-//!                        metric ─► text ─► gzip
+//!                        metric ─► telemetry::exposition ─► gzip
 //! ```
 //!
 //! Sums come from counters of the node (`sums`): the answer for the whole node does not go through queues. Answers of every object do, metric
@@ -29,7 +29,6 @@ mod own;
 mod queues;
 mod scrape;
 mod sums;
-mod text;
 mod topology;
 
 pub use metrics::{Metrics, MetricsOptions};

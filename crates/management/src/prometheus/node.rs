@@ -2,9 +2,9 @@
 
 use broker::machine;
 use broker::view::NodeView;
+use telemetry::exposition::{Kind, Value};
 
 use super::metric::{Metric, Table, counter, gauge, nothing, some};
-use super::text::{Kind, Value};
 use crate::service::Service;
 
 /// Numbers of the node, as of one moment.

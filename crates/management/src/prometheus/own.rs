@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use broker::view::{PressureView, StoreView};
+use telemetry::exposition::Value;
 
 use super::metric::{Table, counter, gauge, nothing, some, write_each};
-use super::text::Value;
 use crate::influxdb::Tally;
 use crate::service::Service;
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use broker::statistics::{SIZE_COUNT, SIZES, WAITS};
 use broker::view::QueueView;
+use telemetry::exposition::{Buckets, Kind, Labels, Name, Value, write_head, write_sample};
 
 use super::metric::{Metric, Table, counter, gauge, nothing, some};
 use super::sums::Sums;
-use super::text::{Buckets, Kind, Labels, Name, Value, write_head, write_sample};
 use crate::answer::Pieces;
 use crate::limits::PIECE_LEN;
 use crate::statistics::shown_capacity;

@@ -6,10 +6,10 @@ use broker::Broker;
 use broker::statistics::VhostMessages;
 use broker::view::{DelaysView, ExchangeView};
 use model::name::VhostName;
+use telemetry::exposition::{Labels, Value};
 
 use super::metric::{Table, counter, gauge, nothing, some};
 use super::sums::Sums;
-use super::text::{Labels, Value};
 
 /// Vhosts, all of which run.
 pub(super) static VHOSTS: Table<VhostName> = Table {

@@ -89,8 +89,8 @@ async fn serve(stream: TcpStream, path: Arc<str>, metrics: SharedPrometheus) {
 }
 
 fn respond(method: &Method, asked: &str, path: &str, metrics: &SharedPrometheus) -> Response<Full<Bytes>> {
-    let plain = |status, text: String| {
-        let mut response = Response::new(Full::new(Bytes::from(text)));
+    let plain = |status, text: Bytes| {
+        let mut response = Response::new(Full::new(text));
         *response.status_mut() = status;
         response
             .headers_mut()
@@ -98,14 +98,14 @@ fn respond(method: &Method, asked: &str, path: &str, metrics: &SharedPrometheus)
         response
     };
     if asked != path {
-        return plain(StatusCode::NOT_FOUND, format!("metrics are at {path}\n"));
+        return plain(StatusCode::NOT_FOUND, format!("metrics are at {path}\n").into());
     }
     if method != Method::GET && method != Method::HEAD {
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, String::new());
+        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
-    plain(StatusCode::OK, metrics.render())
+    plain(StatusCode::OK, metrics.render().into())
 }
 
 #[cfg(test)]

@@ -4,8 +4,9 @@
 //! served is `confirm_size`: how many confirms come in one frame is not counted here.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
+
+use telemetry::exposition::{Kind, Labels, Name, Value, write_head_help_first, write_sample};
 
 use super::Output;
 use crate::perftest::MetricsSettings;
@@ -93,17 +94,17 @@ impl Prometheus {
 
     /// The text that is served.
     #[must_use]
-    pub fn render(&self) -> String {
+    pub fn render(&self) -> Vec<u8> {
         let mut families = self.families();
         families.sort_by(|a, b| a.name.cmp(&b.name));
         families.dedup_by(|b, a| a.name == b.name);
-        let mut out = String::new();
+        let mut out = Vec::new();
         for family in &families {
-            // Writing to a String cannot fail.
-            let _ = writeln!(out, "# HELP {} {}", family.name, family.help);
-            let _ = writeln!(out, "# TYPE {} {}", family.name, family.kind);
+            let name = Name { prefix: "", name: &family.name, suffix: "" };
+            write_head_help_first(&mut out, name, family.kind, family.help);
             for Line { suffix, label, value } in &family.lines {
-                let _ = writeln!(out, "{}{suffix}{} {value}", family.name, self.label_text(label.as_ref()));
+                let labels = |labels: &mut Labels<'_>| self.put_labels(label.as_ref(), labels);
+                write_sample(&mut out, name.with(suffix), labels, *value);
             }
         }
         out
@@ -138,9 +139,9 @@ impl Prometheus {
     }
 
     fn gauge(&self, name: &str, value: f64, label: Option<Label>) -> Family {
-        let lines = vec![Line { suffix: "", label, value: float(value) }];
+        let lines = vec![Line { suffix: "", label, value: Value::Decimal(value) }];
         // PerfTest gives these no help; a space is what remains.
-        Family { name: self.full_name(name), help: " ", kind: "gauge", lines }
+        Family { name: self.full_name(name), help: " ", kind: Kind::Gauge, lines }
     }
 
     fn latency(&self, name: &str, help: &'static str, latency: &Latency) -> [Family; 2] {
@@ -149,16 +150,16 @@ impl Prometheus {
         let quantile = |(quantile, nanos): (&str, u64)| Line {
             suffix: "",
             label: Some(("quantile".to_owned(), quantile.to_owned())),
-            value: float(seconds(nanos)),
+            value: Value::Decimal(seconds(nanos)),
         };
         let mut lines: Vec<Line> = quantiles.map(quantile).into();
-        lines.push(Line { suffix: "_count", label: None, value: latency.count.to_string() });
-        lines.push(Line { suffix: "_sum", label: None, value: float(latency.sum_s) });
+        lines.push(Line { suffix: "_count", label: None, value: latency.count.into() });
+        lines.push(Line { suffix: "_sum", label: None, value: Value::Decimal(latency.sum_s) });
         let max = latency.maxima.iter().max().copied().unwrap_or(0);
-        let max_lines = vec![Line { suffix: "", label: None, value: float(seconds(max)) }];
+        let max_lines = vec![Line { suffix: "", label: None, value: Value::Decimal(seconds(max)) }];
         [
-            Family { name: self.full_name(name), help, kind: "summary", lines },
-            Family { name: self.full_name(&format!("{name}_max")), help, kind: "gauge", lines: max_lines },
+            Family { name: self.full_name(name), help, kind: Kind::Summary, lines },
+            Family { name: self.full_name(&format!("{name}_max")), help, kind: Kind::Gauge, lines: max_lines },
         ]
     }
 
@@ -167,21 +168,17 @@ impl Prometheus {
     }
 
     /// The common labels and one more, by name; a quantile is the last.
-    fn label_text(&self, label: Option<&Label>) -> String {
+    fn put_labels(&self, label: Option<&Label>, written: &mut Labels<'_>) {
         let mut labels: Vec<&Label> = self.labels.iter().chain(label).collect();
         labels.sort_by_key(|(name, _)| (name == "quantile", name));
-        if labels.is_empty() {
-            return String::new();
-        }
-        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
-        format!("{{{}}}", labels.join(","))
+        labels.iter().for_each(|(name, value)| written.put(name, value));
     }
 }
 
 struct Family {
     name: String,
     help: &'static str,
-    kind: &'static str,
+    kind: Kind,
     lines: Vec<Line>,
 }
 
@@ -190,7 +187,7 @@ struct Line {
     suffix: &'static str,
     /// Beside the common ones.
     label: Option<Label>,
-    value: String,
+    value: Value,
 }
 
 /// Name and value.
@@ -267,7 +264,7 @@ impl SharedPrometheus {
 
     /// The text that is served.
     #[must_use]
-    pub fn render(&self) -> String {
+    pub fn render(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).render()
     }
 }
@@ -309,15 +306,6 @@ fn metric_name(name: &str) -> String {
     out
 }
 
-fn escaped(value: &str) -> String {
-    value.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
-}
-
-/// Always with a point, as PerfTest has it.
-fn float(value: f64) -> String {
-    if value.is_infinite() { if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned() } else { format!("{value:?}") }
-}
-
 fn seconds(nanos: u64) -> f64 {
     nanos as f64 / 1e9
 }
@@ -333,6 +321,10 @@ mod tests {
         let Ok(Command::Run { options, .. }) = perftest::parse(&words, &|_| None) else { panic!() };
         let plan = options.plan("test", 1, &|_| Err(std::io::Error::other("no files"))).unwrap();
         Prometheus::new(&options.output.metrics, &words, &plan)
+    }
+
+    fn rendered(prometheus: &Prometheus) -> String {
+        String::from_utf8(prometheus.render()).unwrap()
     }
 
     fn names(text: &str) -> Vec<&str> {
@@ -398,28 +390,28 @@ perftest_published{env=\"test\",region=\"eu\"} 21.0
 # TYPE perftest_returned gauge
 perftest_returned{env=\"test\",region=\"eu\"} 0.0
 ";
-        assert_eq!(prometheus.render(), expected);
+        assert_eq!(rendered(&prometheus), expected);
     }
 
     #[test]
     fn names_have_no_odd_letters() {
-        let text = prometheus("-mpx x-y. -mt my-env=te\"st,a.b=c -em my-own=3").render();
+        let text = rendered(&prometheus("-mpx x-y. -mt my-env=te\"st,a.b=c -em my-own=3"));
         assert!(text.contains("x_y_my_own{a_b=\"c\",my_env=\"te\\\"st\"} 3.0\n"), "{text}");
     }
 
     #[test]
     fn without_labels_there_are_no_braces() {
-        assert!(prometheus("").render().contains("\nperftest_published 0.0\n"));
+        assert!(rendered(&prometheus("")).contains("\nperftest_published 0.0\n"));
     }
 
     #[test]
     fn expected_rates_are_those_of_all_channels() {
-        let text = prometheus("-r 20 -x 2 -X 2 -R 5 -y 3").render();
+        let text = rendered(&prometheus("-r 20 -x 2 -X 2 -R 5 -y 3"));
         assert!(
             text.contains("perftest_expected_published 80.0\n") && text.contains("perftest_expected_consumed 15.0\n")
         );
-        assert!(!names(&prometheus("-x 1").render()).iter().any(|name| name.contains("expected")));
-        assert!(prometheus("-P 0.5 -x 3 -y 0").render().contains("perftest_expected_published 6.0\n"));
+        assert!(!names(&rendered(&prometheus("-x 1"))).iter().any(|name| name.contains("expected")));
+        assert!(rendered(&prometheus("-P 0.5 -x 3 -y 0")).contains("perftest_expected_published 6.0\n"));
     }
 
     #[test]
@@ -427,7 +419,7 @@ perftest_returned{env=\"test\",region=\"eu\"} 0.0
         let mut prometheus = prometheus("-vr 10:1 -vr 30:2 -x 2");
         for (end_s, expected) in [(0.5, 20.0), (1.5, 60.0), (2.9, 60.0), (3.5, 20.0)] {
             prometheus.update(&sample(end_s, 1.0, 0));
-            assert!(prometheus.render().contains(&format!("perftest_expected_published {expected:?}\n")), "{end_s}");
+            assert!(rendered(&prometheus).contains(&format!("perftest_expected_published {expected:?}\n")), "{end_s}");
         }
     }
 
@@ -440,9 +432,9 @@ perftest_returned{env=\"test\",region=\"eu\"} 0.0
         for _ in 0..2 {
             prometheus.update(&sample(2.0, 1.0, 0));
         }
-        assert!(prometheus.render().contains("perftest_latency_seconds_max 5.0\n"));
+        assert!(rendered(&prometheus).contains("perftest_latency_seconds_max 5.0\n"));
         prometheus.update(&sample(4.0, 1.0, 0));
-        let text = prometheus.render();
+        let text = rendered(&prometheus);
         assert!(
             text.contains("perftest_latency_seconds_max 0.0\n") && text.contains("perftest_latency_seconds_count 20\n")
         );

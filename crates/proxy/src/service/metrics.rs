@@ -1,6 +1,6 @@
 //! What Prometheus reads: AMQProxy's names, for dashboards that know them, and our own.
 
-use std::fmt::Write as _;
+use telemetry::exposition::{Kind, Labels, Name, Value, write_head_help_first, write_sample};
 
 use super::operations::state_name;
 use crate::balance::{Snapshot, State};
@@ -18,34 +18,33 @@ pub(super) fn render(
     guard: &guard::Snapshot,
     spool: Option<&spool::Report>,
     is_ready: bool,
-) -> String {
-    let mut out = String::with_capacity(8 * 1024);
+) -> Vec<u8> {
+    let mut out = Vec::with_capacity(8 * 1024);
     let counters = &report.counters;
-    let version = env!("CARGO_PKG_VERSION");
-    family(&mut out, "amqproxy_identity_info", "gauge", "The proxy's version.");
-    let _ = writeln!(out, "amqproxy_identity_info{{version=\"{version}\",hostname=\"{}\"}} 1", escaped(&host_name()));
-    gauge(&mut out, "amqproxy_client_connections", "Clients.", report.client_count);
-    gauge(&mut out, "amqproxy_upstream_connections", "Connections to upstreams.", report.upstream_connection_count);
-    gauge(&mut out, "warren_proxy_ready", "Whether clients find an upstream here.", usize::from(is_ready));
-    gauge(&mut out, "warren_proxy_clients_open", "Clients whose connection is open.", report.open_client_count);
+    let identity = amqproxys("identity_info");
+    write_head_help_first(&mut out, identity, Kind::Gauge, "The proxy's version.");
+    let labels = |labels: &mut Labels<'_>| {
+        labels.put("version", env!("CARGO_PKG_VERSION"));
+        labels.put("hostname", &host_name());
+    };
+    write_sample(&mut out, identity, labels, 1_u64.into());
+    gauge(&mut out, amqproxys("client_connections"), "Clients.", report.client_count);
+    gauge(&mut out, amqproxys("upstream_connections"), "Connections to upstreams.", report.upstream_connection_count);
+    gauge(&mut out, ours("ready"), "Whether clients find an upstream here.", usize::from(is_ready));
+    gauge(&mut out, ours("clients_open"), "Clients whose connection is open.", report.open_client_count);
     gauge(
         &mut out,
-        "warren_proxy_clients_waiting",
+        ours("clients_waiting"),
         "Clients that wait for an upstream connection or channel.",
         report.waiting_client_count,
     );
     gauge(
         &mut out,
-        "warren_proxy_clients_on_own_connection",
+        ours("clients_on_own_connection"),
         "Clients with an upstream connection of their own.",
         report.own_connection_count,
     );
-    gauge(
-        &mut out,
-        "warren_proxy_client_output_bytes",
-        "Bytes that wait for clients' sockets.",
-        report.client_output_len,
-    );
+    gauge(&mut out, ours("client_output_bytes"), "Bytes that wait for clients' sockets.", report.client_output_len);
     for (name, help, value) in [
         ("clients_total", "Clients that came.", counters.clients),
         ("messages_published_total", "Messages sent on over shared connections.", counters.published),
@@ -70,8 +69,7 @@ pub(super) fn render(
         ),
         ("slow_clients_total", "Clients let go because they did not read.", counters.slow_clients),
     ] {
-        family(&mut out, &format!("warren_proxy_{name}"), "counter", help);
-        let _ = writeln!(out, "warren_proxy_{name} {value}");
+        number(&mut out, ours(name), Kind::Counter, help, value.into());
     }
     render_guard(&mut out, guard);
     if let Some(spool) = spool {
@@ -82,51 +80,42 @@ pub(super) fn render(
     out
 }
 
-fn render_guard(out: &mut String, guard: &guard::Snapshot) {
-    gauge(out, "warren_proxy_users", "Users who have a client.", guard.user_count);
-    gauge(
-        out,
-        "warren_proxy_addresses",
-        "Addresses, or networks that count as one, that have a client.",
-        guard.network_count,
-    );
-    family(out, "warren_proxy_limit", "gauge", "What is set for a limit; 0 for none.");
+fn render_guard(out: &mut Vec<u8>, guard: &guard::Snapshot) {
+    gauge(out, ours("users"), "Users who have a client.", guard.user_count);
+    gauge(out, ours("addresses"), "Addresses, or networks that count as one, that have a client.", guard.network_count);
+    let name = ours("limit");
+    write_head_help_first(out, name, Kind::Gauge, "What is set for a limit; 0 for none.");
     for of in &guard.limits {
-        let _ = writeln!(out, "warren_proxy_limit{{limit=\"{}\"}} {}", of.limit.name(), of.max);
+        write_sample(out, name, |labels| labels.put("limit", of.limit.name()), of.max.into());
     }
-    family(
-        out,
-        "warren_proxy_limit_reached_total",
-        "counter",
-        "How often a limit was reached, whether or not somebody was refused.",
-    );
+    let name = ours("limit_reached_total");
+    let help = "How often a limit was reached, whether or not somebody was refused.";
+    write_head_help_first(out, name, Kind::Counter, help);
     for of in &guard.limits {
-        let _ =
-            writeln!(out, "warren_proxy_limit_reached_total{{limit=\"{}\"}} {}", of.limit.name(), of.counts.reached);
+        write_sample(out, name, |labels| labels.put("limit", of.limit.name()), of.counts.reached.into());
     }
 }
 
-fn render_spool(out: &mut String, spool: &spool::Report) {
+fn render_spool(out: &mut Vec<u8>, spool: &spool::Report) {
     let spool::Counters { kept, sent_on, refused, expired, dropped, full } = spool.counters;
     for (name, kind, help, value) in [
-        ("messages", "gauge", "Messages that wait for an upstream.", spool.count()),
-        ("bytes", "gauge", "Their bytes.", spool.len()),
-        ("bytes_max", "gauge", "Bytes that may be kept.", spool.len_max),
+        ("messages", Kind::Gauge, "Messages that wait for an upstream.", spool.count()),
+        ("bytes", Kind::Gauge, "Their bytes.", spool.len()),
+        ("bytes_max", Kind::Gauge, "Bytes that may be kept.", spool.len_max),
         (
             "failed",
-            "gauge",
+            Kind::Gauge,
             "Whether nothing can be kept now: the disk is full, or has failed.",
             u64::from(spool.failure.is_some()),
         ),
-        ("kept_total", "counter", "Messages that were kept.", kept),
-        ("sent_on_total", "counter", "Those that were sent on and confirmed.", sent_on),
-        ("refused_total", "counter", "Those that an upstream refused.", refused),
-        ("expired_total", "counter", "Those that became too old.", expired),
-        ("dropped_total", "counter", "Those that operators dropped.", dropped),
-        ("full_total", "counter", "Times that a publisher had to wait for room.", full),
+        ("kept_total", Kind::Counter, "Messages that were kept.", kept),
+        ("sent_on_total", Kind::Counter, "Those that were sent on and confirmed.", sent_on),
+        ("refused_total", Kind::Counter, "Those that an upstream refused.", refused),
+        ("expired_total", Kind::Counter, "Those that became too old.", expired),
+        ("dropped_total", Kind::Counter, "Those that operators dropped.", dropped),
+        ("full_total", Kind::Counter, "Times that a publisher had to wait for room.", full),
     ] {
-        family(out, &format!("warren_proxy_spool_{name}"), kind, help);
-        let _ = writeln!(out, "warren_proxy_spool_{name} {value}");
+        number(out, Name { prefix: "warren_proxy_spool_", ..ours(name) }, kind, help, value.into());
     }
 }
 
@@ -142,77 +131,81 @@ fn by_name(upstreams: &[Snapshot]) -> Vec<Snapshot> {
     named
 }
 
-fn render_upstreams(out: &mut String, upstreams: &[Snapshot]) {
+fn render_upstreams(out: &mut Vec<u8>, upstreams: &[Snapshot]) {
     let upstreams = &by_name(upstreams);
-    family(out, "warren_proxy_upstream_state", "gauge", "1 for the state that an upstream is in.");
+    let name = ours("upstream_state");
+    write_head_help_first(out, name, Kind::Gauge, "1 for the state that an upstream is in.");
     for upstream in upstreams {
         for state in [State::Up, State::Down, State::Draining] {
-            let (name, is_it) = (escaped(&upstream.options.name), u8::from(upstream.state == state));
-            let _ = writeln!(
-                out,
-                "warren_proxy_upstream_state{{upstream=\"{name}\",state=\"{}\"}} {is_it}",
-                state_name(state)
-            );
+            let labels = |labels: &mut Labels<'_>| {
+                labels.put("upstream", &upstream.options.name);
+                labels.put("state", state_name(state));
+            };
+            write_sample(out, name, labels, (upstream.state == state).into());
         }
     }
-    let each: [(&str, &str, &str, Of<Snapshot, u64>); 5] = [
-        ("upstream_connections", "gauge", "Connections to an upstream.", |upstream| upstream.connection_count as u64),
-        ("upstream_dialled_total", "counter", "Connections dialled.", |upstream| upstream.counters.dialled),
-        ("upstream_failed_total", "counter", "Connections that could not be opened.", |upstream| {
+    let each: [(&str, Kind, &str, Of<Snapshot, u64>); 5] = [
+        ("upstream_connections", Kind::Gauge, "Connections to an upstream.", |upstream| upstream.connection_count as u64),
+        ("upstream_dialled_total", Kind::Counter, "Connections dialled.", |upstream| upstream.counters.dialled),
+        ("upstream_failed_total", Kind::Counter, "Connections that could not be opened.", |upstream| {
             upstream.counters.failed
         }),
-        ("upstream_checks_passed_total", "counter", "Health checks that passed.", |upstream| {
+        ("upstream_checks_passed_total", Kind::Counter, "Health checks that passed.", |upstream| {
             upstream.counters.checks_passed
         }),
-        ("upstream_checks_failed_total", "counter", "Health checks that failed.", |upstream| {
+        ("upstream_checks_failed_total", Kind::Counter, "Health checks that failed.", |upstream| {
             upstream.counters.checks_failed
         }),
     ];
     for (name, kind, help, of) in each {
-        family(out, &format!("warren_proxy_{name}"), kind, help);
+        let name = ours(name);
+        write_head_help_first(out, name, kind, help);
         for upstream in upstreams {
-            let _ = writeln!(
-                out,
-                "warren_proxy_{name}{{upstream=\"{}\"}} {}",
-                escaped(&upstream.options.name),
-                of(upstream)
-            );
+            write_sample(out, name, |labels| labels.put("upstream", &upstream.options.name), of(upstream).into());
         }
     }
 }
 
-fn render_pools(out: &mut String, report: &Report) {
+fn render_pools(out: &mut Vec<u8>, report: &Report) {
     let each: [(&str, &str, Of<PoolReport, usize>); 5] = [
         ("pool_clients", "Clients of a pool.", |pool| pool.client_count),
         ("pool_clients_waiting", "Clients of a pool that wait.", |pool| pool.waiting_client_count),
         ("pool_connections", "Shared connections of a pool.", |pool| pool.connections.len()),
-        ("pool_channels", "Channels open on them.", |pool| {
-            pool.connections.iter().map(|line| line.channel_count).sum()
-        }),
+        ("pool_channels", "Channels open on them.", |pool| pool.connections.iter().map(|line| line.channel_count).sum()),
         ("pool_unconfirmed", "Publishes not confirmed yet.", |pool| {
             pool.connections.iter().map(|line| line.unconfirmed_count).sum()
         }),
     ];
     for (name, help, of) in each {
-        family(out, &format!("warren_proxy_{name}"), "gauge", help);
+        let name = ours(name);
+        write_head_help_first(out, name, Kind::Gauge, help);
         for pool in &report.pools {
-            let (user, vhost) = (escaped(&pool.user), escaped(&pool.vhost));
-            let _ = writeln!(out, "warren_proxy_{name}{{user=\"{user}\",vhost=\"{vhost}\"}} {}", of(pool));
+            let labels = |labels: &mut Labels<'_>| {
+                labels.put("user", &pool.user);
+                labels.put("vhost", &pool.vhost);
+            };
+            write_sample(out, name, labels, of(pool).into());
         }
     }
 }
 
-fn gauge(out: &mut String, name: &str, help: &str, value: usize) {
-    family(out, name, "gauge", help);
-    let _ = writeln!(out, "{name} {value}");
+/// The name of a metric that AMQProxy has, too.
+fn amqproxys(name: &str) -> Name<'_> {
+    Name { prefix: "amqproxy_", name, suffix: "" }
 }
 
-fn family(out: &mut String, name: &str, kind: &str, help: &str) {
-    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+fn ours(name: &str) -> Name<'_> {
+    Name { prefix: "warren_proxy_", name, suffix: "" }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+fn gauge(out: &mut Vec<u8>, name: Name<'_>, help: &str, value: usize) {
+    number(out, name, Kind::Gauge, help, value.into());
+}
+
+/// A metric that has one series.
+fn number(out: &mut Vec<u8>, name: Name<'_>, kind: Kind, help: &str, value: Value) {
+    write_head_help_first(out, name, kind, help);
+    write_sample(out, name, |_| (), value);
 }
 
 fn host_name() -> String {

@@ -6,14 +6,15 @@
 //!  rabbitmq_queue_messages{vhost="/",queue="orders"} 3
 //! ```
 //!
-//! All series of a metric follow its two lines of comment. Nothing here knows a broker.
+//! All series of a metric follow its two lines of comment, which come in either order. Every endpoint of ours is written with this; nothing
+//! here knows what is counted.
 
 /// The type of the answers.
-pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4";
 
 /// What kind of number a metric is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub enum Kind {
     /// Never decreases while the node runs.
     Counter,
     /// Goes up and down.
@@ -27,7 +28,9 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn name(self) -> &'static str {
+    /// What the format calls it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -40,11 +43,13 @@ impl Kind {
 
 /// A number.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Value {
+pub enum Value {
     /// A count, a length.
     Whole(u64),
     /// Seconds, a share.
     Real(f64),
+    /// The same, with a point even where nothing follows it: `3.0`.
+    Decimal(f64),
 }
 
 impl From<u64> for Value {
@@ -73,15 +78,19 @@ impl From<f64> for Value {
 
 /// A metric's name, in its parts: what comes before it at this endpoint, itself, and what follows for some of its series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Name {
-    pub(crate) prefix: &'static str,
-    pub(crate) name: &'static str,
-    pub(crate) suffix: &'static str,
+pub struct Name<'a> {
+    /// What all names of an endpoint begin with.
+    pub prefix: &'a str,
+    /// The metric.
+    pub name: &'a str,
+    /// What tells its series apart: `_count`, `_sum`.
+    pub suffix: &'a str,
 }
 
-impl Name {
+impl<'a> Name<'a> {
     /// The same with this suffix.
-    pub(crate) fn with(self, suffix: &'static str) -> Name {
+    #[must_use]
+    pub fn with(self, suffix: &'a str) -> Name<'a> {
         Name { suffix, ..self }
     }
 
@@ -93,12 +102,27 @@ impl Name {
 }
 
 /// The two lines before a metric's series, in the order in which RabbitMQ has them.
-pub(crate) fn write_head(out: &mut Vec<u8>, name: Name, kind: Kind, help: &str) {
+pub fn write_head(out: &mut Vec<u8>, name: Name<'_>, kind: Kind, help: &str) {
+    write_type(out, name, kind);
+    write_help(out, name, help);
+}
+
+/// The two lines before a metric's series, in the order in which PerfTest and AMQProxy have them.
+pub fn write_head_help_first(out: &mut Vec<u8>, name: Name<'_>, kind: Kind, help: &str) {
+    write_help(out, name, help);
+    write_type(out, name, kind);
+}
+
+fn write_type(out: &mut Vec<u8>, name: Name<'_>, kind: Kind) {
     out.extend_from_slice(b"# TYPE ");
     name.write(out);
     out.push(b' ');
     out.extend_from_slice(kind.name().as_bytes());
-    out.extend_from_slice(b"\n# HELP ");
+    out.push(b'\n');
+}
+
+fn write_help(out: &mut Vec<u8>, name: Name<'_>, help: &str) {
+    out.extend_from_slice(b"# HELP ");
     name.write(out);
     out.push(b' ');
     for &byte in help.as_bytes() {
@@ -112,7 +136,7 @@ pub(crate) fn write_head(out: &mut Vec<u8>, name: Name, kind: Kind, help: &str) 
 }
 
 /// One series.
-pub(crate) fn write_sample(out: &mut Vec<u8>, name: Name, labels: impl FnOnce(&mut Labels<'_>), value: Value) {
+pub fn write_sample(out: &mut Vec<u8>, name: Name<'_>, labels: impl FnOnce(&mut Labels<'_>), value: Value) {
     name.write(out);
     let mut written = Labels { out, is_empty: true };
     labels(&mut written);
@@ -123,18 +147,20 @@ pub(crate) fn write_sample(out: &mut Vec<u8>, name: Name, labels: impl FnOnce(&m
     match value {
         Value::Whole(value) => write_whole(out, value),
         Value::Real(value) => out.extend_from_slice(real(value).as_bytes()),
+        Value::Decimal(value) => out.extend_from_slice(decimal(value).as_bytes()),
     }
     out.push(b'\n');
 }
 
 /// The labels of a series that is being written.
-pub(crate) struct Labels<'a> {
+pub struct Labels<'a> {
     out: &'a mut Vec<u8>,
     is_empty: bool,
 }
 
 impl Labels<'_> {
-    pub(crate) fn put(&mut self, name: &str, value: &str) {
+    /// One more label, whatever is in its value.
+    pub fn put(&mut self, name: &str, value: &str) {
         self.out.push(if std::mem::take(&mut self.is_empty) { b'{' } else { b',' });
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"=\"");
@@ -152,15 +178,17 @@ impl Labels<'_> {
 
 /// A histogram as it is counted: how many were up to each bound and above the one before, and beyond the last.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Buckets {
-    pub(crate) bounds: Vec<f64>,
+pub struct Buckets {
+    /// In order.
+    pub bounds: Vec<f64>,
     /// One more than bounds.
-    pub(crate) counts: Vec<u64>,
-    pub(crate) sum: Value,
+    pub counts: Vec<u64>,
+    /// Of all that was counted.
+    pub sum: Value,
 }
 
 /// The series of one histogram. Its counts add up from bucket to bucket, as Prometheus wants them.
-pub(crate) fn write_buckets(out: &mut Vec<u8>, name: Name, labels: impl Fn(&mut Labels<'_>), buckets: &Buckets) {
+pub fn write_buckets(out: &mut Vec<u8>, name: Name<'_>, labels: impl Fn(&mut Labels<'_>), buckets: &Buckets) {
     debug_assert_eq!(buckets.bounds.len() + 1, buckets.counts.len(), "a count for each bound, and one beyond");
     let bounds = buckets.bounds.iter().map(|&bound| bound_text(bound)).chain(["+Inf".to_owned()]);
     let mut total = 0_u64;
@@ -187,13 +215,21 @@ fn bound_text(bound: f64) -> String {
 }
 
 fn real(value: f64) -> String {
-    if value.is_nan() {
-        return "NaN".to_owned();
+    endless(value).map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn decimal(value: f64) -> String {
+    endless(value).map_or_else(|| format!("{value:?}"), str::to_owned)
+}
+
+/// What the format calls a value that is no number of digits.
+fn endless(value: f64) -> Option<&'static str> {
+    match value {
+        _ if value.is_nan() => Some("NaN"),
+        f64::INFINITY => Some("+Inf"),
+        f64::NEG_INFINITY => Some("-Inf"),
+        _ => None,
     }
-    if value.is_infinite() {
-        return if value > 0.0 { "+Inf".to_owned() } else { "-Inf".to_owned() };
-    }
-    value.to_string()
 }
 
 fn write_whole(out: &mut Vec<u8>, mut value: u64) {
@@ -214,7 +250,7 @@ fn write_whole(out: &mut Vec<u8>, mut value: u64) {
 mod tests {
     use super::*;
 
-    const NAME: Name = Name { prefix: "rabbitmq_", name: "things", suffix: "" };
+    const NAME: Name<'_> = Name { prefix: "rabbitmq_", name: "things", suffix: "" };
 
     #[track_caller]
     fn check(write: impl FnOnce(&mut Vec<u8>), expected: &str) {
@@ -227,6 +263,8 @@ mod tests {
     fn a_metric_begins_with_its_type_and_what_it_means() {
         let expected = "# TYPE rabbitmq_things gauge\n# HELP rabbitmq_things a\\\\b\\nc\n";
         check(|out| write_head(out, NAME, Kind::Gauge, "a\\b\nc"), expected);
+        let expected = "# HELP rabbitmq_things a\\\\b\\nc\n# TYPE rabbitmq_things gauge\n";
+        check(|out| write_head_help_first(out, NAME, Kind::Gauge, "a\\b\nc"), expected);
     }
 
     #[test]
@@ -256,6 +294,13 @@ mod tests {
             (f64::NEG_INFINITY, "-Inf"),
         ] {
             check(|out| write_sample(out, NAME, |_| (), value.into()), &format!("rabbitmq_things {text}\n"));
+        }
+    }
+
+    #[test]
+    fn decimal_numbers_always_have_a_point() {
+        for (value, text) in [(3.0, "3.0"), (0.25, "0.25"), (f64::NAN, "NaN"), (f64::NEG_INFINITY, "-Inf")] {
+            check(|out| write_sample(out, NAME, |_| (), Value::Decimal(value)), &format!("rabbitmq_things {text}\n"));
         }
     }
 

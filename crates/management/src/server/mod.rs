@@ -4,7 +4,6 @@
 //! [`Server::runtime`], so that the sockets are watched by the thread that serves them.
 
 mod connection;
-mod patience;
 
 use std::any::Any;
 use std::io;

@@ -1,6 +1,5 @@
 //! Answers Prometheus' requests.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -8,24 +7,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
-use tokio::task::{JoinHandle, JoinSet};
+use http_server::{Limits, Places, WhenFull, respond};
+use hyper::{Method, Response, StatusCode};
+use net::{BindError, Listener, SocketOptions};
+use tokio::task::JoinHandle;
 
 use super::prometheus::SharedPrometheus;
 
 /// Connections at the same time; more wait. Scrapers need one.
-const CONNECTION_COUNT_MAX: usize = 32;
+const PLACES: Places = Places { count_max: 32, address_count_max: 32, when_full: WhenFull::Wait };
 /// How long a request may take to come.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait when no connection can be accepted, as when there are no more file descriptors.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Serves metrics until it is dropped.
 #[derive(Debug)]
@@ -36,11 +30,28 @@ pub struct MetricsServer {
 
 impl MetricsServer {
     /// Listens; PerfTest does so on all addresses. Requests for another path than this one are answered with 404.
-    pub async fn start(address: SocketAddr, path: &str, metrics: SharedPrometheus) -> io::Result<Self> {
-        let listener = TcpListener::bind(address).await?;
+    pub fn start(address: SocketAddr, path: &str, metrics: SharedPrometheus) -> io::Result<Self> {
+        let listener = Listener::bind(address, SocketOptions::default()).map_err(|error| match error {
+            BindError::Refused { source, .. } => source,
+            _ => rustix::io::Errno::ADDRINUSE.into(),
+        })?;
         let address = listener.local_addr()?;
-        let task = tokio::spawn(accept(listener, path.into(), metrics));
-        Ok(MetricsServer { address, task })
+        let path: Arc<str> = path.into();
+        let limits = Limits { head_timeout: REQUEST_TIMEOUT, ..Limits::default() };
+        // Connections are closed while no file is left.
+        let accepting = http_server::accept(
+            listener,
+            PLACES,
+            |_| (),
+            move |stream, _| {
+                let (path, metrics) = (Arc::clone(&path), metrics.clone());
+                let answer = move |request: hyper::Request<_>| {
+                    std::future::ready(answer(request.method(), request.uri().path(), &path, &metrics))
+                };
+                http_server::serve(stream, limits, answer, std::future::pending())
+            },
+        );
+        Ok(MetricsServer { address, task: tokio::spawn(accepting) })
     }
 
     /// Where it listens.
@@ -52,65 +63,25 @@ impl MetricsServer {
 
 impl Drop for MetricsServer {
     fn drop(&mut self) {
-        // Its connections are in a set that ends with it.
+        // Its connections end with it.
         self.task.abort();
     }
 }
 
-async fn accept(listener: TcpListener, path: Arc<str>, metrics: SharedPrometheus) {
-    let mut connections = JoinSet::new();
-    let room = Arc::new(Semaphore::new(CONNECTION_COUNT_MAX));
-    while let Ok(permit) = Arc::clone(&room).acquire_owned().await {
-        match listener.accept().await {
-            Ok((stream, _)) => {
-                let (path, metrics) = (Arc::clone(&path), metrics.clone());
-                connections.spawn(async move {
-                    serve(stream, path, metrics).await;
-                    drop(permit);
-                });
-            }
-            Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-        }
-        while connections.try_join_next().is_some() {}
-    }
-}
-
-async fn serve(stream: TcpStream, path: Arc<str>, metrics: SharedPrometheus) {
-    let service = service_fn(|request: Request<Incoming>| {
-        let response = respond(request.method(), request.uri().path(), &path, &metrics);
-        async move { Ok::<_, Infallible>(response) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(REQUEST_TIMEOUT)
-        .serve_connection(TokioIo::new(stream), service);
-    // Whatever a scraper does wrong is its own business.
-    let _ = connection.await;
-}
-
-fn respond(method: &Method, asked: &str, path: &str, metrics: &SharedPrometheus) -> Response<Full<Bytes>> {
-    let plain = |status, text: Bytes| {
-        let mut response = Response::new(Full::new(text));
-        *response.status_mut() = status;
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8"));
-        response
-    };
+fn answer(method: &Method, asked: &str, path: &str, metrics: &SharedPrometheus) -> Response<Full<Bytes>> {
     if asked != path {
-        return plain(StatusCode::NOT_FOUND, format!("metrics are at {path}\n").into());
+        return respond(StatusCode::NOT_FOUND, TEXT, format!("metrics are at {path}\n"));
     }
     if method != Method::GET && method != Method::HEAD {
-        let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, Bytes::new());
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return response;
+        return http_server::not_allowed("GET, HEAD", TEXT, Bytes::new());
     }
-    plain(StatusCode::OK, metrics.render().into())
+    respond(StatusCode::OK, TEXT, metrics.render())
 }
 
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
     use crate::output::prometheus::Prometheus;
@@ -129,7 +100,7 @@ mod tests {
     async fn metrics_are_at_their_path_only() {
         let Ok(Command::Run { options, .. }) = perftest::parse(&[], &|_| None) else { panic!() };
         let metrics = SharedPrometheus::new(Prometheus::new(&options.output.metrics, &[], &Plan::default()));
-        let server = MetricsServer::start("127.0.0.1:0".parse().unwrap(), "/metrics", metrics).await.unwrap();
+        let server = MetricsServer::start("127.0.0.1:0".parse().unwrap(), "/metrics", metrics).unwrap();
         let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
         let answer = ask(&server, &get("/metrics?name[]=all")).await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n") && answer.contains("\nperftest_published 0.0\n"), "{answer}");
@@ -144,6 +115,6 @@ mod tests {
         let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let Ok(Command::Run { options, .. }) = perftest::parse(&[], &|_| None) else { panic!() };
         let metrics = SharedPrometheus::new(Prometheus::new(&options.output.metrics, &[], &Plan::default()));
-        assert!(MetricsServer::start(taken.local_addr().unwrap(), "/metrics", metrics).await.is_err());
+        assert!(MetricsServer::start(taken.local_addr().unwrap(), "/metrics", metrics).is_err());
     }
 }

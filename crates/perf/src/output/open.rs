@@ -89,7 +89,7 @@ impl Outputs {
             let metrics = SharedPrometheus::new(Prometheus::new(&settings.metrics, command_line, plan));
             all.push(Box::new(metrics.clone()));
             let (path, port) = (&settings.metrics.path, settings.metrics.port);
-            outputs.metrics = Some(serve(path, port, metrics, addresses).await?);
+            outputs.metrics = Some(serve(path, port, metrics, addresses)?);
         }
         Ok(outputs)
     }
@@ -132,15 +132,10 @@ fn create(option: &'static str, path: &Path) -> Result<File, OpenError> {
     File::create(path).map_err(|error| OpenError::File { option, path: path.to_owned(), error })
 }
 
-async fn serve(
-    path: &str,
-    port: u16,
-    metrics: SharedPrometheus,
-    addresses: &[IpAddr],
-) -> Result<MetricsServer, OpenError> {
+fn serve(path: &str, port: u16, metrics: SharedPrometheus, addresses: &[IpAddr]) -> Result<MetricsServer, OpenError> {
     let mut error = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in addresses {
-        match MetricsServer::start(SocketAddr::new(*address, port), path, metrics.clone()).await {
+        match MetricsServer::start(SocketAddr::new(*address, port), path, metrics.clone()) {
             Ok(server) => return Ok(server),
             // Taken is taken, and not to be told apart from the other family's port.
             Err(taken) if taken.kind() == io::ErrorKind::AddrInUse => {

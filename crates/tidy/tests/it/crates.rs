@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "telemetry",
     "store",
     "net",
+    "http_server",
     "engine",
     "broker",
     "client",

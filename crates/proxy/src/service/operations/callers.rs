@@ -5,10 +5,10 @@
 
 use std::sync::Arc;
 
-use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::StatusCode;
+use hyper::header::{HeaderMap, HeaderValue, ORIGIN};
 use hyper::http::request::Parts;
 use hyper::http::uri::Authority;
-use hyper::{StatusCode, Version};
 
 /// By which names programs ask. Cheap to clone.
 #[derive(Debug, Clone, Default)]
@@ -34,13 +34,8 @@ impl Callers {
 
     /// Why this request is refused, if it is. From another host all may read: no browser has to be lured for that.
     pub(super) fn refusal(&self, request: &Parts, is_here: bool, is_read: bool) -> Option<Refusal> {
-        let mut hosts = request.headers.get_all(HOST).iter();
-        let host = match (hosts.next(), hosts.next()) {
-            (Some(host), None) => Some(host),
-            // Older programs name none, and browsers are no older programs.
-            (None, None) if request.version < Version::HTTP_11 => None,
-            _ => return Some(NO_HOST),
-        };
+        // Older programs name none, and browsers are no older programs.
+        let Ok(host) = http_server::host(&request.headers, request.version) else { return Some(NO_HOST) };
         let is_bound = is_here || !is_read;
         if is_bound && host.is_some_and(|host| !self.is_own(host)) {
             return Some(FOREIGN_HOST);
@@ -70,7 +65,7 @@ fn has_own_origin(headers: &HeaderMap, host: Option<&HeaderValue>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hyper::Request;
+    use hyper::{Request, Version};
 
     use super::*;
 

@@ -8,17 +8,13 @@ mod callers;
 mod spool;
 
 use std::borrow::Cow;
-use std::convert::Infallible;
-use std::sync::Arc;
+use std::net::SocketAddr;
 
 use http_body_util::Full;
+use http_server::{Limits, Places, WhenFull, respond};
 use hyper::body::{Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_TYPE};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use net::{AddressSeats, Listener};
+use net::Listener;
 use serde_json::{Value, json};
 
 pub use self::callers::Callers;
@@ -32,57 +28,41 @@ const JSON: &str = "application/json";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Connections at once: those who ask are few.
-const CONNECTION_COUNT_MAX: usize = 256;
-/// Connections of one address.
-const ADDRESS_CONNECTION_COUNT_MAX: usize = 64;
+const PLACES: Places = Places { count_max: 256, address_count_max: 64, when_full: WhenFull::Close };
 
 /// Answers for ever.
-pub async fn serve_operations(mut listener: Listener, handle: Handle, callers: Callers) {
-    let seats = Arc::new(tokio::sync::Semaphore::new(CONNECTION_COUNT_MAX));
-    let address_seats = AddressSeats::new(ADDRESS_CONNECTION_COUNT_MAX);
-    loop {
-        let (stream, peer) = listener.accept(log::out_of_files).await;
-        let Ok(seat) = seats.clone().try_acquire_owned() else { continue };
-        let Some(address_seat) = address_seats.take(peer.ip()) else { continue };
+pub async fn serve_operations(listener: Listener, handle: Handle, callers: Callers) {
+    let serve = |stream, peer: SocketAddr| {
         let (handle, callers) = (handle.clone(), callers.clone());
-        tokio::spawn(async move {
-            let is_here = peer.ip().to_canonical().is_loopback();
-            let answer = service_fn(move |request| answer(handle.clone(), callers.clone(), is_here, request));
-            let serving = http1::Builder::new().timer(TokioTimer::new()).serve_connection(TokioIo::new(stream), answer);
-            // Who asks may go whenever he likes.
-            let _ = serving.await;
-            drop((seat, address_seat));
-        });
-    }
+        let is_here = peer.ip().to_canonical().is_loopback();
+        let answer = move |request| answer(handle.clone(), callers.clone(), is_here, request);
+        http_server::serve(stream, Limits::default(), answer, std::future::pending())
+    };
+    http_server::accept(listener, PLACES, log::out_of_files, serve).await;
 }
 
-async fn answer(
-    handle: Handle,
-    callers: Callers,
-    is_here: bool,
-    request: Request<Incoming>,
-) -> Result<Response<Full<Bytes>>, Infallible> {
+async fn answer(handle: Handle, callers: Callers, is_here: bool, request: Request<Incoming>) -> Response<Full<Bytes>> {
     let (request, _) = request.into_parts();
     let (path, method) = (request.uri.path().trim_end_matches('/'), &request.method);
     let is_read = matches!(*method, Method::GET | Method::HEAD);
     if let Some((status, text)) = callers.refusal(&request, is_here, is_read) {
-        return Ok(respond(status, TEXT, text));
+        return respond(status, TEXT, text);
     }
     if !is_read && !is_here {
         let text = "without a login nothing is changed from another host than the proxy's own";
-        return Ok(respond(StatusCode::FORBIDDEN, TEXT, text));
+        return respond(StatusCode::FORBIDDEN, TEXT, text);
     }
     if let Some(name) = path.strip_prefix("/api/upstreams/").and_then(|rest| rest.strip_suffix("/drain")) {
-        return Ok(drain(&handle, method, &decoded(name)));
+        return drain(&handle, method, &decoded(name));
     }
     if let Some(names) = path.strip_prefix("/api/spool/") {
-        return Ok(spool::answer(&handle, method, names).await);
+        return spool::answer(&handle, method, names).await;
     }
     let known = ["", "/healthz", "/readyz", "/metrics", "/api/pools", "/api/spool", "/api/upstreams"];
     if known.contains(&path) && !is_read {
-        return Ok(not_allowed("GET, HEAD"));
+        return not_allowed("GET, HEAD");
     }
-    Ok(match path {
+    match path {
         "" => respond(
             StatusCode::OK,
             TEXT,
@@ -113,7 +93,7 @@ async fn answer(
             respond(StatusCode::OK, JSON, Value::Array(upstreams).to_string())
         }
         _ => respond(StatusCode::NOT_FOUND, TEXT, "there is no such page"),
-    })
+    }
 }
 
 /// A part of a path.
@@ -203,14 +183,5 @@ pub(super) fn state_name(state: State) -> &'static str {
 }
 
 fn not_allowed(allowed: &'static str) -> Response<Full<Bytes>> {
-    let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, TEXT, format!("only {allowed} here"));
-    response.headers_mut().insert(ALLOW, hyper::header::HeaderValue::from_static(allowed));
-    response
-}
-
-fn respond(status: StatusCode, kind: &'static str, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(kind));
-    response
+    http_server::not_allowed(allowed, TEXT, format!("only {allowed} here"))
 }

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use http_body_util::Full;
+use http_server::respond;
 use hyper::body::Bytes;
 use hyper::{Method, Response, StatusCode};
 use serde_json::{Value, json};
 
-use super::{JSON, TEXT, decoded, not_allowed, respond};
+use super::{JSON, TEXT, decoded, not_allowed};
 use crate::service::Handle;
 use crate::service::forwarder::wall_ms;
 use crate::spool::{First, NotNow, Report, Spool, SpoolQueueReport};

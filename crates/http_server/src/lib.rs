@@ -1,0 +1,21 @@
+//! The shell of an HTTP/1.1 server: what the broker's HTTP API, the proxy's operations and the load generator's metrics have in common.
+//!
+//! ```text
+//!  listener ─► accept     so many connections, so many an address
+//!                │
+//!                ▼
+//!              serve      requests one after the other, within limits and patience ─► the owner's answer
+//! ```
+//!
+//! Deliberately absent: routes, logins, bodies of requests. These belong to the server's owner.
+
+mod accept;
+mod connection;
+mod host;
+mod patience;
+mod response;
+
+pub use accept::{Places, WhenFull, accept};
+pub use connection::{Limits, serve};
+pub use host::{HostError, host};
+pub use response::{not_allowed, respond};

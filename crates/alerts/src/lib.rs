@@ -26,12 +26,12 @@ mod rule;
 mod sampling;
 mod webhook;
 
+pub use self::outbox::{Fate, Next, Outbox, Tally};
 pub use condition::Phase;
 pub use engine::{Engine, Needs, Pass, Standing};
 pub use facts::{Age, NodeFacts, QueueFacts};
 pub use given::GivenError;
 pub use history::History;
 pub use notice::{Alert, Notice, Reason, Sender, Status};
-pub use outbox::{Fate, Next, Outbox, Tally};
 pub use rule::{Kind, Rule, Scope, Severity};
 pub use webhook::{HIDDEN, Webhook};

@@ -31,10 +31,6 @@ pub const CLEAR_PART: f64 = 0.9;
 pub const WAITING_COUNT_MAX: usize = 1000;
 /// How long a notice is tried, in milliseconds.
 pub const LIFETIME_MS: u64 = 3_600_000;
-/// How long to wait after the first failure, in milliseconds; twice as long after each further one.
-pub const BACKOFF_MIN_MS: u64 = 500;
-/// The longest such wait.
-pub const BACKOFF_MAX_MS: u64 = 60_000;
 /// How long a webhook may take to answer, unless it is told otherwise, in milliseconds.
 pub const TIMEOUT_DEFAULT_MS: u64 = 5000;
 /// The least and the most that may be said.
@@ -44,4 +40,4 @@ pub const HEADER_COUNT_MAX: usize = 20;
 /// The longest header, URL or secret, in bytes.
 pub const TEXT_LEN_MAX: usize = 4096;
 
-const _: () = assert!(BACKOFF_MIN_MS < BACKOFF_MAX_MS && BACKOFF_MAX_MS < LIFETIME_MS);
+const _: () = assert!(outbox::BACKOFF_MAX_MS < LIFETIME_MS);

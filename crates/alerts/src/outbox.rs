@@ -11,11 +11,9 @@
 //! folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A receiver that answered
 //! too late may have what it is sent again: it knows it by its id, its status and its time.
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
-use crate::limits::{BACKOFF_MAX_MS, BACKOFF_MIN_MS, LIFETIME_MS, WAITING_COUNT_MAX};
+use crate::limits::{LIFETIME_MS, WAITING_COUNT_MAX};
 use crate::notice::{Notice, Status};
 
 /// What has become of notices for one webhook.
@@ -42,27 +40,14 @@ pub enum Fate {
     Failed,
 }
 
-/// What is to be done now.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Next {
-    /// Send this, and say what has come of it.
-    Send(Notice),
-    /// Nothing before this time, in milliseconds since 1970.
-    NotBefore(u64),
-    /// Nothing.
-    Nothing,
-}
+/// What is to be done now. Times are in milliseconds since 1970.
+pub type Next = outbox::Next<Notice>;
 
 /// Notices for one webhook.
 #[derive(Debug)]
 pub struct Outbox {
-    waiting: VecDeque<Waiting>,
+    waiting: outbox::Outbox<Waiting>,
     count_max: usize,
-    /// The first one is on its way.
-    is_sending: bool,
-    /// Attempts that have failed in a row.
-    failure_count: u32,
-    not_before_ms: u64,
     tally: Tally,
 }
 
@@ -83,49 +68,31 @@ impl Outbox {
     #[must_use]
     pub fn new(count_max: usize) -> Outbox {
         assert!(count_max >= 2, "one may be on its way, and cannot make room");
-        Outbox {
-            waiting: VecDeque::new(),
-            count_max,
-            is_sending: false,
-            failure_count: 0,
-            not_before_ms: 0,
-            tally: Tally::default(),
-        }
+        Outbox { waiting: outbox::Outbox::default(), count_max, tally: Tally::default() }
     }
 
     /// There is something to tell.
     pub fn push(&mut self, notice: Notice, now_ms: u64) {
-        self.waiting.push_back(Waiting { notice, since_ms: now_ms });
+        self.waiting.push(Waiting { notice, since_ms: now_ms });
         if self.waiting.len() > self.count_max && !self.fold() {
             // What is newest says most about how things stand. What is on its way has an end of its own.
-            self.waiting.remove(usize::from(self.is_sending));
+            self.waiting.remove(self.waiting.start());
             self.tally.dropped += 1;
         }
     }
 
     /// What is to be done now.
     pub fn next(&mut self, now_ms: u64) -> Next {
-        if self.is_sending {
-            return Next::Nothing;
-        }
         self.drop_old(now_ms);
-        let Some(first) = self.waiting.front() else { return Next::Nothing };
-        if now_ms < self.not_before_ms {
-            return Next::NotBefore(self.not_before_ms);
-        }
-        self.is_sending = true;
-        Next::Send(first.notice.clone())
+        self.waiting.next(now_ms).map(|first| first.notice.clone())
     }
 
     /// What has come of what was to be sent. `jitter` is any number from 0 to 1: it keeps many that failed together from coming back together.
     pub fn settle(&mut self, fate: Fate, now_ms: u64, jitter: f64) {
-        assert!(self.is_sending, "only what was sent has come to something");
-        self.is_sending = false;
         match fate {
             Fate::Failed => {
                 self.tally.failed += 1;
-                self.not_before_ms = now_ms.saturating_add(backoff_ms(self.failure_count, jitter));
-                self.failure_count = self.failure_count.saturating_add(1);
+                self.waiting.retry(0, now_ms, jitter);
                 return;
             }
             Fate::Refused => {
@@ -134,16 +101,12 @@ impl Outbox {
             }
             Fate::Delivered => self.tally.delivered += 1,
         }
-        // Whoever answers at all is there.
-        self.failure_count = 0;
-        self.not_before_ms = 0;
-        self.waiting.pop_front();
+        self.waiting.settle();
     }
 
     /// The webhook is another one from now on: what it did before does not count.
     pub fn try_at_once(&mut self) {
-        self.failure_count = 0;
-        self.not_before_ms = 0;
+        self.waiting.forget_failures();
     }
 
     /// How many wait, the one on its way included.
@@ -160,6 +123,9 @@ impl Outbox {
 
     /// Also what waits behind something that has come to its place later.
     fn drop_old(&mut self, now_ms: u64) {
+        if self.waiting.start() > 0 {
+            return;
+        }
         let before = self.waiting.len();
         self.waiting.retain(|waiting| now_ms.saturating_sub(waiting.since_ms) < LIFETIME_MS);
         self.tally.dropped += (before - self.waiting.len()) as u64;
@@ -188,7 +154,7 @@ impl Outbox {
 
     /// The places of two notices that follow each other, of the same alert, and can be one.
     fn find_pair(&self) -> Option<(usize, usize)> {
-        let start = usize::from(self.is_sending);
+        let start = self.waiting.start();
         let mut last_of = FxHashMap::default();
         let mut found: Option<(usize, usize)> = None;
         for (place, waiting) in self.waiting.iter().enumerate().skip(start) {
@@ -208,12 +174,6 @@ impl Outbox {
 /// It is over, and has begun anew: both have to be told. Everything else is one thing.
 fn can_fold(earlier: &Notice, later: &Notice) -> bool {
     (earlier.status, later.status) != (Status::Resolved, Status::Firing)
-}
-
-/// Half of it is left to chance.
-fn backoff_ms(failure_count: u32, jitter: f64) -> u64 {
-    let whole_ms = BACKOFF_MIN_MS.saturating_mul(1 << failure_count.min(16)).min(BACKOFF_MAX_MS);
-    (whole_ms as f64 * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))) as u64
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ::outbox::BACKOFF_MAX_MS;
 use proptest::prelude::*;
 
 use super::*;

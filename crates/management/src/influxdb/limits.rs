@@ -10,10 +10,6 @@ pub(super) const BATCH_LEN_MAX: usize = 4 << 20;
 pub(super) const AHEAD_COUNT: usize = 2;
 /// Bytes that wait for a receiver that does not take them; beyond it the oldest are dropped.
 pub(super) const WAITING_LEN_MAX: usize = 32 << 20;
-/// How long to wait after the first failure; twice as long after each further one.
-pub(super) const BACKOFF_MIN_MS: u64 = 500;
-/// The longest such wait.
-pub(super) const BACKOFF_MAX_MS: u64 = 60_000;
 /// The longest wait that a receiver may ask for.
 pub(super) const RETRY_AFTER_MAX: Duration = Duration::from_secs(3600);
 /// How often a receiver may answer that it cannot take a batch, before that is given up: others wait behind it.
@@ -23,5 +19,4 @@ pub(super) const REASON_LEN_MAX: usize = 200;
 /// How long a stop waits for the last statistics.
 pub(super) const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
 
-const _: () = assert!(BACKOFF_MIN_MS < BACKOFF_MAX_MS);
 const _: () = assert!(BATCH_LEN_MAX * (AHEAD_COUNT + 1) < WAITING_LEN_MAX);

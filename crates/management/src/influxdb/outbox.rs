@@ -10,14 +10,12 @@
 //! One batch is on its way at a time. As long as all goes well no more is to be made than the next few (`wants_more`): a slow receiver gets fewer
 //! rounds, not later ones. When the receiver fails, batches gather, small ones in one, up to a bound. No clock, no socket.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 
 use super::limits::{
-    AHEAD_COUNT, ANSWER_COUNT_MAX, BACKOFF_MAX_MS, BACKOFF_MIN_MS, BATCH_LEN_MAX, BATCH_LINE_COUNT_MAX,
-    RETRY_AFTER_MAX, WAITING_LEN_MAX,
+    AHEAD_COUNT, ANSWER_COUNT_MAX, BATCH_LEN_MAX, BATCH_LINE_COUNT_MAX, RETRY_AFTER_MAX, WAITING_LEN_MAX,
 };
 
 /// Lines that are written or posted together.
@@ -45,16 +43,8 @@ pub(super) enum Fate {
     },
 }
 
-/// What is to be done now.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Next {
-    /// Post this, and say what has come of it.
-    Post(Bytes),
-    /// Nothing before this time, in milliseconds of the caller's clock.
-    NotBefore(u64),
-    /// Nothing.
-    Nothing,
-}
+/// What is to be done now: the text is to be posted.
+pub(super) type Next = outbox::Next<Bytes>;
 
 /// What an attempt has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -70,22 +60,16 @@ pub(super) struct Settled {
 /// Batches for one receiver.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    first: Option<First>,
-    waiting: VecDeque<Batch>,
+    waiting: outbox::Outbox<Waiting>,
     /// Bytes of all of them.
     len: usize,
-    /// Attempts that have failed in a row.
-    failure_count: u32,
-    not_before_ms: u64,
 }
 
-/// The batch whose turn it is.
 #[derive(Debug)]
-struct First {
-    text: Bytes,
-    line_count: u64,
-    ends_round: bool,
-    is_on_its_way: bool,
+struct Waiting {
+    batch: Batch,
+    /// The batch's text, once it has been posted: nothing is added any more.
+    posted: Option<Bytes>,
     /// How often the receiver has answered that it cannot take it.
     answer_count: u32,
 }
@@ -94,113 +78,84 @@ impl Outbox {
     /// There is more to post. How many lines were lost for it.
     pub(super) fn push(&mut self, batch: Batch) -> u64 {
         self.len += batch.text.len();
-        match self.waiting.back_mut() {
-            Some(last) if has_room(last, &batch) => {
-                last.text.push_str(&batch.text);
-                last.line_count += batch.line_count;
-                last.ends_round |= batch.ends_round;
+        match self.waiting.last_mut() {
+            Some(last) if last.has_room(&batch) => {
+                last.batch.text.push_str(&batch.text);
+                last.batch.line_count += batch.line_count;
+                last.batch.ends_round |= batch.ends_round;
             }
-            _ => self.waiting.push_back(batch),
+            _ => self.waiting.push(Waiting { batch, posted: None, answer_count: 0 }),
         }
         let mut lost = 0;
         while self.len > WAITING_LEN_MAX
-            && let Some(line_count) = self.drop_oldest()
+            && let Some(oldest) = self.waiting.remove(self.waiting.start())
         {
-            lost += line_count;
+            self.len -= oldest.len();
+            lost += oldest.batch.line_count;
         }
         lost
     }
 
     /// Whether another batch should be made now.
     pub(super) fn wants_more(&self) -> bool {
-        self.failure_count > 0 || self.waiting.len() < AHEAD_COUNT
+        self.waiting.is_failing() || self.waiting.len() - self.waiting.start() < AHEAD_COUNT
     }
 
     /// What is to be done now.
     pub(super) fn next(&mut self, now_ms: u64) -> Next {
-        if self.first.is_none() {
-            self.first = self.waiting.pop_front().map(First::of);
-        }
-        let Some(first) = &mut self.first else { return Next::Nothing };
-        assert!(!first.is_on_its_way, "one at a time");
-        if now_ms < self.not_before_ms {
-            return Next::NotBefore(self.not_before_ms);
-        }
-        first.is_on_its_way = true;
-        Next::Post(first.text.clone())
+        self.waiting.next(now_ms).map(Waiting::seal)
     }
 
     /// What has come of what was to be posted. `jitter` is any number from 0 to 1: it keeps brokers that failed together from coming back
     /// together.
     pub(super) fn settle(&mut self, fate: Fate, now_ms: u64, jitter: f64) -> Settled {
-        let mut first = self.first.take().expect("only what was posted has come to something");
-        assert!(first.is_on_its_way, "only what was posted has come to something");
-        first.is_on_its_way = false;
-        if let Fate::Failed { is_answered, retry_after } = fate {
-            let wait_ms = retry_after.map_or(0, |wait| wait.min(RETRY_AFTER_MAX).as_millis() as u64);
-            self.not_before_ms = now_ms.saturating_add(wait_ms.max(backoff_ms(self.failure_count, jitter)));
-            self.failure_count = self.failure_count.saturating_add(1);
-            first.answer_count += u32::from(is_answered);
-            if first.answer_count < ANSWER_COUNT_MAX {
-                self.first = Some(first);
-                return Settled::default();
+        let first = match fate {
+            Fate::Failed { is_answered, retry_after } => {
+                let wait_ms = retry_after.map_or(0, |wait| wait.min(RETRY_AFTER_MAX).as_millis() as u64);
+                let first = self.waiting.retry(wait_ms, now_ms, jitter);
+                first.answer_count += u32::from(is_answered);
+                if first.answer_count < ANSWER_COUNT_MAX {
+                    return Settled::default();
+                }
+                self.waiting.remove(0).expect("it failed, and is the first")
             }
-        } else {
-            // Whoever takes or refuses is there.
-            self.failure_count = 0;
-            self.not_before_ms = 0;
-        }
-        self.len -= first.text.len();
-        let settled = Settled { ends_round: first.ends_round, ..Settled::default() };
+            Fate::Delivered | Fate::Refused => self.waiting.settle(),
+        };
+        self.len -= first.len();
+        let Batch { line_count, ends_round, .. } = first.batch;
         match fate {
-            Fate::Delivered => Settled { delivered: first.line_count, ..settled },
-            _ => Settled { lost: first.line_count, ..settled },
+            Fate::Delivered => Settled { delivered: line_count, lost: 0, ends_round },
+            _ => Settled { delivered: 0, lost: line_count, ends_round },
         }
     }
 
     /// What has failed before may be tried at once.
     pub(super) fn try_at_once(&mut self) {
-        self.not_before_ms = 0;
+        self.waiting.try_at_once();
     }
 
     /// Lines that wait, those on their way included.
     pub(super) fn line_count(&self) -> u64 {
-        let first = self.first.as_ref().map_or(0, |first| first.line_count);
-        first + self.waiting.iter().map(|batch| batch.line_count).sum::<u64>()
-    }
-
-    /// Drops the oldest batch that is not on its way; how many lines it had.
-    fn drop_oldest(&mut self) -> Option<u64> {
-        let (len, line_count) = match self.first.take_if(|first| !first.is_on_its_way) {
-            Some(first) => (first.text.len(), first.line_count),
-            None => self.waiting.pop_front().map(|batch| (batch.text.len(), batch.line_count))?,
-        };
-        self.len -= len;
-        Some(line_count)
+        self.waiting.iter().map(|waiting| waiting.batch.line_count).sum()
     }
 }
 
-impl First {
-    fn of(batch: Batch) -> First {
-        First {
-            text: batch.text.into(),
-            line_count: batch.line_count,
-            ends_round: batch.ends_round,
-            is_on_its_way: false,
-            answer_count: 0,
-        }
+impl Waiting {
+    fn len(&self) -> usize {
+        self.posted.as_ref().map_or(self.batch.text.len(), Bytes::len)
     }
-}
 
-/// Whether two batches may be one.
-fn has_room(last: &Batch, batch: &Batch) -> bool {
-    last.line_count + batch.line_count <= BATCH_LINE_COUNT_MAX && last.text.len() + batch.text.len() <= BATCH_LEN_MAX
-}
+    /// The text, to be posted, now or again.
+    fn seal(&mut self) -> Bytes {
+        self.posted.get_or_insert_with(|| std::mem::take(&mut self.batch.text).into()).clone()
+    }
 
-/// Half of it is left to chance.
-fn backoff_ms(failure_count: u32, jitter: f64) -> u64 {
-    let whole_ms = BACKOFF_MIN_MS.saturating_mul(1 << failure_count.min(16)).min(BACKOFF_MAX_MS);
-    (whole_ms as f64 * (0.5 + 0.5 * jitter.clamp(0.0, 1.0))) as u64
+    /// Whether another batch may be part of this one.
+    fn has_room(&self, more: &Batch) -> bool {
+        self.posted.is_none()
+            && self.batch.line_count + more.line_count <= BATCH_LINE_COUNT_MAX
+            && self.batch.text.len() + more.text.len() <= BATCH_LEN_MAX
+    }
 }
 
 #[cfg(test)]
@@ -224,7 +179,7 @@ mod tests {
     #[track_caller]
     fn post(outbox: &mut Outbox, now_ms: u64) -> String {
         match outbox.next(now_ms) {
-            Next::Post(text) => String::from_utf8(text.to_vec()).unwrap(),
+            Next::Send(text) => String::from_utf8(text.to_vec()).unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -232,7 +187,7 @@ mod tests {
     #[track_caller]
     fn first_letters(outbox: &mut Outbox) -> String {
         let mut letters = String::new();
-        while let Next::Post(text) = outbox.next(u64::MAX) {
+        while let Next::Send(text) = outbox.next(u64::MAX) {
             letters.push(char::from(text[0]));
             outbox.settle(Fate::Delivered, u64::MAX, 0.0);
         }
@@ -279,7 +234,7 @@ mod tests {
         assert!(!outbox.wants_more());
         outbox.settle(FAILED, 0, 0.0);
         assert!(outbox.wants_more(), "what happens meanwhile is kept");
-        assert!(matches!(outbox.next(1_000_000), Next::Post(_)));
+        assert!(matches!(outbox.next(1_000_000), Next::Send(_)));
         outbox.settle(Fate::Delivered, 1_000_000, 0.0);
         assert!(!outbox.wants_more());
     }

@@ -111,7 +111,7 @@ impl Desk {
     fn next(&self) -> Option<Next> {
         let mut inner = self.inner.lock();
         let next = inner.outbox.next(self.now_ms());
-        (matches!(next, Next::Post(_)) || !inner.is_closing).then_some(next)
+        (matches!(next, Next::Send(_)) || !inner.is_closing).then_some(next)
     }
 
     fn settle(&self, posted: Posted) {
@@ -178,8 +178,8 @@ async fn attend(mut server: Server, desk: Arc<Desk>) {
                 let _ = tokio::time::timeout(wait, desk.news.notified()).await;
             }
             // The end of a round without lines of its own.
-            Next::Post(lines) if lines.is_empty() => desk.settle(Posted { fate: Fate::Delivered, error: None }),
-            Next::Post(lines) => {
+            Next::Send(lines) if lines.is_empty() => desk.settle(Posted { fate: Fate::Delivered, error: None }),
+            Next::Send(lines) => {
                 let posted = server.post(lines).await;
                 desk.settle(posted);
             }

@@ -12,6 +12,7 @@ const CRATES: &[&str] = &[
     "model",
     "routing",
     "queue",
+    "outbox",
     "alerts",
     "influx",
     "telemetry",
@@ -31,7 +32,7 @@ const CRATES: &[&str] = &[
 ];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
-const PURE: &[&str] = &["amqp", "model", "routing", "queue", "alerts", "influx"];
+const PURE: &[&str] = &["amqp", "model", "routing", "queue", "outbox", "alerts", "influx"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

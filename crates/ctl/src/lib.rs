@@ -27,7 +27,6 @@ mod failure;
 mod given;
 mod help;
 mod listing;
-mod nearest;
 mod options;
 mod output;
 mod password;

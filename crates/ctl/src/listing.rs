@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use crate::failure::Failure;
 use crate::given::Given;
-use crate::nearest::nearest;
 use crate::output::{Output, Table};
 use crate::step::{Ask, Started, Step};
 
@@ -66,7 +65,7 @@ impl Listing {
     fn column(&self, name: &str) -> Result<&'static Column, Failure> {
         let names = || self.columns.iter().map(|column| column.name);
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
-            Failure::usage(match nearest(name, names()) {
+            Failure::usage(match human::closest(name, names()) {
                 Some(near) => format!("there is no column '{name}', did you mean '{near}'?"),
                 None => format!("there is no column '{name}': one of {}", names().collect::<Vec<_>>().join(", ")),
             })

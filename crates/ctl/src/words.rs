@@ -7,7 +7,6 @@ use crate::command::{Argument, Command, Grammar, Need, Opt};
 use crate::commands::FAMILIES;
 use crate::failure::Failure;
 use crate::given::{Given, Values};
-use crate::nearest::nearest;
 use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
 
 /// What was said.
@@ -128,13 +127,13 @@ fn unknown_command(first: &str, second: Option<&String>) -> Failure {
         let objects: Vec<&str> = objects.map(|(_, object)| object).collect();
         return Failure::usage(match second {
             None => format!("{first} what? One of {}", objects.join(", ")),
-            Some(second) => match nearest(second, objects.iter().copied()) {
+            Some(second) => match human::closest(second, objects.iter().copied()) {
                 Some(object) => format!("unknown command '{first} {second}', did you mean '{first} {object}'?"),
                 None => format!("unknown command '{first} {second}': one of {}", objects.join(", ")),
             },
         });
     }
-    Failure::usage(match nearest(first, names) {
+    Failure::usage(match human::closest(first, names) {
         Some(name) => format!("unknown command '{first}', did you mean '{name}'?"),
         None => format!("unknown command '{first}', see warren ctl help"),
     })
@@ -245,7 +244,7 @@ impl Reading<'_> {
         let arguments = self.command.arguments.iter().map(|argument| argument.name);
         let known = known.chain(arguments.filter(|_| self.grammar == Grammar::Admin));
         let near = match name {
-            Name::Long(long) => nearest(long, known),
+            Name::Long(long) => human::closest(long, known),
             Name::Short(_) => None,
         };
         Failure::usage(match near {
@@ -324,7 +323,7 @@ impl Reading<'_> {
         let Some((name, _)) = word.split_once('=') else {
             return Failure::usage(format!("'{word}' is not name=value, as {} takes it", self.command.name));
         };
-        Failure::usage(match nearest(&name.replace('_', "-"), names()) {
+        Failure::usage(match human::closest(&name.replace('_', "-"), names()) {
             Some(near) => format!("{} takes no '{name}', did you mean '{near}'?", self.command.name),
             None => {
                 format!("{} takes no '{name}': one of {}", self.command.name, names().collect::<Vec<_>>().join(", "))

@@ -37,10 +37,6 @@ fn unknown(kind: &str, name: &str, known: &[&str], (elsewhere, known_there): (&s
     Problem::bad_request(format!("unknown {kind} '{name}': {hint}"))
 }
 
-/// The known name that may have been meant: a third of it may be wrong.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let name = name.to_lowercase().replace('-', "_");
-    let distances = known.iter().map(|known| (*known, strsim::osa_distance(&name, known)));
-    let (near, distance) = distances.min_by_key(|(_, distance)| *distance)?;
-    (distance <= (name.chars().count() / 3).max(1)).then_some(near)
+    human::closest(&name.to_lowercase().replace('-', "_"), known.iter().copied())
 }

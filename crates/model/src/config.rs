@@ -35,6 +35,7 @@ mod vhost_defaults;
 pub use alerts::AlertOptions;
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
+pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
 pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
@@ -48,7 +49,7 @@ pub use settings::{
 };
 pub use statistics::{RatesMode, SampleRetention, StatisticsOptions};
 pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
-pub use value::{ListenAddress, parse_duration_ms, parse_size};
+pub use value::{ListenAddress, parse_duration_ms};
 
 use std::fmt;
 

@@ -15,7 +15,6 @@
 //!  command    the commands: all of it together
 //!  report     what is looked at afterwards: verdicts, HTML, comparison
 //!  format     numbers as people read them
-//!  nearest    the name that may have been meant
 //! ```
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
@@ -26,7 +25,6 @@ pub mod dashboard;
 pub mod engine;
 mod format;
 pub mod histogram;
-mod nearest;
 pub mod output;
 pub mod perftest;
 pub mod plan;

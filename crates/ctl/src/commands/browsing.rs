@@ -172,16 +172,7 @@ fn filter(given: &Given) -> Result<Map<String, Value>, Failure> {
 /// A time such as `90s`, `10m`, `2h` or `1d`, in milliseconds; without a unit it is in seconds.
 pub(super) fn duration_ms(given: &Given, name: &str) -> Result<Option<u64>, Failure> {
     let Some(text) = given.optional(name) else { return Ok(None) };
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let unit_ms = match &text[digits.len()..] {
-        "ms" => Some(1),
-        "" | "s" => Some(1000),
-        "m" => Some(60_000),
-        "h" => Some(3_600_000),
-        "d" => Some(86_400_000),
-        _ => None,
-    };
-    let time_ms = unit_ms.and_then(|unit_ms: u64| digits.parse::<u64>().ok()?.checked_mul(unit_ms));
+    let time_ms = human::parse_duration_ms(text, 1000);
     time_ms.map(Some).ok_or_else(|| {
         Failure::data(format!("{name} has to be a time such as 90s, 10m, 2h or 1d, and '{text}' is none"))
     })

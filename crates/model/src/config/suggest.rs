@@ -1,4 +1,6 @@
-//! The known key, or other word, that comes closest to an unknown one.
+//! The known key that comes closest to an unknown one.
+
+use human::{closest, distance};
 
 use super::syntax::KeyPath;
 use super::table::{Key, State, Table};
@@ -8,9 +10,6 @@ const PREFIX_DISTANCE_MAX: usize = 2;
 
 /// A key that is shorter than this might become any other.
 const LONGER_FROM: usize = 8;
-
-/// How much of a key may be mistyped: one character in so many. Of keys that are further away none was meant.
-const WRONG_PART: usize = 3;
 
 /// The known key with the fewest edits from this one, if those are few. Placeholders take the unknown key's own words.
 pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
@@ -24,11 +23,10 @@ pub(super) fn closest_key(table: &Table, unknown: &KeyPath) -> Option<String> {
     let current = table.keys().filter(|key| !matches!(key.state, State::RenamedTo(_)));
     let candidates = current.flat_map(Key::spellings).filter_map(|spelling| {
         let candidate = fill(&spelling, unknown.segments());
-        let distance = distance(&candidate, &text);
-        let is_plausible = !spelling.ends_with("**") || distance <= PREFIX_DISTANCE_MAX;
-        is_plausible.then_some((distance, candidate))
+        let is_plausible = !spelling.ends_with("**") || distance(&candidate, &text) <= PREFIX_DISTANCE_MAX;
+        is_plausible.then_some(candidate)
     });
-    nearest(candidates, &text)
+    closest(&text, candidates)
 }
 
 /// The first key that does something and goes on where this one ends: `ssl_options.cacert` means `cacertfile`, and
@@ -54,17 +52,6 @@ fn with_first_word(table: &Table, unknown: &KeyPath) -> Option<String> {
     (first_words.all(|word| word == first) && table.find(&whole).is_some()).then(|| whole.to_string())
 }
 
-/// The known word with the fewest edits from this one, if those are few.
-#[must_use]
-pub fn closest_word<'a>(unknown: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    nearest(known.into_iter().map(|word| (distance(word, unknown), word)), unknown)
-}
-
-fn nearest<T>(candidates: impl Iterator<Item = (usize, T)>, unknown: &str) -> Option<T> {
-    let (distance, candidate) = candidates.min_by_key(|(distance, _)| *distance)?;
-    (distance <= (unknown.chars().count() / WRONG_PART).max(1)).then_some(candidate)
-}
-
 fn fill(spelling: &str, given: &[String]) -> String {
     let mut filled = Vec::new();
     for (index, wanted) in spelling.split('.').enumerate() {
@@ -75,22 +62,6 @@ fn fill(spelling: &str, given: &[String]) -> String {
         }
     }
     filled.join(".")
-}
-
-/// Levenshtein's distance in characters.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in b.iter().enumerate() {
-            let replaced = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 #[cfg(test)]
@@ -121,12 +92,6 @@ mod tests {
     }
 
     #[test]
-    fn other_words_have_closest_ones_too() {
-        assert_eq!(closest_word("--prot", ["--port", "--help"]), Some("--port"));
-        assert_eq!(closest_word("--something", ["--port", "--help"]), None);
-    }
-
-    #[test]
     fn a_typing_error_is_undone() {
         check_closest("ssl_options.cacert", "ssl_options.cacertfile");
         check_closest("vm_memory_high_watermark", "vm_memory_high_watermark.relative");
@@ -138,12 +103,5 @@ mod tests {
         check_closest("log.consle.level", "log.console.level");
         check_closest("mqt.allow_anonymous", "mqtt.allow_anonymous");
         check_closest("default_permissions.writ", "default_permissions.write");
-    }
-
-    #[test]
-    fn the_distance_counts_edits() {
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("abc", "abc"), 0);
-        assert_eq!(distance("kitten", "sitting"), 3);
     }
 }

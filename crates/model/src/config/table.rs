@@ -8,7 +8,6 @@ pub mod tls_keys;
 
 use std::cmp::Reverse;
 
-pub use super::suggest::closest_word;
 pub use super::syntax::KeyPath;
 pub use super::tls::{check as check_tls, check_sni, tls_options};
 pub use super::value::{Kind, Type};

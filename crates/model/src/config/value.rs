@@ -5,6 +5,8 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
+use human::parse_size;
+
 use crate::name::{UserName, VhostName};
 use crate::pattern::Pattern;
 
@@ -196,54 +198,14 @@ pub(super) fn parse_float(text: &str) -> Option<f64> {
     text.parse().ok().filter(|_| is_plain)
 }
 
-/// Bytes as RabbitMQ reads them since 3.13: `k` and `kB` are 1000, `Ki` and `KiB` are 1024, in any case.
-#[must_use]
-pub fn parse_size(text: &str) -> Option<u64> {
-    let (number, unit) = split_unit(text)?;
-    let mut unit = unit.to_ascii_lowercase();
-    if unit.len() > 1 && unit.ends_with('b') {
-        unit.pop();
-    }
-    let (base, prefix) = match unit.strip_suffix('i') {
-        Some(prefix) => (1024_u64, prefix),
-        None => (1000, &*unit),
-    };
-    let power = match prefix {
-        "" if unit.is_empty() => 0,
-        "k" => 1,
-        "m" => 2,
-        "g" => 3,
-        "t" => 4,
-        "p" => 5,
-        _ => return None,
-    };
-    number.checked_mul(base.checked_pow(power)?)
-}
-
 /// Milliseconds; with a unit (ms, s, m, h, d, w) a duration.
 #[must_use]
 pub fn parse_duration_ms(text: &str) -> Option<u64> {
-    let (number, unit) = split_unit(text)?;
-    let unit_ms = match unit {
-        "" | "ms" => 1,
-        "s" => 1000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        "w" => 604_800_000,
-        _ => return None,
-    };
-    number.checked_mul(unit_ms)
+    human::parse_duration_ms(text, 1)
 }
 
 pub(super) fn parse_duration(text: &str) -> Option<Duration> {
     parse_duration_ms(text).map(Duration::from_millis)
-}
-
-fn split_unit(text: &str) -> Option<(u64, &str)> {
-    let digits_end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits_end);
-    Some((number.parse().ok()?, unit.trim_start()))
 }
 
 /// `5672`, `127.0.0.1:5672`, `[::1]:5672` or, as RabbitMQ writes it, `::1:5672`.
@@ -258,40 +220,6 @@ pub(super) fn parse_listener(text: &str) -> Option<ListenAddress> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[track_caller]
-    fn check_size(text: &str, expected: Option<u64>) {
-        assert_eq!(parse_size(text), expected, "{text}");
-    }
-
-    #[test]
-    fn units_without_i_are_decimal_as_since_3_13() {
-        check_size("10000000000", Some(10_000_000_000));
-        for text in ["50k", "50K", "50kB", "50KB", "50kb", "50 kB"] {
-            check_size(text, Some(50_000));
-        }
-        check_size("50MB", Some(50_000_000));
-        check_size("2G", Some(2_000_000_000));
-        check_size("3TB", Some(3_000_000_000_000));
-        check_size("1p", Some(1_000_000_000_000_000));
-    }
-
-    #[test]
-    fn units_with_i_are_binary() {
-        for text in ["2Ki", "2ki", "2KiB", "2kib", "2KIB"] {
-            check_size(text, Some(2048));
-        }
-        check_size("1MiB", Some(1 << 20));
-        check_size("1Gi", Some(1 << 30));
-        check_size("1PiB", Some(1 << 50));
-    }
-
-    #[test]
-    fn other_texts_are_no_sizes() {
-        for text in ["", "MB", "-1", "1.5GB", "1B", "1XB", "1i", "1iB", "99999999999999999999", "99999999999PB"] {
-            check_size(text, None);
-        }
-    }
 
     #[track_caller]
     fn check_listener(text: &str, expected: Option<&str>) {

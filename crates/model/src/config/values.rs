@@ -225,7 +225,7 @@ impl Values {
     /// Bytes, if they are said.
     #[must_use]
     pub fn size(&self, key: &str) -> Option<u64> {
-        self.text(key).and_then(value::parse_size)
+        self.text(key).and_then(human::parse_size)
     }
 
     /// Bytes, of a key that has a default.

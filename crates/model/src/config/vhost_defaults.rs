@@ -108,7 +108,7 @@ fn parse_size(text: &str) -> Option<u64> {
         let number: u64 = lower.strip_suffix(unit)?.trim_end().parse().ok()?;
         number.checked_mul(1 << exponent)
     });
-    binary.or_else(|| value::parse_size(text))
+    binary.or_else(|| human::parse_size(text))
 }
 
 fn limit_default(keys: &BTreeMap<&str, &str>) -> VhostLimitDefault {

@@ -12,7 +12,6 @@
 use std::ops::Range;
 
 use super::table::{Entry, Group, OPTIONS, Takes};
-use crate::nearest::nearest;
 
 /// Why words are not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -245,7 +244,7 @@ fn without_value(word: &str) -> &str {
 /// The option whose name takes the fewest changes. After one dash, short names count too.
 fn closest(name: &str, long_only: bool) -> String {
     let shorts = OPTIONS.iter().map(|entry| entry.short).filter(|short| !long_only && !short.is_empty());
-    match nearest(name, OPTIONS.iter().map(|entry| entry.long).chain(shorts)) {
+    match human::nearest(name, OPTIONS.iter().map(|entry| entry.long).chain(shorts)) {
         Some((closest, _)) if short_named(closest).is_some() => format!("-{closest}"),
         Some((closest, _)) => format!("--{closest}"),
         None => String::new(),

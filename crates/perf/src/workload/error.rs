@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::document::Place;
-use crate::nearest::nearest;
 
 /// A workload that cannot be run as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,7 +72,7 @@ impl Fault {
 /// ", did you mean X?" where something is near, else what there is.
 pub(super) fn suggestion<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let mut known: Vec<&str> = known.into_iter().collect();
-    if let Some((candidate, distance)) = nearest(word, known.iter().copied())
+    if let Some((candidate, distance)) = human::nearest(word, known.iter().copied())
         && distance <= 1.max(candidate.len().min(word.len()) / 3)
     {
         return format!("; did you mean \"{candidate}\"?");

@@ -10,7 +10,7 @@
 //! and so on, one key each.
 
 use client::without_passwords;
-use model::config::table::{KeyPath, Origin, Values, closest_word};
+use model::config::table::{KeyPath, Origin, Values};
 use model::config::{LogLevel, Source, Warning, parse_duration_ms};
 
 use super::address::{ListenAddress, ListenHost};
@@ -206,7 +206,7 @@ const LOG_LEVELS: &str = "a level such as debug, info, warn or error";
 fn unknown_entry(section: &str, key: &str) -> String {
     let known: Vec<_> = ENTRIES.iter().map(|(section, key, _)| format!("{section}/{key}")).collect();
     let word = format!("{section}/{key}");
-    let hint = closest_word(&word, known.iter().map(String::as_str));
+    let hint = human::closest(&word, known.iter().map(String::as_str));
     let hint = hint.map(|closest| format!("; the closest known one is '{closest}'")).unwrap_or_default();
     format!("unknown entry '{word}' of an AMQProxy file{hint}")
 }

@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use client::Uri;
-use model::config::table::{Origin, closest_word};
+use model::config::table::Origin;
 
 use super::amqproxy::{Assembly, Setting};
 
@@ -216,7 +216,7 @@ fn find(word: &str) -> Result<(&'static CommandOption, Option<&str>), UsageError
         let (name, value) = word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value)));
         let found = OPTIONS.iter().find(|option| option.long == name);
         return found.map(|option| (option, value)).ok_or_else(|| {
-            let hint = closest_word(name, OPTIONS.iter().map(|option| option.long));
+            let hint = human::closest(name, OPTIONS.iter().map(|option| option.long));
             let hint = hint.map(|closest| format!("; the closest known one is '{closest}'")).unwrap_or_default();
             UsageError(format!("unknown option '{name}'{hint}"))
         });

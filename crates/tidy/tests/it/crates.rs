@@ -9,6 +9,7 @@ use serde_json::Value;
 /// From the ground up. `warren` alone knows all others.
 const CRATES: &[&str] = &[
     "amqp",
+    "human",
     "model",
     "routing",
     "queue",
@@ -32,7 +33,7 @@ const CRATES: &[&str] = &[
 ];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
-const PURE: &[&str] = &["amqp", "model", "routing", "queue", "outbox", "alerts", "influx"];
+const PURE: &[&str] = &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

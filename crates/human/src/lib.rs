@@ -1,0 +1,9 @@
+//! What people write: sizes, durations, and names with a letter wrong. For configuration files, the HTTP API and command lines alike.
+//!
+//! Deliberately absent: workload files of the load generator have fractions and sums (`1h30m`), which only it reads.
+
+mod nearest;
+mod quantity;
+
+pub use nearest::{closest, distance, nearest};
+pub use quantity::{parse_duration_ms, parse_size};

@@ -4,18 +4,20 @@
 //!  listener ─► accept     so many connections, so many an address
 //!                │
 //!                ▼
-//!              serve      requests one after the other, within limits and patience ─► the owner's answer
+//!              serve      requests one after the other, within limits and patience ─► the owner's answer, whole or in pieces
 //! ```
 //!
 //! Deliberately absent: routes, logins, bodies of requests. These belong to the server's owner.
 
 mod accept;
+mod body;
 mod connection;
 mod host;
 mod patience;
 mod response;
 
 pub use accept::{Places, WhenFull, accept};
+pub use body::{AnswerBody, Broken, PIECE_LEN, PIECE_OBJECT_COUNT, Pieces, Source};
 pub use connection::{Limits, serve};
 pub use host::{HostError, host};
 pub use response::{not_allowed, respond};

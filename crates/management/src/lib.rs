@@ -11,22 +11,22 @@
 //! description of the API (`docs/openapi.json`) says of it. Listings are tables of columns, of which only those are computed
 //! that a request wants.
 //!
-//! Deliberately absent: listeners (the binary opens them), and the console.
+//! Deliberately absent: listeners (the binary opens them), what metrics and alerts are made of (the crate `observe`), and the console.
 
 mod access;
-mod alerting;
 mod answer;
 mod body;
 mod call;
 pub mod definitions;
+mod gzip;
 mod headers;
-mod influxdb;
 mod json;
 pub mod limits;
 mod listing;
 mod live;
 mod login;
 mod media;
+mod metrics;
 mod multipart;
 mod openapi;
 mod options;
@@ -34,7 +34,6 @@ mod path;
 mod presence;
 mod problem;
 mod process;
-mod prometheus;
 mod route;
 mod router;
 mod routes;
@@ -45,12 +44,9 @@ mod statistics;
 mod tests;
 mod unknown;
 
-pub use alerting::{AlertThread, Alerting, SetupError as AlertSetupError};
-pub use answer::AnswerBody;
-pub use influxdb::{Influxdb, InfluxdbTallies, InfluxdbThreads, SetupError as InfluxdbSetupError};
+pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
 pub use process::Process;
-pub use prometheus::{Metrics, MetricsOptions};
 pub use server::{AmqpSink, Entrance, Seat, Server, Site};
 pub use service::Service;

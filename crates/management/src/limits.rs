@@ -19,10 +19,6 @@ pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 pub const KEEP_ALIVE_MAX: u64 = 1000;
 /// Bytes of all request bodies that are being read or worked on at a time; further ones wait for room.
 pub const BODIES_LEN_MAX: usize = 64 << 20;
-/// Bytes of a piece of a long answer. A piece is made when the one before it has been taken by the socket.
-pub const PIECE_LEN: usize = 32 << 10;
-/// Objects that are looked at for one piece: many of them may come to nothing.
-pub(crate) const PIECE_OBJECT_COUNT: usize = 1024;
 /// Path segments of a request.
 pub(crate) const SEGMENT_COUNT_MAX: usize = 16;
 /// Parameters of a query; what follows is ignored.
@@ -41,10 +37,6 @@ pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
 pub(crate) const PAGE_SIZE_MAX: usize = 500;
 /// Characters of a pattern that filters names.
 pub(crate) const PATTERN_LEN_MAX: usize = 1024;
-/// Bytes of a pattern that says of which queues metrics are wanted.
-pub(crate) const QUEUE_PATTERN_LEN_MAX: usize = 2000;
-/// Bytes that a compiled pattern that filters names may take.
-pub(crate) const PATTERN_COMPILED_LEN_MAX: usize = 1 << 20;
 /// Streams of events at a time.
 pub(crate) const LIVE_COUNT_MAX: usize = 100;
 /// Objects whose numbers one stream of events tells.
@@ -55,5 +47,3 @@ pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(5);
-/// Names for which a pattern of a listing may take too much work before it is asked about no other.
-pub(crate) const UNDECIDED_NAME_COUNT_MAX: u32 = 8;

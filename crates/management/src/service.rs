@@ -18,12 +18,10 @@ use parking_lot::RwLock;
 use telemetry::Counter;
 
 use crate::access;
-use crate::alerting::Alerting;
-use crate::answer::{Answer, AnswerBody, Broken, Content};
+use crate::answer::{Answer, Content};
 use crate::body::{self, Room};
 use crate::call::Call;
 use crate::headers;
-use crate::influxdb::{InfluxdbTallies, Tally};
 use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX};
 use crate::listing::{Query, check_members, check_ranges};
 use crate::live::Live;
@@ -38,6 +36,9 @@ use crate::route::{Handler, Operation, Role, Verb};
 use crate::router::{self, Found};
 use crate::routes;
 use crate::unknown;
+use http_server::{AnswerBody, Broken};
+use observe::alerting::Alerting;
+use observe::influxdb::InfluxdbTallies;
 
 /// What answers requests.
 pub struct Service {
@@ -121,9 +122,21 @@ impl Service {
         let _ = self.influxdb.set(tallies);
     }
 
-    /// What has become of statistics for InfluxDB, by destination.
-    pub(crate) fn influxdb(&self) -> &[Arc<Tally>] {
-        self.influxdb.get().map_or(&[], |tallies| &tallies.0)
+    /// What metrics tell of.
+    pub(crate) fn observed(&self) -> observe::prometheus::Subject {
+        let options = &self.options;
+        observe::prometheus::Subject {
+            broker: self.broker.clone(),
+            node: options.node.clone(),
+            data_dir: options.data_dir.clone(),
+            file_max: options.file_limit,
+            compatible_version: options.compatible_version.clone(),
+            product_name: options.product_name.clone(),
+            product_version: options.product_version.clone(),
+            alerting: self.alerting().cloned(),
+            influxdb: self.influxdb.get().cloned().unwrap_or_default(),
+            panics: self.counters.panics.clone(),
+        }
     }
 
     /// All listeners, those that are suspended too.
@@ -384,7 +397,7 @@ fn answer_response(answer: Answer, panics: &Arc<Counter>) -> Response<AnswerBody
         Content::Other(content_type, bytes) => (Some(content_type), AnswerBody::whole(bytes)),
         Content::Source(content_type, source) => (Some(content_type), AnswerBody::live(source)),
     };
-    let len = body.len().filter(|_| !is_bodiless);
+    let len = body.known_len().filter(|_| !is_bodiless);
     let mut response = response(answer.status, content_type, body, len);
     response.headers_mut().extend(answer.headers);
     response

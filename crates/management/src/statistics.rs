@@ -4,7 +4,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use broker::statistics::Range;
 use broker::statistics::numbers::{READY, UNACKED};
-use broker::view::{Numbers, QueueView};
+use broker::view::Numbers;
 use telemetry::{Buckets, Sample, Scale};
 
 use crate::json::{Cell, Object};
@@ -197,15 +197,6 @@ pub(crate) fn wants_samples(cell: &Cell<'_>) -> bool {
     cell.wanted().is_some_and(|wanted| wanted.reaches(is_sampled))
 }
 
-/// `consumer_capacity` as it is told everywhere: what comes close to 0 has no end of digits.
-pub(crate) fn shown_capacity(queue: &QueueView) -> f64 {
-    thousandths(queue.consumer_capacity())
-}
-
-fn thousandths(share: f64) -> f64 {
-    (share * 1000.0).round() / 1000.0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -222,13 +213,6 @@ mod tests {
             stats.write_messages(members.cell("message_stats"), false);
         });
         assert_eq!(String::from_utf8(out).unwrap(), expected);
-    }
-
-    #[test]
-    fn a_capacity_has_three_decimals() {
-        for (share, expected) in [(6.08e-120, 0.0), (0.0006, 0.001), (0.123_456, 0.123), (0.9999, 1.0)] {
-            assert_eq!(thousandths(share).to_string(), f64::to_string(&expected));
-        }
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //!                      └── not before ◄─ retry      a receiver that fails is left alone for a while, twice as long each time
 //! ```
 //!
-//! One thing is on its way at a time, so the order holds; as long as it is, it is neither removed nor replaced. What is folded or dropped when
+//! One thing is on its way at a time, so the order holds; as long as it is, it is neither removed nor replaced. What is folded or
+//! dropped when
 //! too much waits, and what is counted, is decided by the owner. No clock, no socket, no randomness: these come in as arguments.
 
 use std::collections::VecDeque;
@@ -83,7 +84,8 @@ impl<T> Outbox<T> {
         self.waiting.pop_front().expect("what is on its way is the first")
     }
 
-    /// The attempt has failed: nothing is sent for a while, of at least `wait_min_ms`. `jitter` is any number from 0 to 1: it keeps many that
+    /// The attempt has failed: nothing is sent for a while, of at least `wait_min_ms`. `jitter` is any number from 0 to 1: it keeps
+    /// many that
     /// failed together from coming back together.
     pub fn retry(&mut self, wait_min_ms: u64, now_ms: u64, jitter: f64) -> &mut T {
         self.end_attempt();

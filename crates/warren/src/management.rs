@@ -11,11 +11,13 @@ use broker::{Broker, Interface, Origin};
 use hyper::header::HeaderValue;
 use management::limits::{CONNECTIONS_MAX, STOP_PATIENCE};
 use management::{
-    AlertThread, Alerting, AmqpSink, ConnectionLimits, Cors, Entrance, Headers, Influxdb, InfluxdbThreads,
-    ListenerInfo, Metrics, MetricsOptions, Process, Server, Service, Site,
+    AmqpSink, ConnectionLimits, Cors, Entrance, Headers, ListenerInfo, Metrics, MetricsOptions, Process, Server,
+    Service, Site,
 };
 use model::config::{Config, HttpListener};
 use net::{AddressSeats, Admission, BindError, Listener, ListenerAddress, SocketOptions};
+use observe::alerting::{AlertThread, Alerting};
+use observe::influxdb::{Influxdb, InfluxdbThreads};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 

@@ -11,7 +11,7 @@ use model::name::VhostName;
 use super::findings::{Fault, Findings};
 use super::parse::{BindingEntry, Definitions, EndEntry, Entry, ExchangeEntry};
 use super::{DefinitionsError, Scope, Unsupported, no_vhost};
-use crate::alerting;
+use observe::alerting;
 
 /// Checks a document, and takes out of it what is to be left out. What passes can still fail if a client changes the broker meanwhile.
 pub fn check(

@@ -14,11 +14,11 @@ use serde_json::{Map, Value, json};
 
 use super::Scope;
 use super::binding::HiddenEnds;
-use crate::answer::Pieces;
 use crate::json::{Writer, write_text};
-use crate::limits::PIECE_LEN;
 use crate::options::Options;
 use crate::routes::bodies::arguments;
+use http_server::PIECE_LEN;
+use http_server::Pieces;
 
 /// Entries of one kind, one after the other.
 type Entries = Box<dyn Iterator<Item = Value> + Send>;

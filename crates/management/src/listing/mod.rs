@@ -16,7 +16,6 @@ mod query;
 mod ranges;
 mod rows;
 mod runs;
-mod search;
 mod selection;
 mod walked;
 
@@ -30,7 +29,6 @@ pub(crate) use ranges::check_ranges;
 pub(crate) use rows::single;
 #[cfg(test)]
 pub(crate) use runs::RUN_COUNT;
-pub(crate) use search::Search;
 pub(crate) use selection::{DETAILS, Selection};
 pub(crate) use walked::{Walked, list, paged_list, streamed, walked_list};
 

@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use super::query::Query;
-use super::search::Search;
 use crate::limits::{PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, PATTERN_LEN_MAX};
 use crate::problem::Problem;
 use hyper::StatusCode;
+use observe::Search;
 
 /// A page that is asked for.
 #[derive(Debug)]

@@ -33,6 +33,11 @@ impl Query {
         self.0.iter().filter(move |(own, _)| own == name).map(|(_, value)| &**value)
     }
 
+    /// All parameters, in their order.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (&**name, &**value))
+    }
+
     /// The names of all parameters, in their order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|(name, _)| &**name)

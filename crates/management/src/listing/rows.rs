@@ -4,9 +4,10 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use super::{Page, Query, Selection, Table};
-use crate::answer::{Answer, Pieces};
+use crate::answer::Answer;
 use crate::json::Writer;
-use crate::limits::{PIECE_LEN, PIECE_OBJECT_COUNT};
+use http_server::Pieces;
+use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
 
 /// One object.
 pub(crate) fn single<V, C>(object: &V, table: &Table<V, C>, context: &C, query: &Query) -> Answer {

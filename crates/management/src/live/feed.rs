@@ -13,11 +13,12 @@ use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::viewer::Lost;
 use super::{Place, Viewer, Wanted, changes, numbers};
-use crate::answer::Source;
 use crate::json::{Object, Writer};
-use crate::limits::{LIVE_HEARTBEAT_INTERVAL, PIECE_LEN};
+use crate::limits::LIVE_HEARTBEAT_INTERVAL;
 use crate::server::Stage;
 use crate::service::Service;
+use http_server::PIECE_LEN;
+use http_server::Source;
 
 /// A stream of events.
 pub(crate) struct Feed {

@@ -7,7 +7,6 @@ use alerts::{HIDDEN, Notice, Phase, Rule};
 use serde_json::{Map, Value, json};
 
 use crate::access::is_administrator;
-use crate::alerting::{Alerting, Entry, RULES, Shown, Source, Target, Tried, WEBHOOKS, try_once};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Cell;
@@ -17,6 +16,7 @@ use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{Field, Later, Operation, PAGED, Route, Shape, at};
 use crate::service::Service;
+use observe::alerting::{Alerting, Entry, RULES, Shown, Source, Target, Tried, WEBHOOKS, try_once};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -230,7 +230,7 @@ fn json_answer(value: &Value) -> Answer {
     Answer::json(value.to_string().into_bytes())
 }
 
-fn entry(call: &Call, family: crate::alerting::Family) -> Result<Entry, Problem> {
+fn entry(call: &Call, family: observe::alerting::Family) -> Result<Entry, Problem> {
     let found = alerting(call)?.rulebook().entry(call.broker(), family, call.argument("name"));
     found.ok_or_else(Problem::not_found)
 }

@@ -11,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use super::vhosts;
 use crate::access::is_administrator;
-use crate::alerting;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -21,6 +20,7 @@ use crate::route::Kind::{Any, Text};
 use crate::route::Role::{Policymaker, PolicymakerInVhost};
 use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
+use observe::alerting;
 
 pub(super) static ROUTES: &[Route] = &[
     at(

@@ -16,7 +16,8 @@ use crate::json::Cell;
 use crate::listing::{Table, column, number, text};
 use crate::route::Kind::{Any, Boolean, Integer, List, Number, Object, Text};
 use crate::service::Service;
-use crate::statistics::{Ranges, Stats, rfc3339, shown_capacity, wants_samples, write_histogram};
+use crate::statistics::{Ranges, Stats, rfc3339, wants_samples, write_histogram};
+use observe::shown_capacity;
 
 /// A queue, and how much of it is told.
 pub(super) struct Row {

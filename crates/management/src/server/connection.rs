@@ -12,9 +12,9 @@ use net::{Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
 use super::{AmqpSink, Seat, Site, Stage};
-use crate::answer::AnswerBody;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::options::ConnectionLimits;
+use http_server::AnswerBody;
 
 /// Who comes, and what it may do.
 pub(super) struct Guest {

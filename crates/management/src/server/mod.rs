@@ -17,8 +17,8 @@ use net::Stream;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
+use crate::metrics::Metrics;
 use crate::options::ConnectionLimits;
-use crate::prometheus::Metrics;
 use crate::service::Service;
 use connection::Guest;
 

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 
 use super::house::{House, in_house};
-use crate::alerting::Alerting;
+use observe::alerting::Alerting;
 
 fn options() -> AlertOptions {
     Config::default().alerts

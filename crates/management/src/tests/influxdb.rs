@@ -8,9 +8,8 @@ use model::config::{Config, InfluxdbOptions};
 use serde_json::{Value, json};
 
 use super::house::{House, in_house};
-use crate::influxdb::Influxdb;
-use crate::influxdb::outbox::Batch;
-use crate::influxdb::round::{Round, Subject};
+use observe::influxdb::Influxdb;
+use observe::influxdb::testing::{self, Batch};
 
 const AT: Duration = Duration::from_secs(1_700_000_000);
 
@@ -23,9 +22,7 @@ fn options(sets: &[&str]) -> InfluxdbOptions {
 fn batches(house: &House, sets: &[&str]) -> Vec<Batch> {
     let mut tags = Tags::default();
     tags.put("node", "n");
-    let subject = Subject { objects: options(sets).objects, tags, data_dir: "/".into(), file_max: Some(1024) };
-    let mut round = Round::new(&house.service.broker, &subject, Precision::Seconds.at(AT));
-    std::iter::from_fn(|| round.next_batch()).collect()
+    testing::batches(&house.service.broker, options(sets).objects, tags, Precision::Seconds.at(AT))
 }
 
 fn lines(house: &House, sets: &[&str]) -> Vec<String> {
@@ -158,7 +155,7 @@ fn metrics_are_there_where_statistics_go_somewhere() {
         assert!(!super::metrics::scrape(house, "/metrics").await.contains("influxdb"));
         let influxdb = new(&["file = /nowhere/lines", "url = http://127.0.0.1:1", "bucket = b"]).unwrap();
         house.service.set_influxdb(influxdb.tallies());
-        house.service.influxdb()[0].write(3);
+        house.service.observed().influxdb.write(3);
         let text = super::metrics::scrape(house, "/metrics").await;
         for series in [
             "warren_influxdb_lines_written_total{destination=\"file\"} 3",

@@ -18,10 +18,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::house::{House, in_house, in_house_of, in_house_with};
-use crate::answer::AnswerBody;
 use crate::limits::LIVE_COUNT_MAX;
 use crate::options::{ConnectionLimits, Cors, Options};
 use crate::server::{Server, Site};
+use http_server::AnswerBody;
 
 /// Who reads a stream.
 struct Reader {

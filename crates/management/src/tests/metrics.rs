@@ -12,8 +12,8 @@ use hyper::body::Body as _;
 use serde_json::json;
 
 use super::house::{House, Reply, in_house};
-use crate::limits::{PIECE_LEN, PIECE_OBJECT_COUNT};
-use crate::prometheus::{Metrics, MetricsOptions};
+use crate::metrics::{Metrics, MetricsOptions};
+use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
 
 async fn ask(house: &House, options: MetricsOptions, request: &str, headers: &[(&str, &str)]) -> Reply {
     let (method, path) = request.split_once(' ').unwrap();
@@ -315,7 +315,7 @@ fn a_long_answer_comes_in_pieces() {
 fn alerts_are_counted() {
     in_house(async |house| {
         let options = model::config::Config::default().alerts;
-        let alerting = crate::alerting::Alerting::new(house.service.broker.clone(), &options, None).unwrap();
+        let alerting = observe::alerting::Alerting::new(house.service.broker.clone(), &options, None).unwrap();
         house.service.set_alerting(alerting.clone());
         declare(house, "/api/alerts/rules/any", json!({"kind": "queue-length", "above": 0, "severity": "critical"}))
             .await;

@@ -87,7 +87,7 @@ fn pages_by_name_are_parts_of_the_whole_list() {
 }
 
 /// Asks without reading the answer.
-async fn respond(house: &House, path: &str) -> hyper::Response<crate::AnswerBody> {
+async fn respond(house: &House, path: &str) -> hyper::Response<http_server::AnswerBody> {
     let request = Request::get(path).header("authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=");
     let origin = Origin { peer: Some(([127, 0, 0, 1], 40000).into()), interface: Interface::Http };
     house.service.respond(request.body(Full::<Bytes>::default()).unwrap(), origin).await

@@ -145,7 +145,9 @@ fn render_upstreams(out: &mut Vec<u8>, upstreams: &[Snapshot]) {
         }
     }
     let each: [(&str, Kind, &str, Of<Snapshot, u64>); 5] = [
-        ("upstream_connections", Kind::Gauge, "Connections to an upstream.", |upstream| upstream.connection_count as u64),
+        ("upstream_connections", Kind::Gauge, "Connections to an upstream.", |upstream| {
+            upstream.connection_count as u64
+        }),
         ("upstream_dialled_total", Kind::Counter, "Connections dialled.", |upstream| upstream.counters.dialled),
         ("upstream_failed_total", Kind::Counter, "Connections that could not be opened.", |upstream| {
             upstream.counters.failed
@@ -171,7 +173,9 @@ fn render_pools(out: &mut Vec<u8>, report: &Report) {
         ("pool_clients", "Clients of a pool.", |pool| pool.client_count),
         ("pool_clients_waiting", "Clients of a pool that wait.", |pool| pool.waiting_client_count),
         ("pool_connections", "Shared connections of a pool.", |pool| pool.connections.len()),
-        ("pool_channels", "Channels open on them.", |pool| pool.connections.iter().map(|line| line.channel_count).sum()),
+        ("pool_channels", "Channels open on them.", |pool| {
+            pool.connections.iter().map(|line| line.channel_count).sum()
+        }),
         ("pool_unconfirmed", "Publishes not confirmed yet.", |pool| {
             pool.connections.iter().map(|line| line.unconfirmed_count).sum()
         }),

@@ -25,6 +25,7 @@ const CRATES: &[&str] = &[
     "client",
     "http_client",
     "auth",
+    "observe",
     "management",
     "proxy",
     "perf",

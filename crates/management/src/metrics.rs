@@ -1,0 +1,189 @@
+//! From a request for metrics to its answer.
+
+use std::sync::Arc;
+
+use broker::Origin;
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, Request, Response, StatusCode};
+use observe::prometheus::{Endpoint, Filter, Meters, Scrape};
+use telemetry::exposition::CONTENT_TYPE;
+
+use crate::access::is_monitor;
+use crate::gzip::Gzip;
+use crate::listing::Query;
+use crate::media;
+use crate::problem::Problem;
+use crate::service::Service;
+use http_server::{AnswerBody, Pieces};
+
+/// Options of metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetricsOptions {
+    /// Where they are, such as `/metrics`; empty for the root.
+    pub path: String,
+    /// Whether the path itself has the metrics of every object.
+    pub returns_per_object: bool,
+    /// Whether they are shown only to who may monitor.
+    pub needs_login: bool,
+}
+
+impl Default for MetricsOptions {
+    fn default() -> Self {
+        Self { path: "/metrics".to_owned(), returns_per_object: false, needs_login: false }
+    }
+}
+
+/// What answers those who scrape.
+#[derive(Debug)]
+pub struct Metrics {
+    service: Arc<Service>,
+    options: MetricsOptions,
+    meters: Arc<Meters>,
+}
+
+/// What a browser shows.
+const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"RabbitMQ Prometheus\"");
+/// What may be done.
+const ALLOW: HeaderValue = HeaderValue::from_static("HEAD, GET, OPTIONS");
+
+impl Metrics {
+    /// Metrics of the broker that a service is over.
+    #[must_use]
+    pub fn new(service: Arc<Service>, options: MetricsOptions) -> Arc<Metrics> {
+        Arc::new(Metrics { service, options, meters: Arc::default() })
+    }
+
+    /// Answers a request; compressed if it accepts that and the listener does. The order of what is looked at is RabbitMQ's.
+    pub async fn respond<B>(&self, request: Request<B>, origin: Origin, compresses: bool) -> Response<AnswerBody> {
+        let (parts, _) = request.into_parts();
+        let Some(name) = self.name_in(parts.uri.path()) else {
+            return problem_response(&Problem::not_found());
+        };
+        let mut response = match parts.method {
+            Method::GET | Method::HEAD => {
+                let query = Query::parse(parts.uri.query().unwrap_or_default());
+                match self.answer(&parts.headers, name, &query, origin).await {
+                    Ok(_) if parts.method == Method::HEAD => text_response(StatusCode::OK, CONTENT_TYPE, ""),
+                    Ok(pieces) => self.pieces_response(pieces, compresses && accepts_gzip(&parts.headers)),
+                    Err(response) => response,
+                }
+            }
+            Method::OPTIONS => empty(StatusCode::OK),
+            _ => empty(StatusCode::METHOD_NOT_ALLOWED),
+        };
+        response.headers_mut().insert(header::ALLOW, ALLOW);
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+        response
+    }
+
+    /// What follows the configured path; nothing for the path itself.
+    fn name_in<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let rest = path.strip_prefix(&*self.options.path)?;
+        let rest = match rest.strip_prefix('/') {
+            Some(rest) => rest,
+            None if rest.is_empty() => rest,
+            None => return None,
+        };
+        let name = rest.strip_suffix('/').unwrap_or(rest);
+        (!name.contains('/')).then_some(name)
+    }
+
+    async fn answer(
+        &self,
+        headers: &HeaderMap,
+        name: &str,
+        query: &Query,
+        origin: Origin,
+    ) -> Result<Scrape, Response<AnswerBody>> {
+        if self.options.needs_login {
+            self.check_login(headers, origin).await?;
+        }
+        if !media::accepts(headers, "text/plain") {
+            return Err(empty(StatusCode::NOT_ACCEPTABLE));
+        }
+        let endpoint = match name {
+            "" => Some(Endpoint::Aggregated),
+            name => Endpoint::ALL.into_iter().find(|endpoint| endpoint.registry() == name),
+        };
+        let (subject, meters) = (self.service.observed(), &self.meters);
+        match endpoint {
+            Some(Endpoint::Aggregated) if self.options.returns_per_object => {
+                Ok(Scrape::of_node(subject, meters, Endpoint::Aggregated, Endpoint::PerObject))
+            }
+            Some(endpoint @ (Endpoint::Aggregated | Endpoint::PerObject)) => {
+                Ok(Scrape::of_node(subject, meters, endpoint, endpoint))
+            }
+            Some(Endpoint::MemoryBreakdown) => Ok(Scrape::memory(subject, meters)),
+            Some(Endpoint::Detailed) => match Filter::parse(query.pairs()) {
+                Ok(filter) => Ok(Scrape::detailed(subject, meters, filter)),
+                Err(reason) => Err(text_response(StatusCode::BAD_REQUEST, "text/plain", reason)),
+            },
+            None => Err(text_response(StatusCode::NOT_FOUND, "text/plain", "Unknown Registry")),
+        }
+    }
+
+    async fn check_login(&self, headers: &HeaderMap, origin: Origin) -> Result<(), Response<AnswerBody>> {
+        let problem = match self.service.logged_in(headers, origin).await {
+            Ok(actor) if is_monitor(&actor.identity) => return Ok(()),
+            Ok(_) => Problem::not_authorised("Not monitor user"),
+            Err(problem) => problem,
+        };
+        let mut response = problem_response(&problem);
+        if problem.status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, REALM);
+        }
+        Err(response)
+    }
+
+    fn pieces_response(&self, scrape: Scrape, is_compressed: bool) -> Response<AnswerBody> {
+        let pieces: Box<dyn Pieces> = Box::new(scrape);
+        let pieces = if is_compressed { Box::new(Gzip::new(pieces)) } else { pieces };
+        let Ok(body) = AnswerBody::of(pieces, &self.service.counters.panics) else {
+            return empty(StatusCode::INTERNAL_SERVER_ERROR);
+        };
+        let mut response = response(StatusCode::OK, Some(CONTENT_TYPE), body);
+        if is_compressed {
+            response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        response
+    }
+}
+
+fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let is_ruled_out = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok()).any(|q| q <= 0.0);
+        is_gzip && !is_ruled_out
+    })
+}
+
+fn problem_response(problem: &Problem) -> Response<AnswerBody> {
+    match problem.render() {
+        body if body.is_empty() => empty(problem.status),
+        body => response(problem.status, Some("application/json"), AnswerBody::whole(body.into())),
+    }
+}
+
+fn text_response(status: StatusCode, content_type: &'static str, text: impl Into<Bytes>) -> Response<AnswerBody> {
+    response(status, Some(content_type), AnswerBody::whole(text.into()))
+}
+
+fn empty(status: StatusCode) -> Response<AnswerBody> {
+    response(status, None, AnswerBody::whole(Bytes::new()))
+}
+
+fn response(status: StatusCode, content_type: Option<&'static str>, body: AnswerBody) -> Response<AnswerBody> {
+    let len = body.known_len();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    if let Some(content_type) = content_type {
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+    }
+    if let Some(len) = len {
+        response.headers_mut().insert(header::CONTENT_LENGTH, HeaderValue::from(len));
+    }
+    response
+}

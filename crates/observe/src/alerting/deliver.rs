@@ -1,0 +1,144 @@
+//! Telling a webhook: a request, signed if it has a secret.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use alerts::{Fate, Next, Webhook};
+use http_client::{Client, HeaderName, HeaderValue, Method, Request, StatusCode, header};
+use ring::hmac;
+use serde_json::Value;
+
+use super::rulebook::Target;
+use super::{Alerting, Receiver};
+
+/// What requests are signed in: `sha256=` and the HMAC-SHA-256 of the body in hexadecimal digits.
+const SIGNATURE: HeaderName = HeaderName::from_static("warren-signature");
+/// The alert's id, which is in the body, too: for receivers that tell by headers alone what they have seen.
+const ALERT_ID: HeaderName = HeaderName::from_static("warren-alert-id");
+const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Warren/", env!("CARGO_PKG_VERSION")));
+
+/// What has come of a request.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Tried {
+    /// What it has come to.
+    pub fate: Fate,
+    /// What the webhook answered, if it did.
+    pub status: Option<StatusCode>,
+    /// What went wrong, if anything did.
+    pub error: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Tells one webhook all that it is to be told, until it is removed.
+pub(super) async fn attend(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
+    loop {
+        let now_ms = alerting.now_ms();
+        let Some((next, dropped)) = receiver.next(now_ms) else { return };
+        alerting.note_dropped(receiver.name(), dropped);
+        match next {
+            Next::Nothing => receiver.news.notified().await,
+            Next::NotBefore(at_ms) => {
+                let wait = Duration::from_millis(at_ms.saturating_sub(now_ms));
+                // News may be another URL.
+                let _ = tokio::time::timeout(wait, receiver.news.notified()).await;
+            }
+            Next::Send(notice) => {
+                let body = alerting.with_sender(|sender| notice.body(sender));
+                let tried = try_once(&receiver.target(), &body).await;
+                match tried.fate {
+                    Fate::Delivered => alerting.counters.delivered.add(1),
+                    Fate::Refused | Fate::Failed => {
+                        alerting.counters.failed.add(1);
+                        let error = tried.error.as_deref().unwrap_or_default();
+                        tracing::warn!(
+                            webhook = receiver.name(),
+                            rule = &*notice.alert.rule,
+                            error,
+                            "a webhook was not told"
+                        );
+                    }
+                }
+                let dropped = receiver.settle(tried.fate, tried.error, alerting.now_ms(), jitter());
+                alerting.note_dropped(receiver.name(), dropped);
+            }
+        }
+    }
+}
+
+/// Tells a webhook one thing, once.
+pub async fn try_once(target: &Target, body: &Value) -> Tried {
+    let started_at = Instant::now();
+    let (fate, status, error) = match post(target, body).await {
+        Err(error) => (Fate::Failed, None, Some(error)),
+        Ok(status) if status.is_success() => (Fate::Delivered, Some(status), None),
+        Ok(status) => (fate_of(status), Some(status), Some(format!("it answered {status}"))),
+    };
+    Tried { fate, status, error, duration: started_at.elapsed() }
+}
+
+/// These say that the request will never do, however often it is sent.
+fn fate_of(status: StatusCode) -> Fate {
+    match status {
+        StatusCode::BAD_REQUEST
+        | StatusCode::GONE
+        | StatusCode::PAYLOAD_TOO_LARGE
+        | StatusCode::UNSUPPORTED_MEDIA_TYPE
+        | StatusCode::UNPROCESSABLE_ENTITY => Fate::Refused,
+        _ => Fate::Failed,
+    }
+}
+
+async fn post(target: &Target, body: &Value) -> Result<StatusCode, String> {
+    let Target { webhook, url } = target;
+    let mut client = Client::new(url.clone(), Duration::from_millis(webhook.timeout_ms));
+    client.ask_status(&request_of(webhook, body)?).await.map_err(|error| error.to_string())
+}
+
+fn request_of(webhook: &Webhook, body: &Value) -> Result<Request, String> {
+    let bytes = body.to_string().into_bytes();
+    let value = |text: &str| HeaderValue::from_str(text).map_err(|error| error.to_string());
+    let mut request = Request::new(Method::POST)
+        .with_header(header::USER_AGENT, USER_AGENT)
+        .with_header(ALERT_ID, value(body["id"].as_str().unwrap_or_default())?);
+    for (name, text) in &webhook.headers {
+        let name: HeaderName = name.parse().map_err(|_| format!("'{name}' is no header"))?;
+        request = request.with_header(name, value(text)?);
+    }
+    if let Some(secret) = &webhook.secret {
+        request = request.with_header(SIGNATURE, value(&signature(secret, &bytes))?);
+    }
+    Ok(request.with_json(bytes))
+}
+
+fn signature(secret: &str, body: &[u8]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let digits: String = hmac::sign(&key, body).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={digits}")
+}
+
+/// A number from 0 to 1. Nothing secret depends on it.
+fn jitter() -> f64 {
+    fastrand::f64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signature_is_what_others_compute() {
+        // RFC 4231, test case 2.
+        let expected = "sha256=5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843";
+        assert_eq!(signature("Jefe", b"what do ya want for nothing?"), expected);
+    }
+
+    #[test]
+    fn what_will_never_be_taken_is_told_from_what_may_be_later() {
+        for (status, fate) in
+            [(400, Fate::Refused), (422, Fate::Refused), (404, Fate::Failed), (429, Fate::Failed), (500, Fate::Failed)]
+        {
+            assert_eq!(fate_of(StatusCode::from_u16(status).unwrap()), fate);
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Metrics for Prometheus, as RabbitMQ's plugin has them.
+//!
+//! ```text
+//!  scrape ─► families ─┬─ node, queues, connections, topology    tables: a name, a kind, what it means,
+//!   parts     in order │                                         its value for one object, its sum
+//!                      └─ own, alerts                            what only Warren counts
+//!     │
+//!     ▼ piece by piece, while the socket takes them
+//!   metric ─► telemetry::exposition
+//! ```
+//!
+//! Sums come from counters of the node (`sums`): the answer for the whole node does not go through queues. Answers of every object
+//! do, metric
+//! by metric; they keep references to the objects and one piece of text.
+//!
+//! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
+
+mod alerts;
+mod connections;
+mod families;
+mod filter;
+mod global;
+mod identity;
+mod meter;
+mod metric;
+mod node;
+mod own;
+mod queues;
+mod scrape;
+mod sums;
+mod topology;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use broker::Broker;
+use telemetry::Counter;
+
+pub use filter::Filter;
+pub use identity::Endpoint;
+pub use scrape::Scrape;
+
+use crate::alerting::Alerting;
+use crate::influxdb::InfluxdbTallies;
+use meter::Meter;
+
+/// What metrics tell of.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    /// The broker.
+    pub broker: Arc<Broker>,
+    /// The node's name.
+    pub node: String,
+    /// Where the broker keeps its data.
+    pub data_dir: PathBuf,
+    /// How many files the process may have open.
+    pub file_max: Option<u64>,
+    /// The version of RabbitMQ that this is compatible with.
+    pub compatible_version: String,
+    /// The product's name.
+    pub product_name: String,
+    /// The product's version.
+    pub product_version: String,
+    /// None where no alerts are made.
+    pub alerting: Option<Arc<Alerting>>,
+    /// What becomes of statistics for InfluxDB.
+    pub influxdb: InfluxdbTallies,
+    /// Requests of the HTTP API that ended in a panic.
+    pub panics: Arc<Counter>,
+}
+
+/// What the answers of each endpoint have cost.
+#[derive(Debug, Default)]
+pub struct Meters([Meter; Endpoint::ALL.len()]);
+
+impl Meters {
+    fn of(&self, endpoint: Endpoint) -> &Meter {
+        &self.0[endpoint as usize]
+    }
+}

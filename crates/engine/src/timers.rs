@@ -221,6 +221,8 @@ impl Engine {
             work.republish_held(entry, now_ms);
             work.forget_expired_keys(entry, now_ms);
             work.dispatch(entry);
+            // Those that wait for what was to be dropped first.
+            entry.load_waiters.drain(..).for_each(|waiter| waiter.wake_up());
             false
         });
         matches!(looked, Some((true, _)))

@@ -8,11 +8,15 @@ use model::ids::{Place, QueueSeq};
 use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Dropped, Effects};
 use crate::lane::{Load, Source};
+use crate::limits::DROPPED_COUNT_MAX;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::ready::Front;
 use crate::rules::Rules;
 use crate::set_aside::Why;
+
+/// When that is due which could have been done already, in milliseconds since 1970. 0 is never.
+const ALREADY_DUE_MS: u64 = 1;
 
 impl<M: Message, G: Gate> Queue<M, G> {
     /// Rejects messages that were handed out, so that nobody gets them again; `has_failed`: that counts as a failure. Seqs that are
@@ -65,8 +69,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         } else {
             None
         };
+        let rest = self.drops_more.then_some(ALREADY_DUE_MS);
         let next_look = self.holdings.as_ref().and_then(|holdings| holdings.next_look());
-        [first_end, first_expiry, next_look, self.expires_at()].into_iter().flatten().min()
+        [first_end, first_expiry, rest, next_look, self.expires_at()].into_iter().flatten().min()
     }
 
     /// Whether it matters to the queue what time it is.
@@ -89,6 +94,20 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Whether expired messages wait for others to have been brought elsewhere.
     fn has_many_leaving(&self) -> bool {
         self.set_aside.as_ref().is_some_and(|set_aside| set_aside.has_many_leaving())
+    }
+
+    /// Whether as many messages have been dropped as may be at once. The rest is due ([`Queue::next_due`]), and nothing behind it is handed out
+    /// before.
+    #[inline]
+    pub(crate) fn has_dropped_enough(effects: &Effects<M>) -> bool {
+        effects.dropped.len().max(effects.leaving.len()) >= DROPPED_COUNT_MAX
+    }
+
+    /// Whether heads are to be dropped, for there are too many messages or bytes.
+    fn is_beyond(&self, rules: &Rules) -> bool {
+        !rules.refuses_beyond
+            && (rules.length_max.is_some_and(|max| self.ready.count > max)
+                || rules.bytes_max.is_some_and(|max| self.ready.bytes > max))
     }
 
     fn keeps_dropped(&self) -> bool {
@@ -194,6 +213,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         {
             self.ask_for_expiries(effects);
         }
+        self.drops_more = Self::has_dropped_enough(effects);
         if self.ready.count == 0 && self.unacked.count() == 0 {
             self.ttls.forget_before(self.next_seq);
             self.may_expire = !self.ttls.is_endless();
@@ -201,7 +221,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     pub(crate) fn drop_expired(&mut self, now_ms: u64, effects: &mut Effects<M>) {
-        while !self.has_many_leaving() {
+        while !self.has_many_leaving() && !Self::has_dropped_enough(effects) {
             let is_due = |front: &Front| self.expiry_at(front).is_none_or(|at_ms| at_ms <= now_ms);
             let Some(front) = self.ready.heads().find(|front| !self.is_read(front) && is_due(front)) else { break };
             if front.head.source != Source::Paged {
@@ -222,14 +242,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Says whether something was dropped.
     fn drop_beyond(&mut self, rules: &Rules, effects: &mut Effects<M>) -> bool {
-        let is_beyond = |count: u64, bytes: u64| {
-            rules.length_max.is_some_and(|max| count > max) || rules.bytes_max.is_some_and(|max| bytes > max)
-        };
-        if rules.refuses_beyond {
-            return false;
-        }
         let count = self.ready.count;
-        while is_beyond(self.ready.count, self.ready.bytes) {
+        while self.is_beyond(rules) && !Self::has_dropped_enough(effects) {
             let Some(front) = self.ready.front() else { break };
             if front.head.source == Source::Paged {
                 effects.loads.extend(self.ready.lane_at(&front).ask(true));

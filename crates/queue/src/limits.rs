@@ -15,6 +15,9 @@ pub(crate) const UNACKED_KEPT_LEN: usize = 8;
 /// Requeued messages that stay in memory although a segment has them too. Beyond it they go back to ranges.
 pub(crate) const RETURNED_WITH_PLACE_MAX: usize = 1024;
 
+/// Messages that a queue drops in one dispatch or for one get: others wait for its lock. The rest is due at once.
+pub(crate) const DROPPED_COUNT_MAX: usize = 1024;
+
 /// Slots between two ranges that are read at once: reading through them is cheaper than a second read.
 pub(crate) const GAP_SLOTS_MAX: u32 = 64;
 

@@ -103,6 +103,8 @@ pub struct Queue<M, G> {
     /// None while nobody consumes.
     pub(crate) consumers: Option<Box<Consumers<G>>>,
     pub(crate) next_seq: QueueSeq,
+    /// The last dispatch dropped as much as it may; the rest is due.
+    pub(crate) drops_more: bool,
     /// Messages from here on have been published since the last dispatch.
     pub(crate) fresh_from: QueueSeq,
     next_consumer: NonZeroU32,
@@ -132,6 +134,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             set_aside: None,
             consumers: None,
             next_seq: QueueSeq::FIRST,
+            drops_more: false,
             fresh_from: QueueSeq::FIRST,
             next_consumer: NonZeroU32::MIN,
             had_consumer: false,
@@ -276,8 +279,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 }
                 break;
             }
-            if is_watchful && self.passes_over(&front, now_ms, effects) {
-                continue;
+            if is_watchful {
+                if Self::has_dropped_enough(effects) {
+                    return false;
+                }
+                if self.passes_over(&front, now_ms, effects) {
+                    continue;
+                }
             }
             let Some(turn) = consumers.take_turn(len) else { break };
             self.deliver(&front, turn, timeout_ms, now_ms, effects);
@@ -371,7 +379,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
             if front.head.source == Source::Paged {
                 return Get::Loading(self.ready.lane_at(&front).ask(true));
             }
-            if !is_watchful || !self.passes_over(&front, now_ms, effects) {
+            if !is_watchful {
+                break front;
+            }
+            if Self::has_dropped_enough(effects) {
+                self.drops_more = true;
+                return Get::Loading(None);
+            }
+            if !self.passes_over(&front, now_ms, effects) {
                 break front;
             }
         };

@@ -73,8 +73,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 }
                 break;
             }
-            if is_watchful && self.passes_over(&front, now_ms, effects) {
-                continue;
+            if is_watchful {
+                if Self::has_dropped_enough(effects) {
+                    self.ready.set_held_up(false);
+                    return false;
+                }
+                if self.passes_over(&front, now_ms, effects) {
+                    continue;
+                }
             }
             let entry = known.unwrap_or_else(|| self.ready.entry_of(&front));
             let standing = self.ready.standing(entry.group);
@@ -113,8 +119,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
             if front.head.source == Source::Paged {
                 return Get::Loading(self.ready.lane_at(&front).ask(true));
             }
-            if is_watchful && self.passes_over(&front, now_ms, effects) {
-                continue;
+            if is_watchful {
+                if Self::has_dropped_enough(effects) {
+                    self.drops_more = true;
+                    return Get::Loading(None);
+                }
+                if self.passes_over(&front, now_ms, effects) {
+                    continue;
+                }
             }
             let entry = known.unwrap_or_else(|| self.ready.entry_of(&front));
             if self.ready.standing(entry.group) != Standing::Free {

@@ -4,6 +4,7 @@
 
 mod consuming;
 mod delays;
+mod dropping;
 mod fixture;
 mod getting;
 mod groups;

@@ -1,0 +1,66 @@
+//! What is dropped, and how much of it at once.
+
+use ::model::ids::QueueSeq;
+use ::queue::{DropReason, Effects, Get, Queue, Rules, Settings};
+
+use crate::fixture::{Note, TestQueue, publish};
+
+const COUNT: u64 = 5000;
+/// What a reviewer may ask: nobody waits for a lock during more than this.
+const AT_ONCE: usize = 1024;
+
+fn queue_of_expired() -> TestQueue {
+    let mut queue: TestQueue = Queue::new(Settings::default());
+    for name in 0..COUNT {
+        queue.publish(Note::new(name, 10, false).with_ttl(Some(10), 0));
+    }
+    // What has come since the last dispatch may go however short its time is.
+    queue.dispatch(0, &mut Effects::default());
+    queue
+}
+
+/// Drops all that is due, a piece at a time, each of which must not be too large.
+#[track_caller]
+fn check_pieces(queue: &mut TestQueue, now_ms: u64, reason: DropReason, left: u64) {
+    let mut dropped = Vec::new();
+    loop {
+        let mut effects = Effects::default();
+        queue.dispatch(now_ms, &mut effects);
+        assert!((1..=AT_ONCE).contains(&effects.dropped.len()), "{} at once", effects.dropped.len());
+        assert!(effects.dropped.iter().all(|dropped| dropped.reason == reason));
+        dropped.extend(effects.dropped.iter().map(|dropped| dropped.seq));
+        if queue.next_due().is_none_or(|at_ms| at_ms > now_ms) {
+            break;
+        }
+    }
+    let first = QueueSeq::FIRST.0;
+    assert_eq!(dropped, (first..first + COUNT - left).map(QueueSeq).collect::<Vec<_>>());
+    assert_eq!(queue.ready_count(), left);
+}
+
+#[test]
+fn many_expired_messages_are_dropped_a_piece_at_a_time() {
+    check_pieces(&mut queue_of_expired(), 100, DropReason::Expired, 0);
+}
+
+#[test]
+fn a_lowered_limit_drops_a_piece_at_a_time() {
+    let mut queue: TestQueue = Queue::new(Settings::default());
+    publish(&mut queue, COUNT);
+    queue.set_rules(Rules { length_max: Some(10), ..Rules::default() });
+    check_pieces(&mut queue, 100, DropReason::MaxLength, 10);
+}
+
+#[test]
+fn a_get_behind_many_expired_messages_waits_for_the_rest() {
+    let mut queue = queue_of_expired();
+    queue.publish(Note::new(COUNT, 10, false));
+    for _ in 0..COUNT / AT_ONCE as u64 {
+        let mut effects = Effects::default();
+        assert_eq!(queue.get(false, 100, &mut effects), Get::Loading(None));
+        assert_eq!(effects.dropped.len(), AT_ONCE);
+        assert!(queue.next_due().is_some_and(|at_ms| at_ms <= 100));
+    }
+    let Get::Message(got) = queue.get(false, 100, &mut Effects::default()) else { panic!("no message") };
+    assert_eq!(got.seq, QueueSeq(QueueSeq::FIRST.0 + COUNT));
+}

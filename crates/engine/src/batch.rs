@@ -159,6 +159,7 @@ impl Batch {
                 section.put(publish, &self.routes[publish.route as usize].targets);
             }
         });
+        engine.store.relieve_memory();
         if committed.consumers_lag {
             let cost = |publish: &Publish| window_cost(publish.body_len as usize) as u64;
             self.backpressure_len += self.publishes.iter().map(cost).sum::<u64>();

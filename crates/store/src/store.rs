@@ -188,9 +188,7 @@ impl Store {
     /// the shards whose state the records tell of: the journal's order is theirs.
     pub fn append(&self, batch: &mut RecordBatch) -> JournalPosition {
         let position = self.shared.books.append(&self.shared.journal, batch);
-        if self.shared.is_memory_short() {
-            self.shared.signals.retire.raise();
-        }
+        self.relieve_memory();
         if self.shared.books.has_dropped() {
             self.shared.signals.reclaim.raise();
         }
@@ -225,10 +223,16 @@ impl Store {
     #[must_use]
     #[inline]
     pub fn is_congested(&self) -> bool {
+        self.shared.journal.is_congested() || self.shared.is_memory_full()
+    }
+
+    /// Content has come into memory: has old content moved to segments if there is too much. Called when messages have been put into queues,
+    /// of which nothing may have been appended.
+    #[inline]
+    pub fn relieve_memory(&self) {
         if self.shared.is_memory_short() {
             self.shared.signals.retire.raise();
         }
-        self.shared.journal.is_congested() || self.shared.is_memory_full()
     }
 
     /// Whether memory for content is so full that it is being moved to segments. Who holds content that is in no queue should let go of it.

@@ -103,6 +103,18 @@ fn publishers_go_on_when_consumers_have_made_room_in_memory() {
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
 }
 
+/// Whether publishers must wait was asked by a method that had memory moved by the way: what was asked more often moved more.
+#[test]
+fn asking_whether_publishers_must_wait_changes_nothing() {
+    let store = open(&SimDisk::new(0), options());
+    let mut writer = store.chunk_writer(Kind::Transient);
+    let _contents: Vec<_> = (0..10).map(|_| large(&mut writer)).collect();
+    assert!(store.is_congested() && store.is_memory_short());
+    assert!(!store.shared.signals.retire.is_raised());
+    store.relieve_memory();
+    assert!(store.shared.signals.retire.is_raised());
+}
+
 /// Each thread has a chunk that it writes to, whether anything in it is alive or not. With a small bound and many threads these alone
 /// were more than the bound, and no publisher ever went on.
 #[test]

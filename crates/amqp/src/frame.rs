@@ -147,6 +147,14 @@ pub fn decode_frame(input: &[u8], frame_len_max: u32) -> Result<Option<(Frame<'_
     }
 }
 
+/// How long the frame is that `input` begins with, all in all. `None` where its head is not there in full.
+#[must_use]
+#[inline]
+pub fn frame_len(input: &[u8]) -> Option<usize> {
+    let payload_len = u32::from_be_bytes(input.get(3..FRAME_HEAD_LEN)?.try_into().ok()?);
+    Some(payload_len as usize + FRAME_OVERHEAD as usize)
+}
+
 /// The bytes before a payload of this length, for writers that do not copy the payload. [`FRAME_END`] goes after it.
 #[inline]
 #[must_use]

@@ -21,6 +21,7 @@ use tokio::time::{Sleep, sleep_until};
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
 use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
+use crate::received::Received;
 use crate::session::{Phase, Session};
 use engine::clock::wall_ms;
 
@@ -48,8 +49,7 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
 struct Connection {
     stream: Stream,
     session: Session,
-    /// Received and not yet taken: a frame in part, or whole ones that the session does not want now.
-    rest: Vec<u8>,
+    received: Received,
     written: usize,
     /// All that was written has left the stream, which may hold some of it back.
     is_flushed: bool,
@@ -101,7 +101,7 @@ impl Connection {
         Self {
             stream,
             session,
-            rest: Vec::new(),
+            received: Received::default(),
             written: 0,
             is_flushed: true,
             is_beating: false,
@@ -156,12 +156,12 @@ impl Connection {
         if self.is_pausing(cx) || !self.session.wants_input() {
             return Ok(false);
         }
-        if !self.rest.is_empty() {
+        if !self.received.rest().is_empty() {
             // What an earlier pause left over comes first; a part of a frame stays where it is.
             let now_ms = self.session.broker.engine.clock.now_ms();
-            let consumed = self.session.receive(&self.rest, now_ms);
+            let consumed = self.session.receive(self.received.rest(), now_ms);
             if consumed > 0 {
-                self.rest.drain(..consumed);
+                self.received.remove(consumed);
                 return Ok(true);
             }
         }
@@ -171,7 +171,7 @@ impl Connection {
             return Ok(true);
         }
         READ_BUFFER.with_borrow_mut(|buffer| {
-            let kept_len = self.rest.len();
+            let kept_len = self.received.rest().len();
             if buffer.len() < kept_len + READ_LEN {
                 buffer.resize(kept_len + READ_LEN, 0);
             }
@@ -188,14 +188,10 @@ impl Connection {
                 return Ok(true);
             }
             self.last_received = Instant::now();
-            buffer[..kept_len].copy_from_slice(&self.rest);
-            let received = &buffer[..kept_len + len];
-            let now_ms = self.session.broker.engine.clock.now_ms();
-            let consumed = self.session.receive(received, now_ms);
-            self.rest.clear();
-            self.rest.extend_from_slice(&received[consumed..]);
-            if self.rest.is_empty() && self.rest.capacity() > 0 {
-                self.rest = Vec::new();
+            if let Some(received) = self.received.join(&mut buffer[..kept_len + len], self.session.is_framed()) {
+                let now_ms = self.session.broker.engine.clock.now_ms();
+                let consumed = self.session.receive(received, now_ms);
+                self.received.leave(&received[consumed..]);
             }
             if buffer.len() > 4 * READ_LEN {
                 *buffer = Vec::new();
@@ -206,7 +202,7 @@ impl Connection {
 
     /// Throws away what the client sends when all has been said, until it ends its direction.
     fn discard(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        self.rest = Vec::new();
+        self.received.leave(&[]);
         if self.is_at_end {
             return Ok(false);
         }

@@ -49,6 +49,7 @@ mod permissions;
 mod publish;
 mod queue_consumers;
 mod queue_methods;
+mod received;
 mod recovery;
 mod refusal;
 mod removals;

@@ -244,6 +244,11 @@ impl Session {
         self.inside.as_deref().expect("methods of channels come after connection.open")
     }
 
+    /// Whether frames are what comes next: the protocol header has.
+    pub(crate) fn is_framed(&self) -> bool {
+        !matches!(self.phase, Phase::Handshake(Handshake::Header))
+    }
+
     pub(crate) fn peer(&self) -> SocketAddr {
         self.handle.peer
     }

@@ -25,6 +25,7 @@ use crate::lockout::Lockout;
 use crate::login::AuthAttempts;
 use crate::options::Options;
 use crate::queue_consumers::QueueConsumers;
+use crate::random::RandomError;
 use crate::recovery;
 use crate::reply_to::Replies;
 use crate::statistics::Statistics;
@@ -105,8 +106,8 @@ pub enum StartError {
     #[error("cannot start the thread of timers: {0}")]
     Thread(std::io::Error),
     /// The system has no random numbers.
-    #[error("cannot draw random numbers: {0}")]
-    Random(getrandom::Error),
+    #[error(transparent)]
+    Random(#[from] RandomError),
 }
 
 impl fmt::Debug for Broker {
@@ -134,7 +135,7 @@ impl Broker {
         mut recovered: Recovered,
     ) -> Result<Arc<Self>, StartError> {
         let mut seed = [0; 8];
-        getrandom::fill(&mut seed).map_err(StartError::Random)?;
+        (options.fill_random)(&mut seed)?;
         let clock = Clock::start(recovered.definitions.remove(clock::KEY).as_deref());
         let vhosts: Arc<Vhosts> = Arc::default();
         let of_engine =
@@ -244,12 +245,12 @@ impl Broker {
         self.connections.count()
     }
 
-    /// Sixteen random bytes.
-    pub(crate) fn random(&self) -> [u8; 16] {
+    /// Sixteen random bytes. A system that stops giving any is told of by what needed them: a salt, a name or a token is never made of
+    /// less.
+    pub(crate) fn random(&self) -> Result<[u8; 16], RandomError> {
         let mut bytes = [0; 16];
-        // It worked at the start; a system that stops giving random numbers is beyond help, and zeros only make names clash.
-        let _ = getrandom::fill(&mut bytes);
-        bytes
+        (self.options.fill_random)(&mut bytes)?;
+        Ok(bytes)
     }
 
     pub(crate) fn put_definition(&self, definition: &Definition) -> JournalPosition {

@@ -25,7 +25,7 @@ impl Session {
     /// basic.consume.
     pub(crate) fn consume(&mut self, channel: &mut Channel, consume: &basic::Consume<'_>) -> Outcome<()> {
         let tag: Box<[u8]> = if consume.consumer_tag.is_empty() {
-            generate_consumer_tag(self.broker.random()).into_bytes().into()
+            generate_consumer_tag(self.broker.random()?).into_bytes().into()
         } else {
             consume.consumer_tag.into()
         };
@@ -137,10 +137,10 @@ impl Session {
         if channel.reply_consumer.is_some() {
             return refusal::precondition_failed("reply consumer already set");
         }
+        let token = self.broker.random()?;
         if !consume.no_wait {
             put_method(&mut self.out, channel.number, &basic::ConsumeOk { consumer_tag: &tag });
         }
-        let token = self.broker.random();
         let vhost = self.vhost().name().clone();
         channel.reply_consumer =
             Some(self.broker.replies.register(token, vhost, self.outbox.clone(), channel.number, tag));

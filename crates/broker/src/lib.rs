@@ -49,6 +49,7 @@ mod permissions;
 mod publish;
 mod queue_consumers;
 mod queue_methods;
+mod random;
 mod received;
 mod recovery;
 mod refusal;
@@ -90,6 +91,7 @@ pub use lockout::LockoutOptions;
 pub use login::LoginRefused;
 pub use options::Options;
 pub use permissions::Resource;
+pub use random::{RandomError, fill_random};
 pub use refusal::{Outcome, Refusal};
 pub use selection::{
     BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,

@@ -12,6 +12,7 @@ use model::vhost::VhostDefaults;
 use crate::backend::AuthStep;
 use crate::events::EventSink;
 use crate::lockout::LockoutOptions;
+use crate::random::{RandomError, fill_random};
 use crate::statistics;
 
 /// Options of a broker.
@@ -55,6 +56,8 @@ pub struct Options {
     /// Gives memory that is free back to the operating system. An allocator does so only while it is used, and a broker whose
     /// publishers are blocked uses it little: without this the alarm might never end.
     pub release_memory: fn(),
+    /// Fills bytes with random numbers: [`crate::fill_random`], but in tests.
+    pub fill_random: fn(&mut [u8]) -> Result<(), RandomError>,
     /// Free disk below which publishers are blocked, in bytes.
     pub disk_free_limit_len: u64,
     /// The RabbitMQ version that clients may take this for.
@@ -114,6 +117,7 @@ impl Default for Options {
             credential_validator: defaults.credential_validator,
             memory_limit_len: u64::MAX,
             release_memory: || (),
+            fill_random,
             disk_free_limit_len: 50_000_000,
             compatible_version: "4.3.0".into(),
             product: "Warren".into(),

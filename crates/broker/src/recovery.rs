@@ -22,6 +22,7 @@ use crate::events;
 use crate::history;
 use crate::identity::Actor;
 use crate::inside::Changed;
+use crate::random::RandomError;
 use crate::vhost::{Vhost, settings_of};
 use engine::deduplication::recovery::RecoveredKeys;
 use engine::delayed;
@@ -79,12 +80,12 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
     restore_histories(broker, &histories)?;
     leave_out(broker, &gathered.queues);
     if is_new(broker) && !broker.options.imports_definitions {
-        create_defaults(broker);
+        create_defaults(broker)?;
     }
     if let Some(vhost) = broker.vhosts.get(broker.options.default_user.vhost.as_str()) {
         declare_event_exchange(broker, &vhost);
     }
-    name_cluster(broker);
+    name_cluster(broker)?;
     Ok(())
 }
 
@@ -181,14 +182,15 @@ fn is_new(broker: &Broker) -> bool {
 }
 
 /// A cluster has an id that never changes, as RabbitMQ's have.
-fn name_cluster(broker: &Arc<Broker>) {
+fn name_cluster(broker: &Arc<Broker>) -> Result<(), RandomError> {
     if broker.global_parameter(GlobalParameter::CLUSTER_ID).is_some() {
-        return;
+        return Ok(());
     }
-    let id = format!("rabbitmq-cluster-id-{}", URL_SAFE_NO_PAD.encode(broker.random()));
+    let id = format!("rabbitmq-cluster-id-{}", URL_SAFE_NO_PAD.encode(broker.random()?));
     let parameter = GlobalParameter { name: GlobalParameter::CLUSTER_ID.into(), value: id.into() };
     broker.put_definition(&Definition::GlobalParameter(parameter.clone()));
     define(broker, Definition::GlobalParameter(parameter), &mut Gathered::default());
+    Ok(())
 }
 
 /// Events are published on an exchange in the default vhost, as by RabbitMQ's plugin.
@@ -276,9 +278,9 @@ fn restored(
     (Queue::restore(settings_of(definition), restored), watermark)
 }
 
-fn create_defaults(broker: &Arc<Broker>) {
+fn create_defaults(broker: &Arc<Broker>) -> Result<(), RandomError> {
     let wanted = &broker.options.default_user;
-    let [a, b, c, d, ..] = broker.random();
+    let [a, b, c, d, ..] = broker.random()?;
     let hash = PasswordHash::new(wanted.password.as_bytes(), [a, b, c, d]);
     let user = User::new(wanted.name.clone(), Some(hash), wanted.tags.clone());
     let permission = UserPermission {
@@ -301,4 +303,5 @@ fn create_defaults(broker: &Arc<Broker>) {
     if let Err(error) = broker.furnish_vhost(&Actor::broker(), &wanted.vhost) {
         tracing::error!(%error, "the first vhost did not get all its users");
     }
+    Ok(())
 }

@@ -3,6 +3,8 @@
 use amqp::reply::ReplyCode;
 use amqp::server::Violation;
 
+use crate::random::RandomError;
+
 /// Why a method was refused. Whether the channel or the connection ends for it follows from the code
 /// (AMQP 0-9-1, 1.2 and 2.2.4), unless the refusal says that the connection must.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,6 +28,13 @@ impl From<Violation> for Box<Refusal> {
     #[cold]
     fn from(violation: Violation) -> Self {
         Box::new(Refusal { code: violation.code, text: violation.text.into_owned() })
+    }
+}
+
+impl From<RandomError> for Box<Refusal> {
+    #[cold]
+    fn from(error: RandomError) -> Self {
+        Box::new(Refusal { code: ReplyCode::InternalError, text: error.to_string() })
     }
 }
 

@@ -95,6 +95,9 @@ impl From<ControlError> for Problem {
             ControlError::NotFound(text) => Problem::new(StatusCode::NOT_FOUND, "not_found", text),
             ControlError::Invalid(text) => Problem::bad_request(text),
             ControlError::Protected(text) => Problem::precondition_failed(text),
+            ControlError::Random(error) => {
+                Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", error.to_string())
+            }
         }
     }
 }

@@ -236,6 +236,7 @@ fn broker_options(
             MemoryWatermark::Absolute(len) => len,
         },
         release_memory: machine::release_memory,
+        fill_random: broker::fill_random,
         disk_free_limit_len: match config.disk_free_limit {
             DiskFreeLimit::Absolute(len) => len,
             DiskFreeLimit::MemoryRelative(factor) => part(factor),

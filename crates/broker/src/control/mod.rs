@@ -16,6 +16,8 @@ mod resources;
 mod users;
 mod vhosts;
 
+use crate::random::RandomError;
+
 pub use backups::{BackupError, BackupView};
 pub use delayed::{Cancelled, DelayedFilter, DelayedMessage, DelayedPage};
 pub use parameters::check_parameter_name;
@@ -35,6 +37,9 @@ pub enum ControlError {
     /// It is protected.
     #[error("{0}")]
     Protected(String),
+    /// The broker cannot do it now.
+    #[error(transparent)]
+    Random(#[from] RandomError),
 }
 
 pub(crate) fn not_found<T>(text: impl Into<String>) -> Result<T, ControlError> {

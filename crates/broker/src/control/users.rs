@@ -97,7 +97,7 @@ impl Broker {
         let is_password_changed = password != PasswordChange::Keep || second_password != PasswordChange::Keep;
         self.check_unprotected(actor, name.as_str())?;
         // Hashed before anything is locked.
-        let (password, second_password) = (self.hashed(password), self.hashed(second_password));
+        let (password, second_password) = (self.hashed(password)?, self.hashed(second_password)?);
         let mut position = None;
         // Who is about to open a connection has the user as it was, or as it is from here on and is told below.
         let opening = self.opening.lock();
@@ -145,20 +145,19 @@ impl Broker {
         Ok(())
     }
 
-    fn hashed(&self, change: PasswordChange) -> HashChange {
-        match change {
+    fn hashed(&self, change: PasswordChange) -> Result<HashChange, ControlError> {
+        Ok(match change {
             PasswordChange::Keep => HashChange(None),
             PasswordChange::Clear => HashChange(Some(None)),
             PasswordChange::Hash(hash) => HashChange(Some(Some(hash))),
-            PasswordChange::Plain(password) => HashChange(Some(Some(self.hash_password(&password)))),
-        }
+            PasswordChange::Plain(password) => HashChange(Some(Some(self.hash_password(&password)?))),
+        })
     }
 
     /// A password's hash, with a salt of its own.
-    #[must_use]
-    pub fn hash_password(&self, password: &str) -> PasswordHash {
-        let [a, b, c, d, ..] = self.random();
-        PasswordHash::new(password.as_bytes(), [a, b, c, d])
+    pub fn hash_password(&self, password: &str) -> Result<PasswordHash, ControlError> {
+        let [a, b, c, d, ..] = self.random()?;
+        Ok(PasswordHash::new(password.as_bytes(), [a, b, c, d]))
     }
 
     /// Sets how much a user may have at once.

@@ -110,7 +110,7 @@ impl Inside {
         if !is_named && let Err(error) = check_server_named(request.arguments) {
             return refusal::precondition_failed(error.to_string());
         }
-        let name = if is_named { request.name.clone() } else { self.generated_name() };
+        let name = if is_named { request.name.clone() } else { self.generated_name()? };
         self.check(Access::Configure, Resource::Queue, name.as_str())?;
         self.broker.counters.queues_declared.add(1);
         if is_named && let Some(existing) = self.vhost.queue(name.as_bytes()) {
@@ -150,9 +150,13 @@ impl Inside {
 
     /// A name for a queue without one. It stays the same until there is such a queue: others may have to be asked about it, and the
     /// declaration is made again with their answer.
-    fn generated_name(&self) -> QueueName {
+    fn generated_name(&self) -> Outcome<QueueName> {
         let mut generated = self.generated_name.lock();
-        generated.get_or_insert_with(|| QueueName::generate(self.broker.random())).clone()
+        if let Some(name) = &*generated {
+            return Ok(name.clone());
+        }
+        let name = QueueName::generate(self.broker.random()?);
+        Ok(generated.insert(name).clone())
     }
 
     fn redeclared(&self, existing: Arc<QueueHandle>, request: &QueueRequest<'_>) -> Outcome<Arc<QueueHandle>> {

@@ -42,6 +42,7 @@ mod power_loss;
 mod power_loss_in_chains;
 mod priorities;
 mod quorum;
+mod randomness;
 mod rates;
 mod refusals;
 mod replacing_power_loss;

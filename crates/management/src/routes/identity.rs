@@ -149,7 +149,7 @@ async fn login(call: Call) -> Result<Answer, Problem> {
 }
 
 fn hash_password(call: &Call) -> Result<Answer, Problem> {
-    let hash = call.broker().hash_password(call.argument("password"));
+    let hash = call.broker().hash_password(call.argument("password"))?;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| members.cell("ok").text(&hash.to_string()));
     Ok(Answer::json(out))

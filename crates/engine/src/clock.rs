@@ -15,8 +15,6 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use crate::engine::Engine;
-
 /// The key, among the definitions, under which it is kept how far the broker's time is ahead. Sorts after all definitions.
 pub const KEY: &[u8] = b"\xffclock";
 
@@ -103,6 +101,18 @@ impl Clock {
         self.timeline.at(self.started_at.elapsed()).as_millis() as u64
     }
 
+    /// Looks whether the system's clock was set since the last look. Then: by how many milliseconds forward, or back if it is less than
+    /// nothing, and how far the broker's time is ahead of it now.
+    pub(crate) fn compare_with_system(&self) -> Option<(i64, i64)> {
+        self.compare(self.started_at.elapsed(), since_1970())
+    }
+
+    /// The same, as if the system's clock showed `wall` so long after the start.
+    pub(crate) fn compare(&self, passed: Duration, wall: Duration) -> Option<(i64, i64)> {
+        let set_by_ms = self.timeline.compare(passed, wall)?;
+        Some((set_by_ms, self.timeline.ahead_ms.load(Ordering::Relaxed)))
+    }
+
     /// How long ago it was started, in milliseconds.
     pub fn uptime_ms(&self) -> u64 {
         self.started_at.elapsed().as_millis() as u64
@@ -136,21 +146,6 @@ impl Clock {
     /// Stops the clock at this time.
     pub fn set(&self, now_ms: u64) {
         self.set_to.store(now_ms, Ordering::SeqCst);
-    }
-}
-
-impl Engine {
-    /// Looks whether the system's clock was set. If so, a restart is to know of it.
-    pub fn watch_clock(&self) {
-        self.compare_clock(self.clock.started_at.elapsed(), since_1970());
-    }
-
-    /// The system's clock shows `wall` so long after the start.
-    pub fn compare_clock(&self, passed: Duration, wall: Duration) {
-        let Some(set_by_ms) = self.clock.timeline.compare(passed, wall) else { return };
-        let ahead_ms = self.clock.timeline.ahead_ms.load(Ordering::Relaxed);
-        tracing::warn!(set_by_ms, ahead_ms, "the system's clock was set, and what waits goes on as before");
-        self.put(KEY, &ahead_ms.to_be_bytes());
     }
 }
 

@@ -10,6 +10,7 @@ use store::Returns;
 use crate::dead_letters::DeadLetter;
 use crate::message::Held;
 use crate::outbox::{News, Outbox};
+use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::work::{Run, Wanted, Work};
 use model::ids::QueueId;
@@ -98,6 +99,26 @@ impl Work<'_> {
         settled.end(|first, last| self.gathered.records.settle(id, first, last));
         let count = (self.gathered.effects.deliveries.len() - start) as u64;
         entry.handle.count_delivered(count, no_ack_count, redelivered_count);
+    }
+
+    /// Until when deliveries of a queue, which has just been dispatched, have to wait: opens its watermark if they go beyond it. Appended at
+    /// once, for the next section that dispatches the queue must know the position; it is rare.
+    pub fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Option<JournalPosition> {
+        let QueueEntry { watermark, queue, handle, .. } = entry;
+        let position = watermark.cover(queue.last_delivered(), || self.open_watermark(handle))?;
+        (position > self.engine.store.durable()).then_some(position)
+    }
+
+    /// A consumer came to a queue with a closed watermark: opens it now, so that it is durable by the time a message comes.
+    pub fn preopen_watermark(&mut self, entry: &mut QueueEntry) {
+        let QueueEntry { watermark, handle, .. } = entry;
+        watermark.preopen(|| self.open_watermark(handle));
+    }
+
+    fn open_watermark(&mut self, handle: &Arc<QueueHandle>) -> JournalPosition {
+        self.gathered.records.watermark(handle.id(), None);
+        self.engine.open_watermarks.lock().push(handle.clone());
+        self.append()
     }
 
     /// Gives messages back that were handed out. Dispatch after it.
@@ -292,7 +313,12 @@ impl Work<'_> {
         if let Some(set) = &mut entry.key_set
             && set.is_while_waiting()
         {
-            set.forget_all_but(&purged.kept, self.engine, &mut self.gathered.keys, &mut self.gathered.records);
+            set.forget_all_but(
+                &purged.kept,
+                &self.engine.queue_ids,
+                &mut self.gathered.keys,
+                &mut self.gathered.records,
+            );
         }
         for range in purged.ranges.iter().filter(|range| !range.segment.is_transient()) {
             let mut first = range.first_seq;

@@ -7,18 +7,19 @@ use std::task::Poll;
 use std::time::Duration;
 
 use model::ids::JournalPosition;
+use parking_lot::Mutex;
 use store::{RecordBatch, Store};
 
 use crate::chunks::Chunks;
 use crate::clock::Clock;
 use crate::delayed::DelaySets;
 use crate::pending_reads::PendingReads;
+use crate::queue_handle::QueueHandle;
 use crate::queue_ids::QueueIds;
 use crate::router::Router;
 use crate::shard::Shards;
 use crate::statistics::{self, Statistics};
 use crate::timers::Timers;
-use crate::watermark::OpenWatermarks;
 
 /// What the data path is told of the configuration.
 #[derive(Debug, Clone)]
@@ -52,7 +53,8 @@ pub struct Engine {
     /// What is counted.
     pub statistics: Statistics,
     pub(crate) router: Arc<dyn Router>,
-    pub(crate) open_watermarks: OpenWatermarks,
+    /// Queues whose watermark is open.
+    pub(crate) open_watermarks: Mutex<Vec<Arc<QueueHandle>>>,
 }
 
 impl fmt::Debug for Engine {
@@ -71,11 +73,11 @@ impl Engine {
             chunks: Chunks::new(store.clone()),
             clock: Arc::new(clock),
             timers: Arc::default(),
-            queue_ids: QueueIds::default(),
+            queue_ids: QueueIds::new(store.clone()),
             delays: DelaySets::default(),
-            pending_reads: PendingReads::default(),
+            pending_reads: PendingReads::new(store.clone()),
             router,
-            open_watermarks: OpenWatermarks::default(),
+            open_watermarks: Mutex::default(),
             store,
         }
     }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use model::arguments::Overflow;
 use model::features::QueueFeatures;
 use model::ids::{QueueId, QueueSeq};
 use queue::TtlHistory;
@@ -11,7 +12,7 @@ use crate::deduplication::key_set_of;
 use crate::engine::{Engine, Options};
 use crate::limits::SHARD_COUNT;
 
-use crate::queue_handle::{QueueHandle, rules_of};
+use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 
 /// What the keys of histories of times to live begin with, among definitions.
@@ -81,6 +82,23 @@ pub fn tell(entry: &mut QueueEntry, features: &QueueFeatures, options: &Options,
     // Keys are restored when all policies are.
     entry.key_set = key_set_of(entry, features.deduplication.as_ref());
     entry.queue.note_used(now_ms);
+}
+
+/// What the queue's state machine has to know of its features.
+fn rules_of(features: &QueueFeatures, options: &Options) -> queue::Rules {
+    let timeout_ms = options.consumer_timeout.as_millis() as u64;
+    queue::Rules {
+        length_max: features.length_max,
+        bytes_max: features.length_bytes_max,
+        refuses_beyond: features.overflow != Overflow::DropHead
+            && (features.length_max.is_some() || features.length_bytes_max.is_some()),
+        keeps_dropped: features.dead_letter.is_some(),
+        counts_returns: features.is_quorum,
+        delivery_limit: features.delivery_limit,
+        retry: features.retry,
+        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(timeout_ms)),
+        expires_after_ms: features.expires_ms,
+    }
 }
 
 /// Keeps a queue's history of times to live, if it has any.

@@ -11,12 +11,13 @@
 //! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`: what is known of a queue. `message`, `chunks`, `grouping`: a
 //!   message's bytes.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
-//! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`: time. `statistics`: counts.
+//! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time. `statistics`: counts.
 //! - `router`: what the engine asks the topology.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
 //! engine knows them by [`router::Router`] and by [`outbox::Outbox`] alone.
 
+mod abort;
 pub mod batch;
 pub mod chunks;
 pub mod clock;
@@ -29,6 +30,7 @@ pub mod features;
 pub mod gate;
 mod grouping;
 mod limits;
+pub mod maintenance;
 pub mod message;
 pub mod outbox;
 pub mod pending_reads;
@@ -40,6 +42,7 @@ pub mod residents;
 pub mod router;
 pub mod section;
 pub mod shard;
+mod shard_number;
 pub mod statistics;
 pub mod targets;
 pub mod timers;
@@ -49,3 +52,4 @@ pub mod work;
 
 pub use engine::{Engine, Options};
 pub use limits::BATCH_COUNT;
+pub use shard_number::shard_of;

@@ -1,18 +1,21 @@
 //! Messages that are read from segments without their queue's knowing: for who looks at them, or looks for one.
 
+use std::sync::Arc;
+
 use model::ids::{QueueId, QueueSeq};
 use parking_lot::Mutex;
 use queue::Load;
-use store::Loaded;
+use store::{Loaded, Store};
 use tokio::sync::oneshot;
 
-use crate::engine::Engine;
 use crate::message::Held;
 use crate::queue_handle::QueueHandle;
 
 /// Who waits for messages that are being read.
-#[derive(Debug, Default)]
-pub struct PendingReads(Mutex<Vec<Looker>>);
+pub struct PendingReads {
+    store: Arc<Store>,
+    lookers: Mutex<Vec<Looker>>,
+}
 
 #[derive(Debug)]
 struct Looker {
@@ -31,13 +34,18 @@ pub struct Read {
 }
 
 impl PendingReads {
+    /// None, of messages that this store has.
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, lookers: Mutex::default() }
+    }
+
     /// Reads messages of a queue.
-    pub async fn read(&self, engine: &Engine, queue: &QueueHandle, load: Load) -> Read {
+    pub async fn read(&self, queue: &QueueHandle, load: Load) -> Read {
         let (answer, answered) = oneshot::channel();
-        self.0.lock().push(Looker { queue: queue.id(), load: load.clone(), answer });
+        self.lookers.lock().push(Looker { queue: queue.id(), load: load.clone(), answer });
         let is_journalled = !load.segment.is_transient();
         let nothing = load.first_slot;
-        engine.store.load(queue.id(), load);
+        self.store.load(queue.id(), load);
         let Ok(loaded) = answered.await else {
             return Read { messages: Vec::new(), next_slot: nothing };
         };
@@ -56,7 +64,7 @@ impl PendingReads {
         if !loaded.load.is_look() {
             return Some(loaded);
         }
-        let mut lookers = self.0.lock();
+        let mut lookers = self.lookers.lock();
         let Some(at) = lookers.iter().position(|looker| looker.queue == queue && looker.load == loaded.load) else {
             return Some(loaded);
         };

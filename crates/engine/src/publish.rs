@@ -1,5 +1,8 @@
 //! A message that is ready to go to its queues: what came in, and what became of it.
 
+use std::sync::Arc;
+
+use queue::MessageKey;
 use store::Content;
 
 use crate::deduplication::MessageKeys;
@@ -119,5 +122,15 @@ impl Publish {
     fn held(&self, queue: &QueueHandle, content: Content) -> Held {
         let is_journalled = self.is_persistent && queue.is_journalled();
         Held::new(content, self.body_len, is_journalled, self.has_ttl, queue.priorities.of(self.priority))
+    }
+
+    /// The message's key, if it has one in this header.
+    pub(crate) fn key_in(&mut self, header: &Arc<str>) -> Option<MessageKey> {
+        MessageKeys::find(&mut self.keys, header, self.content.as_ref().expect(HAS_CONTENT))
+    }
+
+    /// For how long its key is to be remembered, if it says so. Known once its key is.
+    pub(crate) fn key_ttl_ms(&self) -> Option<u64> {
+        self.keys.as_ref()?.ttl_ms()
     }
 }

@@ -39,7 +39,12 @@ impl Section<'_, '_> {
             work.gathered.records.publish(publish.content(), &[(queue.id(), entry.queue.next_seq())]);
         }
         entry.queue.publish(publish.taken_by(queue));
-        work.gathered.arrivals.note(queue, publish, work.engine.statistics.options.has_histograms);
+        work.gathered.arrivals.note(
+            queue,
+            publish.body_len,
+            publish.outcome.waits_for_disk,
+            work.engine.statistics.options.has_histograms,
+        );
         Section::touch_entry(entry, work);
         true
     }
@@ -69,7 +74,11 @@ impl Section<'_, '_> {
             let held = publish.held_by(queue);
             let is_journalled = held.is_journalled();
             let seq = entry.queue.publish(held);
-            entry.handle.count_published(publish, work.engine.statistics.options.has_histograms);
+            entry.handle.count_published(
+                publish.body_len,
+                is_journalled,
+                work.engine.statistics.options.has_histograms,
+            );
             if entry.key_set.is_some() {
                 work.remember_in(entry, publish, seq, is_journalled);
             }
@@ -127,7 +136,7 @@ impl Section<'_, '_> {
             let entry = self.locked.get(&queue).expect("a touched queue is there while its shard is locked");
             entry.is_touched = false;
             self.work.dispatch(entry);
-            entry.report(engine);
+            entry.report(&engine.statistics, &engine.clock);
             consumers_lag |= entry.queue.consumers_lag();
         }
         self.work.gathered.touched = touched;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use model::arguments::{Overflow, QueueType};
+use model::arguments::QueueType;
 use model::definition;
 use model::features::QueueFeatures;
 use model::ids::QueueId;
@@ -12,10 +12,9 @@ use parking_lot::{Mutex, RwLock};
 use telemetry::Gauge;
 
 use crate::clock::Clock;
-use crate::engine::Options;
 use crate::limits::QUEUE_EDGE_COUNT_MAX;
 use crate::message::Priorities;
-use crate::shard::Shards;
+use crate::shard_number::{shard_bit, shard_of};
 use crate::statistics::numbers::QUEUE_COUNT;
 use crate::statistics::{Capacity, Edge, ExchangeCounters, Observed, QueueCounters, VhostCounters};
 
@@ -187,26 +186,15 @@ impl QueueHandle {
         self.definition.is_durable && self.owner.is_none()
     }
 
+    /// The number of its shard.
+    #[inline]
+    pub fn shard(&self) -> usize {
+        shard_of(self.id())
+    }
+
     /// The bit of its shard, for locking several.
     #[inline]
     pub fn shard_bit(&self) -> u64 {
-        1 << Shards::number_of(self.id())
-    }
-}
-
-/// What the queue's state machine has to know of its features.
-pub(crate) fn rules_of(features: &QueueFeatures, options: &Options) -> queue::Rules {
-    let timeout_ms = options.consumer_timeout.as_millis() as u64;
-    queue::Rules {
-        length_max: features.length_max,
-        bytes_max: features.length_bytes_max,
-        refuses_beyond: features.overflow != Overflow::DropHead
-            && (features.length_max.is_some() || features.length_bytes_max.is_some()),
-        keeps_dropped: features.dead_letter.is_some(),
-        counts_returns: features.is_quorum,
-        delivery_limit: features.delivery_limit,
-        retry: features.retry,
-        consumer_timeout_ms: features.consumer_timeout_ms.or(features.is_quorum.then_some(timeout_ms)),
-        expires_after_ms: features.expires_ms,
+        shard_bit(self.id())
     }
 }

@@ -1,10 +1,10 @@
 //! Numbers for queues, never given twice, not even over restarts.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use model::ids::QueueId;
-
-use crate::engine::Engine;
+use store::{RecordBatch, Store};
 
 /// Numbers are promised to the journal in blocks: one record for so many declarations.
 const BLOCK_COUNT: u64 = 1024;
@@ -13,12 +13,17 @@ const BLOCK_COUNT: u64 = 1024;
 pub const KEY: &[u8] = b"\xffqueue-id";
 
 /// The next number.
-#[derive(Debug, Default)]
 pub struct QueueIds {
+    store: Arc<Store>,
     next: AtomicU64,
 }
 
 impl QueueIds {
+    /// Numbers that are promised to the journal of this store.
+    pub(crate) fn new(store: Arc<Store>) -> Self {
+        Self { store, next: AtomicU64::new(0) }
+    }
+
     /// Goes on after a restart, above everything that was promised.
     pub fn resume(&self, stored: Option<&[u8]>) {
         let end = stored.and_then(|value| value.try_into().ok()).map_or(0, u64::from_be_bytes);
@@ -31,10 +36,12 @@ impl QueueIds {
     }
 
     /// A number that was never given out.
-    pub fn take(&self, engine: &Engine) -> QueueId {
+    pub fn take(&self) -> QueueId {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         if id.is_multiple_of(BLOCK_COUNT) {
-            engine.put(KEY, &(id + BLOCK_COUNT).to_be_bytes());
+            let mut records = RecordBatch::new();
+            records.put(KEY, &(id + BLOCK_COUNT).to_be_bytes());
+            self.store.append(&mut records);
         }
         QueueId(id)
     }

@@ -11,7 +11,8 @@ use crate::engine::Engine;
 use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::queue_handle::QueueHandle;
-use crate::shard::{QueueEntry, Shards};
+use crate::shard::QueueEntry;
+use crate::shard_number::shard_of;
 
 /// The engine, as its store knows it.
 pub struct EngineResidents {
@@ -29,7 +30,7 @@ impl EngineResidents {
     /// Runs `act` on a queue. `None` when it, or the engine, is gone.
     fn with_queue<T>(&self, id: QueueId, act: impl FnOnce(&Arc<Engine>, &mut QueueEntry) -> T) -> Option<T> {
         let engine = self.engine.upgrade()?;
-        engine.shards.with(Shards::number_of(id), |shard| {
+        engine.shards.with(shard_of(id), |shard| {
             let entry = shard.by_id(id)?;
             Some(act(&engine, entry))
         })

@@ -11,10 +11,11 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
+use crate::abort::AbortOnPanic;
 use crate::delayed::DelaySet;
 use crate::engine::Engine;
 use crate::queue_handle::QueueHandle;
-use crate::shard::{AbortOnPanic, Locked, QueueEntry};
+use crate::shard::{Locked, QueueEntry};
 use crate::work::Work;
 
 /// What a section's locks give access to, and its work.
@@ -115,7 +116,7 @@ impl Engine {
         self.with_work(|work| {
             self.shards.with_queue(queue, |entry| {
                 let result = act(entry, work);
-                entry.report(self);
+                entry.report(&self.statistics, &self.clock);
                 (result, work.commit())
             })
         })

@@ -13,15 +13,17 @@ use parking_lot::{Mutex, MutexGuard};
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
 
+use crate::abort::AbortOnPanic;
+use crate::clock::Clock;
 use crate::dead_letters::Line;
 use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
-use crate::engine::Engine;
 use crate::gate::ConsumerGate;
 use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::outbox::Outbox;
 use crate::queue_handle::QueueHandle;
+use crate::statistics::Statistics;
 use crate::watermark::Watermark;
 
 /// A queue in its shard.
@@ -66,10 +68,10 @@ impl QueueEntry {
 
     /// Writes down how things stand, for listings.
     #[inline]
-    pub fn report(&self, engine: &Engine) {
-        self.handle.capacity.note(self.queue.has_room(), || engine.clock.now_ms());
+    pub fn report(&self, statistics: &Statistics, clock: &Clock) {
+        self.handle.capacity.note(self.queue.has_room(), || clock.now_ms());
         self.report_counts(self.queue.ready_count(), self.queue.unacked_count(), self.queue.consumer_count());
-        engine.statistics.queues.note(&self.handle);
+        statistics.queues.note(&self.handle);
         let gauges = &self.handle.gauges;
         gauges.ready_bytes.set(self.queue.ready_bytes().cast_signed());
         gauges.unacked_bytes.set(self.queue.unacked_bytes().cast_signed());
@@ -177,13 +179,6 @@ impl Shards {
         Self(std::array::from_fn(|_| Mutex::default()))
     }
 
-    /// Which shard a queue lives in, for ever.
-    #[inline]
-    pub fn number_of(id: QueueId) -> usize {
-        // Ids are given out in sequence: neighbours go to different shards.
-        id.0 as usize & (SHARD_COUNT - 1)
-    }
-
     /// Runs `act` on one shard.
     pub fn with<T>(&self, number: usize, act: impl FnOnce(&mut Shard) -> T) -> T {
         let mut shard = self.0[number].lock();
@@ -193,7 +188,7 @@ impl Shards {
 
     /// Runs `act` on the queue behind `handle`; `None` when it is gone.
     pub fn with_queue<T>(&self, handle: &QueueHandle, act: impl FnOnce(&mut QueueEntry) -> T) -> Option<T> {
-        self.with(Self::number_of(handle.id()), |shard| shard.get(handle).map(act))
+        self.with(handle.shard(), |shard| shard.get(handle).map(act))
     }
 }
 
@@ -220,26 +215,14 @@ impl<'a> Locked<'a> {
     /// The queue behind `handle`, whose shard is among the locked; `None` when it is gone.
     #[inline]
     pub fn get(&mut self, handle: &QueueHandle) -> Option<&mut QueueEntry> {
-        let guard = self.guards[Shards::number_of(handle.id())].as_mut();
+        let guard = self.guards[handle.shard()].as_mut();
         guard.expect("the shard was named when locking").get(handle)
     }
 
     /// The keys of an exchange, whose shard is among the locked; `None` when they are gone.
     pub fn key_set(&mut self, keys: &ExchangeKeys) -> Option<&mut KeySet> {
-        let guard = self.guards[Shards::number_of(keys.id)].as_mut();
+        let guard = self.guards[keys.shard()].as_mut();
         guard.expect("the shard was named when locking").key_sets.get_mut(&keys.id).map(|set| &mut **set)
-    }
-}
-
-/// Ends the process if the section that holds it panics.
-pub(crate) struct AbortOnPanic;
-
-impl Drop for AbortOnPanic {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            tracing::error!("a queue's invariant was broken; the process ends and recovers from its journal");
-            std::process::abort();
-        }
     }
 }
 

@@ -14,8 +14,6 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::DelaySet;
-use crate::delayed::release::release_due;
-use crate::engine::Engine;
 use crate::queue_handle::QueueHandle;
 
 /// When queues are looked after.
@@ -132,7 +130,7 @@ impl Timers {
     }
 
     /// Takes what is to be looked after by now, each with when it was.
-    fn take_due(&self, now_ms: u64) -> Vec<(u64, Timed)> {
+    pub(crate) fn take_due(&self, now_ms: u64) -> Vec<(u64, Timed)> {
         let mut entries = self.entries.lock();
         let mut due = Vec::new();
         while entries.first_due_ms().is_some_and(|due_ms| due_ms <= now_ms) && due.len() < DUE_COUNT_MAX {
@@ -175,56 +173,3 @@ impl Entries {
 const DUE_COUNT_MAX: usize = 1024;
 /// How long the clock is trusted to go on as it does.
 const PATIENCE_MAX: Duration = Duration::from_secs(1);
-
-/// What came of looking after what was due.
-#[derive(Debug, Default)]
-pub struct DueTimers {
-    /// How many queues and sets were looked after.
-    pub count: usize,
-    /// Queues that have not been used for too long: it is the caller's to delete them.
-    pub expired: Vec<Arc<QueueHandle>>,
-}
-
-impl Engine {
-    /// Looks after every queue, every set of delayed messages, and all keys of exchanges that are due.
-    pub fn run_due_timers(&self) -> DueTimers {
-        let due = self.timers.take_due(self.clock.now_ms());
-        let mut expired = Vec::new();
-        for (due_ms, timed) in &due {
-            match timed {
-                Timed::Queue(queue) => {
-                    if self.run_queue_timers(queue, *due_ms) {
-                        expired.push(queue.clone());
-                    }
-                }
-                Timed::Delays(set) => release_due(self, set, *due_ms),
-                Timed::Keys(keys) => keys.look_after(self, *due_ms),
-            }
-        }
-        DueTimers { count: due.len(), expired }
-    }
-
-    /// Does what is due in a queue. Says whether the queue itself has expired.
-    fn run_queue_timers(&self, queue: &QueueHandle, due_ms: u64) -> bool {
-        let looked = self.with_queue(queue, |entry, work| {
-            if entry.timer_at_ms != due_ms {
-                // An earlier entry has taken the place of this one; another for each of those would never be rid of.
-                return false;
-            }
-            entry.timer_at_ms = 0;
-            let now_ms = work.now_ms();
-            if entry.queue.expires_at().is_some_and(|at_ms| at_ms <= now_ms) {
-                return true;
-            }
-            work.time_out(entry, now_ms);
-            work.retry_stuck(entry, now_ms);
-            work.republish_held(entry, now_ms);
-            work.forget_expired_keys(entry, now_ms);
-            work.dispatch(entry);
-            // Those that wait for what was to be dropped first.
-            entry.load_waiters.drain(..).for_each(|waiter| waiter.wake_up());
-            false
-        });
-        matches!(looked, Some((true, _)))
-    }
-}

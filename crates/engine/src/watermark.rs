@@ -4,19 +4,10 @@
 //! been). It is opened before the first delivery beyond a closed mark, and such deliveries wait in their outboxes until that record is
 //! durable. It is closed again when the queue's backlog has rested for a while, and at a clean stop.
 //!
-//! **Invariant: no message above a closed mark has been handed out.** Only [`Work::deliveries_wait_until`] and
-//! [`Engine::close_watermarks`] change the mark of a queue that lives, both under its shard's lock, and each journals it there.
-
-use std::sync::Arc;
+//! **Invariant: no message above a closed mark has been handed out.** The mark is changed here alone, by a caller that holds the shard's
+//! lock and journals the change under it ([`crate::maintenance`], [`crate::dispatch`]).
 
 use model::ids::{JournalPosition, QueueSeq};
-use parking_lot::Mutex;
-use store::RecordBatch;
-
-use crate::engine::Engine;
-use crate::queue_handle::QueueHandle;
-use crate::shard::QueueEntry;
-use crate::work::Work;
 
 /// A queue's watermark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,72 +54,76 @@ impl Watermark {
             Mark::None | Mark::Open(_) => None,
         }
     }
-}
 
-/// The queues whose watermark is open.
-#[derive(Debug, Default)]
-pub(crate) struct OpenWatermarks(Mutex<Vec<Arc<QueueHandle>>>);
-
-impl Work<'_> {
-    /// Until when deliveries of a queue, which has just been dispatched, have to wait: opens its watermark if they go beyond it. Appended at
-    /// once, for the next section that dispatches the queue must know the position; it is rare.
-    pub(crate) fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Option<JournalPosition> {
-        let position = match entry.watermark.mark {
-            Mark::None => return None,
-            Mark::Closed(mark) if entry.queue.last_delivered() <= mark => return None,
-            Mark::Closed(_) => self.open_watermark(entry),
-            Mark::Open(position) => position,
-        };
-        (position > self.engine.store.durable()).then_some(position)
-    }
-
-    /// A consumer came to a queue with a closed watermark: opens it now, so that it is durable by the time a message comes.
-    pub fn preopen_watermark(&mut self, entry: &mut QueueEntry) {
-        if let Mark::Closed(_) = entry.watermark.mark {
-            self.open_watermark(entry);
+    /// Until where the journal must be durable before what has been delivered, up to `last_delivered`, may leave. `None`: nothing has to
+    /// wait. `open` journals that the mark is open, where it is closed below, and says where.
+    pub(crate) fn cover(
+        &mut self,
+        last_delivered: QueueSeq,
+        open: impl FnOnce() -> JournalPosition,
+    ) -> Option<JournalPosition> {
+        match self.mark {
+            Mark::None => None,
+            Mark::Closed(mark) if last_delivered <= mark => None,
+            Mark::Closed(_) => Some(self.open(open)),
+            Mark::Open(position) => Some(position),
         }
     }
 
-    pub(crate) fn open_watermark(&mut self, entry: &mut QueueEntry) -> JournalPosition {
-        self.gathered.records.watermark(entry.handle.id(), None);
-        let position = self.append();
-        entry.watermark.mark = Mark::Open(position);
-        self.engine.open_watermarks.0.lock().push(entry.handle.clone());
+    /// Opens a closed mark ahead of time. Says whether it was closed.
+    pub(crate) fn preopen(&mut self, open: impl FnOnce() -> JournalPosition) -> bool {
+        let is_closed = matches!(self.mark, Mark::Closed(_));
+        if is_closed {
+            self.open(open);
+        }
+        is_closed
+    }
+
+    fn open(&mut self, open: impl FnOnce() -> JournalPosition) -> JournalPosition {
+        let position = open();
+        self.mark = Mark::Open(position);
         position
     }
-}
 
-impl Engine {
-    /// A queue has come that was found with this watermark: if it is open, it is closed in time.
-    pub fn track_watermark(&self, handle: &Arc<QueueHandle>, watermark: Watermark) {
-        if let Mark::Open(_) = watermark.mark {
-            self.open_watermarks.0.lock().push(handle.clone());
-        }
+    /// Whether anything may have been delivered.
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.mark, Mark::Open(_))
     }
 
-    /// Writes down how far queues were delivered that have rested since the last time, or all of them at the end.
-    ///
-    /// A queue with an open watermark has all its messages marked redelivered after a crash, so it is closed as soon as
-    /// its backlog rests.
-    pub fn close_watermarks(&self, is_last: bool) {
-        let opened = std::mem::take(&mut *self.open_watermarks.0.lock());
-        for handle in opened {
-            let is_closed = self.shards.with_queue(&handle, |entry| {
-                let mark = entry.queue.last_delivered();
-                let is_at_rest = std::mem::replace(&mut entry.watermark.delivered_then, mark) == mark;
-                let closes = is_last || (is_at_rest && entry.queue.ready_count() > 0);
-                if closes {
-                    // Under the lock: nothing may be delivered between the mark and its record.
-                    let mut records = RecordBatch::new();
-                    records.watermark(handle.id(), Some(mark));
-                    self.store.append(&mut records);
-                    entry.watermark.mark = Mark::Closed(mark);
-                }
-                closes
-            });
-            if is_closed == Some(false) {
-                self.open_watermarks.0.lock().push(handle);
-            }
-        }
+    /// Whether nothing has been delivered since this was asked last.
+    pub(crate) fn is_at_rest(&mut self, last_delivered: QueueSeq) -> bool {
+        std::mem::replace(&mut self.delivered_then, last_delivered) == last_delivered
+    }
+
+    /// Closes it at what has been delivered. The caller journals that before anything else is delivered.
+    pub(crate) fn close(&mut self, last_delivered: QueueSeq) {
+        self.mark = Mark::Closed(last_delivered);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deliveries_beyond_a_closed_mark_wait_for_its_opening() {
+        let mut watermark = Watermark::closed_at(QueueSeq(5));
+        let never = || panic!("nothing is to be journalled");
+        assert_eq!(watermark.cover(QueueSeq(5), never), None);
+        assert_eq!(watermark.closed_mark(), Some(QueueSeq(5)));
+        assert_eq!(watermark.cover(QueueSeq(6), || JournalPosition(70)), Some(JournalPosition(70)));
+        assert!(watermark.is_open() && watermark.closed_mark().is_none());
+        // Later ones wait for the same record.
+        assert_eq!(watermark.cover(QueueSeq(900), never), Some(JournalPosition(70)));
+        watermark.close(QueueSeq(900));
+        assert_eq!(watermark.cover(QueueSeq(900), never), None);
+        assert!(watermark.preopen(|| JournalPosition(99)) && !watermark.preopen(never));
+    }
+
+    #[test]
+    fn a_queue_that_is_not_durable_journals_nothing() {
+        let mut watermark = Watermark::NONE;
+        assert_eq!(watermark.cover(QueueSeq(7), || panic!("nothing is to be journalled")), None);
+        assert!(!watermark.preopen(|| panic!("nothing is to be journalled")) && !watermark.is_open());
     }
 }

@@ -189,7 +189,7 @@ impl<'e> Work<'e> {
             self.engine.store.load(wanted.queue, wanted.load);
         }
         self.engine.timers.set(gathered.timers.drain(..));
-        gathered.keys.sweep(self.engine);
+        gathered.keys.sweep(&self.engine.store);
         gathered.now_ms = None;
         gathered.settled.clear();
         // A thread does not keep the room of its largest purge for ever.

@@ -162,7 +162,7 @@ impl Inside {
             return Some(message);
         }
         let load = Load::look_at(message.place()?, message.priority());
-        let read = self.broker.engine.pending_reads.read(&self.broker.engine, queue, load).await;
+        let read = self.broker.engine.pending_reads.read(queue, load).await;
         read.messages.into_iter().find(|(found, _)| *found == seq).map(|(_, held)| held)
     }
 

@@ -114,7 +114,7 @@ impl<'a> Sweep<'a> {
     async fn read(&self, look: &mut Look<Held>) -> bool {
         let mut has_read = false;
         while let Some(load) = look.next_load() {
-            let read = self.broker.engine.pending_reads.read(&self.broker.engine, self.queue, load).await;
+            let read = self.broker.engine.pending_reads.read(self.queue, load).await;
             if look.loaded(read.messages, read.next_slot).is_err() {
                 return false;
             }

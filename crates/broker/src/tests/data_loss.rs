@@ -135,7 +135,7 @@ fn what_has_lost_its_definition_is_kept_and_given_to_no_other_queue() {
     node.broker.engine.append(&mut records);
     node.sync();
     let node = node.kill();
-    assert!(node.broker.engine.queue_ids.take(&node.broker.engine) > QueueId(5000));
+    assert!(node.broker.engine.queue_ids.take() > QueueId(5000));
     let node = node.kill();
     node.disk.kill_process();
     let (_store, recovered) = open(&node.disk, 1).unwrap();

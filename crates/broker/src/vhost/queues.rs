@@ -18,7 +18,8 @@ use engine::deduplication::KeyWork;
 use engine::features::{record_ttls, tell, ttl_key};
 use engine::outbox::News;
 use engine::queue_handle::{ConnectionId, QueueHandle};
-use engine::shard::{QueueEntry, Shards};
+use engine::shard::QueueEntry;
+use engine::shard_of;
 use engine::watermark::Watermark;
 
 /// A queue that is to be put among the others.
@@ -87,7 +88,7 @@ impl Vhost {
             if let Some(queue_max) = self.facts().limits.queue_max.filter(|&max| topology.queues.len() as u64 >= max) {
                 return Declared::LimitReached { queue_max };
             }
-            let definition = make(broker.engine.queue_ids.take(&broker.engine));
+            let definition = make(broker.engine.queue_ids.take());
             let id = definition.id;
             let is_journalled = definition.is_durable && owner.is_none();
             let policy = effective_for(&self.policies(), &definition);
@@ -133,7 +134,7 @@ impl Vhost {
         let NewQueue { definition, owner, policy, features, queue, watermark } = new;
         let id = definition.id;
         let now_ms = broker.engine.clock.now_ms();
-        let (handle, due_ms) = broker.engine.shards.with(Shards::number_of(id), |shard| {
+        let (handle, due_ms) = broker.engine.shards.with(shard_of(id), |shard| {
             let entry = shard.insert(|slot| {
                 let handle = Arc::new(QueueHandle::new(
                     definition,
@@ -148,7 +149,7 @@ impl Vhost {
             });
             let features = entry.handle.features();
             tell(entry, &features, &broker.engine.options, now_ms);
-            entry.report(&broker.engine);
+            entry.report(&broker.engine.statistics, &broker.engine.clock);
             entry.timer_at_ms = entry.next_due().unwrap_or(0);
             (entry.handle.clone(), entry.next_due())
         });
@@ -170,7 +171,7 @@ impl Vhost {
             if !topology.queues.contains_key(&id) {
                 return (Deletion::Missing, None);
             }
-            let taken = broker.engine.shards.with(Shards::number_of(id), |shard| {
+            let taken = broker.engine.shards.with(shard_of(id), |shard| {
                 let Some(entry) = shard.get(handle) else { return Err(Deletion::Missing) };
                 if conditions.if_unused && !entry.queue.is_unused() {
                     return Err(Deletion::InUse);
@@ -221,7 +222,7 @@ impl Vhost {
                 Err(deletion) => (deletion, None),
             }
         });
-        forgotten.sweep(&broker.engine);
+        forgotten.sweep(&broker.engine.store);
         if let Some(entry) = entry {
             for view in entry.queue.consumers() {
                 let gate = &view.consumer.gate;

@@ -7,7 +7,7 @@ use model::ids::QueueId;
 
 use crate::broker::Broker;
 use crate::identity::Actor;
-use engine::shard::Shards;
+use engine::shard_of;
 
 /// A file in which something could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,8 +82,7 @@ impl Broker {
             let of = Some((set.vhost().to_owned(), set.name().into_owned()));
             return Loss { of, is_exchange: true, count };
         }
-        let handle =
-            self.engine.shards.with(Shards::number_of(id), |shard| shard.by_id(id).map(|entry| entry.handle.clone()));
+        let handle = self.engine.shards.with(shard_of(id), |shard| shard.by_id(id).map(|entry| entry.handle.clone()));
         let of = handle.map(|handle| (handle.definition.vhost.as_str().to_owned(), handle.name().to_owned()));
         Loss { of, is_exchange: false, count }
     }

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use model::ids::QueueSeq;
 use rustc_hash::FxHashMap;
 
-use super::DeadLetter;
+use super::letter::DeadLetter;
 
 /// A queue's line of letters. Takes no room while it is empty.
 #[derive(Debug, Default)]

@@ -8,9 +8,11 @@
 //! Under the strategy at-least-once a message that finds no queue, or one that refuses it, stays where it is and is tried again.
 
 mod headers;
+mod letter;
 mod line;
 
 pub(crate) use headers::copied_keys;
+pub(crate) use letter::DeadLetter;
 pub(crate) use line::Line;
 
 use std::sync::Arc;
@@ -34,18 +36,6 @@ use crate::transfer::{Arrival, Leave, Transfer};
 use crate::work::Work;
 
 use self::headers::Death;
-
-/// A message that a queue has given up.
-#[derive(Debug)]
-pub(crate) struct DeadLetter {
-    pub(crate) queue: Arc<QueueHandle>,
-    /// Its position, where it is set aside. `None`: it never was in the queue.
-    pub(crate) seq: Option<QueueSeq>,
-    pub(crate) content: Content,
-    pub(crate) reason: DropReason,
-    /// How often it had come back to this queue.
-    pub(crate) counts: Counts,
-}
 
 /// Messages that are republished at once: locks are held for no more.
 const BATCH_COUNT_MAX: usize = 256;

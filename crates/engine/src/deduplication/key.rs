@@ -9,9 +9,9 @@ use amqp::content::{ContentHeader, Properties};
 use amqp::table::{Table, Value};
 use queue::MessageKey;
 use sha2::{Digest, Sha256};
+use store::Content;
 
 use crate::message::Parts;
-use crate::publish::Publish;
 
 /// The name by which the property is meant, not a header.
 const MESSAGE_ID: &str = "message-id";
@@ -42,32 +42,28 @@ impl MessageKeys {
         }
         self.more.iter().find(|key| &*key.header == header)
     }
-}
 
-impl Publish {
-    /// The message's key, if it has one in this header.
-    pub(crate) fn key_in(&mut self, header: &Arc<str>) -> Option<MessageKey> {
-        if let Some(found) = self.keys.as_ref().and_then(|keys| keys.get(header)) {
+    /// The key that a message has in this header, if it has one. It is made once, and remembered in `known`.
+    pub(crate) fn find(known: &mut Option<Box<Self>>, header: &Arc<str>, content: &Content) -> Option<MessageKey> {
+        if let Some(found) = known.as_ref().and_then(|keys| keys.get(header)) {
             return found.key;
         }
-        let parts = Parts::read(self.content().bytes());
+        let parts = Parts::read(content.bytes());
         let content = parts.and_then(|parts| ContentHeader::decode(parts.header).ok());
         let properties = content.map(|content| content.properties).unwrap_or_default();
         let key = key_of(header, &properties);
         let ttl_ms = properties.headers.and_then(ttl_ms);
         let found = Key { header: header.clone(), key };
-        match &mut self.keys {
+        match known {
             Some(keys) => keys.more.push(found),
-            None => {
-                self.keys = Some(Box::new(MessageKeys { ttl_ms, first: found, more: Vec::new() }));
-            }
+            None => *known = Some(Box::new(MessageKeys { ttl_ms, first: found, more: Vec::new() })),
         }
         key
     }
 
-    /// For how long its key is to be remembered, if it says so. Known once its key is.
-    pub(crate) fn key_ttl_ms(&self) -> Option<u64> {
-        self.keys.as_ref()?.ttl_ms
+    /// For how long they are to be remembered, if the message says so.
+    pub(crate) fn ttl_ms(&self) -> Option<u64> {
+        self.ttl_ms
     }
 }
 

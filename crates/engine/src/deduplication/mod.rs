@@ -16,20 +16,22 @@
 //! **A duplicate is confirmed when its original is durable**: where the journal ends when it comes. A persistent message is no duplicate of
 //! a transient one, which a crash would take with it.
 //!
-//! - `key`: what is hashed. `definition`: records. `set`: a [`KeySet`]. `exchange`: that of an exchange. `taking_in`: what a locked section
+//! - `key`: what is hashed. `definition`: records. `set`: a [`KeySet`]. `exchange_keys`, `exchange`: those of an exchange. `key_work`: what a section gathers. `taking_in`: what a locked section
 //!   does with them. `recovery`: the way back.
 //!
 //! Deliberately absent: the order of keys and how long they are known; see [`queue::Keys`].
 
 mod definition;
 mod exchange;
+mod exchange_keys;
 mod key;
+mod key_work;
 pub mod recovery;
 mod set;
 mod taking_in;
 
-pub use exchange::ExchangeKeys;
+pub use exchange_keys::ExchangeKeys;
 pub use key::MessageKeys;
+pub use key_work::KeyWork;
 pub use set::{KeySet, Site};
-pub use taking_in::KeyWork;
 pub(crate) use taking_in::key_set_of;

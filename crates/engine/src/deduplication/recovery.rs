@@ -7,9 +7,9 @@ use model::ids::{QueueId, QueueSeq};
 use queue::Remembered;
 use store::{RecordBatch, Recovered};
 
+use super::ExchangeKeys;
 use super::definition::{Ownership, RecordKey, Site, UnreadableKey, decode_key};
-use super::exchange::ExchangeKeys;
-use super::taking_in::sweep;
+use super::key_work::sweep;
 use crate::engine::Engine;
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
@@ -71,7 +71,7 @@ impl RecoveredKeys {
                 records.delete(&RecordKey::Owner(owner).encode());
                 engine.append(&mut records);
                 let numbers: Vec<u64> = keys.iter().map(|key| key.number).collect();
-                sweep(engine, owner, &numbers);
+                sweep(&engine.store, owner, &numbers);
             }
         }
     }

@@ -10,9 +10,9 @@ use store::RecordBatch;
 
 pub use super::definition::Site;
 use super::definition::{Ownership, RecordKey, encode_key};
-use super::taking_in::KeyWork;
-use crate::engine::Engine;
+use super::key_work::KeyWork;
 use crate::limits::{EXPIRED_KEYS_LOOK_MS, KEY_COUNT_MAX, KEYS_FORGOTTEN_MAX, KEYS_OF_EXCHANGE_DEFAULT};
+use crate::queue_ids::QueueIds;
 
 /// The keys of one queue or exchange.
 #[derive(Debug)]
@@ -122,10 +122,10 @@ impl KeySet {
     }
 
     /// A message was taken in. It is recorded with the message: see [`KeyWork::record`].
-    pub(super) fn remember(&mut self, new: Remembered, engine: &Engine, work: &mut KeyWork, records: &mut RecordBatch) {
+    pub(super) fn remember(&mut self, new: Remembered, ids: &QueueIds, work: &mut KeyWork, records: &mut RecordBatch) {
         if new.is_lasting && self.is_durable {
             let owner = *self.owner.get_or_insert_with(|| {
-                let owner = engine.queue_ids.take(engine);
+                let owner = ids.take();
                 work.new_owners.push((owner, ownership(&self.site, &self.header, &self.keys).encode()));
                 owner
             });
@@ -172,14 +172,14 @@ impl KeySet {
     pub(crate) fn forget_all_but(
         &mut self,
         kept: &[QueueSeq],
-        engine: &Engine,
+        ids: &QueueIds,
         work: &mut KeyWork,
         records: &mut RecordBatch,
     ) {
         let is_kept = |key: &Remembered| kept.binary_search(&QueueSeq(key.number)).is_ok();
         let kept: Vec<Remembered> = self.keys.iter().filter(is_kept).collect();
         self.forget_all(work, records);
-        kept.into_iter().for_each(|key| self.remember(key, engine, work, records));
+        kept.into_iter().for_each(|key| self.remember(key, ids, work, records));
         work.record(records);
     }
 

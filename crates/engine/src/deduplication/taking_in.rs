@@ -3,74 +3,17 @@
 use std::sync::Arc;
 
 use model::features::Deduplication;
-use model::ids::{QueueId, QueueSeq};
+use model::ids::QueueSeq;
 use queue::{Known, Remembered, Take};
-use store::RecordBatch;
 
 use super::ExchangeKeys;
-use super::definition::{RecordKey, encode_key};
 use super::set::{KeySet, Site};
-use crate::engine::Engine;
-use crate::limits::KEYS_SWEPT_COUNT;
 use crate::message::Held;
 use crate::publish::Publish;
-use crate::queue_handle::QueueHandle;
 use crate::section::Section;
 use crate::shard::QueueEntry;
 use crate::targets::Targets;
 use crate::work::Work;
-
-/// What a section gathers about keys. Reused: its vectors keep their room.
-#[derive(Debug, Default)]
-pub struct KeyWork {
-    /// Whose keys they are, where that has not been recorded yet.
-    pub(super) new_owners: Vec<(QueueId, Vec<u8>)>,
-    /// Keys of the message that is being put into its queues.
-    pub(super) new_keys: Vec<(QueueId, Remembered)>,
-    /// Numbers of keys whose records are to go. Only room in between.
-    pub(super) forgotten: Vec<u64>,
-    /// Those of whose place the message takes that is being put into its queues.
-    replaced: Vec<(Arc<QueueHandle>, Remembered)>,
-    /// Records that count no more, and go when the locks are gone.
-    swept: Vec<(QueueId, Vec<u64>)>,
-    /// Whether a duplicate's original may not be durable yet.
-    pub(crate) awaits_originals: bool,
-}
-
-impl KeyWork {
-    /// Records the keys of the message that has just been recorded, or of those that stay.
-    pub fn record(&mut self, records: &mut RecordBatch) {
-        for (owner, ownership) in self.new_owners.drain(..) {
-            records.put(&RecordKey::Owner(owner).encode(), &ownership);
-        }
-        for (owner, new) in self.new_keys.drain(..) {
-            records.put(&RecordKey::Key { owner, number: new.number }.encode(), &encode_key(&new));
-        }
-    }
-
-    /// Has what is forgotten removed once the locks are gone: it does not count any more, even should it be there after a crash.
-    pub(super) fn sweep_later(&mut self, owner: QueueId) {
-        if !self.forgotten.is_empty() {
-            self.swept.push((owner, std::mem::take(&mut self.forgotten)));
-        }
-    }
-
-    /// Removes records that do not count any more. No lock is held.
-    pub fn sweep(&mut self, engine: &Engine) {
-        for (owner, numbers) in self.swept.drain(..) {
-            sweep(engine, owner, &numbers);
-        }
-    }
-}
-
-/// Removes records that do not count any more, so many at a time.
-pub(super) fn sweep(engine: &Engine, owner: QueueId, numbers: &[u64]) {
-    for part in numbers.chunks(KEYS_SWEPT_COUNT) {
-        let mut records = RecordBatch::new();
-        part.iter().for_each(|number| records.delete(&RecordKey::Key { owner, number: *number }.encode()));
-        engine.append(&mut records);
-    }
-}
 
 impl Section<'_, '_> {
     /// Whether an exchange drops a message, having had one of its key.
@@ -108,7 +51,7 @@ impl Section<'_, '_> {
         let number = set.take_number();
         let gathered = &mut *self.work.gathered;
         let new = Remembered { number, key, expires_at_ms, is_lasting };
-        set.remember(new, self.work.engine, &mut gathered.keys, &mut gathered.records);
+        set.remember(new, &self.work.engine.queue_ids, &mut gathered.keys, &mut gathered.records);
         self.work.set_key_timer(keys, set);
     }
 
@@ -190,7 +133,7 @@ impl Work<'_> {
             self.gathered.keys.replaced.push((entry.handle.clone(), Remembered { number, is_lasting, ..new }));
         }
         let gathered = &mut *self.gathered;
-        set.remember(new, self.engine, &mut gathered.keys, &mut gathered.records);
+        set.remember(new, &self.engine.queue_ids, &mut gathered.keys, &mut gathered.records);
         if expires_at_ms < u64::MAX {
             self.set_timer(entry);
         }

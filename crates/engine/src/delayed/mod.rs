@@ -15,10 +15,11 @@
 //!
 //! - `set`: a [`DelaySet`] and its lock. `registry`: whose a generation is. `header`: what `x-delay` says. `definition`: what of a set lasts
 //!   besides its messages. `release`: the way out. `residents`: the store's questions. `pace`: the most that are released in a second. `flow`: publishers who are too fast.
-//!   `operators`: finding, listing, cancelling.
+//!   `changes`: what comes in and leaves. `operators`: finding, listing, cancelling; `waiters`: operators who wait for that.
 //!
 //! Deliberately absent: the order in which messages are due, and what of them is in memory; see [`queue::Delays`].
 
+mod changes;
 pub mod definition;
 mod flow;
 pub mod header;
@@ -29,6 +30,7 @@ mod registry;
 pub mod release;
 pub mod residents;
 mod set;
+mod waiters;
 
 pub use registry::DelaySets;
 pub use set::{Delay, DelaySet, LockedSets};

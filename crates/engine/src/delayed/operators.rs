@@ -5,57 +5,20 @@
 
 use std::sync::Arc;
 
-use model::ids::{JournalPosition, QueueId};
-use queue::{Ask, Cancel, DelayId, Find, Found, Message, Page, PageNumber};
+use model::ids::JournalPosition;
+use queue::{Ask, Cancel, DelayId, Find, Found, Message, Page};
 use store::Kind;
 use tokio::sync::oneshot;
 
 use super::DelaySet;
 use super::set::State;
+use super::waiters::{Answer, Change, Seeker};
 use crate::engine::Engine;
 use crate::message::Held;
 use crate::work::Work;
 
 /// How often a search is begun again that a move of messages has interrupted.
 const ATTEMPT_COUNT_MAX: usize = 8;
-
-/// What becomes of a message that is taken out of its place.
-#[derive(Debug)]
-enum Change {
-    Cancel,
-    /// It is to be due at another time, with this content.
-    Replace {
-        due_ms: u64,
-        held: Held,
-    },
-}
-
-/// Who waits for messages that are being read.
-#[derive(Debug, Default)]
-pub(super) struct Waiters {
-    pages: Vec<(PageNumber, oneshot::Sender<Page<Held>>)>,
-    seekers: Vec<Seeker>,
-    /// Generations that have ended meanwhile: answers to what is being read of them still come by their ids.
-    lingering: Vec<QueueId>,
-}
-
-#[derive(Debug)]
-struct Seeker {
-    id: DelayId,
-    /// None: it is only to be seen.
-    change: Option<Change>,
-    answer: oneshot::Sender<Answer>,
-}
-
-/// What a search has come to.
-#[derive(Debug)]
-enum Answer {
-    Seen(Held),
-    /// Where that is durable, and what it has become.
-    Changed(Option<JournalPosition>, Option<DelayId>),
-    Missing,
-    Interrupted,
-}
 
 /// What changing a message has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,30 +27,6 @@ pub enum Outcome {
     Done(Option<JournalPosition>, Option<DelayId>),
     /// No such message waits.
     Missing,
-}
-
-impl Waiters {
-    fn is_empty(&self) -> bool {
-        self.pages.is_empty() && self.seekers.is_empty()
-    }
-
-    /// Whether the id of an ended generation has to be known a little longer.
-    pub(super) fn keeps(&mut self, id: QueueId) -> bool {
-        if !self.is_empty() {
-            self.lingering.push(id);
-        }
-        !self.is_empty()
-    }
-
-    /// Ids that need not be known any more.
-    pub(super) fn take_unneeded(&mut self) -> Vec<QueueId> {
-        if self.is_empty() { std::mem::take(&mut self.lingering) } else { Vec::new() }
-    }
-
-    /// Nobody will be answered any more. The ids that were kept for them.
-    pub(super) fn give_up(&mut self) -> Vec<QueueId> {
-        std::mem::take(self).lingering
-    }
 }
 
 impl State {

@@ -3,20 +3,16 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use model::ids::QueueId;
 use parking_lot::{Mutex, MutexGuard};
-use queue::{Delays, RestoredGeneration, SettledDelays};
-use store::RecordBatch;
+use queue::Delays;
 use telemetry::{Counter, Gauge};
 
-use super::definition::{Site, key_of};
+use super::definition::Site;
 use super::flow::Flow;
-use super::operators::Waiters;
 use super::pace::Pace;
-use crate::engine::Engine;
+use super::waiters::Waiters;
+use crate::abort::AbortOnPanic;
 use crate::message::Held;
-use crate::shard::AbortOnPanic;
-use crate::work::Work;
 
 /// The messages that wait at one exchange.
 #[derive(Debug)]
@@ -28,14 +24,14 @@ pub struct DelaySet {
     /// Whether persistent messages last: the exchange does.
     pub(crate) is_durable: bool,
     /// The most that are released in a second; 0: no limit.
-    release_rate_max_per_s: AtomicU64,
+    pub(super) release_rate_max_per_s: AtomicU64,
     /// Messages that wait.
     pub(crate) count: Gauge,
     /// Bytes of their bodies.
     pub bytes: Gauge,
     /// Messages that have been released.
     pub released: Counter,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// What a set's lock guards.
@@ -65,20 +61,6 @@ pub struct Delay {
 }
 
 impl DelaySet {
-    /// An empty one.
-    pub fn new(engine: &Engine, site: Site, is_durable: bool) -> Arc<Self> {
-        Arc::new(Self {
-            number: engine.delays.next_number(),
-            site,
-            is_durable,
-            release_rate_max_per_s: AtomicU64::new(0),
-            count: Gauge::default(),
-            bytes: Gauge::default(),
-            released: Counter::default(),
-            state: Mutex::default(),
-        })
-    }
-
     /// Sets how many are released in a second at most.
     pub fn set_release_rate(&self, rate_max_per_s: Option<u64>) {
         self.release_rate_max_per_s.store(rate_max_per_s.unwrap_or(0), Ordering::Relaxed);
@@ -111,136 +93,12 @@ impl DelaySet {
         self.count.set(state.delays.count().cast_signed());
         self.bytes.set(state.delays.bytes().cast_signed());
     }
-
-    /// Puts what recovery found of it where it was. Records what is to be forgotten.
-    pub fn restore(
-        self: &Arc<Self>,
-        engine: &Engine,
-        generations: Vec<RestoredGeneration<Held>>,
-        records: &mut RecordBatch,
-    ) {
-        generations.iter().for_each(|restored| engine.delays.add(restored.generation, self));
-        let wake_at_ms = self.with(|state| {
-            state.delays = Delays::restore(generations);
-            state.forget_ended(self, engine, records);
-            state.timer_at_ms = state.delays.wake_at_ms().unwrap_or(0);
-            state.delays.wake_at_ms()
-        });
-        if let Some(due_ms) = wake_at_ms {
-            engine.timers.set([(due_ms, self.clone().into())].into_iter());
-        }
-    }
-
-    /// Its exchange is gone, and all that waits with it.
-    pub fn forget(&self, engine: &Engine) {
-        let forgotten = self.with(|state| {
-            state.is_gone = true;
-            let mut records = RecordBatch::new();
-            let ended = state.delays.take_ended().into_iter();
-            let ids: Vec<QueueId> = ended.chain(state.delays.generations().map(|(id, _)| id)).collect();
-            for id in ids {
-                self.drop_generation(id, &mut records);
-                engine.delays.remove(id);
-            }
-            state.waiters.give_up().into_iter().for_each(|id| engine.delays.remove(id));
-            // Under the lock: no checkpoint may find the messages gone before the journal says so.
-            engine.append(&mut records);
-            std::mem::take(&mut state.delays)
-        });
-        drop(forgotten);
-    }
-
-    fn drop_generation(&self, id: QueueId, records: &mut RecordBatch) {
-        records.drop_queue(id);
-        if self.is_durable {
-            records.delete(&key_of(id));
-        }
-    }
 }
 
 impl State {
     /// Whether a message can be added: the exchange is not deleted.
     pub(crate) fn takes_messages(&self) -> bool {
         !self.is_gone
-    }
-
-    /// Adds a message. `None`: the exchange is deleted.
-    pub fn insert(
-        &mut self,
-        set: &Arc<DelaySet>,
-        work: &mut Work<'_>,
-        due_ms: u64,
-        held: Held,
-    ) -> Option<queue::DelayId> {
-        if self.is_gone {
-            return None;
-        }
-        if self.delays.is_behind(due_ms) {
-            self.delays.set_back(work.now_ms());
-        }
-        let (engine, records) = (work.engine, &mut work.gathered.records);
-        let id = self.delays.insert(due_ms, held, || {
-            let id = engine.queue_ids.take(engine);
-            engine.delays.add(id, set);
-            if set.is_durable {
-                records.put(&key_of(id), &set.site.encode());
-            }
-            id
-        });
-        self.flow.note_arrived();
-        if self.timer_at_ms == 0 || due_ms < self.timer_at_ms {
-            self.set_timer(set, work);
-        }
-        Some(id)
-    }
-
-    /// Takes released messages out for good, and records it. They are given back, to be freed without the lock.
-    pub(super) fn settle(
-        &mut self,
-        set: &DelaySet,
-        work: &mut Work<'_>,
-        ids: impl Iterator<Item = queue::DelayId>,
-    ) -> SettledDelays<Held> {
-        let mut settled = SettledDelays::default();
-        self.delays.settle(ids, &mut settled);
-        work.settle_delayed(&settled.records, settled.messages.iter().map(|(_, held)| held));
-        self.forget_ended(set, work.engine, &mut work.gathered.records);
-        settled
-    }
-
-    /// Generations that have ended are nobody's any more.
-    pub(super) fn forget_ended(&mut self, set: &DelaySet, engine: &Engine, records: &mut RecordBatch) {
-        for id in self.delays.take_ended() {
-            set.drop_generation(id, records);
-            if !self.waiters.keeps(id) {
-                engine.delays.remove(id);
-            }
-        }
-        self.waiters.take_unneeded().into_iter().for_each(|id| engine.delays.remove(id));
-    }
-
-    /// Has the set looked after at this time, in place of its timer that is due.
-    pub(super) fn put_off(&mut self, set: &Arc<DelaySet>, engine: &Engine, timer_at_ms: u64, until_ms: u64) {
-        if self.timer_at_ms == timer_at_ms {
-            self.timer_at_ms = until_ms;
-            engine.timers.set([(until_ms, set.clone().into())].into_iter());
-        }
-    }
-
-    /// Has the set looked after when something is due, unless it is already by then. Not before others that are due by now, and not as
-    /// long as its release rate or consumers that are behind hold it up.
-    pub(super) fn set_timer(&mut self, set: &Arc<DelaySet>, work: &mut Work<'_>) {
-        let Some(due_ms) = self.delays.wake_at_ms() else { return };
-        let held_until_ms = match self.lagged_at_ms {
-            0 => 0,
-            // Should the clock be set back, it is not waited for until it is there again.
-            lagged_at_ms => lagged_at_ms.min(work.now_ms()) + 1,
-        };
-        let due_ms = due_ms.max(self.pace.next_at_ms(set.release_rate())).max(held_until_ms);
-        if !self.is_gone && (self.timer_at_ms == 0 || due_ms < self.timer_at_ms) {
-            self.timer_at_ms = due_ms.max(work.now_ms());
-            work.look_after_later(self.timer_at_ms, set.clone().into());
-        }
     }
 }
 

@@ -7,7 +7,6 @@ use telemetry::{Buckets, Histogram, SharedHistogram, Tally};
 
 use super::numbers::QUEUE_COUNT;
 use super::{DeathStrategy, Observable, Observed, SIZE_COUNT, SIZES, WAIT_COUNT, WAITS};
-use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
 
 /// What has happened on a queue, as RabbitMQ's `message_stats` count it. All of it under the queue's lock.
@@ -95,14 +94,14 @@ pub(crate) struct ArrivalRun {
 impl ArrivalRun {
     /// A message has been taken in, under the queue's lock. [`ArrivalRun::end`] comes under the same lock.
     #[inline(always)]
-    pub(crate) fn note(&mut self, queue: &Arc<QueueHandle>, publish: &Publish, measures: bool) {
+    pub(crate) fn note(&mut self, queue: &Arc<QueueHandle>, len: u32, is_written: bool, measures: bool) {
         let is_same = self.queue.as_ref().is_some_and(|last| Arc::ptr_eq(last, queue));
-        if !is_same || self.len != publish.body_len {
+        if !is_same || self.len != len {
             self.end(measures);
-            (self.queue, self.len) = (Some(queue.clone()), publish.body_len);
+            (self.queue, self.len) = (Some(queue.clone()), len);
         }
         self.count += 1;
-        self.written_count += u64::from(publish.outcome.waits_for_disk);
+        self.written_count += u64::from(is_written);
     }
 
     /// Counts what has come.
@@ -150,9 +149,9 @@ impl WaitRun {
 /// What happens to a queue's messages, under its lock: counted for the queue, and for its vhost.
 impl QueueHandle {
     /// A message has been taken in. `measures`: whether sizes are counted.
-    pub(crate) fn count_published(&self, publish: &Publish, measures: bool) {
-        self.counters.publish(publish.body_len, 1, measures);
-        if publish.is_persistent && self.is_journalled() {
+    pub(crate) fn count_published(&self, len: u32, is_written: bool, measures: bool) {
+        self.counters.publish(len, 1, measures);
+        if is_written {
             self.counters.written.add(1);
         }
     }

@@ -129,6 +129,7 @@ impl<'a> History<'a> {
 impl<'a> Parts<'a> {
     /// How many bytes the content takes.
     #[inline(always)]
+    #[expect(clippy::len_without_is_empty, reason = "a content is never empty")]
     pub fn len(&self) -> usize {
         let address_len = 1 + self.exchange.len() + 1 + self.routing_key.len();
         FIXED_LEN + self.history.len() + address_len + 4 + self.header.len() + self.body.len()

@@ -175,7 +175,7 @@ pub struct Shards([Mutex<Shard>; SHARD_COUNT]);
 
 impl Shards {
     /// All of them, empty.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(std::array::from_fn(|_| Mutex::default()))
     }
 

@@ -50,7 +50,8 @@ impl Binds {
         let mut unconfirmed = Unconfirmed::new();
         let mut publish_us = 0.0;
         for _ in 0..ROUND_COUNT {
-            // A checkpoint walks through all queues. With no backlog to speak of there is none, and what is measured is the way of a message.
+            // A checkpoint walks through all queues. With no backlog to speak of there is none, and what is measured is the way of a
+            // message.
             publish_us += self.publish(&mut connection, &mut unconfirmed)? / f64::from(ROUND_COUNT);
             purge(&mut connection)?;
         }

@@ -85,7 +85,8 @@ impl Engine {
         Engine { node: node.into(), watches: Vec::new(), pass_count: 0, firing_counts: Default::default() }
     }
 
-    /// These rules hold from now on, and these webhooks are there to be told. What fires by a rule that stays, changed or not, goes on; what
+    /// These rules hold from now on, and these webhooks are there to be told. What fires by a rule that stays, changed or not, goes on;
+    /// what
     /// fires by one that goes is over. A webhook that a rule tells from now on is told what fires by it, one that it tells no more that
     /// this is over for it.
     pub fn set_rules(&mut self, rules: Vec<Rule>, webhooks: &[Box<str>], now_ms: u64) -> Vec<Notice> {

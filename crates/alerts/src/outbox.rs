@@ -7,8 +7,10 @@
 //!            └─► folded, when there is no room: a firing and its resolution become one; dropped, when nothing can be folded
 //! ```
 //!
-//! One notice is on its way at a time, so what is told of an alert is told in order. A notice leaves the queue when it has been told, refused,
-//! folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A receiver that answered
+//! One notice is on its way at a time, so what is told of an alert is told in order. A notice leaves the queue when it has been told,
+//! refused,
+//! folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A receiver that
+//! answered
 //! too late may have what it is sent again: it knows it by its id, its status and its time.
 
 use rustc_hash::FxHashMap;
@@ -87,7 +89,8 @@ impl Outbox {
         self.waiting.next(now_ms).map(|first| first.notice.clone())
     }
 
-    /// What has come of what was to be sent. `jitter` is any number from 0 to 1: it keeps many that failed together from coming back together.
+    /// What has come of what was to be sent. `jitter` is any number from 0 to 1: it keeps many that failed together from coming back
+    /// together.
     pub fn settle(&mut self, fate: Fate, now_ms: u64, jitter: f64) {
         match fate {
             Fate::Failed => {

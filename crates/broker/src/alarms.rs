@@ -127,7 +127,8 @@ impl Session {
         self.holds_publishes = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
     }
 
-    /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the publish
+    /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the
+    /// publish
     /// comes again.
     #[inline(always)]
     pub(crate) fn is_publish_held(&mut self) -> bool {

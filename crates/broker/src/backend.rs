@@ -1,7 +1,7 @@
 //! Others who know users: what RabbitMQ calls authentication and authorisation back ends, in a chain.
 //!
 //! A back end may have to ask over a network. Whoever needs its answer at once gets none, waits, and does the same again
-//! with the answer at hand (see [`crate::session`] and [`crate::Inside::settled`]).
+//! with the answer at hand (see [`crate::session`] and [`crate::VhostAccess::settled`]).
 
 use std::any::Any;
 use std::fmt;

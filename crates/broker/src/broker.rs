@@ -36,9 +36,9 @@ use crate::vhost::{DeleteConditions, Deletion};
 use crate::vhosts::Vhosts;
 use engine::Engine;
 use engine::clock::{self, Clock, wall_ms};
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 use engine::queue_handle::QueueHandle;
-use engine::residents::EngineResidents;
+use engine::residents::QueueOwnerOfEngine;
 use engine::timers::Timers;
 
 /// A broker.
@@ -168,14 +168,14 @@ impl Broker {
     }
 
     /// What the store asks about queues. What waits for clients that do not read keeps memory, too.
-    pub(crate) fn residents(self: &Arc<Self>) -> EngineResidents {
+    pub(crate) fn residents(self: &Arc<Self>) -> QueueOwnerOfEngine {
         let broker = Arc::downgrade(self);
         let unload = move || {
             if let Some(broker) = broker.upgrade() {
                 broker.connections.wake_all();
             }
         };
-        EngineResidents::new(&self.engine, unload)
+        QueueOwnerOfEngine::new(&self.engine, unload)
     }
 
     /// Serves one accepted connection until it ends.
@@ -197,7 +197,7 @@ impl Broker {
     }
 
     /// Looks after alarms, the clock, watermarks and histories, for ever.
-    pub async fn keep_house(self: Arc<Self>, data_dir: std::path::PathBuf) {
+    pub async fn run_maintenance(self: Arc<Self>, data_dir: std::path::PathBuf) {
         let mut alarms = tokio::time::interval(ALARM_INTERVAL);
         let mut watermarks = tokio::time::interval(WATERMARK_INTERVAL);
         let mut histories = tokio::time::interval(HISTORY_INTERVAL);
@@ -222,8 +222,9 @@ impl Broker {
     /// Stops: tells all clients, waits up to `patience` for them to go, and closes the store so that the next start finds
     /// all as it was. Listeners have to be closed before.
     pub async fn stop(&self, patience: Duration) -> Result<(), store::CloseError> {
-        self.connections
-            .tell_all(|| News::Close { reason: "broker forced connection closure with reason 'shutdown'".to_owned() });
+        self.connections.tell_all(|| ConnectionEvent::Close {
+            reason: "broker forced connection closure with reason 'shutdown'".to_owned(),
+        });
         let until = tokio::time::Instant::now() + patience;
         while self.connections.count() > 0 && tokio::time::Instant::now() < until {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -259,7 +260,7 @@ impl Broker {
 
     /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since whoever made it so
     /// may wait still.
-    pub fn all_so_far(&self) -> Option<JournalPosition> {
+    pub fn journal_end(&self) -> Option<JournalPosition> {
         Some(self.engine.journal_end())
     }
 
@@ -310,7 +311,7 @@ impl Broker {
         if !self.alarms.look(&self.options, data_dir, self.engine.store.is_disk_full()) {
             return;
         }
-        self.connections.tell_all(|| News::AlarmsChanged);
+        self.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
         let now = self.alarms();
         let node = &self.options.node;
         for (source, before, now) in

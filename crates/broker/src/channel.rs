@@ -9,7 +9,7 @@ use model::ids::{JournalPosition, QueueSeq};
 use routing::Epoch;
 
 use crate::connections::ChannelHandle;
-use crate::publish::{Assembly, Whole};
+use crate::publish::{Assembly, CompletePublish};
 use crate::statistics::ChannelCounts;
 use crate::tx::Transaction;
 use crate::usage::Seat;
@@ -126,7 +126,7 @@ impl LastRoute {
     pub(crate) fn remember(
         place: &mut Option<Box<Self>>,
         epoch: Epoch,
-        whole: &Whole<'_>,
+        whole: &CompletePublish<'_>,
         is_delayed: bool,
         targets: &Arc<Targets>,
     ) {
@@ -149,7 +149,7 @@ impl LastRoute {
 
     /// Whether a message goes the same way.
     #[inline(always)]
-    pub(crate) fn is_for(&self, epoch: Epoch, whole: &Whole<'_>, is_delayed: bool) -> bool {
+    pub(crate) fn is_for(&self, epoch: Epoch, whole: &CompletePublish<'_>, is_delayed: bool) -> bool {
         self.epoch == epoch
             && self.is_delayed == is_delayed
             && *self.exchange == *whole.exchange

@@ -20,7 +20,7 @@ use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
-use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PACE, PACE_MAX, READ_LEN};
+use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PUBLISHER_PAUSE, PUBLISHER_PAUSE_MAX, READ_LEN};
 use crate::received::Received;
 use crate::session::{Phase, Session};
 use engine::clock::wall_ms;
@@ -62,7 +62,7 @@ struct Connection {
     is_listed: bool,
     timer: Pin<Box<Sleep>>,
     /// Until then nothing is read: consumers come first.
-    pause: Option<Pause>,
+    pause: Option<PublisherPause>,
     /// Until then nothing is read: the vhost's limit of rates asks for it.
     throttle: Option<Pin<Box<Sleep>>>,
     opened_at: Instant,
@@ -74,21 +74,21 @@ struct Connection {
 struct Over;
 
 /// A publisher's pause, for consumers' sake.
-struct Pause {
+struct PublisherPause {
     sleep: Pin<Box<Sleep>>,
     broker: Arc<Broker>,
 }
 
-impl Pause {
-    /// So many times [`PACE`], for each connection that pauses.
+impl PublisherPause {
+    /// So many times [`PUBLISHER_PAUSE`], for each connection that pauses.
     fn new(times: u32, broker: &Arc<Broker>) -> Self {
         let pausing = broker.pausing.fetch_add(1, Ordering::Relaxed) + 1;
-        let time = PACE.saturating_mul(times.saturating_mul(pausing)).min(PACE_MAX);
-        Pause { sleep: Box::pin(tokio::time::sleep(time)), broker: Arc::clone(broker) }
+        let time = PUBLISHER_PAUSE.saturating_mul(times.saturating_mul(pausing)).min(PUBLISHER_PAUSE_MAX);
+        PublisherPause { sleep: Box::pin(tokio::time::sleep(time)), broker: Arc::clone(broker) }
     }
 }
 
-impl Drop for Pause {
+impl Drop for PublisherPause {
     fn drop(&mut self) {
         self.broker.pausing.fetch_sub(1, Ordering::Relaxed);
     }
@@ -118,7 +118,7 @@ impl Connection {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        self.session.enter_room();
+        self.session.borrow_buffers();
         for _ in 0..TURN_COUNT {
             match self.turn(cx) {
                 Ok(true) => {}
@@ -143,7 +143,7 @@ impl Connection {
     fn turn(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
         let has_ticked = self.watch_clock(cx)? | self.session.poll_answer(cx);
         let has_read = self.read(cx)?;
-        let has_attended = self.session.attend(cx.waker());
+        let has_attended = self.session.drain_outbox(cx.waker());
         let has_written = self.write(cx)?;
         Ok(has_ticked || has_read || has_attended || has_written)
     }
@@ -241,7 +241,7 @@ impl Connection {
         if pauses > 0 {
             self.session.broker.counters.flow_entered.add(1);
             self.session.note_flow();
-            self.pause = Some(Pause::new(pauses, &self.session.broker));
+            self.pause = Some(PublisherPause::new(pauses, &self.session.broker));
         }
         let Some(pause) = &mut self.pause else { return false };
         let is_pausing = pause.sleep.as_mut().poll(cx).is_pending();
@@ -361,7 +361,7 @@ impl Connection {
         if interval.is_zero() {
             return Ok(now + Duration::from_secs(3600));
         }
-        if self.session.is_deaf() {
+        if self.session.is_input_paused() {
             self.last_received = now;
         } else if !self.session.wants_input() {
             // Nothing is received because so much waits to be sent: that it goes on is a sign of life.

@@ -18,7 +18,7 @@ use telemetry::{Counter, Gauge, Tally};
 use crate::identity::Identity;
 use crate::statistics::numbers::CONNECTION_COUNT;
 use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
-use engine::outbox::{News, Outbox};
+use engine::outbox::{ConnectionEvent, Outbox};
 use engine::queue_handle::{ConnectionId, QueueHandle};
 
 /// All of them.
@@ -289,12 +289,12 @@ impl Connections {
     }
 
     /// Tells every connection.
-    pub(crate) fn tell_all(&self, news: impl Fn() -> News) {
+    pub(crate) fn tell_all(&self, news: impl Fn() -> ConnectionEvent) {
         self.tell(|_| true, news);
     }
 
     /// Tells the connections that `is_meant` says.
-    pub(crate) fn tell(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, news: impl Fn() -> News) {
+    pub(crate) fn tell(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, news: impl Fn() -> ConnectionEvent) {
         let meant = self.all().into_iter().filter(|connection| is_meant(connection));
         meant.for_each(|connection| connection.outbox.tell(news()));
     }

@@ -10,8 +10,8 @@ use queue::{ConsumeError, Consumer, Get};
 
 use crate::channel::{Channel, UnackedDelivery};
 use crate::connections::ConsumerHandle;
+use crate::consumer_slots::ConsumerSlot;
 use crate::events::Event;
-use crate::links::Link;
 use crate::queue_methods::expand_name;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
@@ -55,7 +55,7 @@ impl Session {
         };
         let is_parked = engine::shard::Parked::default();
         let counters = Arc::new(ConsumerCounters::default());
-        let number = self.links.insert(Link {
+        let number = self.links.insert(ConsumerSlot {
             channel: channel.number,
             queue: queue.clone(),
             consumer: None,
@@ -242,7 +242,7 @@ impl Session {
             link.unacked_count += 1;
             return number;
         }
-        self.links.insert(Link {
+        self.links.insert(ConsumerSlot {
             channel: channel.number,
             queue: queue.clone(),
             consumer: None,

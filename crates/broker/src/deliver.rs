@@ -7,14 +7,14 @@ use amqp::table::{Table, Value};
 use queue::Counts;
 
 use crate::channel::{Channel, UnackedDelivery};
+use crate::consumer_slots::ConsumerSlot;
 use crate::limits::OUTPUT_LEN;
-use crate::links::Link;
 use crate::session::Session;
 use crate::statistics::{ChannelNumber, WaitRun};
 use engine::gate::window_cost;
 use engine::message::{Parts, address_of};
 use engine::outbox::OUTBOX_OVERDRAFT_LEN;
-use engine::outbox::{News, Outgoing};
+use engine::outbox::{ConnectionEvent, Outgoing};
 
 impl Session {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
@@ -127,14 +127,14 @@ impl Session {
     }
 
     /// Takes what the connection is told.
-    pub(crate) fn hear(&mut self, news: News) {
+    pub(crate) fn on_event(&mut self, news: ConnectionEvent) {
         match news {
-            News::ConsumerCancelled { consumer, queue } => self.queues_gone(vec![(consumer, queue)]),
-            News::ConsumerTimedOut { consumer, queue } => self.consumer_timed_out(consumer, queue),
-            News::Reply { channel, address, content } => self.deliver_reply(channel, &address, &content),
-            News::AlarmsChanged => self.alarms_changed(),
-            News::AccessChanged => self.access_changed(),
-            News::Close { reason } => self.close_by_server(&reason),
+            ConnectionEvent::ConsumerCancelled { consumer, queue } => self.queues_gone(vec![(consumer, queue)]),
+            ConnectionEvent::ConsumerTimedOut { consumer, queue } => self.consumer_timed_out(consumer, queue),
+            ConnectionEvent::Reply { channel, address, content } => self.deliver_reply(channel, &address, &content),
+            ConnectionEvent::AlarmsChanged => self.alarms_changed(),
+            ConnectionEvent::AccessChanged => self.access_changed(),
+            ConnectionEvent::Close { reason } => self.close_by_server(&reason),
         }
     }
 
@@ -179,7 +179,7 @@ impl HandedRun {
 
     /// Somebody has waited for a rather different time than those before.
     #[inline(never)]
-    fn change_wait(&mut self, link: &Link, published_at_ms: u64, now_ms: u64) {
+    fn change_wait(&mut self, link: &ConsumerSlot, published_at_ms: u64, now_ms: u64) {
         link.queue.counters.waited(&self.waits, now_ms);
         self.waits = WaitRun::around(published_at_ms, now_ms);
         self.waits.takes(published_at_ms);
@@ -187,7 +187,7 @@ impl HandedRun {
 }
 
 /// So many messages have been sent to a consumer, and so many of them had been handed out before.
-fn count_in(link: &Link, channel: &mut Channel, count: u64, redelivered_count: u64) {
+fn count_in(link: &ConsumerSlot, channel: &mut Channel, count: u64, redelivered_count: u64) {
     let number = if link.no_ack { ChannelNumber::DeliveredNoAck } else { ChannelNumber::Delivered };
     channel.counts.add(number, count);
     channel.counts.add(ChannelNumber::Redelivered, redelivered_count);
@@ -201,7 +201,7 @@ fn put_delivery(
     out: &mut Vec<u8>,
     frame_len_max: u32,
     channel: &mut Channel,
-    link: &mut Link,
+    link: &mut ConsumerSlot,
     outgoing: &Outgoing,
     parts: &Parts<'_>,
 ) {

@@ -33,7 +33,7 @@ impl Session {
         let name = exchange_name(delete.exchange)?;
         // Deleting what is not there is as good as deleting it.
         let deleted = self.inside().exchange_deleted(&name, delete.if_unused)?;
-        let position = deleted.map_or_else(|| self.broker.all_so_far(), |changed| changed.position);
+        let position = deleted.map_or_else(|| self.broker.journal_end(), |changed| changed.position);
         if !delete.no_wait {
             let number = channel.number;
             self.reply_when_durable(position, |out| put_method(out, number, &exchange::DeleteOk));

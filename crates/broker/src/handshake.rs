@@ -16,11 +16,11 @@ use model::user::Access;
 use crate::backend::LoginAttempt;
 use crate::certificate_login;
 use crate::connections::ConnectionState;
+use crate::consumer_slots::ConsumerSlot;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
-use crate::inside::Inside;
+use crate::inside::VhostAccess;
 use crate::limits::REFUSED_LOGIN_DELAY;
-use crate::links::Link;
 use crate::login::LoginRefused;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome, Refusal};
@@ -249,7 +249,7 @@ impl Session {
         let actor = Actor { identity: self.login().identity.clone(), origin: self.origin() };
         // It may have come this far before, and waited for an answer.
         let entered = self.inside.take().filter(|inside| Arc::ptr_eq(&inside.vhost, &vhost));
-        let enter = || Arc::new(Inside::new(self.broker.clone(), vhost.clone(), &actor, Some(self.id)));
+        let enter = || Arc::new(VhostAccess::new(self.broker.clone(), vhost.clone(), &actor, Some(self.id)));
         let inside = entered.unwrap_or_else(enter);
         let may_stay = inside.may_stay();
         self.inside = Some(inside);
@@ -394,7 +394,7 @@ impl Session {
         self.end_consumers(lost);
     }
 
-    fn consuming_links(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
+    fn consuming_links(&mut self) -> impl Iterator<Item = (u32, &mut ConsumerSlot)> {
         self.links.iter_mut().filter(|(_, link)| link.consumer.is_some() && link.is_live)
     }
 

@@ -20,18 +20,20 @@
 //! Deliberately absent: configuration files, the HTTP API, rules of queues and of exchange types, and files.
 
 mod alarms;
-mod attend;
 mod backend;
 mod broker;
+mod buffers;
 mod certificate_login;
 mod channel;
 mod channels;
 mod connection;
 mod connections;
 mod consume;
+mod consumer_slots;
 mod control;
 mod deliver;
 mod departures;
+mod drain_outbox;
 mod ending;
 mod events;
 mod exchange_methods;
@@ -40,7 +42,6 @@ mod history;
 mod identity;
 mod inside;
 mod limits;
-mod links;
 mod lockout;
 mod login;
 pub mod machine;
@@ -55,7 +56,6 @@ mod recovery;
 mod refusal;
 mod removals;
 mod reply_to;
-mod room;
 mod selection;
 mod session;
 mod settle;
@@ -84,8 +84,8 @@ pub use control::{
 pub use events::{Event, EventSink};
 pub use identity::{Actor, Identity, Interface, Origin};
 pub use inside::{
-    AckMode, BindingEnd, BindingRequest, Changed, ExchangeRequest, GetRequest, GotMessage, Inside, PublishRequest,
-    QueueRequest,
+    AckMode, BindingEnd, BindingRequest, Changed, ExchangeRequest, GetRequest, GotMessage, PublishRequest,
+    QueueRequest, VhostAccess,
 };
 pub use lockout::LockoutOptions;
 pub use login::LoginRefused;

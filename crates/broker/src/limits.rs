@@ -11,20 +11,23 @@ pub(crate) const OUTPUT_LEN: usize = 128 << 10;
 /// How much one read may bring.
 pub(crate) const READ_LEN: usize = 128 << 10;
 
-/// A connection whose publishes outrun the consumers of its queues pauses for [`PACE`] after so many bytes. Else the processor would go
+/// A connection whose publishes outrun the consumers of its queues pauses for [`PUBLISHER_PAUSE`] after so many bytes. Else the processor
+/// would go
 /// into taking messages in rather than handing them on, and a backlog would grow that has to be moved to disk and back.
-pub(crate) const PACE_LEN: u64 = 64 << 10;
+pub(crate) const PUBLISHER_PAUSE_LEN: u64 = 64 << 10;
 
-/// See [`PACE_LEN`]: so long for each connection that pauses at that time, so that fifty of them leave consumers as much as one does.
+/// See [`PUBLISHER_PAUSE_LEN`]: so long for each connection that pauses at that time, so that fifty of them leave consumers as much as
+/// one does.
 /// Consumers that are merely slow stop nobody.
-pub(crate) const PACE: Duration = Duration::from_millis(1);
+pub(crate) const PUBLISHER_PAUSE: Duration = Duration::from_millis(1);
 
-/// [`PACE`]s of one pause for one connection: what one read brings. A message of many megabytes is much more than consumers have in
+/// [`PUBLISHER_PAUSE`]s of one pause for one connection: what one read brings. A message of many megabytes is much more than consumers
+/// have in
 /// memory at a time, and still only one.
-pub(crate) const PAUSES_MAX: u32 = 4;
+pub(crate) const PUBLISHER_PAUSES_MAX: u32 = 4;
 
 /// The longest pause.
-pub(crate) const PACE_MAX: Duration = Duration::from_millis(100);
+pub(crate) const PUBLISHER_PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// Routes to more queues than this are not cached: finding them costs little beside filling them, and they would fill a connection's
 /// memory.

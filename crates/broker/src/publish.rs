@@ -42,7 +42,7 @@ pub(crate) struct Assembly {
 
 /// A publish in full, wherever its parts lie.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Whole<'a> {
+pub(crate) struct CompletePublish<'a> {
     pub(crate) exchange: &'a [u8],
     pub(crate) routing_key: &'a [u8],
     pub(crate) mandatory: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Whole<'a> {
     pub(crate) body: &'a [u8],
 }
 
-impl<'a> Whole<'a> {
+impl<'a> CompletePublish<'a> {
     /// As a message is stored.
     fn parts(&self, published_at_ms: u64, history: History<'a>) -> Parts<'a> {
         let Self { exchange, routing_key, header, body, .. } = *self;
@@ -108,8 +108,8 @@ impl Assembly {
         self.progress.is_complete()
     }
 
-    pub(crate) fn whole(&self) -> Whole<'_> {
-        Whole {
+    pub(crate) fn whole(&self) -> CompletePublish<'_> {
+        CompletePublish {
             exchange: &self.exchange,
             routing_key: &self.routing_key,
             mandatory: self.mandatory,
@@ -121,7 +121,7 @@ impl Assembly {
 
 /// The content header of a publish.
 #[inline(always)]
-fn decode_header<'a>(whole: &Whole<'a>) -> Outcome<ContentHeader<'a>> {
+fn decode_header<'a>(whole: &CompletePublish<'a>) -> Outcome<ContentHeader<'a>> {
     match ContentHeader::decode(whole.header) {
         Ok(header) => Ok(header),
         Err(error) => refusal::syntax_error(error.to_string()),
@@ -143,14 +143,14 @@ pub(crate) fn is_body_len_allowed(body_len: u64, message_len_max: u64) -> bool {
 }
 
 /// What a publish asks that not every publish does; found by one look at the properties.
-pub(crate) struct Asked<'a> {
+pub(crate) struct ParsedProperties<'a> {
     pub(crate) headers: Option<Table<'a>>,
     pub(crate) terms: PublishOptions,
     pub(crate) has_sender_selected: bool,
     pub(crate) wants_fast_reply: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ParsedProperties<'a> {
     /// Refuses what somebody may not ask.
     // Always, as with the header itself: what it answers is large. The clock comes by its handle: it is read only for a delay.
     #[inline(always)]
@@ -178,7 +178,7 @@ impl<'a> Asked<'a> {
                 _ => {}
             }
         }
-        Ok(Asked {
+        Ok(ParsedProperties {
             headers,
             terms: PublishOptions {
                 is_persistent: properties.delivery_mode == Some(PERSISTENT),
@@ -194,7 +194,7 @@ impl<'a> Asked<'a> {
 
 impl Session {
     /// Publishes a message on a channel: routes it, stores its content, and puts it into the batch (or the transaction).
-    pub(crate) fn publish(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
+    pub(crate) fn publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
         // The decoded header stays in here: it is large, and whoever needs more of it than this decodes it again.
         let (terms, is_special) = {
             let header = decode_header(whole)?;
@@ -222,7 +222,7 @@ impl Session {
     fn publish_elsewhere(
         &mut self,
         channel: &mut Channel,
-        whole: &Whole<'_>,
+        whole: &CompletePublish<'_>,
         terms: PublishOptions,
         is_known: bool,
     ) -> Outcome<()> {
@@ -244,7 +244,7 @@ impl Session {
 
     /// A publish with more than one routing key, or of a reply, or that asks for one.
     #[cold]
-    fn publish_specially(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
+    fn publish_specially(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
         let header = decode_header(whole)?;
         let asked = self.inside().check_properties(&header.properties)?;
         if asked.wants_fast_reply && channel.reply_consumer.is_none() {
@@ -263,7 +263,7 @@ impl Session {
 
     fn route_afresh(
         &mut self,
-        whole: &Whole<'_>,
+        whole: &CompletePublish<'_>,
         routing_keys: &[&[u8]],
         properties: &Properties<'_>,
         is_delayed: bool,
@@ -300,9 +300,9 @@ impl Session {
     fn publish_rewritten(
         &mut self,
         channel: &mut Channel,
-        whole: &Whole<'_>,
+        whole: &CompletePublish<'_>,
         published: &ContentHeader<'_>,
-        asked: &Asked<'_>,
+        asked: &ParsedProperties<'_>,
     ) -> Outcome<()> {
         let mut routing_keys = vec![whole.routing_key];
         let mut headers = asked.headers.map(|headers| headers.to_owned());
@@ -322,7 +322,7 @@ impl Session {
         header.properties.headers = headers.as_ref().map(|headers| headers.as_table());
         let mut payload = Vec::with_capacity(whole.header.len() + 64);
         header.encode(&mut payload);
-        let rewritten = Whole { header: &payload, ..*whole };
+        let rewritten = CompletePublish { header: &payload, ..*whole };
         if whole.exchange.is_empty() && reply_to::is_address(whole.routing_key) {
             return self.publish_reply(channel, &rewritten);
         }
@@ -332,7 +332,7 @@ impl Session {
     }
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
-    fn publish_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) -> Outcome<()> {
+    fn publish_reply(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
         self.inside().check_publish(whole.exchange, &[whole.routing_key])?;
         match &mut channel.tx {
             Some(tx) => {
@@ -345,7 +345,7 @@ impl Session {
     }
 
     /// Sends a reply to where its routing key says.
-    pub(crate) fn send_reply(&mut self, channel: &mut Channel, whole: &Whole<'_>) {
+    pub(crate) fn send_reply(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) {
         let content = self.content(whole, History::default(), Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {
@@ -360,7 +360,7 @@ impl Session {
     fn store_publish(
         &mut self,
         channel: &mut Channel,
-        whole: &Whole<'_>,
+        whole: &CompletePublish<'_>,
         targets: &Arc<Targets>,
         terms: PublishOptions,
         hidden_keys: &[u8],
@@ -380,7 +380,7 @@ impl Session {
     pub(crate) fn publish_to(
         &mut self,
         channel: &mut Channel,
-        whole: &Whole<'_>,
+        whole: &CompletePublish<'_>,
         targets: &Arc<Targets>,
         terms: PublishOptions,
         history: History<'_>,
@@ -418,7 +418,7 @@ impl Session {
     }
 
     #[inline(always)]
-    fn content(&self, whole: &Whole<'_>, history: History<'_>, kind: Kind) -> store::Content {
+    fn content(&self, whole: &CompletePublish<'_>, history: History<'_>, kind: Kind) -> store::Content {
         let parts = whole.parts(self.now_ms, history);
         self.broker.engine.chunks.write(kind, parts.len(), |out| parts.write(out))
     }
@@ -436,7 +436,7 @@ impl Session {
     }
 
     /// basic.return with 312 NO_ROUTE.
-    pub(crate) fn return_unroutable(&mut self, channel: &mut Channel, whole: &Whole<'_>) {
+    pub(crate) fn return_unroutable(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) {
         channel.counts.add(ChannelNumber::Returned, 1);
         self.vhost().counters.stripe().returned.add(1);
         let method = basic::Return {

@@ -119,7 +119,7 @@ impl Session {
             let number = channel.number;
             let method = queue::PurgeOk { message_count: u32::try_from(count).unwrap_or(u32::MAX) };
             // Where none were left, somebody else may have purged them just now.
-            let position = if count == 0 { self.broker.all_so_far() } else { changed.position };
+            let position = if count == 0 { self.broker.journal_end() } else { changed.position };
             self.reply_when_durable(position, |out| put_method(out, number, &method));
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Session {
         let conditions =
             DeleteConditions { if_unused: delete.if_unused, if_empty: delete.if_empty, ..DeleteConditions::default() };
         // Deleting what is not there is as good as deleting it.
-        let (mut count, mut position) = (0, self.broker.all_so_far());
+        let (mut count, mut position) = (0, self.broker.journal_end());
         if let Some((queue, ready_count, changed)) = self.inside().queue_deleted(&name, conditions)? {
             (count, position) = (ready_count, changed.position);
             self.exclusive_queues.retain(|mine| mine.id() != queue.id());

@@ -300,7 +300,7 @@ fn create_defaults(broker: &Arc<Broker>) -> Result<(), RandomError> {
     for definition in definitions {
         define(broker, definition, &mut Gathered::default());
     }
-    if let Err(error) = broker.furnish_vhost(&Actor::broker(), &wanted.vhost) {
+    if let Err(error) = broker.create_default_exchanges(&Actor::broker(), &wanted.vhost) {
         tracing::error!(%error, "the first vhost did not get all its users");
     }
     Ok(())

@@ -16,7 +16,7 @@ use store::Content;
 use crate::channel::ReplyConsumer;
 use engine::gate::window_cost;
 use engine::message::Parts;
-use engine::outbox::{News, Outbox};
+use engine::outbox::{ConnectionEvent, Outbox};
 
 /// The pseudo-queue's name.
 pub(crate) const QUEUE: &str = "amq.rabbitmq.reply-to";
@@ -77,7 +77,7 @@ impl Replies {
         let len = Parts::read(content.bytes()).map_or(0, |parts| parts.body.len());
         // A requester that does not read loses replies rather than making the broker keep them.
         if outbox.try_acquire_overdrawn(window_cost(len)) {
-            outbox.tell(News::Reply { channel, address, content });
+            outbox.tell(ConnectionEvent::Reply { channel, address, content });
         }
         true
     }

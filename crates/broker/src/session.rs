@@ -25,11 +25,11 @@ use crate::broker::Broker;
 use crate::channel::UnackedDelivery;
 use crate::channels::Channels;
 use crate::connections::{ConnectionHandle, ConnectionState, Opened};
+use crate::consumer_slots::ConsumerSlots;
 use crate::handshake::{Handshake, Login};
 use crate::identity::{Identity, Interface, Origin};
-use crate::inside::Inside;
-use crate::limits::{OUTPUT_LEN, PACE_LEN, PAUSES_MAX};
-use crate::links::Links;
+use crate::inside::VhostAccess;
+use crate::limits::{OUTPUT_LEN, PUBLISHER_PAUSE_LEN, PUBLISHER_PAUSES_MAX};
 use crate::login::LoginRefused;
 use crate::permissions::Open;
 use crate::statistics::Gathered;
@@ -90,10 +90,10 @@ pub(crate) struct Session {
     pub(crate) out: Vec<u8>,
     pub(crate) phase: Phase,
     pub(crate) login: Option<Box<Login>>,
-    pub(crate) inside: Option<Arc<Inside>>,
+    pub(crate) inside: Option<Arc<VhostAccess>>,
     pub(crate) frame_len_max: u32,
     pub(crate) channels: Channels,
-    pub(crate) links: Links,
+    pub(crate) links: ConsumerSlots,
     pub(crate) batch: Batch,
     pub(crate) routes: RouteCache<Arc<Targets>>,
     /// Of messages that wait where they come to an exchange that delays.
@@ -201,7 +201,7 @@ impl Session {
             inside: None,
             frame_len_max,
             channels: Channels::default(),
-            links: Links::default(),
+            links: ConsumerSlots::default(),
             batch: Batch::default(),
             routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
             delayed_routes: RouteCache::new(broker.hash_seed, CacheLimits::default()),
@@ -240,7 +240,7 @@ impl Session {
 
     /// The user in its vhost.
     #[inline]
-    pub(crate) fn inside(&self) -> &Inside {
+    pub(crate) fn inside(&self) -> &VhostAccess {
         self.inside.as_deref().expect("methods of channels come after connection.open")
     }
 
@@ -277,22 +277,23 @@ impl Session {
         self.phase = Phase::Running;
     }
 
-    /// For how many times [`PACE_LEN`] the connection has published more than consumers could take, and should pause once: as many as one
+    /// For how many times [`PUBLISHER_PAUSE_LEN`] the connection has published more than consumers could take, and should pause once: as
+    /// many as one
     /// read brings, at most.
     pub(crate) fn take_pause(&mut self) -> u32 {
-        let pauses = self.batch.take_pauses(PACE_LEN, PAUSES_MAX.into());
+        let pauses = self.batch.take_pauses(PUBLISHER_PAUSE_LEN, PUBLISHER_PAUSES_MAX.into());
         pauses as u32
     }
 
     /// Whether more bytes may be received now.
     pub(crate) fn wants_input(&self) -> bool {
         !matches!(self.phase, Phase::Closed { .. } | Phase::Refused { .. })
-            && !self.is_deaf()
+            && !self.is_input_paused()
             && self.out.len() < 4 * OUTPUT_LEN
     }
 
     /// Whether nothing is received, whatever the peer does: its silence proves nothing then.
-    pub(crate) fn is_deaf(&self) -> bool {
+    pub(crate) fn is_input_paused(&self) -> bool {
         self.awaited.is_some()
             || self.waiting.is_some()
             || self.awaited_get.is_some()
@@ -401,6 +402,6 @@ impl Session {
             self.pending = VecDeque::new();
         }
         self.taken = Taken::default();
-        self.leave_room();
+        self.return_buffers();
     }
 }

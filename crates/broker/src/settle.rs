@@ -6,7 +6,7 @@ use model::ids::{JournalPosition, QueueSeq};
 use queue::{ConsumerId, Return};
 
 use crate::channel::{Channel, UnackedDelivery};
-use crate::links::Links;
+use crate::consumer_slots::ConsumerSlots;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::statistics::ChannelNumber;
@@ -129,7 +129,8 @@ impl Session {
         mut act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
     ) -> Option<JournalPosition> {
         let mut durable_at = None;
-        let queue_of = |links: &Links, delivery: &UnackedDelivery| links.get(delivery.link).map(|link| link.queue.id());
+        let queue_of =
+            |links: &ConsumerSlots, delivery: &UnackedDelivery| links.get(delivery.link).map(|link| link.queue.id());
         // By queue, so that each has all back before it hands out any of it; and then in the order in which they were delivered.
         deliveries.sort_unstable_by_key(|delivery| (queue_of(&self.links, delivery), delivery.tag));
         let mut rest = &*deliveries;

@@ -9,7 +9,7 @@ use amqp::method::{confirm, tx};
 use queue::Return;
 
 use crate::channel::{Channel, Confirms, UnackedDelivery};
-use crate::publish::Whole;
+use crate::publish::CompletePublish;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use engine::message::Parts;
@@ -142,7 +142,7 @@ impl Session {
         let Some(parts) = Parts::read(&pending.content) else {
             return refusal::internal_error("a message's content was unreadable");
         };
-        let whole = Whole {
+        let whole = CompletePublish {
             exchange: parts.exchange,
             routing_key: parts.routing_key,
             mandatory: pending.is_mandatory,

@@ -9,7 +9,7 @@ use store::Returns;
 
 use crate::dead_letters::DeadLetter;
 use crate::message::Held;
-use crate::outbox::{News, Outbox};
+use crate::outbox::{ConnectionEvent, Outbox};
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::work::{Run, Wanted, Work};
@@ -101,7 +101,8 @@ impl Work<'_> {
         entry.handle.count_delivered(count, no_ack_count, redelivered_count);
     }
 
-    /// Until when deliveries of a queue, which has just been dispatched, have to wait: opens its watermark if they go beyond it. Appended at
+    /// Until when deliveries of a queue, which has just been dispatched, have to wait: opens its watermark if they go beyond it. Appended
+    /// at
     /// once, for the next section that dispatches the queue must know the position; it is rare.
     pub fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Option<JournalPosition> {
         let QueueEntry { watermark, queue, handle, .. } = entry;
@@ -161,8 +162,8 @@ impl Work<'_> {
     }
 
     /// Gives up messages once more that were set aside and could not be brought elsewhere.
-    pub(crate) fn drop_again(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
-        entry.queue.drop_again(seqs, &mut self.gathered.effects);
+    pub(crate) fn retry_dead_letters(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
+        entry.queue.retry_dead_letters(seqs, &mut self.gathered.effects);
         self.take_effects_of(entry, Why::Again);
     }
 
@@ -170,7 +171,7 @@ impl Work<'_> {
     pub(crate) fn time_out(&mut self, entry: &mut QueueEntry, now_ms: u64) {
         for consumer in entry.queue.time_out(now_ms, &mut self.gathered.effects) {
             let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
-            outbox.tell(News::ConsumerTimedOut { consumer, queue: entry.handle.id() });
+            outbox.tell(ConnectionEvent::ConsumerTimedOut { consumer, queue: entry.handle.id() });
         }
         self.take_effects(entry);
     }

@@ -12,7 +12,8 @@ use amqp::table::Value;
 
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The group that the header of this name puts a message in, from its content header's payload. Without that header, or where it is void, it
+/// The group that the header of this name puts a message in, from its content header's payload. Without that header, or where it is void,
+/// it
 /// is in none.
 pub(crate) fn group_of(header: &[u8], name: &str) -> Option<NonZeroU64> {
     let value = ContentHeader::decode(header).ok()?.properties.headers?.get(name)?;

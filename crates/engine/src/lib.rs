@@ -6,12 +6,14 @@
 //!                                   └──── transfer: dead letters, delayed messages, moves ◄────┘
 //! ```
 //!
-//! - `engine`: what the path shares. `section`, `work`: a locked section, and what it gathers. `batch`, `put`, `publish`, `targets`: messages
+//! - `engine`: what the path shares. `section`, `work`: a locked section, and what it gathers. `batch`, `put`, `publish`, `targets`:
+//!   messages
 //!   on their way in. `dispatch`, `watermark`, `outbox`, `gate`: on their way out. `transfer`: from one place to others.
 //! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`: what is known of a queue. `message`, `chunks`, `grouping`: a
 //!   message's bytes.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
-//! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time. `statistics`: counts.
+//! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
+//!   `statistics`: counts.
 //! - `router`: what the engine asks the topology.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The

@@ -34,7 +34,7 @@ pub struct Outgoing {
 
 /// Something a connection is told. Each is rare.
 #[derive(Debug)]
-pub enum News {
+pub enum ConnectionEvent {
     /// The consumer's queue is gone: the server cancels (RabbitMQ's `consumer_cancel_notify`).
     ConsumerCancelled {
         /// The consumer, as the connection numbers them.
@@ -72,7 +72,7 @@ pub enum News {
 #[derive(Debug, Default)]
 struct Waiting {
     deliveries: VecDeque<Outgoing>,
-    news: Vec<News>,
+    news: Vec<ConnectionEvent>,
     /// Deliveries may leave only when the journal is durable up to here.
     hold_until: Option<JournalPosition>,
     /// Set by [`Outbox::wake_up`]: look again, though nothing was put in.
@@ -93,7 +93,7 @@ pub struct Outbox {
 #[derive(Debug, Default)]
 pub struct Taken {
     /// What the connection is told.
-    pub news: Vec<News>,
+    pub news: Vec<ConnectionEvent>,
     /// Something that the connection waits for may have come: look again.
     pub is_woken: bool,
     /// Deliveries may leave only when the journal is durable up to here.
@@ -155,7 +155,7 @@ impl Outbox {
     }
 
     /// Tells the connection something and wakes it.
-    pub fn tell(&self, news: News) {
+    pub fn tell(&self, news: ConnectionEvent) {
         let waker = {
             let mut waiting = self.waiting.lock();
             waiting.news.push(news);
@@ -238,9 +238,9 @@ mod tests {
         let waker = Waker::from(count.clone());
         let (mut taken, mut pending) = (Taken::default(), VecDeque::new());
         assert!(!outbox.take(&mut taken, &mut pending, &waker));
-        outbox.tell(News::AlarmsChanged);
+        outbox.tell(ConnectionEvent::AlarmsChanged);
         outbox.wake_up();
-        outbox.tell(News::AlarmsChanged);
+        outbox.tell(ConnectionEvent::AlarmsChanged);
         assert_eq!(count.0.load(Ordering::SeqCst), 1);
         assert!(outbox.take(&mut taken, &mut pending, &waker));
         assert_eq!(taken.news.len(), 2);

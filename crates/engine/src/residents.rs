@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
 use queue::{Message, Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, QueueState, ReadError, Resident, Residents, Returns};
+use store::{Collected, Content, LaneResidents, Loaded, QueueOwner, QueueState, ReadError, Resident, Returns};
 
 use crate::delayed::{DelaySet, residents as delayed};
 use crate::engine::Engine;
@@ -15,13 +15,13 @@ use crate::shard::QueueEntry;
 use crate::shard_number::shard_of;
 
 /// The engine, as its store knows it.
-pub struct EngineResidents {
+pub struct QueueOwnerOfEngine {
     engine: Weak<Engine>,
     /// What else keeps messages in memory: asked to let go of what it can.
     unload: Box<dyn Fn() + Send + Sync>,
 }
 
-impl EngineResidents {
+impl QueueOwnerOfEngine {
     /// What waits for clients that do not read keeps memory, too: `unload` is called when there is too little of it.
     pub fn new(engine: &Arc<Engine>, unload: impl Fn() + Send + Sync + 'static) -> Self {
         Self { engine: Arc::downgrade(engine), unload: Box::new(unload) }
@@ -37,7 +37,7 @@ impl EngineResidents {
     }
 }
 
-impl EngineResidents {
+impl QueueOwnerOfEngine {
     /// The set of delayed messages of which this is a generation.
     fn delays_of(&self, generation: QueueId) -> Option<(Arc<Engine>, Arc<DelaySet>)> {
         let engine = self.engine.upgrade()?;
@@ -46,7 +46,7 @@ impl EngineResidents {
     }
 }
 
-impl Residents for EngineResidents {
+impl QueueOwner for QueueOwnerOfEngine {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let Some(engine) = self.engine.upgrade() else { return };
         let mut found: Vec<(QueueSeq, Held)> = Vec::new();

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use broker::{Actor, Broker, Inside};
+use broker::{Actor, Broker, VhostAccess};
 use model::name::VhostName;
 use parking_lot::Mutex;
 
@@ -14,7 +14,7 @@ use crate::access::is_administrator;
 pub(crate) struct Presence {
     broker: Arc<Broker>,
     pub(crate) actor: Actor,
-    known: Mutex<BTreeMap<String, Inside>>,
+    known: Mutex<BTreeMap<String, VhostAccess>>,
 }
 
 impl Presence {
@@ -23,7 +23,7 @@ impl Presence {
     }
 
     /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
-    pub(crate) fn enter(&self, vhost: &str) -> Option<Inside> {
+    pub(crate) fn enter(&self, vhost: &str) -> Option<VhostAccess> {
         let known = self.known.lock().get(vhost).cloned();
         let inside = match known {
             Some(inside) => inside,
@@ -50,10 +50,10 @@ impl Presence {
     pub(crate) async fn settled<T>(&self, mut act: impl FnMut() -> T) -> T {
         loop {
             let result = act();
-            let known: Vec<Inside> = self.known.lock().values().cloned().collect();
+            let known: Vec<VhostAccess> = self.known.lock().values().cloned().collect();
             let mut is_asked = false;
             for inside in known {
-                is_asked |= inside.has_heard().await;
+                is_asked |= inside.await_authorization().await;
             }
             if !is_asked {
                 return result;

@@ -287,7 +287,7 @@ impl Service {
         })?;
         // Who is told that something is so finds it so after a crash, whoever made it so.
         let is_change = operation.method != Verb::Get;
-        let position = answer.position.or_else(|| self.broker.all_so_far().filter(|_| is_change));
+        let position = answer.position.or_else(|| self.broker.journal_end().filter(|_| is_change));
         self.broker.until_durable(position).await;
         Ok(answer)
     }

@@ -1,4 +1,5 @@
-//! Refuses what an operation does not know, in its query and in its body. What a misspelt filter leaves unsaid would mean more messages than
+//! Refuses what an operation does not know, in its query and in its body. What a misspelt filter leaves unsaid would mean more messages
+//! than
 //! were meant.
 
 use crate::json::parse_object;

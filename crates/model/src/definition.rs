@@ -7,7 +7,8 @@
 //! ```
 //!
 //! Keys sort by kind, then by vhost, so that a prefix of a key finds all of one kind or of one vhost, and reading them in
-//! order meets vhosts before users, exchanges and queues before bindings, and all of them before policies. `docs/formats/definitions.md` has every byte.
+//! order meets vhosts before users, exchanges and queues before bindings, and all of them before policies. `docs/formats/definitions.md`
+//! has every byte.
 
 mod binding;
 mod codec;

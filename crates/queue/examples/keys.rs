@@ -1,6 +1,7 @@
 //! Prints what a key costs: `cargo run --release -p queue --example keys`.
 //!
-//! Each row has so many keys remembered, and looks one up, remembers it and forgets the oldest (a window), or frees the oldest (while it waits).
+//! Each row has so many keys remembered, and looks one up, remembers it and forgets the oldest (a window), or frees the oldest (while it
+//! waits).
 
 #![allow(clippy::print_stdout, reason = "printing is what it is for")]
 

@@ -14,7 +14,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use crate::limits::{BRISKNESS_COUNT, BRISKNESS_SHARE};
+use crate::limits::{ACK_RATE_COUNT, ACK_RATE_SHARE};
 
 /// What lies between the queue and its consumer: the connection's output buffer, the channel's global prefetch.
 pub trait Gate {
@@ -82,7 +82,7 @@ pub(crate) struct Consumers<G> {
     count: u32,
     /// Those of them that take nothing now: they hold all they may, or another is the single active one.
     idle_count: u32,
-    briskness: Briskness,
+    briskness: AckRate,
     exclusive: Option<ConsumerId>,
     /// Only one at a time gets messages.
     is_single: bool,
@@ -122,18 +122,18 @@ enum Activity {
 
 /// Whether consumers settle anything like as many messages as are published.
 #[derive(Debug, Default)]
-struct Briskness {
+struct AckRate {
     published: u32,
     settled: u32,
     is_brisk: bool,
 }
 
-impl Briskness {
+impl AckRate {
     #[inline]
     fn published(&mut self) {
         self.published += 1;
-        if self.published == BRISKNESS_COUNT {
-            self.is_brisk = self.settled >= BRISKNESS_COUNT / BRISKNESS_SHARE;
+        if self.published == ACK_RATE_COUNT {
+            self.is_brisk = self.settled >= ACK_RATE_COUNT / ACK_RATE_SHARE;
             (self.published, self.settled) = (0, 0);
         }
     }
@@ -177,7 +177,7 @@ impl<G: Gate> Consumers<G> {
             other_rings: BTreeSet::new(),
             count: 0,
             idle_count: 0,
-            briskness: Briskness::default(),
+            briskness: AckRate::default(),
             exclusive: None,
             is_single,
             gives_way,
@@ -351,7 +351,7 @@ impl<G: Gate> Consumers<G> {
 
     /// Whether consumers would take messages if they came fast enough: one has credit, or those that have none get it back so fast that
     /// it is the broker that is late.
-    pub(crate) fn is_hungry(&self) -> bool {
+    pub(crate) fn has_demand(&self) -> bool {
         self.count > self.idle_count || self.briskness.is_brisk
     }
 

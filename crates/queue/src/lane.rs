@@ -93,7 +93,7 @@ pub(crate) enum Source {
     ReturnedAt,
     Loaded,
     /// Somewhere in memory, not at the front.
-    Amid,
+    InMemory,
     /// Not in memory.
     Paged,
 }
@@ -117,7 +117,7 @@ impl Head {
 #[derive(Debug)]
 pub(crate) struct Lane<M> {
     fifo: Fifo<M>,
-    aside: Option<Box<Aside<M>>>,
+    aside: Option<Box<NonFifo<M>>>,
     /// Loads asked for, ever: tells the answer to the last from answers to those that were given up.
     load_count: u32,
     /// Of all its messages.
@@ -126,7 +126,7 @@ pub(crate) struct Lane<M> {
 
 /// All that is not in the fifo.
 #[derive(Debug)]
-struct Aside<M> {
+struct NonFifo<M> {
     returned: BTreeMap<QueueSeq, M>,
     loaded: VecDeque<Entry<M>>,
     loaded_bytes: u64,
@@ -171,7 +171,7 @@ impl<M: Message> Lane<M> {
             (Source::Returned, Some(aside)) => aside.returned.first_key_value().map(|(_, message)| message),
             (Source::ReturnedAt, Some(aside)) => aside.returned.get(&head.seq),
             (Source::Loaded, Some(aside)) => aside.loaded.front().map(|entry| &entry.message),
-            (Source::Amid, _) => self.get(head.seq),
+            (Source::InMemory, _) => self.get(head.seq),
             (Source::Returned | Source::ReturnedAt | Source::Loaded, None) | (Source::Paged, _) => None,
         }
     }
@@ -198,7 +198,7 @@ impl<M: Message> Lane<M> {
         if head.source == Source::Fifo {
             return self.take_first();
         }
-        if head.source == Source::Amid {
+        if head.source == Source::InMemory {
             return self.take_from_memory(head.seq);
         }
         let aside = self.aside.as_mut()?;
@@ -206,7 +206,7 @@ impl<M: Message> Lane<M> {
             Source::Returned => aside.returned.pop_first().map(|(_, message)| message),
             Source::ReturnedAt => aside.returned.remove(&head.seq),
             Source::Loaded => aside.take_loaded(),
-            Source::Fifo | Source::Amid | Source::Paged => None,
+            Source::Fifo | Source::InMemory | Source::Paged => None,
         };
         self.tidy();
         taken
@@ -214,7 +214,7 @@ impl<M: Message> Lane<M> {
 
     /// The message with the lowest seq after this one, up to which there is nothing in segments only.
     pub(crate) fn head_after(&self, seq: QueueSeq) -> Option<Head> {
-        let in_fifo = self.fifo.after(seq).map(|entry| Head::of(entry.seq, &entry.message, Source::Amid));
+        let in_fifo = self.fifo.after(seq).map(|entry| Head::of(entry.seq, &entry.message, Source::InMemory));
         match &self.aside {
             None => in_fifo,
             Some(aside) => aside.head_after(seq, in_fifo),
@@ -223,7 +223,7 @@ impl<M: Message> Lane<M> {
 
     /// The place of a message that is in memory, wherever.
     pub(crate) fn find(&self, seq: QueueSeq) -> Option<Head> {
-        self.get(seq).map(|message| Head::of(seq, message, Source::Amid))
+        self.get(seq).map(|message| Head::of(seq, message, Source::InMemory))
     }
 
     /// A message that is in memory, wherever.
@@ -258,7 +258,7 @@ impl<M: Message> Lane<M> {
     /// Puts messages that lie in a segment among the ranges.
     pub(crate) fn page(&mut self, range: PagedRange, unacked: &Unacked<M>) {
         let (is_journalled, priority) = (!range.segment.is_transient(), self.priority);
-        let Aside { paged, loading, .. } = self.aside();
+        let NonFifo { paged, loading, .. } = self.aside();
         paged.insert(range, loading.as_ref(), |after, before| {
             let is_of_lane = |message: &M| message.is_journalled() == is_journalled && message.priority() == priority;
             unacked.is_clear(after, before, is_of_lane)
@@ -515,7 +515,7 @@ impl<M: Message> Lane<M> {
         self.aside.iter().flat_map(|aside| aside.paged.iter())
     }
 
-    fn aside(&mut self) -> &mut Aside<M> {
+    fn aside(&mut self) -> &mut NonFifo<M> {
         self.aside.get_or_insert_with(Box::default)
     }
 
@@ -526,9 +526,9 @@ impl<M: Message> Lane<M> {
     }
 }
 
-impl<M> Default for Aside<M> {
+impl<M> Default for NonFifo<M> {
     fn default() -> Self {
-        Aside {
+        NonFifo {
             returned: BTreeMap::new(),
             loaded: VecDeque::new(),
             loaded_bytes: 0,
@@ -543,7 +543,7 @@ impl<M> Default for Aside<M> {
     }
 }
 
-impl<M: Message> Aside<M> {
+impl<M: Message> NonFifo<M> {
     fn head(&self, in_fifo: Option<Head>) -> Option<Head> {
         let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
         let returned = self.returned.first_key_value().map(|(seq, message)| Head::of(*seq, message, Source::Returned));
@@ -555,9 +555,9 @@ impl<M: Message> Aside<M> {
     fn head_after(&self, seq: QueueSeq, in_fifo: Option<Head>) -> Option<Head> {
         let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
         let returned = self.returned.range((Bound::Excluded(seq), Bound::Unbounded)).next();
-        let returned = returned.map(|(seq, message)| Head::of(*seq, message, Source::Amid));
+        let returned = returned.map(|(seq, message)| Head::of(*seq, message, Source::InMemory));
         let loaded = self.loaded.get(self.loaded.partition_point(|entry| entry.seq <= seq));
-        let loaded = loaded.map(|entry| Head::of(entry.seq, &entry.message, Source::Amid));
+        let loaded = loaded.map(|entry| Head::of(entry.seq, &entry.message, Source::InMemory));
         [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
     }
 

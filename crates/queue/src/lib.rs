@@ -34,29 +34,30 @@
 //! Deliberately absent: clocks, files, sockets, locks, the queue's name, what a delivery or a tag looks like on the wire, and where
 //! dropped messages go. A replicated queue's commit mark will be an upper bound for the front.
 
+mod browse;
+mod consumer_timeout;
 mod consumers;
 mod delays;
-mod dropping;
 mod effects;
 mod expiry;
 mod fifo;
 mod groups;
-mod holding;
 mod keys;
 mod lane;
 mod limits;
-mod looking;
+mod limits_and_expiry;
 mod message;
 mod queue;
 mod ranges;
 mod ready;
-mod returning;
+mod remove;
+mod requeue;
 mod rules;
 mod set_aside;
 mod spill;
-mod taking;
 mod unacked;
 
+pub use browse::{Look, Looked, Position, Seen, Unread};
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
 pub use delays::{
     Answered, Ask, Cancel, DelayId, Delays, Find, Found, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
@@ -66,9 +67,8 @@ pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
 pub use expiry::TtlHistory;
 pub use keys::{KeyRules, Keys, Known, MessageKey, Remembered};
 pub use lane::Load;
-pub use looking::{Look, Looked, Position, Seen, Unread};
 pub use message::{Message, Moved, Placed};
 pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
 pub use ranges::PagedRange;
+pub use remove::Take;
 pub use rules::{Return, Rules};
-pub use taking::Take;

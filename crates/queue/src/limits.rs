@@ -48,13 +48,13 @@ pub(crate) const MESSAGE_OVERHEAD: u64 = 64;
 
 /// Ready bytes beyond which a queue whose consumers would take more is outrun: more than is on its way to one connection at a time,
 /// little enough to be still in the processor's caches.
-pub(crate) const OUTRUN_LEN: u64 = 2 << 20;
+pub(crate) const LAG_LEN: u64 = 2 << 20;
 
 /// Publishes from one look to the next at how brisk consumers are.
-pub(crate) const BRISKNESS_COUNT: u32 = 4096;
+pub(crate) const ACK_RATE_COUNT: u32 = 4096;
 
 /// Consumers are brisk who settle this part of what is published. Slower ones are slow by themselves, and stop no publisher.
-pub(crate) const BRISKNESS_SHARE: u32 = 16;
+pub(crate) const ACK_RATE_SHARE: u32 = 16;
 
 const _: () = assert!(FIFO_KEPT_LEN <= FIFO_BLOCK_LEN && UNACKED_KEPT_LEN <= UNACKED_BLOCK_LEN);
 const _: () = assert!(LOAD_BYTES_MIN <= LOAD_BYTES_MAX);

@@ -6,16 +6,16 @@ use std::num::NonZeroU32;
 
 use model::ids::QueueSeq;
 
+use crate::consumer_timeout::Holdings;
 use crate::consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Consumers, Gate, Turn};
 use crate::effects::{Counts, Delivery, Effects};
 use crate::expiry::TtlHistory;
-use crate::holding::Holdings;
 use crate::lane::{Head, Lane, Load, Source};
-use crate::limits::{MESSAGE_OVERHEAD, OUTRUN_LEN};
+use crate::limits::{LAG_LEN, MESSAGE_OVERHEAD};
 use crate::message::Message;
 use crate::ranges::PagedRange;
 use crate::ready::{Front, Ready};
-use crate::returning::ReturnCounts;
+use crate::requeue::ReturnCounts;
 use crate::rules::Rules;
 use crate::set_aside::SetAside;
 use crate::unacked::Unacked;
@@ -184,7 +184,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.rules.as_deref().copied().unwrap_or_default()
     }
 
-    /// From now on messages that say the same in the header of this name are a group: while a consumer has messages of it unacked, others of
+    /// From now on messages that say the same in the header of this name are a group: while a consumer has messages of it unacked, others
+    /// of
     /// it go to nobody else. `None`: no messages are. What has been handed out before is in no group. Whether that is a change;
     /// dispatch after it.
     pub fn set_groups(&mut self, header: Option<&str>) -> bool {
@@ -515,8 +516,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
     pub fn consumers_lag(&self) -> bool {
-        self.ready.bytes + self.ready.count * MESSAGE_OVERHEAD > OUTRUN_LEN
-            && self.consumers.as_ref().is_some_and(|consumers| consumers.is_hungry())
+        self.ready.bytes + self.ready.count * MESSAGE_OVERHEAD > LAG_LEN
+            && self.consumers.as_ref().is_some_and(|consumers| consumers.has_demand())
             // Slower publishers would not help consumers that get nothing because of groups.
             && self.ready.groups.as_ref().is_none_or(|groups| !groups.holds_up)
     }

@@ -15,7 +15,7 @@ use crate::unacked::{Holder, Unacked};
 
 /// The ready messages of one priority.
 #[derive(Debug)]
-pub(crate) struct Band<M> {
+pub(crate) struct PriorityLevel<M> {
     priority: u8,
     /// Messages that are only in this process's life, and those that last.
     lanes: [Lane<M>; 2],
@@ -26,9 +26,9 @@ pub(crate) struct Band<M> {
 #[derive(Debug)]
 pub(crate) struct Ready<M> {
     /// Of priority 0: all there is in a queue without priorities.
-    lowest: Band<M>,
+    lowest: PriorityLevel<M>,
     /// By descending priority.
-    higher: Vec<Band<M>>,
+    higher: Vec<PriorityLevel<M>>,
     pub(crate) count: u64,
     pub(crate) bytes: u64,
     /// What bands that are yet to come start with.
@@ -60,9 +60,9 @@ pub(crate) struct Front {
 
 const SEEN: &str = "the front was just seen";
 
-impl<M: Message> Band<M> {
+impl<M: Message> PriorityLevel<M> {
     fn new(priority: u8, delivered: QueueSeq) -> Self {
-        Band { priority, lanes: [Lane::new(priority), Lane::new(priority)], delivered }
+        PriorityLevel { priority, lanes: [Lane::new(priority), Lane::new(priority)], delivered }
     }
 
     /// The lane whose head goes next, and that head.
@@ -83,7 +83,7 @@ impl<M: Message> Band<M> {
     }
 }
 
-impl<M> Band<M> {
+impl<M> PriorityLevel<M> {
     pub(crate) fn priority(&self) -> u8 {
         self.priority
     }
@@ -110,7 +110,7 @@ impl<M: Message> Ready<M> {
             returns: keeps_returns_in_order.then(VecDeque::new),
             keeps_returns_in_order,
             groups: None,
-            lowest: Band::new(0, QueueSeq(0)),
+            lowest: PriorityLevel::new(0, QueueSeq(0)),
             higher: Vec::new(),
             count: 0,
             bytes: 0,
@@ -352,11 +352,11 @@ impl<M: Message> Ready<M> {
         &mut band.lanes[lane_of(is_journalled)]
     }
 
-    fn higher_band(&mut self, priority: u8) -> &mut Band<M> {
+    fn higher_band(&mut self, priority: u8) -> &mut PriorityLevel<M> {
         let at = match self.higher.binary_search_by(|band| priority.cmp(&band.priority)) {
             Ok(at) => at,
             Err(at) => {
-                self.higher.insert(at, Band::new(priority, self.delivered_before));
+                self.higher.insert(at, PriorityLevel::new(priority, self.delivered_before));
                 at
             }
         };
@@ -386,15 +386,15 @@ impl<M: Message> Ready<M> {
     }
 
     /// The bands of a priority and of lower ones, the highest first.
-    pub(crate) fn bands_from(&self, priority: u8) -> impl Iterator<Item = &Band<M>> {
+    pub(crate) fn bands_from(&self, priority: u8) -> impl Iterator<Item = &PriorityLevel<M>> {
         self.bands().filter(move |band| band.priority <= priority)
     }
 
-    fn bands(&self) -> impl Iterator<Item = &Band<M>> {
+    fn bands(&self) -> impl Iterator<Item = &PriorityLevel<M>> {
         self.higher.iter().chain([&self.lowest])
     }
 
-    fn bands_mut(&mut self) -> impl Iterator<Item = &mut Band<M>> {
+    fn bands_mut(&mut self) -> impl Iterator<Item = &mut PriorityLevel<M>> {
         self.higher.iter_mut().chain([&mut self.lowest])
     }
 
@@ -404,12 +404,12 @@ impl<M: Message> Ready<M> {
     }
 
     #[inline]
-    fn band(&self, index: usize) -> &Band<M> {
+    fn band(&self, index: usize) -> &PriorityLevel<M> {
         if index == 0 { &self.lowest } else { &self.higher[index - 1] }
     }
 
     #[inline]
-    fn band_mut(&mut self, index: usize) -> &mut Band<M> {
+    fn band_mut(&mut self, index: usize) -> &mut PriorityLevel<M> {
         if index == 0 { &mut self.lowest } else { &mut self.higher[index - 1] }
     }
 }

@@ -24,7 +24,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         out[start..].sort_unstable_by_key(|(seq, _)| *seq);
     }
 
-    /// These messages of one priority, by seq, have been written to segments. Ready ones leave memory, unacked ones get their place. Places of those
+    /// These messages of one priority, by seq, have been written to segments. Ready ones leave memory, unacked ones get their place.
+    /// Places of those
     /// that are no longer here are appended to `dead`.
     pub fn relocate(&mut self, priority: u8, placed: &[Placed], dead: &mut Vec<Place>) {
         self.remember_expiries();

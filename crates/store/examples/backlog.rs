@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use queue::{Effects, Gate, Get, Message, Moved, Placed, Queue, Restored, Settings};
 use store::file::RealDisk;
 use store::{
-    Collected, Content, Kind, LaneResidents, Loaded, Options, QueueState, RecordBatch, Recovered, Resident, Residents,
+    Collected, Content, Kind, LaneResidents, Loaded, Options, QueueOwner, QueueState, RecordBatch, Recovered, Resident,
     Store,
 };
 
@@ -92,7 +92,7 @@ impl Broker {
     }
 }
 
-impl Residents for Broker {
+impl QueueOwner for Broker {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         for (id, queue) in self.queues.iter().enumerate() {
             let id = QueueId(id as u64);

@@ -1,7 +1,8 @@
 //! Fills a set of waiting messages with more than memory holds, restarts, and releases all of it: rates and memory for each million.
 //!
 //! Times are arguments: nothing waits for a clock. SPREAD_S is the time over which due times are spread at random; with 0 all delays
-//! are equal. With 0 millions it releases what is in the directory. STEP_MS is how far time goes on from one release to the next; with 0 everything is due at once.
+//! are equal. With 0 millions it releases what is in the directory. STEP_MS is how far time goes on from one release to the next; with 0
+//! everything is due at once.
 //!
 //! `cargo run --release -p store --example waiting -- [DIR] [MILLIONS] [BODY_LEN] [SPREAD_S] [STEP_MS]`
 
@@ -20,7 +21,7 @@ use parking_lot::Mutex;
 use queue::{Ask, DelayId, Delays, Message, Moved, Placed, Progress, RestoredGeneration, SettledDelays};
 use store::file::RealDisk;
 use store::{
-    Collected, Content, Kind, LaneResidents, Loaded, Options, RecordBatch, Recovered, Resident, Residents, Store,
+    Collected, Content, Kind, LaneResidents, Loaded, Options, QueueOwner, RecordBatch, Recovered, Resident, Store,
 };
 
 #[derive(Clone)]
@@ -85,7 +86,7 @@ impl Broker {
     }
 }
 
-impl Residents for Broker {
+impl QueueOwner for Broker {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let mut found = Vec::new();
         self.set.lock().in_memory(&mut |held| is_old(&held.content), &mut |id, held| found.push((id, held.clone())));

@@ -18,14 +18,14 @@ pub(crate) struct Changes {
 
 /// Gathers [`Changes`] while records are appended.
 #[derive(Debug, Default)]
-pub(crate) struct Books {
+pub(crate) struct CheckpointDelta {
     changes: Mutex<Changes>,
     /// Deleted queues whose messages in segments are not settled yet.
     dropped: Mutex<Vec<QueueId>>,
     has_dropped: AtomicBool,
 }
 
-impl Books {
+impl CheckpointDelta {
     /// Appends the batch, and notes what in it concerns the store.
     pub(crate) fn append(&self, journal: &Journal, batch: &mut RecordBatch) -> JournalPosition {
         if !batch.has_definitions() {
@@ -44,7 +44,7 @@ impl Books {
         position
     }
 
-    /// Whether [`Books::take_dropped`] has something to give.
+    /// Whether [`CheckpointDelta::take_dropped`] has something to give.
     #[inline]
     pub(crate) fn has_dropped(&self) -> bool {
         self.has_dropped.load(Ordering::Acquire)

@@ -11,7 +11,8 @@
 //!  range      | queue | lane u8 | slot_count | stored_len | body_bytes | first_seq | last_seq − first_seq |
 //! ```
 //!
-//! `position` is where replay begins, as in the manifest. Numbers without a type are varints; the bitmap is drawn in `bitmap`. The CRC covers all before it and is in the
+//! `position` is where replay begins, as in the manifest. Numbers without a type are varints; the bitmap is drawn in `bitmap`. The CRC
+//! covers all before it and is in the
 //! manifest too, with the file's length: a checkpoint that is not exactly what the manifest names is corrupt.
 //!
 //! It is fuzzy: slots are settled and records appended while it is made. It holds nothing of a record beyond the position that

@@ -1,7 +1,9 @@
 //! The second copy of a checkpoint: one bad sector, or one file that is removed, must not cost all queues.
 //!
-//! `NNNNNNNNNNNN.copy` is the same as `NNNNNNNNNNNN.checkpoint`, byte for byte. It is made by reading that back before the manifest names it, so
-//! none comes into force that cannot be read. Where there is little room it is left out: then the checkpoint has no copy until the next one is
+//! `NNNNNNNNNNNN.copy` is the same as `NNNNNNNNNNNN.checkpoint`, byte for byte. It is made by reading that back before the manifest names
+//! it, so
+//! none comes into force that cannot be read. Where there is little room it is left out: then the checkpoint has no copy until the next
+//! one is
 //! made, or until the next start.
 
 use std::io;

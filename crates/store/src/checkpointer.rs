@@ -2,7 +2,8 @@
 //!
 //! The order is what makes it safe: (1) everything that the checkpoint will name is on disk, names included; (2) it is
 //! written from state that only goes forward; (3) the journal is synced up to where it was when (2) ended, so that no effect of a
-//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced, read back and copied; (5) the manifest is
+//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced, read back and copied; (5) the
+//! manifest is
 //! switched; (6) only now the journal below the position is recycled, and what no checkpoint names any more is removed.
 
 use std::collections::BTreeMap;

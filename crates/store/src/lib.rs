@@ -49,7 +49,7 @@ pub use random::Random;
 pub use reclaim::Reclaimed;
 pub use recovery::{OpenError, Recovered, RecoveredQueue};
 pub use residents::{
-    Collected, LaneResidents, Loaded, LoadedMessage, QueueState, RecoveredRange, Resident, Residents, Returns,
+    Collected, LaneResidents, Loaded, LoadedMessage, QueueOwner, QueueState, RecoveredRange, Resident, Returns,
 };
 pub use retire::Retired;
 pub use scrub::Scrubbed;

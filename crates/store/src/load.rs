@@ -15,7 +15,7 @@ use crate::segment::{
     ANCHOR_SLOTS, Flaw, Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SlotReader,
 };
 use crate::shared::Shared;
-use crate::{ChunkWriter, Residents};
+use crate::{ChunkWriter, QueueOwner};
 
 /// When nothing could be read, a queue is answered so much later: it will ask for the same again.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
@@ -106,7 +106,7 @@ impl Loader {
     }
 
     /// Answers loads until the store closes.
-    pub(crate) fn run(&mut self, shared: &Shared, residents: &dyn Residents) {
+    pub(crate) fn run(&mut self, shared: &Shared, residents: &dyn QueueOwner) {
         while let Some(task) = shared.loads.pop() {
             match task {
                 Task::Answer(queue, loaded) => residents.loaded(queue, loaded),
@@ -120,7 +120,7 @@ impl Loader {
 
     /// Answers one load, if one was asked for.
     #[cfg(any(test, feature = "simulation"))]
-    pub(crate) fn load_once(&mut self, shared: &Shared, residents: &dyn Residents) -> bool {
+    pub(crate) fn load_once(&mut self, shared: &Shared, residents: &dyn QueueOwner) -> bool {
         let Some((queue, load)) = shared.loads.try_pop() else { return false };
         let (Outcome::Loaded(loaded) | Outcome::Stuck(loaded)) = self.load(shared, queue, load);
         residents.loaded(queue, loaded);

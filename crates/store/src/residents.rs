@@ -8,7 +8,7 @@ use crate::segment::ReadError;
 
 /// The owner of the queues. All of it is called on the store's own threads. Of the store's locks they hold at most the one that keeps
 /// checkpoints and moves apart, which nothing takes that may be called from here: appending, settling slots, asking for loads.
-pub trait Residents: Send + Sync {
+pub trait QueueOwner: Send + Sync {
     /// Gives every message that is in memory, in no segment, and old (as `queue::Queue::in_memory` does), and the state of every
     /// durable queue, idle ones too.
     ///
@@ -33,7 +33,7 @@ pub trait Residents: Send + Sync {
     fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]);
 }
 
-/// What [`Residents::collect`] gathers.
+/// What [`QueueOwner::collect`] gathers.
 #[derive(Debug, Default)]
 pub struct Collected {
     /// Every durable queue.

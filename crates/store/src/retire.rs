@@ -26,7 +26,7 @@ use crate::residents::{Collected, LaneResidents};
 use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
 use crate::shared::{Shared, WorkError, attempting};
 use crate::wake::Wake;
-use crate::{Content, Residents};
+use crate::{Content, QueueOwner};
 
 /// A load takes at most one of so many parts of the memory that is left.
 const LOADS_THAT_FIT: u64 = 256;
@@ -161,7 +161,7 @@ impl Shared {
     }
 
     /// Retires what should be retired now, if anything.
-    pub(crate) fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+    pub(crate) fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<Retired>, WorkError> {
         self.reserve.want_segment(self.segment_reserve_len());
         if self.is_disk_full() {
             // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
@@ -189,7 +189,7 @@ impl Shared {
     }
 
     /// Moves what the goal names, and lets the journal below its position go.
-    pub(crate) fn retire(&self, goal: Goal, residents: &dyn Residents) -> Result<Retired, WorkError> {
+    pub(crate) fn retire(&self, goal: Goal, residents: &dyn QueueOwner) -> Result<Retired, WorkError> {
         let is_old = |content: &Content| {
             let chunk = content.chunk();
             chunk.first_position() < goal.position || chunk.number() < goal.chunk_end
@@ -216,7 +216,7 @@ impl Shared {
         &self,
         lanes: &mut [LaneResidents],
         is_journalled: bool,
-        residents: &dyn Residents,
+        residents: &dyn QueueOwner,
     ) -> Result<u64, WorkError> {
         lanes.sort_by_key(|lane| (lane.queue, lane.lane));
         let mut message_count = 0;

@@ -1,7 +1,7 @@
 //! What the store's threads and callers share, and how they wait for each other.
 //!
 //! Locks, in the order in which they may be taken: `backup` (backups and closing only), `checkpointer`, then any one of the others,
-//! which are held for a moment and never over I/O. Callbacks into [`Residents`](crate::Residents) hold `checkpointer` at most, which
+//! which are held for a moment and never over I/O. Callbacks into [`QueueOwner`](crate::Residents) hold `checkpointer` at most, which
 //! nothing that they may call takes.
 
 use std::io;
@@ -15,14 +15,14 @@ use parking_lot::{Condvar, Mutex};
 use thiserror::Error;
 
 use crate::ChunkBudget;
-use crate::books::Books;
+use crate::books::CheckpointDelta;
 use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::damages::Damages;
 use crate::directory::DataDir;
 use crate::file::{Disk, File, is_out_of_reach};
 use crate::handles::Handles;
-use crate::journal::{Failed, Filer, Filing, Journal, Progress, Writer};
+use crate::journal::{Failed, FilePreallocator, Filing, Journal, Progress, Writer};
 use crate::load::Loads;
 use crate::manifest::ManifestFile;
 use crate::paths::Paths;
@@ -81,7 +81,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) handles: Handles,
     pub(crate) damages: Damages,
-    pub(crate) books: Books,
+    pub(crate) books: CheckpointDelta,
     pub(crate) reserve: Reserve,
     pub(crate) loads: Loads,
     pub(crate) memory_waiters: MemoryWaiters,
@@ -96,7 +96,7 @@ pub(crate) struct Shared {
     pub(crate) is_closing: AtomicBool,
     pub(crate) closing: (Mutex<()>, Condvar),
     /// Present if nobody else drives the journal: tests do it step by step.
-    pub(crate) stepped: Mutex<Option<(Writer, Filer)>>,
+    pub(crate) stepped: Mutex<Option<(Writer, FilePreallocator)>>,
 }
 
 impl Shared {

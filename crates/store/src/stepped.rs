@@ -8,7 +8,7 @@ use model::ids::{JournalPosition, SegmentId};
 use crate::load::Loader;
 use crate::reclaim::{Policy, Reclaimed};
 use crate::retire::{Goal, Retired};
-use crate::{Options, Residents, Scrubbed, Store, WorkError};
+use crate::{Options, QueueOwner, Scrubbed, Store, WorkError};
 
 impl Options {
     /// Small files, so that a few hundred messages see every kind of work. `salt` is the journal's, else drawn at random.
@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// Retires what should be retired now, if anything.
-    pub fn retire_once(&self, residents: &dyn Residents) -> Result<Option<Retired>, WorkError> {
+    pub fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<Retired>, WorkError> {
         self.shared.retire_once(residents)
     }
 
@@ -60,13 +60,13 @@ impl Store {
         &self,
         position: JournalPosition,
         chunk_end: u64,
-        residents: &dyn Residents,
+        residents: &dyn QueueOwner,
     ) -> Result<Retired, WorkError> {
         self.shared.retire(Goal { position, chunk_end }, residents)
     }
 
     /// Does the next job of reclaiming, if there is one.
-    pub fn reclaim_once(&self, residents: &dyn Residents) -> Result<Option<Reclaimed>, WorkError> {
+    pub fn reclaim_once(&self, residents: &dyn QueueOwner) -> Result<Option<Reclaimed>, WorkError> {
         self.shared.reclaim_once(residents, &mut |_| ControlFlow::Continue(()))
     }
 
@@ -81,7 +81,7 @@ impl Store {
     }
 
     /// Answers one load, if one was asked for.
-    pub fn load_once(&self, residents: &dyn Residents) -> bool {
+    pub fn load_once(&self, residents: &dyn QueueOwner) -> bool {
         Loader::new(&self.shared).load_once(&self.shared, residents)
     }
 

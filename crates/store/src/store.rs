@@ -12,7 +12,7 @@ use queue::{Load, Moved, PagedRange};
 use thiserror::Error;
 
 use crate::backup::{self, Backup, BackupError};
-use crate::books::Books;
+use crate::books::CheckpointDelta;
 use crate::catalog::{Catalog, Segment};
 use crate::checkpointer::{Checkpointer, Pinned};
 use crate::damages::{DamagedSegment, Damages};
@@ -29,7 +29,7 @@ use crate::retire::MemoryWaiters;
 use crate::shared::{Shared, Signal};
 use crate::threads::Threads;
 use crate::wake::Wake;
-use crate::{ChunkBudget, ChunkWriter, RecordBatch, Residents};
+use crate::{ChunkBudget, ChunkWriter, QueueOwner, RecordBatch};
 
 /// So much is reserved for a checkpoint at least.
 const CHECKPOINT_LEN_MIN: u64 = 64 << 10;
@@ -143,7 +143,7 @@ impl Store {
     }
 
     /// Starts the threads that retire, reclaim and read.
-    pub fn start(&self, residents: Arc<dyn Residents>) {
+    pub fn start(&self, residents: Arc<dyn QueueOwner>) {
         let mut threads = self.threads.lock();
         assert!(threads.is_none(), "a store is started once");
         *threads = Some(Threads::start(&self.shared, &residents));
@@ -226,7 +226,8 @@ impl Store {
         self.shared.journal.is_congested() || self.shared.is_memory_full()
     }
 
-    /// Content has come into memory: has old content moved to segments if there is too much. Called when messages have been put into queues,
+    /// Content has come into memory: has old content moved to segments if there is too much. Called when messages have been put into
+    /// queues,
     /// of which nothing may have been appended.
     #[inline]
     pub fn relieve_memory(&self) {
@@ -291,7 +292,7 @@ impl Store {
 
     /// Of messages that were copied from one segment to another, those that were not settled in the old one since. The new slots of the
     /// others are settled by this. For owners of messages that leave from the middle of a range; called in
-    /// [`Residents::moved`], under the shard's lock.
+    /// [`QueueOwner::moved`], under the shard's lock.
     #[must_use]
     pub fn settle_moved(&self, moved: &[Moved]) -> Vec<Moved> {
         let (alive, settled) = self.shared.catalog.split_settled(moved);
@@ -306,7 +307,7 @@ impl Store {
         self.shared.catalog.is_alive(place)
     }
 
-    /// Asks for messages in a segment. [`Residents::loaded`] answers, on another thread.
+    /// Asks for messages in a segment. [`QueueOwner::loaded`] answers, on another thread.
     pub fn load(&self, queue: QueueId, load: Load) {
         self.shared.loads.push(queue, load);
     }
@@ -383,7 +384,7 @@ pub(crate) struct Signals {
     pub(crate) reclaim: Signal,
 }
 
-type Started = (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::Filer)>);
+type Started = (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::FilePreallocator)>);
 
 impl Opening {
     fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
@@ -435,7 +436,7 @@ impl Opening {
             journal,
             budget,
             catalog,
-            books: Books::default(),
+            books: CheckpointDelta::default(),
             reserve,
             loads: Loads::default(),
             memory_waiters: MemoryWaiters::default(),

@@ -11,7 +11,7 @@ use model::ids::SegmentId;
 
 use crate::load::Loader;
 use crate::shared::{Shared, WorkError};
-use crate::{Residents, Scrubbed};
+use crate::{QueueOwner, Scrubbed};
 
 /// How nice the threads are that move messages to segments and copy them there: whoever brings messages in or takes them out goes first,
 /// in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
@@ -44,8 +44,8 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    pub(crate) fn start(shared: &Arc<Shared>, residents: &Arc<dyn Residents>) -> Self {
-        let spawn = |name: &str, work: fn(&Shared, &dyn Residents)| {
+    pub(crate) fn start(shared: &Arc<Shared>, residents: &Arc<dyn QueueOwner>) -> Self {
+        let spawn = |name: &str, work: fn(&Shared, &dyn QueueOwner)| {
             let (shared, residents) = (shared.clone(), residents.clone());
             let thread = std::thread::Builder::new().name(name.to_owned());
             let work = {
@@ -89,11 +89,11 @@ fn be_nice() {
     }
 }
 
-fn read(shared: &Shared, residents: &dyn Residents) {
+fn read(shared: &Shared, residents: &dyn QueueOwner) {
     Loader::new(shared).run(shared, residents);
 }
 
-fn retire(shared: &Shared, residents: &dyn Residents) {
+fn retire(shared: &Shared, residents: &dyn QueueOwner) {
     be_nice();
     let mut has_failed = false;
     while !shared.is_closing() {
@@ -124,7 +124,7 @@ pub(crate) enum Rest {
 
 /// Retires once. As long as publishers wait for memory this must be called again without anything happening: who lets go of
 /// memory tells nobody.
-pub(crate) fn retire_step(shared: &Shared, residents: &dyn Residents, has_failed: &mut bool) -> Rest {
+pub(crate) fn retire_step(shared: &Shared, residents: &dyn QueueOwner, has_failed: &mut bool) -> Rest {
     let outcome = shared.retire_once(residents);
     refill_reserve(shared);
     shared.wake_for_memory();
@@ -152,7 +152,7 @@ fn refill_reserve(shared: &Shared) {
     }
 }
 
-fn reclaim(shared: &Shared, residents: &dyn Residents) {
+fn reclaim(shared: &Shared, residents: &dyn QueueOwner) {
     be_nice();
     let mut has_failed = false;
     let mut doomed_since: Option<Instant> = None;
@@ -188,7 +188,7 @@ fn reclaim(shared: &Shared, residents: &dyn Residents) {
     }
 }
 
-fn scrub(shared: &Shared, _: &dyn Residents) {
+fn scrub(shared: &Shared, _: &dyn QueueOwner) {
     be_nice();
     let Some(interval) = shared.options.scrub_interval else { return };
     sleep_until(shared, Instant::now() + SCRUB_DELAY.min(interval));
@@ -239,7 +239,7 @@ fn removal_delay(shared: &Shared) -> Duration {
     REMOVAL_DELAY_MIN.max(Duration::from_secs(shared.reserve.checkpoint_len() / REMOVAL_RATE_PER_S))
 }
 
-fn reclaim_all(shared: &Shared, residents: &dyn Residents) -> Result<(), WorkError> {
+fn reclaim_all(shared: &Shared, residents: &dyn QueueOwner) -> Result<(), WorkError> {
     let start = Instant::now();
     let mut paced = 0u64;
     let mut pace = |len: u64| {

@@ -1,4 +1,5 @@
-//! The bytes of footers and checkpoints: little-endian integers, and varints (seven bits a byte, lowest first) for numbers that are mostly small.
+//! The bytes of footers and checkpoints: little-endian integers, and varints (seven bits a byte, lowest first) for numbers that are
+//! mostly small.
 //!
 //! The reader checks what is left before every read: whatever a disk returns, it ends in [`Malformed`], never in a panic.
 
@@ -84,7 +85,8 @@ impl<'a> Reader<'a> {
         u32::try_from(self.varint()?).map_err(|_| Malformed)
     }
 
-    /// A count of items that take at least `item_len_min` bytes each, so that nobody reserves memory for a number that a damaged file made up.
+    /// A count of items that take at least `item_len_min` bytes each, so that nobody reserves memory for a number that a damaged file
+    /// made up.
     pub(crate) fn count(&mut self, item_len_min: usize) -> Result<usize, Malformed> {
         let count = usize::try_from(self.varint()?).map_err(|_| Malformed)?;
         let needed = count.checked_mul(item_len_min).ok_or(Malformed)?;

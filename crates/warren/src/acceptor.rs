@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use net::{AddressSeats, Admission, AdmitError, Listener, Stream};
 use tokio::task::JoinSet;
 
-use crate::seats::{OUT_OF_FILES, Places, Seats};
+use crate::connection_limiter::{ConnectionLimiter, OUT_OF_FILES, Places};
 
 /// Connections that are closed before they are served are told of once in so long, each listener for itself.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
@@ -18,7 +18,7 @@ const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Acceptor {
     pub(crate) socket: Listener,
     pub(crate) admission: Admission,
-    pub(crate) seats: Seats,
+    pub(crate) seats: ConnectionLimiter,
     /// How many one address may have; None: as many as there are.
     pub(crate) address_seats: Option<AddressSeats>,
 }
@@ -28,7 +28,7 @@ impl Acceptor {
     /// `on_admitted` gets who is let in, with the places that it keeps while it is open.
     pub(crate) async fn run(
         mut self,
-        mut shared: Vec<Seats>,
+        mut shared: Vec<ConnectionLimiter>,
         on_refused: impl Fn(),
         on_admitted: impl Fn(Stream, SocketAddr, Places) + Clone + Send + 'static,
     ) {
@@ -43,8 +43,8 @@ impl Acceptor {
             };
             let seats = match Places::take(&shared, self.address_seats.as_ref(), peer.ip()) {
                 Ok(seats) => seats,
-                Err(complaint) => {
-                    complaints.refuse(complaint);
+                Err(limit_message) => {
+                    complaints.refuse(limit_message);
                     continue;
                 }
             };

@@ -14,7 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::acceptor::Acceptor;
-use crate::seats::Seats;
+use crate::connection_limiter::ConnectionLimiter;
 use crate::tls::TlsFiles;
 
 /// All AMQP listeners, open.
@@ -84,7 +84,7 @@ impl Listeners {
     }
 
     /// Accepts until `stopping` changes. Each connection takes a place of each of `seats`, too.
-    pub(crate) async fn run(self, broker: Arc<Broker>, seats: Vec<Seats>, stopping: watch::Receiver<bool>) {
+    pub(crate) async fn run(self, broker: Arc<Broker>, seats: Vec<ConnectionLimiter>, stopping: watch::Receiver<bool>) {
         let mut tasks = JoinSet::new();
         for listener in self.0 {
             let (broker, seats, mut stopping) = (broker.clone(), seats.clone(), stopping.clone());
@@ -113,7 +113,7 @@ impl Listeners {
 
 fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>) -> Acceptor {
     let max = connection_max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL), address_seats: None }
+    Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_seats: None }
 }
 
 const LISTENER_FULL: &str = "a connection was refused because its listener has as many as it may (connection_max)";

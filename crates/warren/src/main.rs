@@ -9,6 +9,7 @@ mod banner;
 #[cfg(test)]
 mod captured_log;
 mod config_files;
+mod connection_limiter;
 mod definitions;
 mod fsck;
 mod listeners;
@@ -18,7 +19,6 @@ mod logging;
 mod machine;
 mod management;
 mod proxy;
-mod seats;
 mod serve;
 mod signals;
 mod tls;

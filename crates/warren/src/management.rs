@@ -22,9 +22,9 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
+use crate::connection_limiter::{ConnectionLimiter, GlobalLimit, Places};
 use crate::listeners::{AMQP, Listening, bind};
 use crate::machine;
-use crate::seats::{House, Places, Seats};
 use crate::serve::COMPATIBLE_VERSION;
 use crate::tls::TlsFiles;
 
@@ -111,7 +111,7 @@ impl ManagementListeners {
         data_dir: &Path,
         broker: &Arc<Broker>,
         amqp: &[Listening],
-        house: &House,
+        house: &GlobalLimit,
         process: Process,
     ) -> Result<Management> {
         let server = self.server;
@@ -220,7 +220,7 @@ impl OpenListener {
         let admission = Admission { tls, ..Admission::default() };
         let of_address = config.http_max_connections_per_address.and_then(|max| usize::try_from(max).ok());
         let address_seats = of_address.map(AddressSeats::new);
-        let acceptor = Acceptor { socket, admission, seats: Seats::new(max, LISTENER_FULL), address_seats };
+        let acceptor = Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_seats };
         Ok(Self { acceptor, limits, interface: Interface::Http, offers })
     }
 
@@ -230,7 +230,7 @@ impl OpenListener {
             acceptor: Acceptor {
                 socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
                 admission: Admission::default(),
-                seats: Seats::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
+                seats: ConnectionLimiter::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
                 address_seats: None,
             },
             limits: ConnectionLimits::default(),
@@ -251,7 +251,7 @@ impl OpenListener {
     }
 
     /// Accepts until it is aborted.
-    async fn run(self, seats: Vec<Seats>, entrance: Entrance) {
+    async fn run(self, seats: Vec<ConnectionLimiter>, entrance: Entrance) {
         let interface = self.interface;
         let on_admitted = move |stream: net::Stream, peer, seats: Places| {
             let peer = stream.peer_addr().unwrap_or(peer);

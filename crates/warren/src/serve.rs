@@ -22,7 +22,7 @@ use crate::logging::LogLevelHandle;
 use crate::management::ManagementListeners;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, backends, config_files, definitions, logging, machine, seats};
+use crate::{ServeArgs, backends, config_files, connection_limiter, definitions, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -86,7 +86,7 @@ async fn run(
     }
 
     let mut addresses = listeners.addresses()?;
-    let seats = seats::House::new(connection_max);
+    let seats = connection_limiter::GlobalLimit::new(connection_max);
     let gates = addresses.iter().filter_map(|listening| listening.gate.clone()).collect();
     let process = Process::new(memory_len(config), Box::new(move |level| log_level.set(level)), gates);
     // A caller that is answered, over HTTP or AMQP, may tell it to stop.
@@ -96,7 +96,7 @@ async fn run(
     let (stop, stopping) = watch::channel(false);
     let accepting = tokio::spawn(listeners.run(broker.clone(), seats.of_amqp(), stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
-    let house = tokio::spawn(broker.clone().keep_house(data_dir.to_owned()));
+    let house = tokio::spawn(broker.clone().run_maintenance(data_dir.to_owned()));
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: &addresses, ready_after }.print();
     for listening in &addresses {

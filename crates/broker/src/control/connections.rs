@@ -4,14 +4,14 @@ use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 
 impl Broker {
     /// Closes the connection of this name.
     pub fn close_connection(&self, actor: &Actor, name: &str, reason: &str) -> Result<(), ControlError> {
         let found = self.connections.all().into_iter().find(|connection| connection.name() == name);
         let Some(connection) = found else { return not_found(format!("no connection '{name}'")) };
-        connection.outbox.tell(News::Close { reason: reason.to_owned() });
+        connection.outbox.tell(ConnectionEvent::Close { reason: reason.to_owned() });
         let event = Event::new("connection.close.requested").with_text("name", name).with_text("reason", reason);
         self.emit_by(actor, event);
         Ok(())
@@ -22,7 +22,7 @@ impl Broker {
         let all = self.connections.all();
         let meant: Vec<_> = all.iter().filter(|connection| connection.is_of(user)).collect();
         for connection in &meant {
-            connection.outbox.tell(News::Close { reason: reason.to_owned() });
+            connection.outbox.tell(ConnectionEvent::Close { reason: reason.to_owned() });
             let name = connection.name();
             let event = Event::new("connection.close.requested").with_text("name", &name).with_text("reason", reason);
             self.emit_by(actor, event);

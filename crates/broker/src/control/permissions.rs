@@ -13,7 +13,7 @@ use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::inside::{Changed, Inside};
+use crate::inside::{Changed, VhostAccess};
 
 impl Broker {
     /// All permissions, by user and vhost.
@@ -28,14 +28,14 @@ impl Broker {
         self.users.topic_permissions()
     }
 
-    /// Somebody in a vhost, whether or not it may be there ([`Inside::may_stay`]). None when there is no such vhost.
+    /// Somebody in a vhost, whether or not it may be there ([`VhostAccess::may_stay`]). None when there is no such vhost.
     #[must_use]
-    pub fn approach(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<Inside> {
-        Some(Inside::new(self.clone(), self.vhosts.get(vhost)?, actor, None))
+    pub fn approach(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
+        Some(VhostAccess::new(self.clone(), self.vhosts.get(vhost)?, actor, None))
     }
 
     /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
-    pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<Inside> {
+    pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
         let inside = self.approach(actor, vhost)?;
         let may_stay = inside.settled(|inside| Ok(inside.may_stay())).await;
         may_stay.is_ok_and(|may_stay| may_stay).then_some(inside)

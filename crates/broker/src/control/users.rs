@@ -15,7 +15,7 @@ use crate::events::Event;
 use crate::identity::{Actor, Identity};
 use crate::inside::Changed;
 use crate::users::Updated;
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 
 /// A user that an operator wants to be so.
 #[derive(Debug, Clone)]
@@ -218,7 +218,8 @@ impl Broker {
         let Some(position) = position else { return no_user(name) };
         self.emit_by(actor, Event::new("user.deleted").with_text("name", name));
         let reason = format!("user '{name}' is deleted");
-        self.connections.tell(|connection| connection.is_of(name), || News::Close { reason: reason.clone() });
+        self.connections
+            .tell(|connection| connection.is_of(name), || ConnectionEvent::Close { reason: reason.clone() });
         self.access_changed(name);
         Ok(Changed { is_new: false, position })
     }
@@ -228,7 +229,7 @@ impl Broker {
         for vhost in self.vhosts.all() {
             vhost.forget_routes();
         }
-        self.connections.tell(|connection| connection.is_of(user), || News::AccessChanged);
+        self.connections.tell(|connection| connection.is_of(user), || ConnectionEvent::AccessChanged);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::identity::Actor;
 use crate::inside::Changed;
 use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 
 /// A vhost that an operator wants to be so. What is None stays as it is.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ impl Broker {
         if let Some(limits) = self.options.vhost_defaults.limits_of(&name) {
             self.emit_by(actor, event_of_limits(name.as_str(), &limits));
         }
-        let furnished = self.furnish_vhost(actor, &name)?;
+        let furnished = self.create_default_exchanges(actor, &name)?;
         Ok(Changed { position: changed.position.max(furnished), ..changed })
     }
 
@@ -100,8 +100,9 @@ impl Broker {
         Facts { limits, ..Facts::new(name) }
     }
 
-    /// Gives a new vhost the users and the operators' policies that the configuration has for it. A user that is there already keeps its password and its tags.
-    pub(crate) fn furnish_vhost(
+    /// Gives a new vhost the users and the operators' policies that the configuration has for it. A user that is there already keeps its
+    /// password and its tags.
+    pub(crate) fn create_default_exchanges(
         &self,
         actor: &Actor,
         vhost: &VhostName,
@@ -194,7 +195,7 @@ impl Broker {
         for exchange in vhost.exchanges().iter().filter(|exchange| !exchange.name.is_default()) {
             self.emit_by(actor, Event::exchange_deleted(vhost.name(), &exchange.name));
         }
-        self.connections.tell(is_in_it, || News::Close { reason: reason.clone() });
+        self.connections.tell(is_in_it, || ConnectionEvent::Close { reason: reason.clone() });
         let mut records = RecordBatch::new();
         vhost.forget_all(&mut records);
         for policy in &*vhost.policies() {

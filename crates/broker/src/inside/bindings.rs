@@ -10,7 +10,7 @@ use model::user::{Access, TopicAccess};
 use routing::{BindError, BindingSpec, Destination, InvalidWeight, WEIGHT_MAX, parse_weight};
 
 use super::exchanges::default_exchange;
-use super::{Changed, Inside};
+use super::{Changed, VhostAccess};
 use crate::events::Event;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome};
@@ -41,7 +41,7 @@ pub enum BindingEnd<'a> {
 /// So many `#` may be in the key of a topic binding (RabbitMQ since 4.3).
 const BINDING_HASH_COUNT_MAX: usize = 2;
 
-impl Inside {
+impl VhostAccess {
     /// Binds. Doing it twice is the same as once.
     pub fn bind(&self, request: &BindingRequest<'_>) -> Outcome<Changed> {
         self.check_binding(request)?;

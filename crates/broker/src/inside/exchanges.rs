@@ -7,7 +7,7 @@ use model::name::{ExchangeName, VhostName};
 use model::user::Access;
 use routing::DeleteError;
 
-use super::{Changed, Inside};
+use super::{Changed, VhostAccess};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::permissions::Resource;
@@ -41,7 +41,7 @@ pub(crate) fn exchange_name(bytes: &[u8]) -> Outcome<ExchangeName> {
     ExchangeName::parse(bytes).or_else(|error| refusal::syntax_error(error.to_string()))
 }
 
-impl Inside {
+impl VhostAccess {
     /// Whether there is such an exchange, for a passive declaration: 404 if not.
     pub(crate) fn find_exchange(&self, name: &ExchangeName) -> Outcome<()> {
         if name.is_default() {

@@ -13,8 +13,8 @@ use model::user::Access;
 use queue::{Get, Return};
 use store::Kind;
 
-use super::{Changed, Inside};
-use crate::publish::{Asked, check_body_len, hidden_keys_of, sender_selected_keys};
+use super::{Changed, VhostAccess};
+use crate::publish::{ParsedProperties, check_body_len, hidden_keys_of, sender_selected_keys};
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::statistics::Gathered;
@@ -100,7 +100,7 @@ pub struct GotMessage {
 /// The most bytes of bodies that one request gets; fewer messages than asked for are got then, at least one.
 const GOT_LEN_MAX: usize = 64 << 20;
 
-impl Inside {
+impl VhostAccess {
     /// Publishes a message. Says whether any queue took it, or would if it were not delayed, and where that is durable.
     pub fn publish(&self, request: &PublishRequest<'_>) -> Outcome<(bool, Option<JournalPosition>)> {
         let PublishRequest { exchange, routing_key, mut properties, body } = *request;
@@ -183,8 +183,8 @@ impl Inside {
 
     /// Refuses properties that the user may not set, and says what they ask for.
     #[inline(always)]
-    pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<Asked<'p>> {
-        Asked::of(properties, self.identity(), &self.broker.engine.clock)
+    pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<ParsedProperties<'p>> {
+        ParsedProperties::of(properties, self.identity(), &self.broker.engine.clock)
     }
 
     /// Gets messages from the front of a queue. Once they are given back or removed, says where that is durable.
@@ -209,7 +209,7 @@ const CLASS_BASIC: u16 = 60;
 
 /// Messages that are unacked while a request runs. Dropped, it gives them back.
 struct HeldBack<'a> {
-    inside: &'a Inside,
+    inside: &'a VhostAccess,
     queue: &'a QueueHandle,
     seqs: Vec<QueueSeq>,
 }

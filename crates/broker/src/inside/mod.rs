@@ -46,7 +46,7 @@ pub struct Changed {
 
 /// Somebody inside a vhost.
 #[derive(Debug, Clone)]
-pub struct Inside {
+pub struct VhostAccess {
     pub(crate) broker: Arc<Broker>,
     pub(crate) vhost: Arc<Vhost>,
     pub(crate) permissions: Arc<Permissions>,
@@ -59,7 +59,7 @@ pub struct Inside {
     throttled_for: Arc<Mutex<Duration>>,
 }
 
-impl Inside {
+impl VhostAccess {
     pub(crate) fn new(broker: Arc<Broker>, vhost: Arc<Vhost>, actor: &Actor, connection: Option<ConnectionId>) -> Self {
         let permissions = Arc::new(Permissions::new(actor.identity.clone(), vhost.name().clone(), actor.origin));
         Self {
@@ -78,7 +78,7 @@ impl Inside {
     pub async fn settled<T>(&self, act: impl Fn(&Self) -> Outcome<T>) -> Outcome<T> {
         loop {
             let result = act(self);
-            if !self.has_heard().await {
+            if !self.await_authorization().await {
                 return result;
             }
         }
@@ -86,7 +86,7 @@ impl Inside {
 
     /// Waits for the answer that the last check needs, if it needs one: then the same is to be done again. False when what was done
     /// is done, or refused; and, if it was a publish, has waited as the vhost's limit of rates asks for, a second at most.
-    pub async fn has_heard(&self) -> bool {
+    pub async fn await_authorization(&self) -> bool {
         let Some(mut open) = self.permissions.take_open() else {
             self.permissions.forget_answers();
             let throttled_for = std::mem::take(&mut *self.throttled_for.lock());

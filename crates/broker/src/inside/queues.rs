@@ -10,7 +10,7 @@ use model::definition;
 use model::name::{QueueName, VhostName};
 use model::user::Access;
 
-use super::{Changed, Inside};
+use super::{Changed, VhostAccess};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::permissions::Resource;
@@ -57,7 +57,7 @@ impl QueueRequest<'_> {
     }
 }
 
-impl Inside {
+impl VhostAccess {
     /// The queue of this name, if the user may use it so and it is not another connection's.
     pub(crate) fn queue_for(&self, access: Access, name: &QueueName) -> Outcome<Arc<QueueHandle>> {
         self.check(access, Resource::Queue, name.as_str())?;

@@ -12,7 +12,7 @@ use super::filter::is_redelivered;
 use super::limits::{LOOK_COUNT, LOOKED_AT_COUNT_MAX, PAGE_LEN_MAX, TAIL_COUNT_MAX};
 use super::sweep::Sweep;
 use super::{MessageFilter, MessageId};
-use crate::inside::Inside;
+use crate::inside::VhostAccess;
 use crate::refusal::{self, Outcome};
 use engine::message::{Held, Parts};
 use engine::queue_handle::QueueHandle;
@@ -91,7 +91,7 @@ pub struct BrowsedPage {
 /// An unacked message: where it is, and who has it.
 type HeldMessage = (QueueSeq, Held, Option<ConsumerId>);
 
-impl Inside {
+impl VhostAccess {
     /// Shows messages of a queue, and changes nothing about them.
     pub async fn browse(&self, request: &BrowseRequest<'_>) -> Outcome<BrowsedPage> {
         let queue = self.settled(|inside| inside.queue_for(Access::Read, request.queue)).await?;

@@ -18,7 +18,7 @@ use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSI
 use super::sweep::Selected;
 use super::{MessageId, Selection};
 use crate::events::Event;
-use crate::inside::{Changed, Inside};
+use crate::inside::{Changed, VhostAccess};
 use crate::refusal::{self, Outcome};
 use engine::delayed::header;
 use engine::message::{Held, History, Parts};
@@ -81,7 +81,7 @@ enum Way<'a> {
 }
 
 /// A message, and what is to become of it.
-enum Fate {
+enum MoveOutcome {
     Goes(Box<Arrival>),
     Unroutable,
     NotDead,
@@ -99,13 +99,13 @@ struct Section {
     unread: Vec<Seen<Held>>,
 }
 
-impl Inside {
+impl VhostAccess {
     /// Moves ready messages of a queue elsewhere, in this vhost or in the one that `target` is inside.
     pub async fn move_messages(
         &self,
         queue: &QueueName,
         selection: &Selection,
-        target: &Inside,
+        target: &VhostAccess,
         destination: &Destination,
     ) -> Outcome<Carried> {
         let source = self.settled(|inside| inside.queue_for(Access::Read, queue)).await?;
@@ -176,7 +176,7 @@ impl Inside {
         &self,
         source: &Arc<QueueHandle>,
         selection: &Selection,
-        target: &Inside,
+        target: &VhostAccess,
         way: &Way<'_>,
     ) -> Outcome<Carried> {
         if self.broker.engine.store.is_disk_full() {
@@ -190,11 +190,13 @@ impl Inside {
                 let mut transfers = Vec::new();
                 for seen in std::mem::take(&mut seen) {
                     match self.fate_settled(target, way, &seen).await? {
-                        Fate::Goes(arrival) => transfers.push(Transfer { source: seen, arrival: Some(*arrival) }),
-                        Fate::Unroutable => carried.unroutable_count += 1,
-                        Fate::NotDead => carried.not_dead_count += 1,
-                        Fate::AlreadyThere => carried.already_there_count += 1,
-                        Fate::Missing(name) => {
+                        MoveOutcome::Goes(arrival) => {
+                            transfers.push(Transfer { source: seen, arrival: Some(*arrival) })
+                        }
+                        MoveOutcome::Unroutable => carried.unroutable_count += 1,
+                        MoveOutcome::NotDead => carried.not_dead_count += 1,
+                        MoveOutcome::AlreadyThere => carried.already_there_count += 1,
+                        MoveOutcome::Missing(name) => {
                             if carried.missing.len() < MISSING_NAMES_MAX || carried.missing.contains_key(&name) {
                                 *carried.missing.entry(name).or_default() += 1;
                             }
@@ -224,7 +226,7 @@ impl Inside {
         Ok(carried)
     }
 
-    async fn fate_settled(&self, target: &Inside, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<Fate> {
+    async fn fate_settled(&self, target: &VhostAccess, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<MoveOutcome> {
         // Only keys of their own have to be asked about one by one.
         if let Way::Move(Destination::Exchange { routing_key: None, .. }) = way {
             return target.settled(|target| target.fate(way, seen)).await;
@@ -233,9 +235,9 @@ impl Inside {
     }
 
     /// Where a message goes, rewritten as it arrives there.
-    fn fate(&self, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<Fate> {
-        let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(Fate::Unroutable) };
-        let Ok(header) = ContentHeader::decode(parts.header) else { return Ok(Fate::Unroutable) };
+    fn fate(&self, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<MoveOutcome> {
+        let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(MoveOutcome::Unroutable) };
+        let Ok(header) = ContentHeader::decode(parts.header) else { return Ok(MoveOutcome::Unroutable) };
         let headers = header.properties.headers;
         let (exchange, routing_key): (&[u8], &[u8]) = match way {
             Way::Move(Destination::Queue(queue)) => (b"", queue.as_bytes()),
@@ -246,10 +248,10 @@ impl Inside {
                 (exchange.as_bytes(), routing_key.as_deref().unwrap_or(parts.routing_key))
             }
             Way::Redrive(to, source) => match queue_of_death(headers, *to) {
-                None => return Ok(Fate::NotDead),
-                Some(queue) if queue == source.as_bytes() => return Ok(Fate::AlreadyThere),
+                None => return Ok(MoveOutcome::NotDead),
+                Some(queue) if queue == source.as_bytes() => return Ok(MoveOutcome::AlreadyThere),
                 Some(queue) if self.vhost.queue(queue).is_none() => {
-                    return Ok(Fate::Missing(String::from_utf8_lossy(queue).into_owned()));
+                    return Ok(MoveOutcome::Missing(String::from_utf8_lossy(queue).into_owned()));
                 }
                 Some(queue) => (b"", queue),
             },
@@ -267,7 +269,7 @@ impl Inside {
         let routing = Routing { exchange, routing_keys: &[routing_key], properties, content: &content, is_delayed };
         let targets = self.vhost.route(&routing)?.targets;
         if targets.is_empty() {
-            return Ok(Fate::Unroutable);
+            return Ok(MoveOutcome::Unroutable);
         }
         let is_persistent = properties.delivery_mode == Some(PERSISTENT);
         let content =
@@ -275,7 +277,7 @@ impl Inside {
         let terms =
             PublishOptions { is_persistent, ttl_ms, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
         let publish = Publish::new(content, parts.body.len(), terms);
-        Ok(Fate::Goes(Box::new(Arrival { publish, targets: Arc::new(targets) })))
+        Ok(MoveOutcome::Goes(Box::new(Arrival { publish, targets: Arc::new(targets) })))
     }
 
     /// Takes messages out of their queue and puts them where they go.

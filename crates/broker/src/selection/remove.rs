@@ -8,7 +8,7 @@ use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX};
 use super::sweep::Selected;
 use super::{MessageId, Selection};
 use crate::events::Event;
-use crate::inside::{Changed, Inside};
+use crate::inside::{Changed, VhostAccess};
 use crate::refusal::{self, Outcome};
 use engine::message::Held;
 use engine::shard::QueueEntry;
@@ -25,7 +25,7 @@ pub struct Removed {
     pub changed: Changed,
 }
 
-impl Inside {
+impl VhostAccess {
     /// Deletes ready messages of a queue for good.
     pub async fn delete_messages(&self, queue: &QueueName, selection: &Selection) -> Outcome<Removed> {
         let queue = self.settled(|inside| inside.queue_for(Access::Read, queue)).await?;

@@ -125,7 +125,8 @@ impl<'a> Sweep<'a> {
     }
 }
 
-/// The first ready message of this position or behind it, read if it has to be. `None`: there is none, or too much of what was there is gone.
+/// The first ready message of this position or behind it, read if it has to be. `None`: there is none, or too much of what was there is
+/// gone.
 pub(crate) async fn first_from(broker: &Broker, queue: &QueueHandle, from: Position) -> Option<Held> {
     let sweep = Sweep::new(broker, queue, from);
     let mut at = from;

@@ -9,7 +9,7 @@ use super::{Phase, Session, Site};
 use crate::channel::Channel;
 use crate::handshake::Handshake;
 use crate::limits::END_TIMEOUT;
-use crate::publish::{Whole, is_body_len_allowed};
+use crate::publish::{CompletePublish, is_body_len_allowed};
 use crate::refusal::{Outcome, Refusal};
 use engine::BATCH_COUNT;
 
@@ -145,7 +145,7 @@ impl Session {
             self.channels.put(channel);
             return None;
         }
-        let whole = Whole {
+        let whole = CompletePublish {
             exchange: publish.exchange,
             routing_key: publish.routing_key,
             mandatory: publish.mandatory,

@@ -10,7 +10,7 @@ use amqp::table::{TableBuf, Value};
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::node::Node;
 use crate::identity::Actor;
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 
 /// The frames of a publish to `q`: method, header, body.
 fn publish(body: &[u8]) -> [Vec<u8>; 3] {
@@ -35,7 +35,7 @@ fn connect(node: &Node) -> Client {
 
 fn set_alarm(node: &Node, is_low: bool) {
     node.broker.alarms.set_memory(is_low);
-    node.broker.connections.tell_all(|| News::AlarmsChanged);
+    node.broker.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
 }
 
 fn ready(node: &Node) -> u64 {

@@ -85,7 +85,7 @@ impl Client {
     pub(super) fn hear(&mut self) -> Vec<Heard> {
         let mut bytes = Vec::new();
         loop {
-            let is_busy = self.session.attend(Waker::noop()) || !self.session.out.is_empty();
+            let is_busy = self.session.drain_outbox(Waker::noop()) || !self.session.out.is_empty();
             bytes.append(&mut self.session.out);
             if !is_busy {
                 return understand(&bytes, &mut self.last_header);

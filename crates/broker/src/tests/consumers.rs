@@ -105,7 +105,7 @@ fn consumers_of_one_connection_share_its_room() {
     node.sync();
     // The client reads slowly: one part of the output after the other.
     for _ in 0..8 {
-        client.session.attend(Waker::noop());
+        client.session.drain_outbox(Waker::noop());
         client.session.out.clear();
     }
     for queue in ["q2", "q3"] {
@@ -161,14 +161,14 @@ fn a_client_that_does_not_read_stops_nobody() {
     node.sync();
     stuck.hear();
     publisher.publish(1, "", "stuck", TRANSIENT, &[7; OUTPUT_LEN]);
-    stuck.session.attend(Waker::noop());
+    stuck.session.drain_outbox(Waker::noop());
     // Each small message lies in a chunk among large ones of others; none of it is read by its consumer.
     for _ in 0..100 {
         publisher.publish(1, "", "stuck", TRANSIENT, &[7; 100]);
         publisher.publish(1, "", "q", TRANSIENT, &[8; 200_000]);
         for _ in 0..20 {
             let _ = node.broker.engine.store.retire_once(&node.residents);
-            stuck.session.attend(Waker::noop());
+            stuck.session.drain_outbox(Waker::noop());
             publisher.hear();
         }
         assert!(publisher.session.wants_input(), "the publisher waits for one who does not read");
@@ -206,7 +206,7 @@ fn replies_that_nobody_reads_are_dropped() {
     let (mut requester, address) = requester(&node);
     for _ in 0..100 {
         replier.publish(1, "", &address, TRANSIENT, &vec![1; 1 << 20]);
-        requester.session.attend(Waker::noop());
+        requester.session.drain_outbox(Waker::noop());
     }
     let len = requester.session.out.len() as i64;
     assert!((OUTBOX_OVERDRAFT_LEN..2 * OUTBOX_OVERDRAFT_LEN).contains(&len), "{len} bytes wait");

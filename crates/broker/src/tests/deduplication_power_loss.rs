@@ -1,6 +1,7 @@
 //! Keys over power cuts: whoever publishes everything again after one has lost nothing, and nothing is there twice.
 //!
-//! Messages go by an exchange with a window to the queue `w`, and straight to the queue `q`, which drops what it has. Each has a key of its own,
+//! Messages go by an exchange with a window to the queue `w`, and straight to the queue `q`, which drops what it has. Each has a key of
+//! its own,
 //! and its publisher says it again: at once, later, and everything after each cut, confirmed or not. `BROKER_SEED=n` runs one seed.
 //!
 //! Every event notes where the journal ends after it: what ended at or before the recovered end has happened, and nothing else.

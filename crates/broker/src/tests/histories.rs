@@ -160,7 +160,7 @@ fn properties_and_addresses_are_those_of_the_publish() {
     let mut client = node.connect();
     client.get(1, "q", true);
     node.sync();
-    client.session.attend(std::task::Waker::noop());
+    client.session.drain_outbox(std::task::Waker::noop());
     let out = &client.session.out;
     let has = |bytes: &[u8]| out.windows(bytes.len()).any(|window| window == bytes);
     assert!(has(b"\x01x\x07the key") && has(b"\x01hI\0\0\0\x01") && has(b"body"), "{out:?}");

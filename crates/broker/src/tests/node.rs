@@ -6,21 +6,21 @@ use std::sync::Arc;
 
 use net::TlsInfo;
 use store::file::SimDisk;
-use store::{Recovered, Residents, Store};
+use store::{QueueOwner, Recovered, Store};
 
 use super::client::{Client, Heard};
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
 use crate::options::Options;
 use crate::session::Session;
-use engine::residents::EngineResidents;
+use engine::residents::QueueOwnerOfEngine;
 
 /// When tests that stop the clock begin: later than any of them runs.
 pub(super) const NOW: u64 = 4_000_000_000_000;
 
 pub(super) struct Node {
     pub(super) broker: Arc<Broker>,
-    pub(super) residents: EngineResidents,
+    pub(super) residents: QueueOwnerOfEngine,
     pub(super) disk: SimDisk,
 }
 

@@ -12,7 +12,7 @@ use super::client::{Client, Heard};
 use super::node::Node;
 use crate::control::{PasswordChange, UserRequest};
 use crate::identity::{Actor, Identity, Interface, Origin};
-use crate::inside::{Inside, PublishRequest, QueueRequest};
+use crate::inside::{PublishRequest, QueueRequest, VhostAccess};
 
 pub(super) fn vhost(name: &str) -> VhostName {
     VhostName::parse(name.as_bytes()).unwrap()
@@ -70,7 +70,7 @@ pub(super) fn connect(node: &Node) -> Client {
     client
 }
 
-pub(super) fn guest(node: &Node) -> Inside {
+pub(super) fn guest(node: &Node) -> VhostAccess {
     let identity = Identity::stored(node.broker.user("guest").unwrap());
     let actor = Actor { identity: Arc::new(identity), origin: over_http() };
     block_on(node.broker.enter(&actor, "/")).unwrap()
@@ -92,7 +92,7 @@ pub(super) fn lasting(name: &QueueName) -> QueueRequest<'_> {
     QueueRequest { name, is_durable: true, is_auto_delete: false, is_exclusive: false, arguments: Table::EMPTY }
 }
 
-pub(super) fn publish(inside: &Inside, exchange: &str, routing_key: &str) -> bool {
+pub(super) fn publish(inside: &VhostAccess, exchange: &str, routing_key: &str) -> bool {
     let request = PublishRequest {
         exchange: &exchange_name(exchange),
         routing_key: routing_key.as_bytes(),

@@ -10,8 +10,8 @@ use super::node::{NOW, Node};
 use super::operators::{connect, exchange_name, guest, node_with, permit, queue_name};
 use crate::refusal::Outcome;
 use crate::{
-    BrowseRequest, BrowsedPage, Carried, Destination, Inside, MessageFilter, MessageId, RedriveTo, Removed, Selection,
-    Start,
+    BrowseRequest, BrowsedPage, Carried, Destination, MessageFilter, MessageId, RedriveTo, Removed, Selection, Start,
+    VhostAccess,
 };
 
 /// Waits for what operators are answered; what has to be read or synced for it is.
@@ -42,7 +42,7 @@ fn with_header(name: &str) -> MessageFilter {
 
 fn browse_as(
     node: &Node,
-    inside: &Inside,
+    inside: &VhostAccess,
     queue: &str,
     start: Start,
     filter: &MessageFilter,

@@ -16,7 +16,7 @@ use super::{Topology, Vhost};
 use crate::broker::Broker;
 use engine::deduplication::KeyWork;
 use engine::features::{record_ttls, tell, ttl_key};
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 use engine::queue_handle::{ConnectionId, QueueHandle};
 use engine::shard::QueueEntry;
 use engine::shard_of;
@@ -226,7 +226,7 @@ impl Vhost {
         if let Some(entry) = entry {
             for view in entry.queue.consumers() {
                 let gate = &view.consumer.gate;
-                gate.outbox.tell(News::ConsumerCancelled { consumer: gate.consumer, queue: id });
+                gate.outbox.tell(ConnectionEvent::ConsumerCancelled { consumer: gate.consumer, queue: id });
             }
             for waiter in entry.load_waiters {
                 waiter.wake_up();

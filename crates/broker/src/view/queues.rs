@@ -165,7 +165,8 @@ impl QueueView {
         if self.consumer_count() == 0 { 0.0 } else { self.handle.capacity.share(self.handle.clock.now_ms()) }
     }
 
-    /// Messages that were not taken in since the broker started, being duplicates, or that others have taken the place of. None: it does not
+    /// Messages that were not taken in since the broker started, being duplicates, or that others have taken the place of. None: it does
+    /// not
     /// drop any.
     #[must_use]
     pub fn deduplicated_count(&self) -> Option<u64> {

@@ -1,7 +1,8 @@
 //! Dead letters: what queues have given up, on its way to their dead-letter exchanges.
 //!
 //! A queue sets aside what it gives up and goes on; it stands in the queue's line until it is all there and those before it have gone. One
-//! thread at a time brings on what is first in a line, so that it arrives in the order in which it left: when the queue's lock is gone, the messages are routed, and then removed there and added
+//! thread at a time brings on what is first in a line, so that it arrives in the order in which it left: when the queue's lock is gone,
+//! the messages are routed, and then removed there and added
 //! to their new queues under the locks of all of them, in one batch of the journal. So a message is never nowhere, nor twice: what a
 //! crash finds in its old queue is given up once more. That may fill other queues, which give up messages in turn: they come next.
 //!
@@ -167,7 +168,7 @@ impl Work<'_> {
     pub(crate) fn retry_stuck(&mut self, entry: &mut QueueEntry, now_ms: u64) {
         if !entry.stuck.is_empty() && entry.stuck_until_ms <= now_ms {
             let stuck = std::mem::take(&mut entry.stuck);
-            self.drop_again(entry, &stuck);
+            self.retry_dead_letters(entry, &stuck);
         }
     }
 }

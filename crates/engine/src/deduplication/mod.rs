@@ -16,7 +16,8 @@
 //! **A duplicate is confirmed when its original is durable**: where the journal ends when it comes. A persistent message is no duplicate of
 //! a transient one, which a crash would take with it.
 //!
-//! - `key`: what is hashed. `definition`: records. `set`: a [`KeySet`]. `exchange_keys`, `exchange`: those of an exchange. `key_work`: what a section gathers. `taking_in`: what a locked section
+//! - `key`: what is hashed. `definition`: records. `set`: a [`KeySet`]. `exchange_keys`, `exchange`: those of an exchange. `key_work`:
+//!   what a section gathers. `taking_in`: what a locked section
 //!   does with them. `recovery`: the way back.
 //!
 //! Deliberately absent: the order of keys and how long they are known; see [`queue::Keys`].

@@ -238,7 +238,8 @@ impl<const N: usize> Memory<N> {
     }
 
     /// What is known of an object that has these numbers, although it had no history: what looks have seen, and that it had done nothing
-    /// before the first of them, or was not there yet. That counts from `from_ms` on only: what was between two looks long ago is not known.
+    /// before the first of them, or was not there yet. That counts from `from_ms` on only: what was between two looks long ago is not
+    /// known.
     fn past(&self, numbers: &[u64; N], is_watched: bool, from_ms: u64) -> Vec<Sample<N>> {
         let nothing = Sample { at_ms: 0, numbers: [0; N] };
         let Some(pace) = &self.pace else {

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use broker::view::BindingFilter;
-use broker::{Actor, Broker, Changed, Identity, Inside, Outcome};
+use broker::{Actor, Broker, Changed, Identity, Outcome, VhostAccess};
 use model::ids::JournalPosition;
 use model::name::VhostName;
 
@@ -113,7 +113,7 @@ fn late(place: &impl Display, reason: impl Display) -> DefinitionsError {
 pub(super) struct Rooms<'a> {
     broker: &'a Arc<Broker>,
     actor: Actor,
-    entered: Vec<(VhostName, Inside)>,
+    entered: Vec<(VhostName, VhostAccess)>,
     /// The bindings that were there at first, by vhost.
     bindings: HashMap<VhostName, HashSet<BindingIdentity>>,
 }
@@ -124,7 +124,7 @@ impl<'a> Rooms<'a> {
         Rooms { broker, actor, entered: Vec::new(), bindings: HashMap::new() }
     }
 
-    pub(super) fn enter(&mut self, vhost: &VhostName) -> Result<&Inside, String> {
+    pub(super) fn enter(&mut self, vhost: &VhostName) -> Result<&VhostAccess, String> {
         // Documents are sorted by vhost more often than not, so the last one is the likeliest.
         let at = match self.entered.iter().rposition(|(name, _)| name == vhost) {
             Some(at) => at,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use amqp::table::TableBuf;
 use broker::statistics::numbers::EXCHANGE;
 use broker::view::ExchangeView;
-use broker::{ExchangeRequest, Inside};
+use broker::{ExchangeRequest, VhostAccess};
 use model::json;
 use model::name::{DEFAULT_EXCHANGE_ALIAS, ExchangeName};
 use serde_json::Value;
@@ -141,7 +141,7 @@ pub(super) fn too_long(kind: &str, name: &str) -> Problem {
 }
 
 /// The vhost of the path, with the rights of whoever asks.
-pub(super) fn enter(call: &Call) -> Result<Inside, Problem> {
+pub(super) fn enter(call: &Call) -> Result<VhostAccess, Problem> {
     call.presence.enter(call.vhost()).ok_or_else(|| Problem::not_authorised("Access refused."))
 }
 

@@ -3,7 +3,7 @@
 use amqp::content::Properties;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, Inside, MessageId, RedriveTo, Refusal, Start};
+use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, MessageId, RedriveTo, Refusal, Start, VhostAccess};
 use hyper::StatusCode;
 use model::name::{ExchangeName, QueueName};
 
@@ -191,7 +191,7 @@ fn refused(refusal: Box<Refusal>) -> Problem {
     refusals::of_change(&refusal)
 }
 
-async fn inside(call: &Call) -> Result<Inside, Problem> {
+async fn inside(call: &Call) -> Result<VhostAccess, Problem> {
     call.presence.settled(|| enter(call)).await
 }
 

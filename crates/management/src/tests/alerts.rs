@@ -428,7 +428,7 @@ fn a_webhook_that_nobody_can_reach_keeps_nothing_from_another_one() {
     });
 }
 
-fn declare(inside: &broker::Inside, name: &str) {
+fn declare(inside: &broker::VhostAccess, name: &str) {
     let name = QueueName::parse(name.as_bytes()).unwrap();
     let request = QueueRequest {
         name: &name,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use amqp::table::{Array, ArrayBuf, Table, TableBuf, Value as Field};
 use broker::{
-    Actor, BindingEnd, BindingRequest, ExchangeRequest, Identity, Inside, Interface, Origin, PasswordChange,
-    PolicyRequest, QueueRequest, UserRequest, VhostRequest,
+    Actor, BindingEnd, BindingRequest, ExchangeRequest, Identity, Interface, Origin, PasswordChange, PolicyRequest,
+    QueueRequest, UserRequest, VhostAccess, VhostRequest,
 };
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
@@ -20,7 +20,7 @@ use super::house::{House, in_house};
 use crate::definitions::{Pruned, Scope, Unsupported, export, import, parse, prune};
 use crate::options::Options;
 
-fn inside(house: &House, vhost: &str) -> Option<Inside> {
+fn inside(house: &House, vhost: &str) -> Option<VhostAccess> {
     let origin = Origin { peer: None, interface: Interface::Http };
     let actor = Actor { identity: Arc::new(Identity::local_operator()), origin };
     house.service.broker.approach(&actor, vhost)

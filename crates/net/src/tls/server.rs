@@ -1,7 +1,8 @@
 //! TLS for accepted connections: who we are, whom we let in, and files that may change while we run.
 //!
 //! Certificates, keys and authorities are read at the start, and again when [`ServerTls::reload_if_changed`] finds that a file is
-//! another one than before, or when [`ServerTls::reload`] is called. New connections get what was read last; those that are open keep what they began with.
+//! another one than before, or when [`ServerTls::reload`] is called. New connections get what was read last; those that are open keep
+//! what they began with.
 
 use std::collections::HashMap;
 use std::fs;

@@ -1,6 +1,7 @@
 //! Which part of a run is done by one of several machines.
 //!
-//! Connections are dealt out like cards: the plan's consumers, then its publishers, then what churns and what is asked for, one after the other
+//! Connections are dealt out like cards: the plan's consumers, then its publishers, then what churns and what is asked for, one after the
+//! other
 //! to each machine in turn. So the connections of every group are spread evenly, and so are many groups of one. Nothing
 //! is renumbered: who publishes what when does not depend on how many machines there are.
 

@@ -52,8 +52,10 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Opens them, for a run that is about to start. Without a console there are no lines, as when there is a dashboard. An `https://` server of
-    /// `--influx` is trusted as `tls` says, or as the system does. Metrics are served on the first of the addresses on which that is possible. To be called within a tokio runtime.
+    /// Opens them, for a run that is about to start. Without a console there are no lines, as when there is a dashboard. An `https://`
+    /// server of
+    /// `--influx` is trusted as `tls` says, or as the system does. Metrics are served on the first of the addresses on which that is
+    /// possible. To be called within a tokio runtime.
     pub async fn open(
         settings: &OutputSettings,
         plan: &Plan,

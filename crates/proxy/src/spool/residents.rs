@@ -4,7 +4,7 @@ use std::sync::Weak;
 
 use model::ids::{Place, QueueId, SegmentId};
 use queue::{Effects, Message as _, Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, QueueState, Resident, Residents};
+use store::{Collected, Content, LaneResidents, Loaded, QueueOwner, QueueState, Resident};
 
 use super::spool_queue::SpoolQueue;
 use super::stored_message::Kept;
@@ -39,7 +39,7 @@ impl SpoolResidents {
     }
 }
 
-impl Residents for SpoolResidents {
+impl QueueOwner for SpoolResidents {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         let Some(spool) = self.0.upgrade() else { return };
         let state: &State = &spool.state.lock();

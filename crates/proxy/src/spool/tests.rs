@@ -438,7 +438,7 @@ impl Life {
             86..90 => drop(self.store.retire_once(&*self.residents)),
             90..92 => drop(self.store.retire_to(self.store.durable(), u64::MAX, &*self.residents)),
             92..94 => drop(self.store.reclaim_once(&*self.residents)),
-            94..95 => store::Residents::unload(&*self.residents),
+            94..95 => store::QueueOwner::unload(&*self.residents),
             _ => drop(self.store.load_once(&*self.residents)),
         }
     }

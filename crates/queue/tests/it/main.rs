@@ -4,13 +4,13 @@
 
 mod consuming;
 mod delays;
-mod dropping;
 mod fixture;
 mod getting;
 mod groups;
 mod keys;
+mod limits_and_expiry;
 mod model;
 mod paging;
+mod remove;
 mod restoring;
 mod settling;
-mod taking;

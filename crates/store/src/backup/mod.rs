@@ -1,10 +1,12 @@
 //! A copy of the data directory while the store goes on working.
 //!
-//! What is copied is what a power cut would have left at one moment: the checkpoint that is in force, the segments it names, and the journal
+//! What is copied is what a power cut would have left at one moment: the checkpoint that is in force, the segments it names, and the
+//! journal
 //! up to where it is synced, with zeros behind. So the copy needs no format of its own, and opening it is an ordinary start.
 //!
 //! 1. Under the checkpointer's lock, for an instant: note the manifest, *pin* the files it names, *hold* the journal's files.
-//! 2. Link the segments and the checkpoint, which never change, into a directory with a temporary name. What cannot be linked is copied in (4).
+//! 2. Link the segments and the checkpoint, which never change, into a directory with a temporary name. What cannot be linked is copied
+//! in (4).
 //! 3. Copy the journal, whose files are used again and again; let go of it.
 //! 4. Copy what could not be linked; unpin.
 //! 5. Write format, how far the journal is synced, and manifest, sync all names, give the directory its final name.

@@ -1,4 +1,5 @@
-//! A disk with sectors that cannot be read, the commonest way in which disks fail: gives zeros instead, and notes where. What was there fails
+//! A disk with sectors that cannot be read, the commonest way in which disks fail: gives zeros instead, and notes where. What was there
+//! fails
 //! its checksum then, and is treated as any other damage.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::commit::padding;
-use super::filer::{self, Filer, Filing};
+use super::filer::{self, FilePreallocator, Filing};
 use super::files::{ClosedFile, Files, PreparedFile};
 use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN};
 use super::handle::Journal;
@@ -20,7 +20,7 @@ use crate::reserve::is_full;
 /// The pages of a file's header and of its first commit's.
 const SCRUBBED_LEN: usize = FILE_HEADER_LEN as usize + PAGE_LEN;
 
-/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`Filer::file_once`] itself.
+/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`FilePreallocator::file_once`] itself.
 ///
 /// # Panics
 /// If the recovery has not been replayed.
@@ -28,7 +28,7 @@ pub fn assemble(
     recovery: Recovery,
     options: Options,
     on_event: OnEvent,
-) -> Result<(Journal, Writer, Filer), OpenError> {
+) -> Result<(Journal, Writer, FilePreallocator), OpenError> {
     options.check();
     let Recovery { disk, dir, from, files: found, spares, generation_max, number_max, end, .. } = recovery;
     let end = end.expect("a journal is replayed before it goes on");
@@ -50,7 +50,7 @@ pub fn assemble(
     let synced_file = SyncedFile::open(&*disk, &synced::path_of(&dir));
     let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, synced_file, on_event));
     shared.retire(from);
-    let mut filer = Filer::new(shared.clone());
+    let mut filer = FilePreallocator::new(shared.clone());
     if !tail.is_empty() {
         // Retired files first: on a full disk they are the only ones.
         while filer.file_once() == Filing::Done {}

@@ -12,7 +12,7 @@ use crate::reserve::is_full;
 /// A new file's zeros are synced after so many bytes.
 const FILL_STEP_LEN: u64 = 4 << 20;
 
-/// What [`Filer::file_once`] did.
+/// What [`FilePreallocator::file_once`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filing {
     /// Nothing is to be done.
@@ -23,14 +23,14 @@ pub enum Filing {
     Stalled,
 }
 
-/// The one that prepares files. A thread calls [`Filer::file_once`] when there is something to do; tests call it by hand.
-pub struct Filer {
+/// The one that prepares files. A thread calls [`FilePreallocator::file_once`] when there is something to do; tests call it by hand.
+pub struct FilePreallocator {
     shared: Arc<Shared>,
 }
 
-impl Filer {
-    pub(crate) fn new(shared: Arc<Shared>) -> Filer {
-        Filer { shared }
+impl FilePreallocator {
+    pub(crate) fn new(shared: Arc<Shared>) -> FilePreallocator {
+        FilePreallocator { shared }
     }
 
     /// Prepares or recycles one file.

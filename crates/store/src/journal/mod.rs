@@ -51,7 +51,8 @@
 //! # Who does what
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
-//! ran; where confirms do not wait for syncs, a `Syncer` syncs beside it. [`Filer`] prepares files. [`Recovery`] reads, and [`repair`] puts marks where something is damaged. What to retire, and what records mean, is not known here.
+//! ran; where confirms do not wait for syncs, a `Syncer` syncs beside it. [`FilePreallocator`] prepares files. [`Recovery`] reads, and
+//! [`repair`] puts marks where something is damaged. What to retire, and what records mean, is not known here.
 
 mod assembly;
 mod commit;
@@ -75,7 +76,7 @@ mod waiters;
 mod writer;
 
 pub use assembly::assemble;
-pub use filer::{Filer, Filing};
+pub use filer::{FilePreallocator, Filing};
 pub(crate) use files::PREPARED_COUNT;
 pub use handle::Journal;
 pub(crate) use hold::Hold;

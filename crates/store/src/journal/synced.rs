@@ -1,4 +1,5 @@
-//! How far the journal was synced, told from another place than the journal itself: a start that finds less journal knows that some is missing.
+//! How far the journal was synced, told from another place than the journal itself: a start that finds less journal knows that some is
+//! missing.
 //!
 //! ```text
 //!  file | slot | slot |                                            4096 bytes each, used in turn

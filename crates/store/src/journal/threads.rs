@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::assembly::assemble;
-use super::filer::{Filer, Filing};
+use super::filer::{FilePreallocator, Filing};
 use super::handle::Journal;
 use super::options::{ConfirmAfter, Failed, OnEvent, OpenError, Options};
 use super::recovery::Recovery;
@@ -45,7 +45,7 @@ pub struct Threads {
 }
 
 impl Threads {
-    fn spawn(&mut self, writer: Writer, filer: Filer, syncer: Option<Syncer>) -> std::io::Result<()> {
+    fn spawn(&mut self, writer: Writer, filer: FilePreallocator, syncer: Option<Syncer>) -> std::io::Result<()> {
         // First: the writer waits for it.
         if let Some(syncer) = syncer {
             let shared = self.shared.clone();
@@ -191,7 +191,7 @@ fn record(shared: &Shared) {
     }
 }
 
-fn file(mut filer: Filer, shared: &Shared) {
+fn file(mut filer: FilePreallocator, shared: &Shared) {
     loop {
         let filing = filer.file_once();
         let mut files = shared.files.lock();

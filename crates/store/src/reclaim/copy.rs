@@ -9,7 +9,7 @@ use model::ids::{Place, QueueId, SegmentId};
 use queue::Moved;
 
 use super::Pace;
-use crate::Residents;
+use crate::QueueOwner;
 use crate::catalog::Segment;
 use crate::reserve::Purpose;
 use crate::segment::{Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SegmentWriter, SlotReader};
@@ -45,7 +45,7 @@ impl Shared {
         &self,
         from: &[Arc<Segment>],
         level: u8,
-        residents: &dyn Residents,
+        residents: &dyn QueueOwner,
         pace: Pace<'_>,
     ) -> Result<usize, WorkError> {
         let mut copy = Copy::new(self, from, level)?;
@@ -232,7 +232,7 @@ fn note(runs: &mut Vec<Run>, from: Place, to: Place) {
 }
 
 /// Tells each queue, one old segment at a time: so no list is longer than what a queue has in one segment.
-fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents: &dyn Residents) {
+fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents: &dyn QueueOwner) {
     let mut runs = runs.iter().copied();
     let mut run = runs.next();
     let mut told: Option<QueueId> = None;
@@ -264,7 +264,7 @@ impl Run {
     }
 }
 
-fn tell(queue: Option<QueueId>, moved: &mut BTreeMap<SegmentId, Vec<Moved>>, residents: &dyn Residents) {
+fn tell(queue: Option<QueueId>, moved: &mut BTreeMap<SegmentId, Vec<Moved>>, residents: &dyn QueueOwner) {
     let Some(queue) = queue else { return };
     for (from, mut moved) in std::mem::take(moved) {
         moved.sort_by_key(|moved| moved.seq);

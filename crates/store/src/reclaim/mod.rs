@@ -22,7 +22,7 @@ use model::ids::{QueueId, SegmentId};
 pub(crate) use policy::Policy;
 use policy::{Job, SegmentFacts};
 
-use crate::Residents;
+use crate::QueueOwner;
 use crate::catalog::Segment;
 use crate::segment::SegmentRange;
 use crate::shared::{Shared, WorkError, attempting};
@@ -48,7 +48,7 @@ impl Shared {
     /// Does the next job of reclaiming, if there is one.
     pub(crate) fn reclaim_once(
         &self,
-        residents: &dyn Residents,
+        residents: &dyn QueueOwner,
         pace: Pace<'_>,
     ) -> Result<Option<Reclaimed>, WorkError> {
         // A deleted queue's messages are settled here rather than when it is deleted: that may be a walk over every segment.

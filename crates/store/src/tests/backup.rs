@@ -17,7 +17,7 @@ use crate::backup::{Making, Step};
 use crate::file::{Disk, Faults, RealDisk, SimDisk};
 use crate::fsck;
 use crate::journal::ConfirmAfter;
-use crate::{BackupError, Options, Random, Residents, Store};
+use crate::{BackupError, Options, QueueOwner, Random, Store};
 
 const SEED_COUNT: u64 = 500;
 const DATA: &str = "/data";
@@ -68,7 +68,8 @@ fn is_there(disk: &SimDisk, dir: &Path) -> bool {
     disk.list(dir).is_ok()
 }
 
-/// The backup is a data directory in which nothing is amiss or left over, with just what was appended up to its end; and can be used as one.
+/// The backup is a data directory in which nothing is amiss or left over, with just what was appended up to its end; and can be used as
+/// one.
 #[track_caller]
 fn check_copy(disk: &SimDisk, copy: Copy, random: &mut Random) {
     let Copy { dir, durable, end, mut history } = copy;
@@ -513,7 +514,7 @@ fn with_traffic(options: Options, work: impl FnOnce(&Store, &Broker) + Send) {
     let (seen, history, random) = (Seen::default(), History::default(), Random::new(1));
     let broker =
         Broker::restore(store.clone(), recovered, Legacy { seen, random, history, next_queue: 1, next_message: 1 });
-    let residents: Arc<dyn Residents> = broker.clone();
+    let residents: Arc<dyn QueueOwner> = broker.clone();
     store.start(residents);
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| work(&store, &broker));

@@ -1,4 +1,5 @@
-//! Every file of a stopped directory, damaged at each border of what is in it: whatever it is, either nothing that was confirmed is missing, or
+//! Every file of a stopped directory, damaged at each border of what is in it: whatever it is, either nothing that was confirmed is
+//! missing, or
 //! the start is refused, or `fsck` says what is wrong.
 
 use std::path::{Path, PathBuf};

@@ -224,7 +224,8 @@ fn whatever_is_damaged_is_found_and_can_be_repaired() {
     assert!(refused_count > 50 || !is_whole, "only {refused_count} times something would have been lost");
 }
 
-/// A segment that was cut short, or whose header or footer was damaged, was found by the consumer that asked for its messages, not by the start.
+/// A segment that was cut short, or whose header or footer was damaged, was found by the consumer that asked for its messages, not by the
+/// start.
 #[test]
 fn a_start_names_a_segment_that_is_missing_cut_or_damaged_at_its_ends() {
     let mut counts = BTreeMap::new();

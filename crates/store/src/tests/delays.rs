@@ -19,8 +19,8 @@ use super::history::{Event, History, MessageNumber};
 use super::power_loss::check;
 use crate::file::SimDisk;
 use crate::{
-    ChunkWriter, Collected, Content, Kind, LaneResidents, Loaded, Options, QueueState, Random, ReadError, Reclaimed,
-    RecordBatch, Recovered, Resident, Residents, Store, WorkError,
+    ChunkWriter, Collected, Content, Kind, LaneResidents, Loaded, Options, QueueOwner, QueueState, Random, ReadError,
+    Reclaimed, RecordBatch, Recovered, Resident, Store, WorkError,
 };
 
 /// A queue whose messages have no priorities: as these messages are.
@@ -287,7 +287,7 @@ impl State {
     }
 }
 
-impl Residents for Owner {
+impl QueueOwner for Owner {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         self.interfere();
         let mut found = Vec::new();

@@ -16,8 +16,8 @@ use crate::file::{Disk, Faults, SimDisk};
 use crate::load::{Loader, Outcome};
 use crate::threads::{Rest, retire_step};
 use crate::{
-    ChunkWriter, Collected, Content, DamagedSegment, Kind, LaneResidents, Loaded, Options, Reclaimed, RecordBatch,
-    Resident, Residents, Store,
+    ChunkWriter, Collected, Content, DamagedSegment, Kind, LaneResidents, Loaded, Options, QueueOwner, Reclaimed,
+    RecordBatch, Resident, Store,
 };
 
 /// Queues whose messages stay in memory until the store has moved them.
@@ -35,7 +35,7 @@ impl Lanes {
     }
 }
 
-impl Residents for Lanes {
+impl QueueOwner for Lanes {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         out.lanes = self.0.lock().clone();
         out.lanes.iter_mut().for_each(|lane| lane.residents.retain(|resident| is_old(&resident.content)));

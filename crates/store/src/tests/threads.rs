@@ -10,7 +10,7 @@ use super::history::History;
 use super::power_loss::check;
 use crate::file::RealDisk;
 use crate::reclaim::Policy;
-use crate::{Options, Random, Residents, Store};
+use crate::{Options, QueueOwner, Random, Store};
 
 /// A directory that is removed at the end.
 pub(super) struct TempDir(pub(super) PathBuf);
@@ -52,7 +52,7 @@ fn threads_retire_reclaim_and_read_while_clients_work() {
         let expected = legacy.history.cut_at(store.appended()).clone();
         let broker = Broker::restore(store.clone(), recovered, legacy);
         expected.queues.iter().for_each(|(id, queue)| broker.expect(*id, &queue.messages));
-        let residents: Arc<dyn Residents> = broker.clone();
+        let residents: Arc<dyn QueueOwner> = broker.clone();
         store.start(residents);
 
         let start = Instant::now();

@@ -157,7 +157,8 @@ fn a_report_has_everything() {
     assert!(driven.text().contains("Queues of virtual host v\n\n(none)"), "{}", driven.text());
 }
 
-/// Command lines of the manuals. What each comes to: it `asks` a server (or reads a file), `says` something, is `refused` because HTTP cannot
+/// Command lines of the manuals. What each comes to: it `asks` a server (or reads a file), `says` something, is `refused` because HTTP
+/// cannot
 /// do it, or is a mistake of `usage` in the manual itself.
 #[test]
 fn every_documented_line_does_something_or_says_why_not() {

@@ -2,10 +2,10 @@
 
 mod consumers;
 mod dispatching;
+mod remove;
 mod restarting;
 mod segments;
 mod settling;
-mod taking;
 
 use std::collections::BTreeSet;
 

@@ -59,7 +59,7 @@ fn body_text(body: &[u8]) -> String {
 struct World {
     journal: Journal,
     writer: Writer,
-    filer: Filer,
+    filer: FilePreallocator,
     /// If syncs are made beside the writer.
     syncer: Option<super::syncer::Syncer>,
     contents: ChunkWriter,

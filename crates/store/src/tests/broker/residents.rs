@@ -6,9 +6,9 @@ use queue::{Effects, Moved, Placed};
 use super::super::held::Held;
 use super::{Broker, State};
 use crate::residents::{Collected, LaneResidents, Loaded, QueueState, Resident};
-use crate::{Content, ReadError, Residents};
+use crate::{Content, QueueOwner, ReadError};
 
-impl Residents for Broker {
+impl QueueOwner for Broker {
     fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
         self.interfere_deeply();
         let ids: Vec<_> = self.state.lock().queues.keys().copied().collect();

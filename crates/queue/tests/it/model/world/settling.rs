@@ -159,7 +159,7 @@ impl World {
         }
         let mut effects = Effects::default();
         let keeps_dropped = self.model.rules.keeps_dropped;
-        self.queue.drop_again(&failed, &mut effects);
+        self.queue.retry_dead_letters(&failed, &mut effects);
         self.asked(effects.loads);
         for Dropped { seq, message, reason, .. } in effects.dropped {
             assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));

@@ -10,7 +10,7 @@ use engine::shard::Parked;
 
 /// One consumer, or the `basic.get`s of one channel on one queue.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct ConsumerSlot {
     pub(crate) channel: u16,
     pub(crate) queue: Arc<QueueHandle>,
     /// `None` for `basic.get`.
@@ -28,14 +28,14 @@ pub(crate) struct Link {
 
 /// All of them, by a number that is reused only when nothing refers to it any more.
 #[derive(Debug, Default)]
-pub(crate) struct Links {
-    slots: Vec<Option<Link>>,
+pub(crate) struct ConsumerSlots {
+    slots: Vec<Option<ConsumerSlot>>,
     free: Vec<u32>,
 }
 
-impl Links {
+impl ConsumerSlots {
     /// Puts a link in and gives its number.
-    pub(crate) fn insert(&mut self, link: Link) -> u32 {
+    pub(crate) fn insert(&mut self, link: ConsumerSlot) -> u32 {
         match self.free.pop() {
             Some(number) => {
                 self.slots[number as usize] = Some(link);
@@ -49,12 +49,12 @@ impl Links {
     }
 
     #[inline]
-    pub(crate) fn get(&self, number: u32) -> Option<&Link> {
+    pub(crate) fn get(&self, number: u32) -> Option<&ConsumerSlot> {
         self.slots.get(number as usize)?.as_ref()
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Link> {
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut ConsumerSlot> {
         self.slots.get_mut(number as usize)?.as_mut()
     }
 
@@ -68,14 +68,14 @@ impl Links {
     }
 
     /// All links with their numbers, those from `start` on first.
-    pub(crate) fn from(&self, start: usize) -> impl Iterator<Item = (u32, &Link)> {
+    pub(crate) fn from(&self, start: usize) -> impl Iterator<Item = (u32, &ConsumerSlot)> {
         let (before, after) = self.slots.split_at(start.min(self.slots.len()));
         let numbers = (before.len() as u32..).zip(after).chain((0..).zip(before));
         numbers.filter_map(|(number, link)| Some((number, link.as_ref()?)))
     }
 
     /// All links with their numbers.
-    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut Link)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut ConsumerSlot)> {
         self.slots.iter_mut().enumerate().filter_map(|(number, link)| Some((number as u32, link.as_mut()?)))
     }
 }

@@ -13,7 +13,7 @@ use model::ids::JournalPosition;
 use crate::session::{Awaited, Session};
 use crate::statistics::ChannelNumber;
 use engine::batch::{Batch, BatchRoute};
-use engine::outbox::News;
+use engine::outbox::ConnectionEvent;
 
 impl Session {
     /// Brings the batch to its queues and notes which confirms that settles.
@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
-    pub(crate) fn attend(&mut self, waker: &Waker) -> bool {
+    pub(crate) fn drain_outbox(&mut self, waker: &Waker) -> bool {
         let mut taken = std::mem::take(&mut self.taken);
         taken.is_woken = false;
         let found = if self.pending.is_empty() {
@@ -157,14 +157,14 @@ impl Session {
             self.outbox.take_news(&mut taken, waker)
         };
         if !taken.news.is_empty() {
-            self.hear_all(&mut taken.news);
+            self.on_events(&mut taken.news);
         }
         let is_woken = taken.is_woken;
         self.taken = taken;
         let has_encoded = self.encode_deliveries();
         self.write_confirms();
         if is_woken {
-            self.look_again();
+            self.recheck_waits();
         }
         // Whatever was done above may have made room.
         self.resume_parked();
@@ -172,15 +172,15 @@ impl Session {
     }
 
     #[cold]
-    fn hear_all(&mut self, all: &mut Vec<News>) {
+    fn on_events(&mut self, all: &mut Vec<ConnectionEvent>) {
         let mut gone = Vec::new();
         for news in all.drain(..) {
             match news {
                 // They may be very many, and are dealt with together.
-                News::ConsumerCancelled { consumer, queue } => gone.push((consumer, queue)),
+                ConnectionEvent::ConsumerCancelled { consumer, queue } => gone.push((consumer, queue)),
                 news => {
                     self.queues_gone(std::mem::take(&mut gone));
-                    self.hear(news);
+                    self.on_event(news);
                 }
             }
         }
@@ -196,7 +196,7 @@ impl Session {
     }
 
     /// Something came that may be what the connection waits for. If it was not, whoever brings it is asked once more.
-    fn look_again(&mut self) {
+    fn recheck_waits(&mut self) {
         let durable = self.broker.engine.store.durable();
         match self.awaited.take() {
             Some(awaited) if awaited.position <= durable => {

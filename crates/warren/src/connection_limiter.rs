@@ -8,20 +8,20 @@ use net::{AddressSeat, AddressSeats};
 
 /// Places for connections. Cheap to clone: clones share the places.
 #[derive(Debug, Clone)]
-pub(crate) struct Seats {
+pub(crate) struct ConnectionLimiter {
     taken: Arc<AtomicUsize>,
     max: usize,
     /// What the log says when all are taken.
-    complaint: &'static str,
+    limit_message: &'static str,
 }
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Seat(Arc<AtomicUsize>);
 
-impl Seats {
-    pub(crate) fn new(max: usize, complaint: &'static str) -> Self {
-        Self { taken: Arc::default(), max, complaint }
+impl ConnectionLimiter {
+    pub(crate) fn new(max: usize, limit_message: &'static str) -> Self {
+        Self { taken: Arc::default(), max, limit_message }
     }
 
     fn take(&self) -> Option<Seat> {
@@ -34,8 +34,8 @@ impl Seats {
     }
 
     /// One of each, or what to complain of.
-    fn take_each(all: &[Seats]) -> Result<Vec<Seat>, &'static str> {
-        all.iter().map(|seats| seats.take().ok_or(seats.complaint)).collect()
+    fn take_each(all: &[ConnectionLimiter]) -> Result<Vec<Seat>, &'static str> {
+        all.iter().map(|seats| seats.take().ok_or(seats.limit_message)).collect()
     }
 }
 
@@ -50,10 +50,14 @@ const ADDRESS_FULL: &str = "a connection was refused because its address has as 
 
 impl Places {
     /// One of each, and one of those of the address; or what to complain of.
-    pub(crate) fn take(all: &[Seats], of_address: Option<&AddressSeats>, peer: IpAddr) -> Result<Self, &'static str> {
+    pub(crate) fn take(
+        all: &[ConnectionLimiter],
+        of_address: Option<&AddressSeats>,
+        peer: IpAddr,
+    ) -> Result<Self, &'static str> {
         // First, so that who has too many takes none away from others even for a moment.
         let of_address = of_address.map(|seats| seats.take(peer).ok_or(ADDRESS_FULL)).transpose()?;
-        Ok(Self { _seats: Seats::take_each(all)?, _of_address: of_address })
+        Ok(Self { _seats: ConnectionLimiter::take_each(all)?, _of_address: of_address })
     }
 }
 
@@ -64,22 +68,22 @@ impl Drop for Seat {
 }
 
 /// The places of the whole process, which the limit of open files leaves room for.
-pub(crate) struct House {
-    all: Seats,
-    amqp: Seats,
-    http: Seats,
+pub(crate) struct GlobalLimit {
+    all: ConnectionLimiter,
+    amqp: ConnectionLimiter,
+    http: ConnectionLimiter,
 }
 
 /// HTTP connections for which there is room whatever clients of AMQP do: an operator should get in when it is full.
 const HTTP_RESERVED: usize = 64;
 
-impl House {
+impl GlobalLimit {
     pub(crate) fn new(max: usize) -> Self {
         let reserved = HTTP_RESERVED.min(max / 16);
         Self {
-            all: Seats::new(max, OUT_OF_FILES),
-            amqp: Seats::new(max - reserved, OUT_OF_FILES),
-            http: Seats::new(
+            all: ConnectionLimiter::new(max, OUT_OF_FILES),
+            amqp: ConnectionLimiter::new(max - reserved, OUT_OF_FILES),
+            http: ConnectionLimiter::new(
                 max.div_ceil(4),
                 "an HTTP connection was refused: they have a quarter of the limit of open files",
             ),
@@ -92,12 +96,12 @@ impl House {
     }
 
     /// What a connection of AMQP needs beside its listener's place.
-    pub(crate) fn of_amqp(&self) -> Vec<Seats> {
+    pub(crate) fn of_amqp(&self) -> Vec<ConnectionLimiter> {
         vec![self.amqp.clone(), self.all.clone()]
     }
 
     /// What a connection of HTTP needs beside its listener's place.
-    pub(crate) fn of_http(&self) -> Vec<Seats> {
+    pub(crate) fn of_http(&self) -> Vec<ConnectionLimiter> {
         vec![self.http.clone(), self.all.clone()]
     }
 }
@@ -110,7 +114,7 @@ mod tests {
 
     #[test]
     fn seats_come_back_when_connections_go() {
-        let seats = Seats::new(2, "full");
+        let seats = ConnectionLimiter::new(2, "full");
         let (first, _second) = (seats.take().unwrap(), seats.take().unwrap());
         assert!(seats.take().is_none());
         assert!(seats.clone().take().is_none());
@@ -122,19 +126,21 @@ mod tests {
 
     #[test]
     fn who_finds_one_kind_full_takes_none_of_the_others() {
-        let (wide, narrow) = (Seats::new(2, "wide"), Seats::new(1, "narrow"));
+        let (wide, narrow) = (ConnectionLimiter::new(2, "wide"), ConnectionLimiter::new(1, "narrow"));
         let both = [wide.clone(), narrow];
-        let taken = Seats::take_each(&both).unwrap();
-        assert_eq!(Seats::take_each(&both).unwrap_err(), "narrow");
+        let taken = ConnectionLimiter::take_each(&both).unwrap();
+        assert_eq!(ConnectionLimiter::take_each(&both).unwrap_err(), "narrow");
         assert!(wide.take().is_some());
         drop(taken);
-        assert!(Seats::take_each(&both).is_ok());
+        assert!(ConnectionLimiter::take_each(&both).is_ok());
     }
 
     #[test]
     fn neither_amqp_nor_http_takes_all_of_the_house() {
-        let house = House::new(160);
-        let take = |seats: &[Seats]| std::iter::from_fn(|| Seats::take_each(seats).ok()).collect::<Vec<_>>();
+        let house = GlobalLimit::new(160);
+        let take = |seats: &[ConnectionLimiter]| {
+            std::iter::from_fn(|| ConnectionLimiter::take_each(seats).ok()).collect::<Vec<_>>()
+        };
         let of_amqp = take(&house.of_amqp());
         assert_eq!((of_amqp.len(), take(&house.of_http()).len()), (150, 10));
         drop(of_amqp);
@@ -146,7 +152,10 @@ mod tests {
         let _first = place([192, 0, 2, 1]).unwrap();
         assert_eq!(place([192, 0, 2, 1]).unwrap_err(), ADDRESS_FULL);
         assert!(place([192, 0, 2, 2]).is_ok());
-        let unlimited = House::new(usize::MAX);
-        assert!(Seats::take_each(&unlimited.of_http()).is_ok() && Seats::take_each(&unlimited.of_amqp()).is_ok());
+        let unlimited = GlobalLimit::new(usize::MAX);
+        assert!(
+            ConnectionLimiter::take_each(&unlimited.of_http()).is_ok()
+                && ConnectionLimiter::take_each(&unlimited.of_amqp()).is_ok()
+        );
     }
 }

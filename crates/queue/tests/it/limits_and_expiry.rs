@@ -6,7 +6,7 @@ use ::queue::{DropReason, Effects, Get, Queue, Rules, Settings};
 use crate::fixture::{Note, TestQueue, publish};
 
 const COUNT: u64 = 5000;
-/// What a reviewer may ask: nobody waits for a lock during more than this.
+/// More are never dropped while others wait for the lock.
 const AT_ONCE: usize = 1024;
 
 fn queue_of_expired() -> TestQueue {

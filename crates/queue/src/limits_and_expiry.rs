@@ -42,7 +42,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Messages that were set aside when they were dropped could not be brought elsewhere: drops them once more.
-    pub fn drop_again(&mut self, seqs: &[QueueSeq], effects: &mut Effects<M>) {
+    pub fn retry_dead_letters(&mut self, seqs: &[QueueSeq], effects: &mut Effects<M>) {
         for &seq in seqs {
             if let Some((message, Why::Leaving(reason, counts))) = self.take_aside(seq) {
                 self.leave(seq, message, reason, counts, effects);
@@ -96,7 +96,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.set_aside.as_ref().is_some_and(|set_aside| set_aside.has_many_leaving())
     }
 
-    /// Whether as many messages have been dropped as may be at once. The rest is due ([`Queue::next_due`]), and nothing behind it is handed out
+    /// Whether as many messages have been dropped as may be at once. The rest is due ([`Queue::next_due`]), and nothing behind it is
+    /// handed out
     /// before.
     #[inline]
     pub(crate) fn has_dropped_enough(effects: &Effects<M>) -> bool {

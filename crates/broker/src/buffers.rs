@@ -24,7 +24,7 @@ thread_local! {
 
 impl Session {
     /// Takes the thread's room, as far as it has none of its own.
-    pub(crate) fn enter_room(&mut self) {
+    pub(crate) fn borrow_buffers(&mut self) {
         ROOM.with_borrow_mut(|room| {
             if self.out.capacity() == 0 {
                 swap(&mut self.out, &mut room.out);
@@ -36,7 +36,7 @@ impl Session {
     }
 
     /// Nothing happens for a while: leaves to the thread what is empty.
-    pub(crate) fn leave_room(&mut self) {
+    pub(crate) fn return_buffers(&mut self) {
         ROOM.with_borrow_mut(|room| {
             if self.out.is_empty() {
                 let out = take(&mut self.out);

@@ -30,7 +30,6 @@ fn what_needs_random_numbers_fails_without_them() {
     let text = "INTERNAL_ERROR - cannot draw random numbers: ";
     for has_name in [false, true] {
         let mut client = node.connect();
-        client.open_channel(1);
         if has_name {
             client.declare("q");
             client.hear();

@@ -143,12 +143,22 @@ impl Batch {
         for publish in &self.publishes {
             done(publish, if publish.outcome.waits_for_disk { position } else { None });
         }
-        self.publishes.clear();
+        self.clear(engine);
+        position
+    }
+
+    /// All of it is where it belongs.
+    fn clear(&mut self, engine: &Engine) {
+        for publish in self.publishes.drain(..) {
+            if publish.is_spent() {
+                // There is nothing to free, and most are so.
+                std::mem::forget(publish);
+            }
+        }
         self.routes.drain(..).for_each(|route| route.count_in(engine));
         self.settlements.clear();
         self.seqs.clear();
         self.shards = 0;
-        position
     }
 
     fn bring_to_queues(&mut self, engine: &Engine) -> Option<JournalPosition> {

@@ -49,7 +49,7 @@ impl Ranges {
 }
 
 impl Work<'_> {
-    /// Hands out what the queue has ready to whoever can take it, and lets go what has expired or is too much. `store` learns of it
+    /// Hands out what the queue has ready to consumers that can take it, and lets go what has expired or is too much. `store` learns of it
     /// in [`Work::commit`].
     pub fn dispatch(&mut self, entry: &mut QueueEntry) {
         let start = self.gathered.effects.deliveries.len();
@@ -135,7 +135,7 @@ impl Work<'_> {
         self.dispatch(entry);
     }
 
-    /// Takes messages away from whoever has them, so that nobody gets them again.
+    /// Takes messages away from the consumers that have them, so that none gets them again.
     pub fn reject(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq], has_failed: bool) {
         entry.queue.reject(seqs, has_failed, &mut self.gathered.effects);
         self.take_effects(entry);
@@ -176,7 +176,7 @@ impl Work<'_> {
         self.take_effects(entry);
     }
 
-    /// Somebody has used the queue: it expires later.
+    /// The queue has been used: it expires later.
     pub fn note_used(&mut self, entry: &mut QueueEntry) {
         if entry.queue.is_timed() {
             entry.queue.note_used(self.now_ms());
@@ -337,7 +337,7 @@ impl Work<'_> {
         self.gathered.ranges.append(&mut purged.ranges);
         let from = self.gathered.settled.len();
         self.gathered.settled.append(&mut purged.messages);
-        // Dead letters that have found no queue are nobody's but the queue's.
+        // Dead letters that have found no other queue are this one's.
         let stuck = std::mem::take(&mut entry.stuck);
         entry.queue.remove_dead_lettered(&stuck, &mut self.gathered.settled);
         self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);

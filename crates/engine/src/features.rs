@@ -47,7 +47,7 @@ impl Engine {
         debug_assert!(told.is_some(), "a queue that is being restored is there");
     }
 
-    /// Every queue that has times is looked after once, and only these are locked one by one: nobody knows yet when the first of its
+    /// Every queue that has times is looked after once, and only these are locked one by one: it is not known yet when the first of its
     /// messages expires. A time to live that a policy had just been given or had just lost when the process ended holds, or does
     /// not, for what comes from here on.
     pub fn wake_restored(&self) {

@@ -1,6 +1,6 @@
 //! Whether a consumer's connection and channel can take one more delivery.
 //!
-//! A queue asks the gate under its lock. A gate that says no parks the consumer; whoever makes room again looks at the
+//! A queue asks the gate under its lock. A gate that says no parks the consumer; the task that makes room again looks at the
 //! flag and resumes it. Asking and making room race, so the asker looks twice (see `try_acquire`).
 
 use std::sync::Arc;
@@ -64,7 +64,8 @@ pub struct ConsumerGate {
 
 impl ConsumerGate {
     fn try_acquire_once(&self, len: i64) -> bool {
-        // The limit first: if the window is what refuses, something is on its way, and its going resumes whoever was refused meanwhile.
+        // The limit first: if the window is what refuses, something is on its way, and its going resumes consumers that were refused
+        // meanwhile.
         if self.channel_limit.as_ref().is_some_and(|limit| !limit.try_acquire()) {
             return false;
         }

@@ -1,7 +1,7 @@
 //! Which message group a message is in: what one of its headers says, as a hash.
 //!
 //! As exchanges compare header values, integers of all widths are alike, and a long string is the same as the same bytes as binary. The
-//! hash is keyed anew in each process, so that nobody can make two groups meet.
+//! hash is keyed anew in each process, so that no publisher can make two groups meet.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::num::NonZeroU64;

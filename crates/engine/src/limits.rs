@@ -23,7 +23,7 @@ pub(crate) const KEY_COUNT_MAX: u64 = 1_000_000;
 /// Those of an exchange that names neither a number nor a time: as LavinMQ has it.
 pub(crate) const KEYS_OF_EXCHANGE_DEFAULT: u64 = 128;
 
-/// So long after a key has expired somebody looks after it: not for every single one.
+/// So long after a key has expired it is looked after: not for every single one.
 pub(crate) const EXPIRED_KEYS_LOOK_MS: u64 = 1000;
 
 /// Expired keys that are forgotten under one lock.
@@ -32,13 +32,13 @@ pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
 /// Records of keys that do not count any more which are removed in one batch of the journal.
 pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
 
-/// Objects that somebody has looked at of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
+/// Objects that a caller has looked at of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
 pub const HISTORY_COUNT_MAX: usize = 2048;
 
 /// Lists begin histories up to here: the rest is for who looks at one object.
 pub const HISTORY_COUNT_OF_LISTS_MAX: usize = 1024;
 
-/// Where there is no room for another history, those go for which nobody has asked for so long.
+/// Where there is no room for another history, those go that have not been asked for for so long.
 pub(crate) const HISTORY_UNASKED_MS: u64 = 60_000;
 
 /// Exchanges of which a queue knows how much comes from them.

@@ -59,7 +59,7 @@ impl PendingReads {
         Read { messages: restored.collect(), next_slot: loaded.next_slot }
     }
 
-    /// Answers who waits for this. Given back if nobody does: then it is for the queue.
+    /// Answers the caller that waits for this. Given back if none does: then it is for the queue.
     pub fn answer(&self, queue: QueueId, loaded: Loaded) -> Option<Loaded> {
         if !loaded.load.is_look() {
             return Some(loaded);

@@ -105,6 +105,12 @@ impl Publish {
         self.content.as_ref().expect(HAS_CONTENT)
     }
 
+    /// Whether it holds nothing any more: the only queue that wanted it has taken it.
+    #[inline(always)]
+    pub(crate) fn is_spent(&self) -> bool {
+        self.content.is_none() && self.keys.is_none()
+    }
+
     /// As one of its queues holds it.
     #[inline]
     pub(crate) fn held_by(&self, queue: &QueueHandle) -> Held {

@@ -52,7 +52,7 @@ pub struct QueueHandle {
     pub policy: Mutex<EffectivePolicy>,
     /// What it does, by its arguments and these policies.
     features: RwLock<Arc<QueueFeatures>>,
-    /// Whether it drops duplicates: asked by whoever routes, and mostly not so.
+    /// Whether it drops duplicates: asked for each route that is looked up, and mostly not so.
     is_keyed: AtomicBool,
     /// Which priorities it has: as it was declared, for ever.
     pub(crate) priorities: Priorities,

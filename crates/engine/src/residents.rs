@@ -126,7 +126,7 @@ impl QueueOwner for QueueOwnerOfEngine {
     fn unload(&self) {
         let Some(engine) = self.engine.upgrade() else { return };
         for_each_queue(&engine, |handle| {
-            // What is being read now is for somebody who waits; it is let go the next time.
+            // What is being read now is for a client that waits; it is let go the next time.
             engine.with_queue(handle, |entry, work| {
                 if !entry.queue.is_loading() {
                     entry.queue.unload();

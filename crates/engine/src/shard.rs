@@ -1,6 +1,6 @@
 //! Queues under locks: a fixed number of shards, each a set of queues behind one mutex.
 //!
-//! Critical sections are short, closed (a closure, so that no lock lives across an await) and do no I/O. Whoever needs
+//! Critical sections are short, closed (a closure, so that no lock lives across an await) and do no I/O. A caller that needs
 //! several shards takes them in the order of their numbers. A panic inside would leave a queue half changed, so it ends
 //! the process: the journal knows better than damaged memory.
 
@@ -98,7 +98,7 @@ impl QueueEntry {
         self.report_counts(0, 0, 0);
     }
 
-    /// When something has to be done that nobody asks for, in milliseconds since 1970.
+    /// When something is due, in milliseconds since 1970.
     pub fn next_due(&self) -> Option<u64> {
         let stuck_until_ms = (!self.stuck.is_empty()).then_some(self.stuck_until_ms);
         let forgotten_at_ms = self.key_set.as_ref().and_then(|set| set.next_due());

@@ -22,7 +22,7 @@ pub struct Targets {
     pub delay: Option<Box<Delay>>,
     /// Keys of the exchange that it was published to, if that drops duplicates.
     pub(crate) keys: Option<Arc<ExchangeKeys>>,
-    /// The headers that hold keys which somebody of these asks for.
+    /// The headers that hold keys which any of these asks for.
     pub(crate) key_headers: Option<Box<[Arc<str>]>>,
     /// What is counted of a message that a client published.
     pub counted: Option<Box<Counted>>,
@@ -97,7 +97,7 @@ impl Targets {
         if is_persistent && self.is_journalled { Kind::Journalled } else { Kind::Transient }
     }
 
-    /// Whether nobody takes the message, now or later.
+    /// Whether no queue takes the message, now or later.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.queues.is_empty() && self.delay.is_none()

@@ -44,8 +44,16 @@ impl ReturnCounts {
         }
     }
 
-    #[inline]
+    // Always: most queues know of none, and every message passes here.
+    #[inline(always)]
     pub(crate) fn forget(&mut self, seq: QueueSeq) {
+        if self.0.is_some() {
+            self.forget_known(seq);
+        }
+    }
+
+    #[cold]
+    fn forget_known(&mut self, seq: QueueSeq) {
         if let Some(known) = &mut self.0 {
             known.counts.remove(&seq);
             known.waits.remove(&seq);

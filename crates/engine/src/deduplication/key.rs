@@ -18,7 +18,7 @@ const MESSAGE_ID: &str = "message-id";
 /// The header that says for how many milliseconds a message's key is remembered.
 const TTL_HEADER: &str = "x-cache-ttl";
 
-/// The keys of a message, as far as somebody has asked for them.
+/// The keys of a message, as far as they have been asked for.
 #[derive(Debug)]
 pub struct MessageKeys {
     /// For how long they are to be remembered, if the message says so.

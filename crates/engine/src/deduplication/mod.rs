@@ -9,7 +9,8 @@
 //!                ─► known at the exchange? ─► known in a queue? ─► queue ─► journal: message and keys in one batch
 //! ```
 //!
-//! **A key never outlives its message**, or whoever publishes that again would lose it. So a key is recorded with the message that it
+//! **A key never outlives its message**, or a publisher that publishes that again would lose it. So a key is recorded with the message
+//! that it
 //! stands for, only if that is journalled, and only if no queue has refused it; and one of a message that waits goes in the batch in which
 //! that leaves.
 //!

@@ -192,7 +192,7 @@ impl KeySet {
             work.sweep_later(owner);
         }
         self.keys = Keys::new(self.keys.rules());
-        // What had been replaced comes back where nobody knows any more by what.
+        // What had been replaced comes back where it is not known any more by what.
         self.replaced = BTreeMap::new();
     }
 

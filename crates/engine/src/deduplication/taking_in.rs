@@ -69,7 +69,7 @@ impl Section<'_, '_> {
             let seq = QueueSeq(replaced.number);
             match entry.queue.is_ready(seq) {
                 Some(true) => self.work.take_one(entry, seq),
-                // Somebody has it, and settles it.
+                // A consumer has it, and settles it.
                 Some(false) => continue,
                 None => {
                     let Some(set) = &mut entry.key_set else { continue };
@@ -139,7 +139,7 @@ impl Work<'_> {
         }
     }
 
-    /// Has a message read for this alone: that it be taken out. Should that fail, it goes when it is read for somebody.
+    /// Has a message read for this alone: that it be taken out. Should that fail, it goes when it is read for a consumer.
     fn read_replaced(&mut self, entry: &mut QueueEntry, seq: QueueSeq) {
         if let Take::Unread(loads) = entry.queue.take(seq, None, |_| false) {
             loads.into_iter().for_each(|load| self.want(entry.handle.id(), load));
@@ -148,7 +148,7 @@ impl Work<'_> {
 
     /// After a restart: takes out what is not to be delivered, for others have taken its place.
     pub(crate) fn take_restored_replaced(&mut self, entry: &mut QueueEntry) {
-        // What lay in a segment that no checkpoint knew of is in memory again: nobody would read it.
+        // What lay in a segment that no checkpoint knew of is in memory again: it would never be read.
         self.take_read_replaced(entry);
         let left = entry.key_set.as_ref().map_or_else(Vec::new, |set| set.replaced());
         left.into_iter().for_each(|seq| self.read_replaced(entry, seq));

@@ -78,7 +78,7 @@ impl DelaySet {
 }
 
 impl State {
-    /// Generations that have ended are nobody's any more.
+    /// Generations that have ended belong to no set any more.
     pub(super) fn forget_ended(&mut self, set: &DelaySet, engine: &Engine, records: &mut RecordBatch) {
         for id in self.delays.take_ended() {
             set.drop_generation(id, records);

@@ -1,6 +1,6 @@
 //! What operators see of waiting messages, and what they do with them: find one, list them, cancel, put off, release now.
 //!
-//! What lies only in segments has to be read for it. Whoever asks waits for the answers to these loads, which come under the set's lock
+//! What lies only in segments has to be read for it. The caller waits for the answers to these loads, which come under the set's lock
 //! ([`super::residents::loaded`]); a message that was to be taken out is taken out there and then, in one batch of the journal.
 
 use std::sync::Arc;

@@ -62,7 +62,7 @@ impl Waiters {
         if self.is_empty() { std::mem::take(&mut self.lingering) } else { Vec::new() }
     }
 
-    /// Nobody will be answered any more. The ids that were kept for them.
+    /// No operator will be answered any more. The ids that were kept for them.
     pub(super) fn give_up(&mut self) -> Vec<QueueId> {
         std::mem::take(self).lingering
     }

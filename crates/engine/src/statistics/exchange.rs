@@ -8,7 +8,7 @@ use telemetry::Counter;
 use super::numbers::EXCHANGE_COUNT;
 use super::{Observable, Observed};
 
-/// What has happened at an exchange. Lives as long as anybody knows a route from it.
+/// What has happened at an exchange. Lives as long as a route from it is known.
 #[derive(Debug)]
 pub struct ExchangeCounters {
     /// Its vhost.

@@ -36,9 +36,9 @@ pub struct Keeping<'a> {
     pub before_ms: u64,
     /// How long samples are kept of which there is a history.
     pub(crate) retentions: &'a [Retention],
-    /// For whom there is room; None: there is a history of every object, else of those that somebody has looked at.
+    /// For whom there is room; None: there is a history of every object, else of those that a caller has looked at.
     pub(crate) room: Option<&'a Arc<Room>>,
-    /// For how long a history is kept that nobody asks for.
+    /// For how long a history is kept that is not asked for.
     pub(crate) unasked_max_ms: u64,
 }
 
@@ -65,7 +65,7 @@ struct Memory<const N: usize> {
 #[derive(Debug)]
 struct History<const N: usize> {
     series: Series<N>,
-    /// When somebody last asked for it.
+    /// When it was last asked for.
     asked_at_ms: u64,
     _seat: Option<Seat>,
 }
@@ -109,7 +109,7 @@ impl Keeping<'_> {
 }
 
 impl<const N: usize> Observed<N> {
-    /// Takes a sample. Says whether it is to be looked at again: it has changed since the last one, or somebody wants its history.
+    /// Takes a sample. Says whether it is to be looked at again: it has changed since the last one, or its history is wanted.
     pub fn sample(&self, sample: Sample<N>, keeping: &Keeping<'_>) -> bool {
         let has_ended = self.has_ended.load(Ordering::Relaxed);
         let mut memory = self.memory.lock();
@@ -151,7 +151,7 @@ impl<const N: usize> Observed<N> {
     }
 
     /// Since when nothing has changed, in milliseconds since 1970, of an object that was made then and has these numbers now; None if
-    /// something has lately. Whoever asks for its history does not count.
+    /// something has lately. A caller that asks for its history does not count.
     pub fn rests_since_ms(&self, numbers: &[u64; N], made_at_ms: u64) -> Option<u64> {
         let memory = self.memory.lock();
         let Some((memory, pace)) = memory.as_deref().and_then(|memory| Some((memory, memory.pace.as_ref()?))) else {
@@ -187,7 +187,7 @@ impl<const N: usize> Observed<N> {
         self.forget();
     }
 
-    /// What the numbers were, newest first; and they are remembered for longer from now on. `true` if that has just begun, and somebody
+    /// What the numbers were, newest first; and they are remembered for longer from now on. `true` if that has just begun, and the caller
     /// has to watch it.
     pub fn history(&self, range: Range, now_ms: u64, numbers: [u64; N], keeping: &Keeping<'_>) -> Told<N> {
         let mut memory = self.memory.lock();
@@ -221,7 +221,7 @@ pub struct Told<const N: usize> {
     pub is_new: bool,
 }
 
-/// For how long back somebody wants samples, and how far apart, in milliseconds.
+/// For how long back samples are wanted, and how far apart, in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
     /// How long.
@@ -261,7 +261,7 @@ impl<const N: usize> Memory<N> {
 pub struct Watch<T, const N: usize> {
     is_on: bool,
     watched: Mutex<Vec<Arc<T>>>,
-    /// Those that had not changed at the last look. They are not noted as watched, but looked at once more: whoever changed one just
+    /// Those that had not changed at the last look. They are not noted as watched, but looked at once more: a thread that changed one just
     /// when it was let go may still have taken it for watched.
     resting: Mutex<Vec<Arc<T>>>,
 }
@@ -288,7 +288,7 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
 
     #[cold]
     fn watch(&self, object: &Arc<T>) {
-        // Where nobody looks the mark only keeps it from being asked about again.
+        // Without ticks the mark only keeps it from being asked about again.
         if !object.observed().is_watched.swap(true, Ordering::Relaxed) && self.is_on {
             self.watched.lock().push(object.clone());
         }
@@ -335,7 +335,7 @@ impl<T: Observable<N>, const N: usize> Watch<T, N> {
         *noted = watched;
     }
 
-    /// Forgets all histories. Who is looked at no more has none. Not while somebody looks.
+    /// Forgets all histories. What is looked at no more has none. Not during a tick.
     pub fn forget(&self) {
         self.watched.lock().iter().chain(self.resting.lock().iter()).for_each(|object| object.forget());
     }

@@ -8,7 +8,7 @@ pub use telemetry::Retention;
 /// Which rates there are: RabbitMQ's `rates_mode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rates {
-    /// None: counters count, and nobody looks at them but who asks.
+    /// None: counters count, and are looked at only when they are asked for.
     None,
     /// All.
     #[default]
@@ -34,7 +34,7 @@ impl Rates {
 pub struct Retentions {
     /// Of the node and of vhosts.
     pub global: Arc<[Retention]>,
-    /// Of objects that somebody looks at.
+    /// Of objects that a caller looks at.
     pub basic: Arc<[Retention]>,
     /// Of the ways between objects: RabbitMQ's, which is told. No history is kept of them.
     pub detailed: Arc<[Retention]>,
@@ -79,7 +79,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Whether anybody looks from time to time.
+    /// Whether there are ticks.
     #[must_use]
     pub fn has_rates(&self) -> bool {
         self.rates != Rates::None

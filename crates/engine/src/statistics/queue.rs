@@ -44,7 +44,7 @@ pub struct QueueCounters {
 pub(crate) struct QueueHistograms {
     /// Bytes of the bodies of messages that were taken in.
     sizes: Histogram<SIZE_COUNT>,
-    /// Milliseconds from when messages came into the queue until they were on their way to somebody.
+    /// Milliseconds from when messages came into the queue until they were on their way to a consumer.
     waits: SharedHistogram<WAIT_COUNT>,
 }
 

@@ -1,4 +1,4 @@
-//! Room for histories of objects that somebody looks at.
+//! Room for histories of objects that a caller looks at.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     count: AtomicUsize,
-    /// Somebody has found no room since the last look.
+    /// There was no room for one more since the last look.
     is_short: AtomicBool,
 }
 
@@ -37,7 +37,7 @@ impl Room {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether somebody has found no room since this was last asked.
+    /// Whether there was no room for one more since this was last asked.
     pub(crate) fn take_shortage(&self) -> bool {
         self.is_short.swap(false, Ordering::Relaxed)
     }

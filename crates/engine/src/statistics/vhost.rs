@@ -12,7 +12,7 @@ use super::{Observable, Observed, SIZE_COUNT, SIZES};
 /// Threads that count without getting into each other's way; more share.
 const STRIPE_COUNT: usize = 8;
 
-/// What happens in a vhost, counted by whoever makes it happen: each thread in a stripe of its own, as far as there are so many.
+/// What happens in a vhost, counted where it happens: each thread in a stripe of its own, as far as there are so many.
 #[derive(Debug, Default)]
 pub struct VhostCounters {
     stripes: Box<[Stripe; STRIPE_COUNT]>,
@@ -29,7 +29,7 @@ pub enum DeathStrategy {
     Disabled = 0,
     /// They go to another exchange.
     AtMostOnce = 1,
-    /// They go there, and wait until somebody takes them.
+    /// They go there, and wait until a queue takes them.
     AtLeastOnce = 2,
 }
 

@@ -6,7 +6,7 @@
 //!
 //! 1. Under the checkpointer's lock, for an instant: note the manifest, *pin* the files it names, *hold* the journal's files.
 //! 2. Link the segments and the checkpoint, which never change, into a directory with a temporary name. What cannot be linked is copied
-//! in (4).
+//!    in (4).
 //! 3. Copy the journal, whose files are used again and again; let go of it.
 //! 4. Copy what could not be linked; unpin.
 //! 5. Write format, how far the journal is synced, and manifest, sync all names, give the directory its final name.

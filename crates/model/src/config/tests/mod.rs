@@ -488,7 +488,7 @@ fn both_ends_of_every_range_fit() {
 
 #[test]
 fn a_file_of_rabbitmqs_documentation_is_understood() {
-    let (config, warnings) = parse(include_str!("testdata/typical.conf")).unwrap_or_else(|error| panic!("{error}"));
+    let (config, warnings) = parse(include_str!("../testdata/typical.conf")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(addresses(&config), ["local 127.0.0.1:5672", "local_v6 [::1]:5672"]);
     assert_eq!(config.heartbeat, 30);
     assert_eq!(config.vm_memory_high_watermark, MemoryWatermark::Relative(0.7));

@@ -67,12 +67,12 @@ mod tests {
 
     #[test]
     fn every_key_of_rabbitmq_is_known() {
-        include_str!("testdata/rabbitmq-keys.txt").lines().for_each(check_known);
+        include_str!("../testdata/rabbitmq-keys.txt").lines().for_each(check_known);
     }
 
     #[test]
     fn every_key_of_the_management_plugin_is_known() {
-        include_str!("testdata/rabbitmq-management-keys.txt").lines().for_each(check_known);
+        include_str!("../testdata/rabbitmq-management-keys.txt").lines().for_each(check_known);
     }
 
     #[test]
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn every_key_of_the_prometheus_plugin_is_known() {
-        include_str!("testdata/rabbitmq-prometheus-keys.txt").lines().for_each(check_known);
+        include_str!("../testdata/rabbitmq-prometheus-keys.txt").lines().for_each(check_known);
     }
 
     #[test]

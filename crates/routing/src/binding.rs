@@ -7,9 +7,8 @@
 use amqp::table::{Table, TableBuf};
 use model::ids::QueueId;
 
-use crate::exchanges::ExchangeEntry;
-use crate::slab::Handle;
-use crate::target::{Node, Place};
+use crate::handles::ExchangeHandle;
+use crate::target::{Node, TargetPlace};
 
 /// What a client names when it binds or unbinds.
 #[derive(Debug, Clone, Copy)]
@@ -86,12 +85,12 @@ impl BindingRef<'_> {
 /// A binding with its place in everything that lists it, so that removing it searches nothing.
 #[derive(Debug)]
 pub(crate) struct BindingEntry {
-    pub(crate) source: Handle<ExchangeEntry>,
+    pub(crate) source: ExchangeHandle,
     pub(crate) destination: Node,
     pub(crate) routing_key: Box<[u8]>,
     pub(crate) arguments: TableBuf,
     /// In the source's router.
-    pub(crate) place: Place,
+    pub(crate) place: TargetPlace,
     /// In the source's `outgoing`.
     pub(crate) outgoing_position: u32,
     /// In the destination's `incoming`.

@@ -43,12 +43,12 @@ pub struct RouteCache<V> {
     seed: HashSeed,
     limits: CacheLimits,
     epoch: Epoch,
-    entries: HashTable<Entry<V>>,
+    entries: HashTable<CachedRoute<V>>,
     keys: Vec<u8>,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
+struct CachedRoute<V> {
     key: KeyRange,
     value: V,
 }
@@ -112,7 +112,7 @@ impl<V> RouteCache<V> {
             return;
         }
         let key = KeyRange::push(&mut self.keys, exchange, routing_key);
-        self.entries.insert_unique(hash, Entry { key, value }, |entry| hash_of(&self.keys, entry.key));
+        self.entries.insert_unique(hash, CachedRoute { key, value }, |entry| hash_of(&self.keys, entry.key));
     }
 
     /// Forgets everything, and drops the values.
@@ -133,7 +133,7 @@ impl<V> RouteCache<V> {
         self.entries.is_empty()
     }
 
-    /// Follows a later epoch. An earlier one is somebody's stale reading and changes nothing.
+    /// Follows a later epoch. An earlier one was read before the last change, and changes nothing.
     #[cold]
     fn advance(&mut self, epoch: Epoch) {
         if epoch > self.epoch {

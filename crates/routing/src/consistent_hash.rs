@@ -2,7 +2,7 @@
 //!
 //! The destination is found by weighted rendezvous hashing. Key and destination's name together give a number u between 0
 //! and 1, as good as random; a destination of weight w scores ln(u) / w, and the highest score wins. So each destination
-//! wins in proportion to its weight; and who wins among those that stay does not depend on who else comes or goes: a new
+//! wins in proportion to its weight; and which of those that stay wins does not depend on which others come or go: a new
 //! destination takes its share evenly from all others, one that leaves gives its keys to all others evenly, and no other
 //! key moves. That is the least that can move. (A jump hash over numbered buckets, as RabbitMQ's, moves that little only
 //! if the last bucket comes or goes, and depends on the order in which they were numbered.) It costs one logarithm a
@@ -10,16 +10,16 @@
 //!
 //! The choice depends on names and weights, and on nothing that is not the same after a restart: not on ids, not on the
 //! order of binding, not on a secret. That is why of several bindings of one destination the one of the least weight
-//! counts, and not the first that was made, which nobody remembers after a restart.
+//! counts, and not the first that was made: which one that was is not stored.
 
 use amqp::table::{Table, Value};
 use rustc_hash::FxHashMap;
 
-use crate::binding::BindingEntry;
-use crate::route::Routable;
+use crate::handles::BindingHandle;
+use crate::routable::Routable;
 use crate::slab::{Handle, Slab};
 use crate::stable_hash::{ABSENT, combine, hash_bytes, hash_header, hash_name};
-use crate::target::{Node, Place, Reached, Target};
+use crate::target::{Destinations, Node, Target, TargetPlace};
 
 /// The greatest weight.
 pub const WEIGHT_MAX: u32 = 10_000;
@@ -59,7 +59,7 @@ pub fn parse_weight(binding_key: &[u8]) -> Result<u32, InvalidWeight> {
 /// A consistent hash exchange's bindings.
 #[derive(Debug)]
 pub(crate) struct ConsistentHash {
-    hashed: Hashed,
+    hashed: HashInput,
     members: Slab<Member>,
     by_node: FxHashMap<(bool, u32), Handle<Member>>,
     /// What routing looks at, a line for each member.
@@ -68,7 +68,7 @@ pub(crate) struct ConsistentHash {
 
 /// What of a message is hashed.
 #[derive(Debug)]
-enum Hashed {
+enum HashInput {
     RoutingKey,
     Header(Box<[u8]>),
     MessageId,
@@ -80,7 +80,7 @@ enum Hashed {
 #[derive(Debug)]
 struct Member {
     share: usize,
-    bindings: Vec<(Handle<BindingEntry>, u32)>,
+    bindings: Vec<(BindingHandle, u32)>,
 }
 
 #[derive(Debug)]
@@ -95,21 +95,21 @@ impl ConsistentHash {
     /// One without bindings. The exchange's arguments say what is hashed; they were checked.
     pub(crate) fn new(arguments: Table<'_>) -> Self {
         let hashed = match (arguments.get("hash-header"), arguments.get("hash-property")) {
-            (Some(Value::LongStr(name)), _) => Hashed::Header(name.into()),
-            (_, Some(Value::LongStr(b"message_id"))) => Hashed::MessageId,
-            (_, Some(Value::LongStr(b"correlation_id"))) => Hashed::CorrelationId,
-            (_, Some(Value::LongStr(b"timestamp"))) => Hashed::Timestamp,
-            _ => Hashed::RoutingKey,
+            (Some(Value::LongStr(name)), _) => HashInput::Header(name.into()),
+            (_, Some(Value::LongStr(b"message_id"))) => HashInput::MessageId,
+            (_, Some(Value::LongStr(b"correlation_id"))) => HashInput::CorrelationId,
+            (_, Some(Value::LongStr(b"timestamp"))) => HashInput::Timestamp,
+            _ => HashInput::RoutingKey,
         };
         Self { hashed, members: Slab::new(), by_node: FxHashMap::default(), shares: Vec::new() }
     }
 
     pub(crate) fn is_by_key(&self) -> bool {
-        matches!(self.hashed, Hashed::RoutingKey)
+        matches!(self.hashed, HashInput::RoutingKey)
     }
 
     /// Adds a binding, whose key was checked.
-    pub(crate) fn bind(&mut self, binding_key: &[u8], name: &[u8], target: Target) -> Place {
+    pub(crate) fn bind(&mut self, binding_key: &[u8], name: &[u8], target: Target) -> TargetPlace {
         let weight = parse_weight(binding_key).expect("the key was checked");
         let member = match self.by_node.get(&identity(target.node)) {
             Some(member) => *member,
@@ -119,10 +119,13 @@ impl ConsistentHash {
         bindings.push((target.binding, weight));
         let position = bindings.len() - 1;
         self.weigh(member);
-        Place { point: member.place(), position: u32::try_from(position).expect("handles of bindings are 32 bits") }
+        TargetPlace {
+            point: member.place(),
+            position: u32::try_from(position).expect("handles of bindings are 32 bits"),
+        }
     }
 
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         let member = Handle::new(place.point);
         let bindings = &mut self.members[member].bindings;
         bindings.swap_remove(place.position as usize);
@@ -135,7 +138,7 @@ impl ConsistentHash {
         moved
     }
 
-    pub(crate) fn route(&self, message: &Routable<'_>, reached: &mut Reached) {
+    pub(crate) fn route(&self, message: &Routable<'_>, reached: &mut Destinations) {
         if let [only] = &self.shares[..] {
             return reached.add(only.node);
         }
@@ -151,11 +154,11 @@ impl ConsistentHash {
 
     fn hash(&self, message: &Routable<'_>) -> u64 {
         let found = match &self.hashed {
-            Hashed::RoutingKey => Some(hash_bytes(message.routing_key)),
-            Hashed::Header(name) => message.header(name).map(hash_header),
-            Hashed::MessageId => message.message_id.map(hash_bytes),
-            Hashed::CorrelationId => message.correlation_id.map(hash_bytes),
-            Hashed::Timestamp => message.timestamp.map(|seconds| hash_bytes(&seconds.to_le_bytes())),
+            HashInput::RoutingKey => Some(hash_bytes(message.routing_key)),
+            HashInput::Header(name) => message.header(name).map(hash_header),
+            HashInput::MessageId => message.message_id.map(hash_bytes),
+            HashInput::CorrelationId => message.correlation_id.map(hash_bytes),
+            HashInput::Timestamp => message.timestamp.map(|seconds| hash_bytes(&seconds.to_le_bytes())),
         };
         found.unwrap_or(ABSENT)
     }

@@ -2,10 +2,10 @@
 
 use hashbrown::HashTable;
 
-use crate::binding::BindingEntry;
+use crate::handles::BindingHandle;
 use crate::seed::HashSeed;
 use crate::slab::{Handle, Slab};
-use crate::target::{Place, Reached, Target, Targets};
+use crate::target::{Destinations, Target, TargetPlace, Targets};
 
 /// A direct exchange's bindings, by key.
 #[derive(Debug)]
@@ -26,12 +26,12 @@ impl Direct {
         Self { seed, keys: Slab::new(), by_bytes: HashTable::new() }
     }
 
-    pub(crate) fn bind(&mut self, bytes: &[u8], target: Target) -> Place {
+    pub(crate) fn bind(&mut self, bytes: &[u8], target: Target) -> TargetPlace {
         let key = self.find(bytes).unwrap_or_else(|| self.insert(bytes));
-        Place { point: key.place(), position: self.keys[key].targets.add(target) }
+        TargetPlace { point: key.place(), position: self.keys[key].targets.add(target) }
     }
 
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         let key = Handle::new(place.point);
         let moved = self.keys[key].targets.remove(place.position);
         if self.keys[key].targets.is_empty() {
@@ -41,7 +41,7 @@ impl Direct {
     }
 
     #[inline]
-    pub(crate) fn route(&self, bytes: &[u8], reached: &mut Reached) {
+    pub(crate) fn route(&self, bytes: &[u8], reached: &mut Destinations) {
         if let Some(key) = self.find(bytes) {
             reached.add_all(&self.keys[key].targets);
         }

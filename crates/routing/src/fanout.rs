@@ -1,8 +1,7 @@
 //! The fanout exchange: every binding matches.
 
-use crate::binding::BindingEntry;
-use crate::slab::Handle;
-use crate::target::{Place, Reached, Target, Targets};
+use crate::handles::BindingHandle;
+use crate::target::{Destinations, Target, TargetPlace, Targets};
 
 /// A fanout exchange's bindings.
 #[derive(Debug, Default)]
@@ -11,16 +10,16 @@ pub(crate) struct Fanout {
 }
 
 impl Fanout {
-    pub(crate) fn bind(&mut self, target: Target) -> Place {
-        Place { point: 0, position: self.targets.add(target) }
+    pub(crate) fn bind(&mut self, target: Target) -> TargetPlace {
+        TargetPlace { point: 0, position: self.targets.add(target) }
     }
 
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         self.targets.remove(place.position)
     }
 
     #[inline]
-    pub(crate) fn route(&self, reached: &mut Reached) {
+    pub(crate) fn route(&self, reached: &mut Destinations) {
         reached.add_all(&self.targets);
     }
 }

@@ -11,12 +11,12 @@
 use amqp::table::{Table, TableBuf, Value};
 use hashbrown::HashTable;
 
-use crate::binding::BindingEntry;
+use crate::handles::BindingHandle;
 use crate::header_fields::{HeaderField, HeaderFields, find, pair_hash};
 use crate::header_value::HeaderValue;
 use crate::seed::HashSeed;
 use crate::slab::{Handle, Slab};
-use crate::target::{Place, Reached, Target, Targets};
+use crate::target::{Destinations, Target, TargetPlace, Targets};
 
 /// A headers exchange's bindings.
 #[derive(Debug)]
@@ -25,7 +25,7 @@ pub(crate) struct Headers {
     matchers: Slab<Matcher>,
     by_arguments: HashTable<Handle<Matcher>>,
     /// What is filed under conditions, by the condition's hash.
-    files: HashTable<File>,
+    files: HashTable<ConditionFile>,
     /// The matchers that match everything: all of no conditions.
     unconditional: Vec<Handle<Matcher>>,
 }
@@ -61,14 +61,14 @@ struct Condition {
 }
 
 #[derive(Debug)]
-struct File {
+struct ConditionFile {
     hash: u64,
-    filed: Vec<Filed>,
+    filed: Vec<FilingPosition>,
 }
 
 /// A matcher and the position of the condition under which it is filed.
 #[derive(Debug, Clone, Copy)]
-struct Filed {
+struct FilingPosition {
     matcher: Handle<Matcher>,
     condition: usize,
 }
@@ -103,14 +103,14 @@ impl Headers {
     }
 
     /// Adds a binding. The arguments were sorted and checked.
-    pub(crate) fn bind(&mut self, arguments: Table<'_>, target: Target) -> Place {
+    pub(crate) fn bind(&mut self, arguments: Table<'_>, target: Target) -> TargetPlace {
         let hash = self.seed.hash(arguments.as_bytes());
         let found = self.by_arguments.find(hash, |matcher| self.matchers[*matcher].arguments.as_table() == arguments);
         let matcher = found.copied().unwrap_or_else(|| self.insert(arguments));
-        Place { point: matcher.place(), position: self.matchers[matcher].targets.add(target) }
+        TargetPlace { point: matcher.place(), position: self.matchers[matcher].targets.add(target) }
     }
 
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         let matcher = Handle::new(place.point);
         let moved = self.matchers[matcher].targets.remove(place.position);
         if self.matchers[matcher].targets.is_empty() {
@@ -119,7 +119,7 @@ impl Headers {
         moved
     }
 
-    pub(crate) fn route(&self, headers: &mut HeaderFields<'_>, reached: &mut Reached) {
+    pub(crate) fn route(&self, headers: &mut HeaderFields<'_>, reached: &mut Destinations) {
         for matcher in &self.unconditional {
             reached.add_all(&self.matchers[*matcher].targets);
         }
@@ -147,7 +147,7 @@ impl Headers {
         });
         match self.matchers[matcher].rule {
             Rule::All => match self.least_common_condition(matcher) {
-                Some(condition) => self.file(Filed { matcher, condition }),
+                Some(condition) => self.file(FilingPosition { matcher, condition }),
                 None => {
                     self.matchers[matcher].unconditional_at = Some(self.unconditional.len());
                     self.unconditional.push(matcher);
@@ -155,7 +155,7 @@ impl Headers {
             },
             Rule::Any => {
                 for condition in 0..self.matchers[matcher].conditions.len() {
-                    self.file(Filed { matcher, condition });
+                    self.file(FilingPosition { matcher, condition });
                 }
             }
         }
@@ -164,7 +164,7 @@ impl Headers {
 
     fn remove(&mut self, matcher: Handle<Matcher>) {
         for condition in 0..self.matchers[matcher].conditions.len() {
-            self.unfile(Filed { matcher, condition });
+            self.unfile(FilingPosition { matcher, condition });
         }
         if let Some(position) = self.matchers[matcher].unconditional_at {
             self.unconditional.swap_remove(position);
@@ -188,16 +188,16 @@ impl Headers {
         conditions.min_by_key(|(_, condition)| rank(condition)).map(|(position, _)| position)
     }
 
-    fn file(&mut self, filed: Filed) {
+    fn file(&mut self, filed: FilingPosition) {
         let condition = &mut self.matchers[filed.matcher].conditions[filed.condition];
         let hash = condition.hash;
         let entry = self.files.entry(hash, |file| file.hash == hash, |file| file.hash);
-        let file = entry.or_insert_with(|| File { hash, filed: Vec::new() }).into_mut();
+        let file = entry.or_insert_with(|| ConditionFile { hash, filed: Vec::new() }).into_mut();
         condition.filed_at = Some(file.filed.len());
         file.filed.push(filed);
     }
 
-    fn unfile(&mut self, filed: Filed) {
+    fn unfile(&mut self, filed: FilingPosition) {
         let condition = &mut self.matchers[filed.matcher].conditions[filed.condition];
         let Some(position) = condition.filed_at.take() else { return };
         let hash = condition.hash;

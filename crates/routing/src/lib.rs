@@ -6,10 +6,10 @@
 //!  cache           results of routing, remembered until something changes
 //!  router          the list of exchange types; one file each: direct, fanout, topic, headers, consistent_hash,
 //!                  modulus_hash, random
-//!  exchange, binding          what the two are, apart from each other
+//!  exchange, binding, routable   what the three are, apart from each other
 //!  header_value, header_fields   how headers are compared and found
-//!  stable_hash, draws         hashes that outlive a restart; random numbers from a seed
-//!  target, marks, slab, seed  what the above are made of
+//!  stable_hash, draws            hashes that are the same after a restart; random numbers from a seed
+//!  target, handles, marks, slab, seed   what the above are made of
 //! ```
 //!
 //! Plain values: nothing here waits, locks, reads a clock or draws a random number. A message is routed without
@@ -18,6 +18,7 @@
 //! Not here: permissions, validation of names and arguments (`model`), the queues themselves (`queue`), and the texts of
 //! errors (`broker`).
 
+mod bind_error;
 mod binding;
 mod cache;
 mod consistent_hash;
@@ -26,12 +27,14 @@ mod draws;
 mod exchange;
 mod exchanges;
 mod fanout;
+mod handles;
 mod header_fields;
 mod header_value;
 mod headers;
 mod marks;
 mod modulus_hash;
 mod random;
+mod routable;
 mod route;
 mod router;
 mod seed;
@@ -40,11 +43,14 @@ mod stable_hash;
 mod target;
 mod topic;
 
+pub use bind_error::BindError;
 pub use binding::{BindingRef, BindingSpec, Destination, RemovedBinding};
 pub use cache::{CacheLimits, RouteCache};
 pub use consistent_hash::{InvalidWeight, WEIGHT_MAX, parse_weight};
 pub use exchange::{Declaration, Exchange, ExchangeType, UnknownExchangeType};
-pub use exchanges::{BindError, DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE};
+pub use exchanges::{DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE};
+pub use handles::ExchangeRef;
 pub use headers::is_valid_match;
-pub use route::{ExchangeRef, NoSuchExchange, Routable, RouteScratch, Routed};
+pub use routable::Routable;
+pub use route::{NoSuchExchange, Route, RouteScratch};
 pub use seed::HashSeed;

@@ -4,21 +4,21 @@ use crate::slab::Handle;
 
 /// The handles seen so far, in the order in which they were first added.
 #[derive(Debug)]
-pub(crate) struct Marks<T> {
+pub(crate) struct Marks<K> {
     bits: Vec<u64>,
-    added: Vec<Handle<T>>,
+    added: Vec<Handle<K>>,
 }
 
-impl<T> Default for Marks<T> {
+impl<K> Default for Marks<K> {
     fn default() -> Self {
         Self { bits: Vec::new(), added: Vec::new() }
     }
 }
 
-impl<T> Marks<T> {
+impl<K> Marks<K> {
     /// Adds a handle. False if it was there.
     #[inline]
-    pub(crate) fn add(&mut self, handle: Handle<T>) -> bool {
+    pub(crate) fn add(&mut self, handle: Handle<K>) -> bool {
         let (word, bit) = (handle.place() as usize / 64, 1 << (handle.place() % 64));
         if word >= self.bits.len() {
             self.bits.resize(word + 1, 0);
@@ -33,7 +33,7 @@ impl<T> Marks<T> {
 
     /// All that was added since it was last emptied.
     #[inline]
-    pub(crate) fn added(&self) -> &[Handle<T>] {
+    pub(crate) fn added(&self) -> &[Handle<K>] {
         &self.added
     }
 

@@ -2,29 +2,29 @@
 //! their destinations' names.
 //!
 //! Binding keys mean nothing, except that a destination bound by two of them counts twice. The keys in a message's
-//! headers (`CC`) are hashed with its own, as in RabbitMQ. When a destination comes or goes, nearly all keys move: who wants less takes
-//! [`ConsistentHash`](crate::consistent_hash::ConsistentHash).
+//! headers (`CC`) are hashed with its own, as in RabbitMQ. When a destination comes or goes, nearly all keys move; of
+//! [`ConsistentHash`](crate::consistent_hash::ConsistentHash) few do.
 
-use crate::route::Routable;
+use crate::routable::Routable;
 use crate::slab::{Handle, Slab};
 use crate::stable_hash::{combine, hash_bytes};
-use crate::target::{Node, Place, Reached, Target};
+use crate::target::{Destinations, Node, Target, TargetPlace};
 
 /// A modulus hash exchange's bindings.
 #[derive(Debug)]
 pub(crate) struct ModulusHash {
-    bound: Slab<Bound>,
+    bound: Slab<Member>,
     /// In the order of their names.
-    order: Vec<Handle<Bound>>,
+    order: Vec<Handle<Member>>,
 }
 
 #[derive(Debug)]
-struct Bound {
+struct Member {
     name: Box<[u8]>,
     node: Node,
 }
 
-impl Bound {
+impl Member {
     /// Queues before exchanges of the same name; which of two bindings of one destination comes first does not matter.
     fn rank(&self) -> (&[u8], bool) {
         (&self.name, matches!(self.node, Node::Exchange(_)))
@@ -36,16 +36,16 @@ impl ModulusHash {
         Self { bound: Slab::new(), order: Vec::new() }
     }
 
-    pub(crate) fn bind(&mut self, name: Box<[u8]>, target: Target) -> Place {
-        let bound = Bound { name, node: target.node };
+    pub(crate) fn bind(&mut self, name: Box<[u8]>, target: Target) -> TargetPlace {
+        let bound = Member { name, node: target.node };
         let position = self.order.partition_point(|other| self.bound[*other].rank() < bound.rank());
         let handle = self.bound.insert(bound);
         self.order.insert(position, handle);
-        Place { point: handle.place(), position: 0 }
+        TargetPlace { point: handle.place(), position: 0 }
     }
 
     /// Removes a binding. No other one changes its place.
-    pub(crate) fn unbind(&mut self, place: Place) {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) {
         let removed = Handle::new(place.point);
         let first = self.order.partition_point(|other| self.bound[*other].rank() < self.bound[removed].rank());
         let offset = self.order[first..].iter().position(|other| *other == removed);
@@ -54,7 +54,7 @@ impl ModulusHash {
     }
 
     #[inline]
-    pub(crate) fn route(&self, message: &Routable<'_>, reached: &mut Reached) {
+    pub(crate) fn route(&self, message: &Routable<'_>, reached: &mut Destinations) {
         if self.order.is_empty() {
             return;
         }

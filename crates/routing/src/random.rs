@@ -2,10 +2,9 @@
 //!
 //! A queue that is bound by two keys is chosen twice as often, as in RabbitMQ.
 
-use crate::binding::BindingEntry;
 use crate::draws::Draws;
-use crate::slab::Handle;
-use crate::target::{Place, Reached, Target, Targets};
+use crate::handles::BindingHandle;
+use crate::target::{Destinations, Target, TargetPlace, Targets};
 
 /// A random exchange's bindings.
 #[derive(Debug, Default)]
@@ -14,16 +13,16 @@ pub(crate) struct Random {
 }
 
 impl Random {
-    pub(crate) fn bind(&mut self, target: Target) -> Place {
-        Place { point: 0, position: self.targets.add(target) }
+    pub(crate) fn bind(&mut self, target: Target) -> TargetPlace {
+        TargetPlace { point: 0, position: self.targets.add(target) }
     }
 
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         self.targets.remove(place.position)
     }
 
     #[inline]
-    pub(crate) fn route(&self, draws: &mut Draws, reached: &mut Reached) {
+    pub(crate) fn route(&self, draws: &mut Draws, reached: &mut Destinations) {
         let chosen = match self.targets.len() {
             0 => return,
             1 => 0,

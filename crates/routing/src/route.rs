@@ -1,40 +1,19 @@
 //! Which queues a message goes to.
 
-use std::iter;
-
-use amqp::table::{Table, Value};
 use model::ids::QueueId;
 
 use crate::draws::Draws;
 use crate::exchanges::{DEFAULT_EXCHANGE, ExchangeEntry, Exchanges};
+use crate::handles::{ExchangeHandle, ExchangeRef};
 use crate::header_fields::{HeaderFields, HeaderFieldsMemory};
+use crate::routable::Routable;
 use crate::router::Router;
-use crate::slab::Handle;
-use crate::target::{Node, Reached};
+use crate::target::{Destinations, Node};
 use crate::topic::Walk;
-
-/// What exchanges look at in a message.
-#[derive(Debug, Clone, Copy)]
-pub struct Routable<'a> {
-    /// The routing key.
-    pub routing_key: &'a [u8],
-    /// The routing keys in the headers `CC` and `BCC`.
-    pub more_keys: &'a [&'a [u8]],
-    /// The headers.
-    pub headers: Option<Table<'a>>,
-    /// The property `message_id`.
-    pub message_id: Option<&'a [u8]>,
-    /// The property `correlation_id`.
-    pub correlation_id: Option<&'a [u8]>,
-    /// The property `timestamp`.
-    pub timestamp: Option<u64>,
-    /// Whether it is to wait at the first exchange that delays.
-    pub is_delayed: bool,
-}
 
 /// Where a message goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Routed<'s> {
+pub struct Route<'s> {
     /// The queues, each once, in no particular order. None: the message is unroutable.
     pub queues: &'s [QueueId],
     /// Whether the first exchange was declared internal, so that clients may not publish to it.
@@ -49,11 +28,6 @@ pub struct Routed<'s> {
     pub delays: &'s [ExchangeRef],
 }
 
-/// An exchange that a message came by. It means nothing once the exchanges have changed; see
-/// [`Exchanges::name_of`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ExchangeRef(Handle<ExchangeEntry>);
-
 /// There is no exchange of this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("no such exchange")]
@@ -62,35 +36,10 @@ pub struct NoSuchExchange;
 /// The memory that routing needs, kept between messages so that none allocates. One serves any number of vhosts.
 #[derive(Debug)]
 pub struct RouteScratch {
-    reached: Reached,
+    reached: Destinations,
     walk: Walk,
     headers: HeaderFieldsMemory,
     draws: Draws,
-}
-
-impl<'a> Routable<'a> {
-    /// A message with nothing but a routing key.
-    #[must_use]
-    pub const fn by_key(routing_key: &'a [u8]) -> Self {
-        Self {
-            routing_key,
-            more_keys: &[],
-            headers: None,
-            message_id: None,
-            correlation_id: None,
-            timestamp: None,
-            is_delayed: false,
-        }
-    }
-
-    pub(crate) fn keys(&self) -> impl Iterator<Item = &'a [u8]> {
-        iter::once(self.routing_key).chain(self.more_keys.iter().copied())
-    }
-
-    /// The header of this name: the last, if it has several.
-    pub(crate) fn header(&self, name: &[u8]) -> Option<Value<'a>> {
-        self.headers?.iter().filter(|(found, _)| *found == name).last().map(|(_, value)| value)
-    }
 }
 
 impl RouteScratch {
@@ -99,7 +48,7 @@ impl RouteScratch {
     #[must_use]
     pub fn new(random_seed: u64) -> Self {
         Self {
-            reached: Reached::default(),
+            reached: Destinations::default(),
             walk: Walk::default(),
             headers: HeaderFieldsMemory::default(),
             draws: Draws::new(random_seed),
@@ -112,17 +61,17 @@ impl Exchanges {
     ///
     /// Bindings to exchanges are followed, each exchange being asked once. An exchange of which nothing matched passes
     /// the message on to its alternate exchange, if that exists. As in RabbitMQ, the default exchange neither has an
-    /// alternate nor is one: whoever names it gets nothing from it.
+    /// alternate nor is one: an exchange whose alternate it is passes nothing on.
     pub fn route<'s>(
         &self,
         exchange: &[u8],
         message: &Routable<'_>,
         scratch: &'s mut RouteScratch,
-    ) -> Result<Routed<'s>, NoSuchExchange> {
+    ) -> Result<Route<'s>, NoSuchExchange> {
         let first = self.find_exchange(exchange).ok_or(NoSuchExchange)?;
         let RouteScratch { reached, walk, headers, draws } = scratch;
         let mut header_fields = HeaderFields::new(self.seed, message.headers, headers);
-        let mut routed = Routed {
+        let mut routed = Route {
             queues: &[],
             is_internal: self.exchanges[first].exchange.is_internal,
             used_alternate: false,
@@ -169,13 +118,13 @@ impl Exchanges {
         &self.exchanges[exchange.0].exchange.name
     }
 
-    fn route_by_name(&self, message: &Routable<'_>, reached: &mut Reached) {
+    fn route_by_name(&self, message: &Routable<'_>, reached: &mut Destinations) {
         for queue in message.keys().filter_map(|key| self.find_queue(key)) {
             reached.add(Node::Queue(queue, self.queues[queue].id));
         }
     }
 
-    fn find_alternate(&self, entry: &ExchangeEntry) -> Option<Handle<ExchangeEntry>> {
+    fn find_alternate(&self, entry: &ExchangeEntry) -> Option<ExchangeHandle> {
         let name = entry.exchange.effective_alternate()?;
         if name == DEFAULT_EXCHANGE { None } else { self.find_exchange(name) }
     }

@@ -6,21 +6,20 @@
 
 use amqp::table::Table;
 
-use crate::binding::BindingEntry;
+use crate::bind_error::BindError;
 use crate::consistent_hash::{ConsistentHash, parse_weight};
 use crate::direct::Direct;
 use crate::draws::Draws;
 use crate::exchange::ExchangeType;
-use crate::exchanges::BindError;
 use crate::fanout::Fanout;
+use crate::handles::BindingHandle;
 use crate::header_fields::HeaderFields;
 use crate::headers::{self, Headers, InvalidMatch};
 use crate::modulus_hash::ModulusHash;
 use crate::random::Random;
-use crate::route::Routable;
+use crate::routable::Routable;
 use crate::seed::HashSeed;
-use crate::slab::Handle;
-use crate::target::{Place, Reached, Target};
+use crate::target::{Destinations, Target, TargetPlace};
 use crate::topic::{Topic, Walk};
 
 /// An exchange's bindings.
@@ -92,7 +91,7 @@ impl Router {
         arguments: Table<'_>,
         name: Option<Box<[u8]>>,
         target: Target,
-    ) -> Place {
+    ) -> TargetPlace {
         match self {
             Self::Default => unreachable!("nothing is bound to the default exchange"),
             Self::Direct(direct) => direct.bind(routing_key, target),
@@ -106,7 +105,7 @@ impl Router {
     }
 
     /// Removes a binding. Returns the one that has the same place from now on, if another moved there.
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         match self {
             Self::Default => unreachable!("nothing is bound to the default exchange"),
             Self::Direct(direct) => direct.unbind(place),
@@ -130,7 +129,7 @@ impl Router {
         headers: &mut HeaderFields<'_>,
         walk: &mut Walk,
         draws: &mut Draws,
-        reached: &mut Reached,
+        reached: &mut Destinations,
     ) {
         match self {
             Self::Default => unreachable!("the default exchange's bindings are not here"),

@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::SharedSeed;
 use foldhash::fast::SeedableRandomState;
 
-/// The secret under which all tables of this crate hash. Without knowing it nobody can choose keys that collide.
+/// The secret under which all tables of this crate hash. A client that does not know it cannot choose keys that collide.
 ///
 /// Draw one for the process and copy it to wherever one is wanted.
 #[derive(Debug, Clone, Copy)]

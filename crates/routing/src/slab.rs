@@ -1,19 +1,19 @@
 //! Values that hold handles to each other: a vector whose freed places are used again.
 //!
-//! A handle knows the type it points to. It outlives its value only by a mistake of this crate, so reading through
-//! a stale handle panics (or, where the place was used again, is caught by the model test) instead of returning an
-//! option that nobody could act on.
+//! A handle knows what it points to: the type of the value, or a kind, for values that hold handles of each other. It
+//! outlives its value only by a mistake of this crate, so reading through a stale handle panics (or, where the place was
+//! used again, is caught by the model test) instead of returning an option on which no caller could act.
 
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
 /// Where a value lies in a [`Slab`].
-pub(crate) struct Handle<T> {
+pub(crate) struct Handle<K> {
     place: u32,
-    of: PhantomData<fn() -> T>,
+    of: PhantomData<fn() -> K>,
 }
 
-impl<T> Handle<T> {
+impl<K> Handle<K> {
     pub(crate) const fn new(place: u32) -> Self {
         Self { place, of: PhantomData }
     }
@@ -24,23 +24,23 @@ impl<T> Handle<T> {
     }
 }
 
-impl<T> Clone for Handle<T> {
+impl<K> Clone for Handle<K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Handle<T> {}
+impl<K> Copy for Handle<K> {}
 
-impl<T> PartialEq for Handle<T> {
+impl<K> PartialEq for Handle<K> {
     fn eq(&self, other: &Self) -> bool {
         self.place == other.place
     }
 }
 
-impl<T> Eq for Handle<T> {}
+impl<K> Eq for Handle<K> {}
 
-impl<T> std::fmt::Debug for Handle<T> {
+impl<K> std::fmt::Debug for Handle<K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "#{}", self.place)
     }
@@ -48,33 +48,33 @@ impl<T> std::fmt::Debug for Handle<T> {
 
 /// Values under handles that stay valid until the value is removed.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
+pub(crate) struct Slab<T, K = T> {
     entries: Vec<Option<T>>,
-    free: Vec<u32>,
+    free: Vec<Handle<K>>,
 }
 
-impl<T> Slab<T> {
+impl<T, K> Slab<T, K> {
     pub(crate) const fn new() -> Self {
         Self { entries: Vec::new(), free: Vec::new() }
     }
 
-    pub(crate) fn insert(&mut self, value: T) -> Handle<T> {
-        if let Some(place) = self.free.pop() {
-            self.entries[place as usize] = Some(value);
-            return Handle::new(place);
+    pub(crate) fn insert(&mut self, value: T) -> Handle<K> {
+        if let Some(handle) = self.free.pop() {
+            self.entries[handle.place as usize] = Some(value);
+            return handle;
         }
         let place = u32::try_from(self.entries.len()).expect("memory ends before four thousand million values");
         self.entries.push(Some(value));
         Handle::new(place)
     }
 
-    pub(crate) fn remove(&mut self, handle: Handle<T>) -> T {
+    pub(crate) fn remove(&mut self, handle: Handle<K>) -> T {
         let value = self.entries[handle.place as usize].take().expect("a handle is dropped with its value");
-        self.free.push(handle.place);
+        self.free.push(handle);
         value
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle<T>, &T)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle<K>, &T)> {
         (0..).zip(&self.entries).filter_map(|(place, entry)| Some((Handle::new(place), entry.as_ref()?)))
     }
 
@@ -83,18 +83,18 @@ impl<T> Slab<T> {
     }
 }
 
-impl<T> Index<Handle<T>> for Slab<T> {
+impl<T, K> Index<Handle<K>> for Slab<T, K> {
     type Output = T;
 
     #[inline]
-    fn index(&self, handle: Handle<T>) -> &T {
+    fn index(&self, handle: Handle<K>) -> &T {
         self.entries[handle.place as usize].as_ref().expect("a handle is dropped with its value")
     }
 }
 
-impl<T> IndexMut<Handle<T>> for Slab<T> {
+impl<T, K> IndexMut<Handle<K>> for Slab<T, K> {
     #[inline]
-    fn index_mut(&mut self, handle: Handle<T>) -> &mut T {
+    fn index_mut(&mut self, handle: Handle<K>) -> &mut T {
         self.entries[handle.place as usize].as_mut().expect("a handle is dropped with its value")
     }
 }
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn freed_places_are_used_again() {
-        let mut slab = Slab::new();
+        let mut slab: Slab<_> = Slab::new();
         let first = slab.insert("a");
         let second = slab.insert("b");
         assert_eq!(slab.remove(first), "a");
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     #[should_panic = "dropped with its value"]
     fn a_stale_handle_panics() {
-        let mut slab = Slab::new();
+        let mut slab: Slab<_> = Slab::new();
         let handle = slab.insert(1);
         slab.remove(handle);
         let _ = slab[handle];

@@ -1,8 +1,8 @@
 //! Hashes that are the same in every process and on every machine, for exchanges whose choice has to outlive a restart.
 //!
 //! FNV-1a over the bytes, finished by the mixer of SplitMix64, since FNV leaves its high bits poor. There is no secret in
-//! them (as in [`HashSeed`](crate::HashSeed)): no table is filled by them, and who chooses keys that meet in one queue has
-//! filled that queue only.
+//! them (as in [`HashSeed`](crate::HashSeed)): no table is filled by them, and a publisher that chooses keys which meet in
+//! one queue has filled that queue only.
 //!
 //! Changing anything here moves the messages of every hashing exchange to other queues.
 
@@ -73,7 +73,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever changes these numbers moves the messages of every hashing exchange to other queues.
+    /// A change of these numbers moves the messages of every hashing exchange to other queues.
     #[test]
     fn hashes_never_change() {
         assert_eq!(hash_bytes(b""), 0xf52a_15e9_a9b5_e89b);

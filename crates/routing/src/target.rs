@@ -2,31 +2,28 @@
 
 use model::ids::QueueId;
 
-use crate::binding::BindingEntry;
-use crate::exchanges::{ExchangeEntry, QueueEntry};
+use crate::handles::{BindingHandle, ExchangeHandle, ExchangeKind, ExchangeRef, QueueHandle, QueueKind};
 use crate::marks::Marks;
-use crate::route::ExchangeRef;
-use crate::slab::Handle;
 
 /// A binding's destination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Node {
     /// With its id, so that routing need not look into the entry, which is seldom in the processor's cache.
-    Queue(Handle<QueueEntry>, QueueId),
-    Exchange(Handle<ExchangeEntry>),
+    Queue(QueueHandle, QueueId),
+    Exchange(ExchangeHandle),
 }
 
 /// A binding as routing sees it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Target {
-    pub(crate) binding: Handle<BindingEntry>,
+    pub(crate) binding: BindingHandle,
     pub(crate) node: Node,
 }
 
 /// Where a router put a binding: `point` is the router's own number (a key, a node of the trie, a matcher), `position`
 /// counts in that point's targets.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub(crate) struct TargetPlace {
     pub(crate) point: u32,
     pub(crate) position: u32,
 }
@@ -52,7 +49,7 @@ impl Targets {
     }
 
     /// Removes the target at a position. The last one takes its place; its binding is returned, because it has moved.
-    pub(crate) fn remove(&mut self, position: u32) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn remove(&mut self, position: u32) -> Option<BindingHandle> {
         let Some(position) = (position as usize).checked_sub(1) else {
             self.first = self.rest.pop();
             return self.first.map(|moved| moved.binding);
@@ -86,10 +83,10 @@ impl Targets {
 
 /// What a message has reached so far: every queue and every exchange once.
 #[derive(Debug, Default)]
-pub(crate) struct Reached {
+pub(crate) struct Destinations {
     pub(crate) queues: Vec<QueueId>,
-    queue_marks: Marks<QueueEntry>,
-    pub(crate) exchanges: Marks<ExchangeEntry>,
+    queue_marks: Marks<QueueKind>,
+    pub(crate) exchanges: Marks<ExchangeKind>,
     /// Those of the exchanges asked that keep a history.
     pub(crate) histories: Vec<ExchangeRef>,
     /// Those of the exchanges asked where the message waits.
@@ -98,7 +95,7 @@ pub(crate) struct Reached {
     pub(crate) match_count: usize,
 }
 
-impl Reached {
+impl Destinations {
     #[inline]
     pub(crate) fn add_all(&mut self, targets: &Targets) {
         for target in targets.iter() {

@@ -19,11 +19,11 @@ use std::hash::Hasher;
 
 use hashbrown::HashTable;
 
-use crate::binding::BindingEntry;
+use crate::handles::BindingHandle;
 use crate::marks::Marks;
 use crate::seed::HashSeed;
 use crate::slab::{Handle, Slab};
-use crate::target::{Place, Reached, Target, Targets};
+use crate::target::{Destinations, Target, TargetPlace, Targets};
 
 /// A topic exchange's bindings.
 #[derive(Debug)]
@@ -64,15 +64,15 @@ impl Topic {
         Self { seed, nodes, root, by_edge: HashTable::new() }
     }
 
-    pub(crate) fn bind(&mut self, pattern: &[u8], target: Target) -> Place {
+    pub(crate) fn bind(&mut self, pattern: &[u8], target: Target) -> TargetPlace {
         let mut node = self.root;
         for word in words(pattern) {
             node = self.child(node, word).unwrap_or_else(|| self.insert(node, word));
         }
-        Place { point: node.place(), position: self.nodes[node].targets.add(target) }
+        TargetPlace { point: node.place(), position: self.nodes[node].targets.add(target) }
     }
 
-    pub(crate) fn unbind(&mut self, place: Place) -> Option<Handle<BindingEntry>> {
+    pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         let mut node = Handle::new(place.point);
         let moved = self.nodes[node].targets.remove(place.position);
         while node != self.root && self.nodes[node].is_unused() {
@@ -81,7 +81,7 @@ impl Topic {
         moved
     }
 
-    pub(crate) fn route(&self, key: &[u8], walk: &mut Walk, reached: &mut Reached) {
+    pub(crate) fn route(&self, key: &[u8], walk: &mut Walk, reached: &mut Destinations) {
         walk.front.clear();
         walk.many.clear();
         self.enter(self.root, walk, reached);
@@ -104,7 +104,7 @@ impl Topic {
 
     /// Goes from a node to those that one more word leads to.
     #[inline]
-    fn step(&self, from: Handle<TrieNode>, word: &[u8], hash: u64, walk: &mut Walk, reached: &mut Reached) {
+    fn step(&self, from: Handle<TrieNode>, word: &[u8], hash: u64, walk: &mut Walk, reached: &mut Destinations) {
         let node = &self.nodes[from];
         if node.child_count == 0 {
             return;
@@ -119,7 +119,7 @@ impl Topic {
 
     /// Adds a node to the front, and the `#` nodes below it, which need no word.
     #[inline]
-    fn enter(&self, node: Handle<TrieNode>, walk: &mut Walk, reached: &mut Reached) {
+    fn enter(&self, node: Handle<TrieNode>, walk: &mut Walk, reached: &mut Destinations) {
         walk.front.push(node);
         let mut above = node;
         while let Some(many) = self.nodes[above].many {

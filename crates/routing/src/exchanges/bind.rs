@@ -4,37 +4,17 @@ use std::hash::Hasher;
 
 use amqp::table::Table;
 
-use super::{DEFAULT_EXCHANGE, ExchangeEntry, Exchanges, Removed};
+use super::{DEFAULT_EXCHANGE, Exchanges, Removed};
+use crate::bind_error::BindError;
 use crate::binding::{BindingEntry, BindingSpec, Destination, sorted};
-use crate::consistent_hash::InvalidWeight;
+use crate::handles::{BindingHandle, ExchangeHandle};
 use crate::seed::HashSeed;
-use crate::slab::Handle;
-use crate::target::{Node, Place, Target};
-
-/// Why something could not be bound, or unbound.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum BindError {
-    /// The default exchange has its implicit bindings and no others, in either direction.
-    #[error("nothing can be bound to or from the default exchange")]
-    DefaultExchange,
-    /// There is no such source. (Of a binding to be removed, that is no error.)
-    #[error("no such source exchange")]
-    SourceMissing,
-    /// There is no such queue, or destination exchange.
-    #[error("no such destination")]
-    DestinationMissing,
-    /// A headers exchange does not know this value of the argument `x-match`, or it is no string.
-    #[error("invalid x-match")]
-    InvalidMatch,
-    /// A consistent hash exchange does not know this binding key as a weight.
-    #[error("invalid weight: {0}")]
-    InvalidWeight(InvalidWeight),
-}
+use crate::target::{Node, Target, TargetPlace};
 
 /// What makes two bindings the same.
 #[derive(Clone, Copy)]
 struct Identity<'a> {
-    source: Handle<ExchangeEntry>,
+    source: ExchangeHandle,
     destination: Node,
     routing_key: &'a [u8],
     /// Sorted.
@@ -59,7 +39,7 @@ impl Exchanges {
             destination,
             routing_key: spec.routing_key.into(),
             arguments,
-            place: Place { point: 0, position: 0 },
+            place: TargetPlace { point: 0, position: 0 },
             outgoing_position: 0,
             incoming_position: 0,
         });
@@ -89,11 +69,7 @@ impl Exchanges {
     }
 
     /// Removes a binding. Returns its source if that is to go too.
-    pub(super) fn remove_binding(
-        &mut self,
-        binding: Handle<BindingEntry>,
-        removed: &mut Removed,
-    ) -> Option<Handle<ExchangeEntry>> {
+    pub(super) fn remove_binding(&mut self, binding: BindingHandle, removed: &mut Removed) -> Option<ExchangeHandle> {
         removed.bindings.push(self.binding_ref(binding).to_removed());
         self.detach(binding);
         let hash = self.bindings[binding].identity().hash(self.seed);
@@ -105,7 +81,7 @@ impl Exchanges {
     }
 
     /// Enters a binding into the lists of its two ends and into its source's router.
-    fn attach(&mut self, handle: Handle<BindingEntry>) {
+    fn attach(&mut self, handle: BindingHandle) {
         let binding = &mut self.bindings[handle];
         let target = Target { binding: handle, node: binding.destination };
         let name = self.exchanges[binding.source].router.wants_names().then(|| match binding.destination {
@@ -123,7 +99,7 @@ impl Exchanges {
     }
 
     /// Takes a binding out of where [`attach`](Self::attach) entered it, and tells those that move into its places.
-    fn detach(&mut self, handle: Handle<BindingEntry>) {
+    fn detach(&mut self, handle: BindingHandle) {
         let &BindingEntry { source, destination, place, outgoing_position, incoming_position, .. } =
             &self.bindings[handle];
         let source = &mut self.exchanges[source];
@@ -149,7 +125,7 @@ impl Exchanges {
         }
     }
 
-    fn find_binding(&self, identity: &Identity<'_>) -> Option<Handle<BindingEntry>> {
+    fn find_binding(&self, identity: &Identity<'_>) -> Option<BindingHandle> {
         let hash = identity.hash(self.seed);
         self.bindings_by_identity.find(hash, |binding| self.bindings[*binding].identity() == *identity).copied()
     }
@@ -197,13 +173,13 @@ fn check_not_default(spec: &BindingSpec<'_>) -> Result<(), BindError> {
     Ok(())
 }
 
-fn push(list: &mut Vec<Handle<BindingEntry>>, handle: Handle<BindingEntry>) -> u32 {
+fn push(list: &mut Vec<BindingHandle>, handle: BindingHandle) -> u32 {
     list.push(handle);
     u32::try_from(list.len() - 1).expect("no more bindings than handles of 32 bits")
 }
 
 /// Removes the element at a position and returns the one that has it from now on.
-fn swap_remove(list: &mut Vec<Handle<BindingEntry>>, position: u32) -> Option<Handle<BindingEntry>> {
+fn swap_remove(list: &mut Vec<BindingHandle>, position: u32) -> Option<BindingHandle> {
     list.swap_remove(position as usize);
     list.get(position as usize).copied()
 }

@@ -3,8 +3,8 @@
 use amqp::table::Table;
 
 use super::{DEFAULT_EXCHANGE, Exchanges, QueueEntry};
-use crate::binding::{BindingEntry, BindingRef, Destination};
-use crate::slab::Handle;
+use crate::binding::{BindingRef, Destination};
+use crate::handles::BindingHandle;
 use crate::target::Node;
 
 impl Exchanges {
@@ -39,7 +39,7 @@ impl Exchanges {
         implicit.into_iter().chain(incoming.iter().map(|handle| self.binding_ref(*handle)))
     }
 
-    pub(super) fn binding_ref(&self, handle: Handle<BindingEntry>) -> BindingRef<'_> {
+    pub(super) fn binding_ref(&self, handle: BindingHandle) -> BindingRef<'_> {
         let binding = &self.bindings[handle];
         let source = &self.exchanges[binding.source].exchange;
         let (destination, destination_name, is_destination_durable) = match binding.destination {

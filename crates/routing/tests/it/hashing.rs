@@ -1,4 +1,4 @@
-//! The hashing exchanges: who gets how much, and what moves when destinations come and go.
+//! The hashing exchanges: which queue gets how much, and what moves when destinations come and go.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -331,7 +331,10 @@ proptest! {
     }
 
     #[test]
-    fn topics_match_as_the_naive_matcher_does(patterns in prop::collection::vec(key(), 1..30), keys in prop::collection::vec(key(), 1..10)) {
+    fn topics_match_as_the_naive_matcher_does(
+        patterns in prop::collection::vec(key(), 1..30),
+        keys in prop::collection::vec(key(), 1..10),
+    ) {
         let mut pair = Pair::new();
         for (number, pattern) in patterns.iter().enumerate() {
             let name = format!("q{number}");
@@ -345,7 +348,10 @@ proptest! {
     }
 
     #[test]
-    fn headers_match_as_the_naive_matcher_does(bound in prop::collection::vec(arguments(), 1..30), messages in prop::collection::vec(headers(), 1..10)) {
+    fn headers_match_as_the_naive_matcher_does(
+        bound in prop::collection::vec(arguments(), 1..30),
+        messages in prop::collection::vec(headers(), 1..10),
+    ) {
         let mut pair = Pair::new();
         for (number, arguments) in bound.into_iter().enumerate() {
             let name = format!("q{number}");

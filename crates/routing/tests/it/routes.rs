@@ -220,7 +220,7 @@ fn a_delayed_message_waits_where_it_first_can() {
         (queues, delays, routed.is_cacheable)
     };
     let everywhere = vec![QueueId(1), QueueId(2)];
-    assert_eq!(route(&exchanges, &delayed), (everywhere.clone(), vec![], true), "nobody delays yet");
+    assert_eq!(route(&exchanges, &delayed), (everywhere.clone(), vec![], true), "no exchange delays yet");
     assert!(exchanges.set_delaying(b"delayed", true));
     assert!(!exchanges.set_delaying(b"missing", true));
     assert_eq!(route(&exchanges, &delayed), (vec![QueueId(2)], vec![b"delayed".to_vec()], true));

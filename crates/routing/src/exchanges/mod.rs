@@ -18,11 +18,10 @@ use rustc_hash::FxBuildHasher;
 
 use crate::binding::{BindingEntry, RemovedBinding};
 use crate::exchange::{Declaration, Exchange, ExchangeType};
+use crate::handles::{BindingHandle, BindingKind, ExchangeHandle, ExchangeKind, QueueHandle, QueueKind};
 use crate::router::Router;
 use crate::seed::HashSeed;
-use crate::slab::{Handle, Slab};
-
-pub use bind::BindError;
+use crate::slab::Slab;
 
 /// Changes whenever the result of routing may change. Later is greater.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -49,13 +48,13 @@ pub const TRACE_EXCHANGE: &[u8] = b"amq.rabbitmq.trace";
 pub struct Exchanges {
     pub(crate) seed: HashSeed,
     epoch: Epoch,
-    pub(crate) exchanges: Slab<ExchangeEntry>,
-    exchanges_by_name: HashTable<Handle<ExchangeEntry>>,
-    pub(crate) queues: Slab<QueueEntry>,
-    queues_by_name: HashTable<Handle<QueueEntry>>,
-    queues_by_id: HashMap<QueueId, Handle<QueueEntry>, FxBuildHasher>,
-    bindings: Slab<BindingEntry>,
-    bindings_by_identity: HashTable<Handle<BindingEntry>>,
+    pub(crate) exchanges: Slab<ExchangeEntry, ExchangeKind>,
+    exchanges_by_name: HashTable<ExchangeHandle>,
+    pub(crate) queues: Slab<QueueEntry, QueueKind>,
+    queues_by_name: HashTable<QueueHandle>,
+    queues_by_id: HashMap<QueueId, QueueHandle, FxBuildHasher>,
+    bindings: Slab<BindingEntry, BindingKind>,
+    bindings_by_identity: HashTable<BindingHandle>,
 }
 
 /// An exchange with its bindings.
@@ -64,9 +63,9 @@ pub(crate) struct ExchangeEntry {
     pub(crate) exchange: Exchange,
     pub(crate) router: Router,
     /// The bindings of which it is the source.
-    outgoing: Vec<Handle<BindingEntry>>,
+    outgoing: Vec<BindingHandle>,
     /// The bindings of which it is the destination.
-    incoming: Vec<Handle<BindingEntry>>,
+    incoming: Vec<BindingHandle>,
 }
 
 /// A queue with the bindings that lead to it.
@@ -75,7 +74,7 @@ pub(crate) struct QueueEntry {
     pub(crate) id: QueueId,
     name: Box<[u8]>,
     is_durable: bool,
-    incoming: Vec<Handle<BindingEntry>>,
+    incoming: Vec<BindingHandle>,
 }
 
 /// Why an exchange was not deleted.
@@ -249,13 +248,13 @@ impl Exchanges {
     }
 
     #[inline]
-    pub(crate) fn find_exchange(&self, name: &[u8]) -> Option<Handle<ExchangeEntry>> {
+    pub(crate) fn find_exchange(&self, name: &[u8]) -> Option<ExchangeHandle> {
         let hash = self.seed.hash(name);
         self.exchanges_by_name.find(hash, |handle| *self.exchanges[*handle].exchange.name == *name).copied()
     }
 
     #[inline]
-    pub(crate) fn find_queue(&self, name: &[u8]) -> Option<Handle<QueueEntry>> {
+    pub(crate) fn find_queue(&self, name: &[u8]) -> Option<QueueHandle> {
         self.queues_by_name.find(self.seed.hash(name), |queue| *self.queues[*queue].name == *name).copied()
     }
 
@@ -278,14 +277,14 @@ impl Exchanges {
         let entry = ExchangeEntry { exchange, router, outgoing: Vec::new(), incoming: Vec::new() };
         let handle = self.exchanges.insert(entry);
         let (seed, exchanges) = (self.seed, &self.exchanges);
-        let hash_of = |handle: &Handle<ExchangeEntry>| seed.hash(&exchanges[*handle].exchange.name);
+        let hash_of = |handle: &ExchangeHandle| seed.hash(&exchanges[*handle].exchange.name);
         self.exchanges_by_name.insert_unique(hash, handle, hash_of);
         self.advance_epoch();
     }
 
     /// Removes exchanges and, one after the other, all that fall with them. (Not recursively: a client can make the chain
     /// as long as it likes.) None can be doomed twice, since it is doomed by losing its last outgoing binding.
-    fn remove_exchanges(&mut self, mut doomed: Vec<Handle<ExchangeEntry>>, removed: &mut Removed) {
+    fn remove_exchanges(&mut self, mut doomed: Vec<ExchangeHandle>, removed: &mut Removed) {
         while let Some(handle) = doomed.pop() {
             while let Some(binding) = self.exchanges[handle].outgoing.last().copied() {
                 self.remove_binding(binding, removed); // whether it is unused now does not matter

@@ -7,13 +7,10 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use amqp::frame::put_method;
-use amqp::method::connection;
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::machine::{free_len, resident_len};
 use crate::options::Options;
-use crate::session::{Phase, Session};
 
 /// Which alarms are on, and when they come on.
 #[derive(Debug)]
@@ -117,58 +114,5 @@ impl Alarms {
             );
         }
         memory_changed || disk_changed
-    }
-}
-
-impl Session {
-    /// A read begins: looks whether what is published in it has to wait. Once, for all that it brings is handed on together.
-    #[inline]
-    pub(crate) fn look_at_publishing(&mut self) {
-        self.holds_publishes = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
-    }
-
-    /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the
-    /// publish
-    /// comes again.
-    #[inline(always)]
-    pub(crate) fn is_publish_held(&mut self) -> bool {
-        self.holds_publishes && self.hold_publish()
-    }
-
-    /// Before it is taken, and not only after: very many publishers would each get in one more read, which on a full disk is too much.
-    #[cold]
-    fn hold_publish(&mut self) -> bool {
-        if self.broker.alarms.is_on() {
-            return self.block();
-        }
-        if matches!(self.phase, Phase::Running) {
-            self.slow_down();
-            self.is_put_back = self.is_congested;
-        }
-        self.is_put_back
-    }
-
-    /// Stops receiving until all alarms are over, unless the connection ends. Says whether it is stopped.
-    #[cold]
-    fn block(&mut self) -> bool {
-        if self.is_blocked || !matches!(self.phase, Phase::Running) {
-            return self.is_blocked;
-        }
-        self.is_blocked = true;
-        if self.login().capabilities.connection_blocked {
-            let reason = self.broker.alarms.reason();
-            put_method(&mut self.out, 0, &connection::Blocked { reason: reason.as_bytes() });
-        }
-        true
-    }
-
-    pub(crate) fn alarms_changed(&mut self) {
-        if !self.is_blocked || self.broker.alarms.is_on() {
-            return;
-        }
-        self.is_blocked = false;
-        if self.login().capabilities.connection_blocked {
-            put_method(&mut self.out, 0, &connection::Unblocked);
-        }
     }
 }

@@ -13,7 +13,6 @@ use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use amqp::frame::put_heartbeat;
 use net::Stream;
 use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
@@ -97,7 +96,7 @@ impl Drop for PublisherPause {
 impl Connection {
     fn new(stream: Stream, session: Session) -> Self {
         let now = Instant::now();
-        let handshake_until = now + session.broker.options.handshake_timeout;
+        let handshake_until = now + session.broker().options.handshake_timeout;
         Self {
             stream,
             session,
@@ -128,7 +127,7 @@ impl Connection {
                     return Poll::Pending;
                 }
                 Err(Over) => {
-                    self.session.out.clear(); // nobody reads it any more
+                    self.session.clear_output();
                     self.session.shrink();
                     return Poll::Ready(());
                 }
@@ -149,7 +148,7 @@ impl Connection {
     }
 
     fn read(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        if matches!(self.session.phase, Phase::Closed { .. }) {
+        if matches!(self.session.phase(), Phase::Closed { .. }) {
             return self.discard(cx);
         }
         self.wait_for_throttle(cx);
@@ -158,7 +157,7 @@ impl Connection {
         }
         if !self.received.rest().is_empty() {
             // What an earlier pause left over comes first; a part of a frame stays where it is.
-            let now_ms = self.session.broker.engine.clock.now_ms();
+            let now_ms = self.session.broker().engine.clock.now_ms();
             let consumed = self.session.receive(self.received.rest(), now_ms);
             if consumed > 0 {
                 self.received.remove(consumed);
@@ -189,7 +188,7 @@ impl Connection {
             }
             self.last_received = Instant::now();
             if let Some(received) = self.received.join(&mut buffer[..kept_len + len], self.session.is_framed()) {
-                let now_ms = self.session.broker.engine.clock.now_ms();
+                let now_ms = self.session.broker().engine.clock.now_ms();
                 let consumed = self.session.receive(received, now_ms);
                 self.received.leave(&received[consumed..]);
             }
@@ -225,7 +224,7 @@ impl Connection {
     /// Lets the session go on receiving once the time has passed that it is to wait for its vhost's limit of rates.
     fn wait_for_throttle(&mut self, cx: &mut Context<'_>) {
         while self.session.is_throttled() {
-            let wait = self.session.throttled_for;
+            let wait = self.session.throttled_for();
             let sleep = self.throttle.get_or_insert_with(|| Box::pin(tokio::time::sleep(wait)));
             if sleep.as_mut().poll(cx).is_pending() {
                 return;
@@ -239,9 +238,9 @@ impl Connection {
     fn is_pausing(&mut self, cx: &mut Context<'_>) -> bool {
         let pauses = self.session.take_pause();
         if pauses > 0 {
-            self.session.broker.counters.flow_entered.add(1);
+            self.session.broker().counters.flow_entered.add(1);
             self.session.note_flow();
-            self.pause = Some(PublisherPause::new(pauses, &self.session.broker));
+            self.pause = Some(PublisherPause::new(pauses, self.session.broker()));
         }
         let Some(pause) = &mut self.pause else { return false };
         let is_pausing = pause.sleep.as_mut().poll(cx).is_pending();
@@ -253,8 +252,8 @@ impl Connection {
 
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
         let mut has_written = false;
-        while self.written < self.session.out.len() {
-            match self.stream.poll_write(cx, &self.session.out[self.written..]) {
+        while self.written < self.session.output().len() {
+            match self.stream.poll_write(cx, &self.session.output()[self.written..]) {
                 Poll::Pending => break,
                 Poll::Ready(Ok(0) | Err(_)) => return Err(Over),
                 Poll::Ready(Ok(len)) => {
@@ -275,17 +274,17 @@ impl Connection {
                 Poll::Ready(Ok(())) => self.is_flushed = true,
             }
         }
-        if self.written == self.session.out.len() {
-            self.session.out.clear();
+        if self.written == self.session.output().len() {
+            self.session.clear_output();
             self.written = 0;
-            if let Phase::Closed { until } = self.session.phase
+            if let Phase::Closed { until } = *self.session.phase()
                 && self.is_flushed
             {
                 self.end(cx, until)?;
             }
-        } else if self.written >= OUTPUT_LEN && 2 * self.written >= self.session.out.len() {
+        } else if self.written >= OUTPUT_LEN && 2 * self.written >= self.session.output().len() {
             // Moving what is left costs no more than what has gone.
-            self.session.out.drain(..self.written);
+            self.session.remove_output(self.written);
             self.written = 0;
         }
         Ok(has_written)
@@ -307,22 +306,22 @@ impl Connection {
     /// Before the end of the stream where the server says it, else when nothing more can come.
     fn leave_listings(&mut self) {
         if std::mem::take(&mut self.is_listed) {
-            self.session.broker.forget_connection(&self.session.handle);
+            self.session.broker().forget_connection(self.session.handle());
         }
     }
 
     /// Handshake and closing deadlines, heartbeats both ways. True when the timer was set anew.
     fn watch_clock(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {
-        let has_opened = !self.is_beating && matches!(self.session.phase, Phase::Running);
+        let has_opened = !self.is_beating && matches!(self.session.phase(), Phase::Running);
         self.is_beating |= has_opened;
-        let must_hurry = self.session.phase.until().is_some_and(|until| self.timer.deadline() > until.into());
+        let must_hurry = self.session.phase().until().is_some_and(|until| self.timer.deadline() > until.into());
         if !has_opened && !must_hurry && self.timer.as_mut().poll(cx).is_pending() {
             return Ok(false);
         }
         let now = Instant::now();
-        let next = match self.session.phase {
+        let next = match *self.session.phase() {
             Phase::Handshake(_) => {
-                let until = self.opened_at + self.session.broker.options.handshake_timeout;
+                let until = self.opened_at + self.session.broker().options.handshake_timeout;
                 if now >= until {
                     tracing::warn!(peer = %self.session.peer(), "connection took too long to open and was closed");
                     return Err(Over);
@@ -357,7 +356,7 @@ impl Connection {
     }
 
     fn next_beat(&mut self, now: Instant) -> Result<Instant, Over> {
-        let interval = Duration::from_secs(self.session.login().heartbeat_s.into());
+        let interval = Duration::from_secs(self.session.heartbeat_s().into());
         if interval.is_zero() {
             return Ok(now + Duration::from_secs(3600));
         }
@@ -371,8 +370,8 @@ impl Connection {
             tracing::warn!(peer = %self.session.peer(), interval_s = interval.as_secs(), "no heartbeat came, connection was closed");
             return Err(Over);
         }
-        if now - self.last_sent >= interval / 2 && self.session.out.is_empty() {
-            put_heartbeat(&mut self.session.out);
+        if now - self.last_sent >= interval / 2 && self.session.output().is_empty() {
+            self.session.send_heartbeat();
         }
         Ok(now + interval / 4)
     }

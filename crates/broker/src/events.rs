@@ -16,7 +16,7 @@ use crate::broker::Broker;
 use crate::connections::{ConnectionHandle, ConsumerHandle};
 use crate::control::BackupView;
 use crate::identity::{Actor, Interface, Origin};
-use crate::inside::{BindingEnd, BindingRequest};
+use crate::vhost_access::{BindingEnd, BindingRequest};
 use engine::batch::Batch;
 use engine::clock::wall_ms;
 use engine::message::{History, Parts};

@@ -12,7 +12,7 @@
 //!  value  | version u8 | content, as in `message` |
 //! ```
 //!
-//! Deliberately absent: who is handed a history, and how; see [`crate::inside`].
+//! Deliberately absent: who is handed a history, and how; see [`crate::vhost_access`].
 
 use std::collections::VecDeque;
 use std::ops::Range;

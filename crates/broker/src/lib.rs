@@ -22,34 +22,21 @@
 mod alarms;
 mod backend;
 mod broker;
-mod buffers;
 mod certificate_login;
-mod channel;
-mod channels;
 mod connection;
 mod connections;
-mod consume;
-mod consumer_slots;
 mod control;
-mod deliver;
-mod departures;
-mod drain_outbox;
-mod ending;
 mod events;
-mod exchange_methods;
-mod handshake;
 mod history;
 mod identity;
-mod inside;
 mod limits;
 mod lockout;
 mod login;
 pub mod machine;
 mod options;
 mod permissions;
-mod publish;
+mod publish_properties;
 mod queue_consumers;
-mod queue_methods;
 mod random;
 mod received;
 mod recovery;
@@ -57,18 +44,18 @@ mod refusal;
 mod removals;
 mod reply_to;
 mod selection;
+mod server_properties;
 mod session;
-mod settle;
 mod sharding;
 pub mod statistics;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod throttle;
-mod tx;
 mod usage;
 mod users;
 mod vhost;
+mod vhost_access;
 mod vhosts;
 pub mod view;
 
@@ -83,10 +70,6 @@ pub use control::{
 };
 pub use events::{Event, EventSink};
 pub use identity::{Actor, Identity, Interface, Origin};
-pub use inside::{
-    AckMode, BindingEnd, BindingRequest, Changed, ExchangeRequest, GetRequest, GotMessage, PublishRequest,
-    QueueRequest, VhostAccess,
-};
 pub use lockout::LockoutOptions;
 pub use login::LoginRefused;
 pub use options::Options;
@@ -98,3 +81,7 @@ pub use selection::{
     Removed, Selection, Start,
 };
 pub use subscriptions::{Followed, Subscription};
+pub use vhost_access::{
+    AckMode, BindingEnd, BindingRequest, Changed, ExchangeRequest, GetRequest, GotMessage, PublishRequest,
+    QueueRequest, VhostAccess,
+};

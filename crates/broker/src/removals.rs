@@ -7,7 +7,7 @@ use routing::{Removed, RemovedBinding};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Origin;
-use crate::inside::{BindingEnd, BindingRequest};
+use crate::vhost_access::{BindingEnd, BindingRequest};
 use engine::queue_handle::QueueHandle;
 
 /// Who does what nobody has asked for, by RabbitMQ's name.

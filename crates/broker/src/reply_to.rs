@@ -13,7 +13,6 @@ use model::name::VhostName;
 use parking_lot::Mutex;
 use store::Content;
 
-use crate::channel::ReplyConsumer;
 use engine::gate::window_cost;
 use engine::message::Parts;
 use engine::outbox::{ConnectionEvent, Outbox};
@@ -26,6 +25,14 @@ const ADDRESS_PREFIX: &str = "amq.rabbitmq.reply-to.";
 #[inline]
 pub(crate) fn is_address(routing_key: &[u8]) -> bool {
     routing_key.starts_with(ADDRESS_PREFIX.as_bytes())
+}
+
+/// A consumer of `amq.rabbitmq.reply-to`.
+#[derive(Debug)]
+pub(crate) struct ReplyConsumer {
+    pub(crate) tag: Box<[u8]>,
+    /// What replaces `reply-to` in requests that this channel publishes.
+    pub(crate) address: Arc<str>,
 }
 
 #[derive(Debug)]

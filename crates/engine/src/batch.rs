@@ -140,16 +140,8 @@ impl Batch {
             return None;
         }
         let position = self.bring_to_queues(engine);
-        for publish in &self.publishes {
-            done(publish, if publish.outcome.waits_for_disk { position } else { None });
-        }
-        self.clear(engine);
-        position
-    }
-
-    /// All of it is where it belongs.
-    fn clear(&mut self, engine: &Engine) {
         for publish in self.publishes.drain(..) {
+            done(&publish, if publish.outcome.waits_for_disk { position } else { None });
             if publish.is_spent() {
                 // There is nothing to free, and most are so.
                 std::mem::forget(publish);
@@ -159,6 +151,7 @@ impl Batch {
         self.settlements.clear();
         self.seqs.clear();
         self.shards = 0;
+        position
     }
 
     fn bring_to_queues(&mut self, engine: &Engine) -> Option<JournalPosition> {

@@ -77,6 +77,16 @@ impl Arrows {
         largest.into_iter().map(|file| self.name(file)).collect()
     }
 
+    /// The largest circle, each of its files with those of it that it leads to: where to cut.
+    pub fn largest_circle_with_arrows(&self) -> Vec<String> {
+        let circle = self.largest_circle();
+        let within = |from: &String| {
+            let to = self.all().into_iter().filter(|(start, end)| start == from && circle.contains(end));
+            to.map(|(_, end)| end).collect::<Vec<_>>().join(", ")
+        };
+        circle.iter().map(|file| format!("{file} -> {}", within(file))).collect()
+    }
+
     /// For each file those that it leads to, itself included.
     fn reachable(&self, direction: impl Fn((usize, usize)) -> (usize, usize)) -> Vec<BTreeSet<usize>> {
         let mut next = vec![Vec::new(); self.files.len()];
@@ -341,7 +351,9 @@ mod tests {
         let straight = [("b", "struct B;")];
         assert!(draw(&[&listed[..], &straight].concat()).largest_circle().is_empty());
         let back = [("b", "use crate::a::C; struct B;")];
-        assert_eq!(draw(&[&listed[..], &back].concat()).largest_circle(), ["a::c", "b"]);
+        let closed = draw(&[&listed[..], &back].concat());
+        assert_eq!(closed.largest_circle(), ["a::c", "b"]);
+        assert_eq!(closed.largest_circle_with_arrows(), ["a::c -> b", "b -> a::c"]);
     }
 
     #[test]

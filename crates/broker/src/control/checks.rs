@@ -6,12 +6,12 @@ use model::name::VhostName;
 
 use crate::broker::Broker;
 use crate::events;
-use crate::inside::{
+use crate::refusal::{self, Outcome};
+use crate::vhost::Vhost;
+use crate::vhost_access::{
     BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange,
     check_new_queue, check_type,
 };
-use crate::refusal::{self, Outcome};
-use crate::vhost::Vhost;
 
 impl Broker {
     /// Whether there could be such an exchange; there is none so far.

@@ -3,7 +3,7 @@
 //! until the process ends.
 //!
 //! Who may do it is for the caller to decide (the HTTP API by tags); what users may do inside a vhost is in
-//! [`crate::inside`].
+//! [`crate::vhost_access`].
 
 mod backups;
 mod checks;

@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::{ControlError, invalid, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
-use crate::handshake::server_properties;
 use crate::identity::Actor;
-use crate::inside::Changed;
+use crate::server_properties::server_properties;
+use crate::vhost_access::Changed;
 
 /// What events call the component of these parameters.
 const GLOBAL: &str = "global";

@@ -13,7 +13,7 @@ use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::inside::{Changed, VhostAccess};
+use crate::vhost_access::{Changed, VhostAccess};
 
 impl Broker {
     /// All permissions, by user and vhost.
@@ -36,9 +36,9 @@ impl Broker {
 
     /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
     pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
-        let inside = self.approach(actor, vhost)?;
-        let may_stay = inside.settled(|inside| Ok(inside.may_stay())).await;
-        may_stay.is_ok_and(|may_stay| may_stay).then_some(inside)
+        let access = self.approach(actor, vhost)?;
+        let may_stay = access.settled(|access| Ok(access.may_stay())).await;
+        may_stay.is_ok_and(|may_stay| may_stay).then_some(access)
     }
 
     /// Grants a user a permission in a vhost, in place of the one it has.

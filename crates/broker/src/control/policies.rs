@@ -14,8 +14,8 @@ use super::{ControlError, invalid, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::inside::Changed;
 use crate::vhost::Vhost;
+use crate::vhost_access::Changed;
 use engine::queue_handle::QueueHandle;
 
 /// A policy that somebody wants to be there.

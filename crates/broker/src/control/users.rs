@@ -13,8 +13,8 @@ use super::{ControlError, not_found};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
-use crate::inside::Changed;
 use crate::users::Updated;
+use crate::vhost_access::Changed;
 use engine::outbox::ConnectionEvent;
 
 /// A user that an operator wants to be so.

@@ -13,9 +13,9 @@ use super::{ControlError, PasswordChange, PolicyRequest, UserRequest, invalid, n
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::inside::Changed;
 use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
+use crate::vhost_access::Changed;
 use engine::outbox::ConnectionEvent;
 
 /// A vhost that an operator wants to be so. What is None stays as it is.

@@ -12,8 +12,8 @@ use super::filter::is_redelivered;
 use super::limits::{LOOK_COUNT, LOOKED_AT_COUNT_MAX, PAGE_LEN_MAX, TAIL_COUNT_MAX};
 use super::sweep::Sweep;
 use super::{MessageFilter, MessageId};
-use crate::inside::VhostAccess;
 use crate::refusal::{self, Outcome};
+use crate::vhost_access::VhostAccess;
 use engine::message::{Held, Parts};
 use engine::queue_handle::QueueHandle;
 
@@ -94,7 +94,7 @@ type HeldMessage = (QueueSeq, Held, Option<ConsumerId>);
 impl VhostAccess {
     /// Shows messages of a queue, and changes nothing about them.
     pub async fn browse(&self, request: &BrowseRequest<'_>) -> Outcome<BrowsedPage> {
-        let queue = self.settled(|inside| inside.queue_for(Access::Read, request.queue)).await?;
+        let queue = self.settled(|access| access.queue_for(Access::Read, request.queue)).await?;
         if request.wants_unacked {
             self.browse_unacked(&queue, request).await
         } else {

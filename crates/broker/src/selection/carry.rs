@@ -18,8 +18,8 @@ use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSI
 use super::sweep::Selected;
 use super::{MessageId, Selection};
 use crate::events::Event;
-use crate::inside::{Changed, VhostAccess};
 use crate::refusal::{self, Outcome};
+use crate::vhost_access::{Changed, VhostAccess};
 use engine::delayed::header;
 use engine::message::{Held, History, Parts};
 use engine::publish::Publish;
@@ -108,7 +108,7 @@ impl VhostAccess {
         target: &VhostAccess,
         destination: &Destination,
     ) -> Outcome<Carried> {
-        let source = self.settled(|inside| inside.queue_for(Access::Read, queue)).await?;
+        let source = self.settled(|access| access.queue_for(Access::Read, queue)).await?;
         target.settled(|target| target.check_target(&source, destination)).await?;
         let carried = self.carry(&source, selection, target, &Way::Move(destination)).await?;
         if carried.count > 0 {
@@ -127,9 +127,9 @@ impl VhostAccess {
     /// Sends dead letters in a queue back to the queues in which they died. Others stay.
     pub async fn redrive(&self, queue: &QueueName, selection: &Selection, to: RedriveTo) -> Outcome<Carried> {
         let source = self
-            .settled(|inside| {
-                inside.check_publish(b"", &[queue.as_bytes()])?;
-                inside.queue_for(Access::Read, queue)
+            .settled(|access| {
+                access.check_publish(b"", &[queue.as_bytes()])?;
+                access.queue_for(Access::Read, queue)
             })
             .await?;
         let carried = self.carry(&source, selection, self, &Way::Redrive(to, queue)).await?;

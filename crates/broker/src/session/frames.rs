@@ -6,17 +6,18 @@ use amqp::method::{Method, decode_publish};
 use amqp::server::{Violation, check_heartbeat};
 
 use super::{Phase, Session, Site};
-use crate::channel::Channel;
-use crate::handshake::Handshake;
 use crate::limits::END_TIMEOUT;
-use crate::publish::{CompletePublish, is_body_len_allowed};
+use crate::publish_properties::is_body_len_allowed;
 use crate::refusal::{Outcome, Refusal};
+use crate::session::assembly::CompletePublish;
+use crate::session::channel::Channel;
+use crate::session::handshake::Handshake;
 use engine::BATCH_COUNT;
 
 impl Session {
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
     pub(crate) fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize {
-        self.now_ms = now_ms;
+        self.turn.now_ms = now_ms;
         let mut at = 0;
         if matches!(self.phase, Phase::Handshake(Handshake::Header)) {
             let Some(consumed) = self.protocol_header(bytes) else { return 0 };
@@ -46,7 +47,7 @@ impl Session {
                 }
             }
         }
-        if self.waiting.is_some() || self.is_blocked || std::mem::take(&mut self.is_put_back) {
+        if self.waits.has_question() || self.flow.take_put_back() {
             // The last frame comes again when there is an answer, when all alarms are over, or when the store has caught up.
             at -= last_len;
         }
@@ -75,8 +76,8 @@ impl Session {
     #[inline]
     fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
         let len = self.handle_frame(frame, rest);
-        if self.asks_others && self.waiting.is_none() {
-            self.inside().permissions.forget_answers();
+        if !self.waits.has_question() {
+            self.principal.forget_answers();
         }
         len
     }
@@ -93,7 +94,7 @@ impl Session {
                     }
                     return len;
                 }
-                None if self.is_blocked || self.is_put_back => return 0,
+                None if self.flow.is_blocked() || self.flow.is_put_back() => return 0,
                 None => {}
             }
         }

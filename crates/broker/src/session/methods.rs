@@ -5,17 +5,17 @@ use amqp::method::{Method, basic, channel};
 use amqp::server::Violation;
 
 use super::{Session, Site};
-use crate::channel::Channel;
 use crate::events::Event;
-use crate::publish::Assembly;
 use crate::refusal::{self, Outcome, Refusal};
+use crate::session::assembly::Assembly;
+use crate::session::channel::Channel;
 use crate::usage::{Counted, Seat};
 
 impl Session {
     pub(super) fn connection_method(&mut self, method: Method<'_>) -> Outcome<()> {
         match method {
             Method::ConnectionClose(_) => {
-                self.outbox.close();
+                self.handle.outbox.close();
                 self.apply_batch();
                 self.release_everything();
                 self.part();

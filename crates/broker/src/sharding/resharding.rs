@@ -18,8 +18,8 @@ use super::name;
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Origin;
-use crate::inside::{BindingEnd, BindingRequest, check_new_binding};
 use crate::vhost::{Declared, Vhost};
+use crate::vhost_access::{BindingEnd, BindingRequest, check_new_binding};
 use engine::message::Kept;
 use engine::queue_handle::QueueHandle;
 

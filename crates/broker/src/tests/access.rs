@@ -15,7 +15,7 @@ use super::operators::{
 };
 use crate::control::{ControlError, PasswordChange, UserRequest};
 use crate::identity::{Actor, Identity, Interface, Origin};
-use crate::inside::PublishRequest;
+use crate::vhost_access::PublishRequest;
 
 #[test]
 fn a_new_user_logs_in_and_a_deleted_one_is_thrown_out() {
@@ -176,14 +176,14 @@ fn topic_permissions_are_about_the_keys_in_cc_and_bcc_too() {
     let rules = TopicPermission::parse(vhost("/"), user("ann"), exchange_name("amq.topic"), "^mine", ".*").unwrap();
     node.broker.put_topic_permission(&operator(), rules).unwrap();
     let actor = Actor { identity: Arc::new(Identity::stored(node.broker.user("ann").unwrap())), origin: over_http() };
-    let inside = block_on(node.broker.enter(&actor, "/")).unwrap();
+    let access = block_on(node.broker.enter(&actor, "/")).unwrap();
     let text = "write access to topic 'yours' in exchange 'amq.topic' in vhost '/' refused for user 'ann'".to_owned();
     for header in ["CC", "BCC"] {
         for (keys, is_allowed) in [(&["mine.2", "mine.3"][..], true), (&["mine.2", "yours"], false)] {
             let headers = sender_selected(header, keys);
             let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
             let (exchange, routing_key) = (&exchange_name("amq.topic"), &b"mine"[..]);
-            let result = inside.publish(&PublishRequest { exchange, routing_key, properties, body: b"" });
+            let result = access.publish(&PublishRequest { exchange, routing_key, properties, body: b"" });
             let mut encoded = Vec::new();
             ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut encoded);
             client.publish(1, "amq.topic", "mine", &encoded[12..], b"");
@@ -263,6 +263,6 @@ fn who_is_deleted_while_it_opens_is_thrown_out_or_not_let_in() {
         let is_closed = matches!(last, Some(Heard::ConnectionClose { code: 320 | 530, .. }));
         assert!(is_closed, "{last:?} in round {round}");
         client.session.end();
-        node.broker.forget_connection(&client.session.handle);
+        node.broker.forget_connection(client.session.handle());
     }
 }

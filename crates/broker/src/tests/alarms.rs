@@ -144,6 +144,6 @@ fn a_client_that_goes_while_it_is_held_up_is_heard_to_its_end() {
     let heard = node.listen(&mut client);
     assert!(matches!(heard.last(), Some(Heard::ConnectionClose { code: 320, .. })), "{heard:?}");
     client.send(0, &amqp::method::connection::CloseOk);
-    assert!(matches!(client.session.phase, crate::session::Phase::Closed { .. }), "its answer is heard");
+    assert!(matches!(*client.session.phase(), crate::session::Phase::Closed { .. }), "its answer is heard");
     assert_eq!(ready(&node), 1);
 }

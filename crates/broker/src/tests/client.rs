@@ -66,12 +66,12 @@ impl Client {
     /// Sends bytes, as far as the broker wants them. Says how many it took.
     /// Whether a publish would be taken now.
     pub(super) fn may_publish(&self) -> bool {
-        self.session.wants_input() && !self.session.broker.engine.store.is_congested()
+        self.session.wants_input() && !self.session.broker().engine.store.is_congested()
     }
 
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> usize {
         self.now_ms += 1;
-        let now_ms = self.session.broker.engine.clock.set_to().unwrap_or(self.now_ms);
+        let now_ms = self.session.broker().engine.clock.set_to().unwrap_or(self.now_ms);
         self.session.receive(bytes, now_ms)
     }
 
@@ -85,8 +85,8 @@ impl Client {
     pub(super) fn hear(&mut self) -> Vec<Heard> {
         let mut bytes = Vec::new();
         loop {
-            let is_busy = self.session.drain_outbox(Waker::noop()) || !self.session.out.is_empty();
-            bytes.append(&mut self.session.out);
+            let is_busy = self.session.drain_outbox(Waker::noop()) || !self.session.output().is_empty();
+            bytes.append(&mut self.session.take_output());
             if !is_busy {
                 return understand(&bytes, &mut self.last_header);
             }
@@ -193,7 +193,7 @@ impl Client {
         put_body_frames(&mut bytes, channel, body, 131_072);
         let taken_len = self.send_bytes(&bytes);
         assert!(
-            taken_len == bytes.len() || !matches!(self.session.phase, Phase::Running),
+            taken_len == bytes.len() || !matches!(*self.session.phase(), Phase::Running),
             "the broker does not listen"
         );
     }

@@ -106,7 +106,7 @@ fn consumers_of_one_connection_share_its_room() {
     // The client reads slowly: one part of the output after the other.
     for _ in 0..8 {
         client.session.drain_outbox(Waker::noop());
-        client.session.out.clear();
+        client.session.clear_output();
     }
     for queue in ["q2", "q3"] {
         let ready = node.broker.queue_counts("/", queue).unwrap().ready;
@@ -195,8 +195,7 @@ fn requester(node: &Node) -> (Client, Arc<str>) {
     let mut client = node.connect();
     client.consume(1, "amq.rabbitmq.reply-to", "", true);
     client.hear();
-    let consumer = client.session.channels.get_mut(1).unwrap().reply_consumer.as_ref();
-    let address = consumer.unwrap().address.clone();
+    let address = client.session.reply_consumer_address(1).unwrap();
     (client, address)
 }
 
@@ -208,7 +207,7 @@ fn replies_that_nobody_reads_are_dropped() {
         replier.publish(1, "", &address, TRANSIENT, &vec![1; 1 << 20]);
         requester.session.drain_outbox(Waker::noop());
     }
-    let len = requester.session.out.len() as i64;
+    let len = requester.session.output().len() as i64;
     assert!((OUTBOX_OVERDRAFT_LEN..2 * OUTBOX_OVERDRAFT_LEN).contains(&len), "{len} bytes wait");
     requester.hear();
     replier.publish(1, "", &address, TRANSIENT, &[2]);
@@ -238,13 +237,13 @@ fn queues_that_delete_themselves_are_not_remembered() {
         client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
         client.hear();
     }
-    assert!(client.session.exclusive_queues.is_empty());
+    assert!(!client.session.has_exclusive_queues());
 }
 
 #[test]
 fn a_connection_that_was_told_to_close_is_told_once() {
     let (_node, mut client) = node_with(&[]);
-    client.session.is_blocked = true;
+    client.session.set_blocked();
     client.session.close_by_server("shutdown");
     assert!(matches!(client.hear_one(), Heard::ConnectionClose { code: 320, .. }));
     let mut unknown = Vec::new();
@@ -253,10 +252,10 @@ fn a_connection_that_was_told_to_close_is_told_once() {
     unknown[len - 2] = 99;
     assert_eq!(client.send_bytes(&unknown), len, "it is listened to");
     assert_eq!(client.hear(), []);
-    assert!(matches!(client.session.phase, Phase::Closing { .. }));
+    assert!(matches!(*client.session.phase(), Phase::Closing { .. }));
     client.send_bytes(b"\x01\x00\x00 this is not a frame");
     assert_eq!(client.hear(), []);
-    assert!(matches!(client.session.phase, Phase::Closed { .. }));
+    assert!(matches!(*client.session.phase(), Phase::Closed { .. }));
 }
 
 #[test]

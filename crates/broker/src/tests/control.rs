@@ -14,7 +14,7 @@ use super::operators::{
     user, vhost,
 };
 use crate::control::VhostRequest;
-use crate::inside::{AckMode, GetRequest};
+use crate::vhost_access::{AckMode, GetRequest};
 use crate::view::BindingFilter;
 
 #[test]
@@ -51,18 +51,18 @@ fn everything_that_was_changed_is_there_after_a_crash() {
 #[test]
 fn messages_are_got_and_given_back_or_removed() {
     let node = Node::new();
-    let inside = guest(&node);
+    let access = guest(&node);
     let name = queue_name("q");
-    inside.declare_queue(&lasting(&name)).unwrap();
+    access.declare_queue(&lasting(&name)).unwrap();
     for _ in 0..3 {
-        assert!(publish(&inside, "", "q"));
+        assert!(publish(&access, "", "q"));
     }
     // So that nobody has to wait for the mark of what was handed out.
     let mut client = node.connect();
     client.consume(1, "q", "c", true);
     client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
     for _ in 0..3 {
-        publish(&inside, "", "q");
+        publish(&access, "", "q");
     }
     node.sync();
     client.hear();
@@ -70,7 +70,7 @@ fn messages_are_got_and_given_back_or_removed() {
     let start = counts().ready;
     let get = |count, ack_mode, body_len_max| {
         let request = GetRequest { queue: &name, count, ack_mode, body_len_max };
-        block_on(inside.get(&request)).unwrap().0
+        block_on(access.get(&request)).unwrap().0
     };
     let got = get(2, AckMode::AckRequeue, Some(2));
     assert_eq!((got.len(), &got[0].body[..], got[0].body_len), (2, &b"bo"[..], 4));
@@ -85,14 +85,14 @@ fn messages_are_got_and_given_back_or_removed() {
 #[test]
 fn who_does_not_wait_for_its_messages_leaves_them_in_the_queue() {
     let node = Node::new();
-    let inside = guest(&node);
+    let access = guest(&node);
     let name = queue_name("q");
-    inside.declare_queue(&lasting(&name)).unwrap();
-    publish(&inside, "", "q");
+    access.declare_queue(&lasting(&name)).unwrap();
+    publish(&access, "", "q");
     let request = GetRequest { queue: &name, count: 1, ack_mode: AckMode::AckRemove, body_len_max: None };
     {
         // The mark of what was handed out is not durable, and nobody makes it so.
-        let mut got = Box::pin(inside.get(&request));
+        let mut got = Box::pin(access.get(&request));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(got.as_mut().poll(&mut context).is_pending());
         assert_eq!(node.broker.queue_counts("/", "q").unwrap().unacked, 1);

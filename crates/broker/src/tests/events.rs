@@ -5,18 +5,18 @@ use amqp::method::{basic, exchange, queue};
 use amqp::table::{Table, Value};
 
 use super::operators::{block_on, connect, exchange_name, guest, lasting, node_with, permit, queue_name};
-use crate::inside::{AckMode, BindingEnd, BindingRequest, GetRequest};
+use crate::vhost_access::{AckMode, BindingEnd, BindingRequest, GetRequest};
 
 #[test]
 fn events_go_to_whoever_has_bound_a_queue() {
     let node = node_with(".*", ".*", ".*");
-    let inside = guest(&node);
+    let access = guest(&node);
     let (name, source) = (queue_name("events"), exchange_name("amq.rabbitmq.event"));
-    inside.declare_queue(&lasting(&name)).unwrap();
+    access.declare_queue(&lasting(&name)).unwrap();
     let destination = BindingEnd::Queue(&name);
     for routing_key in [&b"queue.*"[..], b"permission.#", b"connection.created"] {
         let binding = BindingRequest { source: &source, destination, routing_key, arguments: Table::EMPTY };
-        inside.bind(&binding).unwrap();
+        access.bind(&binding).unwrap();
     }
     // So that nobody has to wait for the mark of what is handed out.
     let mut client = node.connect();
@@ -24,13 +24,13 @@ fn events_go_to_whoever_has_bound_a_queue() {
     client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
     node.sync();
     client.hear();
-    inside.declare_queue(&lasting(&queue_name("other"))).unwrap();
-    inside.purge_queue(&queue_name("other")).unwrap();
+    access.declare_queue(&lasting(&queue_name("other"))).unwrap();
+    access.purge_queue(&queue_name("other")).unwrap();
     let _connected = connect(&node);
     permit(&node, "", "", "");
     node.sync();
     let get = GetRequest { queue: &name, count: 10, ack_mode: AckMode::AckRemove, body_len_max: None };
-    let (messages, _) = block_on(inside.get(&get)).unwrap();
+    let (messages, _) = block_on(access.get(&get)).unwrap();
     let text = |value: Option<Value<'_>>| value.and_then(|value| value.as_str().map(str::to_owned));
     let events: Vec<_> = messages
         .iter()
@@ -54,12 +54,12 @@ fn events_go_to_whoever_has_bound_a_queue() {
 #[test]
 fn what_goes_with_something_else_or_by_itself_is_told_too() {
     let node = node_with(".*", ".*", ".*");
-    let inside = guest(&node);
+    let access = guest(&node);
     let (name, source) = (queue_name("events"), exchange_name("amq.rabbitmq.event"));
-    inside.declare_queue(&lasting(&name)).unwrap();
+    access.declare_queue(&lasting(&name)).unwrap();
     let destination = BindingEnd::Queue(&name);
     let binding = BindingRequest { source: &source, destination, routing_key: b"*.deleted", arguments: Table::EMPTY };
-    inside.bind(&binding).unwrap();
+    access.bind(&binding).unwrap();
     let mut client = connect(&node);
     // So that nobody has to wait for the mark of what is handed out.
     client.consume(1, "events", "c", true);
@@ -90,8 +90,8 @@ fn what_goes_with_something_else_or_by_itself_is_told_too() {
     node.sync();
     client.hear();
     let get = GetRequest { queue: &name, count: 20, ack_mode: AckMode::AckRemove, body_len_max: None };
-    let (messages, _) = block_on(inside.get(&get)).unwrap();
-    let described = |message: &crate::inside::GotMessage| {
+    let (messages, _) = block_on(access.get(&get)).unwrap();
+    let described = |message: &crate::vhost_access::GotMessage| {
         let headers = Properties::decode(&message.properties).unwrap().headers.unwrap();
         let text = |name| headers.get(name).and_then(|value| value.as_str().map(str::to_owned));
         let about = text("name").or_else(|| Some(format!("{}-{}", text("source_name")?, text("destination_name")?)));

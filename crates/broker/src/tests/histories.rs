@@ -9,8 +9,8 @@ use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::exchange_types::{assert_done, bind, bind_exchange, declare, publish_with, take_all};
 use super::node::Node;
 use super::operators::{guest, operator};
-use crate::inside::PublishRequest;
 use crate::limits::HISTORY_LEN_MAX;
+use crate::vhost_access::PublishRequest;
 
 const KIND: &str = "x-recent-history";
 
@@ -161,7 +161,7 @@ fn properties_and_addresses_are_those_of_the_publish() {
     client.get(1, "q", true);
     node.sync();
     client.session.drain_outbox(std::task::Waker::noop());
-    let out = &client.session.out;
+    let out = client.session.output();
     let has = |bytes: &[u8]| out.windows(bytes.len()).any(|window| window == bytes);
     assert!(has(b"\x01x\x07the key") && has(b"\x01hI\0\0\0\x01") && has(b"body"), "{out:?}");
 }

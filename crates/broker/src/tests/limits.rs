@@ -9,7 +9,7 @@ use super::client::{Heard, TRANSIENT};
 use super::operators::{
     channel_closed, connect, connection_closed, exchange_name, guest, lasting, node_with, operator, queue_name,
 };
-use crate::inside::PublishRequest;
+use crate::vhost_access::PublishRequest;
 
 #[test]
 fn limits_of_connections_channels_and_queues_hold() {
@@ -74,7 +74,7 @@ fn a_connection_that_ended_does_not_count_any_more() {
     for _ in 0..3 {
         let mut client = connect(&node);
         client.session.end();
-        node.broker.forget_connection(&client.session.handle);
+        node.broker.forget_connection(client.session.handle());
     }
     assert_eq!(node.broker.vhost_view("/").unwrap().connection_count, 0);
 }
@@ -94,7 +94,7 @@ fn what_a_connection_carried_stays_with_its_vhost() {
     assert_eq!(traffic().collect::<Vec<_>>(), [(3, 4)]);
     ended.session.note_received(5);
     ended.session.end();
-    node.broker.forget_connection(&ended.session.handle);
+    node.broker.forget_connection(ended.session.handle());
     open.session.note_received(5);
     open.session.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(13, 4)]);
@@ -136,15 +136,15 @@ fn a_transaction_is_paid_for_when_it_is_committed() {
 fn who_publishes_without_a_channel_pays_and_waits_too() {
     let node = node_with(".*", ".*", ".*");
     node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = Some(10)).unwrap();
-    let inside = guest(&node);
-    inside.declare_queue(&lasting(&queue_name("q"))).unwrap();
+    let access = guest(&node);
+    access.declare_queue(&lasting(&queue_name("q"))).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let _entered = runtime.enter();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for (count, waits) in [(1, false), (2, true)] {
-        let mut published = std::pin::pin!(inside.settled(|inside| {
+        let mut published = std::pin::pin!(access.settled(|access| {
             let (exchange, properties) = (&exchange_name(""), Properties::default());
-            inside.publish(&PublishRequest { exchange, routing_key: b"q", properties, body: b"" })
+            access.publish(&PublishRequest { exchange, routing_key: b"q", properties, body: b"" })
         }));
         assert_eq!(published.as_mut().poll(&mut context).is_pending(), waits);
         assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, count);

@@ -12,7 +12,7 @@ use super::client::{Client, Heard};
 use super::node::Node;
 use crate::control::{PasswordChange, UserRequest};
 use crate::identity::{Actor, Identity, Interface, Origin};
-use crate::inside::{PublishRequest, QueueRequest, VhostAccess};
+use crate::vhost_access::{PublishRequest, QueueRequest, VhostAccess};
 
 pub(super) fn vhost(name: &str) -> VhostName {
     VhostName::parse(name.as_bytes()).unwrap()
@@ -92,14 +92,14 @@ pub(super) fn lasting(name: &QueueName) -> QueueRequest<'_> {
     QueueRequest { name, is_durable: true, is_auto_delete: false, is_exclusive: false, arguments: Table::EMPTY }
 }
 
-pub(super) fn publish(inside: &VhostAccess, exchange: &str, routing_key: &str) -> bool {
+pub(super) fn publish(access: &VhostAccess, exchange: &str, routing_key: &str) -> bool {
     let request = PublishRequest {
         exchange: &exchange_name(exchange),
         routing_key: routing_key.as_bytes(),
         properties: Properties::default(),
         body: b"body",
     };
-    inside.publish(&request).unwrap().0
+    access.publish(&request).unwrap().0
 }
 
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {

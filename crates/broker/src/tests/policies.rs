@@ -7,7 +7,7 @@ use serde_json::json;
 use super::node::Node;
 use super::operators::{exchange_name, guest, lasting, operator, publish, queue_name, vhost};
 use crate::control::PolicyRequest;
-use crate::inside::{BindingEnd, BindingRequest};
+use crate::vhost_access::{BindingEnd, BindingRequest};
 
 pub(super) fn policy(name: &str, pattern: &str, priority: i64, settings: serde_json::Value) -> PolicyRequest {
     let serde_json::Value::Object(definition) = settings else { panic!("no object") };
@@ -25,13 +25,13 @@ pub(super) fn policy(name: &str, pattern: &str, priority: i64, settings: serde_j
 #[test]
 fn a_policy_gives_exchanges_an_alternate_at_once_and_takes_it_again() {
     let node = Node::new();
-    let inside = guest(&node);
-    inside.declare_queue(&lasting(&queue_name("q"))).unwrap();
+    let access = guest(&node);
+    access.declare_queue(&lasting(&queue_name("q"))).unwrap();
     let (source, q) = (exchange_name("amq.fanout"), queue_name("q"));
     let destination = BindingEnd::Queue(&q);
     let binding = BindingRequest { source: &source, destination, routing_key: b"", arguments: Table::EMPTY };
-    inside.bind(&binding).unwrap();
-    let is_routed = || publish(&inside, "amq.direct", "nowhere");
+    access.bind(&binding).unwrap();
+    let is_routed = || publish(&access, "amq.direct", "nowhere");
     assert!(!is_routed());
     let settings = json!({"alternate-exchange": "amq.fanout"});
     let (changed, warnings) = node.broker.put_policy(&operator(), policy("p", "^amq\\.direct$", 0, settings)).unwrap();

@@ -254,7 +254,7 @@ impl World {
             self.listen();
             let side = &mut self.sides[queue];
             side.client.session.end();
-            self.node.broker.connections.remove(side.client.session.id);
+            self.node.broker.connections.remove(side.client.session.handle().id);
             *side = Self::side(&self.node);
             return;
         }

@@ -266,7 +266,7 @@ impl World {
             self.listen();
             let span = self.spanned(|world| world.sides[queue].client.session.end());
             let side = &mut self.sides[queue];
-            self.node.broker.connections.remove(side.client.session.id);
+            self.node.broker.connections.remove(side.client.session.handle().id);
             for number in side.unacked.values().filter(|_| queue == B) {
                 self.model.copies.get_mut(number).expect("it was published").failed.push(span);
             }
@@ -332,7 +332,7 @@ impl World {
             if last_tag > 0 {
                 client.send(1, &basic::Nack { delivery_tag: last_tag, multiple: true, requeue: true });
             }
-            self.node.broker.connections.remove(client.session.id);
+            self.node.broker.connections.remove(client.session.handle().id);
             client.session.end();
         }
         found

@@ -8,10 +8,10 @@ use super::client::{Client, PERSISTENT, TRANSIENT};
 use super::node::{NOW, Node};
 use super::operators::{exchange_name, guest, operator, publish};
 use super::statistics::{Ticks, channel, moving, queue, set};
-use crate::inside::PublishRequest;
 use crate::statistics::Range;
 use crate::statistics::numbers::{QUEUE, VHOST};
 use crate::vhost::DeleteConditions;
+use crate::vhost_access::PublishRequest;
 use engine::statistics::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
 
 const RANGE: Range = Range { age_ms: 20_000, step_ms: 5000, is_of_list: false };
@@ -87,14 +87,14 @@ fn a_vhost_is_looked_at_when_somebody_publishes_without_a_connection() {
     client.declare("q");
     let mut ticks = Ticks(NOW);
     (0..3).for_each(|_| ticks.tick(&node));
-    let inside = guest(&node);
+    let access = guest(&node);
     for _ in 0..25 {
-        assert!(publish(&inside, "", "q"));
+        assert!(publish(&access, "", "q"));
     }
     ticks.tick(&node);
     assert_eq!(of_vhost(&node), [("publish", 5.0), ("confirm", 5.0), ("messages_ready", 5.0)]);
     (0..3).for_each(|_| ticks.tick(&node));
-    assert!(!publish(&inside, "", "nobody"));
+    assert!(!publish(&access, "", "nobody"));
     ticks.tick(&node);
     assert_eq!(of_vhost(&node), [("publish", 0.2), ("confirm", 0.2), ("return_unroutable", 0.2)]);
 }
@@ -120,9 +120,9 @@ fn what_is_published_without_a_channel_counts_as_over_one_that_confirms() {
     client.declare("q");
     node.listen(&mut client);
     client.session.report();
-    let inside = guest(&node);
-    (0..5).for_each(|_| assert!(publish(&inside, "", "q")));
-    assert!(!publish(&inside, "", "nobody"));
+    let access = guest(&node);
+    (0..5).for_each(|_| assert!(publish(&access, "", "q")));
+    assert!(!publish(&access, "", "nobody"));
     let of_vhost = node.broker.messages_in("/").unwrap();
     assert_eq!((of_vhost.published_to_confirm, of_vhost.confirmed, of_vhost.routed), (6, 6, 5));
     assert_eq!((of_vhost.sizes.count(), of_vhost.sizes.sum), (6, 24));
@@ -135,7 +135,7 @@ fn what_is_published_without_a_channel_counts_as_over_one_that_confirms() {
         properties: Properties { delivery_mode: Some(2), ..Properties::default() },
         body: b"body",
     };
-    inside.publish(&lasting).unwrap();
+    access.publish(&lasting).unwrap();
     assert_eq!(node.broker.messages_in("/").unwrap().written, 1);
 }
 
@@ -144,8 +144,8 @@ fn what_a_queue_refuses_is_not_confirmed_without_a_channel_either() {
     let (node, mut client) = Node::standing();
     let overflow = Value::LongStr(b"reject-publish");
     client.declare_with("q", &[("x-max-length", Value::I64(1)), ("x-overflow", overflow)]);
-    let inside = guest(&node);
-    (0..3).for_each(|_| _ = publish(&inside, "", "q"));
+    let access = guest(&node);
+    (0..3).for_each(|_| _ = publish(&access, "", "q"));
     let of_vhost = node.broker.messages_in("/").unwrap();
     assert_eq!((of_vhost.published_to_confirm, of_vhost.confirmed, of_vhost.refused), (3, 1, 2));
 }
@@ -221,7 +221,7 @@ fn what_happens_in_a_vhost_that_goes_is_counted_to_its_end() {
     client.session.report();
     assert_eq!(counted(), (3, 0, 100));
     client.session.end();
-    node.broker.forget_connection(&client.session.handle);
+    node.broker.forget_connection(client.session.handle());
     drop(client);
     // When nobody is left, and nobody looks any more.
     let mut ticks = Ticks(NOW);
@@ -295,7 +295,7 @@ fn what_is_gone_has_no_history() {
     client.send(1, &exchange::Delete { exchange: b"x", ..Default::default() });
     node.listen(&mut client);
     other.session.end();
-    node.broker.forget_connection(&other.session.handle);
+    node.broker.forget_connection(other.session.handle());
     assert_eq!(of_engine.history_count(), 0);
     // Who still knows them gets nothing, and begins nothing.
     assert_eq!(node.broker.queue_history(&of_queue, RANGE), []);
@@ -310,13 +310,13 @@ fn what_is_gone_has_no_history() {
 fn what_a_connection_carried_counts_when_it_has_gone() {
     let (node, client) = Node::standing();
     let other = node.connect();
-    for handle in [&client.session.handle, &other.session.handle] {
+    for handle in [client.session.handle(), other.session.handle()] {
         handle.traffic.received(100);
         handle.traffic.received(100);
         handle.traffic.sent(100);
     }
     assert_eq!(node.broker.traffic_count(), (4, 2));
-    node.broker.forget_connection(&other.session.handle);
-    node.broker.forget_connection(&other.session.handle);
+    node.broker.forget_connection(other.session.handle());
+    node.broker.forget_connection(other.session.handle());
     assert_eq!(node.broker.traffic_count(), (4, 2));
 }

@@ -158,7 +158,7 @@ impl World {
         if last_tag > 0 {
             client.send(1, &basic::Nack { delivery_tag: last_tag, multiple: true, requeue: true });
         }
-        self.node.broker.connections.remove(client.session.id);
+        self.node.broker.connections.remove(client.session.handle().id);
         client.session.end();
         found
     }

@@ -42,7 +42,7 @@ fn with_header(name: &str) -> MessageFilter {
 
 fn browse_as(
     node: &Node,
-    inside: &VhostAccess,
+    access: &VhostAccess,
     queue: &str,
     start: Start,
     filter: &MessageFilter,
@@ -50,7 +50,7 @@ fn browse_as(
 ) -> Outcome<BrowsedPage> {
     let queue = queue_name(queue);
     let request = BrowseRequest { queue: &queue, start, count_max, filter, body_len_max: 100, wants_unacked: false };
-    wait_for(node, inside.browse(&request))
+    wait_for(node, access.browse(&request))
 }
 
 fn browse(node: &Node, queue: &str, start: Start, filter: &MessageFilter, count_max: usize) -> BrowsedPage {
@@ -72,8 +72,8 @@ fn delete(node: &Node, queue: &str, selection: &Selection) -> Removed {
 }
 
 pub(super) fn try_move(node: &Node, queue: &str, selection: &Selection, destination: &Destination) -> Outcome<Carried> {
-    let inside = guest(node);
-    wait_for(node, inside.move_messages(&queue_name(queue), selection, &inside, destination))
+    let access = guest(node);
+    wait_for(node, access.move_messages(&queue_name(queue), selection, &access, destination))
 }
 
 fn move_to(node: &Node, queue: &str, selection: &Selection, target: &str) -> Carried {

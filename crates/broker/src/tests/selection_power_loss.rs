@@ -105,16 +105,16 @@ impl World {
 
     fn shift(&mut self) -> Result<(), Cut> {
         let (from, to) = if self.random.percent(50) { ("a", "b") } else { ("b", "a") };
-        let (inside, selection) = (guest(&self.node), self.selection());
+        let (access, selection) = (guest(&self.node), self.selection());
         let (from, destination) = (queue_name(from), Destination::Queue(queue_name(to)));
-        let carried = self.answered(inside.move_messages(&from, &selection, &inside, &destination))?;
+        let carried = self.answered(access.move_messages(&from, &selection, &access, &destination))?;
         self.seen.moved += carried.unwrap().count;
         Ok(())
     }
 
     fn redrive(&mut self) -> Result<(), Cut> {
-        let (inside, selection, dead) = (guest(&self.node), self.selection(), queue_name("dead"));
-        let carried = self.answered(inside.redrive(&dead, &selection, RedriveTo::Last))?;
+        let (access, selection, dead) = (guest(&self.node), self.selection(), queue_name("dead"));
+        let carried = self.answered(access.redrive(&dead, &selection, RedriveTo::Last))?;
         self.seen.redriven += carried.unwrap().count;
         Ok(())
     }
@@ -130,8 +130,8 @@ impl World {
         let there = self.numbers_in(queue)?;
         let meant: Vec<u32> = there.iter().copied().filter(|number| number.to_string().ends_with(&digit)).collect();
         meant.iter().for_each(|number| self.messages.get_mut(number).unwrap().gone.push((before, None)));
-        let (inside, queue) = (guest(&self.node), queue_name(queue));
-        let removed = self.answered(inside.delete_messages(&queue, &selection))?.unwrap();
+        let (access, queue) = (guest(&self.node), queue_name(queue));
+        let removed = self.answered(access.delete_messages(&queue, &selection))?.unwrap();
         assert_eq!(removed.count, meant.len() as u64, "{meant:?} with {digit}, of {there:?}");
         let after = self.node.appended();
         meant.iter().for_each(|number| self.messages.get_mut(number).unwrap().gone = vec![(before, Some(after))]);
@@ -159,7 +159,7 @@ impl World {
     }
 
     fn numbers_in(&mut self, queue: &str) -> Result<Vec<u32>, Cut> {
-        let (inside, queue, filter) = (guest(&self.node), queue_name(queue), MessageFilter::default());
+        let (access, queue, filter) = (guest(&self.node), queue_name(queue), MessageFilter::default());
         let request = BrowseRequest {
             queue: &queue,
             start: Start::Head,
@@ -168,7 +168,7 @@ impl World {
             body_len_max: 6,
             wants_unacked: false,
         };
-        let page = self.answered(inside.browse(&request))?.unwrap();
+        let page = self.answered(access.browse(&request))?.unwrap();
         assert_eq!(page.next, None);
         Ok(page.messages.iter().map(|message| std::str::from_utf8(&message.body).unwrap().parse().unwrap()).collect())
     }

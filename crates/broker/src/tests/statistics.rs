@@ -28,7 +28,7 @@ pub(super) fn queue(node: &Node, name: &str) -> QueueView {
 pub(super) fn channel(node: &Node, client: &mut Client) -> ChannelView {
     client.session.report();
     let views = node.broker.channel_views();
-    let is_its = |view: &ChannelView| view.connection.connected_at_ms() == client.session.handle.connected_at_ms;
+    let is_its = |view: &ChannelView| view.connection.connected_at_ms() == client.session.handle().connected_at_ms;
     views.into_iter().rfind(is_its).expect("it has a channel")
 }
 

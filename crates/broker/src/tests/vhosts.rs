@@ -8,17 +8,17 @@ use super::client::Heard;
 use super::node::Node;
 use super::operators::{block_on, connect, connection_closed, guest, lasting, node_with, operator, queue_name, vhost};
 use crate::control::{ControlError, VhostRequest};
-use crate::inside::{Changed, ExchangeRequest, QueueRequest};
 use crate::options::Options;
 use crate::refusal::Outcome;
+use crate::vhost_access::{Changed, ExchangeRequest, QueueRequest};
 
 #[test]
 fn nothing_comes_into_a_vhost_that_is_deleted() {
     let node = node_with(".*", ".*", ".*");
     // Somebody who was in it before, and whom nobody has told yet.
-    let inside = block_on(node.broker.enter(&operator(), "/")).unwrap();
+    let access = block_on(node.broker.enter(&operator(), "/")).unwrap();
     node.broker.delete_vhost(&operator(), "/").unwrap();
-    let refused = inside.declare_queue(&lasting(&queue_name("late"))).unwrap_err();
+    let refused = access.declare_queue(&lasting(&queue_name("late"))).unwrap_err();
     assert_eq!(refused.text, "no vhost '/'");
     let name = ExchangeName::parse(b"late").unwrap();
     let request = ExchangeRequest {
@@ -29,7 +29,7 @@ fn nothing_comes_into_a_vhost_that_is_deleted() {
         is_internal: false,
         arguments: Table::EMPTY,
     };
-    assert!(!inside.declare_exchange(&request).unwrap().is_new);
+    assert!(!access.declare_exchange(&request).unwrap().is_new);
     node.sync();
     let node = node.kill();
     node.broker.put_vhost(&operator(), VhostRequest::named(vhost("/"))).unwrap();
@@ -92,21 +92,21 @@ fn the_default_type_of_a_vhost_is_written_into_queues_that_can_be_of_it() {
     let node = Node::new();
     let change = VhostRequest { default_queue_type: Some("quorum".to_owned()), ..VhostRequest::named(vhost("/")) };
     node.broker.put_vhost(&operator(), change).unwrap();
-    let inside = guest(&node);
+    let access = guest(&node);
     let [lasting_name, transient_name, passing_name, classic_name] =
         ["lasting", "transient", "passing", "classic"].map(queue_name);
-    assert!(inside.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
-    assert!(!inside.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
-    inside.declare_queue(&QueueRequest { is_durable: false, ..lasting(&transient_name) }).unwrap();
-    inside.declare_queue(&QueueRequest { is_auto_delete: true, ..lasting(&passing_name) }).unwrap();
+    assert!(access.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
+    assert!(!access.declare_queue(&lasting(&lasting_name)).unwrap().is_new);
+    access.declare_queue(&QueueRequest { is_durable: false, ..lasting(&transient_name) }).unwrap();
+    access.declare_queue(&QueueRequest { is_auto_delete: true, ..lasting(&passing_name) }).unwrap();
     let classic = TableBuf::new().with("x-queue-type", Value::LongStr(b"classic"));
-    inside.declare_queue(&QueueRequest { arguments: classic.as_table(), ..lasting(&classic_name) }).unwrap();
+    access.declare_queue(&QueueRequest { arguments: classic.as_table(), ..lasting(&classic_name) }).unwrap();
     let type_of = |name: &str| node.broker.queue_view("/", name).unwrap().definition().arguments.queue_type();
     assert_eq!(
         ["lasting", "transient", "passing", "classic"].map(type_of),
         [QueueType::Quorum, QueueType::Classic, QueueType::Classic, QueueType::Classic]
     );
-    let unnamed = inside.declare_queue(&lasting(&queue_name("")));
+    let unnamed = access.declare_queue(&lasting(&queue_name("")));
     check_refused(unnamed, 406, "Cannot declare a server-named queue for type rabbit_quorum_queue");
     let unbuilt = VhostRequest { default_queue_type: Some("stream".to_owned()), ..VhostRequest::named(vhost("/")) };
     assert!(matches!(node.broker.put_vhost(&operator(), unbuilt), Err(ControlError::Invalid(_))));
@@ -131,14 +131,14 @@ fn a_vhost_without_a_default_type_has_the_brokers() {
 #[test]
 fn a_quorum_queue_is_declared_as_a_classic_one_where_that_is_permitted() {
     let node = Node::with(Options { permits_quorum_queues_declared_as_classic: true, ..Options::default() });
-    let (inside, name) = (guest(&node), queue_name("q"));
+    let (access, name) = (guest(&node), queue_name("q"));
     let quorum = TableBuf::new().with("x-queue-type", Value::LongStr(b"quorum"));
     let request = QueueRequest { arguments: quorum.as_table(), ..lasting(&name) };
-    assert!(inside.declare_queue(&request).unwrap().is_new);
+    assert!(access.declare_queue(&request).unwrap().is_new);
     let as_classic = QueueRequest { is_durable: false, is_auto_delete: true, ..lasting(&name) };
-    assert!(!inside.declare_queue(&as_classic).unwrap().is_new);
+    assert!(!access.declare_queue(&as_classic).unwrap().is_new);
     check_refused(
-        inside.declare_queue(&QueueRequest { is_durable: false, ..request }),
+        access.declare_queue(&QueueRequest { is_durable: false, ..request }),
         406,
         "inequivalent arg 'durable' for queue 'q' in vhost '/': received 'false' but current is 'true'",
     );
@@ -147,10 +147,10 @@ fn a_quorum_queue_is_declared_as_a_classic_one_where_that_is_permitted() {
 #[test]
 fn a_queue_of_a_type_that_cannot_be_so_is_refused() {
     let node = Node::new();
-    let (inside, name) = (guest(&node), queue_name("q"));
+    let (access, name) = (guest(&node), queue_name("q"));
     let of = |queue_type: &'static str| TableBuf::new().with("x-queue-type", Value::LongStr(queue_type.as_bytes()));
     let (quorum, stream) = (of("quorum"), of("stream"));
-    let check = |request: QueueRequest<'_>, code, text: &str| check_refused(inside.declare_queue(&request), code, text);
+    let check = |request: QueueRequest<'_>, code, text: &str| check_refused(access.declare_queue(&request), code, text);
     let request = QueueRequest { arguments: quorum.as_table(), ..lasting(&name) };
     check(
         QueueRequest { is_durable: false, ..request },

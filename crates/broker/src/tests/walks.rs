@@ -19,10 +19,10 @@ fn node_with_queues(counts: [usize; 2]) -> (Node, Vec<String>) {
     let mut expected = Vec::new();
     for (of, count) in ["a", "c"].into_iter().zip(counts) {
         node.broker.put_vhost(&operator(), VhostRequest::named(vhost(of))).unwrap();
-        let inside = block_on(node.broker.enter(&operator(), of)).unwrap();
+        let access = block_on(node.broker.enter(&operator(), of)).unwrap();
         // Not in the order of their names.
         for number in (0..count).rev() {
-            inside.declare_queue(&lasting(&queue_name(&format!("q-{number:04}")))).unwrap();
+            access.declare_queue(&lasting(&queue_name(&format!("q-{number:04}")))).unwrap();
         }
         expected.extend((0..count).map(|number| format!("{of} q-{number:04}")));
     }
@@ -52,15 +52,15 @@ fn passing_over_queues_is_leaving_them_out() {
 #[test]
 fn a_walk_goes_on_when_queues_come_and_go() {
     let (node, _) = node_with_queues([1000, 0]);
-    let inside = block_on(node.broker.enter(&operator(), "a")).unwrap();
+    let access = block_on(node.broker.enter(&operator(), "a")).unwrap();
     let mut walk = node.broker.walk_queues(["a"]);
     assert_eq!(names(walk.by_ref().take(10)).len(), 10);
     // The one it has come to, and others behind it and ahead of it.
     for name in ["q-0255", "q-0009", "q-0500"] {
-        inside.delete_queue(&queue_name(name), false, false).unwrap();
+        access.delete_queue(&queue_name(name), false, false).unwrap();
     }
     for name in ["q-0003-new", "q-0800-new"] {
-        inside.declare_queue(&lasting(&queue_name(name))).unwrap();
+        access.declare_queue(&lasting(&queue_name(name))).unwrap();
     }
     let rest = names(walk);
     assert!(rest.contains(&"a q-0800-new".to_owned()) && !rest.contains(&"a q-0003-new".to_owned()));

@@ -10,8 +10,8 @@ use store::RecordBatch;
 use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
 use crate::history::History;
-use crate::inside::Changed;
 use crate::statistics::ExchangeCounters;
+use crate::vhost_access::Changed;
 use engine::message::Kept;
 
 impl Vhost {

@@ -11,12 +11,12 @@ mod ways;
 use amqp::content::Properties;
 use amqp::table::{TableBuf, Value};
 
-use crate::inside::{AckMode, GetRequest, GotMessage};
 use crate::options::Options;
 use crate::tests::client::Client;
 use crate::tests::exchange_types::{assert_done, bind, declare, publish_with};
 use crate::tests::node::Node;
 use crate::tests::operators::{block_on, guest, queue_name};
+use crate::vhost_access::{AckMode, GetRequest, GotMessage};
 
 const START_MS: u64 = 1_720_000_000_000;
 

@@ -5,10 +5,10 @@ use amqp::method::{basic, queue};
 use amqp::table::{TableBuf, Value};
 
 use super::{assert_waiting, delay_by, delayed_type, headers, node, pass, ready, restarted};
-use crate::inside::PublishRequest;
 use crate::tests::client::Heard;
 use crate::tests::exchange_types::{assert_done, bind, bind_exchange, declare, take_all};
 use crate::tests::operators::{exchange_name, guest};
+use crate::vhost_access::PublishRequest;
 
 #[test]
 fn a_message_that_comes_by_another_exchange_waits_too() {
@@ -64,12 +64,12 @@ fn a_transaction_delays_what_it_commits() {
 #[test]
 fn what_is_published_without_a_channel_waits_too() {
     let (node, _client) = node();
-    let inside = guest(&node);
+    let access = guest(&node);
     let headers = headers(Value::I32(100));
     let publish = |key: &[u8]| {
         let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
         let exchange = exchange_name("x");
-        inside.publish(&PublishRequest { exchange: &exchange, routing_key: key, properties, body: b"b" }).unwrap().0
+        access.publish(&PublishRequest { exchange: &exchange, routing_key: key, properties, body: b"b" }).unwrap().0
     };
     assert!(publish(b"k") && !publish(b"nowhere"));
     assert_waiting(&node, "x", 2);

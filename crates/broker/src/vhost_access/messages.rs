@@ -14,7 +14,7 @@ use queue::{Get, Return};
 use store::Kind;
 
 use super::{Changed, VhostAccess};
-use crate::publish::{ParsedProperties, check_body_len, hidden_keys_of, sender_selected_keys};
+use crate::publish_properties::{ParsedProperties, check_body_len, hidden_keys_of, sender_selected_keys};
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::statistics::Gathered;
@@ -191,8 +191,8 @@ impl VhostAccess {
     ///
     /// Whoever does not wait for the end (the future is dropped) has got nothing: all go back.
     pub async fn get(&self, request: &GetRequest<'_>) -> Outcome<(Vec<GotMessage>, Changed)> {
-        let queue = self.settled(|inside| inside.queue_for(Access::Read, request.queue)).await?;
-        let mut held = HeldBack { inside: self, queue: &queue, seqs: Vec::new() };
+        let queue = self.settled(|access| access.queue_for(Access::Read, request.queue)).await?;
+        let mut held = HeldBack { access: self, queue: &queue, seqs: Vec::new() };
         let mut messages = Vec::new();
         let mut got_len = 0;
         while (messages.len() as u64) < request.count && got_len < GOT_LEN_MAX {
@@ -209,7 +209,7 @@ const CLASS_BASIC: u16 = 60;
 
 /// Messages that are unacked while a request runs. Dropped, it gives them back.
 struct HeldBack<'a> {
-    inside: &'a VhostAccess,
+    access: &'a VhostAccess,
     queue: &'a QueueHandle,
     seqs: Vec<QueueSeq>,
 }
@@ -217,7 +217,7 @@ struct HeldBack<'a> {
 impl HeldBack<'_> {
     /// The next message; None when there is none.
     async fn get_one(&mut self, body_len_max: Option<u64>) -> Outcome<Option<GotMessage>> {
-        let broker = &self.inside.broker;
+        let broker = &self.access.broker;
         let outbox = Outbox::new();
         loop {
             let got = broker.engine.with_queue(self.queue, |entry, work| work.get(entry, false, &outbox));
@@ -256,7 +256,7 @@ impl HeldBack<'_> {
         if seqs.is_empty() {
             return None;
         }
-        let broker = &self.inside.broker;
+        let broker = &self.access.broker;
         let settled = broker.engine.with_queue(self.queue, |entry, work| {
             if ack_mode == AckMode::RejectRemove {
                 work.reject(entry, &seqs, true);
@@ -273,7 +273,7 @@ impl HeldBack<'_> {
         if seqs.is_empty() {
             return;
         }
-        let broker = &self.inside.broker;
+        let broker = &self.access.broker;
         broker.engine.with_queue(self.queue, |entry, work| {
             work.requeue(entry, &seqs, how);
         });

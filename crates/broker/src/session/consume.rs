@@ -8,14 +8,16 @@ use model::name::generate_consumer_tag;
 use model::user::Access;
 use queue::{ConsumeError, Consumer, Get};
 
-use crate::channel::{Channel, UnackedDelivery};
 use crate::connections::ConsumerHandle;
-use crate::consumer_slots::ConsumerSlot;
 use crate::events::Event;
-use crate::queue_methods::expand_name;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
-use crate::session::{AwaitedGet, Session};
+use crate::session::channel::Channel;
+use crate::session::consumer_slots::ConsumerSlot;
+use crate::session::queue_methods::expand_name;
+use crate::session::unacked::UnackedDelivery;
+use crate::session::waits::LoadingGet;
+use crate::session::{Session, Site};
 use crate::statistics::{ChannelNumber, ConsumerCounters};
 use engine::gate::ConsumerGate;
 use engine::message::Parts;
@@ -23,7 +25,7 @@ use engine::queue_handle::QueueHandle;
 
 impl Session {
     /// basic.consume.
-    pub(crate) fn consume(&mut self, channel: &mut Channel, consume: &basic::Consume<'_>) -> Outcome<()> {
+    pub(super) fn consume(&mut self, channel: &mut Channel, consume: &basic::Consume<'_>) -> Outcome<()> {
         let tag: Box<[u8]> = if consume.consumer_tag.is_empty() {
             generate_consumer_tag(self.broker.random()?).into_bytes().into()
         } else {
@@ -44,7 +46,7 @@ impl Session {
         }
         let vhost = self.vhost().clone();
         let chosen = vhost.queue_to_read(expand_name(channel, consume.queue)?)?;
-        let queue = self.inside().queue_for(Access::Read, &chosen.name)?;
+        let queue = self.access().queue_for(Access::Read, &chosen.name)?;
         let arguments = match model::arguments::ConsumerArguments::parse(
             consume.arguments,
             queue.definition.arguments.queue_type(),
@@ -55,7 +57,7 @@ impl Session {
         };
         let is_parked = engine::shard::Parked::default();
         let counters = Arc::new(ConsumerCounters::default());
-        let number = self.links.insert(ConsumerSlot {
+        let number = self.consumers.insert(ConsumerSlot {
             channel: channel.number,
             queue: queue.clone(),
             consumer: None,
@@ -75,7 +77,7 @@ impl Session {
             prefetch: if consume.no_ack { 0 } else { channel.prefetch },
             timeout_ms: arguments.timeout_ms,
             gate: ConsumerGate {
-                outbox: self.outbox.clone(),
+                outbox: self.handle.outbox.clone(),
                 consumer: number,
                 channel_limit: (!consume.no_ack).then(|| channel.limit.clone()),
                 is_parked,
@@ -101,7 +103,7 @@ impl Session {
                 return refusal::not_found(format!("no {}", queue.definition.resource()));
             }
         };
-        self.links.get_mut(number).expect("inserted above").consumer = Some(id);
+        self.consumers.get_mut(number).expect("inserted above").consumer = Some(id);
         let handle = Arc::new(ConsumerHandle {
             tag: tag.clone(),
             channel: channel.number,
@@ -124,10 +126,10 @@ impl Session {
     }
 
     fn forget_link(&mut self, number: u32) {
-        if let Some(link) = self.links.get_mut(number) {
+        if let Some(link) = self.consumers.get_mut(number) {
             link.is_live = false;
         }
-        self.links.tidy(number);
+        self.consumers.tidy(number);
     }
 
     fn consume_replies(&mut self, channel: &mut Channel, consume: &basic::Consume<'_>, tag: Box<[u8]>) -> Outcome<()> {
@@ -143,12 +145,12 @@ impl Session {
         }
         let vhost = self.vhost().name().clone();
         channel.reply_consumer =
-            Some(self.broker.replies.register(token, vhost, self.outbox.clone(), channel.number, tag));
+            Some(self.broker.replies.register(token, vhost, self.handle.outbox.clone(), channel.number, tag));
         Ok(())
     }
 
     /// basic.cancel. Cancelling what is not there is answered like anything else.
-    pub(crate) fn cancel(&mut self, channel: &mut Channel, cancel: &basic::Cancel<'_>) -> Outcome<()> {
+    pub(super) fn cancel(&mut self, channel: &mut Channel, cancel: &basic::Cancel<'_>) -> Outcome<()> {
         if channel.reply_consumer.as_ref().is_some_and(|consumer| *consumer.tag == *cancel.consumer_tag) {
             self.end_reply_consumer(channel);
         }
@@ -161,21 +163,21 @@ impl Session {
             put_method(&mut self.out, channel.number, &basic::CancelOk { consumer_tag: cancel.consumer_tag });
         }
         if has_delivered {
-            self.send_when_durable(self.hold_until, start);
+            self.send_when_durable(self.deliveries.hold_until(), start);
         }
         Ok(())
     }
 
-    pub(crate) fn end_reply_consumer(&mut self, channel: &mut Channel) {
+    pub(super) fn end_reply_consumer(&mut self, channel: &mut Channel) {
         if let Some(consumer) = channel.reply_consumer.take() {
             self.broker.replies.forget(&consumer);
         }
     }
 
     /// basic.get.
-    pub(crate) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
+    pub(super) fn get(&mut self, channel: &mut Channel, get: &basic::Get<'_>) -> Outcome<()> {
         let name = self.vhost().queue_to_read(expand_name(channel, get.queue)?)?.name;
-        let queue = self.inside().queue_for(Access::Read, &name)?;
+        let queue = self.access().queue_for(Access::Read, &name)?;
         if queue.is_quorum() && queue.features().is_single_active {
             return refusal::resource_locked(format!(
                 "cannot obtain access to locked {}. basic.get operations are not supported by <<\"quorum\">> queues with \
@@ -187,19 +189,19 @@ impl Session {
     }
 
     /// Tries a get again whose message has to be read from a segment first.
-    pub(crate) fn retry_get(&mut self, get: AwaitedGet) {
+    pub(super) fn retry_get(&mut self, get: LoadingGet) {
         let Some(mut channel) = self.channels.take(get.channel) else { return };
         let result = self.get_from(&mut channel, get.queue, get.no_ack);
         self.channels.put(channel);
         if let Err(refusal) = result {
-            let site = crate::session::Site { channel: get.channel, class_id: 60, method_id: 70 };
+            let site = Site { channel: get.channel, class_id: 60, method_id: 70 };
             self.fail(&refusal, site);
         }
     }
 
     fn get_from(&mut self, channel: &mut Channel, queue: Arc<QueueHandle>, no_ack: bool) -> Outcome<()> {
         let broker = self.broker.clone();
-        let outbox = self.outbox.clone();
+        let outbox = self.handle.outbox.clone();
         let Some(((got, hold_until), _)) =
             broker.engine.with_queue(&queue, |entry, work| work.get(entry, no_ack, &outbox))
         else {
@@ -211,7 +213,7 @@ impl Session {
                 put_method(&mut self.out, channel.number, &basic::GetEmpty { cluster_id: b"" });
             }
             Get::Loading(_) => {
-                self.awaited_get = Some(AwaitedGet { channel: channel.number, queue, no_ack });
+                self.waits.load(LoadingGet { channel: channel.number, queue, no_ack });
             }
             Get::Message(got) => {
                 let Some(parts) = Parts::read(got.message.content().bytes()) else {
@@ -235,14 +237,14 @@ impl Session {
 
     /// The link for unacked messages that were got from a queue on a channel: one for all of them.
     fn getter(&mut self, channel: &Channel, queue: &Arc<QueueHandle>) -> u32 {
-        let found = self.links.iter_mut().find(|(_, link)| {
+        let found = self.consumers.iter_mut().find(|(_, link)| {
             link.consumer.is_none() && link.channel == channel.number && link.queue.id() == queue.id()
         });
         if let Some((number, link)) = found {
             link.unacked_count += 1;
             return number;
         }
-        self.links.insert(ConsumerSlot {
+        self.consumers.insert(ConsumerSlot {
             channel: channel.number,
             queue: queue.clone(),
             consumer: None,
@@ -257,7 +259,7 @@ impl Session {
     }
 
     /// basic.qos.
-    pub(crate) fn qos(&mut self, channel: &mut Channel, qos: &basic::Qos) -> Outcome<()> {
+    pub(super) fn qos(&mut self, channel: &mut Channel, qos: &basic::Qos) -> Outcome<()> {
         if qos.prefetch_size != 0 {
             return refusal::not_implemented(format!("prefetch_size!=0 ({})", qos.prefetch_size));
         }

@@ -16,10 +16,11 @@ use model::ids::{QueueId, QueueSeq};
 use queue::{ConsumerId, Return};
 use rustc_hash::FxHashMap;
 
-use crate::channel::{Channel, UnackedDelivery};
 use crate::events::Event;
 use crate::limits::LEAVING_COUNT_MAX;
 use crate::refusal;
+use crate::session::channel::Channel;
+use crate::session::unacked::UnackedDelivery;
 use crate::session::{Session, Site};
 use engine::batch::still_held;
 use engine::gate::window_cost;
@@ -49,7 +50,7 @@ impl Departure {
 impl Session {
     /// A method ends consumers, and what the client has sent before it is yet to be brought to queues: that is not to bring these consumers
     /// anything more, for it would come back without ever having been sent.
-    pub(crate) fn stop_serving(&mut self, channel: u16, method: &Method<'_>) {
+    pub(super) fn stop_serving(&mut self, channel: u16, method: &Method<'_>) {
         match method {
             Method::BasicCancel(cancel) => self.cancel_early(channel, cancel.consumer_tag),
             Method::ChannelClose(_) => {
@@ -65,7 +66,7 @@ impl Session {
     fn cancel_early(&mut self, channel: u16, tag: &[u8]) {
         let Some(channel) = self.channels.get_mut(channel) else { return };
         let Some(&number) = channel.consumers.get(tag).filter(|_| channel.assembly.is_none()) else { return };
-        if self.links.get(number).is_none_or(|link| link.no_ack) {
+        if self.consumers.get(number).is_none_or(|link| link.no_ack) {
             return;
         }
         let number_of_channel = channel.number;
@@ -76,8 +77,8 @@ impl Session {
     }
 
     /// Takes a consumer off its queue, while its channel goes on.
-    pub(crate) fn end_consumer(&mut self, channel: &mut Channel, number: u32) {
-        let Some(link) = self.links.get(number) else { return };
+    pub(super) fn end_consumer(&mut self, channel: &mut Channel, number: u32) {
+        let Some(link) = self.consumers.get(number) else { return };
         let mut departure = Departure::from(&link.queue);
         self.gather_consumer(number, &mut departure);
         let mut strays = Strays::default();
@@ -90,22 +91,22 @@ impl Session {
     /// it needs no ack, is delivered.
     fn settle_strays(&mut self, channel: &mut Channel, number: u32, strays: &mut Strays) {
         let mine = strays.0.remove(&number).unwrap_or_default();
-        if self.links.get(number).is_some_and(|link| link.no_ack) {
+        if self.consumers.get(number).is_some_and(|link| link.no_ack) {
             mine.iter().for_each(|outgoing| self.encode_for(channel, outgoing));
         } else {
             channel.limit.release(mine.len() as u32);
         }
-        self.outbox.release(mine.iter().map(cost_of).sum());
-        self.links.tidy(number);
+        self.handle.outbox.release(mine.iter().map(cost_of).sum());
+        self.consumers.tidy(number);
     }
 
     /// A channel's end: its consumers go, and what it had unacked goes back.
-    pub(crate) fn release_channel(&mut self, channel: Box<Channel>) {
+    pub(super) fn release_channel(&mut self, channel: Box<Channel>) {
         self.release_channels(vec![*channel]);
     }
 
     /// The end of channels: all that they have of one queue leaves it at once.
-    pub(crate) fn release_channels(&mut self, mut channels: Vec<Channel>) {
+    pub(super) fn release_channels(&mut self, mut channels: Vec<Channel>) {
         let mut departures: BTreeMap<QueueId, Departure> = BTreeMap::new();
         let mut numbers: Vec<u32> = Vec::new();
         for channel in &mut channels {
@@ -114,13 +115,13 @@ impl Session {
             let mut consumers: Vec<u32> = std::mem::take(&mut channel.consumers).into_values().collect();
             consumers.sort_unstable();
             for &number in &consumers {
-                let Some(link) = self.links.get(number) else { continue };
+                let Some(link) = self.consumers.get(number) else { continue };
                 let departure = departures.entry(link.queue.id()).or_insert_with(|| Departure::from(&link.queue));
                 self.gather_consumer(number, departure);
             }
             numbers.append(&mut consumers);
             for delivery in take_unacked(channel) {
-                let Some(link) = self.links.get_mut(delivery.link) else { continue };
+                let Some(link) = self.consumers.get_mut(delivery.link) else { continue };
                 link.unacked_count -= 1;
                 numbers.push(delivery.link);
                 if !link.is_void {
@@ -134,10 +135,10 @@ impl Session {
             self.leave(departure, &mut strays);
         }
         self.gather_strays(&mut strays);
-        self.outbox.release(strays.0.values().flatten().map(cost_of).sum());
+        self.handle.outbox.release(strays.0.values().flatten().map(cost_of).sum());
         numbers.sort_unstable();
         numbers.dedup();
-        numbers.into_iter().for_each(|number| self.links.tidy(number));
+        numbers.into_iter().for_each(|number| self.consumers.tidy(number));
         self.resume_parked();
         for channel in channels {
             self.channel_ended(channel);
@@ -155,7 +156,7 @@ impl Session {
 
     /// A consumer is no longer listed, and leaves with the others.
     fn gather_consumer(&mut self, number: u32, departure: &mut Departure) {
-        let Some(link) = self.links.get_mut(number) else { return };
+        let Some(link) = self.consumers.get_mut(number) else { return };
         let was_live = std::mem::replace(&mut link.is_live, false);
         if let Some(consumer) = link.consumer {
             departure.consumers.push((number, consumer));
@@ -201,19 +202,19 @@ impl Session {
             is_abandoned = visited.is_some_and(|(is_abandoned, _)| is_abandoned);
         }
         if is_abandoned && !consumers.is_empty() && self.broker.delete_abandoned(queue) {
-            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
+            self.holdings.disown(queue.id());
         }
     }
 
     /// Takes deliveries to consumers that leave from between queues and the output. Under a queue's lock these are all that it has handed
     /// out.
     fn gather_strays(&mut self, strays: &mut Strays) {
-        let mut deliveries = std::mem::take(&mut self.pending);
-        let hold_until = self.outbox.take_deliveries(&mut deliveries);
+        let mut deliveries = self.deliveries.take();
+        let hold_until = self.handle.outbox.take_deliveries(&mut deliveries);
         self.hold(hold_until);
-        let leaves = |outgoing: &Outgoing| self.links.get(outgoing.consumer).is_some_and(|link| !link.is_live);
+        let leaves = |outgoing: &Outgoing| self.consumers.get(outgoing.consumer).is_some_and(|link| !link.is_live);
         if !deliveries.iter().any(leaves) {
-            self.pending = deliveries;
+            self.deliveries.put(deliveries);
             return;
         }
         let mut rest = VecDeque::new();
@@ -224,7 +225,7 @@ impl Session {
                 rest.push_back(outgoing);
             }
         }
-        self.pending = rest;
+        self.deliveries.put(rest);
     }
 
     /// What was on its way to consumers that leave and can go back, in the order of its queue.
@@ -232,7 +233,7 @@ impl Session {
         if strays.0.is_empty() {
             return Vec::new();
         }
-        let goes_back = |number: u32| self.links.get(number).is_some_and(|link| !link.no_ack && !link.is_void);
+        let goes_back = |number: u32| self.consumers.get(number).is_some_and(|link| !link.no_ack && !link.is_void);
         let numbers = departure.consumers.iter().map(|(number, _)| *number).filter(|number| goes_back(*number));
         let mut seqs: Vec<QueueSeq> =
             numbers.filter_map(|number| strays.0.get(&number)).flatten().map(|outgoing| outgoing.seq).collect();
@@ -241,16 +242,13 @@ impl Session {
     }
 
     /// The queues of consumers are gone. Where the client itself has deleted one, it hears that first.
-    pub(crate) fn queues_gone(&mut self, mut consumers: Vec<(u32, QueueId)>) {
-        match &mut self.awaited {
-            _ if consumers.is_empty() => {}
-            Some(awaited) => awaited.cancels.append(&mut consumers),
-            None => self.consumers_cancelled(consumers),
-        }
+    pub(super) fn queues_gone(&mut self, consumers: Vec<(u32, QueueId)>) {
+        let consumers = self.waits.cancel_after_reply(consumers);
+        self.consumers_cancelled(consumers);
     }
 
     /// The server cancels consumers: their queue is gone, or the user may not read it any more.
-    pub(crate) fn consumers_cancelled(&mut self, consumers: Vec<(u32, QueueId)>) {
+    pub(super) fn consumers_cancelled(&mut self, consumers: Vec<(u32, QueueId)>) {
         if consumers.is_empty() {
             return;
         }
@@ -258,7 +256,7 @@ impl Session {
         let mut numbers = Vec::new();
         for (number, queue) in consumers {
             // The client may have been quicker, and the number may be another consumer's by now.
-            let Some(link) = self.links.get(number).filter(|link| link.is_live && link.queue.id() == queue) else {
+            let Some(link) = self.consumers.get(number).filter(|link| link.is_live && link.queue.id() == queue) else {
                 continue;
             };
             let departure = departures.entry(queue).or_insert_with(|| Departure::from(&link.queue));
@@ -271,7 +269,7 @@ impl Session {
         }
         self.gather_strays(&mut strays);
         for number in numbers {
-            let Some(link) = self.links.get(number) else { continue };
+            let Some(link) = self.consumers.get(number) else { continue };
             let (channel_number, tag) = (link.channel, link.tag.clone());
             let Some(mut channel) = self.channels.take(channel_number) else { continue };
             // Nothing of it may be left on its way when its number is given to another.
@@ -286,8 +284,8 @@ impl Session {
 
     /// A consumer of ours held a message for too long: its queue has taken all back and knows it no longer. It is cancelled, or where the
     /// client cannot be told so, its channel is closed.
-    pub(crate) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
-        let Some(link) = self.links.get_mut(number) else { return };
+    pub(super) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
+        let Some(link) = self.consumers.get_mut(number) else { return };
         if link.queue.id() != queue || link.is_void {
             return;
         }

@@ -1,20 +1,20 @@
-//! exchange.declare, delete, bind, unbind: from the wire to what [`crate::inside`] does, and the answers.
+//! exchange.declare, delete, bind, unbind: from the wire to what [`crate::vhost_access`] does, and the answers.
 
 use amqp::frame::put_method;
 use amqp::method::exchange;
 
-use crate::channel::Channel;
-use crate::inside::{BindingEnd, BindingRequest, ExchangeRequest, exchange_name};
 use crate::refusal::Outcome;
 use crate::session::Session;
+use crate::session::channel::Channel;
+use crate::vhost_access::{BindingEnd, BindingRequest, ExchangeRequest, exchange_name};
 
 impl Session {
-    pub(crate) fn exchange_declare(&mut self, channel: &mut Channel, declare: &exchange::Declare<'_>) -> Outcome<()> {
+    pub(super) fn exchange_declare(&mut self, channel: &mut Channel, declare: &exchange::Declare<'_>) -> Outcome<()> {
         let name = exchange_name(declare.exchange)?;
         if declare.passive {
-            self.inside().find_exchange(&name)?;
+            self.access().find_exchange(&name)?;
         } else {
-            self.inside().declare_exchange(&ExchangeRequest {
+            self.access().declare_exchange(&ExchangeRequest {
                 name: &name,
                 kind: declare.kind,
                 is_durable: declare.durable,
@@ -29,10 +29,10 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn exchange_delete(&mut self, channel: &mut Channel, delete: &exchange::Delete<'_>) -> Outcome<()> {
+    pub(super) fn exchange_delete(&mut self, channel: &mut Channel, delete: &exchange::Delete<'_>) -> Outcome<()> {
         let name = exchange_name(delete.exchange)?;
         // Deleting what is not there is as good as deleting it.
-        let deleted = self.inside().exchange_deleted(&name, delete.if_unused)?;
+        let deleted = self.access().exchange_deleted(&name, delete.if_unused)?;
         let position = deleted.map_or_else(|| self.broker.journal_end(), |changed| changed.position);
         if !delete.no_wait {
             let number = channel.number;
@@ -41,8 +41,8 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn exchange_bind(&mut self, channel: &mut Channel, bind: &exchange::Bind<'_>) -> Outcome<()> {
-        self.inside().bind(&BindingRequest {
+    pub(super) fn exchange_bind(&mut self, channel: &mut Channel, bind: &exchange::Bind<'_>) -> Outcome<()> {
+        self.access().bind(&BindingRequest {
             source: &exchange_name(bind.source)?,
             destination: BindingEnd::Exchange(&exchange_name(bind.destination)?),
             routing_key: bind.routing_key,
@@ -54,8 +54,8 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn exchange_unbind(&mut self, channel: &mut Channel, unbind: &exchange::Unbind<'_>) -> Outcome<()> {
-        self.inside().unbind(&BindingRequest {
+    pub(super) fn exchange_unbind(&mut self, channel: &mut Channel, unbind: &exchange::Unbind<'_>) -> Outcome<()> {
+        self.access().unbind(&BindingRequest {
             source: &exchange_name(unbind.source)?,
             destination: BindingEnd::Exchange(&exchange_name(unbind.destination)?),
             routing_key: unbind.routing_key,

@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use amqp::frame::put_method;
 use amqp::method::{channel, connection};
 
-use crate::channel::Channel;
 use crate::events::Event;
 use crate::limits::CLOSE_TIMEOUT_MAX;
 use crate::refusal::Refusal;
+use crate::session::channel::Channel;
 use crate::session::{Phase, Session, Site};
 
 impl Session {
     /// Ends the channel or the connection for a refusal, as its code demands.
-    pub(crate) fn fail(&mut self, refusal: &Refusal, site: Site) {
+    pub(super) fn fail(&mut self, refusal: &Refusal, site: Site) {
         if site.channel == 0 || refusal.code.is_connection_error() || !matches!(self.phase, Phase::Running) {
             self.fail_connection(refusal, site);
         } else {
@@ -43,11 +43,11 @@ impl Session {
         put_method(&mut self.out, site.channel, &method);
     }
 
-    pub(crate) fn fail_connection(&mut self, refusal: &Refusal, site: Site) {
+    pub(super) fn fail_connection(&mut self, refusal: &Refusal, site: Site) {
         if !matches!(self.phase, Phase::Handshake(_) | Phase::Running) {
             return;
         }
-        self.outbox.close();
+        self.handle.outbox.close();
         self.apply_batch();
         self.write_confirms();
         tracing::warn!(peer = %self.peer(), code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
@@ -64,7 +64,7 @@ impl Session {
     }
 
     /// Answers connection.close. The client closes its socket when it has read that.
-    pub(crate) fn part(&mut self) {
+    pub(super) fn part(&mut self) {
         put_method(&mut self.out, 0, &connection::CloseOk);
         self.listen_again();
         // A second close is answered, and changes nothing else.
@@ -79,24 +79,20 @@ impl Session {
     }
 
     /// Nothing is said any more, and the client is not waited for.
-    pub(crate) fn end_at_once(&mut self) {
+    pub(super) fn end_at_once(&mut self) {
         self.phase = Phase::Closed { until: Instant::now() };
     }
 
     /// The client is listened to, whatever it waited for: what it says to its own end, or to ours, is heard.
     fn listen_again(&mut self) {
-        self.awaited = None;
-        self.awaited_get = None;
-        self.is_blocked = false;
-        self.is_congested = false;
-        self.waiting = None;
-        self.throttled_for = Duration::ZERO;
+        self.waits.forget();
+        self.flow.forget();
     }
 
     /// How long a client may take to agree that its connection is closed, and to close its socket. As in RabbitMQ no longer than it may
     /// be silent.
     fn close_timeout(&self) -> Duration {
-        let heartbeat_s = self.login.as_ref().map_or(0, |login| login.heartbeat_s);
+        let heartbeat_s = self.principal.known_login().map_or(0, |login| login.heartbeat_s);
         match (&self.phase, heartbeat_s) {
             (Phase::Handshake(_), _) => CLOSE_TIMEOUT_MAX.min(self.broker.options.handshake_timeout),
             (_, 0) => CLOSE_TIMEOUT_MAX,
@@ -118,7 +114,7 @@ impl Session {
 
     /// Ends the session without a word: the socket is gone. What was received in full has been done.
     pub(crate) fn end(&mut self) {
-        self.outbox.close();
+        self.handle.outbox.close();
         self.apply_batch();
         self.release_everything();
         self.report_gathered();
@@ -126,20 +122,18 @@ impl Session {
     }
 
     /// Closes all channels and deletes what belongs to the connection alone.
-    pub(crate) fn release_everything(&mut self) {
-        self.outbox.close();
+    pub(super) fn release_everything(&mut self) {
+        self.handle.outbox.close();
         let channels = self.channels.take_all().map(|channel| *channel).collect();
         self.release_channels(channels);
-        for queue in std::mem::take(&mut self.exclusive_queues) {
+        for queue in self.holdings.take_queues() {
             self.delete_owned(&queue);
         }
-        self.confirming.clear();
         if self.handle.opened.get().is_some()
-            && let Some(inside) = &self.inside
-            && !std::mem::replace(&mut self.has_left, true)
+            && let Some(access) = self.principal.known_access()
+            && self.holdings.leave()
         {
-            inside.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
-            self.seat = None;
+            access.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
             self.broker.emit_if_wanted(|| Event::connection_closed(&self.handle));
         }
     }

@@ -8,25 +8,26 @@ use amqp::frame::put_method;
 use amqp::limits::FRAME_LEN_MAX_INITIAL;
 use amqp::method::{Method, connection};
 use amqp::sasl;
-use amqp::server::{ClientCapabilities, Violation, agree, server_capabilities};
-use amqp::table::{TableBuf, Value};
+use amqp::server::{ClientCapabilities, Violation, agree};
 use model::config::AuthMechanism;
 use model::user::Access;
 
 use crate::backend::LoginAttempt;
 use crate::certificate_login;
-use crate::connections::ConnectionState;
-use crate::consumer_slots::ConsumerSlot;
+use crate::connections::{ConnectionState, Opened};
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
-use crate::inside::VhostAccess;
 use crate::limits::REFUSED_LOGIN_DELAY;
 use crate::login::LoginRefused;
 use crate::permissions::Resource;
 use crate::refusal::{self, Outcome, Refusal};
-use crate::session::{Phase, Session, Site, Waiting};
+use crate::session::consumer_slots::ConsumerSlot;
+use crate::session::principal::Login;
+use crate::session::waits::Question;
+use crate::session::{Phase, Session, Site};
 use crate::usage::{Counted, Seat};
 use crate::vhost::Vhost;
+use crate::vhost_access::VhostAccess;
 use engine::queue_handle::QueueHandle;
 
 /// What is expected next.
@@ -38,36 +39,6 @@ pub(crate) enum Handshake {
     Open,
 }
 
-/// Who logged in, and what was agreed.
-#[derive(Debug)]
-pub(crate) struct Login {
-    pub(crate) identity: Arc<Identity>,
-    pub(crate) mechanism: Box<str>,
-    pub(crate) client_properties: TableBuf,
-    pub(crate) capabilities: ClientCapabilities,
-    pub(crate) channel_max: u16,
-    /// 0: none.
-    pub(crate) heartbeat_s: u16,
-    /// By the broker's time, when what it logged in with holds no longer, if it does not for ever.
-    pub(crate) expires_at_ms: Option<u64>,
-}
-
-/// `server-properties` of connection.start.
-pub(crate) fn server_properties(options: &crate::options::Options, cluster_name: &str) -> TableBuf {
-    let capabilities = server_capabilities();
-    let text = |text: &'static str| Value::LongStr(text.as_bytes());
-    TableBuf::new()
-        .with("capabilities", Value::Table(capabilities.as_table()))
-        .with("cluster_name", Value::LongStr(cluster_name.as_bytes()))
-        .with("copyright", text("Licensed under the Apache License, Version 2.0"))
-        .with("information", text("Warren, compatible with RabbitMQ"))
-        .with("platform", text("Rust"))
-        .with("product", Value::LongStr(options.product.as_bytes()))
-        .with("product_name", Value::LongStr(options.product.as_bytes()))
-        .with("product_version", Value::LongStr(options.product_version.as_bytes()))
-        .with("version", Value::LongStr(options.compatible_version.as_bytes()))
-}
-
 /// Why a login failed, for the log; the client learns only that it did.
 enum LoginError {
     Refused(String),
@@ -77,11 +48,11 @@ enum LoginError {
 impl Session {
     /// Who logged in. Methods of an open connection come after that.
     #[inline]
-    pub(crate) fn login(&self) -> &Login {
-        self.login.as_deref().expect("methods of channels come after connection.start-ok")
+    pub(super) fn login(&self) -> &Login {
+        self.principal.login()
     }
 
-    pub(crate) fn user_name(&self) -> &str {
+    pub(super) fn user_name(&self) -> &str {
         self.login().identity.name()
     }
 
@@ -92,7 +63,7 @@ impl Session {
     }
 
     /// connection.start.
-    pub(crate) fn start(&mut self) {
+    pub(super) fn start(&mut self) {
         let mechanisms = self.mechanisms().map(AuthMechanism::name).collect::<Vec<_>>().join(" ");
         let server_properties = self.broker.server_properties.read().clone();
         let method = connection::Start {
@@ -107,7 +78,7 @@ impl Session {
     }
 
     /// A method of channel 0 before the connection is open.
-    pub(crate) fn handshake_method(&mut self, method: Method<'_>) -> Outcome<()> {
+    pub(super) fn handshake_method(&mut self, method: Method<'_>) -> Outcome<()> {
         let Phase::Handshake(expected) = self.phase else { return Ok(()) };
         match (expected, method) {
             (Handshake::StartOk, Method::ConnectionStartOk(start_ok)) => self.start_ok(&start_ok),
@@ -129,7 +100,7 @@ impl Session {
             Ok(None) => Ok(()),
             Ok(Some(identity)) => {
                 let expires_at_ms = self.expiry_of(&identity);
-                self.login = Some(Box::new(Login {
+                self.principal.log_in(Login {
                     identity,
                     expires_at_ms,
                     mechanism: name.into(),
@@ -137,7 +108,7 @@ impl Session {
                     capabilities,
                     channel_max: 0,
                     heartbeat_s: 0,
-                }));
+                });
                 self.handle.set_state(ConnectionState::Tuning);
                 let method = self.tune();
                 put_method(&mut self.out, 0, &method);
@@ -180,7 +151,7 @@ impl Session {
 
     /// Who it is. None: somebody else has to be asked first.
     fn authenticate(&mut self, mechanism: &str, response: &[u8]) -> Result<Option<Arc<Identity>>, LoginError> {
-        if let Some(result) = self.logged_in.take() {
+        if let Some(result) = self.principal.take_answer() {
             return identified(result).map(Some);
         }
         let attempt = self.attempt(mechanism, response)?;
@@ -188,7 +159,7 @@ impl Session {
             return identified(self.broker.log_in_at_once(&attempt)).map(Some);
         }
         let broker = self.broker.clone();
-        self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
+        self.waits.ask(Question::Login(Box::pin(async move { broker.log_in_by_chain(attempt).await })));
         Ok(None)
     }
 
@@ -224,10 +195,7 @@ impl Session {
         let floor = self.broker.options.initial_frame_len_max.min(FRAME_LEN_MAX_INITIAL);
         let agreed = agree(self.tune(), tune_ok, floor)?;
         self.frame_len_max = agreed.frame_max;
-        if let Some(login) = &mut self.login {
-            login.channel_max = agreed.channel_max;
-            login.heartbeat_s = agreed.heartbeat;
-        }
+        self.principal.agree(agreed.channel_max, agreed.heartbeat);
         self.phase = Phase::Handshake(Handshake::Open);
         self.handle.set_state(ConnectionState::Opening);
         Ok(())
@@ -248,11 +216,11 @@ impl Session {
         };
         let actor = Actor { identity: self.login().identity.clone(), origin: self.origin() };
         // It may have come this far before, and waited for an answer.
-        let entered = self.inside.take().filter(|inside| Arc::ptr_eq(&inside.vhost, &vhost));
-        let enter = || Arc::new(VhostAccess::new(self.broker.clone(), vhost.clone(), &actor, Some(self.id)));
-        let inside = entered.unwrap_or_else(enter);
-        let may_stay = inside.may_stay();
-        self.inside = Some(inside);
+        let entered = self.principal.known_access().filter(|access| Arc::ptr_eq(&access.vhost, &vhost)).cloned();
+        let enter = || Arc::new(VhostAccess::new(self.broker.clone(), vhost.clone(), &actor, Some(self.handle.id)));
+        let access = entered.unwrap_or_else(enter);
+        let may_stay = access.may_stay();
+        self.principal.enter(access);
         if !may_stay {
             return refusal::not_allowed(format!("access to vhost '{name}' refused for user '{user}'"));
         }
@@ -264,13 +232,34 @@ impl Session {
                 return refusal::not_allowed(format!("vhost {name} not found"));
             }
             self.take_user_anew(&vhost)?;
-            self.seat = Some(self.take_connection_seat(&vhost, &user)?);
+            let seat = self.take_connection_seat(&vhost, &user)?;
+            self.holdings.sit_down(seat);
             self.run();
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
         tracing::debug!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
         self.broker.emit_if_wanted(|| Event::connection_created(&self.handle));
         Ok(())
+    }
+
+    /// connection.open succeeded.
+    fn run(&mut self) {
+        let login = self.login();
+        let vhost = self.vhost();
+        let opened = Opened {
+            identity: login.identity.clone(),
+            vhost: vhost.name().clone(),
+            mechanism: login.mechanism.clone(),
+            client_properties: login.client_properties.clone(),
+            channel_max: login.channel_max,
+            frame_max: self.frame_len_max,
+            heartbeat_s: login.heartbeat_s,
+        };
+        // It was empty: a connection is opened once.
+        let _ = self.handle.opened.set(opened);
+        vhost.connection_count.fetch_add(1, Ordering::Relaxed);
+        self.principal.opened();
+        self.phase = Phase::Running;
     }
 
     /// The user may have been changed or deleted since it logged in. From here on whoever does that finds this connection.
@@ -280,13 +269,10 @@ impl Session {
             return Ok(());
         }
         let user = self.broker.users.get(identity.name());
-        if let Some(user) = &user
-            && let Some(login) = &mut self.login
-        {
-            login.identity = Arc::new(Identity { user: user.clone(), ..(*identity).clone() });
-            self.inside = Some(Arc::new(self.inside().renewed(self.login().identity.clone())));
+        if let Some(user) = &user {
+            self.principal.change_login(Arc::new(Identity { user: user.clone(), ..(*identity).clone() }));
         }
-        if user.is_none() || !self.inside().may_stay() {
+        if user.is_none() || !self.access().may_stay() {
             let (vhost, user) = (vhost.name(), identity.name());
             return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
         }
@@ -312,26 +298,29 @@ impl Session {
 
     /// connection.update-secret: the same user logs in again. The broker's own users keep what they have: as in RabbitMQ the
     /// secret is not looked at then.
-    pub(crate) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>) -> Outcome<()> {
+    pub(super) fn update_secret(&mut self, update: &connection::UpdateSecret<'_>) -> Outcome<()> {
         self.apply_batch();
         let identity = self.login().identity.clone();
         if !identity.is_stored() {
-            match self.logged_in.take() {
-                Some(Ok(renewed)) if renewed.name() == identity.name() => self.renew(Arc::new(renewed)),
+            match self.principal.take_answer() {
+                Some(Ok(renewed)) if renewed.name() == identity.name() => {
+                    let expires_at_ms = self.expiry_of(&renewed);
+                    self.principal.begin_renewal(Arc::new(renewed), expires_at_ms);
+                }
                 Some(_) => return secret_refused(),
                 // What the new secret allows is being asked.
-                None if self.is_renewing => {}
+                None if self.principal.is_renewing() => {}
                 None => {
                     let (name, password) = (identity.name().to_owned(), Some(update.new_secret.to_vec()));
                     let attempt = LoginAttempt { name, password, origin: self.origin() };
                     let broker = self.broker.clone();
-                    self.waiting = Some(Waiting::Login(Box::pin(async move { broker.log_in_again(attempt).await })));
+                    self.waits.ask(Question::Login(Box::pin(async move { broker.log_in_again(attempt).await })));
                     return Ok(());
                 }
             }
             self.check_renewed()?;
-            self.is_renewing = false;
-        } else if self.broker.users.get(identity.name()).is_none() || !self.inside().may_stay() {
+            self.principal.end_renewal();
+        } else if self.broker.users.get(identity.name()).is_none() || !self.access().may_stay() {
             return secret_refused();
         }
         self.access_changed();
@@ -339,63 +328,51 @@ impl Session {
         Ok(())
     }
 
-    /// The same user with another secret, which may allow less.
-    fn renew(&mut self, renewed: Arc<Identity>) {
-        self.inside = Some(Arc::new(self.inside().renewed(renewed.clone())));
-        let expires_at_ms = self.expiry_of(&renewed);
-        if let Some(login) = &mut self.login {
-            login.identity = renewed;
-            login.expires_at_ms = expires_at_ms;
-        }
-        self.is_renewing = true;
-    }
-
     /// Ends what a new secret does not allow. Refuses where the user may not stay, or where others have to be asked first: then the
     /// same comes again.
     fn check_renewed(&mut self) -> Outcome<()> {
-        let Some(inside) = self.inside.clone() else { return Ok(()) };
-        if !inside.may_stay() {
-            let (vhost, user) = (inside.vhost.name(), self.user_name());
+        let access = self.principal.access().clone();
+        if !access.may_stay() {
+            let (vhost, user) = (access.vhost.name(), self.user_name());
             return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
         }
         let mut lost = Vec::new();
         for (number, link) in self.consuming_links() {
-            if let Err(refusal) = inside.check(Access::Read, Resource::Queue, link.queue.name()) {
-                if inside.permissions.has_open() {
+            if let Err(refusal) = access.check(Access::Read, Resource::Queue, link.queue.name()) {
+                if access.permissions.has_open() {
                     return Err(refusal);
                 }
                 lost.push((number, link.queue.clone()));
             }
         }
         self.routes.clear();
-        self.delayed_routes.clear();
         self.channels.forget_routes();
         self.end_consumers(lost);
         Ok(())
     }
 
     /// What the user may do may have changed: its tags are looked up again, and consumers end that it may not have.
-    pub(crate) fn access_changed(&mut self) {
+    pub(super) fn access_changed(&mut self) {
         if !matches!(self.phase, Phase::Running) {
             return;
         }
-        let identity = self.inside().identity().clone();
+        let identity = self.access().identity().clone();
         if identity.is_stored()
             && let Some(user) = self.broker.users.get(identity.name())
         {
-            self.inside = Some(Arc::new(self.inside().renewed(Arc::new(Identity { user, ..(*identity).clone() }))));
+            self.principal.change_identity(Arc::new(Identity { user, ..(*identity).clone() }));
         }
-        let Some(inside) = self.inside.clone() else { return };
+        let access = self.principal.access().clone();
         let lost = self
             .consuming_links()
-            .filter(|(_, link)| !inside.permissions.may_go_on_reading(&inside.broker.users, link.queue.name()))
+            .filter(|(_, link)| !access.permissions.may_go_on_reading(&access.broker.users, link.queue.name()))
             .map(|(number, link)| (number, link.queue.clone()))
             .collect();
         self.end_consumers(lost);
     }
 
     fn consuming_links(&mut self) -> impl Iterator<Item = (u32, &mut ConsumerSlot)> {
-        self.links.iter_mut().filter(|(_, link)| link.consumer.is_some() && link.is_live)
+        self.consumers.iter_mut().filter(|(_, link)| link.consumer.is_some() && link.is_live)
     }
 
     fn end_consumers(&mut self, lost: Vec<(u32, Arc<QueueHandle>)>) {

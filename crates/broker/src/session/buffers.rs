@@ -36,7 +36,7 @@ impl Session {
     }
 
     /// Nothing happens for a while: leaves to the thread what is empty.
-    pub(crate) fn return_buffers(&mut self) {
+    pub(super) fn return_buffers(&mut self) {
         ROOM.with_borrow_mut(|room| {
             if self.out.is_empty() {
                 let out = take(&mut self.out);

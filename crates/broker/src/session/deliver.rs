@@ -6,10 +6,11 @@ use amqp::method::basic;
 use amqp::table::{Table, Value};
 use queue::Counts;
 
-use crate::channel::{Channel, UnackedDelivery};
-use crate::consumer_slots::ConsumerSlot;
 use crate::limits::OUTPUT_LEN;
 use crate::session::Session;
+use crate::session::channel::Channel;
+use crate::session::consumer_slots::ConsumerSlot;
+use crate::session::unacked::UnackedDelivery;
 use crate::statistics::{ChannelNumber, WaitRun};
 use engine::gate::window_cost;
 use engine::message::{Parts, address_of};
@@ -18,9 +19,9 @@ use engine::outbox::{ConnectionEvent, Outgoing};
 
 impl Session {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
-    pub(crate) fn encode_deliveries(&mut self) -> bool {
-        let is_held = self.hold_until > Some(self.broker.engine.store.durable());
-        if self.pending.is_empty() || is_held || self.awaited.as_ref().is_some_and(|awaited| awaited.holds_deliveries) {
+    pub(super) fn encode_deliveries(&mut self) -> bool {
+        let is_held = self.deliveries.hold_until() > Some(self.broker.engine.store.durable());
+        if self.deliveries.is_empty() || is_held || self.waits.holds_deliveries() {
             return false;
         }
         // A delivery keeps the whole chunk of its content alive. When memory is short a copy for a client that does not read costs
@@ -30,7 +31,7 @@ impl Session {
         let now_ms = self.broker.engine.statistics.options.has_histograms.then(|| self.broker.engine.clock.now_ms());
         let mut run = HandedRun::new(u32::MAX, 0);
         // Where they lie: a message that is taken out by itself costs more than what is encoded of it.
-        let mut pending = std::mem::take(&mut self.pending);
+        let mut pending = self.deliveries.take();
         let mut count = 0;
         for outgoing in &pending {
             if self.out.len() >= output_len {
@@ -44,9 +45,9 @@ impl Session {
             count += 1;
         }
         pending.drain(..count);
-        self.pending = pending;
+        self.deliveries.put(pending);
         self.count_handed(&run, count, now_ms);
-        self.outbox.release(released_len);
+        self.handle.outbox.release(released_len);
         self.resume_parked();
         count > 0
     }
@@ -60,7 +61,7 @@ impl Session {
             tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
             return 0;
         };
-        if let Some(link) = self.links.get_mut(outgoing.consumer)
+        if let Some(link) = self.consumers.get_mut(outgoing.consumer)
             && let Some(channel) = self.channels.get_mut(link.channel)
         {
             if outgoing.is_redelivered {
@@ -77,8 +78,8 @@ impl Session {
     }
 
     /// Encodes a delivery for a channel that is taken out of the session.
-    pub(crate) fn encode_for(&mut self, channel: &mut Channel, outgoing: &Outgoing) {
-        if let Some(link) = self.links.get_mut(outgoing.consumer)
+    pub(super) fn encode_for(&mut self, channel: &mut Channel, outgoing: &Outgoing) {
+        if let Some(link) = self.consumers.get_mut(outgoing.consumer)
             && let Some(parts) = Parts::read(outgoing.content.bytes())
         {
             put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
@@ -88,7 +89,7 @@ impl Session {
 
     /// Counts what a consumer has been handed, up to so many of this turn. `now_ms`: None where waiting times are not counted.
     fn count_handed(&mut self, run: &HandedRun, end: usize, now_ms: Option<u64>) {
-        let Some(link) = self.links.get(run.consumer).filter(|_| end > run.start) else { return };
+        let Some(link) = self.consumers.get(run.consumer).filter(|_| end > run.start) else { return };
         if let Some(now_ms) = now_ms {
             link.queue.counters.waited(&run.waits, now_ms);
         }
@@ -98,12 +99,12 @@ impl Session {
     }
 
     /// The header frame and the body frames of a message.
-    pub(crate) fn put_content(&mut self, channel: u16, header: &[u8], body: &[u8]) {
+    pub(super) fn put_content(&mut self, channel: u16, header: &[u8], body: &[u8]) {
         put_content(&mut self.out, self.frame_len_max, channel, header, body);
     }
 
     /// basic.get-ok with its content.
-    pub(crate) fn put_get_ok(
+    pub(super) fn put_get_ok(
         &mut self,
         channel: u16,
         tag: u64,
@@ -127,7 +128,7 @@ impl Session {
     }
 
     /// Takes what the connection is told.
-    pub(crate) fn on_event(&mut self, news: ConnectionEvent) {
+    pub(super) fn on_event(&mut self, news: ConnectionEvent) {
         match news {
             ConnectionEvent::ConsumerCancelled { consumer, queue } => self.queues_gone(vec![(consumer, queue)]),
             ConnectionEvent::ConsumerTimedOut { consumer, queue } => self.consumer_timed_out(consumer, queue),
@@ -140,7 +141,7 @@ impl Session {
 
     fn deliver_reply(&mut self, number: u16, address: &str, content: &store::Content) {
         let Some(parts) = Parts::read(content.bytes()) else { return };
-        self.outbox.release(window_cost(parts.body.len()));
+        self.handle.outbox.release(window_cost(parts.body.len()));
         if self.out.len() > OUTBOX_OVERDRAFT_LEN as usize {
             return; // the requester does not read
         }

@@ -5,31 +5,31 @@ use amqp::method::basic;
 use model::ids::{JournalPosition, QueueSeq};
 use queue::{ConsumerId, Return};
 
-use crate::channel::{Channel, UnackedDelivery};
-use crate::consumer_slots::ConsumerSlots;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
+use crate::session::channel::Channel;
+use crate::session::consumer_slots::ConsumerSlots;
+use crate::session::transaction::TxSettlement;
+use crate::session::unacked::UnackedDelivery;
 use crate::statistics::ChannelNumber;
-use crate::tx::Settlement;
 use engine::batch::still_held;
 use engine::shard::QueueEntry;
 use engine::work::Work;
 
 impl Session {
     /// basic.ack.
-    pub(crate) fn ack(&mut self, channel: &mut Channel, tag: u64, multiple: bool) -> Outcome<()> {
-        let mut taken = self.take_unacked(channel, tag, multiple)?;
+    pub(super) fn ack(&mut self, channel: &mut Channel, tag: u64, multiple: bool) -> Outcome<()> {
+        let taken = self.take_unacked(channel, tag, multiple)?;
         match &mut channel.tx {
-            Some(tx) => tx.settle(&taken, Settlement::Ack),
+            Some(tx) => tx.settle(&taken, TxSettlement::Ack),
             None => self.settle_later(channel, &taken),
         }
-        taken.clear();
-        self.taken_unacked = taken;
+        self.deliveries.return_settled(taken);
         Ok(())
     }
 
     /// basic.nack and basic.reject. As in RabbitMQ only the latter counts as a failure.
-    pub(crate) fn nack(
+    pub(super) fn nack(
         &mut self,
         channel: &mut Channel,
         tag: u64,
@@ -40,18 +40,17 @@ impl Session {
         let mut taken = self.take_unacked(channel, tag, multiple)?;
         let how = if has_failed { Return::Failed } else { Return::Unharmed };
         match &mut channel.tx {
-            Some(tx) if requeue => tx.settle(&taken, Settlement::Requeue(how)),
-            Some(tx) => tx.settle(&taken, Settlement::Reject { has_failed }),
+            Some(tx) if requeue => tx.settle(&taken, TxSettlement::Requeue(how)),
+            Some(tx) => tx.settle(&taken, TxSettlement::Reject { has_failed }),
             None if requeue => self.requeue(channel, &mut taken, how),
             None => drop(self.reject(channel, &mut taken, has_failed)),
         }
-        taken.clear();
-        self.taken_unacked = taken;
+        self.deliveries.return_settled(taken);
         Ok(())
     }
 
     /// basic.recover and basic.recover-async: everything unacked on the channel goes back to its queue.
-    pub(crate) fn recover(&mut self, channel: &mut Channel, requeue: bool, is_answered: bool) -> Outcome<()> {
+    pub(super) fn recover(&mut self, channel: &mut Channel, requeue: bool, is_answered: bool) -> Outcome<()> {
         if !requeue {
             return refusal::not_implemented("requeue=false");
         }
@@ -65,7 +64,7 @@ impl Session {
     }
 
     fn take_unacked(&mut self, channel: &mut Channel, tag: u64, multiple: bool) -> Outcome<Vec<UnackedDelivery>> {
-        let mut taken = std::mem::take(&mut self.taken_unacked);
+        let mut taken = self.deliveries.borrow_settled();
         let is_known = if multiple {
             channel.unacked.take_up_to(tag, &mut taken)
         } else if let Some(delivery) = channel.unacked.take(tag) {
@@ -81,10 +80,10 @@ impl Session {
     }
 
     /// Puts settled deliveries into the batch.
-    pub(crate) fn settle_later(&mut self, channel: &mut Channel, deliveries: &[UnackedDelivery]) {
+    pub(super) fn settle_later(&mut self, channel: &mut Channel, deliveries: &[UnackedDelivery]) {
         channel.counts.add(ChannelNumber::Acked, deliveries.len() as u64);
         for delivery in deliveries {
-            let Some(link) = self.links.get_mut(delivery.link) else { continue };
+            let Some(link) = self.consumers.get_mut(delivery.link) else { continue };
             link.counters.acked.add(1);
             if !link.is_void {
                 self.batch.settle(&link.queue, link.consumer, delivery.seq);
@@ -95,22 +94,22 @@ impl Session {
 
     /// A channel has `count` unacked deliveries of a link less.
     fn count_settled(&mut self, channel: &Channel, number: u32, count: u32) {
-        let Some(link) = self.links.get_mut(number) else { return };
+        let Some(link) = self.consumers.get_mut(number) else { return };
         link.unacked_count -= count;
         if link.consumer.is_some() {
             channel.limit.release(count);
         }
-        self.links.tidy(number);
+        self.consumers.tidy(number);
     }
 
     /// Gives deliveries back to their queues, to their places, and hands them out again.
-    pub(crate) fn requeue(&mut self, channel: &Channel, deliveries: &mut [UnackedDelivery], how: Return) {
+    pub(super) fn requeue(&mut self, channel: &Channel, deliveries: &mut [UnackedDelivery], how: Return) {
         self.give_back(channel, deliveries, |entry, work, seqs| work.requeue(entry, seqs, how));
     }
 
     /// Tells queues that nobody is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
     /// acknowledged.
-    pub(crate) fn reject(
+    pub(super) fn reject(
         &mut self,
         channel: &Channel,
         deliveries: &mut [UnackedDelivery],
@@ -132,13 +131,13 @@ impl Session {
         let queue_of =
             |links: &ConsumerSlots, delivery: &UnackedDelivery| links.get(delivery.link).map(|link| link.queue.id());
         // By queue, so that each has all back before it hands out any of it; and then in the order in which they were delivered.
-        deliveries.sort_unstable_by_key(|delivery| (queue_of(&self.links, delivery), delivery.tag));
+        deliveries.sort_unstable_by_key(|delivery| (queue_of(&self.consumers, delivery), delivery.tag));
         let mut rest = &*deliveries;
         while let Some(first) = rest.first() {
-            let id = queue_of(&self.links, first);
-            let count = rest.iter().take_while(|delivery| queue_of(&self.links, delivery) == id).count();
+            let id = queue_of(&self.consumers, first);
+            let count = rest.iter().take_while(|delivery| queue_of(&self.consumers, delivery) == id).count();
             let group = rest.split_off(..count).unwrap_or_default();
-            let Some(queue) = self.links.get(first.link).map(|link| link.queue.clone()) else { continue };
+            let Some(queue) = self.consumers.get(first.link).map(|link| link.queue.clone()) else { continue };
             let held: Vec<_> = group.iter().filter_map(|delivery| self.held_of(delivery)).collect();
             group.iter().for_each(|delivery| self.count_settled(channel, delivery.link, 1));
             if held.is_empty() {
@@ -155,31 +154,22 @@ impl Session {
 
     /// What a queue knows a delivery by, unless it has taken it back.
     fn held_of(&self, delivery: &UnackedDelivery) -> Option<(QueueSeq, Option<ConsumerId>)> {
-        let link = self.links.get(delivery.link).filter(|link| !link.is_void)?;
+        let link = self.consumers.get(delivery.link).filter(|link| !link.is_void)?;
         Some((delivery.seq, link.consumer))
     }
 
     /// Lets consumers that could not take more try again, now that there may be room.
-    pub(crate) fn resume_parked(&mut self) {
+    pub(super) fn resume_parked(&mut self) {
         use std::sync::atomic::Ordering::SeqCst;
-        if !self.outbox.has_parked.load(SeqCst) || !self.outbox.has_parked.swap(false, SeqCst) {
+        if !self.handle.outbox.has_parked.load(SeqCst) || !self.handle.outbox.has_parked.swap(false, SeqCst) {
             return;
         }
-        // The first one takes what it can get: each time it is another's turn to be the first.
-        let start = std::mem::take(&mut self.resume_from);
-        for (number, link) in self.links.from(start) {
-            let Some(consumer) = link.consumer else { continue };
-            if !link.is_live || !link.is_parked.swap(false, SeqCst) {
-                continue;
-            }
-            if self.resume_from == 0 {
-                self.resume_from = number as usize + 1;
-            }
-            let broker = &self.broker;
-            broker.engine.with_queue(&link.queue, |entry, work| {
+        let engine = &self.broker.engine;
+        self.consumers.resume_parked(|queue, consumer| {
+            engine.with_queue(queue, |entry, work| {
                 entry.queue.resume(consumer);
                 work.dispatch(entry);
             });
-        }
+        });
     }
 }

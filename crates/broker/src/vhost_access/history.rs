@@ -10,7 +10,7 @@ use model::ids::JournalPosition;
 use routing::Destination;
 
 use crate::broker::Broker;
-use crate::publish::sender_selected_keys;
+use crate::publish_properties::sender_selected_keys;
 use crate::vhost::Vhost;
 use engine::BATCH_COUNT;
 use engine::batch::Batch;

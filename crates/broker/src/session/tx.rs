@@ -2,81 +2,20 @@
 //!
 //! RabbitMQ promises atomicity for one queue only; here a commit is one batch of the journal, so it is durable as a whole.
 
-use std::sync::Arc;
-
 use amqp::frame::put_method;
 use amqp::method::{confirm, tx};
-use queue::Return;
 
-use crate::channel::{Channel, Confirms, UnackedDelivery};
-use crate::publish::CompletePublish;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
+use crate::session::assembly::CompletePublish;
+use crate::session::channel::Channel;
+use crate::session::confirms::Confirms;
+use crate::session::transaction::{PendingPublish, TxSettlement};
 use engine::message::Parts;
-use engine::publish::PublishOptions;
-use engine::targets::Targets;
-
-/// What a transactional channel has done since its last commit.
-#[derive(Debug, Default)]
-pub(crate) struct Transaction {
-    publishes: Vec<Pending>,
-    /// Settled deliveries.
-    settled: Vec<(UnackedDelivery, Settlement)>,
-}
-
-/// A publish that waits. Its content lies in no chunk: who never commits must not keep one from being freed.
-#[derive(Debug)]
-struct Pending {
-    content: Box<[u8]>,
-    is_mandatory: bool,
-    /// `None` for a direct reply.
-    targets: Option<Arc<Targets>>,
-    terms: PublishOptions,
-}
-
-/// What a client has decided about a delivery.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Settlement {
-    Ack,
-    /// Nobody is to get it again; `has_failed` if that was said with `basic.reject`, which RabbitMQ counts as a failure.
-    Reject {
-        has_failed: bool,
-    },
-    Requeue(Return),
-}
-
-impl Transaction {
-    /// How many publishes, and how many settlements.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.publishes.len(), self.settled.len())
-    }
-
-    /// `targets` is `None` for a direct reply.
-    pub(crate) fn publish(
-        &mut self,
-        parts: &Parts<'_>,
-        is_mandatory: bool,
-        targets: Option<Arc<Targets>>,
-        terms: PublishOptions,
-    ) {
-        let mut content = vec![0; parts.len()].into_boxed_slice();
-        parts.write(&mut content);
-        self.publishes.push(Pending { content, is_mandatory, targets, terms });
-    }
-
-    pub(crate) fn settle(&mut self, deliveries: &[UnackedDelivery], settlement: Settlement) {
-        self.settled.extend(deliveries.iter().map(|&delivery| (delivery, settlement)));
-    }
-
-    /// The deliveries that were to be settled: the channel is gone, so they were not.
-    pub(crate) fn into_settled(self) -> impl Iterator<Item = UnackedDelivery> {
-        self.settled.into_iter().map(|(delivery, _)| delivery)
-    }
-}
 
 impl Session {
     /// confirm.select.
-    pub(crate) fn confirm_select(&mut self, channel: &mut Channel, no_wait: bool) -> Outcome<()> {
+    pub(super) fn confirm_select(&mut self, channel: &mut Channel, no_wait: bool) -> Outcome<()> {
         if channel.tx.is_some() {
             return refusal::precondition_failed("cannot switch from tx to confirm mode");
         }
@@ -87,7 +26,7 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn tx_select(&mut self, channel: &mut Channel) -> Outcome<()> {
+    pub(super) fn tx_select(&mut self, channel: &mut Channel) -> Outcome<()> {
         if channel.confirms.is_some() {
             return refusal::precondition_failed("cannot switch from confirm to tx mode");
         }
@@ -96,15 +35,15 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn tx_commit(&mut self, channel: &mut Channel) -> Outcome<()> {
+    pub(super) fn tx_commit(&mut self, channel: &mut Channel) -> Outcome<()> {
         let Some(tx) = channel.tx.as_deref_mut().map(std::mem::take) else {
             return refusal::precondition_failed("channel is not transactional");
         };
         let mut given_back = Vec::new();
         for (delivery, settlement) in tx.settled {
             match settlement {
-                Settlement::Ack => self.settle_later(channel, &[delivery]),
-                Settlement::Reject { .. } | Settlement::Requeue(_) => given_back.push((delivery, settlement)),
+                TxSettlement::Ack => self.settle_later(channel, &[delivery]),
+                TxSettlement::Reject { .. } | TxSettlement::Requeue(_) => given_back.push((delivery, settlement)),
             }
         }
         for pending in &tx.publishes {
@@ -120,11 +59,11 @@ impl Session {
         for group in given_back.chunk_by(|a, b| a.1 == b.1) {
             let mut deliveries: Vec<_> = group.iter().map(|(delivery, _)| *delivery).collect();
             match group[0].1 {
-                Settlement::Reject { has_failed } => {
+                TxSettlement::Reject { has_failed } => {
                     position = position.max(self.reject(channel, &mut deliveries, has_failed));
                 }
-                Settlement::Requeue(how) => self.requeue(channel, &mut deliveries, how),
-                Settlement::Ack => {}
+                TxSettlement::Requeue(how) => self.requeue(channel, &mut deliveries, how),
+                TxSettlement::Ack => {}
             }
         }
         if !tx.publishes.is_empty() {
@@ -138,7 +77,7 @@ impl Session {
         Ok(())
     }
 
-    fn commit_publish(&mut self, channel: &mut Channel, pending: &Pending) -> Outcome<()> {
+    fn commit_publish(&mut self, channel: &mut Channel, pending: &PendingPublish) -> Outcome<()> {
         let Some(parts) = Parts::read(&pending.content) else {
             return refusal::internal_error("a message's content was unreadable");
         };
@@ -156,7 +95,7 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn tx_rollback(&mut self, channel: &mut Channel) -> Outcome<()> {
+    pub(super) fn tx_rollback(&mut self, channel: &mut Channel) -> Outcome<()> {
         let Some(tx) = channel.tx.as_deref_mut().map(std::mem::take) else {
             return refusal::precondition_failed("channel is not transactional");
         };

@@ -1,4 +1,4 @@
-//! queue.declare, bind, unbind, purge, delete: from the wire to what [`crate::inside`] does, and the answers.
+//! queue.declare, bind, unbind, purge, delete: from the wire to what [`crate::vhost_access`] does, and the answers.
 
 use std::sync::Arc;
 
@@ -6,24 +6,24 @@ use amqp::frame::put_method;
 use amqp::method::queue;
 use model::name::QueueName;
 
-use crate::channel::Channel;
 use crate::events::Event;
-use crate::inside::{BindingEnd, BindingRequest, QueueRequest, exchange_name};
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
+use crate::session::channel::Channel;
 use crate::vhost::{DeleteConditions, Deletion};
+use crate::vhost_access::{BindingEnd, BindingRequest, QueueRequest, exchange_name};
 use engine::queue_handle::QueueHandle;
 
 impl Session {
-    pub(crate) fn queue_declare(&mut self, channel: &mut Channel, declare: &queue::Declare<'_>) -> Outcome<()> {
+    pub(super) fn queue_declare(&mut self, channel: &mut Channel, declare: &queue::Declare<'_>) -> Outcome<()> {
         if declare.queue == reply_to::QUEUE.as_bytes() || reply_to::is_address(declare.queue) {
             return self.declare_reply_address(channel, declare);
         }
         let queue = if declare.passive {
             // No name is no queue's here, as RabbitMQ has it; AMQP 0-9-1 knows of nothing but that it would be a new queue's.
             let name = queue_name(declare.queue)?;
-            self.inside().find_queue(&self.vhost().queue_to_declare(&self.broker, name))?
+            self.access().find_queue(&self.vhost().queue_to_declare(&self.broker, name))?
         } else {
             self.declare_queue(declare)?
         };
@@ -74,14 +74,14 @@ impl Session {
             is_exclusive: declare.exclusive,
             arguments: declare.arguments,
         };
-        let (queue, changed) = self.inside().queue_declared(&request)?;
+        let (queue, changed) = self.access().queue_declared(&request)?;
         if changed.is_new && declare.exclusive {
-            self.exclusive_queues.push(queue.clone());
+            self.holdings.own(queue.clone());
         }
         Ok(queue)
     }
 
-    pub(crate) fn queue_bind(&mut self, channel: &mut Channel, bind: &queue::Bind<'_>) -> Outcome<()> {
+    pub(super) fn queue_bind(&mut self, channel: &mut Channel, bind: &queue::Bind<'_>) -> Outcome<()> {
         let name = expand_name(channel, bind.queue)?;
         self.vhost().refuse_sharded(&name, "bind")?;
         let request = BindingRequest {
@@ -90,14 +90,14 @@ impl Session {
             routing_key: binding_key(channel, bind.queue, bind.routing_key),
             arguments: bind.arguments,
         };
-        self.inside().bind(&request)?;
+        self.access().bind(&request)?;
         if !bind.no_wait {
             put_method(&mut self.out, channel.number, &queue::BindOk);
         }
         Ok(())
     }
 
-    pub(crate) fn queue_unbind(&mut self, channel: &mut Channel, unbind: &queue::Unbind<'_>) -> Outcome<()> {
+    pub(super) fn queue_unbind(&mut self, channel: &mut Channel, unbind: &queue::Unbind<'_>) -> Outcome<()> {
         let name = expand_name(channel, unbind.queue)?;
         self.vhost().refuse_sharded(&name, "unbind")?;
         let request = BindingRequest {
@@ -106,15 +106,15 @@ impl Session {
             routing_key: binding_key(channel, unbind.queue, unbind.routing_key),
             arguments: unbind.arguments,
         };
-        self.inside().unbind(&request)?;
+        self.access().unbind(&request)?;
         put_method(&mut self.out, channel.number, &queue::UnbindOk);
         Ok(())
     }
 
-    pub(crate) fn queue_purge(&mut self, channel: &mut Channel, purge: &queue::Purge<'_>) -> Outcome<()> {
+    pub(super) fn queue_purge(&mut self, channel: &mut Channel, purge: &queue::Purge<'_>) -> Outcome<()> {
         let name = expand_name(channel, purge.queue)?;
         self.vhost().refuse_sharded(&name, "purge")?;
-        let (count, changed) = self.inside().purge_queue(&name)?;
+        let (count, changed) = self.access().purge_queue(&name)?;
         if !purge.no_wait {
             let number = channel.number;
             let method = queue::PurgeOk { message_count: u32::try_from(count).unwrap_or(u32::MAX) };
@@ -125,16 +125,16 @@ impl Session {
         Ok(())
     }
 
-    pub(crate) fn queue_delete(&mut self, channel: &mut Channel, delete: &queue::Delete<'_>) -> Outcome<()> {
+    pub(super) fn queue_delete(&mut self, channel: &mut Channel, delete: &queue::Delete<'_>) -> Outcome<()> {
         let name = expand_name(channel, delete.queue)?;
         self.vhost().refuse_sharded(&name, "delete")?;
         let conditions =
             DeleteConditions { if_unused: delete.if_unused, if_empty: delete.if_empty, ..DeleteConditions::default() };
         // Deleting what is not there is as good as deleting it.
         let (mut count, mut position) = (0, self.broker.journal_end());
-        if let Some((queue, ready_count, changed)) = self.inside().queue_deleted(&name, conditions)? {
+        if let Some((queue, ready_count, changed)) = self.access().queue_deleted(&name, conditions)? {
             (count, position) = (ready_count, changed.position);
-            self.exclusive_queues.retain(|mine| mine.id() != queue.id());
+            self.holdings.disown(queue.id());
         }
         if !delete.no_wait {
             let number = channel.number;
@@ -145,7 +145,7 @@ impl Session {
     }
 
     /// The connection ends: its exclusive queue goes, before anybody can see that the connection has gone.
-    pub(crate) fn delete_owned(&self, queue: &QueueHandle) {
+    pub(super) fn delete_owned(&self, queue: &QueueHandle) {
         let deletion = self.vhost().delete_queue(&self.broker, queue, DeleteConditions::default());
         if let Deletion::Deleted { removed, .. } = deletion {
             self.broker.emit_removals_with_queue(queue, &removed);
@@ -155,7 +155,7 @@ impl Session {
 }
 
 /// The queue that a name means: an empty one the channel's last.
-pub(crate) fn expand_name(channel: &Channel, name: &[u8]) -> Outcome<QueueName> {
+pub(super) fn expand_name(channel: &Channel, name: &[u8]) -> Outcome<QueueName> {
     let name = queue_name(name)?;
     if !name.as_str().is_empty() {
         return Ok(name);

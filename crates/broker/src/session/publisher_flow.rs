@@ -1,0 +1,84 @@
+//! What holds a publisher back: alarms, the store, the vhost's limit of rates.
+
+use std::time::Duration;
+
+/// How things stand with that.
+#[derive(Debug, Default)]
+pub(super) struct PublisherFlow {
+    /// An alarm was on, or the store behind, when this read began.
+    is_looked_at: bool,
+    /// Publishes are refused by silence: an alarm is on, and this connection publishes.
+    is_blocked: bool,
+    /// The store asked publishers to wait.
+    is_congested: bool,
+    /// The frame that was read last was not taken, because the store is behind.
+    is_put_back: bool,
+    /// How long nothing is received, because the vhost's limit of rates asks for it.
+    throttled_for: Duration,
+}
+
+impl PublisherFlow {
+    /// Whether nothing is received.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_blocked || self.is_congested || self.is_throttled()
+    }
+
+    /// Nothing holds the client back any more: the connection ends.
+    pub(super) fn forget(&mut self) {
+        (self.is_blocked, self.is_congested, self.throttled_for) = (false, false, Duration::ZERO);
+    }
+
+    /// A read begins. `is_pressed`: whether each of its publishes has to be looked at, because an alarm is on or the store is behind.
+    #[inline]
+    pub(super) fn begin_read(&mut self, is_pressed: bool) {
+        self.is_looked_at = is_pressed;
+    }
+
+    /// Whether the publishes of this read have to be looked at.
+    #[inline(always)]
+    pub(super) fn is_pressed(&self) -> bool {
+        self.is_looked_at
+    }
+
+    pub(super) fn set_blocked(&mut self, is_blocked: bool) {
+        self.is_blocked = is_blocked;
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.is_blocked
+    }
+
+    pub(super) fn set_congested(&mut self, is_congested: bool) {
+        self.is_congested = is_congested;
+    }
+
+    pub(super) fn is_congested(&self) -> bool {
+        self.is_congested
+    }
+
+    /// The frame that was read last comes again if the store is behind.
+    pub(super) fn put_back_if_congested(&mut self) {
+        self.is_put_back = self.is_congested;
+    }
+
+    pub(super) fn is_put_back(&self) -> bool {
+        self.is_put_back
+    }
+
+    /// Whether the frame that was read last comes again; asked once a read.
+    pub(super) fn take_put_back(&mut self) -> bool {
+        self.is_blocked || std::mem::take(&mut self.is_put_back)
+    }
+
+    pub(super) fn throttle_for(&mut self, time: Duration) {
+        self.throttled_for = time;
+    }
+
+    pub(super) fn throttled_for(&self) -> Duration {
+        self.throttled_for
+    }
+
+    pub(super) fn is_throttled(&self) -> bool {
+        !self.throttled_for.is_zero()
+    }
+}

@@ -12,6 +12,15 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::machine::{free_len, resident_len};
 use crate::options::Options;
 
+/// Alarms that are on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ActiveAlarms {
+    /// Memory is short.
+    pub is_memory_low: bool,
+    /// Disk is short.
+    pub is_disk_low: bool,
+}
+
 /// Which alarms are on, and when they come on.
 #[derive(Debug)]
 pub(crate) struct Alarms {
@@ -74,8 +83,8 @@ impl Alarms {
     }
 
     /// Which are on.
-    pub(crate) fn view(&self) -> crate::view::Alarms {
-        crate::view::Alarms {
+    pub(crate) fn view(&self) -> ActiveAlarms {
+        ActiveAlarms {
             is_memory_low: self.memory.load(Ordering::Relaxed),
             is_disk_low: self.disk.load(Ordering::Relaxed),
         }

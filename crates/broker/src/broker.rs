@@ -16,12 +16,12 @@ use store::{RecordBatch, Recovered, Store};
 use telemetry::Counter;
 
 use crate::alarms::Alarms;
+use crate::auth_attempts::AuthAttempts;
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
-use crate::login::AuthAttempts;
 use crate::options::Options;
 use crate::queue_consumers::QueueConsumers;
 use crate::random::RandomError;
@@ -32,12 +32,10 @@ use crate::statistics::Statistics;
 use crate::subscriptions::Subscribers;
 use crate::usage::Usages;
 use crate::users::Users;
-use crate::vhost::{DeleteConditions, Deletion};
 use crate::vhosts::Vhosts;
 use engine::Engine;
 use engine::clock::{self, Clock, wall_ms};
 use engine::outbox::ConnectionEvent;
-use engine::queue_handle::QueueHandle;
 use engine::residents::QueueOwnerOfEngine;
 use engine::timers::Timers;
 
@@ -269,25 +267,6 @@ impl Broker {
         self.engine.until_durable(position).await;
     }
 
-    /// Deletes a queue if it has not been used for too long.
-    pub(crate) fn delete_expired(&self, queue: &QueueHandle) {
-        let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return };
-        let conditions =
-            DeleteConditions { if_expired_at_ms: Some(self.engine.clock.now_ms()), ..DeleteConditions::default() };
-        if let Deletion::Deleted { removed, .. } = vhost.delete_queue(self, queue, conditions) {
-            self.emit_queue_gone(queue, &removed);
-        }
-    }
-
-    /// Deletes an auto-delete queue if its last consumer has gone. Says whether it did.
-    pub(crate) fn delete_abandoned(&self, queue: &QueueHandle) -> bool {
-        let Some(vhost) = self.vhosts.get(queue.definition.vhost.as_str()) else { return false };
-        let conditions = DeleteConditions { if_abandoned: true, ..DeleteConditions::default() };
-        let Deletion::Deleted { removed, .. } = vhost.delete_queue(self, queue, conditions) else { return false };
-        self.emit_queue_gone(queue, &removed);
-        true
-    }
-
     /// Writes down what exchanges have kept since the last time.
     pub(crate) fn record_histories(&self) {
         for history in self.vhosts.all().iter().flat_map(|vhost| vhost.histories()) {
@@ -329,15 +308,6 @@ fn run_timers(timers: &Timers, clock: &Clock, broker: &Weak<Broker>) {
     while timers.wait(|| clock.now_ms()) {
         let Some(broker) = broker.upgrade() else { return };
         broker.run_due_timers();
-    }
-}
-
-impl Broker {
-    /// Does what is due in queues and at exchanges, and deletes queues that have expired. Says how many were looked after.
-    pub(crate) fn run_due_timers(&self) -> usize {
-        let due = self.engine.run_due_timers();
-        due.expired.iter().for_each(|queue| self.delete_expired(queue));
-        due.count
     }
 }
 

@@ -4,7 +4,7 @@
 //! Never emitted under a lock: a message of an event takes the locks of its queues.
 
 use std::fmt;
-use std::sync::Arc;
+use std::path::Path;
 
 use amqp::content::{ContentHeader, Properties};
 use amqp::table::{ArrayBuf, Table, TableBuf, Value};
@@ -12,18 +12,12 @@ use model::definition;
 use model::name::{ExchangeName, VhostName};
 use model::policy::Policy;
 
-use crate::broker::Broker;
+use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::connections::{ConnectionHandle, ConsumerHandle};
-use crate::control::BackupView;
-use crate::identity::{Actor, Interface, Origin};
-use crate::vhost_access::{BindingEnd, BindingRequest};
-use engine::batch::Batch;
+use crate::identity::{Interface, Origin};
 use engine::clock::wall_ms;
 use engine::message::{History, Parts};
-use engine::publish::Publish;
-use engine::publish::PublishOptions;
 use engine::queue_handle::QueueHandle;
-use engine::router::Routing;
 
 /// The exchange on which events are published, in the default vhost.
 pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
@@ -174,10 +168,8 @@ impl Event {
     }
 
     /// RabbitMQ has no such event.
-    pub(crate) fn backup_created(backup: &BackupView) -> Self {
-        Event::new("backup.created")
-            .with_text("name", &backup.dir.to_string_lossy())
-            .with_number("bytes", backup.len.cast_signed())
+    pub(crate) fn backup_created(dir: &Path, len: u64) -> Self {
+        Event::new("backup.created").with_text("name", &dir.to_string_lossy()).with_number("bytes", len.cast_signed())
     }
 
     pub(crate) fn exchange_created(exchange: &definition::Exchange) -> Self {
@@ -323,7 +315,7 @@ impl Event {
 
 /// An event as a message.
 impl Event {
-    fn properties<'a>(&self, headers: Table<'a>) -> Properties<'a> {
+    pub(crate) fn properties<'a>(&self, headers: Table<'a>) -> Properties<'a> {
         Properties {
             headers: Some(headers),
             delivery_mode: Some(PERSISTENT),
@@ -332,7 +324,7 @@ impl Event {
         }
     }
 
-    fn header(&self) -> Vec<u8> {
+    pub(crate) fn header(&self) -> Vec<u8> {
         let headers = self.fields.clone().with("timestamp_in_ms", Value::I64(self.at_ms.cast_signed()));
         let properties = self.properties(headers.as_table());
         let mut header = Vec::new();
@@ -340,65 +332,9 @@ impl Event {
         header
     }
 
-    fn parts<'a>(&'a self, header: &'a [u8]) -> Parts<'a> {
+    pub(crate) fn parts<'a>(&'a self, header: &'a [u8]) -> Parts<'a> {
         let (exchange, routing_key) = (EXCHANGE.as_bytes(), self.name.as_bytes());
         Parts { published_at_ms: self.at_ms, history: History::default(), exchange, routing_key, header, body: b"" }
-    }
-}
-
-impl Broker {
-    /// Tells everybody who wants to know what somebody did.
-    pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
-        self.emit(event.by(actor.identity.name(), actor.origin));
-    }
-
-    /// Tells everybody who wants to know, if there is anybody: for what happens often.
-    pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
-        if self.has_listeners() {
-            self.emit(make());
-        }
-    }
-
-    /// Tells everybody who wants to know.
-    pub fn emit(&self, event: Event) {
-        self.publish_event(&event);
-        if let Some(sink) = &self.options.event_sink {
-            sink.take(&event);
-        }
-        self.subscribers.tell(event);
-    }
-
-    /// Whether anybody wants to know of anything.
-    pub(crate) fn has_listeners(&self) -> bool {
-        let vhost = self.vhosts.get(self.options.default_user.vhost.as_str());
-        let is_followed = self.options.event_sink.is_some() || !self.subscribers.is_empty();
-        is_followed || vhost.is_some_and(|vhost| vhost.has_bindings_from(EXCHANGE))
-    }
-
-    /// Publishes an event if any queue wants it.
-    fn publish_event(&self, event: &Event) {
-        let Some(vhost) = self.vhosts.get(self.options.default_user.vhost.as_str()) else { return };
-        let routing = Routing {
-            exchange: EXCHANGE.as_bytes(),
-            routing_keys: &[event.name.as_bytes()],
-            properties: &event.properties(event.fields.as_table()),
-            content: &|| event.parts(&event.header()).to_kept(),
-            is_delayed: false,
-        };
-        let Ok(routed) = vhost.route_from(&routing) else { return };
-        if routed.targets.queues.is_empty() {
-            return;
-        }
-        let header = event.header();
-        let parts = event.parts(&header);
-        let content = self.engine.chunks.write(routed.targets.kind(true), parts.len(), |out| parts.write(out));
-        let targets = Arc::new(routed.targets);
-        let mut batch = Batch::default();
-        batch.publish(
-            &targets,
-            Publish::new(content, 0, PublishOptions { is_persistent: true, ..PublishOptions::default() }),
-        );
-        batch.apply(&self.engine, |_, _| ());
     }
 }
 

@@ -3,29 +3,29 @@
 //!
 //! ```text
 //!  connection ─ the socket's loop                      vhost ─ exchanges, bindings, queues by name
-//!    session ─ frames and methods, no I/O              shard ─ queues under locks
-//!      handshake, exchange_methods, queue_methods,       dispatch ─ a locked section's work: deliveries, records
-//!      publish, consume, settle, tx, reply_to, attend    residents ─ the store's questions about queues
-//!    inside ─ what somebody may do in a vhost             control ─ what operators change
-//!    identity, login, permissions, lockout ─ who it is     view ─ what is shown to them
-//!    batch ─ one read's publishes and settlements      recovery ─ from the store to vhosts and queues
-//!                                                      history ─ what recent-history exchanges keep
-//!                                                      sharding ─ exchanges with queues of their own
-//!                                                      selection ─ messages browsed, deleted and moved by operators
-//!                                                      delayed ─ messages that wait at an exchange until they are due
-//!                                                      deduplication ─ keys by which duplicates are dropped
-//!    outbox ─ what others have for a connection        alarms ─ memory and disk
+//!    session ─ frames and methods, no I/O                 sharding ─ exchanges with queues of their own
+//!      handshake, exchange_methods, queue_methods,         history ─ what recent-history exchanges keep
+//!      publish, consume, settle, tx, deliver            view ─ what operators are shown
+//!    vhost_access ─ what a user may do in a vhost       control ─ what operators change
+//!    identity, login, permissions, lockout              selection ─ messages browsed, deleted and moved by operators
+//!                                                       events, emit, subscriptions ─ what happens, and who is told
+//!  engine ─ the path of messages (a crate of its own)   alarms ─ memory and disk
+//!                                                       recovery ─ from the store to vhosts and queues
 //! ```
 //!
 //! Deliberately absent: configuration files, the HTTP API, rules of queues and of exchange types, and files.
 
 mod alarms;
+mod auth_attempts;
 mod backend;
+mod binding_request;
 mod broker;
 mod certificate_login;
+mod changed;
 mod connection;
 mod connections;
 mod control;
+mod emit;
 mod events;
 mod history;
 mod identity;
@@ -37,12 +37,13 @@ mod options;
 mod permissions;
 mod publish_properties;
 mod queue_consumers;
+mod queue_ends;
 mod random;
 mod received;
 mod recovery;
 mod refusal;
-mod removals;
 mod reply_to;
+mod sampling;
 mod selection;
 mod server_properties;
 mod session;
@@ -62,7 +63,9 @@ pub mod view;
 pub use backend::{
     Answer, AuthStep, Authority, Backend, BackendUser, Decision, Grants, LoginAnswer, LoginAttempt, Question,
 };
+pub use binding_request::{BindingEnd, BindingRequest};
 pub use broker::{Broker, QueueCounts, StartError};
+pub use changed::Changed;
 pub use connections::ConnectionState;
 pub use control::{
     BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, PasswordChange,
@@ -81,7 +84,4 @@ pub use selection::{
     Removed, Selection, Start,
 };
 pub use subscriptions::{Followed, Subscription};
-pub use vhost_access::{
-    AckMode, BindingEnd, BindingRequest, Changed, ExchangeRequest, GetRequest, GotMessage, PublishRequest,
-    QueueRequest, VhostAccess,
-};
+pub use vhost_access::{AckMode, ExchangeRequest, GetRequest, GotMessage, PublishRequest, QueueRequest, VhostAccess};

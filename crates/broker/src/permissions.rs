@@ -1,9 +1,12 @@
-//! What somebody may do in a vhost, remembered for the names that were asked about last.
+//! What a user may do in a vhost, remembered for the names that were asked about last.
 //!
-//! An answer is remembered only as long as no user and no permission changes: what is revoked is revoked at once. Where
-//! somebody else has to be asked, the check is left open: see [`Permissions::take_open`].
+//! An answer is remembered only as long as no user and no permission changes: what is revoked is revoked at once. Where a back end has to
+//! be asked, the check is left open (see [`Permissions::take_open`]), and what was asked for is done again from its beginning when the
+//! answer is there. That must not repeat an effect. So everything is done in two steps: the first only checks, and ends with a proof,
+//! [`Permitted`]; the second takes the proof, acts, and checks no permission.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Deref;
 use std::sync::Arc;
 
 use model::name::{DEFAULT_EXCHANGE_ALIAS, VhostName};
@@ -18,7 +21,40 @@ use crate::users::{Granted, Users};
 /// As many as RabbitMQ remembers per channel.
 const REMEMBERED_COUNT: usize = 12;
 
-/// Somebody's permissions in a vhost.
+/// Proof that a user may do what is done next, to `T` if it is about one thing. Only a check gives it, and what acts takes it.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Permitted<T = ()>(T);
+
+impl Permitted {
+    /// What both permit.
+    pub(crate) fn and(self, other: Permitted) -> Permitted {
+        let (Permitted(()), Permitted(())) = (self, other);
+        Permitted(())
+    }
+
+    /// The same, about what is acted on.
+    pub(crate) fn with<T>(self, target: T) -> Permitted<T> {
+        Permitted(target)
+    }
+}
+
+impl<T> Permitted<T> {
+    /// What is acted on.
+    pub(crate) fn into_inner(self) -> T {
+        self.0
+    }
+}
+
+impl<T> Deref for Permitted<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// A user's permissions in a vhost.
 #[derive(Debug)]
 pub(crate) struct Permissions {
     identity: Arc<Identity>,
@@ -219,12 +255,13 @@ impl Permissions {
     }
 
     /// Refuses with 403 what it may not do.
-    pub(crate) fn check(&self, users: &Users, access: Access, resource: Resource, name: &str) -> Outcome<()> {
+    pub(crate) fn check(&self, users: &Users, access: Access, resource: Resource, name: &str) -> Outcome<Permitted> {
         let question = self.question(access, resource, name);
         if self.allows(users, &question) {
-            return Ok(());
+            return Ok(Permitted(()));
         }
-        let Question::Resource { name, .. } = question else { return Ok(()) };
+        // As the question names it.
+        let name = if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name };
         let word = match access {
             Access::Configure => "configure",
             Access::Write => "write",
@@ -239,14 +276,15 @@ impl Permissions {
     }
 
     /// Passive declares need any one permission (since RabbitMQ 4.3.1).
-    pub(crate) fn check_any(&self, users: &Users, resource: Resource, name: &str) -> Outcome<()> {
+    pub(crate) fn check_any(&self, users: &Users, resource: Resource, name: &str) -> Outcome<Permitted> {
         let refused = self.check(users, Access::Configure, resource, name);
         for access in [Access::Write, Access::Read] {
             if refused.is_ok() || self.has_open() {
                 break;
             }
-            if self.check(users, access, resource, name).is_ok() {
-                return Ok(());
+            let allowed = self.check(users, access, resource, name);
+            if allowed.is_ok() {
+                return allowed;
             }
         }
         refused
@@ -259,12 +297,12 @@ impl Permissions {
         access: TopicAccess,
         exchange: &str,
         routing_key: &[u8],
-    ) -> Outcome<()> {
+    ) -> Outcome<Permitted> {
         let key = String::from_utf8_lossy(routing_key).into_owned();
         let (vhost, exchange) = (self.vhost.to_string(), exchange.to_owned());
         let question = Question::Topic { vhost, exchange: exchange.clone(), routing_key: key.clone(), access };
         if self.allows(users, &question) {
-            return Ok(());
+            return Ok(Permitted(()));
         }
         let word = match access {
             TopicAccess::Write => "write",

@@ -18,12 +18,12 @@ use routing::{BindingSpec, Destination};
 use store::{RecordBatch, Recovered, RecoveredQueue};
 
 use crate::broker::{Broker, StartError};
+use crate::changed::Changed;
 use crate::events;
 use crate::history;
 use crate::identity::Actor;
 use crate::random::RandomError;
 use crate::vhost::{Vhost, settings_of};
-use crate::vhost_access::Changed;
 use engine::deduplication::recovery::RecoveredKeys;
 use engine::delayed;
 use engine::delayed::definition::Site;

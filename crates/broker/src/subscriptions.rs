@@ -1,5 +1,5 @@
-//! Who follows events while they happen. Nobody who tells of an event waits for them: what a follower does not take is kept for it up to a
-//! bound, then the oldest is dropped and counted.
+//! Followers of events while they happen. An event does not wait for them: what a follower does not take is kept for it up to a bound, then
+//! the oldest is dropped and counted.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -8,13 +8,12 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::{Mutex, RwLock};
 
-use crate::broker::Broker;
 use crate::events::Event;
 use crate::limits::{SUBSCRIPTION_EVENT_COUNT_MAX, SUBSCRIPTION_LEN_MAX};
 
 /// All followers.
-#[derive(Debug, Default)]
-pub(crate) struct Subscribers(RwLock<Vec<Arc<Mailbox>>>);
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Subscribers(Arc<RwLock<Vec<Arc<Mailbox>>>>);
 
 /// What waits for one follower.
 #[derive(Debug)]
@@ -35,7 +34,7 @@ struct Waiting {
 /// Events of some names, from the moment on when it was made. Dropping it ends that at once.
 #[derive(Debug)]
 pub struct Subscription {
-    broker: Arc<Broker>,
+    subscribers: Subscribers,
     mailbox: Arc<Mailbox>,
 }
 
@@ -75,6 +74,12 @@ impl Waiting {
 }
 
 impl Subscribers {
+    pub(crate) fn subscribe(&self, wants: fn(&str) -> bool) -> Subscription {
+        let mailbox = Arc::new(Mailbox { wants, waiting: Mutex::default() });
+        self.0.write().push(mailbox.clone());
+        Subscription { subscribers: self.clone(), mailbox }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.read().is_empty()
     }
@@ -91,18 +96,8 @@ impl Subscribers {
             waiting.push(event.clone());
             wakers.extend(waiting.waker.take());
         }
-        // Without a lock: nobody knows what a waker does.
+        // Without a lock: a waker may do anything.
         wakers.into_iter().for_each(Waker::wake);
-    }
-}
-
-impl Broker {
-    /// Follows events whose names are wanted.
-    #[must_use]
-    pub fn subscribe(self: &Arc<Self>, wants: fn(&str) -> bool) -> Subscription {
-        let mailbox = Arc::new(Mailbox { wants, waiting: Mutex::default() });
-        self.subscribers.0.write().push(mailbox.clone());
-        Subscription { broker: self.clone(), mailbox }
     }
 }
 
@@ -132,7 +127,7 @@ impl Subscription {
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        self.broker.subscribers.0.write().retain(|mailbox| !Arc::ptr_eq(mailbox, &self.mailbox));
+        self.subscribers.0.write().retain(|mailbox| !Arc::ptr_eq(mailbox, &self.mailbox));
     }
 }
 

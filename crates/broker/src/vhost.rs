@@ -14,10 +14,12 @@ mod policies;
 mod queues;
 mod removal;
 mod routes;
+mod sharded_exchanges;
 
 pub(crate) use bindings::BindingsOf;
 pub(crate) use queues::{Declared, DeleteConditions, Deletion, settings_of};
 pub(crate) use removal::Removal;
+pub(crate) use sharded_exchanges::{InForce, ShardedExchanges};
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +36,6 @@ use rustc_hash::FxBuildHasher;
 
 use crate::history::History;
 use crate::refusal::{self, Outcome};
-use crate::sharding::ShardedExchanges;
 use crate::statistics::{ExchangeCounters, VhostCounters};
 use crate::throttle::Throttle;
 use by_name::QueuesByName;

@@ -28,12 +28,12 @@ impl Presence {
         let inside = match known {
             Some(inside) => inside,
             None => {
-                let inside = self.broker.approach(&self.actor, vhost)?;
+                let inside = self.broker.open_vhost(&self.actor, vhost)?;
                 self.known.lock().insert(vhost.to_owned(), inside.clone());
                 inside
             }
         };
-        inside.may_stay().then_some(inside)
+        inside.still_allowed().then_some(inside)
     }
 
     /// The vhosts whose contents it sees, by name: an administrator all, others those that they may be in.

@@ -34,7 +34,7 @@ impl Broker {
             linked_len: made.linked_len,
             took_ms: u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
-        self.emit_by(actor, Event::backup_created(&view));
+        self.emit_by(actor, Event::backup_created(&view.dir, view.len));
         Ok(view)
     }
 }

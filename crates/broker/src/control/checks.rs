@@ -4,13 +4,13 @@ use amqp::table::TableBuf;
 use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
 
+use crate::binding_request::BindingRequest;
 use crate::broker::Broker;
 use crate::events;
 use crate::refusal::{self, Outcome};
 use crate::vhost::Vhost;
 use crate::vhost_access::{
-    BindingRequest, ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange,
-    check_new_queue, check_type,
+    ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange, check_new_queue, check_type,
 };
 
 impl Broker {

@@ -8,8 +8,8 @@ use queue::{DelayId, Message};
 
 use super::{ControlError, not_found};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::selection::has_header;
-use crate::vhost_access::Changed;
 use engine::delayed::DelaySet;
 use engine::delayed::operators::Outcome;
 use engine::message::{Held, Parts};

@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use super::{ControlError, invalid, not_found};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
 use crate::server_properties::server_properties;
-use crate::vhost_access::Changed;
 
 /// What events call the component of these parameters.
 const GLOBAL: &str = "global";

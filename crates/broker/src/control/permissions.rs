@@ -11,9 +11,10 @@ use super::users::no_user;
 use super::vhosts::no_vhost;
 use super::{ControlError, not_found};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::vhost_access::{Changed, VhostAccess};
+use crate::vhost_access::VhostAccess;
 
 impl Broker {
     /// All permissions, by user and vhost.
@@ -28,17 +29,17 @@ impl Broker {
         self.users.topic_permissions()
     }
 
-    /// Somebody in a vhost, whether or not it may be there ([`VhostAccess::may_stay`]). None when there is no such vhost.
+    /// Somebody in a vhost, whether or not it may be there ([`VhostAccess::still_allowed`]). None when there is no such vhost.
     #[must_use]
-    pub fn approach(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
+    pub fn open_vhost(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
         Some(VhostAccess::new(self.clone(), self.vhosts.get(vhost)?, actor, None))
     }
 
     /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
     pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
-        let access = self.approach(actor, vhost)?;
-        let may_stay = access.settled(|access| Ok(access.may_stay())).await;
-        may_stay.is_ok_and(|may_stay| may_stay).then_some(access)
+        let access = self.open_vhost(actor, vhost)?;
+        let still_allowed = access.retry_until_authorized(|access| Ok(access.still_allowed())).await;
+        still_allowed.is_ok_and(|still_allowed| still_allowed).then_some(access)
     }
 
     /// Grants a user a permission in a vhost, in place of the one it has.

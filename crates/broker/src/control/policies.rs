@@ -12,10 +12,10 @@ use store::RecordBatch;
 use super::vhosts::no_vhost;
 use super::{ControlError, invalid, not_found};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
 use crate::vhost::Vhost;
-use crate::vhost_access::Changed;
 use engine::queue_handle::QueueHandle;
 
 /// A policy that somebody wants to be there.

@@ -11,10 +11,10 @@ use store::RecordBatch;
 
 use super::{ControlError, not_found};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
 use crate::users::Updated;
-use crate::vhost_access::Changed;
 use engine::outbox::ConnectionEvent;
 
 /// A user that an operator wants to be so.

@@ -11,11 +11,11 @@ use store::RecordBatch;
 
 use super::{ControlError, PasswordChange, PolicyRequest, UserRequest, invalid, not_found};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
 use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
-use crate::vhost_access::Changed;
 use engine::outbox::ConnectionEvent;
 
 /// A vhost that an operator wants to be so. What is None stays as it is.

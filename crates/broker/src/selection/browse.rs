@@ -94,7 +94,7 @@ type HeldMessage = (QueueSeq, Held, Option<ConsumerId>);
 impl VhostAccess {
     /// Shows messages of a queue, and changes nothing about them.
     pub async fn browse(&self, request: &BrowseRequest<'_>) -> Outcome<BrowsedPage> {
-        let queue = self.settled(|access| access.queue_for(Access::Read, request.queue)).await?;
+        let queue = self.retry_until_authorized(|access| access.queue_for(Access::Read, request.queue)).await?;
         if request.wants_unacked {
             self.browse_unacked(&queue, request).await
         } else {

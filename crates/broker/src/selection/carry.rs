@@ -17,9 +17,11 @@ use queue::{Counts, Seen, Take};
 use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSING_NAMES_MAX};
 use super::sweep::Selected;
 use super::{MessageId, Selection};
+use crate::changed::Changed;
 use crate::events::Event;
+use crate::permissions::Permitted;
 use crate::refusal::{self, Outcome};
-use crate::vhost_access::{Changed, VhostAccess};
+use crate::vhost_access::VhostAccess;
 use engine::delayed::header;
 use engine::message::{Held, History, Parts};
 use engine::publish::Publish;
@@ -108,9 +110,9 @@ impl VhostAccess {
         target: &VhostAccess,
         destination: &Destination,
     ) -> Outcome<Carried> {
-        let source = self.settled(|access| access.queue_for(Access::Read, queue)).await?;
-        target.settled(|target| target.check_target(&source, destination)).await?;
-        let carried = self.carry(&source, selection, target, &Way::Move(destination)).await?;
+        let source = self.retry_until_authorized(|access| access.queue_for(Access::Read, queue)).await?;
+        let permitted = target.retry_until_authorized(|target| target.check_target(&source, destination)).await?;
+        let carried = self.carry(permitted.with(&source), selection, target, &Way::Move(destination)).await?;
         if carried.count > 0 {
             let (kind, name) = match destination {
                 Destination::Queue(queue) => ("target_queue", queue.as_str()),
@@ -126,23 +128,23 @@ impl VhostAccess {
 
     /// Sends dead letters in a queue back to the queues in which they died. Others stay.
     pub async fn redrive(&self, queue: &QueueName, selection: &Selection, to: RedriveTo) -> Outcome<Carried> {
-        let source = self
-            .settled(|access| {
-                access.check_publish(b"", &[queue.as_bytes()])?;
-                access.queue_for(Access::Read, queue)
+        let (source, republish) = self
+            .retry_until_authorized(|access| {
+                let republish = access.check_publish(b"", &[queue.as_bytes()])?;
+                Ok((access.queue_for(Access::Read, queue)?, republish))
             })
             .await?;
-        let carried = self.carry(&source, selection, self, &Way::Redrive(to, queue)).await?;
+        let carried = self.carry(republish.with(&source), selection, self, &Way::Redrive(to, queue)).await?;
         if carried.count > 0 {
             self.emit(|| Event::messages_redriven(&source, carried.count));
         }
         Ok(carried)
     }
 
-    fn check_target(&self, source: &QueueHandle, destination: &Destination) -> Outcome<()> {
-        match destination {
+    fn check_target(&self, source: &QueueHandle, destination: &Destination) -> Outcome<Permitted> {
+        let permitted = match destination {
             Destination::Queue(name) => {
-                self.check_publish(b"", &[name.as_bytes()])?;
+                let permitted = self.check_publish(b"", &[name.as_bytes()])?;
                 let target = self.own_queue(name)?;
                 if target.id() == source.id() {
                     return refusal::precondition_failed(format!(
@@ -150,10 +152,11 @@ impl VhostAccess {
                         target.definition.resource()
                     ));
                 }
+                permitted
             }
             Destination::Exchange { exchange, routing_key } => {
                 let routing_key = routing_key.as_deref().unwrap_or_default();
-                self.check_publish(exchange.as_bytes(), &[routing_key])?;
+                let permitted = self.check_publish(exchange.as_bytes(), &[routing_key])?;
                 if !exchange.as_str().is_empty() {
                     match self.vhost.exchange(exchange.as_str()) {
                         None => return self.vhost.no_exchange(exchange.as_bytes()),
@@ -167,14 +170,15 @@ impl VhostAccess {
                         Some(_) => {}
                     }
                 }
+                permitted
             }
-        }
-        Ok(())
+        };
+        Ok(permitted)
     }
 
     async fn carry(
         &self,
-        source: &Arc<QueueHandle>,
+        source: Permitted<&Arc<QueueHandle>>,
         selection: &Selection,
         target: &VhostAccess,
         way: &Way<'_>,
@@ -183,6 +187,7 @@ impl VhostAccess {
             // As a publisher's, what is moved takes room before its old place is free.
             return refusal::precondition_failed("the disk is full: messages can be moved when there is room again");
         }
+        let source = source.into_inner();
         let mut selected = Selected::new(&self.broker, source, selection);
         let mut carried = Carried::default();
         while let Some(mut seen) = selected.next(CARRIED_COUNT_MAX, CARRIED_LEN_MAX).await? {
@@ -229,7 +234,7 @@ impl VhostAccess {
     async fn fate_settled(&self, target: &VhostAccess, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<MoveOutcome> {
         // Only keys of their own have to be asked about one by one.
         if let Way::Move(Destination::Exchange { routing_key: None, .. }) = way {
-            return target.settled(|target| target.fate(way, seen)).await;
+            return target.retry_until_authorized(|target| target.fate(way, seen)).await;
         }
         target.fate(way, seen)
     }
@@ -243,7 +248,7 @@ impl VhostAccess {
             Way::Move(Destination::Queue(queue)) => (b"", queue.as_bytes()),
             Way::Move(Destination::Exchange { exchange, routing_key }) => {
                 if routing_key.is_none() {
-                    self.check_publish(exchange.as_bytes(), &[parts.routing_key])?;
+                    let _: Permitted = self.check_publish(exchange.as_bytes(), &[parts.routing_key])?;
                 }
                 (exchange.as_bytes(), routing_key.as_deref().unwrap_or(parts.routing_key))
             }

@@ -7,9 +7,10 @@ use queue::{Seen, Take};
 use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX};
 use super::sweep::Selected;
 use super::{MessageId, Selection};
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::refusal::{self, Outcome};
-use crate::vhost_access::{Changed, VhostAccess};
+use crate::vhost_access::VhostAccess;
 use engine::message::Held;
 use engine::shard::QueueEntry;
 use engine::work::Work;
@@ -28,7 +29,7 @@ pub struct Removed {
 impl VhostAccess {
     /// Deletes ready messages of a queue for good.
     pub async fn delete_messages(&self, queue: &QueueName, selection: &Selection) -> Outcome<Removed> {
-        let queue = self.settled(|access| access.queue_for(Access::Read, queue)).await?;
+        let queue = self.retry_until_authorized(|access| access.queue_for(Access::Read, queue)).await?;
         let mut selected = Selected::new(&self.broker, &queue, selection);
         let mut removed = Removed::default();
         while let Some(mut seen) = selected.next(CARRIED_COUNT_MAX, CARRIED_LEN_MAX).await? {

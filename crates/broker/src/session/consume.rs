@@ -10,6 +10,7 @@ use queue::{ConsumeError, Consumer, Get};
 
 use crate::connections::ConsumerHandle;
 use crate::events::Event;
+use crate::permissions::Permitted;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::channel::Channel;
@@ -84,7 +85,7 @@ impl Session {
             },
         };
         let broker = self.broker.clone();
-        // The link knows its consumer before the queue hands anything out: deliveries wait in the outbox meanwhile.
+        // The slot knows its consumer before the queue hands anything out: deliveries wait in the outbox meanwhile.
         let result = broker.engine.with_queue(&queue, |entry, work| {
             let id = entry.queue.consume(consumer)?;
             work.preopen_watermark(entry);
@@ -95,11 +96,11 @@ impl Session {
         let id = match result {
             Some((Ok(id), _)) => id,
             Some((Err(ConsumeError::InExclusiveUse), _)) => {
-                self.forget_link(number);
+                self.forget_slot(number);
                 return refusal::access_refused(format!("{} in exclusive use", queue.definition.resource()));
             }
             None => {
-                self.forget_link(number);
+                self.forget_slot(number);
                 return refusal::not_found(format!("no {}", queue.definition.resource()));
             }
         };
@@ -125,9 +126,9 @@ impl Session {
         Ok(())
     }
 
-    fn forget_link(&mut self, number: u32) {
-        if let Some(link) = self.consumers.get_mut(number) {
-            link.is_live = false;
+    fn forget_slot(&mut self, number: u32) {
+        if let Some(slot) = self.consumers.get_mut(number) {
+            slot.is_live = false;
         }
         self.consumers.tidy(number);
     }
@@ -199,7 +200,7 @@ impl Session {
         }
     }
 
-    fn get_from(&mut self, channel: &mut Channel, queue: Arc<QueueHandle>, no_ack: bool) -> Outcome<()> {
+    fn get_from(&mut self, channel: &mut Channel, queue: Permitted<Arc<QueueHandle>>, no_ack: bool) -> Outcome<()> {
         let broker = self.broker.clone();
         let outbox = self.handle.outbox.clone();
         let Some(((got, hold_until), _)) =
@@ -223,8 +224,8 @@ impl Session {
                 channel.counts.add(ChannelNumber::Redelivered, u64::from(got.redelivered));
                 let tag = channel.take_delivery_tag();
                 if !no_ack {
-                    let link = self.getter(channel, &queue);
-                    channel.unacked.push(UnackedDelivery { tag, seq: got.seq, link });
+                    let slot = self.getter(channel, &queue);
+                    channel.unacked.push(UnackedDelivery { tag, seq: got.seq, slot });
                 }
                 let start = self.out.len();
                 let counts = queue.is_quorum().then_some(got.counts);
@@ -235,13 +236,13 @@ impl Session {
         Ok(())
     }
 
-    /// The link for unacked messages that were got from a queue on a channel: one for all of them.
+    /// The slot for unacked messages that were got from a queue on a channel: one for all of them.
     fn getter(&mut self, channel: &Channel, queue: &Arc<QueueHandle>) -> u32 {
-        let found = self.consumers.iter_mut().find(|(_, link)| {
-            link.consumer.is_none() && link.channel == channel.number && link.queue.id() == queue.id()
+        let found = self.consumers.iter_mut().find(|(_, slot)| {
+            slot.consumer.is_none() && slot.channel == channel.number && slot.queue.id() == queue.id()
         });
-        if let Some((number, link)) = found {
-            link.unacked_count += 1;
+        if let Some((number, slot)) = found {
+            slot.unacked_count += 1;
             return number;
         }
         self.consumers.insert(ConsumerSlot {

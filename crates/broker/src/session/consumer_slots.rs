@@ -37,15 +37,15 @@ pub(super) struct ConsumerSlots {
 }
 
 impl ConsumerSlots {
-    /// Puts a link in and gives its number.
-    pub(super) fn insert(&mut self, link: ConsumerSlot) -> u32 {
+    /// Puts a slot in and gives its number.
+    pub(super) fn insert(&mut self, slot: ConsumerSlot) -> u32 {
         match self.free.pop() {
             Some(number) => {
-                self.slots[number as usize] = Some(link);
+                self.slots[number as usize] = Some(slot);
                 number
             }
             None => {
-                self.slots.push(Some(link));
+                self.slots.push(Some(slot));
                 (self.slots.len() - 1) as u32
             }
         }
@@ -61,9 +61,9 @@ impl ConsumerSlots {
         self.slots.get_mut(number as usize)?.as_mut()
     }
 
-    /// Forgets the link if it is neither live nor has unacked deliveries.
+    /// Forgets the slot if it is neither live nor has unacked deliveries.
     pub(super) fn tidy(&mut self, number: u32) {
-        let is_done = self.get(number).is_some_and(|link| !link.is_live && link.unacked_count == 0);
+        let is_done = self.get(number).is_some_and(|slot| !slot.is_live && slot.unacked_count == 0);
         if is_done {
             self.slots[number as usize] = None;
             self.free.push(number);
@@ -88,8 +88,8 @@ impl ConsumerSlots {
         }
     }
 
-    /// All links with their numbers.
+    /// All slots with their numbers.
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (u32, &mut ConsumerSlot)> {
-        self.slots.iter_mut().enumerate().filter_map(|(number, link)| Some((number as u32, link.as_mut()?)))
+        self.slots.iter_mut().enumerate().filter_map(|(number, slot)| Some((number as u32, slot.as_mut()?)))
     }
 }

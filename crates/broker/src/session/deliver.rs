@@ -61,8 +61,8 @@ impl Session {
             tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
             return 0;
         };
-        if let Some(link) = self.consumers.get_mut(outgoing.consumer)
-            && let Some(channel) = self.channels.get_mut(link.channel)
+        if let Some(slot) = self.consumers.get_mut(outgoing.consumer)
+            && let Some(channel) = self.channels.get_mut(slot.channel)
         {
             if outgoing.is_redelivered {
                 run.redelivered_count += 1;
@@ -70,31 +70,31 @@ impl Session {
             if let Some(now_ms) = now_ms
                 && !run.waits.takes(parts.published_at_ms)
             {
-                run.change_wait(link, parts.published_at_ms, now_ms);
+                run.change_wait(slot, parts.published_at_ms, now_ms);
             }
-            put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
+            put_delivery(&mut self.out, self.frame_len_max, channel, slot, outgoing, &parts);
         }
         window_cost(parts.body.len())
     }
 
     /// Encodes a delivery for a channel that is taken out of the session.
     pub(super) fn encode_for(&mut self, channel: &mut Channel, outgoing: &Outgoing) {
-        if let Some(link) = self.consumers.get_mut(outgoing.consumer)
+        if let Some(slot) = self.consumers.get_mut(outgoing.consumer)
             && let Some(parts) = Parts::read(outgoing.content.bytes())
         {
-            put_delivery(&mut self.out, self.frame_len_max, channel, link, outgoing, &parts);
-            count_in(link, channel, 1, outgoing.is_redelivered.into());
+            put_delivery(&mut self.out, self.frame_len_max, channel, slot, outgoing, &parts);
+            count_in(slot, channel, 1, outgoing.is_redelivered.into());
         }
     }
 
     /// Counts what a consumer has been handed, up to so many of this turn. `now_ms`: None where waiting times are not counted.
     fn count_handed(&mut self, run: &HandedRun, end: usize, now_ms: Option<u64>) {
-        let Some(link) = self.consumers.get(run.consumer).filter(|_| end > run.start) else { return };
+        let Some(slot) = self.consumers.get(run.consumer).filter(|_| end > run.start) else { return };
         if let Some(now_ms) = now_ms {
-            link.queue.counters.waited(&run.waits, now_ms);
+            slot.queue.counters.waited(&run.waits, now_ms);
         }
-        if let Some(channel) = self.channels.get_mut(link.channel) {
-            count_in(link, channel, (end - run.start) as u64, run.redelivered_count);
+        if let Some(channel) = self.channels.get_mut(slot.channel) {
+            count_in(slot, channel, (end - run.start) as u64, run.redelivered_count);
         }
     }
 
@@ -180,20 +180,20 @@ impl HandedRun {
 
     /// Somebody has waited for a rather different time than those before.
     #[inline(never)]
-    fn change_wait(&mut self, link: &ConsumerSlot, published_at_ms: u64, now_ms: u64) {
-        link.queue.counters.waited(&self.waits, now_ms);
+    fn change_wait(&mut self, slot: &ConsumerSlot, published_at_ms: u64, now_ms: u64) {
+        slot.queue.counters.waited(&self.waits, now_ms);
         self.waits = WaitRun::around(published_at_ms, now_ms);
         self.waits.takes(published_at_ms);
     }
 }
 
 /// So many messages have been sent to a consumer, and so many of them had been handed out before.
-fn count_in(link: &ConsumerSlot, channel: &mut Channel, count: u64, redelivered_count: u64) {
-    let number = if link.no_ack { ChannelNumber::DeliveredNoAck } else { ChannelNumber::Delivered };
+fn count_in(slot: &ConsumerSlot, channel: &mut Channel, count: u64, redelivered_count: u64) {
+    let number = if slot.no_ack { ChannelNumber::DeliveredNoAck } else { ChannelNumber::Delivered };
     channel.counts.add(number, count);
     channel.counts.add(ChannelNumber::Redelivered, redelivered_count);
-    link.counters.delivered.add(count);
-    link.counters.redelivered.add(redelivered_count);
+    slot.counters.delivered.add(count);
+    slot.counters.redelivered.add(redelivered_count);
 }
 
 /// basic.deliver with its content; what needs an ack is noted as unacked.
@@ -202,28 +202,28 @@ fn put_delivery(
     out: &mut Vec<u8>,
     frame_len_max: u32,
     channel: &mut Channel,
-    link: &mut ConsumerSlot,
+    slot: &mut ConsumerSlot,
     outgoing: &Outgoing,
     parts: &Parts<'_>,
 ) {
     let tag = channel.take_delivery_tag();
-    if !link.no_ack {
-        link.unacked_count += 1;
-        channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, link: outgoing.consumer });
+    if !slot.no_ack {
+        slot.unacked_count += 1;
+        channel.unacked.push(UnackedDelivery { tag, seq: outgoing.seq, slot: outgoing.consumer });
     }
     // By hand: exchange and routing key lie in the content as they have to be sent.
     let address = address_of(outgoing.content.bytes(), parts);
-    let payload_len = 4 + 1 + link.tag.len() + 8 + 1 + address.len();
+    let payload_len = 4 + 1 + slot.tag.len() + 8 + 1 + address.len();
     out.reserve(payload_len + parts.header.len() + parts.body.len() + 64);
     out.extend_from_slice(&frame_head(FrameKind::Method, channel.number, payload_len as u32));
-    out.extend_from_slice(&[0, 60, 0, 60, link.tag.len() as u8]);
-    out.extend_from_slice(&link.tag);
+    out.extend_from_slice(&[0, 60, 0, 60, slot.tag.len() as u8]);
+    out.extend_from_slice(&slot.tag);
     out.extend_from_slice(&tag.to_be_bytes());
     let had_failed = parts.history.counts.delivery_count > 0;
     out.push(u8::from(outgoing.is_redelivered || had_failed));
     out.extend_from_slice(address);
     out.push(FRAME_END);
-    let counts = link.queue.is_quorum().then_some(outgoing.counts);
+    let counts = slot.queue.is_quorum().then_some(outgoing.counts);
     match counted_header(parts, counts) {
         Some(header) => put_content(out, frame_len_max, channel.number, &header, parts.body),
         None => put_content(out, frame_len_max, channel.number, parts.header, parts.body),

@@ -66,7 +66,7 @@ impl Session {
     fn cancel_early(&mut self, channel: u16, tag: &[u8]) {
         let Some(channel) = self.channels.get_mut(channel) else { return };
         let Some(&number) = channel.consumers.get(tag).filter(|_| channel.assembly.is_none()) else { return };
-        if self.consumers.get(number).is_none_or(|link| link.no_ack) {
+        if self.consumers.get(number).is_none_or(|slot| slot.no_ack) {
             return;
         }
         let number_of_channel = channel.number;
@@ -78,8 +78,8 @@ impl Session {
 
     /// Takes a consumer off its queue, while its channel goes on.
     pub(super) fn end_consumer(&mut self, channel: &mut Channel, number: u32) {
-        let Some(link) = self.consumers.get(number) else { return };
-        let mut departure = Departure::from(&link.queue);
+        let Some(slot) = self.consumers.get(number) else { return };
+        let mut departure = Departure::from(&slot.queue);
         self.gather_consumer(number, &mut departure);
         let mut strays = Strays::default();
         self.leave(&departure, &mut strays);
@@ -91,7 +91,7 @@ impl Session {
     /// it needs no ack, is delivered.
     fn settle_strays(&mut self, channel: &mut Channel, number: u32, strays: &mut Strays) {
         let mine = strays.0.remove(&number).unwrap_or_default();
-        if self.consumers.get(number).is_some_and(|link| link.no_ack) {
+        if self.consumers.get(number).is_some_and(|slot| slot.no_ack) {
             mine.iter().for_each(|outgoing| self.encode_for(channel, outgoing));
         } else {
             channel.limit.release(mine.len() as u32);
@@ -115,18 +115,18 @@ impl Session {
             let mut consumers: Vec<u32> = std::mem::take(&mut channel.consumers).into_values().collect();
             consumers.sort_unstable();
             for &number in &consumers {
-                let Some(link) = self.consumers.get(number) else { continue };
-                let departure = departures.entry(link.queue.id()).or_insert_with(|| Departure::from(&link.queue));
+                let Some(slot) = self.consumers.get(number) else { continue };
+                let departure = departures.entry(slot.queue.id()).or_insert_with(|| Departure::from(&slot.queue));
                 self.gather_consumer(number, departure);
             }
             numbers.append(&mut consumers);
             for delivery in take_unacked(channel) {
-                let Some(link) = self.consumers.get_mut(delivery.link) else { continue };
-                link.unacked_count -= 1;
-                numbers.push(delivery.link);
-                if !link.is_void {
-                    let departure = departures.entry(link.queue.id()).or_insert_with(|| Departure::from(&link.queue));
-                    departure.held.push((delivery.seq, link.consumer));
+                let Some(slot) = self.consumers.get_mut(delivery.slot) else { continue };
+                slot.unacked_count -= 1;
+                numbers.push(delivery.slot);
+                if !slot.is_void {
+                    let departure = departures.entry(slot.queue.id()).or_insert_with(|| Departure::from(&slot.queue));
+                    departure.held.push((delivery.seq, slot.consumer));
                 }
             }
         }
@@ -156,9 +156,9 @@ impl Session {
 
     /// A consumer is no longer listed, and leaves with the others.
     fn gather_consumer(&mut self, number: u32, departure: &mut Departure) {
-        let Some(link) = self.consumers.get_mut(number) else { return };
-        let was_live = std::mem::replace(&mut link.is_live, false);
-        if let Some(consumer) = link.consumer {
+        let Some(slot) = self.consumers.get_mut(number) else { return };
+        let was_live = std::mem::replace(&mut slot.is_live, false);
+        if let Some(consumer) = slot.consumer {
             departure.consumers.push((number, consumer));
         }
         if was_live {
@@ -212,7 +212,7 @@ impl Session {
         let mut deliveries = self.deliveries.take();
         let hold_until = self.handle.outbox.take_deliveries(&mut deliveries);
         self.hold(hold_until);
-        let leaves = |outgoing: &Outgoing| self.consumers.get(outgoing.consumer).is_some_and(|link| !link.is_live);
+        let leaves = |outgoing: &Outgoing| self.consumers.get(outgoing.consumer).is_some_and(|slot| !slot.is_live);
         if !deliveries.iter().any(leaves) {
             self.deliveries.put(deliveries);
             return;
@@ -233,7 +233,7 @@ impl Session {
         if strays.0.is_empty() {
             return Vec::new();
         }
-        let goes_back = |number: u32| self.consumers.get(number).is_some_and(|link| !link.no_ack && !link.is_void);
+        let goes_back = |number: u32| self.consumers.get(number).is_some_and(|slot| !slot.no_ack && !slot.is_void);
         let numbers = departure.consumers.iter().map(|(number, _)| *number).filter(|number| goes_back(*number));
         let mut seqs: Vec<QueueSeq> =
             numbers.filter_map(|number| strays.0.get(&number)).flatten().map(|outgoing| outgoing.seq).collect();
@@ -256,10 +256,10 @@ impl Session {
         let mut numbers = Vec::new();
         for (number, queue) in consumers {
             // The client may have been quicker, and the number may be another consumer's by now.
-            let Some(link) = self.consumers.get(number).filter(|link| link.is_live && link.queue.id() == queue) else {
+            let Some(slot) = self.consumers.get(number).filter(|slot| slot.is_live && slot.queue.id() == queue) else {
                 continue;
             };
-            let departure = departures.entry(queue).or_insert_with(|| Departure::from(&link.queue));
+            let departure = departures.entry(queue).or_insert_with(|| Departure::from(&slot.queue));
             self.gather_consumer(number, departure);
             numbers.push(number);
         }
@@ -269,8 +269,8 @@ impl Session {
         }
         self.gather_strays(&mut strays);
         for number in numbers {
-            let Some(link) = self.consumers.get(number) else { continue };
-            let (channel_number, tag) = (link.channel, link.tag.clone());
+            let Some(slot) = self.consumers.get(number) else { continue };
+            let (channel_number, tag) = (slot.channel, slot.tag.clone());
             let Some(mut channel) = self.channels.take(channel_number) else { continue };
             // Nothing of it may be left on its way when its number is given to another.
             self.settle_strays(&mut channel, number, &mut strays);
@@ -285,12 +285,12 @@ impl Session {
     /// A consumer of ours held a message for too long: its queue has taken all back and knows it no longer. It is cancelled, or where the
     /// client cannot be told so, its channel is closed.
     pub(super) fn consumer_timed_out(&mut self, number: u32, queue: QueueId) {
-        let Some(link) = self.consumers.get_mut(number) else { return };
-        if link.queue.id() != queue || link.is_void {
+        let Some(slot) = self.consumers.get_mut(number) else { return };
+        if slot.queue.id() != queue || slot.is_void {
             return;
         }
-        let (was_live, channel) = (link.is_live, link.channel);
-        link.is_void = true;
+        let (was_live, channel) = (slot.is_live, slot.channel);
+        slot.is_void = true;
         if was_live && self.login().capabilities.consumer_cancel_notify {
             self.consumers_cancelled(vec![(number, queue)]);
             return;

@@ -28,7 +28,8 @@ impl Session {
         }
         self.apply_batch();
         self.write_confirms();
-        tracing::warn!(peer = %self.peer(), channel = site.channel, code = refusal.code.code(), text = %refusal.text, "channel was closed by an error");
+        let (code, text) = (refusal.code.code(), &refusal.text);
+        tracing::warn!(peer = %self.peer(), channel = site.channel, code, %text, "channel was closed by an error");
         let Some(channel) = self.channels.take(site.channel) else { return };
         self.release_channel(channel);
         let mut closing = Channel::new(site.channel);

@@ -3,10 +3,11 @@
 use amqp::frame::put_method;
 use amqp::method::exchange;
 
+use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::refusal::Outcome;
 use crate::session::Session;
 use crate::session::channel::Channel;
-use crate::vhost_access::{BindingEnd, BindingRequest, ExchangeRequest, exchange_name};
+use crate::vhost_access::{ExchangeRequest, exchange_name};
 
 impl Session {
     pub(super) fn exchange_declare(&mut self, channel: &mut Channel, declare: &exchange::Declare<'_>) -> Outcome<()> {

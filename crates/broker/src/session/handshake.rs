@@ -219,9 +219,9 @@ impl Session {
         let entered = self.principal.known_access().filter(|access| Arc::ptr_eq(&access.vhost, &vhost)).cloned();
         let enter = || Arc::new(VhostAccess::new(self.broker.clone(), vhost.clone(), &actor, Some(self.handle.id)));
         let access = entered.unwrap_or_else(enter);
-        let may_stay = access.may_stay();
+        let still_allowed = access.still_allowed();
         self.principal.enter(access);
-        if !may_stay {
+        if !still_allowed {
             return refusal::not_allowed(format!("access to vhost '{name}' refused for user '{user}'"));
         }
         {
@@ -272,7 +272,7 @@ impl Session {
         if let Some(user) = &user {
             self.principal.change_login(Arc::new(Identity { user: user.clone(), ..(*identity).clone() }));
         }
-        if user.is_none() || !self.access().may_stay() {
+        if user.is_none() || !self.access().still_allowed() {
             let (vhost, user) = (vhost.name(), identity.name());
             return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
         }
@@ -320,7 +320,7 @@ impl Session {
             }
             self.check_renewed()?;
             self.principal.end_renewal();
-        } else if self.broker.users.get(identity.name()).is_none() || !self.access().may_stay() {
+        } else if self.broker.users.get(identity.name()).is_none() || !self.access().still_allowed() {
             return secret_refused();
         }
         self.access_changed();
@@ -332,17 +332,17 @@ impl Session {
     /// same comes again.
     fn check_renewed(&mut self) -> Outcome<()> {
         let access = self.principal.access().clone();
-        if !access.may_stay() {
+        if !access.still_allowed() {
             let (vhost, user) = (access.vhost.name(), self.user_name());
             return refusal::not_allowed(format!("access to vhost '{vhost}' refused for user '{user}'"));
         }
         let mut lost = Vec::new();
-        for (number, link) in self.consuming_links() {
-            if let Err(refusal) = access.check(Access::Read, Resource::Queue, link.queue.name()) {
+        for (number, slot) in self.live_consumers() {
+            if let Err(refusal) = access.check(Access::Read, Resource::Queue, slot.queue.name()) {
                 if access.permissions.has_open() {
                     return Err(refusal);
                 }
-                lost.push((number, link.queue.clone()));
+                lost.push((number, slot.queue.clone()));
             }
         }
         self.routes.clear();
@@ -364,15 +364,15 @@ impl Session {
         }
         let access = self.principal.access().clone();
         let lost = self
-            .consuming_links()
-            .filter(|(_, link)| !access.permissions.may_go_on_reading(&access.broker.users, link.queue.name()))
-            .map(|(number, link)| (number, link.queue.clone()))
+            .live_consumers()
+            .filter(|(_, slot)| !access.permissions.may_go_on_reading(&access.broker.users, slot.queue.name()))
+            .map(|(number, slot)| (number, slot.queue.clone()))
             .collect();
         self.end_consumers(lost);
     }
 
-    fn consuming_links(&mut self) -> impl Iterator<Item = (u32, &mut ConsumerSlot)> {
-        self.consumers.iter_mut().filter(|(_, link)| link.consumer.is_some() && link.is_live)
+    fn live_consumers(&mut self) -> impl Iterator<Item = (u32, &mut ConsumerSlot)> {
+        self.consumers.iter_mut().filter(|(_, slot)| slot.consumer.is_some() && slot.is_live)
     }
 
     fn end_consumers(&mut self, lost: Vec<(u32, Arc<QueueHandle>)>) {

@@ -1,10 +1,12 @@
 //! A connection's protocol, without its socket: bytes in, bytes out.
 //!
-//! [`Session::receive`] takes what was read, [`Session::attend`] what other tasks left in the outbox; both append to
-//! `out`, which [`crate::connection`] writes. Everything a client may send is taken apart here, down to the methods of a
-//! channel; what each of them does is in the file of its class.
+//! [`Session::receive`] takes what was read, [`Session::drain_outbox`] what other tasks left in the outbox; both append to the output,
+//! which [`crate::connection`] writes. Everything a client may send is taken apart here, down to the methods of a channel.
 //!
-//! - `frames`: what arrives is taken apart. `methods`: what each method leads to.
+//! - `frames` takes apart what arrives, `methods` leads to what each method does: `handshake`, `publish`, `consume`, `settle`, `tx`,
+//!   `exchange_methods`, `queue_methods`.
+//! - What a session is made of: `channels`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`, `holdings`.
+//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`.
 
 mod assembly;
 mod buffers;

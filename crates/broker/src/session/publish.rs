@@ -10,6 +10,7 @@ use amqp::method::basic;
 use store::Kind;
 
 use crate::limits::CACHED_TARGET_COUNT;
+use crate::permissions::Permitted;
 use crate::publish_properties::{ParsedProperties, hidden_keys_of, sender_selected_keys};
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
@@ -17,6 +18,7 @@ use crate::session::Session;
 use crate::session::assembly::CompletePublish;
 use crate::session::channel::Channel;
 use crate::session::last_route::LastRoute;
+use crate::session::transaction::PendingTarget;
 use crate::statistics::ChannelNumber;
 use engine::message::History;
 use engine::publish::{Publish, PublishOptions};
@@ -98,13 +100,13 @@ impl Session {
         let vhost = self.vhost().clone();
         // Read before the permission is: what is revoked in between must not be remembered as allowed.
         let epoch = vhost.epoch();
-        self.access().check_publish(exchange, routing_keys)?;
+        let permitted = self.access().check_publish(exchange, routing_keys)?;
         let content = || {
             let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
             whole.parts(self.turn.now_ms, History { ttl_ms, ..History::default() }).to_kept()
         };
         let routing = Routing { exchange, routing_keys, properties, content: &content, is_delayed };
-        let mut routed = vhost.route(&routing)?;
+        let mut routed = self.access().route(permitted, &routing)?;
         if whole.mandatory
             && routed.targets.queues.is_empty()
             && let Some(delay) = &mut routed.targets.delay
@@ -159,19 +161,19 @@ impl Session {
 
     /// A reply to a direct reply-to consumer: it goes to that consumer's connection, past all queues.
     fn publish_reply(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
-        self.access().check_publish(whole.exchange, &[whole.routing_key])?;
+        let permitted = self.access().check_publish(whole.exchange, &[whole.routing_key])?;
         match &mut channel.tx {
             Some(tx) => {
                 let parts = whole.parts(self.turn.now_ms, History::default());
-                tx.publish(&parts, whole.mandatory, None, PublishOptions::default());
+                tx.publish(&parts, whole.mandatory, PendingTarget::Reply(permitted), PublishOptions::default());
             }
-            None => self.send_reply(channel, whole),
+            None => self.send_reply(channel, whole, permitted),
         }
         Ok(())
     }
 
     /// Sends a reply to where its routing key says.
-    pub(super) fn send_reply(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) {
+    pub(super) fn send_reply(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>, _permitted: Permitted) {
         let content = self.content(whole, History::default(), Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {
@@ -194,7 +196,12 @@ impl Session {
         let history = History { ttl_ms: terms.ttl_ms, hidden_keys, ..History::default() };
         match &mut channel.tx {
             Some(tx) => {
-                tx.publish(&whole.parts(self.turn.now_ms, history), whole.mandatory, Some(targets.clone()), terms);
+                tx.publish(
+                    &whole.parts(self.turn.now_ms, history),
+                    whole.mandatory,
+                    PendingTarget::Queues(targets.clone()),
+                    terms,
+                );
             }
             None => self.publish_to(channel, whole, targets, terms, history),
         }

@@ -6,13 +6,14 @@ use amqp::frame::put_method;
 use amqp::method::queue;
 use model::name::QueueName;
 
+use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::events::Event;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::session::Session;
 use crate::session::channel::Channel;
 use crate::vhost::{DeleteConditions, Deletion};
-use crate::vhost_access::{BindingEnd, BindingRequest, QueueRequest, exchange_name};
+use crate::vhost_access::{QueueRequest, exchange_name};
 use engine::queue_handle::QueueHandle;
 
 impl Session {

@@ -83,20 +83,20 @@ impl Session {
     pub(super) fn settle_later(&mut self, channel: &mut Channel, deliveries: &[UnackedDelivery]) {
         channel.counts.add(ChannelNumber::Acked, deliveries.len() as u64);
         for delivery in deliveries {
-            let Some(link) = self.consumers.get_mut(delivery.link) else { continue };
-            link.counters.acked.add(1);
-            if !link.is_void {
-                self.batch.settle(&link.queue, link.consumer, delivery.seq);
+            let Some(slot) = self.consumers.get_mut(delivery.slot) else { continue };
+            slot.counters.acked.add(1);
+            if !slot.is_void {
+                self.batch.settle(&slot.queue, slot.consumer, delivery.seq);
             }
-            self.count_settled(channel, delivery.link, 1);
+            self.count_settled(channel, delivery.slot, 1);
         }
     }
 
-    /// A channel has `count` unacked deliveries of a link less.
+    /// A channel has `count` unacked deliveries of a slot less.
     fn count_settled(&mut self, channel: &Channel, number: u32, count: u32) {
-        let Some(link) = self.consumers.get_mut(number) else { return };
-        link.unacked_count -= count;
-        if link.consumer.is_some() {
+        let Some(slot) = self.consumers.get_mut(number) else { return };
+        slot.unacked_count -= count;
+        if slot.consumer.is_some() {
             channel.limit.release(count);
         }
         self.consumers.tidy(number);
@@ -129,7 +129,7 @@ impl Session {
     ) -> Option<JournalPosition> {
         let mut durable_at = None;
         let queue_of =
-            |links: &ConsumerSlots, delivery: &UnackedDelivery| links.get(delivery.link).map(|link| link.queue.id());
+            |slots: &ConsumerSlots, delivery: &UnackedDelivery| slots.get(delivery.slot).map(|slot| slot.queue.id());
         // By queue, so that each has all back before it hands out any of it; and then in the order in which they were delivered.
         deliveries.sort_unstable_by_key(|delivery| (queue_of(&self.consumers, delivery), delivery.tag));
         let mut rest = &*deliveries;
@@ -137,9 +137,9 @@ impl Session {
             let id = queue_of(&self.consumers, first);
             let count = rest.iter().take_while(|delivery| queue_of(&self.consumers, delivery) == id).count();
             let group = rest.split_off(..count).unwrap_or_default();
-            let Some(queue) = self.consumers.get(first.link).map(|link| link.queue.clone()) else { continue };
+            let Some(queue) = self.consumers.get(first.slot).map(|slot| slot.queue.clone()) else { continue };
             let held: Vec<_> = group.iter().filter_map(|delivery| self.held_of(delivery)).collect();
-            group.iter().for_each(|delivery| self.count_settled(channel, delivery.link, 1));
+            group.iter().for_each(|delivery| self.count_settled(channel, delivery.slot, 1));
             if held.is_empty() {
                 continue;
             }
@@ -154,8 +154,8 @@ impl Session {
 
     /// What a queue knows a delivery by, unless it has taken it back.
     fn held_of(&self, delivery: &UnackedDelivery) -> Option<(QueueSeq, Option<ConsumerId>)> {
-        let link = self.consumers.get(delivery.link).filter(|link| !link.is_void)?;
-        Some((delivery.seq, link.consumer))
+        let slot = self.consumers.get(delivery.slot).filter(|slot| !slot.is_void)?;
+        Some((delivery.seq, slot.consumer))
     }
 
     /// Lets consumers that could not take more try again, now that there may be room.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use queue::Return;
 
 use super::unacked::UnackedDelivery;
+use crate::permissions::Permitted;
 use engine::message::Parts;
 use engine::publish::PublishOptions;
 use engine::targets::Targets;
@@ -22,9 +23,16 @@ pub(super) struct Transaction {
 pub(super) struct PendingPublish {
     pub(super) content: Box<[u8]>,
     pub(super) is_mandatory: bool,
-    /// `None` for a direct reply.
-    pub(super) targets: Option<Arc<Targets>>,
+    pub(super) target: PendingTarget,
     pub(super) terms: PublishOptions,
+}
+
+/// Where a publish that waits goes.
+#[derive(Debug)]
+pub(super) enum PendingTarget {
+    Queues(Arc<Targets>),
+    /// A direct reply.
+    Reply(Permitted),
 }
 
 /// What a client has decided about a delivery.
@@ -44,17 +52,16 @@ impl Transaction {
         (self.publishes.len(), self.settled.len())
     }
 
-    /// `targets` is `None` for a direct reply.
     pub(super) fn publish(
         &mut self,
         parts: &Parts<'_>,
         is_mandatory: bool,
-        targets: Option<Arc<Targets>>,
+        target: PendingTarget,
         terms: PublishOptions,
     ) {
         let mut content = vec![0; parts.len()].into_boxed_slice();
         parts.write(&mut content);
-        self.publishes.push(PendingPublish { content, is_mandatory, targets, terms });
+        self.publishes.push(PendingPublish { content, is_mandatory, target, terms });
     }
 
     pub(super) fn settle(&mut self, deliveries: &[UnackedDelivery], settlement: TxSettlement) {

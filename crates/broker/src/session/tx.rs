@@ -10,7 +10,7 @@ use crate::session::Session;
 use crate::session::assembly::CompletePublish;
 use crate::session::channel::Channel;
 use crate::session::confirms::Confirms;
-use crate::session::transaction::{PendingPublish, TxSettlement};
+use crate::session::transaction::{PendingPublish, PendingTarget, TxSettlement};
 use engine::message::Parts;
 
 impl Session {
@@ -46,7 +46,8 @@ impl Session {
                 TxSettlement::Reject { .. } | TxSettlement::Requeue(_) => given_back.push((delivery, settlement)),
             }
         }
-        for pending in &tx.publishes {
+        let has_published = !tx.publishes.is_empty();
+        for pending in tx.publishes {
             self.commit_publish(channel, pending)?;
         }
         let broker = self.broker.clone();
@@ -66,7 +67,7 @@ impl Session {
                 TxSettlement::Ack => {}
             }
         }
-        if !tx.publishes.is_empty() {
+        if has_published {
             self.slow_down();
         }
         if is_partial {
@@ -77,7 +78,7 @@ impl Session {
         Ok(())
     }
 
-    fn commit_publish(&mut self, channel: &mut Channel, pending: &PendingPublish) -> Outcome<()> {
+    fn commit_publish(&mut self, channel: &mut Channel, pending: PendingPublish) -> Outcome<()> {
         let Some(parts) = Parts::read(&pending.content) else {
             return refusal::internal_error("a message's content was unreadable");
         };
@@ -88,9 +89,9 @@ impl Session {
             header: parts.header,
             body: parts.body,
         };
-        match &pending.targets {
-            Some(targets) => self.publish_to(channel, &whole, targets, pending.terms, parts.history),
-            None => self.send_reply(channel, &whole),
+        match pending.target {
+            PendingTarget::Queues(targets) => self.publish_to(channel, &whole, &targets, pending.terms, parts.history),
+            PendingTarget::Reply(permitted) => self.send_reply(channel, &whole, permitted),
         }
         Ok(())
     }

@@ -13,12 +13,12 @@ pub(super) struct Unacked {
     dead_count: usize,
 }
 
-/// One of them. `link` is the session's number of the consumer or getter.
+/// One of them. `slot` is the session's number of the consumer or getter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct UnackedDelivery {
     pub(super) tag: u64,
     pub(super) seq: QueueSeq,
-    pub(super) link: u32,
+    pub(super) slot: u32,
 }
 
 const DEAD: u32 = u32::MAX;
@@ -42,10 +42,10 @@ impl Unacked {
             _ => self.deliveries.binary_search_by_key(&tag, |delivery| delivery.tag).ok()?,
         };
         let delivery = self.deliveries[index];
-        if delivery.link == DEAD {
+        if delivery.slot == DEAD {
             return None;
         }
-        self.deliveries[index].link = DEAD;
+        self.deliveries[index].slot = DEAD;
         self.dead_count += 1;
         self.tidy();
         Some(delivery)
@@ -57,12 +57,12 @@ impl Unacked {
             self.deliveries.len()
         } else {
             match self.deliveries.binary_search_by_key(&tag, |delivery| delivery.tag) {
-                Ok(index) if self.deliveries[index].link != DEAD => index + 1,
+                Ok(index) if self.deliveries[index].slot != DEAD => index + 1,
                 _ => return false,
             }
         };
         for delivery in self.deliveries.drain(..end) {
-            match delivery.link {
+            match delivery.slot {
                 DEAD => self.dead_count -= 1,
                 _ => taken.push(delivery),
             }
@@ -72,12 +72,12 @@ impl Unacked {
     }
 
     fn tidy(&mut self) {
-        while self.deliveries.front().is_some_and(|first| first.link == DEAD) {
+        while self.deliveries.front().is_some_and(|first| first.slot == DEAD) {
             self.deliveries.pop_front();
             self.dead_count -= 1;
         }
         if self.dead_count > 32 && self.dead_count > self.deliveries.len() / 2 {
-            self.deliveries.retain(|delivery| delivery.link != DEAD);
+            self.deliveries.retain(|delivery| delivery.slot != DEAD);
             self.dead_count = 0;
         }
         if self.deliveries.is_empty() && self.deliveries.capacity() > 1024 {
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     fn delivery(tag: u64) -> UnackedDelivery {
-        UnackedDelivery { tag, seq: QueueSeq(tag), link: 0 }
+        UnackedDelivery { tag, seq: QueueSeq(tag), slot: 0 }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use model::ids::{JournalPosition, QueueId};
 use crate::backend::Answer;
 use crate::identity::Identity;
 use crate::login::LoginRefused;
-use crate::permissions::Open;
+use crate::permissions::{Open, Permitted};
 use engine::queue_handle::QueueHandle;
 
 /// All that a connection waits for.
@@ -36,7 +36,7 @@ pub(super) struct HeldReply {
 #[derive(Debug)]
 pub(super) struct LoadingGet {
     pub(super) channel: u16,
-    pub(super) queue: Arc<QueueHandle>,
+    pub(super) queue: Permitted<Arc<QueueHandle>>,
     pub(super) no_ack: bool,
 }
 

@@ -16,41 +16,18 @@
 mod name;
 mod resharding;
 
-use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use amqp::table::Value;
 use model::erlang::value_term;
-use model::features::Sharding;
 use model::name::{ExchangeName, QueueName};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use routing::{BindingRef, Destination};
 
 use crate::broker::Broker;
 use crate::refusal::{self, Outcome};
-use crate::vhost::{BindingsOf, Vhost};
+use crate::vhost::{BindingsOf, InForce, Vhost};
 use engine::queue_handle::QueueHandle;
-
-/// What has been made of exchanges, by their names. One that was deleted may still be among them.
-type InForce = HashMap<Box<str>, Sharding>;
-
-/// The sharded exchanges of a vhost. Its lock comes before the topology's.
-#[derive(Debug, Default)]
-pub(crate) struct ShardedExchanges {
-    /// Whether there are any: without them, no name is looked up here.
-    is_used: AtomicBool,
-    in_force: Mutex<InForce>,
-}
-
-impl ShardedExchanges {
-    fn change<T>(&self, act: impl FnOnce(&mut InForce) -> T) -> T {
-        let mut in_force = self.in_force.lock();
-        let result = act(&mut in_force);
-        self.is_used.store(!in_force.is_empty(), Ordering::Release);
-        result
-    }
-}
 
 /// The queue that is read from by who named it, or its exchange. While this is there, nobody else chooses a shard: who consumes keeps
 /// it until the queue knows the consumer.
@@ -97,10 +74,10 @@ impl Vhost {
 
     /// The turn to choose, if a name is that of a sharded exchange and of no queue.
     fn turn_of_sharded(&self, name: &QueueName) -> Option<MutexGuard<'_, InForce>> {
-        if !self.sharded.is_used.load(Ordering::Acquire) || self.queue(name.as_bytes()).is_some() {
+        if !self.sharded.has_any() || self.queue(name.as_bytes()).is_some() {
             return None;
         }
-        let in_force = self.sharded.in_force.lock();
+        let in_force = self.sharded.lock();
         let is_sharded = in_force.contains_key(name.as_str()) && self.exchange(name.as_str()).is_some();
         is_sharded.then_some(in_force)
     }

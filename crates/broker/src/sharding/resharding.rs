@@ -15,11 +15,12 @@ use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
 use routing::{BindingSpec, Destination, Removed};
 
 use super::name;
+use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::Origin;
 use crate::vhost::{Declared, Vhost};
-use crate::vhost_access::{BindingEnd, BindingRequest, check_new_binding};
+use crate::vhost_access::check_new_binding;
 use engine::message::Kept;
 use engine::queue_handle::QueueHandle;
 

@@ -9,7 +9,6 @@ mod channel;
 mod channel_edges;
 mod gone;
 mod node;
-mod tick;
 
 pub(crate) use channel::{ChannelCounters, ChannelCounts, ChannelNumber, ConsumerCounters};
 pub(crate) use channel_edges::Place;

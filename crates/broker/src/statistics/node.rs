@@ -4,8 +4,10 @@ use parking_lot::Mutex;
 use telemetry::Sample;
 
 use super::numbers::{NODE_COUNT, VHOST_COUNT};
-use super::tick::Machine;
 use super::{Keeping, Observed};
+
+/// What the operating system knows of the node: memory, free disk, open files, and threads.
+pub(crate) type Machine = [u64; 4];
 
 /// Its own numbers, and those of all its vhosts together.
 #[derive(Debug, Default)]
@@ -13,7 +15,7 @@ pub(crate) struct NodeObserved {
     pub(crate) node: Observed<NODE_COUNT>,
     pub(crate) messages: Observed<VHOST_COUNT>,
     /// What the operating system knew at the last tick.
-    pub(super) machine: Mutex<Machine>,
+    pub(crate) machine: Mutex<Machine>,
 }
 
 impl NodeObserved {

@@ -288,6 +288,27 @@ fn a_server_named_queue_has_one_name_however_often_others_are_asked() {
 }
 
 #[test]
+fn a_declaration_has_its_effects_once_however_often_others_are_asked() {
+    let oracle = Arc::new(Oracle::default());
+    let node = node_with(&oracle, only);
+    let mut patient = connect(&node, "ann", "open sesame");
+    oracle.asked.lock().clear();
+    let arguments = TableBuf::new().with("x-dead-letter-exchange", Value::LongStr(b"amq.fanout"));
+    let declare = queue::Declare { queue: b"q", arguments: arguments.as_table(), ..Default::default() };
+    assert!(matches!(&patient.method(1, &declare)[..], [Heard::DeclareOk { .. }]));
+    // To configure and to read the queue, and to write to the exchange.
+    let asked: HashSet<Question> = oracle.asked.lock().iter().cloned().collect();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    assert_eq!(node.broker.counters.queues_declared.get(), 1);
+    // One that is refused counts as well, as in RabbitMQ.
+    oracle.refused.lock().insert(("amq.direct".to_owned(), Access::Write));
+    let arguments = TableBuf::new().with("x-dead-letter-exchange", Value::LongStr(b"amq.direct"));
+    let refused = queue::Declare { queue: b"other", arguments: arguments.as_table(), ..Default::default() };
+    assert!(matches!(&patient.method(1, &refused)[..], [Heard::ChannelClose { code: 403, .. }]));
+    assert_eq!(node.broker.counters.queues_declared.get(), 2);
+}
+
+#[test]
 fn who_cannot_be_asked_locks_nobody_out() {
     let oracle = Arc::new(Oracle::default());
     for internal_comes_last in [false, true] {

@@ -5,7 +5,8 @@ use amqp::method::{basic, exchange, queue};
 use amqp::table::{Table, Value};
 
 use super::operators::{block_on, connect, exchange_name, guest, lasting, node_with, permit, queue_name};
-use crate::vhost_access::{AckMode, BindingEnd, BindingRequest, GetRequest};
+use crate::binding_request::{BindingEnd, BindingRequest};
+use crate::vhost_access::{AckMode, GetRequest};
 
 #[test]
 fn events_go_to_whoever_has_bound_a_queue() {

@@ -142,7 +142,7 @@ fn who_publishes_without_a_channel_pays_and_waits_too() {
     let _entered = runtime.enter();
     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
     for (count, waits) in [(1, false), (2, true)] {
-        let mut published = std::pin::pin!(access.settled(|access| {
+        let mut published = std::pin::pin!(access.retry_until_authorized(|access| {
             let (exchange, properties) = (&exchange_name(""), Properties::default());
             access.publish(&PublishRequest { exchange, routing_key: b"q", properties, body: b"" })
         }));

@@ -6,8 +6,8 @@ use serde_json::json;
 
 use super::node::Node;
 use super::operators::{exchange_name, guest, lasting, operator, publish, queue_name, vhost};
+use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::control::PolicyRequest;
-use crate::vhost_access::{BindingEnd, BindingRequest};
 
 pub(super) fn policy(name: &str, pattern: &str, priority: i64, settings: serde_json::Value) -> PolicyRequest {
     let serde_json::Value::Object(definition) = settings else { panic!("no object") };

@@ -7,10 +7,11 @@ use model::name::ExchangeName;
 use super::client::Heard;
 use super::node::Node;
 use super::operators::{block_on, connect, connection_closed, guest, lasting, node_with, operator, queue_name, vhost};
+use crate::changed::Changed;
 use crate::control::{ControlError, VhostRequest};
 use crate::options::Options;
 use crate::refusal::Outcome;
-use crate::vhost_access::{Changed, ExchangeRequest, QueueRequest};
+use crate::vhost_access::{ExchangeRequest, QueueRequest};
 
 #[test]
 fn nothing_comes_into_a_vhost_that_is_deleted() {

@@ -7,7 +7,7 @@ use store::RecordBatch;
 
 use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
-use crate::vhost_access::Changed;
+use crate::changed::Changed;
 use engine::message::Kept;
 
 impl Vhost {

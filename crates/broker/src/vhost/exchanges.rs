@@ -9,9 +9,9 @@ use store::RecordBatch;
 
 use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::history::History;
 use crate::statistics::ExchangeCounters;
-use crate::vhost_access::Changed;
 use engine::message::Kept;
 
 impl Vhost {

@@ -1,42 +1,21 @@
 //! Bindings: made and removed.
 
 use amqp::limits::SHORT_STR_LEN_MAX;
-use amqp::table::{Table, Value};
+use amqp::table::Value;
 use model::arguments::{ExchangeType, QueueType};
 use model::definition;
 use model::erlang::value_term;
-use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
 use routing::{BindError, BindingSpec, Destination, InvalidWeight, WEIGHT_MAX, parse_weight};
 
+use super::VhostAccess;
 use super::exchanges::default_exchange;
-use super::{Changed, VhostAccess};
+use crate::binding_request::{BindingEnd, BindingRequest};
+use crate::changed::Changed;
 use crate::events::Event;
-use crate::permissions::Resource;
+use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
 use crate::vhost::Removal;
-
-/// A binding that somebody wants to be there, or to be gone.
-#[derive(Debug, Clone, Copy)]
-pub struct BindingRequest<'a> {
-    /// Where messages come from.
-    pub source: &'a ExchangeName,
-    /// Where they go.
-    pub destination: BindingEnd<'a>,
-    /// The binding key.
-    pub routing_key: &'a [u8],
-    /// Its arguments.
-    pub arguments: Table<'a>,
-}
-
-/// Where a binding leads.
-#[derive(Debug, Clone, Copy)]
-pub enum BindingEnd<'a> {
-    /// To a queue.
-    Queue(&'a QueueName),
-    /// To an exchange.
-    Exchange(&'a ExchangeName),
-}
 
 /// So many `#` may be in the key of a topic binding (RabbitMQ since 4.3).
 const BINDING_HASH_COUNT_MAX: usize = 2;
@@ -44,9 +23,9 @@ const BINDING_HASH_COUNT_MAX: usize = 2;
 impl VhostAccess {
     /// Binds. Doing it twice is the same as once.
     pub fn bind(&self, request: &BindingRequest<'_>) -> Outcome<Changed> {
-        self.check_binding(request)?;
+        let permitted = self.check_binding(request)?;
         self.check_binding_key(request)?;
-        self.check_topic(TopicAccess::Read, request.source.as_str(), request.routing_key)?;
+        let permitted = self.check_binding_topic(permitted, request)?;
         let (id, destination) = match self.ends(request) {
             // Where both ends are missing RabbitMQ speaks of the exchange.
             Err(_) if self.vhost.exchange(request.source.as_str()).is_none() => {
@@ -55,8 +34,17 @@ impl VhostAccess {
             ends => ends?,
         };
         self.check_destination(request, &id)?;
+        self.add_binding(permitted.with((id, destination)), request)
+    }
+
+    fn add_binding(
+        &self,
+        ends: Permitted<(Destination<'_>, definition::Destination)>,
+        request: &BindingRequest<'_>,
+    ) -> Outcome<Changed> {
+        let (id, destination) = ends.into_inner();
         let spec = spec_of(request, id);
-        match self.vhost.bind(&self.broker, &spec, destination.clone()) {
+        match self.vhost.bind(&self.broker, &spec, destination) {
             Ok((mut changed, history)) => {
                 if changed.is_new {
                     self.emit(|| Event::binding_created(self.vhost.name(), request));
@@ -70,15 +58,19 @@ impl VhostAccess {
 
     /// Unbinds. What is not bound is left as it is.
     pub fn unbind(&self, request: &BindingRequest<'_>) -> Outcome<Changed> {
-        self.check_binding(request)?;
-        self.check_topic(TopicAccess::Read, request.source.as_str(), request.routing_key)?;
+        let permitted = self.check_binding(request)?;
+        let permitted = self.check_binding_topic(permitted, request)?;
         let id = match self.ends(request) {
             Ok((id, _)) => id,
             // Unbinding what is not there is as good as unbinding it.
             Err(refusal) if refusal.code == amqp::reply::ReplyCode::NotFound => return Ok(Changed::default()),
             Err(refusal) => return Err(refusal),
         };
-        match self.vhost.unbind(&self.broker, &spec_of(request, id)) {
+        self.remove_binding(permitted.with(id), request)
+    }
+
+    fn remove_binding(&self, end: Permitted<Destination<'_>>, request: &BindingRequest<'_>) -> Outcome<Changed> {
+        match self.vhost.unbind(&self.broker, &spec_of(request, end.into_inner())) {
             Ok(Removal { removed, position }) => {
                 self.emit_removals(&removed);
                 Ok(Changed { is_new: false, position })
@@ -89,16 +81,20 @@ impl VhostAccess {
     }
 
     /// Binding needs write access to where messages go, and read access to where they come from.
-    fn check_binding(&self, request: &BindingRequest<'_>) -> Outcome<()> {
+    fn check_binding(&self, request: &BindingRequest<'_>) -> Outcome<Permitted> {
         if request.source.is_default() {
             return default_exchange();
         }
-        match request.destination {
+        let destination = match request.destination {
             BindingEnd::Queue(name) => self.check(Access::Write, Resource::Queue, name.as_str())?,
             BindingEnd::Exchange(name) if name.is_default() => return default_exchange(),
             BindingEnd::Exchange(name) => self.check(Access::Write, Resource::Exchange, name.as_str())?,
-        }
-        self.check(Access::Read, Resource::Exchange, request.source.as_str())
+        };
+        Ok(destination.and(self.check(Access::Read, Resource::Exchange, request.source.as_str())?))
+    }
+
+    fn check_binding_topic(&self, permitted: Permitted, request: &BindingRequest<'_>) -> Outcome<Permitted> {
+        self.check_topics(permitted, TopicAccess::Read, request.source.as_str(), &[request.routing_key])
     }
 
     /// Finds a queue by its name; exchanges are known by theirs.

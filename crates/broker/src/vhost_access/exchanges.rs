@@ -7,10 +7,11 @@ use model::name::{ExchangeName, VhostName};
 use model::user::Access;
 use routing::DeleteError;
 
-use super::{Changed, VhostAccess};
+use super::VhostAccess;
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
-use crate::permissions::Resource;
+use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
 use crate::vhost::Removal;
 
@@ -47,7 +48,7 @@ impl VhostAccess {
         if name.is_default() {
             return default_exchange();
         }
-        self.check_any(Resource::Exchange, name.as_str())?;
+        let _: Permitted = self.check_any(Resource::Exchange, name.as_str())?;
         match self.vhost.exchange(name.as_str()) {
             Some(_) => Ok(()),
             None => self.vhost.no_exchange(name.as_bytes()),
@@ -60,7 +61,7 @@ impl VhostAccess {
             return default_exchange();
         }
         let exchange_type = check_type(request.kind)?;
-        self.check(Access::Configure, Resource::Exchange, request.name.as_str())?;
+        let mut permitted = self.check(Access::Configure, Resource::Exchange, request.name.as_str())?;
         let arguments = check_arguments(self.vhost.name(), request)?;
         if let Some(existing) = self.vhost.exchange(request.name.as_str()) {
             return check_redeclare(&existing, exchange_type, request);
@@ -70,8 +71,9 @@ impl VhostAccess {
         }
         check_new_exchange(&self.broker, exchange_type, &arguments, self.vhost.name(), request.name)?;
         if let Some(alternate) = arguments.alternate_exchange() {
-            self.check(Access::Read, Resource::Exchange, request.name.as_str())?;
-            self.check(Access::Write, Resource::Exchange, alternate.as_str())?;
+            permitted = permitted
+                .and(self.check(Access::Read, Resource::Exchange, request.name.as_str())?)
+                .and(self.check(Access::Write, Resource::Exchange, alternate.as_str())?);
         }
         let exchange = definition::Exchange {
             vhost: self.vhost.name().clone(),
@@ -82,13 +84,22 @@ impl VhostAccess {
             is_internal: request.is_internal,
             arguments,
         };
+        self.declare_new_exchange(permitted.with(exchange), request)
+    }
+
+    fn declare_new_exchange(
+        &self,
+        exchange: Permitted<definition::Exchange>,
+        request: &ExchangeRequest<'_>,
+    ) -> Outcome<Changed> {
+        let exchange = exchange.into_inner();
         let changed = self.vhost.declare_exchange(&self.broker, &exchange);
         if changed.is_new {
             self.emit(|| Event::exchange_created(&exchange));
             return Ok(changed);
         }
         match self.vhost.exchange(exchange.name.as_str()) {
-            Some(existing) => check_redeclare(&existing, exchange_type, request),
+            Some(existing) => check_redeclare(&existing, exchange.exchange_type, request),
             // It was quicker to come, and to go.
             None => Ok(Changed::default()),
         }
@@ -99,11 +110,17 @@ impl VhostAccess {
         if name.is_default() {
             return default_exchange();
         }
-        self.check(Access::Configure, Resource::Exchange, name.as_str())?;
+        let permitted = self.check(Access::Configure, Resource::Exchange, name.as_str())?;
         let resource = self.resource_of_exchange(name);
         if name.refuse_reserved().is_err() {
             return refusal::access_refused(format!("deletion of system {resource} not allowed"));
         }
+        self.remove_exchange(permitted.with(name), if_unused)
+    }
+
+    fn remove_exchange(&self, name: Permitted<&ExchangeName>, if_unused: bool) -> Outcome<Option<Changed>> {
+        let name = name.into_inner();
+        let resource = self.resource_of_exchange(name);
         match self.vhost.delete_exchange(&self.broker, name, if_unused) {
             Ok(Removal { removed, position }) => {
                 self.emit_removals(&removed);

@@ -13,7 +13,9 @@ use model::user::Access;
 use queue::{Get, Return};
 use store::Kind;
 
-use super::{Changed, VhostAccess};
+use super::VhostAccess;
+use crate::changed::Changed;
+use crate::permissions::Permitted;
 use crate::publish_properties::{ParsedProperties, check_body_len, hidden_keys_of, sender_selected_keys};
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
@@ -23,7 +25,7 @@ use engine::message::{History, Parts};
 use engine::outbox::{Outbox, Taken};
 use engine::publish::Publish;
 use engine::queue_handle::QueueHandle;
-use engine::router::Routing;
+use engine::router::{Routed, Routing};
 
 /// A message that somebody publishes without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -121,7 +123,7 @@ impl VhostAccess {
                 headers.remove(b"BCC");
             }
         }
-        self.check_publish(exchange.as_bytes(), &routing_keys)?;
+        let permitted = self.check_publish(exchange.as_bytes(), &routing_keys)?;
         properties.headers = headers.as_ref().map(|headers| headers.as_table());
         let mut header = Vec::new();
         ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
@@ -131,13 +133,14 @@ impl VhostAccess {
         let parts = Parts { published_at_ms, history, exchange, routing_key, header: &header, body };
         if exchange.is_empty() && reply_to::is_address(routing_key) {
             let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
-            let is_there = self.broker.replies.send(self.vhost.name().as_str(), routing_key, content);
+            let is_there =
+                self.broker.replies.send(self.vhost.name().as_str(), permitted.with(routing_key).into_inner(), content);
             return Ok((is_there, None));
         }
         let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
         let (properties, is_delayed) = (&request.properties, asked.terms.is_delayed());
         let routing = Routing { exchange, routing_keys, properties, content: &content, is_delayed };
-        let targets = Arc::new(self.vhost.route(&routing)?.targets);
+        let targets = Arc::new(self.route(permitted, &routing)?.targets);
         let is_routed = match &targets.delay {
             Some(delay) if targets.queues.is_empty() => {
                 !self.broker.options.returns_every_delayed && self.vhost.would_route(&routing, &delay.sets)
@@ -175,6 +178,11 @@ impl VhostAccess {
         Ok((is_routed, durable_at))
     }
 
+    /// Where a message goes that the user may publish.
+    pub(crate) fn route(&self, _permitted: Permitted, routing: &Routing<'_>) -> Outcome<Routed> {
+        self.vhost.route(routing)
+    }
+
     /// What is published here counts as over a channel that confirms, and on which it is mandatory: so RabbitMQ publishes it.
     fn count(&self, mut counted: Gathered) {
         self.vhost.counters.take(&mut counted);
@@ -191,7 +199,7 @@ impl VhostAccess {
     ///
     /// Whoever does not wait for the end (the future is dropped) has got nothing: all go back.
     pub async fn get(&self, request: &GetRequest<'_>) -> Outcome<(Vec<GotMessage>, Changed)> {
-        let queue = self.settled(|access| access.queue_for(Access::Read, request.queue)).await?;
+        let queue = self.retry_until_authorized(|access| access.queue_for(Access::Read, request.queue)).await?;
         let mut held = HeldBack { access: self, queue: &queue, seqs: Vec::new() };
         let mut messages = Vec::new();
         let mut got_len = 0;

@@ -13,7 +13,6 @@ mod queues;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
 use model::user::{Access, TopicAccess};
 use parking_lot::Mutex;
@@ -22,27 +21,17 @@ use routing::Removed;
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::{Actor, Identity, Origin};
-use crate::permissions::{Permissions, Resource};
+use crate::permissions::{Permissions, Permitted, Resource};
 use crate::refusal::Outcome;
 use crate::vhost::Vhost;
 use engine::queue_handle::ConnectionId;
 
 pub(crate) use bindings::check_new_binding;
-pub use bindings::{BindingEnd, BindingRequest};
 pub use exchanges::ExchangeRequest;
 pub(crate) use exchanges::{check_arguments, check_new_exchange, check_type, exchange_name};
 pub use messages::{AckMode, GetRequest, GotMessage, PublishRequest};
 pub use queues::QueueRequest;
 pub(crate) use queues::check_new_queue;
-
-/// What a change came to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Changed {
-    /// Whether there was no such thing before.
-    pub is_new: bool,
-    /// Where the change is durable; None when nothing has to be. See [`Broker::until_durable`].
-    pub position: Option<JournalPosition>,
-}
 
 /// Somebody inside a vhost.
 #[derive(Debug, Clone)]
@@ -73,9 +62,9 @@ impl VhostAccess {
         }
     }
 
-    /// Does something, as often as somebody else has to be asked whether the user may do it. `act` is not to change anything
-    /// before its checks have been made.
-    pub async fn settled<T>(&self, act: impl Fn(&Self) -> Outcome<T>) -> Outcome<T> {
+    /// Does something, as often as a back end has to be asked whether the user may do it. What `act` changes takes a [`Permitted`], so
+    /// it is changed once.
+    pub async fn retry_until_authorized<T>(&self, act: impl Fn(&Self) -> Outcome<T>) -> Outcome<T> {
         loop {
             let result = act(self);
             if !self.await_authorization().await {
@@ -112,39 +101,43 @@ impl VhostAccess {
 
     /// Whether the user may be here.
     #[must_use]
-    pub fn may_stay(&self) -> bool {
+    pub fn still_allowed(&self) -> bool {
         self.permissions.may_enter(&self.broker.users)
     }
 
-    pub(crate) fn check(&self, access: Access, resource: Resource, name: &str) -> Outcome<()> {
+    pub(crate) fn check(&self, access: Access, resource: Resource, name: &str) -> Outcome<Permitted> {
         self.permissions.check(&self.broker.users, access, resource, name)
     }
 
-    pub(crate) fn check_any(&self, resource: Resource, name: &str) -> Outcome<()> {
+    pub(crate) fn check_any(&self, resource: Resource, name: &str) -> Outcome<Permitted> {
         self.permissions.check_any(&self.broker.users, resource, name)
     }
 
     /// Whether the user may publish to an exchange under keys: a message's own, and those in its headers (as in RabbitMQ since
     /// 4.0). Asked once a route, not once a message.
-    pub(crate) fn check_publish(&self, exchange: &[u8], routing_keys: &[&[u8]]) -> Outcome<()> {
+    pub(crate) fn check_publish(&self, exchange: &[u8], routing_keys: &[&[u8]]) -> Outcome<Permitted> {
         let Ok(name) = std::str::from_utf8(exchange) else {
             return self.vhost.no_exchange(exchange);
         };
-        self.check(Access::Write, Resource::Exchange, name)?;
-        self.check_topics(TopicAccess::Write, name, routing_keys)
+        let permitted = self.check(Access::Write, Resource::Exchange, name)?;
+        self.check_topics(permitted, TopicAccess::Write, name, routing_keys)
     }
 
-    fn check_topic(&self, access: TopicAccess, exchange: &str, routing_key: &[u8]) -> Outcome<()> {
-        self.check_topics(access, exchange, &[routing_key])
-    }
-
-    /// Rules about routing keys are for topic exchanges.
-    fn check_topics(&self, access: TopicAccess, exchange: &str, routing_keys: &[&[u8]]) -> Outcome<()> {
+    /// Whether the user may use routing keys as well. Rules about them are for topic exchanges.
+    fn check_topics(
+        &self,
+        permitted: Permitted,
+        access: TopicAccess,
+        exchange: &str,
+        routing_keys: &[&[u8]],
+    ) -> Outcome<Permitted> {
         if !self.permissions.has_topic_rules(&self.broker.users, exchange) || !self.vhost.is_topic(exchange) {
-            return Ok(());
+            return Ok(permitted);
         }
-        let check = |key: &&[u8]| self.permissions.check_topic(&self.broker.users, access, exchange, key);
-        routing_keys.iter().try_for_each(check)
+        let check = |permitted: Permitted, key: &&[u8]| {
+            Ok(permitted.and(self.permissions.check_topic(&self.broker.users, access, exchange, key)?))
+        };
+        routing_keys.iter().try_fold(permitted, check)
     }
 
     pub(crate) fn emit(&self, make: impl FnOnce() -> Event) {

@@ -10,10 +10,11 @@ use model::definition;
 use model::name::{QueueName, VhostName};
 use model::user::Access;
 
-use super::{Changed, VhostAccess};
+use super::VhostAccess;
 use crate::broker::Broker;
+use crate::changed::Changed;
 use crate::events::Event;
-use crate::permissions::Resource;
+use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
 use crate::vhost::{Declared, DeleteConditions, Deletion};
 use engine::queue_handle::QueueHandle;
@@ -57,11 +58,19 @@ impl QueueRequest<'_> {
     }
 }
 
+/// What a request to declare a queue has been found to be.
+enum Declaration {
+    /// There is such a queue.
+    Existing(Arc<QueueHandle>),
+    /// There is none of this name.
+    New { name: QueueName, arguments: QueueArguments, is_named: bool },
+}
+
 impl VhostAccess {
     /// The queue of this name, if the user may use it so and it is not another connection's.
-    pub(crate) fn queue_for(&self, access: Access, name: &QueueName) -> Outcome<Arc<QueueHandle>> {
-        self.check(access, Resource::Queue, name.as_str())?;
-        self.own_queue(name)
+    pub(crate) fn queue_for(&self, access: Access, name: &QueueName) -> Outcome<Permitted<Arc<QueueHandle>>> {
+        let permitted = self.check(access, Resource::Queue, name.as_str())?;
+        Ok(permitted.with(self.own_queue(name)?))
     }
 
     /// The queue of this name, if it is not another connection's.
@@ -81,8 +90,8 @@ impl VhostAccess {
 
     /// The queue of this name, for a passive declaration.
     pub(crate) fn find_queue(&self, name: &QueueName) -> Outcome<Arc<QueueHandle>> {
-        self.check_any(Resource::Queue, name.as_str())?;
-        self.own_queue(name)
+        let permitted = self.check_any(Resource::Queue, name.as_str())?;
+        Ok(permitted.with(self.own_queue(name)?).into_inner())
     }
 
     /// Declares a queue. Says whether it is new.
@@ -111,16 +120,47 @@ impl VhostAccess {
             return refusal::precondition_failed(error.to_string());
         }
         let name = if is_named { request.name.clone() } else { self.generated_name()? };
-        self.check(Access::Configure, Resource::Queue, name.as_str())?;
+        let permitted = self.check(Access::Configure, Resource::Queue, name.as_str())?;
+        let declaration = match self.check_declaration(permitted, request, name) {
+            // The same comes again when a back end has answered.
+            Err(refusal) if self.permissions.has_open() => return Err(refusal),
+            checked => checked,
+        };
         self.broker.counters.queues_declared.add(1);
+        self.declare(declaration?, request)
+    }
+
+    /// The first step of a declaration: what may be wrong with it, and whether the user may make it.
+    fn check_declaration(
+        &self,
+        permitted: Permitted,
+        request: &QueueRequest<'_>,
+        name: QueueName,
+    ) -> Outcome<Permitted<Declaration>> {
+        let is_named = !request.name.as_str().is_empty();
         if is_named && let Some(existing) = self.vhost.queue(name.as_bytes()) {
-            return Ok((self.redeclared(existing, request)?, Changed::default()));
+            return Ok(permitted.with(Declaration::Existing(existing)));
         }
         let arguments = check_new_queue(&self.broker, self.vhost.name(), request, &name)?;
-        if let Some(exchange) = arguments.dead_letter_exchange() {
-            self.check(Access::Read, Resource::Queue, name.as_str())?;
-            self.check(Access::Write, Resource::Exchange, exchange.as_str())?;
-        }
+        let permitted = match arguments.dead_letter_exchange() {
+            Some(exchange) => permitted
+                .and(self.check(Access::Read, Resource::Queue, name.as_str())?)
+                .and(self.check(Access::Write, Resource::Exchange, exchange.as_str())?),
+            None => permitted,
+        };
+        Ok(permitted.with(Declaration::New { name, arguments, is_named }))
+    }
+
+    /// The second step.
+    fn declare(
+        &self,
+        declaration: Permitted<Declaration>,
+        request: &QueueRequest<'_>,
+    ) -> Outcome<(Arc<QueueHandle>, Changed)> {
+        let (name, arguments, is_named) = match declaration.into_inner() {
+            Declaration::Existing(existing) => return Ok((self.redeclared(existing, request)?, Changed::default())),
+            Declaration::New { name, arguments, is_named } => (name, arguments, is_named),
+        };
         let owner = self.connection.filter(|_| request.is_exclusive);
         let make = |id| definition::Queue {
             vhost: self.vhost.name().clone(),
@@ -181,7 +221,7 @@ impl VhostAccess {
         name: &QueueName,
         conditions: DeleteConditions,
     ) -> Outcome<Option<(Arc<QueueHandle>, u64, Changed)>> {
-        self.check(Access::Configure, Resource::Queue, name.as_str())?;
+        let permitted = self.check(Access::Configure, Resource::Queue, name.as_str())?;
         let Some(queue) = self.vhost.queue(name.as_bytes()) else { return Ok(None) };
         self.check_owner(&queue)?;
         let resource = queue.definition.resource();
@@ -191,6 +231,16 @@ impl VhostAccess {
                 "cannot delete {resource}. queue.delete operations with {flag} flag set are not supported by quorum queues"
             ));
         }
+        self.delete(permitted.with(queue), conditions)
+    }
+
+    fn delete(
+        &self,
+        queue: Permitted<Arc<QueueHandle>>,
+        conditions: DeleteConditions,
+    ) -> Outcome<Option<(Arc<QueueHandle>, u64, Changed)>> {
+        let queue = queue.into_inner();
+        let resource = queue.definition.resource();
         match self.vhost.delete_queue(&self.broker, &queue, conditions) {
             Deletion::Deleted { ready_count, removed, position } => {
                 self.broker.emit_removals_with_queue(&queue, &removed);
@@ -214,7 +264,10 @@ impl VhostAccess {
 
     /// Removes all messages that wait in a queue. Says how many there were.
     pub fn purge_queue(&self, name: &QueueName) -> Outcome<(u64, Changed)> {
-        let queue = self.queue_for(Access::Read, name)?;
+        self.purge(self.queue_for(Access::Read, name)?)
+    }
+
+    fn purge(&self, queue: Permitted<Arc<QueueHandle>>) -> Outcome<(u64, Changed)> {
         let purged = self.broker.engine.with_queue(&queue, |entry, work| work.purge(entry));
         let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
         self.emit(|| Event::queue_purged(&queue, count));

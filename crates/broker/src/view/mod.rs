@@ -13,12 +13,13 @@ mod statistics;
 mod vhosts;
 mod work;
 
+pub use crate::alarms::ActiveAlarms as Alarms;
 pub use connections::{ChannelView, ConnectionView, OpenedView};
 pub use consumers::{Activity, ConsumerView};
 pub use data_loss::{DamagedFile, Loss};
 pub use delayed::DelaysView;
 pub use exchanges::{BindingEndView, BindingFilter, BindingView, ExchangeView};
-pub use node::{Alarms, AuthAttemptsView, Churn, NodeView, Totals};
+pub use node::{AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OldestView, OwnerView, QueueView, QueueWalk, SetAsideView};
 pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
 pub use vhosts::VhostView;

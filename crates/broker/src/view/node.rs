@@ -2,18 +2,10 @@
 
 use std::path::Path;
 
+use crate::alarms::ActiveAlarms;
 use crate::broker::Broker;
 use crate::identity::Interface;
 use crate::machine::{free_len, resident_len};
-
-/// Alarms that are on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Alarms {
-    /// Memory is short.
-    pub is_memory_low: bool,
-    /// Disk is short.
-    pub is_disk_low: bool,
-}
 
 /// The node.
 #[derive(Debug, Clone)]
@@ -27,7 +19,7 @@ pub struct NodeView {
     /// Where the disk alarm begins, in bytes.
     pub disk_free_limit_len: u64,
     /// Alarms that are on.
-    pub alarms: Alarms,
+    pub alarms: ActiveAlarms,
     /// Whether messages were lost to damaged files, and no operator has taken note.
     pub has_data_loss: bool,
     /// Open connections.
@@ -118,7 +110,7 @@ impl Broker {
 
     /// Alarms that are on.
     #[must_use]
-    pub fn alarms(&self) -> Alarms {
+    pub fn alarms(&self) -> ActiveAlarms {
         self.alarms.view()
     }
 

@@ -129,7 +129,7 @@ impl<'a> Rooms<'a> {
         let at = match self.entered.iter().rposition(|(name, _)| name == vhost) {
             Some(at) => at,
             None => {
-                let inside = self.broker.approach(&self.actor, vhost.as_str());
+                let inside = self.broker.open_vhost(&self.actor, vhost.as_str());
                 self.entered.push((vhost.clone(), inside.ok_or_else(|| no_vhost(vhost.as_str()))?));
                 self.entered.len() - 1
             }

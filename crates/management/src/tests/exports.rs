@@ -23,7 +23,7 @@ use crate::options::Options;
 fn inside(house: &House, vhost: &str) -> Option<VhostAccess> {
     let origin = Origin { peer: None, interface: Interface::Http };
     let actor = Actor { identity: Arc::new(Identity::local_operator()), origin };
-    house.service.broker.approach(&actor, vhost)
+    house.service.broker.open_vhost(&actor, vhost)
 }
 
 fn bind(house: &House, source: &str, queue: &str, routing_key: &[u8], arguments: &TableBuf) {

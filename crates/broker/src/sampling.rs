@@ -2,13 +2,10 @@
 
 use std::path::Path;
 
-use super::numbers::NODE_COUNT;
 use crate::broker::Broker;
 use crate::machine;
+use crate::statistics::numbers::NODE_COUNT;
 use crate::view::Churn;
-
-/// What the operating system knows of the node: memory, free disk, open files, and threads.
-pub(super) type Machine = [u64; 4];
 
 impl Broker {
     /// Looks at what has changed since the last time; from it come rates and histories.

@@ -1,0 +1,131 @@
+//! How events reach those who asked for them: the audit log, followers, and queues that are bound to the exchange of events.
+//!
+//! Also told is what goes because something else does, as RabbitMQ tells of it: bindings with a queue or an exchange at one of their ends,
+//! auto-delete exchanges with the last binding from them, auto-delete queues with their last consumer.
+
+use std::sync::Arc;
+
+use model::name::{ExchangeName, QueueName, VhostName};
+use routing::{Removed, RemovedBinding};
+
+use crate::binding_request::{BindingEnd, BindingRequest};
+use crate::broker::Broker;
+use crate::events::{EXCHANGE, Event};
+use crate::identity::{Actor, Origin};
+use crate::subscriptions::Subscription;
+use engine::batch::Batch;
+use engine::publish::{Publish, PublishOptions};
+use engine::queue_handle::QueueHandle;
+use engine::router::Routing;
+
+/// The user of what no user has asked for, by RabbitMQ's name.
+const INTERNAL_USER: &str = "rmq-internal";
+
+impl Broker {
+    /// Tells everybody who wants to know what somebody did.
+    pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
+        self.emit(event.by(actor.identity.name(), actor.origin));
+    }
+
+    /// Tells everybody who wants to know, if there is anybody: for what happens often.
+    pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
+        if self.has_listeners() {
+            self.emit(make());
+        }
+    }
+
+    /// Tells everybody who wants to know.
+    pub fn emit(&self, event: Event) {
+        self.publish_event(&event);
+        if let Some(sink) = &self.options.event_sink {
+            sink.take(&event);
+        }
+        self.subscribers.tell(event);
+    }
+
+    /// Whether anybody wants to know of anything.
+    pub(crate) fn has_listeners(&self) -> bool {
+        let vhost = self.vhosts.get(self.options.default_user.vhost.as_str());
+        let is_followed = self.options.event_sink.is_some() || !self.subscribers.is_empty();
+        is_followed || vhost.is_some_and(|vhost| vhost.has_bindings_from(EXCHANGE))
+    }
+
+    /// Publishes an event if any queue wants it.
+    fn publish_event(&self, event: &Event) {
+        let Some(vhost) = self.vhosts.get(self.options.default_user.vhost.as_str()) else { return };
+        let routing = Routing {
+            exchange: EXCHANGE.as_bytes(),
+            routing_keys: &[event.name.as_bytes()],
+            properties: &event.properties(event.fields.as_table()),
+            content: &|| event.parts(&event.header()).to_kept(),
+            is_delayed: false,
+        };
+        let Ok(routed) = vhost.route_from(&routing) else { return };
+        if routed.targets.queues.is_empty() {
+            return;
+        }
+        let header = event.header();
+        let parts = event.parts(&header);
+        let content = self.engine.chunks.write(routed.targets.kind(true), parts.len(), |out| parts.write(out));
+        let targets = Arc::new(routed.targets);
+        let mut batch = Batch::default();
+        batch.publish(
+            &targets,
+            Publish::new(content, 0, PublishOptions { is_persistent: true, ..PublishOptions::default() }),
+        );
+        batch.apply(&self.engine, |_, _| ());
+    }
+
+    /// Follows events whose names are wanted.
+    #[must_use]
+    pub fn subscribe(&self, wants: fn(&str) -> bool) -> Subscription {
+        self.subscribers.subscribe(wants)
+    }
+
+    /// Tells of exchanges and bindings that are gone because somebody deleted an exchange or a binding.
+    pub(crate) fn emit_removals(&self, vhost: &VhostName, removed: &Removed, user: &str, origin: Origin) {
+        if !self.has_listeners() {
+            return;
+        }
+        for exchange in &removed.exchanges {
+            if let Ok(name) = ExchangeName::parse(&exchange.name) {
+                self.emit(Event::exchange_deleted(vhost, &name).by(user, origin));
+            }
+        }
+        for binding in &removed.bindings {
+            if let Some(event) = event_of(vhost, binding) {
+                self.emit(event.by(user, origin));
+            }
+        }
+    }
+
+    /// Tells of exchanges and bindings that are gone because a queue is. As in RabbitMQ that is nobody's doing, whoever deleted the
+    /// queue.
+    pub(crate) fn emit_removals_with_queue(&self, queue: &QueueHandle, removed: &Removed) {
+        self.emit_removals(&queue.definition.vhost, removed, INTERNAL_USER, Origin::broker());
+    }
+
+    /// Tells that a queue is gone by itself, and what went with it.
+    pub(crate) fn emit_queue_gone(&self, queue: &QueueHandle, removed: &Removed) {
+        self.emit_removals_with_queue(queue, removed);
+        self.emit_if_wanted(|| Event::queue_deleted(queue).by(INTERNAL_USER, Origin::broker()));
+    }
+}
+
+/// None for what every queue has without being asked: its binding to the default exchange.
+fn event_of(vhost: &VhostName, binding: &RemovedBinding) -> Option<Event> {
+    let source = &ExchangeName::parse(&binding.source).ok().filter(|source| !source.is_default())?;
+    let (queue, exchange);
+    let destination = match binding.queue {
+        Some(_) => {
+            queue = QueueName::parse(&binding.destination_name).ok()?;
+            BindingEnd::Queue(&queue)
+        }
+        None => {
+            exchange = ExchangeName::parse(&binding.destination_name).ok()?;
+            BindingEnd::Exchange(&exchange)
+        }
+    };
+    let (routing_key, arguments) = (&*binding.routing_key, binding.arguments.as_table());
+    Some(Event::binding_deleted(vhost, &BindingRequest { source, destination, routing_key, arguments }))
+}

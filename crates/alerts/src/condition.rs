@@ -83,9 +83,9 @@ mod tests {
     use super::*;
 
     fn rule(more: &Value) -> Rule {
-        let mut given = json!({"kind": "queue-length", "above": 100});
-        more.as_object().unwrap().iter().for_each(|(name, value)| given[name] = value.clone());
-        Rule::parse("r", given.as_object().unwrap()).unwrap()
+        let mut members = json!({"kind": "queue-length", "above": 100});
+        more.as_object().unwrap().iter().for_each(|(name, value)| members[name] = value.clone());
+        Rule::parse("r", members.as_object().unwrap()).unwrap()
     }
 
     /// The changes that values at these times make, for as long as the object is in a phase.

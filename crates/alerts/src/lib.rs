@@ -18,21 +18,21 @@
 mod condition;
 mod engine;
 mod facts;
-mod given;
 mod history;
 pub mod limits;
+mod members;
 mod notice;
 mod outbox;
 mod rule;
 mod sampling;
 mod webhook;
 
-pub use self::outbox::{Fate, Next, Outbox, Tally};
+pub use self::outbox::{DeliveryOutcome, DeliveryStats, NextStep, Outbox};
 pub use condition::Phase;
-pub use engine::{Engine, Needs, Pass, Standing};
+pub use engine::{AlertState, Engine, Needs, Pass};
 pub use facts::{Age, NodeFacts, QueueFacts};
-pub use given::GivenError;
 pub use history::History;
+pub use members::MemberError;
 pub use notice::{Alert, Notice, Reason, Sender, Status};
 pub use rule::{Kind, Rule, Scope, Severity};
 pub use webhook::{HIDDEN, Webhook};

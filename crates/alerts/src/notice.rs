@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::given::{exact, rounded};
+use crate::members::{exact, rounded};
 use crate::rule::{Kind, Rule, Severity};
 
 /// The version of a notice's JSON. It changes only when something goes or means something else.

@@ -3,8 +3,8 @@
 use model::pattern::Pattern;
 use serde_json::{Map, Value, json};
 
-use crate::given::{Given, GivenError, check_name, exact, refuse};
 use crate::limits::{CLEAR_PART, DURATION_MAX_MS, REPEAT_MIN_MS, WINDOW_DEFAULT_MS, WINDOW_MIN_MS};
+use crate::members::{MemberError, Members, check_name, exact, refuse};
 
 /// What is watched, and so what a rule's threshold counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -176,27 +176,27 @@ const SHOWN: &[&str] = &["name", "source", "problem", "untracked"];
 
 impl Rule {
     /// Reads a rule as operators give it.
-    pub fn parse(name: &str, given: &Map<String, Value>) -> Result<Rule, GivenError> {
+    pub fn parse(name: &str, members: &Map<String, Value>) -> Result<Rule, MemberError> {
         check_name(name)?;
-        let given = Given(given);
-        given.check_known(KNOWN, SHOWN)?;
-        let kind = one_of("kind", given.text("kind")?, &Kind::ALL, Kind::name)?;
+        let members = Members(members);
+        members.check_known(KNOWN, SHOWN)?;
+        let kind = one_of("kind", members.text("kind")?, &Kind::ALL, Kind::name)?;
         let Some(kind) = kind else { return refuse(format!("'kind' must be said: {}", names(&Kind::ALL, Kind::name))) };
-        check_fits(kind, given)?;
-        let pattern = |name: &str| -> Result<Pattern, GivenError> {
-            let text = given.text(name)?;
+        check_fits(kind, members)?;
+        let pattern = |name: &str| -> Result<Pattern, MemberError> {
+            let text = members.text(name)?;
             if text == Some("") {
                 // It would match the empty name, which no queue has.
                 return refuse(format!("'{name}' must not be empty: leave it out for all"));
             }
             let pattern = text.map_or(Ok(Pattern::all()), Pattern::parse);
-            pattern.map_err(|error| GivenError(format!("'{name}': {error}")))
+            pattern.map_err(|error| MemberError(format!("'{name}': {error}")))
         };
-        let duration = |name, first| given.duration_ms(name, first..=DURATION_MAX_MS);
-        let Some(threshold) = given.number("above")?.or(kind.threshold()) else {
+        let duration = |name, first| members.duration_ms(name, first..=DURATION_MAX_MS);
+        let Some(threshold) = members.number("above")?.or(kind.threshold()) else {
             return refuse(format!("a rule of the kind {} must say 'above'", kind.name()));
         };
-        let clear = given.number("clear")?.unwrap_or(threshold * CLEAR_PART);
+        let clear = members.number("clear")?.unwrap_or(threshold * CLEAR_PART);
         if clear > threshold {
             return refuse("'clear' must not be greater than 'above'");
         }
@@ -204,16 +204,16 @@ impl Rule {
             name: name.into(),
             kind,
             scope: Scope { vhost: pattern("vhost")?, queue: pattern("queue")? },
-            counts_unacked: given.bool("unacked")?,
+            counts_unacked: members.bool("unacked")?,
             threshold,
             clear,
             for_ms: duration("for", 0)?.unwrap_or(0),
             clear_for_ms: duration("clear_for", 0)?.unwrap_or(0),
             repeat_ms: duration("repeat", REPEAT_MIN_MS)?,
             window_ms: duration("window", WINDOW_MIN_MS)?.unwrap_or(WINDOW_DEFAULT_MS),
-            severity: one_of("severity", given.text("severity")?, &Severity::ALL, Severity::name)?
+            severity: one_of("severity", members.text("severity")?, &Severity::ALL, Severity::name)?
                 .unwrap_or(Severity::Warning),
-            webhooks: given.texts("webhooks")?.into_iter().map(Box::from).collect(),
+            webhooks: members.texts("webhooks")?.into_iter().map(Box::from).collect(),
         })
     }
 
@@ -260,7 +260,7 @@ impl Rule {
 }
 
 /// Whether nothing is said that means nothing for this kind.
-fn check_fits(kind: Kind, given: Given<'_>) -> Result<(), GivenError> {
+fn check_fits(kind: Kind, members: Members<'_>) -> Result<(), MemberError> {
     let misfits: &[(&str, bool)] = &[
         ("vhost", kind.is_of_queues()),
         ("queue", kind.is_of_queues()),
@@ -269,7 +269,7 @@ fn check_fits(kind: Kind, given: Given<'_>) -> Result<(), GivenError> {
         ("clear", !kind.is_alarm()),
         ("window", kind.has_window()),
     ];
-    match misfits.iter().find(|(name, fits)| !fits && given.has(name)) {
+    match misfits.iter().find(|(name, fits)| !fits && members.has(name)) {
         Some((name, _)) => refuse(format!("a rule of the kind {} has no '{name}'", kind.name())),
         None => Ok(()),
     }
@@ -280,7 +280,7 @@ fn one_of<T: Copy>(
     text: Option<&str>,
     all: &[T],
     name_of: fn(T) -> &'static str,
-) -> Result<Option<T>, GivenError> {
+) -> Result<Option<T>, MemberError> {
     let Some(text) = text else { return Ok(None) };
     match all.iter().find(|item| name_of(**item) == text) {
         Some(item) => Ok(Some(*item)),
@@ -296,14 +296,14 @@ fn names<T: Copy>(all: &[T], name_of: fn(T) -> &'static str) -> String {
 mod tests {
     use super::*;
 
-    fn parse(given: Value) -> Result<Rule, String> {
-        let Value::Object(given) = given else { panic!("{given}") };
-        Rule::parse("r", &given).map_err(|error| error.to_string())
+    fn parse(members: Value) -> Result<Rule, String> {
+        let Value::Object(members) = members else { panic!("{members}") };
+        Rule::parse("r", &members).map_err(|error| error.to_string())
     }
 
     #[track_caller]
-    fn check_refused(given: Value, text: &str) {
-        assert_eq!(parse(given).unwrap_err(), text);
+    fn check_refused(members: Value, text: &str) {
+        assert_eq!(parse(members).unwrap_err(), text);
     }
 
     #[test]
@@ -317,11 +317,11 @@ mod tests {
     #[test]
     fn a_rule_can_be_given_as_it_is_shown() {
         for kind in Kind::ALL {
-            let mut given = json!({"kind": kind.name(), "for": "90s", "repeat": "1h", "webhooks": ["a"]});
+            let mut members = json!({"kind": kind.name(), "for": "90s", "repeat": "1h", "webhooks": ["a"]});
             if kind.threshold().is_none() {
-                given["above"] = json!(2.5);
+                members["above"] = json!(2.5);
             }
-            let rule = parse(given).unwrap();
+            let rule = parse(members).unwrap();
             assert_eq!(parse(Value::Object(rule.shown())).unwrap(), rule, "{kind:?}");
             assert_eq!((rule.for_ms, rule.repeat_ms), (90_000, Some(3_600_000)));
         }

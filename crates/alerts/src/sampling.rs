@@ -43,24 +43,24 @@ impl Samples {
     }
 
     /// What there was a window ago, or a little before. `None`: nobody looked then.
-    pub(crate) fn before(&self, now_ms: u64, window_ms: u64) -> Option<Before<'_>> {
+    pub(crate) fn before(&self, now_ms: u64, window_ms: u64) -> Option<PastSample<'_>> {
         let (at_ms, counts) = self.taken.front()?;
         let elapsed_ms = now_ms.saturating_sub(*at_ms);
-        (elapsed_ms >= window_ms && elapsed_ms > 0).then_some(Before { elapsed_ms, counts })
+        (elapsed_ms >= window_ms && elapsed_ms > 0).then_some(PastSample { elapsed_ms, counts })
     }
 }
 
 /// What there was a while ago.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Before<'a> {
+pub(crate) struct PastSample<'a> {
     elapsed_ms: u64,
     counts: &'a FxHashMap<u64, u64>,
 }
 
-impl Before<'_> {
+impl PastSample<'_> {
     /// How many messages a second a queue has grown by since then; 0 if not by more than `least`.
     pub(crate) fn growth(self, queue: u64, ready_count: u64, least: f64) -> f64 {
-        let Before { elapsed_ms, counts } = self;
+        let PastSample { elapsed_ms, counts } = self;
         let a_second = |count: f64| count * 1000.0 / elapsed_ms as f64;
         // It cannot have grown by more than it has: most queues need no look at what was.
         if a_second(ready_count as f64) <= least {
@@ -78,7 +78,7 @@ pub(crate) struct Counts(VecDeque<(u64, u64)>);
 
 impl Counts {
     /// By how much a counter has grown within the window, or since anybody has looked.
-    pub(crate) fn grown(&mut self, total: u64, now_ms: u64, window_ms: u64) -> Grown {
+    pub(crate) fn grown(&mut self, total: u64, now_ms: u64, window_ms: u64) -> CounterGrowth {
         let interval_ms = window_ms / COUNTS_PER_WINDOW;
         if self.0.back().is_none_or(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= interval_ms) {
             self.0.push_back((now_ms, total));
@@ -87,17 +87,18 @@ impl Counts {
             self.0.pop_front();
         }
         match self.0.front() {
-            Some((at_ms, before)) => {
-                Grown { count: total.saturating_sub(*before), is_whole: now_ms.saturating_sub(*at_ms) >= window_ms }
-            }
-            None => Grown { count: 0, is_whole: false },
+            Some((at_ms, before)) => CounterGrowth {
+                count: total.saturating_sub(*before),
+                is_whole: now_ms.saturating_sub(*at_ms) >= window_ms,
+            },
+            None => CounterGrowth { count: 0, is_whole: false },
         }
     }
 }
 
 /// By how much a counter has grown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Grown {
+pub(crate) struct CounterGrowth {
     pub(crate) count: u64,
     /// Within a whole window; otherwise it may be more.
     pub(crate) is_whole: bool,
@@ -144,7 +145,7 @@ mod tests {
     fn a_counter_counts_what_has_come_within_the_window() {
         let mut counts = Counts::default();
         let mut grown = |total, now_ms| {
-            let Grown { count, is_whole } = counts.grown(total, now_ms, 60_000);
+            let CounterGrowth { count, is_whole } = counts.grown(total, now_ms, 60_000);
             (count, is_whole)
         };
         assert_eq!(grown(1000, 0), (0, false), "what was before anybody looked does not count");
@@ -155,6 +156,6 @@ mod tests {
             counts.grown(second, second * 1000, 60_000);
             assert!(counts.0.len() as u64 <= COUNTS_PER_WINDOW + 2);
         }
-        assert_eq!(counts.grown(1000, 1_000_000, 60_000), Grown { count: 60, is_whole: true });
+        assert_eq!(counts.grown(1000, 1_000_000, 60_000), CounterGrowth { count: 60, is_whole: true });
     }
 }

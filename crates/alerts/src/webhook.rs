@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::given::{Given, GivenError, check_name, refuse};
 use crate::limits::{HEADER_COUNT_MAX, TEXT_LEN_MAX, TIMEOUT_DEFAULT_MS, TIMEOUT_RANGE_MS};
+use crate::members::{MemberError, Members, check_name, refuse};
 
 /// A receiver of notices.
 #[derive(Clone, PartialEq, Eq)]
@@ -49,12 +49,12 @@ const RESERVED: &[&str] = &[
 
 impl Webhook {
     /// Reads a webhook as operators give it. Whether its URL can be asked for is the sender's business.
-    pub fn parse(name: &str, given: &Map<String, Value>) -> Result<Webhook, GivenError> {
+    pub fn parse(name: &str, members: &Map<String, Value>) -> Result<Webhook, MemberError> {
         check_name(name)?;
-        let given = Given(given);
-        given.check_known(KNOWN, SHOWN)?;
-        let text = |name: &str| -> Result<Option<String>, GivenError> {
-            match given.text(name)? {
+        let members = Members(members);
+        members.check_known(KNOWN, SHOWN)?;
+        let text = |name: &str| -> Result<Option<String>, MemberError> {
+            match members.text(name)? {
                 Some(text) if text.is_empty() || text.len() > TEXT_LEN_MAX => {
                     refuse(format!("'{name}' must have 1 to {TEXT_LEN_MAX} bytes"))
                 }
@@ -68,15 +68,15 @@ impl Webhook {
             ));
         }
         let mut headers = Vec::new();
-        for (name, value) in given.object("headers")?.into_iter().flatten() {
+        for (name, value) in members.object("headers")?.into_iter().flatten() {
             headers.push((name.clone(), header_value(name, value)?));
         }
         if headers.len() > HEADER_COUNT_MAX {
             return refuse(format!("a webhook has at most {HEADER_COUNT_MAX} headers"));
         }
-        let timeout_ms = given.duration_ms("timeout", TIMEOUT_RANGE_MS)?.unwrap_or(TIMEOUT_DEFAULT_MS);
+        let timeout_ms = members.duration_ms("timeout", TIMEOUT_RANGE_MS)?.unwrap_or(TIMEOUT_DEFAULT_MS);
         let (secret, cacertfile) = (text("secret")?, text("cacertfile")?);
-        if secret.is_none() && given.bool("signed")? {
+        if secret.is_none() && members.bool("signed")? {
             return refuse("the 'secret' of a webhook that is signed has to be said: it is not shown");
         }
         Ok(Webhook { name: name.into(), url, headers, timeout_ms, secret, cacertfile })
@@ -98,7 +98,7 @@ impl Webhook {
     }
 }
 
-fn header_value(name: &str, value: &Value) -> Result<String, GivenError> {
+fn header_value(name: &str, value: &Value) -> Result<String, MemberError> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let reserved = RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
     if name.is_empty() || name.len() > TEXT_LEN_MAX || !name.bytes().all(is_token) || reserved {
@@ -119,16 +119,16 @@ fn header_value(name: &str, value: &Value) -> Result<String, GivenError> {
 mod tests {
     use super::*;
 
-    fn parse(given: Value) -> Result<Webhook, String> {
-        let Value::Object(given) = given else { panic!("{given}") };
-        Webhook::parse("w", &given).map_err(|error| error.to_string())
+    fn parse(members: Value) -> Result<Webhook, String> {
+        let Value::Object(members) = members else { panic!("{members}") };
+        Webhook::parse("w", &members).map_err(|error| error.to_string())
     }
 
     #[test]
     fn secrets_are_not_shown() {
-        let given =
+        let members =
             json!({"url": "http://h/", "secret": "s3", "headers": {"Authorization": "Bearer t0"}, "timeout": "2s"});
-        let webhook = parse(given).unwrap();
+        let webhook = parse(members).unwrap();
         assert_eq!(webhook.timeout_ms, 2000);
         let shown = format!("{} {webhook:?}", Value::Object(webhook.shown()));
         assert!(!shown.contains("s3") && !shown.contains("t0") && shown.contains("Authorization"), "{shown}");
@@ -146,9 +146,10 @@ mod tests {
         assert!(parse(json!({"url": "http://h/", "timeout": "1h"})).is_err());
         // What is shown can be given back, but for what is not shown: nobody's secrets are to go by that.
         let shown = |more: Value| {
-            let mut given = json!({"url": "http://h/", "name": "w", "signed": false, "waiting": 0, "last_error": null});
-            more.as_object().unwrap().iter().for_each(|(name, value)| given[name] = value.clone());
-            parse(given)
+            let mut members =
+                json!({"url": "http://h/", "name": "w", "signed": false, "waiting": 0, "last_error": null});
+            more.as_object().unwrap().iter().for_each(|(name, value)| members[name] = value.clone());
+            parse(members)
         };
         assert!(shown(json!({})).is_ok() && shown(json!({"signed": true, "secret": "s"})).is_ok());
         let text = "'***' stands for what is not shown: the header 'X-Token' has to be said";

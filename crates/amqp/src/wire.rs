@@ -36,11 +36,11 @@ pub(crate) struct Reader<'a> {
 
 /// The input ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Short;
+pub(crate) struct UnexpectedEnd;
 
-impl From<Short> for Malformed {
+impl From<UnexpectedEnd> for Malformed {
     #[inline]
-    fn from(_: Short) -> Self {
+    fn from(_: UnexpectedEnd) -> Self {
         Malformed::Truncated
     }
 }
@@ -68,43 +68,43 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], Short> {
-        let (taken, rest) = self.rest.split_at_checked(len).ok_or(Short)?;
+    pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], UnexpectedEnd> {
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(UnexpectedEnd)?;
         self.rest = rest;
         Ok(taken)
     }
 
     #[inline]
-    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Short> {
-        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(Short)?;
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], UnexpectedEnd> {
+        let (taken, rest) = self.rest.split_first_chunk::<N>().ok_or(UnexpectedEnd)?;
         self.rest = rest;
         Ok(*taken)
     }
 
     #[inline]
-    pub(crate) fn u8(&mut self) -> Result<u8, Short> {
-        let (first, rest) = self.rest.split_first().ok_or(Short)?;
+    pub(crate) fn u8(&mut self) -> Result<u8, UnexpectedEnd> {
+        let (first, rest) = self.rest.split_first().ok_or(UnexpectedEnd)?;
         self.rest = rest;
         Ok(*first)
     }
 
     #[inline]
-    pub(crate) fn u16(&mut self) -> Result<u16, Short> {
+    pub(crate) fn u16(&mut self) -> Result<u16, UnexpectedEnd> {
         self.array().map(u16::from_be_bytes)
     }
 
     #[inline]
-    pub(crate) fn u32(&mut self) -> Result<u32, Short> {
+    pub(crate) fn u32(&mut self) -> Result<u32, UnexpectedEnd> {
         self.array().map(u32::from_be_bytes)
     }
 
     #[inline]
-    pub(crate) fn u64(&mut self) -> Result<u64, Short> {
+    pub(crate) fn u64(&mut self) -> Result<u64, UnexpectedEnd> {
         self.array().map(u64::from_be_bytes)
     }
 
     #[inline]
-    pub(crate) fn short_str(&mut self) -> Result<&'a [u8], Short> {
+    pub(crate) fn short_str(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
         let len = self.u8()?;
         self.take(usize::from(len))
     }
@@ -118,7 +118,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(crate) fn long_str(&mut self) -> Result<&'a [u8], Short> {
+    pub(crate) fn long_str(&mut self) -> Result<&'a [u8], UnexpectedEnd> {
         let len = self.u32()?;
         self.take(len as usize)
     }

@@ -19,26 +19,26 @@ pub struct Cache {
     backend: Arc<dyn Backend>,
     /// For how long.
     duration: Duration,
-    remembered: Arc<Mutex<Remembered>>,
+    remembered: Arc<Mutex<CachedAnswer>>,
 }
 
 #[derive(Debug, Default)]
-struct Remembered {
+struct CachedAnswer {
     /// By name and a hash of the password, which is not kept.
     logins: HashMap<(String, Option<u64>), (BackendUser, Instant)>,
-    allowed: HashMap<Asked, Instant>,
+    allowed: HashMap<CacheKey, Instant>,
 }
 
 /// A question with all that its answer depends on.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Asked {
+struct CacheKey {
     user: String,
     /// Whoever is asked about a vhost is told from where.
     address: Option<IpAddr>,
     question: Question,
 }
 
-impl Asked {
+impl CacheKey {
     fn new(user: &BackendUser, origin: &Origin, question: &Question) -> Self {
         let address = match question {
             Question::Vhost { .. } => origin.peer.map(|peer| peer.ip().to_canonical()),
@@ -112,7 +112,7 @@ impl Backend for Cache {
     }
 
     fn decide(&self, user: &BackendUser, origin: &Origin, question: &Question) -> Decision {
-        let key = Asked::new(user, origin, question);
+        let key = CacheKey::new(user, origin, question);
         if self.remembered.lock().allowed.get(&key).is_some_and(|until| Instant::now() < *until) {
             return Decision::Allowed;
         }

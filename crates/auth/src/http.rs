@@ -51,15 +51,15 @@ pub struct HttpBackend(Arc<Shared>);
 
 struct Shared {
     method: HttpMethod,
-    user: Place,
-    vhost: Place,
-    resource: Place,
-    topic: Place,
+    user: ServicePath,
+    vhost: ServicePath,
+    resource: ServicePath,
+    topic: ServicePath,
     timeout: Duration,
 }
 
 /// One of the service's URLs, with connections to it.
-struct Place {
+struct ServicePath {
     url: HttpUrl,
     kept: Mutex<Vec<Client>>,
 }
@@ -71,7 +71,7 @@ impl fmt::Debug for HttpBackend {
 }
 
 /// What the service said.
-enum Said {
+enum ServiceAnswer {
     Allow(Vec<String>),
     Deny(String),
 }
@@ -80,13 +80,17 @@ impl HttpBackend {
     /// A back end that asks this service.
     #[must_use]
     pub fn new(options: HttpOptions) -> Self {
-        let place = |url| Place { url, kept: Mutex::default() };
+        let place = |url| ServicePath { url, kept: Mutex::default() };
         let HttpOptions { method, user, vhost, resource, topic, timeout } = options;
         let [user, vhost, resource, topic] = [user, vhost, resource, topic].map(place);
         Self(Arc::new(Shared { method, user, vhost, resource, topic, timeout }))
     }
 
-    fn ask(&self, place: fn(&Shared) -> &Place, fields: Vec<(&'static str, String)>) -> Answer<Result<Said, String>> {
+    fn ask(
+        &self,
+        place: fn(&Shared) -> &ServicePath,
+        fields: Vec<(&'static str, String)>,
+    ) -> Answer<Result<ServiceAnswer, String>> {
         let shared = self.0.clone();
         Box::pin(async move { shared.ask(place(&shared), &fields).await })
     }
@@ -99,13 +103,13 @@ impl HttpBackend {
         let said = self.ask(|shared| &shared.user, fields);
         Box::pin(async move {
             match said.await {
-                Ok(Said::Allow(tags)) => LoginAnswer::Accepted(BackendUser {
+                Ok(ServiceAnswer::Allow(tags)) => LoginAnswer::Accepted(BackendUser {
                     name: attempt.name,
                     tags: tags.iter().map(String::as_str).collect::<Tags>(),
                     grants: Arc::new(()),
                     expires_at: None,
                 }),
-                Ok(Said::Deny(reason)) => LoginAnswer::Refused(reason),
+                Ok(ServiceAnswer::Deny(reason)) => LoginAnswer::Refused(reason),
                 Err(reason) => LoginAnswer::Failed(reason),
             }
         })
@@ -113,7 +117,7 @@ impl HttpBackend {
 }
 
 impl Shared {
-    async fn ask(&self, place: &Place, fields: &[(&'static str, String)]) -> Result<Said, String> {
+    async fn ask(&self, place: &ServicePath, fields: &[(&'static str, String)]) -> Result<ServiceAnswer, String> {
         let encoded = form(fields);
         let path = place.url.path().to_owned();
         let request = match self.method {
@@ -140,14 +144,14 @@ impl Shared {
 }
 
 /// `allow`, `allow tag tag`, `deny`, `deny reason`; in any case.
-fn understand(body: &str) -> Result<Said, String> {
+fn understand(body: &str) -> Result<ServiceAnswer, String> {
     let mut words = body.split_whitespace();
     let verdict = words.next().unwrap_or_default().to_ascii_lowercase();
     let rest: Vec<String> = words.map(str::to_owned).collect();
     match &*verdict {
-        "allow" => Ok(Said::Allow(rest)),
-        "deny" if rest.is_empty() => Ok(Said::Deny("the service denied it".to_owned())),
-        "deny" => Ok(Said::Deny(rest.join(" "))),
+        "allow" => Ok(ServiceAnswer::Allow(rest)),
+        "deny" if rest.is_empty() => Ok(ServiceAnswer::Deny("the service denied it".to_owned())),
+        "deny" => Ok(ServiceAnswer::Deny(rest.join(" "))),
         _ => Err("the service answered neither allow nor deny".to_owned()),
     }
 }
@@ -209,7 +213,7 @@ impl Backend for HttpBackend {
         let asked = question.clone();
         Decision::Ask(Box::pin(async move {
             match said.await {
-                Ok(said) => matches!(said, Said::Allow(_)),
+                Ok(said) => matches!(said, ServiceAnswer::Allow(_)),
                 Err(reason) => {
                     tracing::error!(question = ?asked, %reason, "the authorisation service could not be asked");
                     false

@@ -13,7 +13,7 @@ use model::name::VhostName;
 use net::TlsInfo;
 use parking_lot::Mutex;
 use queue::ConsumerId;
-use telemetry::{Counter, Gauge, Tally};
+use telemetry::{Counter, Gauge, LocalCounter};
 
 use crate::identity::Identity;
 use crate::statistics::numbers::CONNECTION_COUNT;
@@ -119,10 +119,10 @@ impl ConnectionState {
 /// Bytes and reads and writes of a socket, counted by its connection's task.
 #[derive(Debug, Default)]
 pub(crate) struct Traffic {
-    pub(crate) received_len: Tally,
-    pub(crate) received_count: Tally,
-    pub(crate) sent_len: Tally,
-    pub(crate) sent_count: Tally,
+    pub(crate) received_len: LocalCounter,
+    pub(crate) received_count: LocalCounter,
+    pub(crate) sent_len: LocalCounter,
+    pub(crate) sent_count: LocalCounter,
 }
 
 impl Traffic {

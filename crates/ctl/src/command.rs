@@ -1,7 +1,7 @@
 //! What a command is: an entry in the table of all of them.
 
-use crate::given::Given;
-use crate::step::Started;
+use crate::invocation::Invocation;
+use crate::step::StepResult;
 
 /// Whose words a command is said in. They differ in what `-p`, `-s` and `-u` mean.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,12 @@ pub(crate) struct Command {
     pub(crate) is_long: bool,
     /// Whether words that it does not know are no mistake: it is known only to be refused.
     pub(crate) takes_anything: bool,
-    pub(crate) start: fn(&Given) -> Started,
+    pub(crate) start: fn(&Invocation) -> StepResult,
 }
 
 impl Command {
     /// A command without aliases, arguments, options and banner.
-    pub(crate) const fn new(name: &'static str, about: &'static str, start: fn(&Given) -> Started) -> Self {
+    pub(crate) const fn new(name: &'static str, about: &'static str, start: fn(&Invocation) -> StepResult) -> Self {
         Command {
             name,
             aliases: &[],

@@ -24,8 +24,8 @@ mod command;
 mod commands;
 mod completion;
 mod failure;
-mod given;
 mod help;
+mod invocation;
 mod listing;
 mod options;
 mod output;
@@ -40,7 +40,7 @@ mod words;
 
 use command::Grammar;
 use failure::{Failure, SOFTWARE};
-use given::Given;
+use invocation::Invocation;
 use output::{Format, Output, Style};
 
 /// Runs a command: its words, without `warren ctl`. Returns the exit status, which is rabbitmqctl's.
@@ -52,11 +52,11 @@ pub fn main(words: &[String]) -> u8 {
         _ => words,
     };
     let result = words::parse(words).and_then(|mut said| {
-        said.given.complete(&|name| std::env::var(name).ok());
+        said.input.complete(&|name| std::env::var(name).ok());
         if !said.wants_help {
-            run::complete_from_file(&mut said.given)?;
+            run::complete_from_file(&mut said.input)?;
         }
-        execute(&said.given, said.wants_help)
+        execute(&said.input, said.wants_help)
     });
     match result {
         Ok(()) => 0,
@@ -67,14 +67,14 @@ pub fn main(words: &[String]) -> u8 {
     }
 }
 
-fn execute(given: &Given, wants_help: bool) -> Result<(), Failure> {
+fn execute(input: &Invocation, wants_help: bool) -> Result<(), Failure> {
     if wants_help {
-        return run::print(format!("{}\n", help::of(given.grammar, given.command)).as_bytes());
+        return run::print(format!("{}\n", help::of(input.grammar, input.command)).as_bytes());
     }
-    let style = style(given)?;
-    let started = (given.command.start)(given)?;
-    let is_quiet = given.has_shared("quiet") || given.has_shared("silent") || style.format.is_bare() || goes_out(given);
-    let banner = given.banner();
+    let style = style(input)?;
+    let started = (input.command.start)(input)?;
+    let is_quiet = input.has_shared("quiet") || input.has_shared("silent") || style.format.is_bare() || goes_out(input);
+    let banner = input.banner();
     if !banner.is_empty() && !is_quiet {
         run::print(format!("{banner}\n").as_bytes())?;
     }
@@ -82,33 +82,33 @@ fn execute(given: &Given, wants_help: bool) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(SOFTWARE, format!("cannot start: {error}")))?;
-    let mut output = runtime.block_on(run::run(given, Ok(started)))?;
-    if let (Output::Table(table), Some(column)) = (&mut output, given.shared("sort")) {
-        table.sort(column, given.has_shared("sort-reverse"))?;
+    let mut output = runtime.block_on(run::run(input, Ok(started)))?;
+    if let (Output::Table(table), Some(column)) = (&mut output, input.shared("sort")) {
+        table.sort(column, input.has_shared("sort-reverse"))?;
     }
     run::keep(&output)?;
     let is_asked_for = !matches!(output, Output::Remark(_) | Output::File { .. } | Output::Settings { .. });
-    if !is_asked_for && (given.has_shared("quiet") || given.has_shared("silent")) {
+    if !is_asked_for && (input.has_shared("quiet") || input.has_shared("silent")) {
         return Ok(());
     }
     run::print(&output::render(&output, style))
 }
 
 /// Whether the answer goes out as it is, so that nothing else may.
-fn goes_out(given: &Given) -> bool {
-    given.optional("file") == Some("-")
+fn goes_out(input: &Invocation) -> bool {
+    input.optional("file") == Some("-")
 }
 
-fn style(given: &Given) -> Result<Style, Failure> {
-    let (format, has_headers) = match given.grammar {
+fn style(input: &Invocation) -> Result<Style, Failure> {
+    let (format, has_headers) = match input.grammar {
         Grammar::Ctl => {
-            let format = output::ctl_format(given.shared("formatter").unwrap_or("table"))?;
-            (format, !(given.has_shared("silent") || given.has_shared("no-table-headers")))
+            let format = output::ctl_format(input.shared("formatter").unwrap_or("table"))?;
+            (format, !(input.has_shared("silent") || input.has_shared("no-table-headers")))
         }
         Grammar::Admin => {
-            let is_for_people = !given.has_shared("non-interactive");
-            let style = given.shared("table-style").or((!is_for_people).then_some("borderless"));
-            let format = output::admin_format(given.shared("format"), style)?;
+            let is_for_people = !input.has_shared("non-interactive");
+            let style = input.shared("table-style").or((!is_for_people).then_some("borderless"));
+            let format = output::admin_format(input.shared("format"), style)?;
             (format, is_for_people && format != Format::Tabs || format == Format::Tabs)
         }
     };

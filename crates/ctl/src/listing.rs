@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::output::{Output, Table};
-use crate::step::{Ask, Started, Step};
+use crate::step::{Ask, Step, StepResult};
 
 /// A column: rabbitmqctl's name for it, and where it is in the objects.
 #[derive(Debug)]
@@ -55,8 +55,8 @@ pub(crate) struct Listing {
 
 impl Listing {
     /// The columns that are asked for, as the argument `column`.
-    pub(crate) fn chosen(&self, given: &Given) -> Result<Vec<&'static Column>, Failure> {
-        let words = given.all("column").iter().flat_map(|word| word.split(',')).map(str::trim);
+    pub(crate) fn chosen(&self, input: &Invocation) -> Result<Vec<&'static Column>, Failure> {
+        let words = input.all("column").iter().flat_map(|word| word.split(',')).map(str::trim);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
         let words = if words.is_empty() { self.default } else { &words };
         words.iter().map(|word| self.column(word)).collect()
@@ -73,10 +73,10 @@ impl Listing {
     }
 
     /// Asks for a list, and shows the columns that are asked for.
-    pub(crate) fn ask(&'static self, given: &Given, path: String) -> Started {
-        let columns = self.chosen(given)?;
+    pub(crate) fn ask(&'static self, input: &Invocation, path: String) -> StepResult {
+        let columns = self.chosen(input)?;
         let path = with_columns(path, &columns);
-        let vhost = given.vhost().to_owned();
+        let vhost = input.vhost().to_owned();
         Ask::get(path).then(move |reply| {
             let items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
             show(&columns, &items)
@@ -85,7 +85,7 @@ impl Listing {
 }
 
 /// Shows these columns of objects.
-pub(crate) fn show(columns: &[&'static Column], items: &[Value]) -> Started {
+pub(crate) fn show(columns: &[&'static Column], items: &[Value]) -> StepResult {
     Ok(Step::Done(Output::Table(table(columns, items))))
 }
 

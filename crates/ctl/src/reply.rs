@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::failure::{DATA, Failure, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE};
 use crate::output::Output;
-use crate::step::{Started, Step};
+use crate::step::{Step, StepResult};
 
 /// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl Reply {
     }
 
     /// Fails if it was refused, and that was all.
-    pub(crate) fn done(self) -> Started {
+    pub(crate) fn done(self) -> StepResult {
         self.accepted()?;
         Ok(Step::Done(Output::Nothing))
     }

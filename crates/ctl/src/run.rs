@@ -12,11 +12,11 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 use crate::failure::{CANNOT_CREATE, CONFIG, DATA, Failure, TEMPORARY, UNAVAILABLE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::output::Output;
 use crate::reply::{Reply, is_telling};
 use crate::secret;
-use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Started, Step};
+use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Step, StepResult};
 use crate::target::{self, Surroundings, Target};
 
 /// What comes in is read up to here.
@@ -26,8 +26,8 @@ const INPUT_LEN_MAX: u64 = 64 << 20;
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Takes from rabbitmqadmin's file of settings what a command has to know before it begins.
-pub(crate) fn complete_from_file(given: &mut Given) -> Result<(), Failure> {
-    with_surroundings(|around| target::complete(given, around))
+pub(crate) fn complete_from_file(input: &mut Invocation) -> Result<(), Failure> {
+    with_surroundings(|around| target::complete(input, around))
 }
 
 /// What is around the program in truth.
@@ -43,8 +43,8 @@ fn with_surroundings<T>(use_them: impl FnOnce(&Surroundings<'_>) -> T) -> T {
 }
 
 /// Takes all steps, the first included.
-pub(crate) async fn run(given: &Given, started: Started) -> Result<Output, Failure> {
-    let mut server = Server { given, client: None, is_api: false };
+pub(crate) async fn run(input: &Invocation, started: StepResult) -> Result<Output, Failure> {
+    let mut server = Server { input, client: None, is_api: false };
     let mut step = started?;
     loop {
         step = match step {
@@ -63,14 +63,14 @@ pub(crate) async fn run(given: &Given, started: Started) -> Result<Output, Failu
             Step::Connect(ports, next) => next(server.connect(&ports).await?)?,
             Step::Look(name, next) => next(look(&name)?)?,
             Step::Locate(next) => next(format!("{}/api", server.client()?.url().to_string().trim_end_matches('/')))?,
-            Step::ReadSettings(next) => next(read_settings(given)?)?,
+            Step::ReadSettings(next) => next(read_settings(input)?)?,
         };
     }
 }
 
 /// Who is asked. Only what asks needs to know who that is.
 struct Server<'a> {
-    given: &'a Given,
+    input: &'a Invocation,
     client: Option<Client>,
     /// Whether something has been answered by which it is known that this is a management API.
     is_api: bool,
@@ -79,10 +79,10 @@ struct Server<'a> {
 impl Server<'_> {
     fn client(&mut self) -> Result<&mut Client, Failure> {
         if self.client.is_none() {
-            let target = with_surroundings(|around| Target::of(self.given, around))?;
-            if self.given.has_shared("verbose") {
+            let target = with_surroundings(|around| Target::of(self.input, around))?;
+            if self.input.has_shared("verbose") {
                 eprintln!("Asking {}", target.url);
-                if self.given.grammar == crate::command::Grammar::Ctl && self.given.has_shared("node") {
+                if self.input.grammar == crate::command::Grammar::Ctl && self.input.has_shared("node") {
                     eprintln!("--node is ignored: the URL says which node is asked");
                 }
             }
@@ -92,7 +92,7 @@ impl Server<'_> {
     }
 
     async fn ask(&mut self, ask: &Ask) -> Result<Reply, Failure> {
-        let is_verbose = self.given.has_shared("verbose");
+        let is_verbose = self.input.has_shared("verbose");
         let client = self.client()?;
         if is_verbose {
             eprintln!("{} /api/{}", ask.method, ask.path);
@@ -226,8 +226,8 @@ fn look(name: &ProcessName) -> Result<Process, Failure> {
     Ok(if is_running { Process::Running(id) } else { Process::Gone(id) })
 }
 
-fn read_settings(given: &Given) -> Result<SettingsFile, Failure> {
-    let (path, _) = target::settings_path(given, &|name| std::env::var(name).ok())
+fn read_settings(input: &Invocation) -> Result<SettingsFile, Failure> {
+    let (path, _) = target::settings_path(input, &|name| std::env::var(name).ok())
         .ok_or_else(|| Failure::usage("--config says which file, as there is no variable HOME"))?;
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(SettingsFile { path, text: Some(text) }),
@@ -276,7 +276,7 @@ mod tests {
     async fn ask(line: &[&str]) -> Result<Output, Failure> {
         let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
         let said = words::parse(&line).unwrap();
-        run(&said.given, (said.given.command.start)(&said.given)).await
+        run(&said.input, (said.input.command.start)(&said.input)).await
     }
 
     #[tokio::test]
@@ -346,6 +346,6 @@ mod tests {
                 crate::step::done()
             }),
         );
-        assert_eq!(run(&said.given, Ok(connect)).await, Ok(Output::Nothing));
+        assert_eq!(run(&said.input, Ok(connect)).await, Ok(Output::Nothing));
     }
 }

@@ -15,32 +15,32 @@ use crate::output::Output;
 use crate::reply::Reply;
 
 /// What comes next, or why nothing does.
-pub(crate) type Started = Result<Step, Failure>;
+pub(crate) type StepResult = Result<Step, Failure>;
 
 /// What follows a step, given what it brought.
-pub(crate) type Next<T> = Box<dyn FnOnce(T) -> Started>;
+pub(crate) type NextStep<T> = Box<dyn FnOnce(T) -> StepResult>;
 
 /// What follows an attempt: with what came of it, and how long it took.
-pub(crate) type AfterTry = Box<dyn FnOnce(Result<Reply, Failure>, Duration) -> Started>;
+pub(crate) type AfterTry = Box<dyn FnOnce(Result<Reply, Failure>, Duration) -> StepResult>;
 
 /// What is to be done.
 pub(crate) enum Step {
     /// Ask the server.
-    Ask(Ask, Next<Reply>),
+    Ask(Ask, NextStep<Reply>),
     /// Ask the server whether it is there, and hear of it when it is not: no answer is none of the command's failures.
     Try { ask: Ask, patience: Duration, next: AfterTry },
     /// Read a file, or what comes in.
-    Read(Source, Next<Vec<u8>>),
+    Read(Source, NextStep<Vec<u8>>),
     /// Look whether a process is there.
-    Look(ProcessName, Next<Process>),
+    Look(ProcessName, NextStep<Process>),
     /// Find out where the management API is, without asking it.
-    Locate(Next<String>),
+    Locate(NextStep<String>),
     /// Read rabbitmqadmin's file of settings, which may not be there.
-    ReadSettings(Next<SettingsFile>),
+    ReadSettings(NextStep<SettingsFile>),
     /// Wait.
-    Pause(Duration, Next<()>),
+    Pause(Duration, NextStep<()>),
     /// Connect to these ports of the server's host, and hear which cannot be.
-    Connect(Vec<u16>, Next<Vec<(u16, String)>>),
+    Connect(Vec<u16>, NextStep<Vec<(u16, String)>>),
     /// Show something, and that was all.
     Done(Output),
 }
@@ -84,7 +84,7 @@ impl Source {
         if path == "-" { Source::Stdin } else { Source::File(path.into()) }
     }
 
-    pub(crate) fn then(self, next: impl FnOnce(Vec<u8>) -> Started + 'static) -> Started {
+    pub(crate) fn then(self, next: impl FnOnce(Vec<u8>) -> StepResult + 'static) -> StepResult {
         Ok(Step::Read(self, Box::new(next)))
     }
 }
@@ -136,38 +136,38 @@ impl Ask {
         Ask { reason: Some(reason.to_owned()), ..self }
     }
 
-    pub(crate) fn then(self, next: impl FnOnce(Reply) -> Started + 'static) -> Started {
+    pub(crate) fn then(self, next: impl FnOnce(Reply) -> StepResult + 'static) -> StepResult {
         Ok(Step::Ask(self, Box::new(next)))
     }
 
     /// And if it is not refused, that was all.
-    pub(crate) fn done(self) -> Started {
+    pub(crate) fn done(self) -> StepResult {
         self.then(Reply::done)
     }
 
     /// And if it is not refused, this is said.
-    pub(crate) fn say(self, text: impl Into<String>) -> Started {
+    pub(crate) fn say(self, text: impl Into<String>) -> StepResult {
         then_say(self.done(), text.into())
     }
 }
 
 /// That was all, and there is this to say.
-pub(crate) fn say(text: impl Into<String>) -> Started {
+pub(crate) fn say(text: impl Into<String>) -> StepResult {
     Ok(Step::Done(Output::Text(text.into())))
 }
 
 /// That was all.
-pub(crate) fn done() -> Started {
+pub(crate) fn done() -> StepResult {
     Ok(Step::Done(Output::Nothing))
 }
 
 /// That was all, and who wants to know is told this.
-pub(crate) fn remark(text: impl Into<String>) -> Started {
+pub(crate) fn remark(text: impl Into<String>) -> StepResult {
     Ok(Step::Done(Output::Remark(text.into())))
 }
 
 /// Remarks something when everything else is done.
-pub(crate) fn then_say(started: Started, text: String) -> Started {
+pub(crate) fn then_say(started: StepResult, text: String) -> StepResult {
     match started? {
         Step::Done(Output::Nothing) => remark(text),
         Step::Ask(ask, next) => Ok(Step::Ask(ask, Box::new(move |reply| then_say(next(reply), text)))),
@@ -176,7 +176,7 @@ pub(crate) fn then_say(started: Started, text: String) -> Started {
 }
 
 /// Asks all of these, one after the other, and goes on when none was refused.
-pub(crate) fn each(asks: Vec<Ask>, next: impl FnOnce() -> Started + 'static) -> Started {
+pub(crate) fn each(asks: Vec<Ask>, next: impl FnOnce() -> StepResult + 'static) -> StepResult {
     let mut asks = asks.into_iter();
     match asks.next() {
         None => next(),

@@ -7,7 +7,7 @@ use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Trust};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
 
-use crate::url::{HttpUrl, Place};
+use crate::url::{Endpoint, HttpUrl};
 
 /// Both directions of a connection.
 pub(crate) trait Carrier: AsyncRead + AsyncWrite + Unpin + Send {}
@@ -17,8 +17,8 @@ impl<T: AsyncRead + AsyncWrite + Unpin + Send> Carrier for T {}
 /// Connects to a URL's server.
 pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
     let (host, port) = match &url.place {
-        Place::Socket(path) => return Ok(Box::new(UnixStream::connect(path).await?)),
-        Place::Host { host, port } => (host, *port),
+        Endpoint::Socket(path) => return Ok(Box::new(UnixStream::connect(path).await?)),
+        Endpoint::Host { host, port } => (host, *port),
     };
     let tls = match (url.is_tls, &url.tls) {
         (false, _) => None,

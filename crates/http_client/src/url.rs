@@ -30,7 +30,7 @@ pub enum HttpUrlError {
 /// An `http://` or `https://` URL, or a path on a Unix socket. User and password in it are sent as such.
 #[derive(Clone)]
 pub struct HttpUrl {
-    pub(crate) place: Place,
+    pub(crate) place: Endpoint,
     /// The header `Host`.
     pub(crate) authority: HeaderValue,
     path: String,
@@ -42,7 +42,7 @@ pub struct HttpUrl {
 
 /// Where a connection leads.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Endpoint {
     Host { host: String, port: u16 },
     Socket(PathBuf),
 }
@@ -65,8 +65,8 @@ impl fmt::Debug for HttpUrl {
 impl fmt::Display for HttpUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.place {
-            Place::Host { host, port } => write!(f, "{host}:{port}"),
-            Place::Socket(path) => write!(f, "{}", path.display()),
+            Endpoint::Host { host, port } => write!(f, "{host}:{port}"),
+            Endpoint::Socket(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -88,7 +88,7 @@ impl HttpUrl {
     #[must_use]
     pub fn on_socket(path: impl Into<PathBuf>) -> Self {
         HttpUrl {
-            place: Place::Socket(path.into()),
+            place: Endpoint::Socket(path.into()),
             authority: HeaderValue::from_static("localhost"),
             path: "/".to_owned(),
             authorization: None,
@@ -101,8 +101,8 @@ impl HttpUrl {
     #[must_use]
     pub fn host(&self) -> Option<&str> {
         match &self.place {
-            Place::Host { host, .. } => Some(host),
-            Place::Socket(_) => None,
+            Endpoint::Host { host, .. } => Some(host),
+            Endpoint::Socket(_) => None,
         }
     }
 
@@ -198,7 +198,7 @@ fn parse(url: &str) -> Option<HttpUrl> {
     };
     Some(HttpUrl {
         // An IPv6 address stands between brackets in a URL only.
-        place: Place::Host { host: host.trim_start_matches('[').trim_end_matches(']').to_owned(), port },
+        place: Endpoint::Host { host: host.trim_start_matches('[').trim_end_matches(']').to_owned(), port },
         authority: HeaderValue::from_str(address).ok()?,
         path: uri.path_and_query().map_or("/", |path| path.as_str()).to_owned(),
         authorization,

@@ -5,13 +5,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use net::{AddressSeats, Listener, Stream};
+use net::{AddressLimiter, Listener, Stream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 /// How many connections there may be at a time.
 #[derive(Debug, Clone, Copy)]
-pub struct Places {
+pub struct ConnectionSlots {
     /// Of all clients.
     pub count_max: usize,
     /// Of one address.
@@ -32,14 +32,14 @@ pub enum WhenFull {
 /// Serves what comes, until it is dropped: then its connections end, too. `on_refusal` is told when the process is out of open files.
 pub async fn accept<F>(
     mut listener: Listener,
-    places: Places,
+    places: ConnectionSlots,
     mut on_refusal: impl FnMut(&io::Error),
     serve: impl Fn(Stream, SocketAddr) -> F,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
     let seats = Arc::new(Semaphore::new(places.count_max));
-    let address_seats = AddressSeats::new(places.address_count_max);
+    let address_limiter = AddressLimiter::new(places.address_count_max);
     let mut connections = JoinSet::new();
     loop {
         let awaited = match places.when_full {
@@ -49,11 +49,11 @@ pub async fn accept<F>(
         let (stream, peer) = listener.accept(&mut on_refusal).await;
         while connections.try_join_next().is_some() {}
         let Some(seat) = awaited.or_else(|| seats.clone().try_acquire_owned().ok()) else { continue };
-        let Some(address_seat) = address_seats.take(peer.ip()) else { continue };
+        let Some(permit) = address_limiter.take(peer.ip()) else { continue };
         let serving = serve(stream, peer);
         connections.spawn(async move {
             serving.await;
-            drop((seat, address_seat));
+            drop((seat, permit));
         });
     }
 }
@@ -75,7 +75,7 @@ mod tests {
     async fn start(when_full: WhenFull) -> SocketAddr {
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), SocketOptions::default()).unwrap();
         let address = listener.local_addr().unwrap();
-        let places = Places { count_max: 1, address_count_max: 8, when_full };
+        let places = ConnectionSlots { count_max: 1, address_count_max: 8, when_full };
         tokio::spawn(accept(listener, places, |_| (), |stream, _| greet(stream)));
         address
     }

@@ -29,30 +29,30 @@ pub trait Source: Send {
 }
 
 /// The body of a response. A long one is made while it is sent.
-pub struct AnswerBody(State);
+pub struct AnswerBody(BodyState);
 
 /// An answer that ends where a defect of ours was met. Who reads it learns that it is not whole.
 #[derive(Debug)]
-pub struct Broken;
+pub struct BrokenBody;
 
-impl fmt::Display for Broken {
+impl fmt::Display for BrokenBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an answer could not be made")
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for BrokenBody {}
 
-enum State {
+enum BodyState {
     Whole(Bytes),
     Pieces {
         first: Bytes,
-        rest: Making,
+        rest: LongBody,
         /// Whether others have been let go first since the last piece was made.
         has_yielded: bool,
     },
     Source(Box<dyn Source>),
-    Broken(Broken),
+    BrokenBody(BrokenBody),
     End,
 }
 
@@ -60,51 +60,51 @@ impl AnswerBody {
     /// One that is there.
     #[must_use]
     pub fn whole(bytes: Bytes) -> AnswerBody {
-        AnswerBody(if bytes.is_empty() { State::End } else { State::Whole(bytes) })
+        AnswerBody(if bytes.is_empty() { BodyState::End } else { BodyState::Whole(bytes) })
     }
 
     /// Makes the first piece at once: what fits into one has a known length then. Panics are counted in `panics`.
-    pub fn of(pieces: Box<dyn Pieces>, panics: &Arc<Counter>) -> Result<AnswerBody, Broken> {
-        let mut rest = Making { pieces, panics: panics.clone() };
+    pub fn of(pieces: Box<dyn Pieces>, panics: &Arc<Counter>) -> Result<AnswerBody, BrokenBody> {
+        let mut rest = LongBody { pieces, panics: panics.clone() };
         Ok(match rest.next_piece()? {
             (bytes, false) => AnswerBody::whole(bytes),
-            (first, true) => AnswerBody(State::Pieces { first, rest, has_yielded: false }),
+            (first, true) => AnswerBody(BodyState::Pieces { first, rest, has_yielded: false }),
         })
     }
 
     /// One that goes on.
     #[must_use]
     pub fn live(source: Box<dyn Source>) -> AnswerBody {
-        AnswerBody(State::Source(source))
+        AnswerBody(BodyState::Source(source))
     }
 
     /// Its length, if it is known.
     #[must_use]
     pub fn known_len(&self) -> Option<usize> {
         match &self.0 {
-            State::Whole(bytes) => Some(bytes.len()),
-            State::Pieces { .. } | State::Source(_) | State::Broken(_) => None,
-            State::End => Some(0),
+            BodyState::Whole(bytes) => Some(bytes.len()),
+            BodyState::Pieces { .. } | BodyState::Source(_) | BodyState::BrokenBody(_) => None,
+            BodyState::End => Some(0),
         }
     }
 }
 
 /// A long answer that is being made.
-struct Making {
+struct LongBody {
     pieces: Box<dyn Pieces>,
     panics: Arc<Counter>,
 }
 
-impl Making {
+impl LongBody {
     /// The next piece, and whether there are more.
-    fn next_piece(&mut self) -> Result<(Bytes, bool), Broken> {
+    fn next_piece(&mut self) -> Result<(Bytes, bool), BrokenBody> {
         // A little more than a piece: the last object begins before its end.
         let mut out = Vec::with_capacity(PIECE_LEN + PIECE_LEN / 8);
         let has_more = catch_unwind(AssertUnwindSafe(|| self.pieces.write_next(&mut out))).map_err(|_| {
             // The panic's own text is in the log already.
             self.panics.add(1);
             tracing::error!("a panic ended an answer");
-            Broken
+            BrokenBody
         })?;
         Ok((Bytes::from(out), has_more))
     }
@@ -119,39 +119,39 @@ fn yields(cx: &mut Context<'_>) -> bool {
 
 impl Body for AnswerBody {
     type Data = Bytes;
-    type Error = Broken;
+    type Error = BrokenBody;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Broken>>> {
+    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
         loop {
-            let bytes = match std::mem::replace(&mut self.0, State::End) {
-                State::Whole(bytes) => bytes,
-                State::Pieces { first, rest, has_yielded: false } => {
-                    self.0 = State::Pieces { first, rest, has_yielded: true };
+            let bytes = match std::mem::replace(&mut self.0, BodyState::End) {
+                BodyState::Whole(bytes) => bytes,
+                BodyState::Pieces { first, rest, has_yielded: false } => {
+                    self.0 = BodyState::Pieces { first, rest, has_yielded: true };
                     if yields(cx) {
                         return Poll::Pending;
                     }
                     continue;
                 }
-                State::Pieces { first, mut rest, .. } => {
+                BodyState::Pieces { first, mut rest, .. } => {
                     self.0 = match rest.next_piece() {
-                        Ok((next, true)) => State::Pieces { first: next, rest, has_yielded: false },
+                        Ok((next, true)) => BodyState::Pieces { first: next, rest, has_yielded: false },
                         Ok((next, false)) => AnswerBody::whole(next).0,
-                        Err(broken) => State::Broken(broken),
+                        Err(broken) => BodyState::BrokenBody(broken),
                     };
                     first
                 }
-                State::Source(mut source) => {
+                BodyState::Source(mut source) => {
                     let next = source.poll_next(cx);
                     if !matches!(next, Poll::Ready(None)) {
-                        self.0 = State::Source(source);
+                        self.0 = BodyState::Source(source);
                     }
                     match std::task::ready!(next) {
                         Some(bytes) => bytes,
                         None => return Poll::Ready(None),
                     }
                 }
-                State::Broken(broken) => return Poll::Ready(Some(Err(broken))),
-                State::End => return Poll::Ready(None),
+                BodyState::BrokenBody(broken) => return Poll::Ready(Some(Err(broken))),
+                BodyState::End => return Poll::Ready(None),
             };
             if !bytes.is_empty() {
                 return Poll::Ready(Some(Ok(Frame::data(bytes))));
@@ -160,7 +160,7 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, State::End)
+        matches!(self.0, BodyState::End)
     }
 
     fn size_hint(&self) -> SizeHint {

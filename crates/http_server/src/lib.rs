@@ -16,8 +16,8 @@ mod host;
 mod patience;
 mod response;
 
-pub use accept::{Places, WhenFull, accept};
-pub use body::{AnswerBody, Broken, PIECE_LEN, PIECE_OBJECT_COUNT, Pieces, Source};
+pub use accept::{ConnectionSlots, WhenFull, accept};
+pub use body::{AnswerBody, BrokenBody, PIECE_LEN, PIECE_OBJECT_COUNT, Pieces, Source};
 pub use connection::{Limits, serve};
 pub use host::{HostError, host};
 pub use response::{not_allowed, respond};

@@ -4,8 +4,8 @@ use broker::{Broker, Identity};
 use hyper::StatusCode;
 use model::user::Tags;
 
-use crate::presence::Presence;
 use crate::problem::Problem;
+use crate::request_context::RequestContext;
 use crate::route::{Operation, Role, Verb};
 use crate::router::Arguments;
 
@@ -13,10 +13,10 @@ use crate::router::Arguments;
 pub(crate) fn check(
     broker: &Broker,
     operation: &Operation,
-    presence: &Presence,
+    context: &RequestContext,
     arguments: &Arguments,
 ) -> Result<(), Problem> {
-    check_role(operation.role, &presence.actor.identity)?;
+    check_role(operation.role, &context.actor.identity)?;
     if !is_in_vhost(operation.role) {
         return Ok(());
     }
@@ -29,12 +29,12 @@ pub(crate) fn check(
         });
     }
     // An administrator sees what is in every vhost; what it may do there is for the broker to decide.
-    let identity = &presence.actor.identity;
+    let identity = &context.actor.identity;
     let sees_all = match operation.role {
         Role::MonitoringOrInVhost => is_monitor(identity),
         _ => is_administrator(identity),
     };
-    if !sees_all && presence.enter(vhost).is_none() {
+    if !sees_all && context.enter(vhost).is_none() {
         return Err(if is_list {
             Problem::not_found()
         } else {

@@ -12,13 +12,13 @@ use crate::limits::{BODIES_LEN_MAX, BODY_TIMEOUT};
 use crate::problem::Problem;
 
 /// Room for bodies, in units of [`UNIT_LEN`] bytes.
-pub(crate) struct Room(Semaphore);
+pub(crate) struct BodyBudget(Semaphore);
 
 const UNIT_LEN: usize = 4096;
 
-impl Room {
-    pub(crate) fn new() -> Room {
-        Room(Semaphore::new(BODIES_LEN_MAX / UNIT_LEN))
+impl BodyBudget {
+    pub(crate) fn new() -> BodyBudget {
+        BodyBudget(Semaphore::new(BODIES_LEN_MAX / UNIT_LEN))
     }
 
     /// Reads a body of at most `len_max` bytes. The room that it takes is given back with the permit.
@@ -85,7 +85,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_of_the_limit_is_read_and_a_longer_one_is_not() {
-        let room = Room::new();
+        let room = BodyBudget::new();
         let read =
             async |len: usize| room.read(Full::new(Bytes::from(vec![b'x'; len])), 10).await.map(|(b, _)| b.len());
         assert_eq!(read(10).await, Ok(10));
@@ -95,7 +95,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn bodies_wait_for_room_and_not_for_ever() {
-        let room = Room::new();
+        let room = BodyBudget::new();
         let body = || Full::new(Bytes::from(vec![0; BODIES_LEN_MAX]));
         let first = room.read(body(), BODIES_LEN_MAX).await.unwrap();
         let second = room.read(body(), BODIES_LEN_MAX).await.map(|(body, _)| body.len());

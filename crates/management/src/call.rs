@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use crate::access::is_administrator;
 use crate::json::parse_object;
 use crate::listing::Query;
-use crate::presence::Presence;
 use crate::problem::Problem;
+use crate::request_context::RequestContext;
 use crate::router::Arguments;
 use crate::service::Service;
 use crate::statistics::Ranges;
@@ -20,7 +20,7 @@ use crate::statistics::Ranges;
 pub(crate) struct Call {
     pub(crate) service: Arc<Service>,
     /// Who asks, the broker itself for what needs no login; and where it may be.
-    pub(crate) presence: Presence,
+    pub(crate) context: RequestContext,
     pub(crate) arguments: Arguments,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
@@ -36,16 +36,16 @@ impl Call {
 
     /// Who asks.
     pub(crate) fn actor(&self) -> &Actor {
-        &self.presence.actor
+        &self.context.actor
     }
 
     pub(crate) fn identity(&self) -> &Identity {
-        &self.presence.actor.identity
+        &self.context.actor.identity
     }
 
     /// Whether a listing is to have what is in a vhost.
     pub(crate) fn sees_vhost(&self, vhost: &str) -> bool {
-        is_administrator(self.identity()) || self.presence.enter(vhost).is_some()
+        is_administrator(self.identity()) || self.context.enter(vhost).is_some()
     }
 
     /// An argument of the path, which the route's pattern has.

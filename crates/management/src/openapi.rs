@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::route::{Described, Field, Kind, LOGIN_REFUSED, Operation, Parameters, Role, Route, Shape};
+use crate::route::{Field, Kind, LOGIN_REFUSED, ObjectSchema, Operation, Parameters, Role, Route, Shape};
 use crate::routes;
 
 /// The whole description.
@@ -218,7 +218,7 @@ fn paged(list: Value, operation: &Operation) -> Value {
     json!({"anyOf": [list, page]})
 }
 
-fn reference(kind: &dyn Described, schemas: &mut BTreeMap<String, Value>) -> Value {
+fn reference(kind: &dyn ObjectSchema, schemas: &mut BTreeMap<String, Value>) -> Value {
     schemas.entry(kind.title().to_owned()).or_insert_with(|| {
         let members: Map<String, Value> =
             kind.members().into_iter().map(|(name, kind)| (name.to_owned(), schema(kind))).collect();

@@ -267,9 +267,9 @@ pub(crate) enum Shape {
     /// Nothing: 204.
     NoContent,
     /// One object of a kind.
-    One(&'static dyn Described),
+    One(&'static dyn ObjectSchema),
     /// A list of objects of a kind; a page of it if one is asked for.
-    Many(&'static dyn Described),
+    Many(&'static dyn ObjectSchema),
     /// An object with these members.
     Object(&'static [Field]),
     /// What a health check found: an object with these members, as 200 or 503.
@@ -283,7 +283,7 @@ pub(crate) enum Shape {
 }
 
 /// A kind of object whose members are known.
-pub(crate) trait Described: Sync {
+pub(crate) trait ObjectSchema: Sync {
     /// What one is called.
     fn title(&self) -> &'static str;
     /// The members.

@@ -19,7 +19,7 @@ impl Arguments {
     }
 }
 
-struct Entry {
+struct RouteEntry {
     segments: Vec<Segment>,
     route: &'static Route,
     allow: String,
@@ -32,7 +32,7 @@ enum Segment {
 }
 
 /// A route that has been found.
-pub(crate) struct Found {
+pub(crate) struct RouteMatch {
     pub(crate) route: &'static Route,
     pub(crate) arguments: Arguments,
     /// What the header `allow` says.
@@ -43,16 +43,17 @@ pub(crate) struct Found {
 const NAMES_THE_DEFAULT_EXCHANGE: [&str; 2] = ["exchange", "source"];
 
 /// All routes; where two match a path, the first one has a word where the other one has an argument.
-static ENTRIES: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let mut entries: Vec<Entry> =
-        routes::all().map(|route| Entry { segments: segments_of(route.path), route, allow: allow_of(route) }).collect();
+static ENTRIES: LazyLock<Vec<RouteEntry>> = LazyLock::new(|| {
+    let mut entries: Vec<RouteEntry> = routes::all()
+        .map(|route| RouteEntry { segments: segments_of(route.path), route, allow: allow_of(route) })
+        .collect();
     let is_argument = |segment: &Segment| matches!(segment, Segment::Argument(_));
     entries.sort_by_key(|entry| entry.segments.iter().map(is_argument).collect::<Vec<_>>());
     entries
 });
 
 /// The route of a path.
-pub(crate) fn find(path: &[String]) -> Option<Found> {
+pub(crate) fn find(path: &[String]) -> Option<RouteMatch> {
     ENTRIES.iter().filter(|entry| entry.segments.len() == path.len()).find_map(|entry| {
         let is_match = entry.segments.iter().zip(path).all(|(wanted, given)| match wanted {
             Segment::Word(word) => given == word,
@@ -63,7 +64,7 @@ pub(crate) fn find(path: &[String]) -> Option<Found> {
                 Segment::Argument(name) => Some((*name, given.clone())),
                 Segment::Word(_) => None,
             });
-            Found { route: entry.route, arguments: Arguments(arguments.collect()), allow: &entry.allow }
+            RouteMatch { route: entry.route, arguments: Arguments(arguments.collect()), allow: &entry.allow }
         })
     })
 }

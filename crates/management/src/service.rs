@@ -19,7 +19,7 @@ use telemetry::Counter;
 
 use crate::access;
 use crate::answer::{Answer, Content};
-use crate::body::{self, Room};
+use crate::body::{self, BodyBudget};
 use crate::call::Call;
 use crate::headers;
 use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX};
@@ -29,30 +29,30 @@ use crate::login::Credentials;
 use crate::media;
 use crate::options::{ListenerInfo, Options};
 use crate::path;
-use crate::presence::Presence;
 use crate::problem::Problem;
 use crate::process::Process;
+use crate::request_context::RequestContext;
 use crate::route::{Handler, Operation, Role, Verb};
-use crate::router::{self, Found};
+use crate::router::{self, RouteMatch};
 use crate::routes;
 use crate::unknown;
-use http_server::{AnswerBody, Broken};
+use http_server::{AnswerBody, BrokenBody};
 use observe::alerting::Alerting;
-use observe::influxdb::InfluxdbTallies;
+use observe::influxdb::InfluxdbStats;
 
 /// What answers requests.
 pub struct Service {
     pub(crate) broker: Arc<Broker>,
     pub(crate) options: Options,
     pub(crate) counters: Counters,
-    room: Room,
+    room: BodyBudget,
     listeners: RwLock<Vec<ListenerInfo>>,
     /// None where nobody makes alerts.
     alerting: OnceLock<Arc<Alerting>>,
     /// None where nothing of the process can be changed.
     process: OnceLock<Arc<Process>>,
     /// None where no statistics go to InfluxDB.
-    influxdb: OnceLock<InfluxdbTallies>,
+    influxdb: OnceLock<InfluxdbStats>,
     pub(crate) live: Live,
     started_at: Instant,
 }
@@ -77,7 +77,7 @@ impl Service {
     /// A service over a broker.
     #[must_use]
     pub fn new(broker: Arc<Broker>, options: Options) -> Arc<Service> {
-        let (counters, room) = (Counters::default(), Room::new());
+        let (counters, room) = (Counters::default(), BodyBudget::new());
         Arc::new(Service {
             broker,
             options,
@@ -118,8 +118,8 @@ impl Service {
     }
 
     /// Tells what becomes of statistics for InfluxDB. Only the first one counts.
-    pub fn set_influxdb(&self, tallies: InfluxdbTallies) {
-        let _ = self.influxdb.set(tallies);
+    pub fn set_influxdb(&self, stats: InfluxdbStats) {
+        let _ = self.influxdb.set(stats);
     }
 
     /// What metrics tell of.
@@ -214,7 +214,7 @@ impl Service {
         self.options.cors.allows(origin) || (own.is_some() && own == host)
     }
 
-    fn find(&self, path: &str) -> Result<Found, Problem> {
+    fn find(&self, path: &str) -> Result<RouteMatch, Problem> {
         let rest = path.strip_prefix(&*self.options.path_prefix).ok_or_else(Problem::not_found)?;
         if !rest.is_empty() && !rest.starts_with('/') {
             return Err(Problem::not_found());
@@ -232,7 +232,7 @@ impl Service {
         self: &Arc<Self>,
         parts: &hyper::http::request::Parts,
         body: B,
-        found: Found,
+        found: RouteMatch,
         origin: Origin,
     ) -> Result<Answer, Problem> {
         if parts.method == Method::OPTIONS {
@@ -240,8 +240,8 @@ impl Service {
         }
         let operation = operation(&parts.method, &found)?;
         let (actor, is_logged_in) = self.actor(operation.role, parts, origin).await?;
-        let presence = Presence::new(self.broker.clone(), actor);
-        presence.settled(|| access::check(&self.broker, operation, &presence, &found.arguments)).await?;
+        let context = RequestContext::new(self.broker.clone(), actor);
+        context.retry_until_authorized(|| access::check(&self.broker, operation, &context, &found.arguments)).await?;
         if !media::accepts(&parts.headers, "application/json") && !accepts_other(operation, parts) {
             return Err(Problem::bare(StatusCode::NOT_ACCEPTABLE));
         }
@@ -261,7 +261,7 @@ impl Service {
         }
         let call = Call {
             service: self.clone(),
-            presence,
+            context,
             arguments: found.arguments,
             query,
             headers: parts.headers.clone(),
@@ -269,9 +269,11 @@ impl Service {
             body,
         };
         let answer = match operation.handler {
-            Handler::Now(handler) => call.presence.settled(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await,
+            Handler::Now(handler) => {
+                call.context.retry_until_authorized(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await
+            }
             Handler::List(handler) => {
-                match call.presence.settled(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await {
+                match call.context.retry_until_authorized(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await {
                     Ok(Ok(list)) => CatchPanic(list).await,
                     Ok(Err(problem)) => Ok(Err(problem)),
                     Err(panic) => Err(panic),
@@ -367,7 +369,7 @@ fn head_len(parts: &hyper::http::request::Parts) -> usize {
     headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len)
 }
 
-fn operation(method: &Method, found: &Found) -> Result<&'static Operation, Problem> {
+fn operation(method: &Method, found: &RouteMatch) -> Result<&'static Operation, Problem> {
     match Verb::of(method) {
         Some(verb) => {
             let operation = found.route.operations.iter().find(|operation| operation.method == verb);
@@ -392,7 +394,7 @@ fn answer_response(answer: Answer, panics: &Arc<Counter>) -> Response<AnswerBody
         Content::Json(json) => (Some("application/json"), AnswerBody::whole(json.into())),
         Content::Pieces(pieces) => match AnswerBody::of(pieces, panics) {
             Ok(body) => (Some("application/json"), body),
-            Err(Broken) => return problem_response(&Problem::bare(StatusCode::INTERNAL_SERVER_ERROR)),
+            Err(BrokenBody) => return problem_response(&Problem::bare(StatusCode::INTERNAL_SERVER_ERROR)),
         },
         Content::Other(content_type, bytes) => (Some(content_type), AnswerBody::whole(bytes)),
         Content::Source(content_type, source) => (Some(content_type), AnswerBody::live(source)),

@@ -1,18 +1,18 @@
 //! What must hold for any input whatever. Each function takes bytes and panics if something does not hold.
 
-use net::proxy_protocol::{Parsed, parse};
+use net::proxy_protocol::{HeaderProgress, parse};
 
 /// The first bytes of a connection: a header does not depend on what follows it, no part of one is a whole one, and what is refused
 /// stays refused.
 pub(crate) fn proxy_header(input: &[u8]) {
     match parse(input) {
-        Ok(Parsed::Complete { header, len }) => {
-            assert_eq!(parse(&input[..len]), Ok(Parsed::Complete { header, len }));
-            assert_eq!(parse(&input[..len - 1]), Ok(Parsed::Incomplete));
+        Ok(HeaderProgress::Complete { header, len }) => {
+            assert_eq!(parse(&input[..len]), Ok(HeaderProgress::Complete { header, len }));
+            assert_eq!(parse(&input[..len - 1]), Ok(HeaderProgress::Incomplete));
         }
-        Ok(Parsed::Incomplete) => {
+        Ok(HeaderProgress::Incomplete) => {
             assert!(input.len() < 16 + usize::from(u16::MAX), "every header has an end");
-            assert!(input.is_empty() || parse(&input[..input.len() - 1]) == Ok(Parsed::Incomplete));
+            assert!(input.is_empty() || parse(&input[..input.len() - 1]) == Ok(HeaderProgress::Incomplete));
         }
         Err(error) => {
             assert!(!error.to_string().is_empty());

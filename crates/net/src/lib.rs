@@ -3,7 +3,7 @@
 //! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
 
-mod address_seats;
+mod address_limiter;
 mod admission;
 mod dial;
 mod gate;
@@ -15,7 +15,7 @@ mod tls;
 mod unix;
 pub mod websocket;
 
-pub use address_seats::{AddressSeat, AddressSeats};
+pub use address_limiter::{AddressLimiter, AddressPermit};
 pub use admission::{Admission, AdmitError};
 pub use dial::{DialError, DialOptions, dial};
 pub use gate::Gate;

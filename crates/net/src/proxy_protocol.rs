@@ -34,7 +34,7 @@ pub struct Header {
 
 /// What the bytes so far are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parsed {
+pub enum HeaderProgress {
     /// The beginning of a header.
     Incomplete,
     /// A header and perhaps more.
@@ -123,7 +123,7 @@ fn v6(address: IpAddr) -> Ipv6Addr {
 }
 
 /// Reads a header from the first bytes of a connection.
-pub fn parse(bytes: &[u8]) -> Result<Parsed, HeaderError> {
+pub fn parse(bytes: &[u8]) -> Result<HeaderProgress, HeaderError> {
     if has_prefix(bytes, SIGNATURE_1) {
         parse_1(bytes)
     } else if has_prefix(bytes, SIGNATURE_2) {
@@ -138,16 +138,16 @@ fn has_prefix(bytes: &[u8], prefix: &[u8]) -> bool {
     bytes.iter().zip(prefix).all(|(byte, wanted)| byte == wanted)
 }
 
-fn parse_1(bytes: &[u8]) -> Result<Parsed, HeaderError> {
+fn parse_1(bytes: &[u8]) -> Result<HeaderProgress, HeaderError> {
     let seen = &bytes[..bytes.len().min(LEN_MAX_1)];
     let Some(line_len) = seen.windows(2).position(|end| end == b"\r\n") else {
         if seen.len() < LEN_MAX_1 {
-            return Ok(Parsed::Incomplete);
+            return Ok(HeaderProgress::Incomplete);
         }
         return Err(HeaderError::Malformed("it has no end"));
     };
     let Some(line) = seen[..line_len].strip_prefix(SIGNATURE_1) else { return Err(HeaderError::Missing) };
-    let complete = |endpoints| Ok(Parsed::Complete { header: Header { endpoints }, len: line_len + 2 });
+    let complete = |endpoints| Ok(HeaderProgress::Complete { header: Header { endpoints }, len: line_len + 2 });
     if line == b"UNKNOWN" || line.starts_with(b"UNKNOWN ") {
         return complete(None);
     }
@@ -173,8 +173,8 @@ fn port(text: &str) -> Option<u16> {
     text.parse().ok().filter(|_| text.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
-fn parse_2(bytes: &[u8]) -> Result<Parsed, HeaderError> {
-    let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX_LEN_2>() else { return Ok(Parsed::Incomplete) };
+fn parse_2(bytes: &[u8]) -> Result<HeaderProgress, HeaderError> {
+    let Some((prefix, rest)) = bytes.split_first_chunk::<PREFIX_LEN_2>() else { return Ok(HeaderProgress::Incomplete) };
     let [.., version_and_command, family_and_kind, len_high, len_low] = *prefix;
     if version_and_command >> 4 != 2 {
         return Err(HeaderError::Malformed("its version is not 2"));
@@ -185,7 +185,7 @@ fn parse_2(bytes: &[u8]) -> Result<Parsed, HeaderError> {
         _ => return Err(HeaderError::Malformed("its command is neither LOCAL nor PROXY")),
     };
     let len = usize::from(u16::from_be_bytes([len_high, len_low]));
-    let Some(body) = rest.get(..len) else { return Ok(Parsed::Incomplete) };
+    let Some(body) = rest.get(..len) else { return Ok(HeaderProgress::Incomplete) };
     let endpoints = match family_and_kind {
         _ if is_local => None,
         0x11 => Some(endpoints_of::<4, Ipv4Addr>(body)?),
@@ -193,7 +193,7 @@ fn parse_2(bytes: &[u8]) -> Result<Parsed, HeaderError> {
         // Unspecified, a Unix socket's, or not of a stream: nothing that has an address and a port.
         _ => None,
     };
-    Ok(Parsed::Complete { header: Header { endpoints }, len: PREFIX_LEN_2 + len })
+    Ok(HeaderProgress::Complete { header: Header { endpoints }, len: PREFIX_LEN_2 + len })
 }
 
 /// Both addresses, then both ports.
@@ -237,11 +237,11 @@ pub(crate) async fn read_header(tcp: &mut TcpStream) -> Result<Header, ReadError
         let parsed = parse(&bytes)?;
         let header_len = match parsed {
             // All of it is the header's, so it can be taken; looking again would show the same.
-            Parsed::Incomplete => bytes.len(),
-            Parsed::Complete { len, .. } => len,
+            HeaderProgress::Incomplete => bytes.len(),
+            HeaderProgress::Complete { len, .. } => len,
         };
         tcp.read_exact(&mut bytes[kept_len..header_len]).await.map_err(gone)?;
-        if let Parsed::Complete { header, .. } = parsed {
+        if let HeaderProgress::Complete { header, .. } = parsed {
             return Ok(header);
         }
     }
@@ -253,10 +253,10 @@ mod tests {
 
     fn complete(bytes: &[u8]) -> (Option<(String, String)>, usize) {
         match parse(bytes).unwrap() {
-            Parsed::Complete { header, len } => {
+            HeaderProgress::Complete { header, len } => {
                 (header.endpoints.map(|ends| (ends.peer.to_string(), ends.local.to_string())), len)
             }
-            Parsed::Incomplete => panic!("incomplete: {bytes:?}"),
+            HeaderProgress::Incomplete => panic!("incomplete: {bytes:?}"),
         }
     }
 

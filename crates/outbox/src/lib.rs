@@ -21,7 +21,7 @@ const _: () = assert!(BACKOFF_MIN_MS < BACKOFF_MAX_MS);
 
 /// What is to be done now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Next<T> {
+pub enum NextStep<T> {
     /// Send this, and say what has come of it.
     Send(T),
     /// Nothing before this time, in milliseconds of the caller's clock.
@@ -30,13 +30,13 @@ pub enum Next<T> {
     Nothing,
 }
 
-impl<T> Next<T> {
+impl<T> NextStep<T> {
     /// The same with another thing to send.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Next<U> {
+    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> NextStep<U> {
         match self {
-            Next::Send(item) => Next::Send(change(item)),
-            Next::NotBefore(at_ms) => Next::NotBefore(at_ms),
-            Next::Nothing => Next::Nothing,
+            NextStep::Send(item) => NextStep::Send(change(item)),
+            NextStep::NotBefore(at_ms) => NextStep::NotBefore(at_ms),
+            NextStep::Nothing => NextStep::Nothing,
         }
     }
 }
@@ -65,16 +65,16 @@ impl<T> Outbox<T> {
     }
 
     /// What is to be done now. What it gives to be sent is on its way from then on.
-    pub fn next(&mut self, now_ms: u64) -> Next<&mut T> {
+    pub fn next(&mut self, now_ms: u64) -> NextStep<&mut T> {
         if self.is_sending {
-            return Next::Nothing;
+            return NextStep::Nothing;
         }
-        let Some(first) = self.waiting.front_mut() else { return Next::Nothing };
+        let Some(first) = self.waiting.front_mut() else { return NextStep::Nothing };
         if now_ms < self.not_before_ms {
-            return Next::NotBefore(self.not_before_ms);
+            return NextStep::NotBefore(self.not_before_ms);
         }
         self.is_sending = true;
-        Next::Send(first)
+        NextStep::Send(first)
     }
 
     /// The receiver has answered what was sent to it, for good: it leaves.
@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn one_is_on_its_way_at_a_time() {
         let mut outbox = of(&[1, 2]);
-        assert_eq!(outbox.next(0), Next::Send(&mut 1));
-        assert_eq!(outbox.next(0), Next::Nothing);
+        assert_eq!(outbox.next(0), NextStep::Send(&mut 1));
+        assert_eq!(outbox.next(0), NextStep::Nothing);
         assert_eq!(outbox.settle(), 1);
-        assert_eq!(outbox.next(0), Next::Send(&mut 2));
+        assert_eq!(outbox.next(0), NextStep::Send(&mut 2));
     }
 
     #[test]
@@ -204,20 +204,20 @@ mod tests {
         let mut outbox = of(&[1, 2]);
         let (mut now_ms, mut waits) = (0, Vec::new());
         for _ in 0..9 {
-            assert_eq!(outbox.next(now_ms), Next::Send(&mut 1));
+            assert_eq!(outbox.next(now_ms), NextStep::Send(&mut 1));
             assert_eq!(outbox.retry(0, now_ms, 1.0), &mut 1);
-            let Next::NotBefore(until_ms) = outbox.next(now_ms) else { panic!("it is left alone") };
+            let NextStep::NotBefore(until_ms) = outbox.next(now_ms) else { panic!("it is left alone") };
             waits.push(until_ms - now_ms);
             now_ms = until_ms;
         }
         assert_eq!(waits, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000]);
-        assert_eq!(outbox.next(now_ms), Next::Send(&mut 1));
+        assert_eq!(outbox.next(now_ms), NextStep::Send(&mut 1));
         outbox.settle();
-        assert_eq!(outbox.next(now_ms), Next::Send(&mut 2));
+        assert_eq!(outbox.next(now_ms), NextStep::Send(&mut 2));
         outbox.retry(2_000, now_ms, 0.0);
-        assert_eq!(outbox.next(now_ms), Next::NotBefore(now_ms + 2_000), "the receiver asked for it");
+        assert_eq!(outbox.next(now_ms), NextStep::NotBefore(now_ms + 2_000), "the receiver asked for it");
         outbox.try_at_once();
-        assert_eq!(outbox.next(now_ms), Next::Send(&mut 2));
+        assert_eq!(outbox.next(now_ms), NextStep::Send(&mut 2));
     }
 
     #[test]

@@ -4,17 +4,17 @@
 //! A counter is one relaxed atomic. Whoever makes a thing happen counts it, in batches where it works in batches; whoever
 //! shows it reads it without a lock. There is no registry: the owner of a counter knows what it is called.
 //!
-//! - [`Counter`] has many writers, [`Tally`] one; [`Gauge`] goes up and down; [`Scale`] and [`Histogram`] count by size.
-//! - [`Pace`] and [`Series`] are what somebody who looks at such numbers from time to time keeps of them. They know no clock.
+//! - [`Counter`] has many writers, [`LocalCounter`] one; [`Gauge`] goes up and down; [`Scale`] and [`Histogram`] count by size.
+//! - [`RecentSamples`] and [`Series`] are what somebody who looks at such numbers from time to time keeps of them. They know no clock.
 //! - [`exposition`] writes the text format of Prometheus.
 
 mod counter;
 pub mod exposition;
+mod local_counter;
 mod scale;
 mod series;
-mod tally;
 
 pub use counter::{Counter, Gauge};
+pub use local_counter::LocalCounter;
 pub use scale::{Buckets, Histogram, Scale, SharedHistogram};
-pub use series::{Pace, Retention, Sample, Series};
-pub use tally::Tally;
+pub use series::{RecentSamples, Retention, Sample, Series};

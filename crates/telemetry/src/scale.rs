@@ -1,6 +1,6 @@
 //! Histograms with bounds that people read: a hundred bytes, five minutes.
 
-use crate::{Counter, Tally};
+use crate::{Counter, LocalCounter};
 
 /// The bounds of a histogram's buckets, each upper bound belonging to its bucket. What is beyond the last one has a bucket of its own.
 ///
@@ -58,13 +58,13 @@ const fn len_of(value: u64) -> usize {
 /// How many values fell into each of `N` buckets, counted by one thread at a time.
 #[derive(Debug)]
 pub struct Histogram<const N: usize> {
-    counts: [Tally; N],
-    sum: Tally,
+    counts: [LocalCounter; N],
+    sum: LocalCounter,
 }
 
 impl<const N: usize> Default for Histogram<N> {
     fn default() -> Self {
-        Self { counts: [const { Tally::new() }; N], sum: Tally::new() }
+        Self { counts: [const { LocalCounter::new() }; N], sum: LocalCounter::new() }
     }
 }
 

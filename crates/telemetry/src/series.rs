@@ -22,12 +22,12 @@ pub struct Sample<const N: usize> {
 
 /// The last two samples: what is known of an object that changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pace<const N: usize> {
+pub struct RecentSamples<const N: usize> {
     before: Sample<N>,
     last: Sample<N>,
 }
 
-impl<const N: usize> Pace<N> {
+impl<const N: usize> RecentSamples<N> {
     /// Begins with one sample: there is no rate yet.
     #[must_use]
     pub const fn new(first: Sample<N>) -> Self {
@@ -144,7 +144,7 @@ mod tests {
 
     #[test]
     fn the_rate_is_the_difference_of_the_last_two_samples() {
-        let mut pace = Pace::new(sample(1000, 10));
+        let mut pace = RecentSamples::new(sample(1000, 10));
         assert_eq!(pace.rates(), [0.0]);
         assert!(pace.push(sample(6000, 60)));
         assert_eq!(pace.rates(), [10.0]);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_rate_after_a_rest_is_not_that_of_the_whole_rest() {
-        let mut pace = Pace::new(sample(1000, 10));
+        let mut pace = RecentSamples::new(sample(1000, 10));
         pace.push(sample(6000, 60));
         pace.rest_until(3_601_000);
         assert!(pace.push(sample(3_606_000, 110)));

@@ -6,10 +6,10 @@
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use net::{AddressSeats, Admission, AdmitError, Listener, Stream};
+use net::{AddressLimiter, Admission, AdmitError, Listener, Stream};
 use tokio::task::JoinSet;
 
-use crate::connection_limiter::{ConnectionLimiter, OUT_OF_FILES, Places};
+use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, OUT_OF_FILES};
 
 /// Connections that are closed before they are served are told of once in so long, each listener for itself.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
@@ -20,7 +20,7 @@ pub(crate) struct Acceptor {
     pub(crate) admission: Admission,
     pub(crate) seats: ConnectionLimiter,
     /// How many one address may have; None: as many as there are.
-    pub(crate) address_seats: Option<AddressSeats>,
+    pub(crate) address_limiter: Option<AddressLimiter>,
 }
 
 impl Acceptor {
@@ -30,21 +30,21 @@ impl Acceptor {
         mut self,
         mut shared: Vec<ConnectionLimiter>,
         on_refused: impl Fn(),
-        on_admitted: impl Fn(Stream, SocketAddr, Places) + Clone + Send + 'static,
+        on_admitted: impl Fn(Stream, SocketAddr, ConnectionPermits) + Clone + Send + 'static,
     ) {
         shared.push(self.seats);
         let is_admission_due = self.admission.proxy_protocol.is_some() || self.admission.tls.is_some();
-        let mut complaints = Complaints { on_refused, last_at: None };
+        let mut refusals = RefusalLog { on_refused, last_at: None };
         let mut admissions = JoinSet::new();
         loop {
             let (stream, peer) = tokio::select! {
-                accepted = self.socket.accept(|_| complaints.refuse(OUT_OF_FILES)) => accepted,
+                accepted = self.socket.accept(|_| refusals.refuse(OUT_OF_FILES)) => accepted,
                 Some(_) = admissions.join_next() => continue,
             };
-            let seats = match Places::take(&shared, self.address_seats.as_ref(), peer.ip()) {
+            let seats = match ConnectionPermits::take(&shared, self.address_limiter.as_ref(), peer.ip()) {
                 Ok(seats) => seats,
                 Err(limit_message) => {
-                    complaints.refuse(limit_message);
+                    refusals.refuse(limit_message);
                     continue;
                 }
             };
@@ -65,12 +65,12 @@ impl Acceptor {
 }
 
 /// Connections that were closed as soon as they came.
-struct Complaints<F> {
+struct RefusalLog<F> {
     on_refused: F,
     last_at: Option<Instant>,
 }
 
-impl<F: Fn()> Complaints<F> {
+impl<F: Fn()> RefusalLog<F> {
     /// One line a second in the log is enough to know.
     fn refuse(&mut self, why: &'static str) {
         (self.on_refused)();

@@ -16,7 +16,7 @@ const JWKS_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The chain that the configuration describes.
 pub(crate) fn auth_steps(backends: &Backends) -> Result<Vec<AuthStep>> {
-    let mut made = Made { backends, known: Vec::new() };
+    let mut made = BackendsByName { backends, known: Vec::new() };
     let mut steps = Vec::new();
     for step in &backends.steps {
         let authentication = made.authority(step.authentication)?;
@@ -27,12 +27,12 @@ pub(crate) fn auth_steps(backends: &Backends) -> Result<Vec<AuthStep>> {
 }
 
 /// What has been made: a back end that is named twice is one.
-struct Made<'a> {
+struct BackendsByName<'a> {
     backends: &'a Backends,
     known: Vec<(BackendKind, Arc<dyn Backend>)>,
 }
 
-impl Made<'_> {
+impl BackendsByName<'_> {
     fn authority(&mut self, kind: BackendKind) -> Result<Authority> {
         Ok(match kind {
             BackendKind::Internal => Authority::Internal,

@@ -4,12 +4,12 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::listeners::Listening;
+use crate::listeners::ListenerSummary;
 
 /// What the banner tells.
 pub(crate) struct Banner<'a> {
     pub(crate) data_dir: &'a Path,
-    pub(crate) listeners: &'a [Listening],
+    pub(crate) listeners: &'a [ListenerSummary],
     pub(crate) ready_after: Duration,
 }
 

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use net::{AddressSeat, AddressSeats};
+use net::{AddressLimiter, AddressPermit};
 
 /// Places for connections. Cheap to clone: clones share the places.
 #[derive(Debug, Clone)]
@@ -17,42 +17,42 @@ pub(crate) struct ConnectionLimiter {
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<AtomicUsize>);
+pub(crate) struct ConnectionPermit(Arc<AtomicUsize>);
 
 impl ConnectionLimiter {
     pub(crate) fn new(max: usize, limit_message: &'static str) -> Self {
         Self { taken: Arc::default(), max, limit_message }
     }
 
-    fn take(&self) -> Option<Seat> {
+    fn take(&self) -> Option<ConnectionPermit> {
         // Of who comes at the same time, one may be turned away although the other has just gone: no harm.
         if self.taken.fetch_add(1, Ordering::Relaxed) >= self.max {
             self.taken.fetch_sub(1, Ordering::Relaxed);
             return None;
         }
-        Some(Seat(Arc::clone(&self.taken)))
+        Some(ConnectionPermit(Arc::clone(&self.taken)))
     }
 
     /// One of each, or what to complain of.
-    fn take_each(all: &[ConnectionLimiter]) -> Result<Vec<Seat>, &'static str> {
+    fn take_each(all: &[ConnectionLimiter]) -> Result<Vec<ConnectionPermit>, &'static str> {
         all.iter().map(|seats| seats.take().ok_or(seats.limit_message)).collect()
     }
 }
 
 /// What a connection keeps as long as it is open.
 #[derive(Debug)]
-pub(crate) struct Places {
-    _seats: Vec<Seat>,
-    _of_address: Option<AddressSeat>,
+pub(crate) struct ConnectionPermits {
+    _seats: Vec<ConnectionPermit>,
+    _of_address: Option<AddressPermit>,
 }
 
 const ADDRESS_FULL: &str = "a connection was refused because its address has as many as it may at this listener (warren.http.max_connections_per_address)";
 
-impl Places {
+impl ConnectionPermits {
     /// One of each, and one of those of the address; or what to complain of.
     pub(crate) fn take(
         all: &[ConnectionLimiter],
-        of_address: Option<&AddressSeats>,
+        of_address: Option<&AddressLimiter>,
         peer: IpAddr,
     ) -> Result<Self, &'static str> {
         // First, so that who has too many takes none away from others even for a moment.
@@ -61,7 +61,7 @@ impl Places {
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -146,8 +146,8 @@ mod tests {
         drop(of_amqp);
         let of_http = take(&house.of_http());
         assert_eq!((of_http.len(), take(&house.of_amqp()).len()), (40, 120));
-        let of_address = AddressSeats::new(1);
-        let place = |peer: [u8; 4]| Places::take(&house.of_http(), Some(&of_address), peer.into());
+        let of_address = AddressLimiter::new(1);
+        let place = |peer: [u8; 4]| ConnectionPermits::take(&house.of_http(), Some(&of_address), peer.into());
         drop(of_http);
         let _first = place([192, 0, 2, 1]).unwrap();
         assert_eq!(place([192, 0, 2, 1]).unwrap_err(), ADDRESS_FULL);

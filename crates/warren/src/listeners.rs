@@ -22,7 +22,7 @@ pub(crate) struct Listeners(Vec<Acceptor>);
 
 /// A listener, for people.
 #[derive(Debug, Clone)]
-pub(crate) struct Listening {
+pub(crate) struct ListenerSummary {
     pub(crate) address: ListenerAddress,
     /// What is spoken there.
     pub(crate) protocol: &'static str,
@@ -34,7 +34,7 @@ pub(crate) struct Listening {
 /// What AMQP's listeners speak.
 pub(crate) const AMQP: &str = "AMQP 0-9-1";
 
-impl fmt::Display for Listening {
+impl fmt::Display for ListenerSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}{})", self.address, self.protocol, if self.tls.is_some() { ", TLS" } else { "" })
     }
@@ -73,11 +73,11 @@ impl Listeners {
     }
 
     /// Where they are, and what suspends them.
-    pub(crate) fn addresses(&mut self) -> Result<Vec<Listening>> {
+    pub(crate) fn addresses(&mut self) -> Result<Vec<ListenerSummary>> {
         let listening = |listener: &mut Acceptor| {
             let address = listener.socket.address()?;
             let tls = listener.admission.tls.as_ref().map(|(tls, _)| tls.clone());
-            Ok(Listening { address, protocol: AMQP, tls, gate: Some(listener.socket.gate()?) })
+            Ok(ListenerSummary { address, protocol: AMQP, tls, gate: Some(listener.socket.gate()?) })
         };
         let listening: io::Result<_> = self.0.iter_mut().map(listening).collect();
         listening.context("cannot look at a listener")
@@ -113,7 +113,7 @@ impl Listeners {
 
 fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>) -> Acceptor {
     let max = connection_max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_seats: None }
+    Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter: None }
 }
 
 const LISTENER_FULL: &str = "a connection was refused because its listener has as many as it may (connection_max)";
@@ -153,7 +153,7 @@ mod tests {
     #[test]
     fn a_listener_says_what_it_speaks() {
         let address = ListenerAddress::Tcp("127.0.0.1:5671".parse().unwrap());
-        let listening = Listening { address, protocol: AMQP, tls: None, gate: None };
+        let listening = ListenerSummary { address, protocol: AMQP, tls: None, gate: None };
         assert_eq!(listening.to_string(), "127.0.0.1:5671 (AMQP 0-9-1)");
     }
 }

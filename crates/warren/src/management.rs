@@ -15,15 +15,15 @@ use management::{
     Service, Site,
 };
 use model::config::{Config, HttpListener};
-use net::{AddressSeats, Admission, BindError, Listener, ListenerAddress, SocketOptions};
+use net::{AddressLimiter, Admission, BindError, Listener, ListenerAddress, SocketOptions};
 use observe::alerting::{AlertThread, Alerting};
 use observe::influxdb::{Influxdb, InfluxdbThreads};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
-use crate::connection_limiter::{ConnectionLimiter, GlobalLimit, Places};
-use crate::listeners::{AMQP, Listening, bind};
+use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
+use crate::listeners::{AMQP, ListenerSummary, bind};
 use crate::machine;
 use crate::serve::COMPATIBLE_VERSION;
 use crate::tls::TlsFiles;
@@ -51,12 +51,12 @@ struct OpenListener {
     acceptor: Acceptor,
     limits: ConnectionLimits,
     interface: Interface,
-    offers: Offer,
+    offers: ListenerPurpose,
 }
 
 /// What a listener is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Offer {
+enum ListenerPurpose {
     Api,
     /// The short list of queues, and nothing else.
     QueueInfo,
@@ -70,7 +70,7 @@ enum Offer {
 pub(crate) struct Management {
     server: Server,
     accepting: Vec<JoinHandle<()>>,
-    listening: Vec<Listening>,
+    listening: Vec<ListenerSummary>,
     /// None when it has been stopped.
     alerts: Option<AlertThread>,
     /// None when they have been stopped, and where there are none.
@@ -87,17 +87,17 @@ impl ManagementListeners {
         let mut open = Vec::new();
         if config.management.is_enabled {
             for listener in &config.management_listeners {
-                open.push(OpenListener::open(config, listener, Offer::Api, tls_files)?);
+                open.push(OpenListener::open(config, listener, ListenerPurpose::Api, tls_files)?);
             }
         }
         if config.prometheus.is_enabled {
             for listener in &config.prometheus_listeners {
-                let offers = Offer::Metrics { compress: listener.compress };
+                let offers = ListenerPurpose::Metrics { compress: listener.compress };
                 open.push(OpenListener::open(config, listener, offers, tls_files)?);
             }
         }
         if let Some(listener) = &config.queue_info_listener {
-            open.push(OpenListener::open(config, listener, Offer::QueueInfo, tls_files)?);
+            open.push(OpenListener::open(config, listener, ListenerPurpose::QueueInfo, tls_files)?);
         }
         drop(entered);
         Ok(Self { server, open })
@@ -110,7 +110,7 @@ impl ManagementListeners {
         config: &Config,
         data_dir: &Path,
         broker: &Arc<Broker>,
-        amqp: &[Listening],
+        amqp: &[ListenerSummary],
         house: &GlobalLimit,
         process: Process,
     ) -> Result<Management> {
@@ -125,19 +125,19 @@ impl ManagementListeners {
         };
         let of_queue_info =
             management::Options { path_prefix: String::new(), is_queue_info_only: true, ..options.clone() };
-        let listening: Vec<Listening> = self.open.iter().filter_map(OpenListener::listening).collect();
+        let listening: Vec<ListenerSummary> = self.open.iter().filter_map(OpenListener::listening).collect();
         let infos: Vec<ListenerInfo> = amqp.iter().chain(&listening).filter_map(info).collect();
         let alerting = alerting(config, broker, house.connection_max())?;
         let alerts = alerting.start().context("cannot start the thread of alerts")?;
         let influxdb = Influxdb::new(broker.clone(), &config.influxdb, data_dir.to_owned(), options.file_limit)?;
-        let tallies = influxdb.as_ref().map(Influxdb::tallies);
+        let stats = influxdb.as_ref().map(Influxdb::stats);
         let influxdb = influxdb.map(Influxdb::start).transpose().context("cannot start a thread of statistics")?;
         let process = Arc::new(process);
         let service_of = |options| {
             let service = Service::new(broker.clone(), options);
             service.set_alerting(alerting.clone());
             service.set_process(process.clone());
-            tallies.iter().for_each(|tallies| service.set_influxdb(tallies.clone()));
+            stats.iter().for_each(|stats| service.set_influxdb(stats.clone()));
             service.set_listeners(infos.clone());
             service
         };
@@ -149,9 +149,11 @@ impl ManagementListeners {
         let mut accepting = Vec::new();
         for listener in self.open {
             let entrance = match listener.offers {
-                Offer::Api => server.entrance(Site::Api(service.clone()), listener.limits, Some(sink.clone())),
-                Offer::QueueInfo => server.entrance(Site::Api(queue_info.clone()), listener.limits, None),
-                Offer::Metrics { compress } => {
+                ListenerPurpose::Api => {
+                    server.entrance(Site::Api(service.clone()), listener.limits, Some(sink.clone()))
+                }
+                ListenerPurpose::QueueInfo => server.entrance(Site::Api(queue_info.clone()), listener.limits, None),
+                ListenerPurpose::Metrics { compress } => {
                     server.entrance(Site::Metrics(metrics.clone(), compress), listener.limits, None)
                 }
             };
@@ -173,7 +175,7 @@ impl ManagementListeners {
 
 impl Management {
     /// Where it listens.
-    pub(crate) fn listening(&self) -> Vec<Listening> {
+    pub(crate) fn listening(&self) -> Vec<ListenerSummary> {
         self.listening.clone()
     }
 
@@ -202,7 +204,12 @@ impl Management {
 }
 
 impl OpenListener {
-    fn open(config: &Config, listener: &HttpListener, offers: Offer, tls_files: &mut TlsFiles) -> Result<Self> {
+    fn open(
+        config: &Config,
+        listener: &HttpListener,
+        offers: ListenerPurpose,
+        tls_files: &mut TlsFiles,
+    ) -> Result<Self> {
         let options = SocketOptions { backlog: listener.backlog, ..SocketOptions::default() };
         let socket = bind(&listener.address, &options)
             .with_context(|| format!("cannot open the listener {}.port", listener.prefix))?;
@@ -219,8 +226,9 @@ impl OpenListener {
         };
         let admission = Admission { tls, ..Admission::default() };
         let of_address = config.http_max_connections_per_address.and_then(|max| usize::try_from(max).ok());
-        let address_seats = of_address.map(AddressSeats::new);
-        let acceptor = Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_seats };
+        let address_limiter = of_address.map(AddressLimiter::new);
+        let acceptor =
+            Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter };
         Ok(Self { acceptor, limits, interface: Interface::Http, offers })
     }
 
@@ -231,29 +239,29 @@ impl OpenListener {
                 socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
                 admission: Admission::default(),
                 seats: ConnectionLimiter::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
-                address_seats: None,
+                address_limiter: None,
             },
             limits: ConnectionLimits::default(),
             interface: Interface::ControlSocket,
-            offers: Offer::Api,
+            offers: ListenerPurpose::Api,
         })
     }
 
-    fn listening(&self) -> Option<Listening> {
+    fn listening(&self) -> Option<ListenerSummary> {
         let address = self.acceptor.socket.address().ok()?;
         let tls = self.acceptor.admission.tls.as_ref().map(|(tls, _)| tls.clone());
         let protocol = match self.offers {
-            Offer::Api => HTTP,
-            Offer::QueueInfo => QUEUE_INFO,
-            Offer::Metrics { .. } => PROMETHEUS,
+            ListenerPurpose::Api => HTTP,
+            ListenerPurpose::QueueInfo => QUEUE_INFO,
+            ListenerPurpose::Metrics { .. } => PROMETHEUS,
         };
-        Some(Listening { address, protocol, tls, gate: None })
+        Some(ListenerSummary { address, protocol, tls, gate: None })
     }
 
     /// Accepts until it is aborted.
     async fn run(self, seats: Vec<ConnectionLimiter>, entrance: Entrance) {
         let interface = self.interface;
-        let on_admitted = move |stream: net::Stream, peer, seats: Places| {
+        let on_admitted = move |stream: net::Stream, peer, seats: ConnectionPermits| {
             let peer = stream.peer_addr().unwrap_or(peer);
             let origin = Origin { peer: (interface == Interface::Http).then_some(peer), interface };
             entrance.admit(stream, origin, Arc::new(seats));
@@ -283,7 +291,7 @@ fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
     })
 }
 
-fn info(listening: &Listening) -> Option<ListenerInfo> {
+fn info(listening: &ListenerSummary) -> Option<ListenerInfo> {
     let ListenerAddress::Tcp(address) = listening.address else { return None };
     let protocol = match (listening.protocol, listening.tls.is_some()) {
         (AMQP, false) => "amqp",

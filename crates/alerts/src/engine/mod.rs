@@ -32,7 +32,7 @@ pub struct Needs {
 
 /// Something that is pending or firing.
 #[derive(Debug, Clone)]
-pub struct Standing {
+pub struct AlertState {
     /// What. Of what is pending, `since_ms` says since when it is.
     pub alert: Alert,
     /// How far it has got.
@@ -58,7 +58,7 @@ struct Watch {
     name: Arc<str>,
     /// Whom it tells: of those that there are, by name.
     told: Arc<[Box<str>]>,
-    tracked: FxHashMap<u64, Tracked>,
+    tracked: FxHashMap<u64, TrackedAlert>,
     /// Objects that the last look found beyond those that are tracked.
     untracked_count: u64,
     samples: Samples,
@@ -68,7 +68,7 @@ struct Watch {
 }
 
 #[derive(Debug)]
-struct Tracked {
+struct TrackedAlert {
     phase: Phase,
     alert: Alert,
     /// The look that saw it last.
@@ -125,9 +125,9 @@ impl Engine {
     }
 
     /// All that is pending or firing.
-    pub fn standing(&self) -> impl Iterator<Item = Standing> {
+    pub fn alert_states(&self) -> impl Iterator<Item = AlertState> {
         let tracked = self.watches.iter().flat_map(|watch| watch.tracked.values());
-        tracked.map(|tracked| Standing { alert: tracked.alert.clone(), phase: tracked.phase })
+        tracked.map(|tracked| AlertState { alert: tracked.alert.clone(), phase: tracked.phase })
     }
 
     /// How many alerts of a severity fire.
@@ -144,9 +144,9 @@ impl Engine {
 
     fn count_firing(&mut self) {
         self.firing_counts = Default::default();
-        for standing in self.watches.iter().flat_map(|watch| watch.tracked.values()) {
-            if matches!(standing.phase, Phase::Firing { .. }) {
-                self.firing_counts[standing.alert.severity as usize] += 1;
+        for state in self.watches.iter().flat_map(|watch| watch.tracked.values()) {
+            if matches!(state.phase, Phase::Firing { .. }) {
+                self.firing_counts[state.alert.severity as usize] += 1;
             }
         }
     }
@@ -195,7 +195,7 @@ impl Watch {
             these.iter().filter(|name| !those.contains(name)).cloned().collect()
         };
         let (left, joined) = (only_in(&self.told, &told), only_in(&told, &self.told));
-        let is_firing = |tracked: &&Tracked| matches!(tracked.phase, Phase::Firing { .. });
+        let is_firing = |tracked: &&TrackedAlert| matches!(tracked.phase, Phase::Firing { .. });
         for tracked in self.tracked.values().filter(is_firing) {
             for (status, webhooks) in [(Status::Resolved, &left), (Status::Firing, &joined)] {
                 if !webhooks.is_empty() {
@@ -209,7 +209,7 @@ impl Watch {
     }
 
     /// Tracks an object whose condition holds.
-    fn track(&mut self, object: u64, node: &str, names: Option<(&str, &str)>, now_ms: u64) -> &mut Tracked {
+    fn track(&mut self, object: u64, node: &str, names: Option<(&str, &str)>, now_ms: u64) -> &mut TrackedAlert {
         let rule = &*self.rule;
         let (vhost, queue) = names.unwrap_or_default();
         let alert = Alert {
@@ -223,7 +223,7 @@ impl Watch {
             threshold: rule.threshold,
             since_ms: now_ms,
         };
-        self.tracked.entry(object).or_insert(Tracked { phase: Phase::new(now_ms), alert, seen_in: 0 })
+        self.tracked.entry(object).or_insert(TrackedAlert { phase: Phase::new(now_ms), alert, seen_in: 0 })
     }
 
     /// How things stand with an object that is tracked.
@@ -268,7 +268,7 @@ impl Watch {
         reason: Reason,
         now_ms: u64,
         notices: &mut Vec<Notice>,
-        is_over: impl Fn(&Tracked) -> bool,
+        is_over: impl Fn(&TrackedAlert) -> bool,
     ) {
         let told = &self.told;
         for (_, tracked) in self.tracked.extract_if(|_, tracked| is_over(tracked)) {

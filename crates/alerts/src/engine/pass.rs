@@ -5,7 +5,7 @@ use crate::facts::{Age, NodeFacts, QueueFacts};
 use crate::limits::TRACKED_COUNT_MAX;
 use crate::notice::Notice;
 use crate::rule::{Kind, Rule};
-use crate::sampling::Grown;
+use crate::sampling::CounterGrowth;
 
 /// A look that is under way.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub struct Pass<'a> {
 }
 
 /// What a rule finds of an object.
-enum Found {
+enum MeasuredValue {
     /// Its value.
     Value(f64),
     /// Not yet: what fires goes on, and nothing else begins.
@@ -31,7 +31,7 @@ impl<'a> Pass<'a> {
             if watch.rule.kind == Kind::Growth {
                 watch.samples.start(now_ms, watch.rule.window_ms);
             }
-            let Some(Found::Value(value)) = value_of_node(watch, node, now_ms) else { continue };
+            let Some(MeasuredValue::Value(value)) = value_of_node(watch, node, now_ms) else { continue };
             if value > watch.rule.threshold && !watch.tracked.contains_key(&NODE) {
                 watch.track(NODE, &engine.node, None, now_ms);
             }
@@ -60,9 +60,9 @@ impl<'a> Pass<'a> {
             let found = match watch.rule.kind {
                 Kind::OldestAge => oldest_age(&watch.rule, queue, is_tracked, &mut age),
                 Kind::Growth => growth(watch, queue, is_tracked, now_ms),
-                _ => Found::Value(count(&watch.rule, queue)),
+                _ => MeasuredValue::Value(count(&watch.rule, queue)),
             };
-            let Found::Value(value) = found else {
+            let MeasuredValue::Value(value) = found else {
                 watch.tracked.get_mut(&queue.id).into_iter().for_each(|tracked| tracked.seen_in = *pass_count);
                 continue;
             };
@@ -97,14 +97,16 @@ impl<'a> Pass<'a> {
 }
 
 /// `None`: the rule is about queues.
-fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Found> {
+fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<MeasuredValue> {
     let percent = |part: u64, whole: u64| if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 };
     Some(match watch.rule.kind {
-        Kind::MemoryAlarm => Found::Value(f64::from(u8::from(node.is_memory_low))),
-        Kind::DiskAlarm => Found::Value(f64::from(u8::from(node.is_disk_low))),
-        Kind::DataLoss => Found::Value(f64::from(u8::from(node.has_data_loss))),
-        Kind::Flow => Found::Value(percent(node.flow_count, node.connection_count)),
-        Kind::Connections => Found::Value(node.connection_max.map_or(0.0, |max| percent(node.connection_count, max))),
+        Kind::MemoryAlarm => MeasuredValue::Value(f64::from(u8::from(node.is_memory_low))),
+        Kind::DiskAlarm => MeasuredValue::Value(f64::from(u8::from(node.is_disk_low))),
+        Kind::DataLoss => MeasuredValue::Value(f64::from(u8::from(node.has_data_loss))),
+        Kind::Flow => MeasuredValue::Value(percent(node.flow_count, node.connection_count)),
+        Kind::Connections => {
+            MeasuredValue::Value(node.connection_max.map_or(0.0, |max| percent(node.connection_count, max)))
+        }
         Kind::Lockouts => grown(watch, node.lockout_count, now_ms, 1.0),
         Kind::Unroutable => grown(watch, node.unroutable_count, now_ms, 60_000.0 / watch.rule.window_ms as f64),
         Kind::QueueLength | Kind::NoConsumers | Kind::OldestAge | Kind::Growth => return None,
@@ -113,10 +115,10 @@ fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Fou
 
 /// By how much a counter has grown within the window, in units of which `unit` are one. While nobody has looked for a whole window it may
 /// be more: enough to say that something is so, not that it is over.
-fn grown(watch: &mut Watch, total: u64, now_ms: u64, unit: f64) -> Found {
-    let Grown { count, is_whole } = watch.counts.grown(total, now_ms, watch.rule.window_ms);
+fn grown(watch: &mut Watch, total: u64, now_ms: u64, unit: f64) -> MeasuredValue {
+    let CounterGrowth { count, is_whole } = watch.counts.grown(total, now_ms, watch.rule.window_ms);
     let value = count as f64 * unit;
-    if is_whole || value > watch.rule.clear { Found::Value(value) } else { Found::Unknown }
+    if is_whole || value > watch.rule.clear { MeasuredValue::Value(value) } else { MeasuredValue::Unknown }
 }
 
 /// For kinds that one look is enough for.
@@ -127,25 +129,25 @@ fn count(rule: &Rule, queue: &QueueFacts<'_>) -> f64 {
 }
 
 /// In seconds. The queue is asked only if it has something and the rule means it.
-fn oldest_age(rule: &Rule, queue: &QueueFacts<'_>, is_tracked: bool, age: &mut impl FnMut() -> Age) -> Found {
+fn oldest_age(rule: &Rule, queue: &QueueFacts<'_>, is_tracked: bool, age: &mut impl FnMut() -> Age) -> MeasuredValue {
     if queue.ready_count == 0 || !(is_tracked || rule.scope.queue.is_match(queue.name)) {
-        return Found::Value(0.0);
+        return MeasuredValue::Value(0.0);
     }
     match age() {
-        Age::Nothing => Found::Value(0.0),
-        Age::Ms(ms) => Found::Value(ms as f64 / 1000.0),
-        Age::Unknown => Found::Unknown,
+        Age::Nothing => MeasuredValue::Value(0.0),
+        Age::Ms(ms) => MeasuredValue::Value(ms as f64 / 1000.0),
+        Age::Unknown => MeasuredValue::Unknown,
     }
 }
 
-fn growth(watch: &mut Watch, queue: &QueueFacts<'_>, is_tracked: bool, now_ms: u64) -> Found {
+fn growth(watch: &mut Watch, queue: &QueueFacts<'_>, is_tracked: bool, now_ms: u64) -> MeasuredValue {
     let rule = &watch.rule;
     if watch.samples.is_sampling() && queue.ready_count > 0 && (is_tracked || rule.scope.queue.is_match(queue.name)) {
         watch.samples.add(queue.id, queue.ready_count);
     }
     let least = if is_tracked { 0.0 } else { rule.threshold };
     match watch.samples.before(now_ms, rule.window_ms) {
-        Some(before) => Found::Value(before.growth(queue.id, queue.ready_count, least)),
-        None => Found::Unknown,
+        Some(before) => MeasuredValue::Value(before.growth(queue.id, queue.ready_count, least)),
+        None => MeasuredValue::Unknown,
     }
 }

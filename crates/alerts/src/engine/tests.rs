@@ -18,17 +18,17 @@ const QUIET: NodeFacts = NodeFacts {
     unroutable_count: 0,
 };
 
-fn rule(name: &str, given: &Value) -> Rule {
-    Rule::parse(name, given.as_object().unwrap()).unwrap()
+fn rule(name: &str, members: &Value) -> Rule {
+    Rule::parse(name, members.as_object().unwrap()).unwrap()
 }
 
 fn names(names: &[&str]) -> Vec<Box<str>> {
     names.iter().map(|name| (*name).into()).collect()
 }
 
-fn engine(given: Value) -> Engine {
+fn engine(members: Value) -> Engine {
     let mut engine = Engine::new("n");
-    assert!(engine.set_rules(vec![rule("r", &given)], &names(&["a"]), 0).is_empty());
+    assert!(engine.set_rules(vec![rule("r", &members)], &names(&["a"]), 0).is_empty());
     engine
 }
 
@@ -74,13 +74,13 @@ fn every_queue_has_a_state_of_its_own() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 10, "for": 20}));
     assert!(look(&mut engine, 0, &[ready(1, 11), ready(2, 5)]).is_empty());
     assert!(look(&mut engine, 10, &[ready(1, 11), ready(2, 50)]).is_empty());
-    assert_eq!(engine.standing().count(), 2);
+    assert_eq!(engine.alert_states().count(), 2);
     assert_eq!(look(&mut engine, 20, &[ready(1, 11), ready(2, 50)]), [fired("q1")]);
     assert_eq!(look(&mut engine, 30, &[ready(1, 2), ready(2, 50)]), [over("q1"), fired("q2")]);
     assert_eq!((engine.firing_count(Severity::Warning), engine.firing_count(Severity::Critical)), (1, 0));
     assert!(look(&mut engine, 40, &[ready(1, 2), ready(2, 60)]).is_empty());
-    let standing: Vec<_> = engine.standing().map(|standing| (standing.alert.value, standing.alert.since_ms)).collect();
-    assert_eq!(standing, [(60.0, 30)]);
+    let alert_states: Vec<_> = engine.alert_states().map(|state| (state.alert.value, state.alert.since_ms)).collect();
+    assert_eq!(alert_states, [(60.0, 30)]);
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_queue_that_goes_takes_its_alert_with_it() {
     assert_eq!(look(&mut engine, 0, &[ready(1, 11)]), [fired("q1")]);
     let notices = look_whole(&mut engine, 1, &QUIET, &[]);
     assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::Gone)]);
-    assert_eq!(engine.standing().count(), 0);
+    assert_eq!(engine.alert_states().count(), 0);
 }
 
 /// A receiver goes by the id, which the new queue has, too: what it is told last has to be what is so.
@@ -113,9 +113,9 @@ fn of_a_queue_that_is_declared_again_the_old_alert_ends_before_the_new_one_begin
 #[test]
 fn a_rule_means_the_queues_that_its_patterns_match() {
     let of = |scope: Value| {
-        let mut given = json!({"kind": "queue-length", "above": 10});
-        given.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
-        look(&mut engine(given), 0, &[ready(1, 11), ready(2, 11), ready(12, 11)])
+        let mut members = json!({"kind": "queue-length", "above": 10});
+        members.as_object_mut().unwrap().extend(scope.as_object().unwrap().clone());
+        look(&mut engine(members), 0, &[ready(1, 11), ready(2, 11), ready(12, 11)])
     };
     assert_eq!(of(json!({"queue": "^q1"})), [fired("q1"), fired("q12")]);
     assert_eq!(of(json!({"queue": "2$", "vhost": "^/$"})), [fired("q2"), fired("q12")]);
@@ -124,8 +124,8 @@ fn a_rule_means_the_queues_that_its_patterns_match() {
 
 #[test]
 fn each_kind_counts_what_it_says() {
-    let check = |given: Value, queue: Seen, is_firing: bool| {
-        assert_eq!(!look(&mut engine(given.clone()), 0, &[queue]).is_empty(), is_firing, "{given}");
+    let check = |members: Value, queue: Seen, is_firing: bool| {
+        assert_eq!(!look(&mut engine(members.clone()), 0, &[queue]).is_empty(), is_firing, "{members}");
     };
     check(json!({"kind": "queue-length", "above": 10}), ready(1, 10), false);
     check(json!({"kind": "queue-length", "above": 10, "unacked": true}), ready(1, 6), true);
@@ -148,8 +148,8 @@ fn an_age_that_is_not_known_changes_nothing() {
 
 #[test]
 fn no_age_is_asked_for_where_no_rule_wants_it() {
-    let asked = |given: Value, name: &str, ready_count| {
-        let (mut engine, mut count) = (engine(given), 0);
+    let asked = |members: Value, name: &str, ready_count| {
+        let (mut engine, mut count) = (engine(members), 0);
         let mut pass = engine.start(0, &QUIET);
         if pass.vhost("/") {
             let facts = QueueFacts { id: 1, name, ready_count, unacked_count: 0, consumer_count: 0 };
@@ -184,12 +184,12 @@ fn growth_fires_while_a_queue_grows_and_ends_when_it_stops() {
 
 #[test]
 fn rules_about_the_node_watch_its_numbers() {
-    let check = |given: Value, facts: NodeFacts, is_firing: bool| {
-        let mut engine = engine(given.clone());
+    let check = |members: Value, facts: NodeFacts, is_firing: bool| {
+        let mut engine = engine(members.clone());
         // Counters count from the first look on.
         assert!(look_whole(&mut engine, 0, &QUIET, &[]).is_empty());
         let notices = look_whole(&mut engine, 30_000, &facts, &[]);
-        assert_eq!(notices.len(), usize::from(is_firing), "{given}");
+        assert_eq!(notices.len(), usize::from(is_firing), "{members}");
         assert!(notices.iter().all(|notice| notice.alert.queue.is_none() && notice.alert.vhost.is_none()));
     };
     let memory = NodeFacts { is_memory_low: true, ..QUIET };
@@ -223,7 +223,7 @@ fn objects_beyond_the_bound_are_counted_only() {
     let mut engine = engine(json!({"kind": "queue-length", "above": 0}));
     let queues: Vec<Seen> = (0..TRACKED_COUNT_MAX as u64 + 7).map(|id| ready(id, 1)).collect();
     assert_eq!(look(&mut engine, 0, &queues).len(), TRACKED_COUNT_MAX);
-    assert_eq!(engine.standing().count(), TRACKED_COUNT_MAX);
+    assert_eq!(engine.alert_states().count(), TRACKED_COUNT_MAX);
     assert_eq!(engine.untracked_counts().collect::<Vec<_>>(), [("r", 7)]);
     // Where some are over, others are tracked.
     let rest: Vec<Seen> = queues.into_iter().skip(7).collect();
@@ -241,7 +241,7 @@ fn a_rule_that_changes_keeps_what_fires_and_one_that_goes_ends_it() {
     let told: Vec<_> = notices.iter().map(|notice| (notice.alert.queue.as_deref(), notice.reason)).collect();
     assert_eq!(told, [(Some("q2"), Some(Reason::Gone))]);
     assert_eq!(look(&mut engine, 2, &[ready(1, 11), ready(2, 11)]), []);
-    assert_eq!(engine.standing().next().unwrap().alert.severity, Severity::Critical);
+    assert_eq!(engine.alert_states().next().unwrap().alert.severity, Severity::Critical);
     assert!(engine.set_rules(vec![narrower], &names(&["a"]), 3).is_empty(), "nothing has changed");
     let notices = engine.set_rules(Vec::new(), &[], 4);
     assert_eq!(notices.iter().map(|notice| notice.reason).collect::<Vec<_>>(), [Some(Reason::RuleRemoved)]);
@@ -278,9 +278,9 @@ fn whom_a_rule_tells_from_now_on_learns_what_fires_and_whom_it_tells_no_more_tha
 #[test]
 fn a_rule_that_measures_otherwise_keeps_what_fires_until_it_has_measured() {
     let growth = |more: Value| {
-        let mut given = json!({"kind": "growth", "above": 10, "window": "10s"});
-        given.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        given
+        let mut members = json!({"kind": "growth", "above": 10, "window": "10s"});
+        members.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        members
     };
     for more in [json!({"window": "20s"}), json!({"window": "5s"}), json!({"queue": "^q"}), json!({"vhost": "^/$"})] {
         let mut engine = engine(growth(json!({})));
@@ -322,7 +322,7 @@ fn a_rate_over_a_longer_window_is_not_over_before_that_has_passed() {
 
 #[test]
 fn nothing_is_looked_at_that_no_rule_wants() {
-    let needs = |given: Value| engine(given).needs();
+    let needs = |members: Value| engine(members).needs();
     assert_eq!(needs(json!({"kind": "memory-alarm"})), Needs::default());
     assert_eq!(needs(json!({"kind": "flow"})), Needs { flow: true, ..Needs::default() });
     assert_eq!(needs(json!({"kind": "growth", "above": 1})), Needs { queues: true, ..Needs::default() });
@@ -340,9 +340,9 @@ proptest! {
         clear_for_ms in 0_u64..4,
         clear in 0_u64..10,
     ) {
-        let given =
+        let members =
             json!({"kind": "queue-length", "above": 10, "clear": clear, "for": for_ms, "clear_for": clear_for_ms});
-        let mut engine = engine(given);
+        let mut engine = engine(members);
         let (mut is_firing, mut above_since, mut clear_since) = (false, None, None);
         for (now_ms, length) in lengths.into_iter().enumerate() {
             let now_ms = now_ms as u64;
@@ -378,18 +378,18 @@ const WEBHOOKS: [&str; 3] = ["a", "b", "c"];
 fn step() -> impl Strategy<Value = Step> {
     let queue = prop::option::of((0_u64..2, prop_oneof![Just(0_u64), Just(20)]));
     let some = || prop::sample::subsequence(WEBHOOKS.to_vec(), 0..=3);
-    let given = |(kind, queue, webhooks, repeat_ms): (usize, usize, Vec<&str>, bool)| {
+    let members = |(kind, queue, webhooks, repeat_ms): (usize, usize, Vec<&str>, bool)| {
         let kind = ["queue-length", "no-consumers"][kind];
         let queue = ["q", "0$"][queue];
-        let mut given = json!({"kind": kind, "above": 10, "queue": queue, "webhooks": webhooks});
+        let mut members = json!({"kind": kind, "above": 10, "queue": queue, "webhooks": webhooks});
         if repeat_ms {
-            given["repeat"] = json!(60_000);
+            members["repeat"] = json!(60_000);
         }
-        given
+        members
     };
     let rule_of = move |name: &'static str| {
         let parts = (0..2_usize, 0..2_usize, some(), any::<bool>());
-        prop::option::of(parts.prop_map(given).prop_map(move |given| rule(name, &given)))
+        prop::option::of(parts.prop_map(members).prop_map(move |members| rule(name, &members)))
     };
     prop_oneof![
         3 => prop::collection::vec(queue, 3).prop_map(Step::Look),
@@ -454,8 +454,8 @@ proptest! {
                 }
             }
             let firing = |told: &dyn Fn(&str) -> bool| -> std::collections::BTreeSet<Arc<str>> {
-                let standing = engine.standing().filter(|standing| matches!(standing.phase, Phase::Firing { .. }));
-                standing.filter(|standing| told(&standing.alert.rule)).map(|standing| standing.alert.id.clone()).collect()
+                let states = engine.alert_states().filter(|state| matches!(state.phase, Phase::Firing { .. }));
+                states.filter(|state| told(&state.alert.rule)).map(|state| state.alert.id.clone()).collect()
             };
             prop_assert_eq!(&history.0, &firing(&|_| true));
             for (name, listener) in &listeners {
@@ -471,14 +471,14 @@ proptest! {
 #[ignore = "a measurement"]
 fn a_look_at_a_hundred_thousand_queues_costs_little() {
     let names: Vec<String> = (0..100_000).map(|number| format!("queue-of-some-tenant-{number}")).collect();
-    for given in [
+    for members in [
         json!({"kind": "queue-length", "above": 1000, "queue": "tenant-[0-9]+$"}),
         json!({"kind": "queue-length", "above": 0, "queue": "tenant-[0-9]+$"}),
         json!({"kind": "no-consumers", "queue": "tenant-[0-9]+$"}),
         json!({"kind": "growth", "above": 1000, "queue": "tenant-[0-9]+$", "window": "1s"}),
         json!({"kind": "oldest-age", "above": 60, "queue": "tenant-[0-9]+$"}),
     ] {
-        let mut engine = engine(given.clone());
+        let mut engine = engine(members.clone());
         let looks = (1..20).map(|look| {
             let started_at = std::time::Instant::now();
             let mut pass = engine.start(look * 300, &QUIET);
@@ -490,6 +490,6 @@ fn a_look_at_a_hundred_thousand_queues_costs_little() {
             let _ = pass.end();
             started_at.elapsed()
         });
-        eprintln!("{given}: {:?}", looks.min());
+        eprintln!("{members}: {:?}", looks.min());
     }
 }

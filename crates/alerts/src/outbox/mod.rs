@@ -20,7 +20,7 @@ use crate::notice::{Notice, Status};
 
 /// What has become of notices for one webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct DeliveryStats {
     /// Told.
     pub delivered: u64,
     /// Attempts that failed.
@@ -33,7 +33,7 @@ pub struct Tally {
 
 /// What an attempt has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fate {
+pub enum DeliveryOutcome {
     /// The receiver has it.
     Delivered,
     /// The receiver will never take it, for what it is.
@@ -43,18 +43,18 @@ pub enum Fate {
 }
 
 /// What is to be done now. Times are in milliseconds since 1970.
-pub type Next = outbox::Next<Notice>;
+pub type NextStep = outbox::NextStep<Notice>;
 
 /// Notices for one webhook.
 #[derive(Debug)]
 pub struct Outbox {
-    waiting: outbox::Outbox<Waiting>,
+    waiting: outbox::Outbox<PendingNotice>,
     count_max: usize,
-    tally: Tally,
+    stats: DeliveryStats,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingNotice {
     notice: Notice,
     since_ms: u64,
 }
@@ -70,39 +70,39 @@ impl Outbox {
     #[must_use]
     pub fn new(count_max: usize) -> Outbox {
         assert!(count_max >= 2, "one may be on its way, and cannot make room");
-        Outbox { waiting: outbox::Outbox::default(), count_max, tally: Tally::default() }
+        Outbox { waiting: outbox::Outbox::default(), count_max, stats: DeliveryStats::default() }
     }
 
     /// There is something to tell.
     pub fn push(&mut self, notice: Notice, now_ms: u64) {
-        self.waiting.push(Waiting { notice, since_ms: now_ms });
+        self.waiting.push(PendingNotice { notice, since_ms: now_ms });
         if self.waiting.len() > self.count_max && !self.fold() {
             // What is newest says most about how things stand. What is on its way has an end of its own.
             self.waiting.remove(self.waiting.start());
-            self.tally.dropped += 1;
+            self.stats.dropped += 1;
         }
     }
 
     /// What is to be done now.
-    pub fn next(&mut self, now_ms: u64) -> Next {
+    pub fn next(&mut self, now_ms: u64) -> NextStep {
         self.drop_old(now_ms);
         self.waiting.next(now_ms).map(|first| first.notice.clone())
     }
 
     /// What has come of what was to be sent. `jitter` is any number from 0 to 1: it keeps many that failed together from coming back
     /// together.
-    pub fn settle(&mut self, fate: Fate, now_ms: u64, jitter: f64) {
-        match fate {
-            Fate::Failed => {
-                self.tally.failed += 1;
+    pub fn settle(&mut self, outcome: DeliveryOutcome, now_ms: u64, jitter: f64) {
+        match outcome {
+            DeliveryOutcome::Failed => {
+                self.stats.failed += 1;
                 self.waiting.retry(0, now_ms, jitter);
                 return;
             }
-            Fate::Refused => {
-                self.tally.failed += 1;
-                self.tally.dropped += 1;
+            DeliveryOutcome::Refused => {
+                self.stats.failed += 1;
+                self.stats.dropped += 1;
             }
-            Fate::Delivered => self.tally.delivered += 1,
+            DeliveryOutcome::Delivered => self.stats.delivered += 1,
         }
         self.waiting.settle();
     }
@@ -120,8 +120,8 @@ impl Outbox {
 
     /// What has become of the others.
     #[must_use]
-    pub fn tally(&self) -> Tally {
-        self.tally
+    pub fn stats(&self) -> DeliveryStats {
+        self.stats
     }
 
     /// Also what waits behind something that has come to its place later.
@@ -131,7 +131,7 @@ impl Outbox {
         }
         let before = self.waiting.len();
         self.waiting.retain(|waiting| now_ms.saturating_sub(waiting.since_ms) < LIFETIME_MS);
-        self.tally.dropped += (before - self.waiting.len()) as u64;
+        self.stats.dropped += (before - self.waiting.len()) as u64;
     }
 
     /// Makes one of two notices of the same alert that wait, the oldest that can be. False: there are none.
@@ -150,8 +150,8 @@ impl Outbox {
         let is_reminder = earlier.is_reminder && later.notice.is_reminder;
         // In the place of the first: it has waited for so long, and nothing of this alert comes between. It is as old as what it says.
         self.waiting[at] =
-            Waiting { notice: Notice { is_folded, is_reminder, ..later.notice }, since_ms: later.since_ms };
-        self.tally.folded += 1;
+            PendingNotice { notice: Notice { is_folded, is_reminder, ..later.notice }, since_ms: later.since_ms };
+        self.stats.folded += 1;
         true
     }
 

@@ -53,9 +53,9 @@ fn folded(notice: Notice) -> Notice {
 /// All that is sent if everything arrives.
 fn drain(outbox: &mut Outbox, now_ms: u64) -> Vec<Notice> {
     let mut sent = Vec::new();
-    while let Next::Send(notice) = outbox.next(now_ms) {
+    while let NextStep::Send(notice) = outbox.next(now_ms) {
         sent.push(notice);
-        outbox.settle(Fate::Delivered, now_ms, 0.0);
+        outbox.settle(DeliveryOutcome::Delivered, now_ms, 0.0);
     }
     sent
 }
@@ -65,8 +65,8 @@ fn check_full(count_max: usize, pushed: &[Notice], expected: &[Notice], dropped:
     let mut outbox = Outbox::new(count_max);
     pushed.iter().for_each(|notice| outbox.push(notice.clone(), 0));
     assert_eq!(drain(&mut outbox, 0), expected);
-    assert_eq!(outbox.tally().dropped, dropped);
-    assert_eq!(outbox.tally().folded, (pushed.len() - expected.len()) as u64 - dropped);
+    assert_eq!(outbox.stats().dropped, dropped);
+    assert_eq!(outbox.stats().folded, (pushed.len() - expected.len()) as u64 - dropped);
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn where_nothing_can_be_folded_the_oldest_is_dropped_and_counted() {
 fn what_is_on_its_way_is_neither_folded_nor_dropped() {
     let mut outbox = Outbox::new(2);
     outbox.push(firing(1, 0), 0);
-    assert_eq!(outbox.next(0), Next::Send(firing(1, 0)));
-    assert_eq!(outbox.next(0), Next::Nothing, "one at a time");
+    assert_eq!(outbox.next(0), NextStep::Send(firing(1, 0)));
+    assert_eq!(outbox.next(0), NextStep::Nothing, "one at a time");
     outbox.push(resolved(1, 1), 1);
     outbox.push(firing(2, 2), 2);
-    outbox.settle(Fate::Failed, 2, 1.0);
+    outbox.settle(DeliveryOutcome::Failed, 2, 1.0);
     assert_eq!(drain(&mut outbox, 10_000), [firing(1, 0), firing(2, 2)]);
-    assert_eq!(outbox.tally(), Tally { delivered: 2, failed: 1, dropped: 1, folded: 0 });
+    assert_eq!(outbox.stats(), DeliveryStats { delivered: 2, failed: 1, dropped: 1, folded: 0 });
 }
 
 #[test]
@@ -122,9 +122,9 @@ fn a_webhook_that_fails_is_left_alone_for_longer_and_longer() {
     outbox.push(firing(1, 0), 0);
     let (mut now_ms, mut waits) = (0, Vec::new());
     for _ in 0..9 {
-        assert_eq!(outbox.next(now_ms), Next::Send(firing(1, 0)));
-        outbox.settle(Fate::Failed, now_ms, 1.0);
-        let Next::NotBefore(until_ms) = outbox.next(now_ms) else { panic!("it is left alone") };
+        assert_eq!(outbox.next(now_ms), NextStep::Send(firing(1, 0)));
+        outbox.settle(DeliveryOutcome::Failed, now_ms, 1.0);
+        let NextStep::NotBefore(until_ms) = outbox.next(now_ms) else { panic!("it is left alone") };
         waits.push(until_ms - now_ms);
         now_ms = until_ms;
     }
@@ -132,8 +132,8 @@ fn a_webhook_that_fails_is_left_alone_for_longer_and_longer() {
     assert_eq!(drain(&mut outbox, now_ms).len(), 1);
     outbox.push(firing(1, now_ms), now_ms);
     let _ = outbox.next(now_ms);
-    outbox.settle(Fate::Failed, now_ms, 0.0);
-    assert_eq!(outbox.next(now_ms), Next::NotBefore(now_ms + 250), "it has worked meanwhile");
+    outbox.settle(DeliveryOutcome::Failed, now_ms, 0.0);
+    assert_eq!(outbox.next(now_ms), NextStep::NotBefore(now_ms + 250), "it has worked meanwhile");
 }
 
 #[test]
@@ -144,16 +144,16 @@ fn a_notice_is_tried_for_an_hour_and_no_longer() {
     let (mut now_ms, mut attempt_count) = (0, 0);
     while outbox.waiting_count() == 2 {
         match outbox.next(now_ms) {
-            Next::Send(_) => {
+            NextStep::Send(_) => {
                 attempt_count += 1;
-                outbox.settle(Fate::Failed, now_ms, 0.5);
+                outbox.settle(DeliveryOutcome::Failed, now_ms, 0.5);
             }
-            Next::NotBefore(until_ms) => now_ms = until_ms,
-            Next::Nothing => panic!("something waits"),
+            NextStep::NotBefore(until_ms) => now_ms = until_ms,
+            NextStep::Nothing => panic!("something waits"),
         }
     }
     assert!((60..120).contains(&attempt_count), "{attempt_count}");
-    assert!(now_ms >= LIFETIME_MS && outbox.tally().dropped == 1);
+    assert!(now_ms >= LIFETIME_MS && outbox.stats().dropped == 1);
     assert_eq!(drain(&mut outbox, now_ms + BACKOFF_MAX_MS), [resolved(1, 1)]);
 }
 
@@ -166,9 +166,9 @@ fn what_takes_the_place_of_an_older_notice_has_an_hour_of_its_own() {
     outbox.push(reminder(1, 1), 1);
     outbox.push(resolved(1, 2), 59 * MINUTE_MS);
     outbox.push(firing(2, 3), 59 * MINUTE_MS);
-    assert_eq!(outbox.tally().folded, 1);
+    assert_eq!(outbox.stats().folded, 1);
     assert_eq!(drain(&mut outbox, 61 * MINUTE_MS), [resolved(1, 2), firing(2, 3)]);
-    assert_eq!(outbox.tally().dropped, 0);
+    assert_eq!(outbox.stats().dropped, 0);
     // And those behind it, which are older, have no more than theirs.
     let mut outbox = Outbox::new(3);
     outbox.push(reminder(1, 0), 0);
@@ -176,7 +176,7 @@ fn what_takes_the_place_of_an_older_notice_has_an_hour_of_its_own() {
     outbox.push(resolved(1, 2), 59 * MINUTE_MS);
     outbox.push(firing(3, 3), 59 * MINUTE_MS);
     assert_eq!(drain(&mut outbox, 61 * MINUTE_MS), [resolved(1, 2), firing(3, 3)]);
-    assert_eq!(outbox.tally().dropped, 1);
+    assert_eq!(outbox.stats().dropped, 1);
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn what_is_refused_holds_nothing_up() {
     outbox.push(firing(1, 0), 0);
     outbox.push(firing(2, 0), 0);
     let _ = outbox.next(0);
-    outbox.settle(Fate::Refused, 0, 0.0);
-    assert_eq!(outbox.next(0), Next::Send(firing(2, 0)));
-    assert_eq!(outbox.tally(), Tally { delivered: 0, failed: 1, dropped: 1, folded: 0 });
+    outbox.settle(DeliveryOutcome::Refused, 0, 0.0);
+    assert_eq!(outbox.next(0), NextStep::Send(firing(2, 0)));
+    assert_eq!(outbox.stats(), DeliveryStats { delivered: 0, failed: 1, dropped: 1, folded: 0 });
 }
 
 #[derive(Debug, Clone)]
@@ -198,15 +198,15 @@ enum Step {
         is_reminder: bool,
     },
     /// An attempt, if one is due, that ends like this.
-    Attempt(Fate),
+    Attempt(DeliveryOutcome),
     Wait(u64),
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let fate = prop_oneof![3 => Just(Fate::Delivered), 3 => Just(Fate::Failed), 1 => Just(Fate::Refused)];
+    let outcome = prop_oneof![3 => Just(DeliveryOutcome::Delivered), 3 => Just(DeliveryOutcome::Failed), 1 => Just(DeliveryOutcome::Refused)];
     prop_oneof![
         4 => (0_u8..6, any::<bool>()).prop_map(|(alert, is_reminder)| Step::Change { alert, is_reminder }),
-        4 => fate.prop_map(Step::Attempt),
+        4 => outcome.prop_map(Step::Attempt),
         1 => (0_u64..LIFETIME_MS / 4).prop_map(Step::Wait),
     ]
 }
@@ -217,7 +217,7 @@ struct Model {
     pushed: Vec<Notice>,
     /// Alerts that fire.
     is_firing: BTreeMap<u8, bool>,
-    sent: Vec<(Notice, Fate)>,
+    sent: Vec<(Notice, DeliveryOutcome)>,
 }
 
 impl Model {
@@ -236,7 +236,7 @@ impl Model {
 
     fn delivered(&self, alert: u8) -> Vec<&Notice> {
         let id = alert.to_string();
-        let delivered = self.sent.iter().filter(|(_, fate)| *fate == Fate::Delivered);
+        let delivered = self.sent.iter().filter(|(_, outcome)| *outcome == DeliveryOutcome::Delivered);
         delivered.map(|(notice, _)| notice).filter(|notice| *notice.alert.id == *id).collect()
     }
 }
@@ -257,35 +257,35 @@ proptest! {
                     has_been_full |= outbox.waiting_count() >= count_max;
                     outbox.push(model.change(alert, is_reminder, now_ms), now_ms);
                 }
-                Step::Attempt(fate) => match outbox.next(now_ms) {
-                    Next::Send(notice) => {
-                        let fate = if is_patient && fate == Fate::Refused { Fate::Failed } else { fate };
-                        outbox.settle(fate, now_ms, 0.5);
-                        model.sent.push((notice, fate));
+                Step::Attempt(outcome) => match outbox.next(now_ms) {
+                    NextStep::Send(notice) => {
+                        let outcome = if is_patient && outcome == DeliveryOutcome::Refused { DeliveryOutcome::Failed } else { outcome };
+                        outbox.settle(outcome, now_ms, 0.5);
+                        model.sent.push((notice, outcome));
                     }
-                    Next::NotBefore(until_ms) => prop_assert!(until_ms > now_ms && until_ms <= now_ms + BACKOFF_MAX_MS),
-                    Next::Nothing => prop_assert_eq!(outbox.waiting_count(), 0),
+                    NextStep::NotBefore(until_ms) => prop_assert!(until_ms > now_ms && until_ms <= now_ms + BACKOFF_MAX_MS),
+                    NextStep::Nothing => prop_assert_eq!(outbox.waiting_count(), 0),
                 },
                 // Who is patient never waits for so long that something is too old.
                 Step::Wait(ms) => now_ms += if is_patient { ms / 1000 } else { ms },
             }
             prop_assert!(outbox.waiting_count() <= count_max);
-            let tally = outbox.tally();
-            has_lost |= tally.dropped > 0;
-            let accounted = tally.delivered + tally.dropped + tally.folded + outbox.waiting_count() as u64;
+            let stats = outbox.stats();
+            has_lost |= stats.dropped > 0;
+            let accounted = stats.delivered + stats.dropped + stats.folded + outbox.waiting_count() as u64;
             prop_assert_eq!(accounted, model.pushed.len() as u64, "every notice is somewhere");
         }
         // Everything that is left arrives.
         for _ in 0..2 {
             now_ms += BACKOFF_MAX_MS;
             for notice in drain(&mut outbox, now_ms) {
-                model.sent.push((notice, Fate::Delivered));
+                model.sent.push((notice, DeliveryOutcome::Delivered));
             }
         }
-        has_lost |= outbox.tally().dropped > 0;
+        has_lost |= outbox.stats().dropped > 0;
         if !has_been_full && !has_lost {
             let delivered: Vec<&Notice> =
-                model.sent.iter().filter(|(_, fate)| *fate == Fate::Delivered).map(|(notice, _)| notice).collect();
+                model.sent.iter().filter(|(_, outcome)| *outcome == DeliveryOutcome::Delivered).map(|(notice, _)| notice).collect();
             prop_assert_eq!(delivered, model.pushed.iter().collect::<Vec<_>>(), "all of it, in its order");
         }
         for alert in 0..6 {
@@ -312,16 +312,16 @@ proptest! {
         let mut attempt_count = 0;
         while outbox.waiting_count() > 0 {
             match outbox.next(now_ms) {
-                Next::Send(_) => {
+                NextStep::Send(_) => {
                     attempt_count += 1;
-                    outbox.settle(Fate::Failed, now_ms, jitters.next().unwrap_or(0.0));
+                    outbox.settle(DeliveryOutcome::Failed, now_ms, jitters.next().unwrap_or(0.0));
                 }
-                Next::NotBefore(until_ms) => now_ms = until_ms,
-                Next::Nothing => prop_assert_eq!(outbox.waiting_count(), 0),
+                NextStep::NotBefore(until_ms) => now_ms = until_ms,
+                NextStep::Nothing => prop_assert_eq!(outbox.waiting_count(), 0),
             }
         }
         prop_assert!(attempt_count < 150, "{} attempts", attempt_count);
-        prop_assert_eq!(outbox.tally().dropped, 1);
+        prop_assert_eq!(outbox.stats().dropped, 1);
     }
 }
 

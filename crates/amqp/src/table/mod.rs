@@ -22,7 +22,7 @@ pub use owned::{ArrayBuf, NameTooLong, TableBuf};
 pub use value::Value;
 
 use crate::limits::{TABLE_DEPTH_MAX, TABLE_LEN_MAX};
-use crate::wire::{Reader, Short};
+use crate::wire::{Reader, UnexpectedEnd};
 use std::fmt;
 
 /// Why bytes are no field table.
@@ -42,9 +42,9 @@ pub enum TableError {
     TooLong,
 }
 
-impl From<Short> for TableError {
+impl From<UnexpectedEnd> for TableError {
     #[inline]
-    fn from(_: Short) -> Self {
+    fn from(_: UnexpectedEnd) -> Self {
         TableError::Truncated
     }
 }

@@ -60,9 +60,9 @@ struct ResourceServer {
 
 /// What a token lets somebody do.
 #[derive(Debug)]
-struct Granted(Vec<Scope>);
+struct TokenGrant(Vec<Scope>);
 
-impl Grants for Granted {
+impl Grants for TokenGrant {
     fn as_any(&self) -> &dyn Any {
         self
     }
@@ -182,7 +182,7 @@ impl ResourceServer {
         let (scopes, tags) = self.understand(&claims);
         // What no clock here gets to is never.
         let expires_at = claims.expires_at_s().and_then(|s| UNIX_EPOCH.checked_add(Duration::from_secs(s)));
-        Ok(BackendUser { name, tags, grants: Arc::new(Granted(scopes)), expires_at })
+        Ok(BackendUser { name, tags, grants: Arc::new(TokenGrant(scopes)), expires_at })
     }
 
     /// Permissions and roles. Scopes for others, and what cannot be understood, are passed over.
@@ -242,7 +242,9 @@ impl Backend for OAuth2 {
     }
 
     fn decide(&self, user: &BackendUser, _: &Origin, question: &Question) -> Decision {
-        let Some(Granted(scopes)) = user.grants.as_any().downcast_ref::<Granted>() else { return Decision::Refused };
+        let Some(TokenGrant(scopes)) = user.grants.as_any().downcast_ref::<TokenGrant>() else {
+            return Decision::Refused;
+        };
         let is_allowed = scopes.iter().any(|scope| match question {
             Question::Vhost { vhost } => scope.covers_vhost(vhost),
             Question::Resource { vhost, name, access, .. } => scope.covers(*access, vhost, name),

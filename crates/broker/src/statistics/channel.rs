@@ -1,7 +1,7 @@
 //! What connections, channels and consumers count.
 
 use parking_lot::Mutex;
-use telemetry::{Sample, Tally};
+use telemetry::{LocalCounter, Sample};
 
 use super::channel_edges::ChannelEdges;
 use super::numbers::{CHANNEL_COUNT, CONNECTION_COUNT, CONSUMER_COUNT};
@@ -40,7 +40,7 @@ impl ChannelCounts {
 /// What a channel has done, as of the end of its connection's last turn.
 #[derive(Debug)]
 pub(crate) struct ChannelCounters {
-    numbers: [Tally; CHANNEL_COUNT],
+    numbers: [LocalCounter; CHANNEL_COUNT],
     pub(crate) edges: Mutex<ChannelEdges>,
     observed: Observed<CHANNEL_COUNT>,
 }
@@ -48,7 +48,7 @@ pub(crate) struct ChannelCounters {
 impl Default for ChannelCounters {
     fn default() -> Self {
         Self {
-            numbers: [const { Tally::new() }; CHANNEL_COUNT],
+            numbers: [const { LocalCounter::new() }; CHANNEL_COUNT],
             edges: Mutex::default(),
             observed: Observed::default(),
         }
@@ -76,7 +76,7 @@ impl Observable<CHANNEL_COUNT> for ChannelHandle {
 impl Observable<CONNECTION_COUNT> for ConnectionHandle {
     fn numbers(&self) -> [u64; CONNECTION_COUNT] {
         let Traffic { received_len, sent_len, received_count, sent_count } = &self.traffic;
-        [received_len, sent_len, received_count, sent_count].map(Tally::get)
+        [received_len, sent_len, received_count, sent_count].map(LocalCounter::get)
     }
 
     fn observed(&self) -> &Observed<CONNECTION_COUNT> {
@@ -122,11 +122,11 @@ impl ChannelHandle {
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerCounters {
     /// Messages that were sent to it.
-    pub(crate) delivered: Tally,
+    pub(crate) delivered: LocalCounter,
     /// Those of them that had been handed out before.
-    pub(crate) redelivered: Tally,
+    pub(crate) redelivered: LocalCounter,
     /// Messages that it has settled.
-    pub(crate) acked: Tally,
+    pub(crate) acked: LocalCounter,
     observed: Observed<CONSUMER_COUNT>,
 }
 

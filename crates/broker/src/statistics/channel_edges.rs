@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use engine::queue_handle::QueueHandle;
 use engine::statistics::ExchangeCounters;
-use telemetry::{Pace, Sample};
+use telemetry::{RecentSamples, Sample};
 
 use super::numbers::EDGE_COUNT;
 use crate::limits::CHANNEL_EDGE_COUNT_MAX;
@@ -34,7 +34,7 @@ pub(crate) struct Place<T> {
     pub(crate) published: u64,
     /// The last of these turns that was its own.
     turn: u64,
-    pace: Option<Pace<EDGE_COUNT>>,
+    pace: Option<RecentSamples<EDGE_COUNT>>,
 }
 
 impl<T> Place<T> {
@@ -104,7 +104,7 @@ impl<T: Target> Places<T> {
         for place in &mut self.places {
             let sample = Sample { at_ms: now_ms, numbers: [place.published] };
             let before = Sample { at_ms: before_ms, numbers: [0] };
-            let pace = place.pace.get_or_insert_with(|| Pace::new(before));
+            let pace = place.pace.get_or_insert_with(|| RecentSamples::new(before));
             pace.rest_until(before_ms);
             has_changed |= pace.push(sample);
         }

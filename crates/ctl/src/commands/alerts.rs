@@ -5,42 +5,42 @@ use serde_json::{Value, json};
 use super::browsing::answered;
 use crate::command::{Command, repeated, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{Listing, converted, json_text, renamed, same, text};
 use crate::output::Output;
-use crate::step::{Ask, Started, Step, path};
+use crate::step::{Ask, Step, StepResult, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("list_alerts", "lists alerts that are pending or firing", |given| {
-        ALERTS.ask(given, "alerts".to_owned())
+    Command::new("list_alerts", "lists alerts that are pending or firing", |input| {
+        ALERTS.ask(input, "alerts".to_owned())
     })
     .taking(&[repeated("column")])
     .saying("Listing alerts ..."),
-    Command::new("list_alert_history", "lists the last changes of alerts, the latest first", |given| {
-        HISTORY.ask(given, path(&["alerts", "history"]))
+    Command::new("list_alert_history", "lists the last changes of alerts, the latest first", |input| {
+        HISTORY.ask(input, path(&["alerts", "history"]))
     })
     .taking(&[repeated("column")])
     .saying("Listing the history of alerts ..."),
-    Command::new("list_alert_rules", "lists the rules of alerts", |given| RULES.ask(given, path(&["alerts", "rules"])))
+    Command::new("list_alert_rules", "lists the rules of alerts", |input| RULES.ask(input, path(&["alerts", "rules"])))
         .taking(&[repeated("column")])
         .saying("Listing alert rules ..."),
-    Command::new("set_alert_rule", "sets a rule of alerts, given as JSON", |given| set(given, "rules"))
+    Command::new("set_alert_rule", "sets a rule of alerts, given as JSON", |input| set(input, "rules"))
         .taking(&[required("name"), required("definition")])
         .saying("Setting alert rule \"{name}\" to \"{definition}\" ..."),
-    Command::new("delete_alert_rule", "removes a rule of alerts", |given| delete(given, "rules", "alert rule"))
+    Command::new("delete_alert_rule", "removes a rule of alerts", |input| delete(input, "rules", "alert rule"))
         .taking(&[required("name")])
         .saying("Deleting alert rule \"{name}\" ..."),
-    Command::new("list_alert_webhooks", "lists who is told of alerts, and what has become of it", |given| {
-        WEBHOOKS.ask(given, path(&["alerts", "webhooks"]))
+    Command::new("list_alert_webhooks", "lists who is told of alerts, and what has become of it", |input| {
+        WEBHOOKS.ask(input, path(&["alerts", "webhooks"]))
     })
     .taking(&[repeated("column")])
     .saying("Listing alert webhooks ..."),
     // Its definition may have a secret in it, and is not said again.
-    Command::new("set_alert_webhook", "sets whom to tell of alerts, given as JSON", |given| set(given, "webhooks"))
+    Command::new("set_alert_webhook", "sets whom to tell of alerts, given as JSON", |input| set(input, "webhooks"))
         .taking(&[required("name"), required("definition")])
         .saying("Setting alert webhook \"{name}\" ..."),
-    Command::new("delete_alert_webhook", "removes a webhook that no rule names", |given| {
-        delete(given, "webhooks", "alert webhook")
+    Command::new("delete_alert_webhook", "removes a webhook that no rule names", |input| {
+        delete(input, "webhooks", "alert webhook")
     })
     .taking(&[required("name")])
     .saying("Deleting alert webhook \"{name}\" ..."),
@@ -124,22 +124,22 @@ const WEBHOOKS: Listing = Listing {
     default: &["name", "url", "waiting", "delivered", "failed", "dropped", "error"],
 };
 
-fn set(given: &Given, family: &str) -> Started {
-    let Some(definition @ Value::Object(_)) = given.json("definition")? else {
+fn set(input: &Invocation, family: &str) -> StepResult {
+    let Some(definition @ Value::Object(_)) = input.json("definition")? else {
         return Err(Failure::usage("the definition must be a JSON object"));
     };
-    Ask::put(path(&["alerts", family, given.text("name")]), &definition).done()
+    Ask::put(path(&["alerts", family, input.text("name")]), &definition).done()
 }
 
-fn delete(given: &Given, family: &str, what: &str) -> Started {
-    let missing = format!("there is no {what} '{}'", given.text("name"));
-    Ask::delete(path(&["alerts", family, given.text("name")]))
+fn delete(input: &Invocation, family: &str, what: &str) -> StepResult {
+    let missing = format!("there is no {what} '{}'", input.text("name"));
+    Ask::delete(path(&["alerts", family, input.text("name")]))
         .then(move |reply| reply.unless(404, || Failure::unavailable(missing))?.done())
 }
 
-fn test(given: &Given) -> Started {
-    let missing = format!("there is no alert webhook '{}'", given.text("name"));
-    Ask::post(path(&["alerts", "webhooks", given.text("name"), "test"]), &json!({})).then(move |reply| {
+fn test(input: &Invocation) -> StepResult {
+    let missing = format!("there is no alert webhook '{}'", input.text("name"));
+    Ask::post(path(&["alerts", "webhooks", input.text("name"), "test"]), &json!({})).then(move |reply| {
         let answer = answered(reply, missing)?;
         if answer["delivered"] == json!(false) {
             return Err(Failure::unavailable(format!("the webhook was not told: {}", text(&answer, "error"))));

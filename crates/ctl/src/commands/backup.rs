@@ -11,8 +11,8 @@ use crate::step::{Ask, Step};
 pub(crate) const COMMANDS: &[Command] = &[Command::new(
     "backup",
     "has the broker write a backup of all it has, on its own machine, while it goes on",
-    |given| {
-        let place = given.text("path").to_owned();
+    |input| {
+        let place = input.text("path").to_owned();
         Ask::post("warren/backup".to_owned(), &json!({"path": place})).then(move |reply| {
             if matches!(reply.status, 404 | 405 | 501) {
                 return Err(Failure::unavailable(

@@ -6,8 +6,8 @@ use crate::command::{Command, repeated};
 use crate::listing::{Column, Listing, converted, renamed, same};
 use crate::step::path;
 
-pub(crate) const COMMANDS: &[Command] = &[Command::new("list_bindings", "lists a virtual host's bindings", |given| {
-    BINDINGS.ask(given, path(&["bindings", given.vhost()]))
+pub(crate) const COMMANDS: &[Command] = &[Command::new("list_bindings", "lists a virtual host's bindings", |input| {
+    BINDINGS.ask(input, path(&["bindings", input.vhost()]))
 })
 .taking(&[repeated("column")])
 .saying("Listing bindings for vhost {vhost}...")];

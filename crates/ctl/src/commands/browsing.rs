@@ -9,11 +9,11 @@ use super::pages::Pages;
 use super::queues::no_such_queue;
 use crate::command::{Command, Opt, flag, option, repeated, required, truth};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{Listing, renamed, same};
 use crate::output::Output;
 use crate::reply::Reply;
-use crate::step::{Ask, Started, Step, escaped, path};
+use crate::step::{Ask, Step, StepResult, escaped, path};
 
 /// Options that say which messages are meant, after a command's own.
 macro_rules! with_filter {
@@ -68,13 +68,13 @@ pub(crate) const COMMANDS: &[Command] = &[
         .with(BROWSE)
         .long()
         .saying("Browsing queue '{queue}' in vhost '{vhost}' ..."),
-    Command::new("delete_messages", "deletes ready messages of a queue", |given| {
-        let place = place(given, "");
-        let body = selection(given)?;
+    Command::new("delete_messages", "deletes ready messages of a queue", |input| {
+        let place = place(input, "");
+        let body = selection(input)?;
         let from = body.get("from").cloned();
         let query = query(&body);
         repeat(
-            Job { given_limit: limit(&body), missing: missing(given), totals: Map::new() },
+            Job { given_limit: limit(&body), missing: missing(input), totals: Map::new() },
             from,
             move |from, limit| {
                 let mut query = query.clone();
@@ -88,19 +88,19 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(DELETE)
     .long()
     .saying("Deleting messages of queue '{queue}' in vhost '{vhost}' ..."),
-    Command::new("move_messages", "moves ready messages of a queue to another one, or by an exchange", |given| {
-        if given.has("to-queue") == given.has("to-exchange") {
+    Command::new("move_messages", "moves ready messages of a queue to another one, or by an exchange", |input| {
+        if input.has("to-queue") == input.has("to-exchange") {
             return Err(Failure::usage("say either --to-queue or --to-exchange"));
         }
         let to = ["to-queue", "to-exchange", "to-routing-key", "to-vhost"];
-        post(given, "move", to.iter().filter_map(|name| Some((name.replace('-', "_"), json!(given.optional(name)?)))))
+        post(input, "move", to.iter().filter_map(|name| Some((name.replace('-', "_"), json!(input.optional(name)?)))))
     })
     .taking(&[required("queue")])
     .with(MOVE)
     .long()
     .saying("Moving messages of queue '{queue}' in vhost '{vhost}' ..."),
-    Command::new("redrive_messages", "sends dead letters in a queue back to the queues in which they died", |given| {
-        post(given, "redrive", given.optional("to").map(|to| ("to".to_owned(), json!(to))).into_iter())
+    Command::new("redrive_messages", "sends dead letters in a queue back to the queues in which they died", |input| {
+        post(input, "redrive", input.optional("to").map(|to| ("to".to_owned(), json!(to))).into_iter())
     })
     .taking(&[required("queue")])
     .with(REDRIVE)
@@ -133,14 +133,14 @@ const UNACKED_DEFAULT: &[&str] =
 /// Messages that are shown unless it is said how many.
 const COUNT: u64 = 100;
 
-fn place(given: &Given, what: &str) -> String {
-    let mut parts = vec!["queues", given.vhost(), given.text("queue"), "messages"];
+fn place(input: &Invocation, what: &str) -> String {
+    let mut parts = vec!["queues", input.vhost(), input.text("queue"), "messages"];
     parts.extend(Some(what).filter(|what| !what.is_empty()));
     path(&parts)
 }
 
-fn missing(given: &Given) -> String {
-    no_such_queue(given.vhost(), given.text("queue"))
+fn missing(input: &Invocation) -> String {
+    no_such_queue(input.vhost(), input.text("queue"))
 }
 
 pub(super) fn with_query(place: &str, query: &[String]) -> String {
@@ -148,9 +148,9 @@ pub(super) fn with_query(place: &str, query: &[String]) -> String {
 }
 
 /// What messages must have, by the API's names.
-fn filter(given: &Given) -> Result<Map<String, Value>, Failure> {
+fn filter(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     let mut body = Map::new();
-    if let Some(header) = given.optional("header") {
+    if let Some(header) = input.optional("header") {
         let (name, value) = header.split_once('=').map_or((header, None), |(name, value)| (name, Some(value)));
         body.insert("header".to_owned(), json!(name));
         body.extend(value.map(|value| ("header_value".to_owned(), json!(value))));
@@ -158,20 +158,20 @@ fn filter(given: &Given) -> Result<Map<String, Value>, Failure> {
     for (option, name) in
         [("routing-key", "routing_key"), ("exchange", "exchange"), ("body", "body"), ("death-reason", "death_reason")]
     {
-        body.extend(given.optional(option).map(|text| (name.to_owned(), json!(text))));
+        body.extend(input.optional(option).map(|text| (name.to_owned(), json!(text))));
     }
     for (option, name) in [("older-than", "older_than"), ("younger-than", "younger_than")] {
-        body.extend(duration_ms(given, option)?.map(|age_ms| (name.to_owned(), json!(age_ms))));
+        body.extend(duration_ms(input, option)?.map(|age_ms| (name.to_owned(), json!(age_ms))));
     }
     for name in ["redelivered", "dead"] {
-        body.extend(given.truth(name)?.map(|is| (name.to_owned(), json!(is))));
+        body.extend(input.truth(name)?.map(|is| (name.to_owned(), json!(is))));
     }
     Ok(body)
 }
 
 /// A time such as `90s`, `10m`, `2h` or `1d`, in milliseconds; without a unit it is in seconds.
-pub(super) fn duration_ms(given: &Given, name: &str) -> Result<Option<u64>, Failure> {
-    let Some(text) = given.optional(name) else { return Ok(None) };
+pub(super) fn duration_ms(input: &Invocation, name: &str) -> Result<Option<u64>, Failure> {
+    let Some(text) = input.optional(name) else { return Ok(None) };
     let time_ms = human::parse_duration_ms(text, 1000);
     time_ms.map(Some).ok_or_else(|| {
         Failure::data(format!("{name} has to be a time such as 90s, 10m, 2h or 1d, and '{text}' is none"))
@@ -179,21 +179,21 @@ pub(super) fn duration_ms(given: &Given, name: &str) -> Result<Option<u64>, Fail
 }
 
 /// Which messages are meant. Nothing is done with all of a queue's messages unless that is said.
-fn selection(given: &Given) -> Result<Map<String, Value>, Failure> {
-    let mut body = filter(given)?;
-    if let Some(ids) = given.optional("ids") {
-        if !body.is_empty() || given.has("limit") || given.has("all") {
+fn selection(input: &Invocation) -> Result<Map<String, Value>, Failure> {
+    let mut body = filter(input)?;
+    if let Some(ids) = input.optional("ids") {
+        if !body.is_empty() || input.has("limit") || input.has("all") {
             return Err(Failure::usage("say which messages either by --ids or by what they have"));
         }
         let ids: Vec<&str> = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
         body.insert("ids".to_owned(), json!(ids));
         return Ok(body);
     }
-    body.extend(given.number("limit")?.map(|limit| ("limit".to_owned(), json!(limit))));
-    if body.is_empty() && !given.has("all") {
+    body.extend(input.number("limit")?.map(|limit| ("limit".to_owned(), json!(limit))));
+    if body.is_empty() && !input.has("all") {
         return Err(Failure::usage("say which messages: by --ids, by what they have, by --limit, or --all"));
     }
-    if given.has("all") {
+    if input.has("all") {
         body.insert("all".to_owned(), json!(true));
     }
     Ok(body)
@@ -214,10 +214,10 @@ fn limit(body: &Map<String, Value>) -> Option<u64> {
     body.get("limit").and_then(Value::as_u64)
 }
 
-fn post(given: &Given, what: &str, to: impl Iterator<Item = (String, Value)>) -> Started {
-    let place = place(given, what);
-    let mut body = selection(given)?;
-    let job = Job { given_limit: limit(&body), missing: missing(given), totals: Map::new() };
+fn post(input: &Invocation, what: &str, to: impl Iterator<Item = (String, Value)>) -> StepResult {
+    let place = place(input, what);
+    let mut body = selection(input)?;
+    let job = Job { given_limit: limit(&body), missing: missing(input), totals: Map::new() };
     body.extend(to);
     repeat(job, None, move |from, limit| {
         let mut body = body.clone();
@@ -236,13 +236,13 @@ struct Job {
 }
 
 /// Asks until there is no more to be done.
-fn repeat(job: Job, from: Option<Value>, ask: impl Fn(Option<String>, Option<u64>) -> Ask + 'static) -> Started {
+fn repeat(job: Job, from: Option<Value>, ask: impl Fn(Option<String>, Option<u64>) -> Ask + 'static) -> StepResult {
     go_on(job, from.and_then(|from| Some(from.as_str()?.to_owned())), Rc::new(ask))
 }
 
-type Asking = Rc<dyn Fn(Option<String>, Option<u64>) -> Ask>;
+type RequestFn = Rc<dyn Fn(Option<String>, Option<u64>) -> Ask>;
 
-fn go_on(mut job: Job, from: Option<String>, ask: Asking) -> Started {
+fn go_on(mut job: Job, from: Option<String>, ask: RequestFn) -> StepResult {
     let done_count: u64 = DONE.iter().filter_map(|name| job.totals.get(*name)?.as_u64()).sum();
     let limit = job.given_limit.map(|limit| limit.saturating_sub(done_count));
     let missing = job.missing.clone();
@@ -313,29 +313,29 @@ pub(super) fn known(reply: Reply, missing: String) -> Result<Reply, Failure> {
     reply.unless(404, || Failure::data(missing))
 }
 
-fn browse(given: &Given) -> Started {
-    let columns = match given.has("unacked") && given.all("column").is_empty() {
+fn browse(input: &Invocation) -> StepResult {
+    let columns = match input.has("unacked") && input.all("column").is_empty() {
         true => UNACKED_DEFAULT
             .iter()
             .filter_map(|name| MESSAGES.columns.iter().find(|column| column.name == *name))
             .collect(),
-        false => MESSAGES.chosen(given)?,
+        false => MESSAGES.chosen(input)?,
     };
-    let mut query = query(&filter(given)?);
-    if given.has("unacked") {
+    let mut query = query(&filter(input)?);
+    if input.has("unacked") {
         query.push("state=unacked".to_owned());
     }
-    query.extend(given.number("truncate")?.map(|len| format!("truncate={len}")));
+    query.extend(input.number("truncate")?.map(|len| format!("truncate={len}")));
     let mut first = query.clone();
-    first.extend(given.number("tail")?.map(|count| format!("tail={count}")));
-    first.extend(given.optional("from").map(|id| format!("from={}", escaped(id))));
+    first.extend(input.number("tail")?.map(|count| format!("tail={count}")));
+    first.extend(input.optional("from").map(|id| format!("from={}", escaped(id))));
     let pages = Pages {
-        place: place(given, ""),
+        place: place(input, ""),
         behind: "from",
         query,
-        missing: missing(given),
+        missing: missing(input),
         columns,
-        count_left: given.number("count")?.unwrap_or(COUNT),
+        count_left: input.number("count")?.unwrap_or(COUNT),
         items: Vec::new(),
     };
     pages.ask(first)

@@ -4,8 +4,8 @@ use crate::command::{Command, repeated};
 use crate::listing::{Listing, renamed, same};
 
 pub(crate) const COMMANDS: &[Command] =
-    &[Command::new("list_channels", "lists channels of all virtual hosts", |given| {
-        CHANNELS.ask(given, "channels".to_owned())
+    &[Command::new("list_channels", "lists channels of all virtual hosts", |input| {
+        CHANNELS.ask(input, "channels".to_owned())
     })
     .taking(&[repeated("column")])
     .saying("Listing channels ...")];

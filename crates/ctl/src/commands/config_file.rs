@@ -4,30 +4,30 @@ use serde_json::{Value, json};
 
 use crate::command::{Argument, Command, Opt, flag, optional, required};
 use crate::failure::{CONFIG, Failure, USAGE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::output::{Output, Table};
 use crate::settings_file::{self, Setting};
-use crate::step::{SettingsFile, Started, Step, say};
+use crate::step::{SettingsFile, Step, StepResult, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("config_file show_path", "shows where the file of settings is", |_| {
         Ok(Step::ReadSettings(Box::new(|file| say(file.path.display().to_string()))))
     }),
-    Command::new("config_file show", "shows what is in it, without passwords", |given| {
-        let shows_passwords = given.has("reveal-passwords");
+    Command::new("config_file show", "shows what is in it, without passwords", |input| {
+        let shows_passwords = input.has("reveal-passwords");
         Ok(Step::ReadSettings(Box::new(move |file| table(&there(file)?, shows_passwords))))
     })
     .with(&[flag("reveal-passwords", "with passwords")]),
-    Command::new("config_file add_node", "names another server in it", |given| edit(given, Edit::Add))
+    Command::new("config_file add_node", "names another server in it", |input| edit(input, Edit::Add))
         .taking(NODE)
         .with(FLAGS),
-    Command::new("config_file update_node", "changes how a server is asked, or names another", |given| {
-        edit(given, Edit::Update)
+    Command::new("config_file update_node", "changes how a server is asked, or names another", |input| {
+        edit(input, Edit::Update)
     })
     .taking(NODE)
     .with(FLAGS),
-    Command::new("config_file delete_node", "names a server no more", |given| {
-        let name = given.text("node").to_owned();
+    Command::new("config_file delete_node", "names a server no more", |input| {
+        let name = input.text("node").to_owned();
         Ok(Step::ReadSettings(Box::new(move |file| {
             let (path, text) = (file.path.clone(), there(file)?);
             match settings_file::without(&text, &name) {
@@ -78,13 +78,13 @@ enum Edit {
     Update,
 }
 
-fn edit(given: &Given, edit: Edit) -> Started {
-    let name = given.optional("node").or(given.optional("host"));
+fn edit(input: &Invocation, edit: Edit) -> StepResult {
+    let name = input.optional("node").or(input.optional("host"));
     let Some(name) = name.map(str::to_owned) else {
-        return Err(Failure::usage(format!("{} needs --node, the name of the server's section", given.command.name)));
+        return Err(Failure::usage(format!("{} needs --node, the name of the server's section", input.command.name)));
     };
-    let settings = settings(given)?;
-    let makes_file = given.has("create-file-if-missing");
+    let settings = settings(input)?;
+    let makes_file = input.has("create-file-if-missing");
     Ok(Step::ReadSettings(Box::new(move |file| {
         let path = file.path.clone();
         let text = match file.text {
@@ -101,10 +101,10 @@ fn edit(given: &Given, edit: Edit) -> Started {
     })))
 }
 
-fn settings(given: &Given) -> Result<Vec<Setting>, Failure> {
+fn settings(input: &Invocation) -> Result<Vec<Setting>, Failure> {
     let mut settings = Vec::new();
     for (argument, key) in KEYS {
-        let Some(text) = given.optional(argument) else { continue };
+        let Some(text) = input.optional(argument) else { continue };
         if text.contains(['\n', '\r']) {
             return Err(Failure::usage(format!("--{argument} has to be one line")));
         }
@@ -118,7 +118,7 @@ fn settings(given: &Given) -> Result<Vec<Setting>, Failure> {
         let value = if is_number { text.to_owned() } else { settings_file::quoted(text) };
         settings.push(Setting { key, value });
     }
-    if given.has("use-tls") {
+    if input.has("use-tls") {
         settings.push(Setting { key: "tls", value: "true".to_owned() });
     }
     Ok(settings)
@@ -135,11 +135,11 @@ fn broken(path: &std::path::Path, problem: &str) -> Failure {
     Failure::new(CONFIG, format!("{}: {problem}", path.display()))
 }
 
-fn keep(path: std::path::PathBuf, settings: String, text: String) -> Started {
+fn keep(path: std::path::PathBuf, settings: String, text: String) -> StepResult {
     Ok(Step::Done(Output::Settings { path, settings, text }))
 }
 
-fn table(text: &str, shows_passwords: bool) -> Started {
+fn table(text: &str, shows_passwords: bool) -> StepResult {
     const COLUMNS: &[&str] =
         &["hostname", "port", "scheme", "base_uri", "username", "password", "vhost", "path_prefix", "ssl"];
     let sections = settings_file::parse(text).map_err(|problem| Failure::new(USAGE, problem))?;

@@ -7,16 +7,16 @@ use serde_json::Value;
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
 use crate::listing::{self, Listing, converted, renamed, same, untold};
-use crate::step::{Ask, Started, Step, done, path, say};
+use crate::step::{Ask, Step, StepResult, done, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("list_connections", "lists connections of all virtual hosts", |given| {
-        CONNECTIONS.ask(given, "connections".to_owned())
+    Command::new("list_connections", "lists connections of all virtual hosts", |input| {
+        CONNECTIONS.ask(input, "connections".to_owned())
     })
     .taking(&[repeated("column")])
     .saying("Listing connections ..."),
-    Command::new("list_amqp10_connections", "lists connections that speak AMQP 1.0", |given| {
-        let columns = AMQP10.chosen(given)?;
+    Command::new("list_amqp10_connections", "lists connections that speak AMQP 1.0", |input| {
+        let columns = AMQP10.chosen(input)?;
         Ask::get("connections".to_owned()).then(move |reply| {
             let mut items = reply.list()?;
             items.retain(|item| matches!(listing::text(item, "protocol"), "AMQP 1-0" | "AMQP 1.0" | "AMQP 1-0-0"));
@@ -28,15 +28,15 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "close_connection",
         "closes a connection by its name, which list_connections shows as pid and as name",
-        |given| close(given.text("connection"), given.text("reason"), false),
+        |input| close(input.text("connection"), input.text("reason"), false),
     )
     .taking(&[required("connection"), required("reason")])
     .saying("Closing connection {connection}, reason: {reason}..."),
-    Command::new("close_all_connections", "closes all connections of a virtual host, or with --global all", |given| {
-        let vhost = (!given.has("global")).then(|| given.vhost().to_owned());
-        let delay = Duration::from_millis(given.number("per-connection-delay")?.unwrap_or(0));
-        let limit = given.number("limit")?.filter(|limit| *limit > 0);
-        let reason = given.text("reason").to_owned();
+    Command::new("close_all_connections", "closes all connections of a virtual host, or with --global all", |input| {
+        let vhost = (!input.has("global")).then(|| input.vhost().to_owned());
+        let delay = Duration::from_millis(input.number("per-connection-delay")?.unwrap_or(0));
+        let limit = input.number("limit")?.filter(|limit| *limit > 0);
+        let reason = input.text("reason").to_owned();
         Ask::get("connections".to_owned()).then(move |reply| {
             let mut names =
                 names(&reply.list()?, |item| vhost.as_ref().is_none_or(|vhost| listing::text(item, "vhost") == vhost));
@@ -52,23 +52,23 @@ pub(crate) const COMMANDS: &[Command] = &[
         option("per-connection-delay", "MILLISECONDS", "how long to wait between two"),
     ])
     .saying("Closing connections, reason: {reason}..."),
-    Command::new("close_all_user_connections", "closes all connections of a user", |given| {
-        close_of_user(given.text("username"), given.text("reason"))
+    Command::new("close_all_user_connections", "closes all connections of a user", |input| {
+        close_of_user(input.text("username"), input.text("reason"))
     })
     .taking(&[required("username"), required("reason")])
     .saying("Closing connections of user {username}, reason: {reason}..."),
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
-    Command::new("close connection", "closes a connection by its name", |given| {
-        let closing = close(given.text("name"), given.optional("reason").unwrap_or(BY_HAND), given.has("idempotently"));
+    Command::new("close connection", "closes a connection by its name", |input| {
+        let closing = close(input.text("name"), input.optional("reason").unwrap_or(BY_HAND), input.has("idempotently"));
         crate::step::then_say(closing, "connection closed".to_owned())
     })
     .also(&["connections close"])
     .taking(&[required("name"), optional("reason")])
     .with(IDEMPOTENTLY),
-    Command::new("close user_connections", "closes all connections of a user", |given| {
-        close_of_user(given.text("username"), given.optional("reason").unwrap_or(BY_HAND))
+    Command::new("close user_connections", "closes all connections of a user", |input| {
+        close_of_user(input.text("username"), input.optional("reason").unwrap_or(BY_HAND))
     })
     .also(&["connections close_of_user"])
     .taking(&[required("username").short('u'), optional("reason")])
@@ -137,7 +137,7 @@ fn names(items: &[Value], is_meant: impl Fn(&Value) -> bool) -> Vec<String> {
     items.iter().filter(|item| is_meant(item)).map(|item| listing::text(item, "name").to_owned()).collect()
 }
 
-fn close(name: &str, reason: &str, is_idempotent: bool) -> Started {
+fn close(name: &str, reason: &str, is_idempotent: bool) -> StepResult {
     let missing = format!("there is no connection '{name}'");
     Ask::delete(path(&["connections", name])).because(reason).then(move |reply| match reply.status {
         404 if is_idempotent => done(),
@@ -145,14 +145,14 @@ fn close(name: &str, reason: &str, is_idempotent: bool) -> Started {
     })
 }
 
-fn close_of_user(user: &str, reason: &str) -> Started {
+fn close_of_user(user: &str, reason: &str) -> StepResult {
     Ask::delete(path(&["connections", "username", user])).because(reason).then(|reply| match reply.status {
         404 => done(),
         _ => reply.done(),
     })
 }
 
-fn close_each(mut names: Vec<String>, reason: String, delay: Duration, text: String) -> Started {
+fn close_each(mut names: Vec<String>, reason: String, delay: Duration, text: String) -> StepResult {
     let Some(name) = names.pop() else { return say(text) };
     Ask::delete(path(&["connections", &name])).because(&reason).then(move |reply| {
         // Who has gone meanwhile is closed.

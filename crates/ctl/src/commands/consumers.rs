@@ -5,8 +5,8 @@ use crate::listing::{Listing, renamed, same};
 use crate::step::path;
 
 pub(crate) const COMMANDS: &[Command] =
-    &[Command::new("list_consumers", "lists a virtual host's consumers", |given| {
-        CONSUMERS.ask(given, path(&["consumers", given.vhost()]))
+    &[Command::new("list_consumers", "lists a virtual host's consumers", |input| {
+        CONSUMERS.ask(input, path(&["consumers", input.vhost()]))
     })
     .taking(&[repeated("column")])
     .saying("Listing consumers in vhost {vhost} ...")];

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, repeated};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{Listing, same, show};
 use crate::reply::Reply;
-use crate::step::{Ask, Started};
+use crate::step::{Ask, StepResult};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("list_data_losses", "lists messages that were lost to damaged files, until it is acknowledged", list)
@@ -34,8 +34,8 @@ const LOSSES: Listing = Listing {
     default: &["vhost", "queue", "exchange", "messages", "path", "what"],
 };
 
-fn list(given: &Given) -> Started {
-    let columns = LOSSES.chosen(given)?;
+fn list(input: &Invocation) -> StepResult {
+    let columns = LOSSES.chosen(input)?;
     Ask::get("warren/data-loss".to_owned()).then(move |reply| {
         let answer = of_warren(reply)?.value()?;
         let files = answer["damaged_files"].as_array().into_iter().flatten();

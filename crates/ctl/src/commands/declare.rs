@@ -5,9 +5,9 @@ use serde_json::{Map, Value, json};
 use crate::command::{Argument, Command, flag, optional, required};
 use crate::commands::{policies, vhosts};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::password;
-use crate::step::{Ask, Started, path, remark, then_say};
+use crate::step::{Ask, StepResult, path, remark, then_say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("declare queue", "declares a queue", queue).also(&["queues declare"]).taking(&[
@@ -25,10 +25,10 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("max-segment-length-bytes").also(&["stream-max-segment-size-bytes"]),
         optional("arguments"),
     ]),
-    Command::new("declare exchange", "declares an exchange", |given| {
-        let mut body = declared(given, &["auto-delete", "durable", "internal"])?;
-        body.insert("type".to_owned(), json!(given.optional("type").unwrap_or("direct")));
-        put(given, &["exchanges", given.vhost(), given.text("name")], &Value::Object(body), "exchange declared")
+    Command::new("declare exchange", "declares an exchange", |input| {
+        let mut body = declared(input, &["auto-delete", "durable", "internal"])?;
+        body.insert("type".to_owned(), json!(input.optional("type").unwrap_or("direct")));
+        put(input, &["exchanges", input.vhost(), input.text("name")], &Value::Object(body), "exchange declared")
     })
     .also(&["exchanges declare"])
     .taking(&[
@@ -42,14 +42,14 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("declare binding", "binds a queue or an exchange to an exchange", binding)
         .also(&["bindings declare", "exchanges bind"])
         .taking(BINDING),
-    Command::new("declare vhost", "creates a virtual host", |given| {
-        let mut body = vhosts::metadata(given)?;
+    Command::new("declare vhost", "creates a virtual host", |input| {
+        let mut body = vhosts::metadata(input)?;
         // A flag to the new one, a value to the old one.
-        if let Some(text) = given.optional("tracing") {
-            let is_on = if text.is_empty() { true } else { given.truth("tracing")?.unwrap_or(false) };
+        if let Some(text) = input.optional("tracing") {
+            let is_on = if text.is_empty() { true } else { input.truth("tracing")?.unwrap_or(false) };
             body.insert("tracing".to_owned(), json!(is_on));
         }
-        put(given, &["vhosts", given.text("name")], &Value::Object(body), "vhost declared")
+        put(input, &["vhosts", input.text("name")], &Value::Object(body), "vhost declared")
     })
     .also(&["vhosts declare"])
     .taking(&[
@@ -67,58 +67,58 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("hashing-algorithm"),
         optional("tags"),
     ]),
-    Command::new("declare permission", "says what a user may configure, write to and read from", |given| {
+    Command::new("declare permission", "says what a user may configure, write to and read from", |input| {
         let body = json!({
-            "configure": given.text("configure"), "write": given.text("write"), "read": given.text("read")
+            "configure": input.text("configure"), "write": input.text("write"), "read": input.text("read")
         });
-        put(given, &["permissions", given.vhost(), given.text("user")], &body, "permission declared")
+        put(input, &["permissions", input.vhost(), input.text("user")], &body, "permission declared")
     })
     .also(&["declare permissions", "permissions declare"])
     .taking(&[USER, required("configure"), required("write"), required("read")]),
-    Command::new("declare topic_permission", "says which routing keys a user may use on a topic exchange", |given| {
+    Command::new("declare topic_permission", "says which routing keys a user may use on a topic exchange", |input| {
         let body = json!({
-            "exchange": given.text("exchange"), "write": given.text("write"), "read": given.text("read")
+            "exchange": input.text("exchange"), "write": input.text("write"), "read": input.text("read")
         });
-        put(given, &["topic-permissions", given.vhost(), given.text("user")], &body, "topic permission declared")
+        put(input, &["topic-permissions", input.vhost(), input.text("user")], &body, "topic permission declared")
     })
     .taking(&[USER, required("exchange"), required("write"), required("read")]),
-    Command::new("declare policy", "sets arguments for all queues and exchanges whose names fit", |given| {
-        then_say(policies::set(given, "policies"), "policy declared".to_owned())
+    Command::new("declare policy", "sets arguments for all queues and exchanges whose names fit", |input| {
+        then_say(policies::set(input, "policies"), "policy declared".to_owned())
     })
     .also(&["policies declare", "policies update", "policies set"])
     .taking(POLICY),
-    Command::new("declare operator_policy", "sets limits that users' policies cannot exceed", |given| {
-        then_say(policies::set(given, "operator-policies"), "operator policy declared".to_owned())
+    Command::new("declare operator_policy", "sets limits that users' policies cannot exceed", |input| {
+        then_say(policies::set(input, "operator-policies"), "operator policy declared".to_owned())
     })
     .also(&["operator_policies declare", "operator_policies update", "operator_policies set"])
     .taking(POLICY),
-    Command::new("declare parameter", "sets a parameter of a component", |given| {
-        let (component, name) = (given.text("component"), given.text("name"));
+    Command::new("declare parameter", "sets a parameter of a component", |input| {
+        let (component, name) = (input.text("component"), input.text("name"));
         let body = json!({
-            "vhost": given.vhost(), "component": component, "name": name, "value": given.json("value")?
+            "vhost": input.vhost(), "component": component, "name": name, "value": input.json("value")?
         });
-        put(given, &["parameters", component, given.vhost(), name], &body, "parameter declared")
+        put(input, &["parameters", component, input.vhost(), name], &body, "parameter declared")
     })
     .also(&["parameters set", "parameters declare"])
     .taking(&[required("component"), required("name"), required("value")]),
-    Command::new("declare global_parameter", "sets a parameter of the whole broker", |given| {
-        let name = given.text("name");
+    Command::new("declare global_parameter", "sets a parameter of the whole broker", |input| {
+        let name = input.text("name");
         put(
-            given,
+            input,
             &["global-parameters", name],
-            &json!({"name": name, "value": given.json("value")?}),
+            &json!({"name": name, "value": input.json("value")?}),
             "global parameter declared",
         )
     })
     .also(&["global_parameters set", "global_parameters declare"])
     .taking(&[required("name"), required("value")]),
-    Command::new("declare vhost_limit", "sets a virtual host's limit: max-connections, max-queues", |given| {
-        limit(given, &["vhost-limits", given.vhost(), given.text("name")], "vhost limit declared")
+    Command::new("declare vhost_limit", "sets a virtual host's limit: max-connections, max-queues", |input| {
+        limit(input, &["vhost-limits", input.vhost(), input.text("name")], "vhost limit declared")
     })
     .also(&["vhost_limits declare"])
     .taking(&[required("name"), required("value")]),
-    Command::new("declare user_limit", "sets a user's limit: max-connections, max-channels", |given| {
-        limit(given, &["user-limits", given.text("user"), given.text("name")], "user limit declared")
+    Command::new("declare user_limit", "sets a user's limit: max-connections, max-channels", |input| {
+        limit(input, &["user-limits", input.text("user"), input.text("name")], "user limit declared")
     })
     .also(&["user_limits declare"])
     .taking(&[USER, required("name"), required("value")]),
@@ -148,8 +148,8 @@ pub(crate) const BINDING: &[Argument] = &[
     optional("properties-key"),
 ];
 
-fn put(given: &Given, parts: &[&str], body: &Value, done: &str) -> Started {
-    let (vhost, done) = (given.vhost().to_owned(), done.to_owned());
+fn put(input: &Invocation, parts: &[&str], body: &Value, done: &str) -> StepResult {
+    let (vhost, done) = (input.vhost().to_owned(), done.to_owned());
     let is_in_vhost = parts.contains(&vhost.as_str());
     Ask::put(path(parts), body).then(move |reply| {
         let reply = if is_in_vhost { reply.unless(404, || Failure::no_such_vhost(&vhost))? } else { reply };
@@ -159,14 +159,14 @@ fn put(given: &Given, parts: &[&str], body: &Value, done: &str) -> Started {
 }
 
 /// What queues and exchanges have in common.
-fn declared(given: &Given, flags: &[&str]) -> Result<Map<String, Value>, Failure> {
+fn declared(input: &Invocation, flags: &[&str]) -> Result<Map<String, Value>, Failure> {
     let mut body = Map::new();
     for flag in flags {
-        if let Some(is_so) = given.truth(flag)? {
+        if let Some(is_so) = input.truth(flag)? {
             body.insert(flag.replace('-', "_"), json!(is_so));
         }
     }
-    body.insert("arguments".to_owned(), given.json("arguments")?.unwrap_or_else(|| json!({})));
+    body.insert("arguments".to_owned(), input.json("arguments")?.unwrap_or_else(|| json!({})));
     // As both rabbitmqadmins.
     body.entry("durable").or_insert(json!(true));
     Ok(body)
@@ -178,36 +178,36 @@ fn argument(body: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
-fn queue(given: &Given) -> Started {
-    let mut body = declared(given, &["auto-delete", "durable"])?;
-    if let Some(kind) = given.optional("type") {
+fn queue(input: &Invocation) -> StepResult {
+    let mut body = declared(input, &["auto-delete", "durable"])?;
+    if let Some(kind) = input.optional("type") {
         argument(&mut body, "x-queue-type", json!(kind));
     }
-    if let Some(node) = given.optional("node") {
+    if let Some(node) = input.optional("node") {
         body.insert("node".to_owned(), json!(node));
     }
-    put(given, &["queues", given.vhost(), given.text("name")], &Value::Object(body), "queue declared")
+    put(input, &["queues", input.vhost(), input.text("name")], &Value::Object(body), "queue declared")
 }
 
-fn stream(given: &Given) -> Started {
-    let mut body = declared(given, &[])?;
+fn stream(input: &Invocation) -> StepResult {
+    let mut body = declared(input, &[])?;
     argument(&mut body, "x-queue-type", json!("stream"));
-    if let Some(age) = given.optional("expiration") {
+    if let Some(age) = input.optional("expiration") {
         argument(&mut body, "x-max-age", json!(age));
     }
     for (name, key) in
         [("max-length-bytes", "x-max-length-bytes"), ("max-segment-length-bytes", "x-stream-max-segment-size-bytes")]
     {
-        if let Some(bytes) = given.number(name)? {
+        if let Some(bytes) = input.number(name)? {
             argument(&mut body, key, json!(bytes));
         }
     }
-    put(given, &["queues", given.vhost(), given.text("name")], &Value::Object(body), "stream declared")
+    put(input, &["queues", input.vhost(), input.text("name")], &Value::Object(body), "stream declared")
 }
 
 /// Where bindings between two things are.
-pub(crate) fn bindings(given: &Given) -> Result<Vec<String>, Failure> {
-    let kind = match given.optional("destination-type").unwrap_or("queue") {
+pub(crate) fn bindings(input: &Invocation) -> Result<Vec<String>, Failure> {
+    let kind = match input.optional("destination-type").unwrap_or("queue") {
         "queue" | "q" => "q",
         "exchange" | "e" => "e",
         other => {
@@ -216,21 +216,21 @@ pub(crate) fn bindings(given: &Given) -> Result<Vec<String>, Failure> {
             )));
         }
     };
-    let parts = ["bindings", given.vhost(), "e", given.text("source"), kind, given.text("destination")];
+    let parts = ["bindings", input.vhost(), "e", input.text("source"), kind, input.text("destination")];
     Ok(parts.iter().map(|part| (*part).to_owned()).collect())
 }
 
-fn binding(given: &Given) -> Started {
+fn binding(input: &Invocation) -> StepResult {
     let body = json!({
-        "routing_key": given.optional("routing-key").unwrap_or_default(),
-        "arguments": given.json("arguments")?.unwrap_or_else(|| json!({})),
+        "routing_key": input.optional("routing-key").unwrap_or_default(),
+        "arguments": input.json("arguments")?.unwrap_or_else(|| json!({})),
     });
-    let parts = bindings(given)?;
+    let parts = bindings(input)?;
     let missing = format!(
         "there is no exchange '{}' or no '{}' in virtual host '{}'",
-        given.text("source"),
-        given.text("destination"),
-        given.vhost()
+        input.text("source"),
+        input.text("destination"),
+        input.vhost()
     );
     Ask::post(path(&parts.iter().map(String::as_str).collect::<Vec<_>>()), &body).then(move |reply| {
         reply.unless(404, || Failure::data(missing))?.accepted()?;
@@ -238,16 +238,16 @@ fn binding(given: &Given) -> Started {
     })
 }
 
-fn user(given: &Given) -> Started {
-    let mut body = json!({"tags": given.optional("tags").unwrap_or_default()});
-    let said = |name| given.optional(name).filter(|text| !text.is_empty());
+fn user(input: &Invocation) -> StepResult {
+    let mut body = json!({"tags": input.optional("tags").unwrap_or_default()});
+    let said = |name| input.optional(name).filter(|text| !text.is_empty());
     match (said("password"), said("password-hash")) {
         (Some(_), Some(_)) => return Err(Failure::usage("a user has a password or a password hash, and not both")),
         (None, None) => return Err(Failure::usage("declare user needs password or password-hash")),
         (Some(password), None) => body["password"] = json!(password),
         (None, Some(hash)) => body["password_hash"] = json!(hash),
     }
-    match (given.optional("hashing-algorithm"), said("password")) {
+    match (input.optional("hashing-algorithm"), said("password")) {
         (None, _) => {}
         // A server hashes by its own algorithm, so another one is for us to do.
         (Some(algorithm), Some(password)) => {
@@ -258,12 +258,12 @@ fn user(given: &Given) -> Started {
         }
         (Some(algorithm), None) => body["hashing_algorithm"] = json!(password::module(algorithm)),
     }
-    Ask::put(path(&["users", given.text("name")]), &body).say("user declared")
+    Ask::put(path(&["users", input.text("name")]), &body).say("user declared")
 }
 
-fn limit(given: &Given, parts: &[&str], done: &str) -> Started {
-    let text = given.text("value");
+fn limit(input: &Invocation, parts: &[&str], done: &str) -> StepResult {
+    let text = input.text("value");
     let value: i64 =
         text.parse().map_err(|_| Failure::data(format!("a limit has to be a whole number, and '{text}' is none")))?;
-    put(given, parts, &json!({"value": value}), done)
+    put(input, parts, &json!({"value": value}), done)
 }

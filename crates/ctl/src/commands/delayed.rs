@@ -6,10 +6,10 @@ use super::browsing::{answered, duration_ms, known, with_query};
 use super::pages::Pages;
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{Listing, renamed, same, text};
 use crate::output::Output;
-use crate::step::{Ask, Started, Step, escaped, path};
+use crate::step::{Ask, Step, StepResult, escaped, path};
 
 /// Options that say which messages are meant, after a command's own.
 macro_rules! with_filter {
@@ -32,8 +32,8 @@ const WHEN: &[Opt] = &[
 ];
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("list_delayed_exchanges", "lists exchanges at which messages wait until they are due", |given| {
-        EXCHANGES.ask(given, path(&["delayed", given.vhost()]))
+    Command::new("list_delayed_exchanges", "lists exchanges at which messages wait until they are due", |input| {
+        EXCHANGES.ask(input, path(&["delayed", input.vhost()]))
     })
     .taking(&[repeated("column")])
     .saying("Listing exchanges with delayed messages for vhost {vhost} ..."),
@@ -42,9 +42,9 @@ pub(crate) const COMMANDS: &[Command] = &[
         .with(LIST)
         .long()
         .saying("Listing delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("show_delayed_message", "shows a message that waits, with its body", |given| {
-        let missing = no_such_message(given);
-        Ask::get(one(given, "")).then(move |reply| {
+    Command::new("show_delayed_message", "shows a message that waits, with its body", |input| {
+        let missing = no_such_message(input);
+        Ask::get(one(input, "")).then(move |reply| {
             let value = answered(reply, missing)?;
             let lines = flattened(&value);
             Ok(Step::Done(Output::Document { text: lines, value }))
@@ -57,19 +57,19 @@ pub(crate) const COMMANDS: &[Command] = &[
         .with(CANCEL)
         .long()
         .saying("Cancelling delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("reschedule_delayed_message", "has a message that waits be due at another time", |given| {
-        let body = match (given.number("due")?, duration_ms(given, "delay")?) {
+    Command::new("reschedule_delayed_message", "has a message that waits be due at another time", |input| {
+        let body = match (input.number("due")?, duration_ms(input, "delay")?) {
             (Some(due_ms), None) => json!({"due": due_ms}),
             (None, Some(delay_ms)) => json!({"delay": delay_ms}),
             _ => return Err(Failure::usage("say either --due or --delay")),
         };
-        renamed_to(Ask::put(one(given, ""), &body), no_such_message(given), "Message is due then")
+        renamed_to(Ask::put(one(input, ""), &body), no_such_message(input), "Message is due then")
     })
     .taking(&[required("exchange"), required("id")])
     .with(WHEN)
     .saying("Rescheduling delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("release_delayed_message", "has a message that waits be due now", |given| {
-        renamed_to(Ask::post(one(given, "release"), &json!({})), no_such_message(given), "Message is due now")
+    Command::new("release_delayed_message", "has a message that waits be due now", |input| {
+        renamed_to(Ask::post(one(input, "release"), &json!({})), no_such_message(input), "Message is due now")
     })
     .taking(&[required("exchange"), required("id")])
     .saying("Releasing delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
@@ -104,31 +104,31 @@ const MESSAGES: Listing = Listing {
 /// Messages that are shown unless it is said how many.
 const COUNT: u64 = 100;
 
-fn place(given: &Given) -> String {
-    path(&["delayed", given.vhost(), given.text("exchange"), "messages"])
+fn place(input: &Invocation) -> String {
+    path(&["delayed", input.vhost(), input.text("exchange"), "messages"])
 }
 
-fn one(given: &Given, what: &str) -> String {
-    let place = format!("{}/{}", place(given), escaped(given.text("id")));
+fn one(input: &Invocation, what: &str) -> String {
+    let place = format!("{}/{}", place(input), escaped(input.text("id")));
     if what.is_empty() { place } else { format!("{place}/{what}") }
 }
 
-fn no_such_exchange(given: &Given) -> String {
-    format!("exchange '{}' in virtual host '{}' delays no messages", given.text("exchange"), given.vhost())
+fn no_such_exchange(input: &Invocation) -> String {
+    format!("exchange '{}' in virtual host '{}' delays no messages", input.text("exchange"), input.vhost())
 }
 
-fn no_such_message(given: &Given) -> String {
-    let (id, exchange, vhost) = (given.text("id"), given.text("exchange"), given.vhost());
+fn no_such_message(input: &Invocation) -> String {
+    let (id, exchange, vhost) = (input.text("id"), input.text("exchange"), input.vhost());
     format!("no message '{id}' waits at exchange '{exchange}' in virtual host '{vhost}'")
 }
 
-fn query(given: &Given) -> Result<Vec<String>, Failure> {
+fn query(input: &Invocation) -> Result<Vec<String>, Failure> {
     let mut query = Vec::new();
     for (option, name) in [("due-from", "due_from"), ("due-to", "due_to")] {
-        query.extend(given.number(option)?.map(|due_ms| format!("{name}={due_ms}")));
+        query.extend(input.number(option)?.map(|due_ms| format!("{name}={due_ms}")));
     }
-    query.extend(given.optional("routing-key").map(|key| format!("routing_key={}", escaped(key))));
-    if let Some(header) = given.optional("header") {
+    query.extend(input.optional("routing-key").map(|key| format!("routing_key={}", escaped(key))));
+    if let Some(header) = input.optional("header") {
         let (name, value) = header.split_once('=').map_or((header, None), |(name, value)| (name, Some(value)));
         query.push(format!("header={}", escaped(name)));
         query.extend(value.map(|value| format!("header_value={}", escaped(value))));
@@ -136,14 +136,14 @@ fn query(given: &Given) -> Result<Vec<String>, Failure> {
     Ok(query)
 }
 
-fn list(given: &Given) -> Started {
+fn list(input: &Invocation) -> StepResult {
     let pages = Pages {
-        place: place(given),
+        place: place(input),
         behind: "after",
-        query: query(given)?,
-        missing: no_such_exchange(given),
-        columns: MESSAGES.chosen(given)?,
-        count_left: given.number("count")?.unwrap_or(COUNT),
+        query: query(input)?,
+        missing: no_such_exchange(input),
+        columns: MESSAGES.chosen(input)?,
+        count_left: input.number("count")?.unwrap_or(COUNT),
         items: Vec::new(),
     };
     let first = pages.query.clone();
@@ -165,27 +165,27 @@ fn flattened(message: &Value) -> String {
     lines.join("\n")
 }
 
-fn cancel(given: &Given) -> Started {
-    let mut query = query(given)?;
-    if given.has("id") {
-        if !query.is_empty() || given.has("all") {
+fn cancel(input: &Invocation) -> StepResult {
+    let mut query = query(input)?;
+    if input.has("id") {
+        if !query.is_empty() || input.has("all") {
             return Err(Failure::usage("say which messages either by an id or by what they have"));
         }
-        let missing = no_such_message(given);
-        return Ask::delete(one(given, "")).then(move |reply| {
+        let missing = no_such_message(input);
+        return Ask::delete(one(input, "")).then(move |reply| {
             known(reply, missing)?.accepted()?;
             Ok(Step::Done(cancelled(1, false)))
         });
     }
-    if query.is_empty() && !given.has("all") {
+    if query.is_empty() && !input.has("all") {
         return Err(Failure::usage("say which messages: by an id, by what they have, or --all"));
     }
-    query.extend(given.has("all").then(|| "all=true".to_owned()));
-    cancel_on(with_query(&place(given), &query), no_such_exchange(given), 0)
+    query.extend(input.has("all").then(|| "all=true".to_owned()));
+    cancel_on(with_query(&place(input), &query), no_such_exchange(input), 0)
 }
 
 /// Cancels what is left, until nothing is.
-fn cancel_on(place: String, missing: String, before_count: u64) -> Started {
+fn cancel_on(place: String, missing: String, before_count: u64) -> StepResult {
     Ask::delete(place.clone()).then(move |reply| {
         let answer = answered(reply, missing.clone())?;
         let new_count = answer.get("cancelled").and_then(Value::as_u64).unwrap_or(0);
@@ -208,7 +208,7 @@ fn cancelled(count: u64, is_partial: bool) -> Output {
 }
 
 /// Asks for a change by which the message gets another id.
-fn renamed_to(ask: Ask, missing: String, done: &'static str) -> Started {
+fn renamed_to(ask: Ask, missing: String, done: &'static str) -> StepResult {
     ask.then(move |reply| {
         let value = answered(reply, missing)?;
         let text = format!("{done}; its id is {} now", text(&value, "id"));

@@ -5,17 +5,17 @@ use serde_json::Value;
 use crate::command::{Argument, Command, Opt, flag, required};
 use crate::commands::declare::{self, bindings};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::text;
-use crate::step::{Ask, Started, path, remark};
+use crate::step::{Ask, StepResult, path, remark};
 
 const NAME: &[Argument] = &[required("name")];
 const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is deleted")];
 
 /// A command that deletes what is at a place.
 macro_rules! deleted {
-    ($name:literal, $also:expr, $about:literal, $arguments:expr, |$given:ident| $parts:expr) => {
-        Command::new($name, $about, |$given| delete($given, path($parts)))
+    ($name:literal, $also:expr, $about:literal, $arguments:expr, |$input:ident| $parts:expr) => {
+        Command::new($name, $about, |$input| delete($input, path($parts)))
             .also($also)
             .taking($arguments)
             .with(IDEMPOTENTLY)
@@ -23,11 +23,11 @@ macro_rules! deleted {
 }
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("delete queue", "deletes a queue", |given| {
+    Command::new("delete queue", "deletes a queue", |input| {
         let conditions = [("if-empty", "if-empty=true"), ("if-unused", "if-unused=true")];
-        let query: Vec<&str> = conditions.iter().filter(|(name, _)| given.has(name)).map(|(_, query)| *query).collect();
-        let place = path(&["queues", given.vhost(), given.text("name")]);
-        delete(given, if query.is_empty() { place } else { format!("{place}?{}", query.join("&")) })
+        let query: Vec<&str> = conditions.iter().filter(|(name, _)| input.has(name)).map(|(_, query)| *query).collect();
+        let place = path(&["queues", input.vhost(), input.text("name")]);
+        delete(input, if query.is_empty() { place } else { format!("{place}?{}", query.join("&")) })
     })
     .also(&["queues delete", "delete stream", "streams delete"])
     .taking(NAME)
@@ -36,68 +36,68 @@ pub(crate) const COMMANDS: &[Command] = &[
         flag("if-empty", "only if there are no messages in it"),
         flag("if-unused", "only if it has no consumers"),
     ]),
-    deleted!("delete exchange", &["exchanges delete"], "deletes an exchange", NAME, |given| &[
+    deleted!("delete exchange", &["exchanges delete"], "deletes an exchange", NAME, |input| &[
         "exchanges",
-        given.vhost(),
-        given.text("name")
+        input.vhost(),
+        input.text("name")
     ]),
     Command::new("delete binding", "deletes a binding", binding)
         .also(&["bindings delete", "exchanges unbind"])
         .taking(declare::BINDING)
         .with(IDEMPOTENTLY),
-    deleted!("delete vhost", &["vhosts delete"], "deletes a virtual host and all that is in it", NAME, |given| &[
+    deleted!("delete vhost", &["vhosts delete"], "deletes a virtual host and all that is in it", NAME, |input| &[
         "vhosts",
-        given.text("name")
+        input.text("name")
     ]),
-    deleted!("delete user", &["users delete"], "deletes a user", NAME, |given| &["users", given.text("name")]),
+    deleted!("delete user", &["users delete"], "deletes a user", NAME, |input| &["users", input.text("name")]),
     deleted!(
         "delete permission",
         &["delete permissions", "permissions delete"],
         "takes a user's permissions away",
         &[declare::USER],
-        |given| &["permissions", given.vhost(), given.text("user")]
+        |input| &["permissions", input.vhost(), input.text("user")]
     ),
-    deleted!("delete policy", &["policies delete"], "takes a policy away", NAME, |given| &[
+    deleted!("delete policy", &["policies delete"], "takes a policy away", NAME, |input| &[
         "policies",
-        given.vhost(),
-        given.text("name")
+        input.vhost(),
+        input.text("name")
     ]),
     deleted!(
         "delete operator_policy",
         &["operator_policies delete"],
         "takes an operator's policy away",
         NAME,
-        |given| &["operator-policies", given.vhost(), given.text("name")]
+        |input| &["operator-policies", input.vhost(), input.text("name")]
     ),
     deleted!(
         "delete parameter",
         &["parameters clear", "parameters delete"],
         "takes a parameter away",
         &[required("component"), required("name")],
-        |given| &["parameters", given.text("component"), given.vhost(), given.text("name")]
+        |input| &["parameters", input.text("component"), input.vhost(), input.text("name")]
     ),
     deleted!(
         "delete global_parameter",
         &["global_parameters clear", "global_parameters delete"],
         "takes a global parameter away",
         NAME,
-        |given| &["global-parameters", given.text("name")]
+        |input| &["global-parameters", input.text("name")]
     ),
-    deleted!("delete vhost_limit", &["vhost_limits delete"], "takes a virtual host's limit away", NAME, |given| &[
+    deleted!("delete vhost_limit", &["vhost_limits delete"], "takes a virtual host's limit away", NAME, |input| &[
         "vhost-limits",
-        given.vhost(),
-        given.text("name")
+        input.vhost(),
+        input.text("name")
     ]),
     deleted!(
         "delete user_limit",
         &["user_limits delete"],
         "takes a user's limit away",
         &[declare::USER, required("name")],
-        |given| &["user-limits", given.text("user"), given.text("name")]
+        |input| &["user-limits", input.text("user"), input.text("name")]
     ),
-    Command::new("purge queue", "throws away the messages of a queue that nobody holds", |given| {
-        let missing = super::queues::no_such_queue(given.vhost(), given.text("name"));
-        Ask::delete(path(&["queues", given.vhost(), given.text("name"), "contents"])).then(move |reply| {
+    Command::new("purge queue", "throws away the messages of a queue that nobody holds", |input| {
+        let missing = super::queues::no_such_queue(input.vhost(), input.text("name"));
+        Ask::delete(path(&["queues", input.vhost(), input.text("name"), "contents"])).then(move |reply| {
             reply.unless(404, || Failure::data(missing))?.accepted()?;
             remark("queue purged")
         })
@@ -107,10 +107,10 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 /// Deletes what is at a place. Its name, and what kind of thing it is, are in the command.
-fn delete(given: &Given, place: String) -> Started {
-    let kind = kind(given);
-    let is_idempotent = given.has("idempotently");
-    let name = given.optional("name").or(given.optional("user")).unwrap_or_default().to_owned();
+fn delete(input: &Invocation, place: String) -> StepResult {
+    let kind = kind(input);
+    let is_idempotent = input.has("idempotently");
+    let name = input.optional("name").or(input.optional("user")).unwrap_or_default().to_owned();
     Ask::delete(place).then(move |reply| {
         if !(reply.status == 404 && is_idempotent) {
             reply.unless(404, || Failure::data(format!("there is no {kind} '{name}'")))?.accepted()?;
@@ -119,20 +119,20 @@ fn delete(given: &Given, place: String) -> Started {
     })
 }
 
-fn kind(given: &Given) -> String {
-    given.command.name.split_once(' ').map_or(given.command.name, |(_, kind)| kind).replace('_', " ")
+fn kind(input: &Invocation) -> String {
+    input.command.name.split_once(' ').map_or(input.command.name, |(_, kind)| kind).replace('_', " ")
 }
 
 /// A binding is found by its key for a URL, which the server makes of routing key and arguments.
-fn binding(given: &Given) -> Started {
-    let parts = bindings(given)?;
+fn binding(input: &Invocation) -> StepResult {
+    let parts = bindings(input)?;
     let at = |more: &[&str]| path(&parts.iter().map(String::as_str).chain(more.iter().copied()).collect::<Vec<_>>());
-    if let Some(key) = given.optional("properties-key") {
-        return delete(given, at(&[key]));
+    if let Some(key) = input.optional("properties-key") {
+        return delete(input, at(&[key]));
     }
-    let routing_key = given.optional("routing-key").unwrap_or_default().to_owned();
-    let arguments = given.json("arguments")?;
-    let is_idempotent = given.has("idempotently");
+    let routing_key = input.optional("routing-key").unwrap_or_default().to_owned();
+    let arguments = input.json("arguments")?;
+    let is_idempotent = input.has("idempotently");
     let place = at(&[]);
     Ask::get(place.clone()).then(move |reply| {
         let bindings = if reply.status == 404 { Vec::new() } else { reply.list()? };

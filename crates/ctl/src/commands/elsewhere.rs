@@ -2,8 +2,8 @@
 
 use crate::command::{Argument, Command, repeated};
 use crate::failure::Failure;
-use crate::given::Given;
-use crate::step::Started;
+use crate::invocation::Invocation;
+use crate::step::StepResult;
 
 /// A command that cannot be done over HTTP.
 const fn refused(name: &'static str, about: &'static str) -> Command {
@@ -14,8 +14,8 @@ const fn refused(name: &'static str, about: &'static str) -> Command {
 const WORDS: &[Argument] = &[repeated("word")];
 
 /// What it would be is the reason why it is not.
-fn refuse(given: &Given) -> Started {
-    Err(Failure::unavailable(format!("{} cannot be done over HTTP: {}", given.command.name, given.command.about)))
+fn refuse(input: &Invocation) -> StepResult {
+    Err(Failure::unavailable(format!("{} cannot be done over HTTP: {}", input.command.name, input.command.about)))
 }
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[

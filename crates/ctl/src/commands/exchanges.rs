@@ -5,8 +5,8 @@ use crate::listing::{Listing, same};
 use crate::step::path;
 
 pub(crate) const COMMANDS: &[Command] =
-    &[Command::new("list_exchanges", "lists a virtual host's exchanges", |given| {
-        EXCHANGES.ask(given, path(&["exchanges", given.vhost()]))
+    &[Command::new("list_exchanges", "lists a virtual host's exchanges", |input| {
+        EXCHANGES.ask(input, path(&["exchanges", input.vhost()]))
     })
     .taking(&[repeated("column")])
     .saying("Listing exchanges for vhost {vhost} ...")];

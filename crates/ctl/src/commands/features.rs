@@ -5,16 +5,16 @@ use serde_json::{Value, json};
 use crate::command::{Command, flag, repeated, required};
 use crate::failure::{Failure, USAGE};
 use crate::listing::{Listing, renamed, same, text, untold};
-use crate::step::{Ask, Started, done, each, path};
+use crate::step::{Ask, StepResult, done, each, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("list_feature_flags", "lists feature flags and whether they are enabled", |given| {
-        FLAGS.ask(given, "feature-flags".to_owned())
+    Command::new("list_feature_flags", "lists feature flags and whether they are enabled", |input| {
+        FLAGS.ask(input, "feature-flags".to_owned())
     })
     .taking(&[repeated("column")])
     .saying("Listing feature flags ..."),
-    Command::new("enable_feature_flag", "enables a feature flag, or all stable ones", |given| {
-        match given.text("name") {
+    Command::new("enable_feature_flag", "enables a feature flag, or all stable ones", |input| {
+        match input.text("name") {
             "all" => enable_all(),
             name => enable(name),
         }
@@ -22,9 +22,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("name")])
     .with(&[flag("opt-in", "one that is experimental").also(&["experimental"])])
     .saying("Enabling feature flag \"{name}\" ..."),
-    Command::new("list_deprecated_features", "lists what is going away", |given| {
-        let path = if given.has("used") { "deprecated-features/used" } else { "deprecated-features" };
-        DEPRECATED.ask(given, path.to_owned())
+    Command::new("list_deprecated_features", "lists what is going away", |input| {
+        let path = if input.has("used") { "deprecated-features/used" } else { "deprecated-features" };
+        DEPRECATED.ask(input, path.to_owned())
     })
     .taking(&[repeated("column")])
     .with(&[flag("used", "only what is in use")])
@@ -33,7 +33,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
-    Command::new("feature_flags enable", "enables a feature flag", |given| enable(given.text("name")))
+    Command::new("feature_flags enable", "enables a feature flag", |input| enable(input.text("name")))
         .taking(&[required("name")]),
     Command::new("feature_flags enable_all", "enables all stable ones", |_| enable_all()),
 ];
@@ -68,7 +68,7 @@ fn enabling(name: &str) -> Ask {
     Ask::put(path(&["feature-flags", name, "enable"]), &json!({}))
 }
 
-fn enable(name: &str) -> Started {
+fn enable(name: &str) -> StepResult {
     let unknown = format!("the server does not know the feature flag '{name}'");
     enabling(name).then(move |reply| {
         let is_unknown = reply.status == 404 || reply.reason().is_some_and(|reason| reason == "unsupported");
@@ -76,7 +76,7 @@ fn enable(name: &str) -> Started {
     })
 }
 
-fn enable_all() -> Started {
+fn enable_all() -> StepResult {
     Ask::get("feature-flags".to_owned()).then(|reply| {
         let is_open = |flag: &&Value| text(flag, "state") == "disabled" && text(flag, "stability") == "stable";
         each(reply.list()?.iter().filter(is_open).map(|flag| enabling(text(flag, "name"))).collect(), done)

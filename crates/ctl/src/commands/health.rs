@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, flag, option, optional, required};
 use crate::failure::{DATA, Failure, UNAVAILABLE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::text;
 use crate::reply::Reply;
-use crate::step::{Ask, Started, Step, path, say};
+use crate::step::{Ask, Step, StepResult, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("check_running", "fails unless the broker runs and serves", |_| running()).also(&["is_running"]),
@@ -38,11 +38,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("check_virtual_hosts", "fails unless all virtual hosts run", |_| {
         check(&["virtual-hosts"], "All virtual hosts are reported as running")
     }),
-    Command::new("check_certificate_expiration", "fails if a certificate expires soon", |given| {
-        let within = given
+    Command::new("check_certificate_expiration", "fails if a certificate expires soon", |input| {
+        let within = input
             .number("within")?
             .ok_or_else(|| Failure::usage("--within says how long, as in --within 2 --unit weeks"))?;
-        let unit = given.optional("unit").unwrap_or("weeks");
+        let unit = input.optional("unit").unwrap_or("weeks");
         let good = format!("No certificates expire within {within} {unit}");
         check(&["certificate-expiration", &within.to_string(), unit], &good)
     })
@@ -88,11 +88,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "check_for_quorum_queues_without_an_elected_leader",
         "fails if quorum queues have no leader",
-        |given| {
-            let pattern = given.optional("pattern").unwrap_or(".*");
+        |input| {
+            let pattern = input.optional("pattern").unwrap_or(".*");
             let place = "quorum-queues-without-elected-leaders";
-            let vhost = given.vhost();
-            let parts: &[&str] = if given.has("across-all-vhosts") {
+            let vhost = input.vhost();
+            let parts: &[&str] = if input.has("across-all-vhosts") {
                 &[place, "all-vhosts", "pattern", pattern]
             } else {
                 &[place, "vhost", vhost, "pattern", pattern]
@@ -138,8 +138,8 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     }),
     Command::new("health_check port_listener", "fails unless the node listens on a port", port)
         .taking(&[required("port")]),
-    Command::new("health_check protocol_listener", "fails unless the node listens for a protocol", |given| {
-        protocol(given)
+    Command::new("health_check protocol_listener", "fails unless the node listens for a protocol", |input| {
+        protocol(input)
     })
     .taking(&[required("protocol")]),
     Command::new("health_check virtual_hosts", "fails unless all virtual hosts run", |_| {
@@ -151,7 +151,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 /// Asks for one of the checks that the server makes.
-fn check(parts: &[&str], good: &str) -> Started {
+fn check(parts: &[&str], good: &str) -> StepResult {
     let good = good.to_owned();
     ask(parts).then(move |reply| {
         judged(&reply)?;
@@ -186,7 +186,7 @@ fn judged(reply: &Reply) -> Result<(), Failure> {
 }
 
 /// Whoever answers runs; an older server has no check for more.
-fn running() -> Started {
+fn running() -> StepResult {
     ask(&["is-in-service"]).then(|reply| {
         let good = || say("The broker is fully booted and running");
         match reply.status {
@@ -204,17 +204,17 @@ fn running() -> Started {
     })
 }
 
-fn port(given: &Given) -> Started {
-    let text = given.text("port");
+fn port(input: &Invocation) -> StepResult {
+    let text = input.text("port");
     let port: u16 = text
         .parse()
         .map_err(|_| Failure::new(DATA, format!("a port is a number up to 65535, and '{text}' is none")))?;
     check(&["port-listener", &port.to_string()], &format!("A listener for port {port} is running"))
 }
 
-fn protocol(given: &Given) -> Started {
+fn protocol(input: &Invocation) -> StepResult {
     // Both ways of saying it that rabbitmq-diagnostics takes.
-    let protocol = match given.text("protocol") {
+    let protocol = match input.text("protocol") {
         "amqp091" | "amqp0.9.1" | "amqp1.0" | "amqp10" => "amqp",
         "amqps" | "amqp091s" => "amqp/ssl",
         "mqtts" => "mqtt/ssl",
@@ -225,7 +225,7 @@ fn protocol(given: &Given) -> Started {
     check(&["protocol-listener", protocol], &format!("A listener for protocol {protocol} is running"))
 }
 
-fn no_deprecated_features() -> Started {
+fn no_deprecated_features() -> StepResult {
     Ask::get("deprecated-features/used".to_owned()).then(|reply| {
         let names: Vec<String> = reply.list()?.iter().map(|feature| text(feature, "name").to_owned()).collect();
         match names.as_slice() {
@@ -238,7 +238,7 @@ fn no_deprecated_features() -> Started {
     })
 }
 
-fn port_connectivity() -> Started {
+fn port_connectivity() -> StepResult {
     Ask::get("overview".to_owned()).then(|reply| {
         let overview = reply.value()?;
         let node = text(&overview, "node").to_owned();

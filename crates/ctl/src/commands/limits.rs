@@ -4,50 +4,50 @@ use serde_json::{Map, Value, json};
 
 use crate::command::{Command, flag, option, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{Listing, converted, json_text, same};
 use crate::output::Output;
-use crate::step::{Ask, Started, Step, done, each, path};
+use crate::step::{Ask, Step, StepResult, done, each, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "set_vhost_limits",
         "sets a virtual host's limits: {\"max-connections\": 64, \"max-queues\": 100}",
-        |given| {
-            let vhost = given.vhost();
-            let limits = limits(given)?;
+        |input| {
+            let vhost = input.vhost();
+            let limits = limits(input)?;
             known_vhost(vhost, set_all(&["vhost-limits", vhost], &limits))
         },
     )
     .taking(&[required("definition")])
     .saying("Setting vhost limits to \"{definition}\" for vhost \"{vhost}\" ..."),
-    Command::new("clear_vhost_limits", "takes a virtual host's limits away", |given| {
-        let vhost = given.vhost().to_owned();
+    Command::new("clear_vhost_limits", "takes a virtual host's limits away", |input| {
+        let vhost = input.vhost().to_owned();
         known_vhost(&vhost.clone(), clear_all("vhost-limits", vhost))
     })
     .saying("Clearing vhost \"{vhost}\" limits ..."),
-    Command::new("list_vhost_limits", "shows a virtual host's limits, or with --global those of all", |given| {
-        if given.has("global") {
-            return OF_VHOSTS.ask(given, "vhost-limits".to_owned());
+    Command::new("list_vhost_limits", "shows a virtual host's limits, or with --global those of all", |input| {
+        if input.has("global") {
+            return OF_VHOSTS.ask(input, "vhost-limits".to_owned());
         }
-        let vhost = given.vhost();
+        let vhost = input.vhost();
         known_vhost(vhost, one(path(&["vhost-limits", vhost])))
     })
     .with(&[flag("global", "of all virtual hosts")])
     .saying("Listing limits for vhost \"{vhost}\" ...")
     .saying_if("global", "Listing limits for all vhosts ..."),
-    Command::new("set_user_limits", "sets a user's limits: {\"max-connections\": 5, \"max-channels\": 20}", |given| {
-        let user = given.text("username");
-        let limits = limits(given)?;
+    Command::new("set_user_limits", "sets a user's limits: {\"max-connections\": 5, \"max-channels\": 20}", |input| {
+        let user = input.text("username");
+        let limits = limits(input)?;
         known_user(user, set_all(&["user-limits", user], &limits))
     })
     .taking(&[required("username"), required("definition")])
     .saying("Setting user limits to \"{definition}\" for user \"{username}\" ..."),
-    Command::new("clear_user_limits", "takes one of a user's limits away, or all", |given| {
-        let user = given.text("username").to_owned();
+    Command::new("clear_user_limits", "takes one of a user's limits away, or all", |input| {
+        let user = input.text("username").to_owned();
         known_user(
             &user.clone(),
-            match given.text("limit") {
+            match input.text("limit") {
                 "all" => clear_all("user-limits", user),
                 limit => Ask::delete(path(&["user-limits", &user, limit])).then(|reply| match reply.status {
                     404 => done(),
@@ -58,11 +58,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("username"), required("limit")])
     .saying("Clearing \"{limit}\" limit for user \"{username}\" ..."),
-    Command::new("list_user_limits", "shows a user's limits, or with --global those of all", |given| {
-        if given.has("global") {
-            return OF_USERS.ask(given, "user-limits".to_owned());
+    Command::new("list_user_limits", "shows a user's limits, or with --global those of all", |input| {
+        if input.has("global") {
+            return OF_USERS.ask(input, "user-limits".to_owned());
         }
-        let user = given.optional("user").unwrap_or("guest");
+        let user = input.optional("user").unwrap_or("guest");
         known_user(user, one(path(&["user-limits", user])))
     })
     .with(&[option("user", "USER", "whose (default guest)"), flag("global", "of all users")])
@@ -75,21 +75,21 @@ const OF_VHOSTS: Listing =
 const OF_USERS: Listing =
     Listing { columns: &[same("user"), converted("limits", "value", json_text)], default: &["user", "limits"] };
 
-fn limits(given: &Given) -> Result<Map<String, Value>, Failure> {
-    match given.json("definition")? {
+fn limits(input: &Invocation) -> Result<Map<String, Value>, Failure> {
+    match input.json("definition")? {
         Some(Value::Object(limits)) => Ok(limits),
         _ => Err(Failure::unavailable("limits have to be a JSON object: {\"max-connections\": 64}")),
     }
 }
 
-fn set_all(place: &[&str], limits: &Map<String, Value>) -> Started {
+fn set_all(place: &[&str], limits: &Map<String, Value>) -> StepResult {
     let set = |(name, value): (&String, &Value)| {
         Ask::put(path(&[place, &[name.as_str()]].concat()), &json!({"value": value}))
     };
     each(limits.iter().map(set).collect(), done)
 }
 
-fn clear_all(of: &'static str, name: String) -> Started {
+fn clear_all(of: &'static str, name: String) -> StepResult {
     Ask::get(path(&[of, &name])).then(move |reply| {
         let clear = |limit: &String| Ask::delete(path(&[of, &name, limit]));
         let limits = reply.list()?;
@@ -99,14 +99,14 @@ fn clear_all(of: &'static str, name: String) -> Started {
 }
 
 /// The limits of one, as an object.
-fn one(place: String) -> Started {
+fn one(place: String) -> StepResult {
     Ask::get(place).then(|reply| {
         let limits = reply.list()?.first().map_or(json!({}), |item| item["value"].clone());
         Ok(Step::Done(Output::Document { text: limits.to_string(), value: limits }))
     })
 }
 
-fn known_vhost(vhost: &str, next: Started) -> Started {
+fn known_vhost(vhost: &str, next: StepResult) -> StepResult {
     let vhost = vhost.to_owned();
     Ask::get(path(&["vhosts", &vhost])).then(move |reply| {
         reply.unless(404, || Failure::no_such_vhost(&vhost))?.accepted()?;
@@ -114,7 +114,7 @@ fn known_vhost(vhost: &str, next: Started) -> Started {
     })
 }
 
-fn known_user(user: &str, next: Started) -> Started {
+fn known_user(user: &str, next: StepResult) -> StepResult {
     let user = user.to_owned();
     Ask::get(path(&["users", &user])).then(move |reply| {
         reply.unless(404, || Failure::no_such_user(&user))?.accepted()?;

@@ -5,77 +5,77 @@ use serde_json::Value;
 use crate::command::{Argument, Command, Opt, option, optional, repeated, required};
 use crate::commands::queues;
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{field, flattened, text};
 use crate::output::{Output, Table};
 use crate::reply::Reply;
-use crate::step::{Ask, Started, Step, path};
+use crate::step::{Ask, Step, StepResult, path};
 
 /// A list by what is listed, in one virtual host if that is said.
 macro_rules! listed {
     ($name:literal, $also:expr, $about:literal, $of:expr, $default:expr) => {
-        Command::new($name, $about, |given| list(given, $of, $default)).also($also).taking(COLUMNS).with(PAGE)
+        Command::new($name, $about, |input| list(input, $of, $default)).also($also).taking(COLUMNS).with(PAGE)
     };
 }
 
 pub(crate) const COMMANDS: &[Command] = &[
-    listed!("list queues", &["queues list"], "lists queues", Of::Vhost("queues"), &["name", "messages"]),
-    listed!("streams list", &[], "lists streams", Of::Streams, &["name", "messages"]),
+    listed!("list queues", &["queues list"], "lists queues", ListOwner::Vhost("queues"), &["name", "messages"]),
+    listed!("streams list", &[], "lists streams", ListOwner::Streams, &["name", "messages"]),
     Command::new("queues show", "shows a queue", queue).taking(&[required("name"), COLUMN]),
     Command::new("streams show", "shows a stream", queue).taking(&[required("name"), COLUMN]),
-    listed!("list exchanges", &["exchanges list"], "lists exchanges", Of::Vhost("exchanges"), &["name", "type"]),
+    listed!("list exchanges", &["exchanges list"], "lists exchanges", ListOwner::Vhost("exchanges"), &["name", "type"]),
     listed!(
         "list bindings",
         &["bindings list"],
         "lists bindings",
-        Of::Vhost("bindings"),
+        ListOwner::Vhost("bindings"),
         &["source", "destination", "routing_key"]
     ),
     listed!(
         "list connections",
         &["connections list"],
         "lists connections",
-        Of::VhostOwn("connections"),
+        ListOwner::VhostOwn("connections"),
         &["name", "user", "channels"]
     ),
-    listed!("list channels", &["channels list"], "lists channels", Of::VhostOwn("channels"), &["name", "user"]),
+    listed!("list channels", &["channels list"], "lists channels", ListOwner::VhostOwn("channels"), &["name", "user"]),
     listed!(
         "list consumers",
         &["consumers list"],
         "lists consumers",
-        Of::Vhost("consumers"),
+        ListOwner::Vhost("consumers"),
         &["queue.name", "consumer_tag", "ack_required", "prefetch_count", "active"]
     ),
-    listed!("list users", &["users list"], "lists users", Of::All("users"), &["name", "tags"]),
-    listed!("list vhosts", &["vhosts list"], "lists virtual hosts", Of::All("vhosts"), &["name", "messages"]),
+    listed!("list users", &["users list"], "lists users", ListOwner::All("users"), &["name", "tags"]),
+    listed!("list vhosts", &["vhosts list"], "lists virtual hosts", ListOwner::All("vhosts"), &["name", "messages"]),
     listed!(
         "list permissions",
         &["permissions list", "users permissions"],
         "lists permissions",
-        Of::VhostOwn("permissions"),
+        ListOwner::VhostOwn("permissions"),
         &[]
     ),
     listed!(
         "list topic_permissions",
         &["topic_permissions list"],
         "lists topic permissions",
-        Of::VhostOwn("topic-permissions"),
+        ListOwner::VhostOwn("topic-permissions"),
         &[]
     ),
-    listed!("list nodes", &["nodes list"], "lists nodes", Of::All("nodes"), &["name", "type", "mem_used"]),
-    listed!("list policies", &["policies list"], "lists policies", Of::Vhost("policies"), POLICY),
+    listed!("list nodes", &["nodes list"], "lists nodes", ListOwner::All("nodes"), &["name", "type", "mem_used"]),
+    listed!("list policies", &["policies list"], "lists policies", ListOwner::Vhost("policies"), POLICY),
     listed!(
         "list operator_policies",
         &["operator_policies list"],
         "lists operator policies",
-        Of::Vhost("operator-policies"),
+        ListOwner::Vhost("operator-policies"),
         POLICY
     ),
     listed!(
         "list parameters",
         &["parameters list", "parameters list_all", "parameters list_in"],
         "lists parameters",
-        Of::Parameters,
+        ListOwner::Parameters,
         PARAMETER
     )
     .with(OF_COMPONENT),
@@ -83,27 +83,27 @@ pub(crate) const COMMANDS: &[Command] = &[
         "list global_parameters",
         &["global_parameters list"],
         "lists global parameters",
-        Of::All("global-parameters"),
+        ListOwner::All("global-parameters"),
         &["name", "value"]
     ),
     listed!(
         "list vhost_limits",
         &["vhosts limits", "vhost_limits list"],
         "lists limits of virtual hosts",
-        Of::Vhost("vhost-limits"),
+        ListOwner::Vhost("vhost-limits"),
         &["vhost", "value"]
     ),
-    Command::new("list user_limits", "lists limits of users", |given| {
-        let place = match given.optional("user") {
+    Command::new("list user_limits", "lists limits of users", |input| {
+        let place = match input.optional("user") {
             Some(user) => path(&["user-limits", user]),
             None => "user-limits".to_owned(),
         };
-        show(given, place, &["user", "value"])
+        show(input, place, &["user", "value"])
     })
     .also(&["users limits", "user_limits list"])
     .taking(&[optional("user").also(&["username"]), COLUMN]),
-    Command::new("list user_connections", "lists a user's connections", |given| {
-        show(given, path(&["connections", "username", given.text("username")]), &["name", "user", "channels"])
+    Command::new("list user_connections", "lists a user's connections", |input| {
+        show(input, path(&["connections", "username", input.text("username")]), &["name", "user", "channels"])
     })
     .also(&["users connections", "connections list_of_user"])
     .taking(&[required("username").short('u'), COLUMN]),
@@ -111,21 +111,21 @@ pub(crate) const COMMANDS: &[Command] = &[
         "list feature_flags",
         &["feature_flags list"],
         "lists feature flags",
-        Of::All("feature-flags"),
+        ListOwner::All("feature-flags"),
         &["name", "state", "stability", "provided_by"]
     ),
     listed!(
         "list deprecated_features",
         &["deprecated_features list"],
         "lists what is going away",
-        Of::All("deprecated-features"),
+        ListOwner::All("deprecated-features"),
         &["name", "deprecation_phase", "state"]
     ),
     listed!(
         "list deprecated_features_in_use",
         &["deprecated_features list_used"],
         "lists what is going away and in use",
-        Of::All("deprecated-features/used"),
+        ListOwner::All("deprecated-features/used"),
         &["name", "deprecation_phase", "state"]
     ),
 ];
@@ -149,7 +149,7 @@ const PARAMETER: &[&str] = &["vhost", "component", "name", "value"];
 
 /// Whose things they are.
 #[derive(Clone, Copy)]
-enum Of {
+enum ListOwner {
     /// The broker's.
     All(&'static str),
     /// A virtual host's: `queues/v`.
@@ -162,29 +162,29 @@ enum Of {
     Parameters,
 }
 
-fn list(given: &Given, of: Of, default: &'static [&'static str]) -> Started {
-    let vhost = given.said_vhost();
-    if let Of::Streams = of {
-        return streams(given, default);
+fn list(input: &Invocation, of: ListOwner, default: &'static [&'static str]) -> StepResult {
+    let vhost = input.said_vhost();
+    if let ListOwner::Streams = of {
+        return streams(input, default);
     }
     let place = match (of, vhost) {
-        (Of::Streams, _) => "queues".to_owned(),
-        (Of::All(what), _) => what.to_owned(),
-        (Of::Vhost(what) | Of::VhostOwn(what), None) => what.to_owned(),
-        (Of::Vhost(what), Some(vhost)) => path(&[what, vhost]),
-        (Of::VhostOwn(what), Some(vhost)) => path(&["vhosts", vhost, what]),
-        (Of::Parameters, vhost) => match (given.optional("component"), vhost) {
+        (ListOwner::Streams, _) => "queues".to_owned(),
+        (ListOwner::All(what), _) => what.to_owned(),
+        (ListOwner::Vhost(what) | ListOwner::VhostOwn(what), None) => what.to_owned(),
+        (ListOwner::Vhost(what), Some(vhost)) => path(&[what, vhost]),
+        (ListOwner::VhostOwn(what), Some(vhost)) => path(&["vhosts", vhost, what]),
+        (ListOwner::Parameters, vhost) => match (input.optional("component"), vhost) {
             (Some(component), Some(vhost)) => path(&["parameters", component, vhost]),
             (Some(component), None) => path(&["parameters", component]),
             (None, _) => "parameters".to_owned(),
         },
     };
-    show(given, place, default)
+    show(input, place, default)
 }
 
-fn show(given: &Given, mut place: String, default: &'static [&'static str]) -> Started {
-    let columns = chosen(given, default);
-    let depth = depth(given)?;
+fn show(input: &Invocation, mut place: String, default: &'static [&'static str]) -> StepResult {
+    let columns = chosen(input, default);
+    let depth = depth(input)?;
     let mut query: Vec<String> = Vec::new();
     let is_plain = |column: &String| column.chars().all(|char| char.is_ascii_alphanumeric() || "_-.".contains(char));
     let is_of_queues = place == "queues" || place.starts_with("queues/");
@@ -195,11 +195,11 @@ fn show(given: &Given, mut place: String, default: &'static [&'static str]) -> S
     } else {
         query.push(format!("columns={}", columns.join(",")));
     }
-    query.extend(page(given)?.map(|(page, size)| format!("page={page}&page_size={size}")));
+    query.extend(page(input)?.map(|(page, size)| format!("page={page}&page_size={size}")));
     if !query.is_empty() {
         place = format!("{place}?{}", query.join("&"));
     }
-    let vhost = given.said_vhost().map(str::to_owned);
+    let vhost = input.said_vhost().map(str::to_owned);
     Ask::get(place).then(move |reply| {
         let reply = match vhost {
             Some(vhost) => reply.unless(404, || Failure::no_such_vhost(&vhost))?,
@@ -210,19 +210,19 @@ fn show(given: &Given, mut place: String, default: &'static [&'static str]) -> S
 }
 
 /// The columns that are asked for, or the usual ones; none are all.
-fn chosen(given: &Given, default: &[&str]) -> Vec<String> {
-    let words = given.all("column").iter().flat_map(|word| word.split(',')).map(|word| word.trim().to_owned());
+fn chosen(input: &Invocation, default: &[&str]) -> Vec<String> {
+    let words = input.all("column").iter().flat_map(|word| word.split(',')).map(|word| word.trim().to_owned());
     let columns: Vec<String> = words.filter(|column| !column.is_empty()).collect();
     if columns.is_empty() { default.iter().map(|column| (*column).to_owned()).collect() } else { columns }
 }
 
-fn depth(given: &Given) -> Result<usize, Failure> {
-    Ok(given.shared_number("depth")?.and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1))
+fn depth(input: &Invocation) -> Result<usize, Failure> {
+    Ok(input.shared_number("depth")?.and_then(|depth| usize::try_from(depth).ok()).unwrap_or(1))
 }
 
 /// Which page is asked for, from 1 on, and how many are on one.
-fn page(given: &Given) -> Result<Option<(u64, u64)>, Failure> {
-    Ok(match (given.number("page")?, given.number("page-size")?) {
+fn page(input: &Invocation) -> Result<Option<(u64, u64)>, Failure> {
+    Ok(match (input.number("page")?, input.number("page-size")?) {
         (None, None) => None,
         (page, size) => Some((page.unwrap_or(1), size.unwrap_or(PAGE_SIZE))),
     })
@@ -239,15 +239,15 @@ fn items(reply: &Reply) -> Result<Vec<Value>, Failure> {
     }
 }
 
-fn rows(items: &[Value], columns: Vec<String>, depth: usize) -> Started {
+fn rows(items: &[Value], columns: Vec<String>, depth: usize) -> StepResult {
     Ok(Step::Done(Output::Table(if columns.is_empty() { all_columns(items, depth) } else { some(items, columns) })))
 }
 
 /// Of queues, those that are streams: a page of the others would tell nothing of how many there are.
-fn streams(given: &Given, default: &'static [&'static str]) -> Started {
-    let (columns, depth, page) = (chosen(given, default), depth(given)?, page(given)?);
-    let place = given.said_vhost().map_or("queues".to_owned(), |vhost| path(&["queues", vhost]));
-    let vhost = given.vhost().to_owned();
+fn streams(input: &Invocation, default: &'static [&'static str]) -> StepResult {
+    let (columns, depth, page) = (chosen(input, default), depth(input)?, page(input)?);
+    let place = input.said_vhost().map_or("queues".to_owned(), |vhost| path(&["queues", vhost]));
+    let vhost = input.vhost().to_owned();
     Ask::get(place).then(move |reply| {
         let mut streams = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
         streams.retain(|queue| text(queue, "type") == "stream");
@@ -261,8 +261,8 @@ fn streams(given: &Given, default: &'static [&'static str]) -> Started {
 }
 
 /// One queue: all columns that it has, unless some are asked for.
-pub(crate) fn queue(given: &Given) -> Started {
-    let (vhost, name, columns, depth) = (given.vhost(), given.text("name"), chosen(given, &[]), depth(given)?);
+pub(crate) fn queue(input: &Invocation) -> StepResult {
+    let (vhost, name, columns, depth) = (input.vhost(), input.text("name"), chosen(input, &[]), depth(input)?);
     let missing = queues::no_such_queue(vhost, name);
     Ask::get(path(&["queues", vhost, name]))
         .then(move |reply| rows(&[reply.unless(404, || Failure::data(missing))?.value()?], columns, depth))

@@ -5,13 +5,13 @@ use serde_json::Value;
 use crate::command::{Command, optional, required};
 use crate::failure::Failure;
 use crate::output::{Output, Table};
-use crate::step::{Started, Step, say};
+use crate::step::{Step, StepResult, say};
 use crate::{completion, help, words};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("help", "explains all commands, or one", |given| {
-        let Some(first) = given.optional("command") else { return say(help::overview()) };
-        let name = match given.all("command") {
+    Command::new("help", "explains all commands, or one", |input| {
+        let Some(first) = input.optional("command") else { return say(help::overview()) };
+        let name = match input.all("command") {
             [first, second, ..] => format!("{first} {second}"),
             _ => first.to_owned(),
         };
@@ -25,12 +25,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[crate::command::repeated("command")]),
     Command::new("version", "shows this program's version", |_| say(env!("CARGO_PKG_VERSION"))),
-    Command::new("completion", "prints what a shell completes commands with: bash, zsh or fish", |given| {
-        completion_for(given.text("shell"))
+    Command::new("completion", "prints what a shell completes commands with: bash, zsh or fish", |input| {
+        completion_for(input.text("shell"))
     })
     .taking(&[required("shell")]),
-    Command::new("autocomplete", "lists commands that begin like this", |given| {
-        let prefix = given.optional("prefix").unwrap_or_default();
+    Command::new("autocomplete", "lists commands that begin like this", |input| {
+        let prefix = input.optional("prefix").unwrap_or_default();
         let names = words::commands().flat_map(|(_, command)| command.names());
         let mut names: Vec<&str> = names.filter(|name| !name.contains(' ') && name.starts_with(prefix)).collect();
         names.sort_unstable();
@@ -43,7 +43,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new(
         "shell completions",
         "prints what a shell completes commands with: bash (default), zsh or fish",
-        |given| completion_for(given.optional("shell").unwrap_or("bash")),
+        |input| completion_for(input.optional("shell").unwrap_or("bash")),
     )
     .taking(&[optional("shell")]),
     Command::new("show endpoint", "shows which management API would be asked", |_| {
@@ -54,7 +54,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     }),
 ];
 
-fn completion_for(shell: &str) -> Started {
+fn completion_for(shell: &str) -> StepResult {
     match completion::script(shell) {
         Some(script) => Ok(Step::Done(Output::Bytes(script.into_bytes()))),
         None => Err(Failure::usage(format!("there is no completion for '{shell}': one of bash, zsh, fish"))),

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 
 use crate::command::{Argument, Command, optional, required};
 use crate::failure::{Failure, SOFTWARE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{field, text};
 use crate::output::{Output, Table};
-use crate::step::{Ask, Source, Started, Step, path, say};
+use crate::step::{Ask, Source, Step, StepResult, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("publish", "publishes a message; without a payload it is read from what comes in", publish).taking(&[
@@ -19,8 +19,8 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("properties"),
         optional("payload-encoding"),
     ]),
-    Command::new("publish message", "publishes a message, 'test' if no payload is said", |given| {
-        publish_payload(given, Some("test"))
+    Command::new("publish message", "publishes a message, 'test' if no payload is said", |input| {
+        publish_payload(input, Some("test"))
     })
     .taking(&[
         optional("exchange").short('e'),
@@ -29,12 +29,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("properties").short('p'),
         optional("payload-encoding"),
     ]),
-    Command::new("get", "takes messages from a queue; they go back unless ackmode says otherwise", |given| {
-        get(given, "ack_requeue_true")
+    Command::new("get", "takes messages from a queue; they go back unless ackmode says otherwise", |input| {
+        get(input, "ack_requeue_true")
     })
     .taking(GET),
-    Command::new("get messages", "takes messages from a queue, for good unless ack-mode says otherwise", |given| {
-        get(given, "ack_requeue_false")
+    Command::new("get messages", "takes messages from a queue, for good unless ack-mode says otherwise", |input| {
+        get(input, "ack_requeue_false")
     })
     .taking(GET),
 ];
@@ -50,17 +50,17 @@ const GET: &[Argument] = &[
 /// The default exchange has no name, and none fits into a path.
 const DEFAULT_EXCHANGE: &str = "amq.default";
 
-fn publish(given: &Given) -> Started {
-    publish_payload(given, None)
+fn publish(input: &Invocation) -> StepResult {
+    publish_payload(input, None)
 }
 
-fn publish_payload(given: &Given, usual: Option<&str>) -> Started {
-    let exchange = given.optional("exchange").filter(|name| !name.is_empty()).unwrap_or(DEFAULT_EXCHANGE).to_owned();
-    let vhost = given.vhost().to_owned();
+fn publish_payload(input: &Invocation, usual: Option<&str>) -> StepResult {
+    let exchange = input.optional("exchange").filter(|name| !name.is_empty()).unwrap_or(DEFAULT_EXCHANGE).to_owned();
+    let vhost = input.vhost().to_owned();
     let place = path(&["exchanges", &vhost, &exchange, "publish"]);
-    let properties = given.json("properties")?.unwrap_or_else(|| json!({}));
-    let routing_key = given.optional("routing-key").unwrap_or_default().to_owned();
-    let encoding = given.optional("payload-encoding").unwrap_or("string").to_owned();
+    let properties = input.json("properties")?.unwrap_or_else(|| json!({}));
+    let routing_key = input.optional("routing-key").unwrap_or_default().to_owned();
+    let encoding = input.optional("payload-encoding").unwrap_or("string").to_owned();
     let publish = move |payload: String, encoding: &str| {
         let body = json!({
             "properties": properties, "routing_key": routing_key, "payload": payload, "payload_encoding": encoding
@@ -71,7 +71,7 @@ fn publish_payload(given: &Given, usual: Option<&str>) -> Started {
             say(if is_routed { "Message published" } else { "Message published but NOT routed" })
         })
     };
-    match given.optional("payload").or(usual) {
+    match input.optional("payload").or(usual) {
         Some(payload) => publish(payload.to_owned(), &encoding),
         // JSON has no bytes, so what is no text goes in base64.
         None => Source::Stdin.then(move |bytes| match String::from_utf8(bytes) {
@@ -81,16 +81,16 @@ fn publish_payload(given: &Given, usual: Option<&str>) -> Started {
     }
 }
 
-fn get(given: &Given, default_mode: &str) -> Started {
-    let (vhost, queue) = (given.vhost(), given.text("queue"));
+fn get(input: &Invocation, default_mode: &str) -> StepResult {
+    let (vhost, queue) = (input.vhost(), input.text("queue"));
     let body = json!({
-        "count": given.number("count")?.unwrap_or(1),
-        "ackmode": given.optional("ackmode").unwrap_or(default_mode),
-        "encoding": given.optional("encoding").unwrap_or("auto"),
+        "count": input.number("count")?.unwrap_or(1),
+        "ackmode": input.optional("ackmode").unwrap_or(default_mode),
+        "encoding": input.optional("encoding").unwrap_or("auto"),
     });
     let missing = super::queues::no_such_queue(vhost, queue);
-    let file = given.optional("payload-file").map(str::to_owned);
-    if file.is_some() && given.number("count")?.unwrap_or(1) != 1 {
+    let file = input.optional("payload-file").map(str::to_owned);
+    if file.is_some() && input.number("count")?.unwrap_or(1) != 1 {
         return Err(Failure::usage("payload_file is for one message, so count has to be 1"));
     }
     Ask::post(path(&["queues", vhost, queue, "get"]), &body).then(move |reply| {
@@ -103,7 +103,7 @@ fn get(given: &Given, default_mode: &str) -> Started {
     })
 }
 
-fn to_file(file: String, message: &Value) -> Started {
+fn to_file(file: String, message: &Value) -> StepResult {
     let payload = text(message, "payload");
     let bytes = match text(message, "payload_encoding") {
         "base64" => STANDARD

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::browsing::{answered, with_query};
 use crate::listing::{self, Column};
-use crate::step::{Ask, Started, escaped};
+use crate::step::{Ask, StepResult, escaped};
 
 /// What one request is asked for at most.
 const PAGE_COUNT: u64 = 1000;
@@ -23,7 +23,7 @@ pub(super) struct Pages {
 }
 
 impl Pages {
-    pub(super) fn ask(mut self, mut query: Vec<String>) -> Started {
+    pub(super) fn ask(mut self, mut query: Vec<String>) -> StepResult {
         query.push(format!("count={}", self.count_left.min(PAGE_COUNT)));
         Ask::get(with_query(&self.place, &query)).then(move |reply| {
             let mut answer = answered(reply, self.missing.clone())?;

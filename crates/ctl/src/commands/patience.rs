@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use crate::command::{Command, Opt, option, optional, required};
 use crate::failure::{CONFIG, Failure, TEMPORARY, USAGE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::reply::Reply;
-use crate::step::{Ask, Process, ProcessName, Started, Step, done};
+use crate::step::{Ask, Process, ProcessName, Step, StepResult, done};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("await_startup", "waits until the server answers", |given| {
-        until_started(Waiting::of(given, STARTUP_PATIENCE)?, None)
+    Command::new("await_startup", "waits until the server answers", |input| {
+        until_started(WaitLimit::of(input, STARTUP_PATIENCE)?, None)
     }),
     Command::new(
         "wait",
         "waits until a process is there, of which a file has the id, and its server answers; fails if it ends",
-        |given| {
-            let name = match (given.optional("pid"), given.optional("pid-file")) {
+        |input| {
+            let name = match (input.optional("pid"), input.optional("pid-file")) {
                 (Some(text), None) => ProcessName::Id(
                     text.parse()
                         .map_err(|_| Failure::data(format!("a process id is a number, and '{text}' is none")))?,
@@ -26,19 +26,19 @@ pub(crate) const COMMANDS: &[Command] = &[
                 (None, Some(file)) => ProcessName::File(file.into()),
                 _ => return Err(Failure::usage("wait needs a file that has the process id, or --pid")),
             };
-            until_started(Waiting::of(given, WAIT_PATIENCE)?, Some(name))
+            until_started(WaitLimit::of(input, WAIT_PATIENCE)?, Some(name))
         },
     )
     .taking(&[optional("pid-file")])
     .with(&[PID])
     .saying_if("pid", "Waiting for pid {pid} ...")
     .saying("Waiting for pid file '{pid-file}' to appear ..."),
-    Command::new("await_online_nodes", "waits until so many nodes of the cluster run", |given| {
-        let text = given.text("count");
+    Command::new("await_online_nodes", "waits until so many nodes of the cluster run", |input| {
+        let text = input.text("count");
         let count: usize = text
             .parse()
             .map_err(|_| Failure::data(format!("how many nodes has to be a whole number, and '{text}' is none")))?;
-        until(Waiting::of(given, STARTUP_PATIENCE)?, "nodes", move |reply| {
+        until(WaitLimit::of(input, STARTUP_PATIENCE)?, "nodes", move |reply| {
             let nodes = reply.list()?;
             let running = nodes.iter().filter(|node| node["running"] == Value::Bool(true)).count();
             Ok(if running >= count { None } else { Some(format!("{running} of {count} nodes run")) })
@@ -49,8 +49,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "await_online_quorum_plus_one",
         "waits until no quorum queue loses its quorum when the node stops",
-        |given| {
-            until(Waiting::of(given, QUORUM_PATIENCE)?, "health/checks/node-is-quorum-critical", |reply| {
+        |input| {
+            until(WaitLimit::of(input, QUORUM_PATIENCE)?, "health/checks/node-is-quorum-critical", |reply| {
                 if reply.is_accepted() {
                     return Ok(None);
                 }
@@ -82,31 +82,31 @@ const ATTEMPT: Duration = Duration::from_secs(10);
 
 /// How long is still to be waited.
 #[derive(Clone, Copy)]
-struct Waiting {
+struct WaitLimit {
     left: Duration,
 }
 
-impl Waiting {
-    fn of(given: &Given, usual: Duration) -> Result<Self, Failure> {
-        let left = match given.shared("timeout") {
+impl WaitLimit {
+    fn of(input: &Invocation, usual: Duration) -> Result<Self, Failure> {
+        let left = match input.shared("timeout") {
             Some("infinity") => Duration::MAX,
-            _ => given.shared_number("timeout")?.map_or(usual, Duration::from_secs),
+            _ => input.shared_number("timeout")?.map_or(usual, Duration::from_secs),
         };
-        Ok(Waiting { left })
+        Ok(WaitLimit { left })
     }
 
     /// Goes on after a pause, or fails if that would be too late.
-    fn again(self, took: Duration, why: &str, next: impl FnOnce(Self) -> Started + 'static) -> Started {
+    fn again(self, took: Duration, why: &str, next: impl FnOnce(Self) -> StepResult + 'static) -> StepResult {
         let left = if self.left == Duration::MAX { self.left } else { self.left.saturating_sub(took + PAUSE) };
         if left.is_zero() {
             return Err(Failure::new(TEMPORARY, why));
         }
-        Ok(Step::Pause(PAUSE, Box::new(move |()| next(Waiting { left }))))
+        Ok(Step::Pause(PAUSE, Box::new(move |()| next(WaitLimit { left }))))
     }
 }
 
 /// Waits until the server answers, and before that until the process is there, if one is meant.
-fn until_started(waiting: Waiting, name: Option<ProcessName>) -> Started {
+fn until_started(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
     let Some(name) = name else { return until_answered(waiting, None) };
     Ok(Step::Look(
         name.clone(),
@@ -120,7 +120,7 @@ fn until_started(waiting: Waiting, name: Option<ProcessName>) -> Started {
     ))
 }
 
-fn until_answered(waiting: Waiting, name: Option<ProcessName>) -> Started {
+fn until_answered(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
     let next = move |answer: Result<Reply, Failure>, took: Duration| match answer {
         // Who refuses us is there.
         Ok(reply) if reply.status < 500 => reply.done(),
@@ -137,10 +137,10 @@ fn until_answered(waiting: Waiting, name: Option<ProcessName>) -> Started {
 
 /// Asks until the answer is as it should be; `check` says what is not. A server that does not answer yet is waited for, too.
 fn until(
-    waiting: Waiting,
+    waiting: WaitLimit,
     place: &'static str,
     check: impl Fn(&Reply) -> Result<Option<String>, Failure> + 'static,
-) -> Started {
+) -> StepResult {
     let next = move |answer: Result<Reply, Failure>, took: Duration| {
         let why = match answer {
             Ok(reply) => match check(&reply)? {

@@ -5,50 +5,50 @@ use serde_json::json;
 use crate::command::{Command, optional, required};
 use crate::commands::users;
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{Listing, same};
 use crate::reply::Reply;
-use crate::step::{Ask, Started, done, each, path};
+use crate::step::{Ask, StepResult, done, each, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "set_permissions",
         "says what a user may configure, write to and read from in a virtual host",
-        |given| known_user_and_vhost(given, permission(given, given.vhost())),
+        |input| known_user_and_vhost(input, permission(input, input.vhost())),
     )
     .taking(&[required("username"), required("configure"), required("write"), required("read")])
     .saying("Setting permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
     Command::new("set_permissions_globally", "says so in all virtual hosts that there are", set_permissions_globally)
         .taking(&[required("username"), required("configure"), required("write"), required("read")])
         .saying("Setting permissions for user \"{username}\" in all virtual hosts ..."),
-    Command::new("clear_permissions", "takes a user's permissions in a virtual host away", |given| {
-        clear(given, path(&["permissions", given.vhost(), given.text("username")]))
+    Command::new("clear_permissions", "takes a user's permissions in a virtual host away", |input| {
+        clear(input, path(&["permissions", input.vhost(), input.text("username")]))
     })
     .taking(&[required("username")])
     .saying("Clearing permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
-    Command::new("list_permissions", "lists who may do what in a virtual host", |given| {
-        OF_VHOST.ask(given, path(&["vhosts", given.vhost(), "permissions"]))
+    Command::new("list_permissions", "lists who may do what in a virtual host", |input| {
+        OF_VHOST.ask(input, path(&["vhosts", input.vhost(), "permissions"]))
     })
     .saying("Listing permissions for vhost \"{vhost}\" ..."),
-    Command::new("list_user_permissions", "lists what a user may do where", |given| {
-        of_user(given, &OF_USER, "permissions")
+    Command::new("list_user_permissions", "lists what a user may do where", |input| {
+        of_user(input, &OF_USER, "permissions")
     })
     .taking(&[required("username")])
     .saying("Listing permissions for user \"{username}\" ..."),
-    Command::new("set_topic_permissions", "says which routing keys a user may use on a topic exchange", |given| {
+    Command::new("set_topic_permissions", "says which routing keys a user may use on a topic exchange", |input| {
         let body = json!({
-            "exchange": given.text("exchange"), "write": given.text("write"), "read": given.text("read")
+            "exchange": input.text("exchange"), "write": input.text("write"), "read": input.text("read")
         });
-        let ask = Ask::put(path(&["topic-permissions", given.vhost(), given.text("username")]), &body);
-        known_user_and_vhost(given, ask)
+        let ask = Ask::put(path(&["topic-permissions", input.vhost(), input.text("username")]), &body);
+        known_user_and_vhost(input, ask)
     })
     .taking(&[required("username"), required("exchange"), required("write"), required("read")])
     .saying("Setting topic permissions on \"{exchange}\" for user \"{username}\" in vhost \"{vhost}\" ..."),
-    Command::new("clear_topic_permissions", "takes a user's topic permissions away, on one exchange or all", |given| {
-        let (vhost, user) = (given.vhost(), given.text("username"));
+    Command::new("clear_topic_permissions", "takes a user's topic permissions away, on one exchange or all", |input| {
+        let (vhost, user) = (input.vhost(), input.text("username"));
         clear(
-            given,
-            match given.optional("exchange") {
+            input,
+            match input.optional("exchange") {
                 Some(exchange) => path(&["topic-permissions", vhost, user, exchange]),
                 None => path(&["topic-permissions", vhost, user]),
             },
@@ -56,12 +56,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("username"), optional("exchange")])
     .saying("Clearing topic permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
-    Command::new("list_topic_permissions", "lists topic permissions in a virtual host", |given| {
-        TOPICS_OF_VHOST.ask(given, path(&["vhosts", given.vhost(), "topic-permissions"]))
+    Command::new("list_topic_permissions", "lists topic permissions in a virtual host", |input| {
+        TOPICS_OF_VHOST.ask(input, path(&["vhosts", input.vhost(), "topic-permissions"]))
     })
     .saying("Listing topic permissions for vhost \"{vhost}\" ..."),
-    Command::new("list_user_topic_permissions", "lists a user's topic permissions", |given| {
-        of_user(given, &TOPICS_OF_USER, "topic-permissions")
+    Command::new("list_user_topic_permissions", "lists a user's topic permissions", |input| {
+        of_user(input, &TOPICS_OF_USER, "topic-permissions")
     })
     .taking(&[required("username")])
     .saying("Listing topic permissions for user \"{username}\" ..."),
@@ -84,16 +84,16 @@ const TOPICS_OF_USER: Listing = Listing {
     default: &["vhost", "exchange", "write", "read"],
 };
 
-fn permission(given: &Given, vhost: &str) -> Ask {
+fn permission(input: &Invocation, vhost: &str) -> Ask {
     let body = json!({
-        "configure": given.text("configure"), "write": given.text("write"), "read": given.text("read")
+        "configure": input.text("configure"), "write": input.text("write"), "read": input.text("read")
     });
-    Ask::put(path(&["permissions", vhost, given.text("username")]), &body)
+    Ask::put(path(&["permissions", vhost, input.text("username")]), &body)
 }
 
 /// RabbitMQ says in one word that there is no such user or no such virtual host: which of both, another request tells.
-fn known_user_and_vhost(given: &Given, ask: Ask) -> Started {
-    let (user, vhost) = (given.text("username").to_owned(), given.vhost().to_owned());
+fn known_user_and_vhost(input: &Invocation, ask: Ask) -> StepResult {
+    let (user, vhost) = (input.text("username").to_owned(), input.vhost().to_owned());
     ask.then(move |reply| {
         let is_missing =
             reply.status == 404 || reply.reason().is_some_and(|reason| reason == "vhost_or_user_not_found");
@@ -107,10 +107,10 @@ fn known_user_and_vhost(given: &Given, ask: Ask) -> Started {
     })
 }
 
-fn set_permissions_globally(given: &Given) -> Started {
-    let user = given.text("username").to_owned();
+fn set_permissions_globally(input: &Invocation) -> StepResult {
+    let user = input.text("username").to_owned();
     // The patterns are the same everywhere.
-    let body = permission(given, "").body.unwrap_or_default();
+    let body = permission(input, "").body.unwrap_or_default();
     Ask::get(path(&["users", &user])).then(move |found| {
         found.unless(404, || Failure::no_such_user(&user))?.accepted()?;
         Ask::get("vhosts".to_owned()).then(move |reply| {
@@ -122,8 +122,8 @@ fn set_permissions_globally(given: &Given) -> Started {
 }
 
 /// As rabbitmqctl: what is not there is cleared, unless it is the user.
-fn clear(given: &Given, place: String) -> Started {
-    let user = given.text("username").to_owned();
+fn clear(input: &Invocation, place: String) -> StepResult {
+    let user = input.text("username").to_owned();
     Ask::delete(place).then(move |reply| match reply.status {
         404 => Ask::get(path(&["users", &user]))
             .then(move |found| found.unless(404, || Failure::no_such_user(&user)).and_then(Reply::done)),
@@ -131,9 +131,9 @@ fn clear(given: &Given, place: String) -> Started {
     })
 }
 
-fn of_user(given: &Given, listing: &'static Listing, what: &str) -> Started {
-    let user = given.text("username").to_owned();
-    let columns = listing.chosen(given)?;
+fn of_user(input: &Invocation, listing: &'static Listing, what: &str) -> StepResult {
+    let user = input.text("username").to_owned();
+    let columns = listing.chosen(input)?;
     Ask::get(path(&["users", &user, what])).then(move |reply| {
         let items = reply.unless(404, || Failure::no_such_user(&user))?.list()?;
         crate::listing::show(&columns, &items)

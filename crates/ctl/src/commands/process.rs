@@ -4,17 +4,17 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, optional, required};
 use crate::failure::{DATA, Failure, UNAVAILABLE};
-use crate::given::Given;
-use crate::step::{Ask, Started};
+use crate::invocation::Invocation;
+use crate::step::{Ask, StepResult};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "set_vm_memory_high_watermark",
         "sets above which fraction of the memory, or how many bytes ('absolute 2GiB'), publishers are blocked, until the server ends",
-        |given| {
-            let body = match (given.text("limit"), given.optional("value")) {
+        |input| {
+            let body = match (input.text("limit"), input.optional("value")) {
                 ("absolute", Some(size)) => json!({"absolute": size}),
-                ("absolute", None) | (_, Some(_)) => return Err(usage(given, "a fraction, or 'absolute' and a size")),
+                ("absolute", None) | (_, Some(_)) => return Err(usage(input, "a fraction, or 'absolute' and a size")),
                 (text, None) => json!({"relative": fraction(text)}),
             };
             change(Ask::put("warren/memory-limit".to_owned(), &body), DATA)
@@ -25,11 +25,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "set_disk_free_limit",
         "sets below how much free disk, or how many times the memory ('mem_relative 1.5'), publishers are blocked, until the server ends",
-        |given| {
-            let body = match (given.text("limit"), given.optional("value")) {
+        |input| {
+            let body = match (input.text("limit"), input.optional("value")) {
                 ("mem_relative", Some(text)) => json!({"relative": fraction(text)}),
                 ("mem_relative", None) | (_, Some(_)) => {
-                    return Err(usage(given, "a size, or 'mem_relative' and a fraction"));
+                    return Err(usage(input, "a size, or 'mem_relative' and a fraction"));
                 }
                 (size, None) => json!({"absolute": size}),
             };
@@ -41,8 +41,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "set_log_level",
         "sets how severe has to be what is logged (debug, info, warning, error, critical, none), until the server ends",
-        |given| {
-            change(Ask::put("warren/log-level".to_owned(), &json!({"level": given.text("log-level")})), UNAVAILABLE)
+        |input| {
+            change(Ask::put("warren/log-level".to_owned(), &json!({"level": input.text("log-level")})), UNAVAILABLE)
         },
     )
     .taking(&[required("log-level")])
@@ -57,8 +57,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Will resume client connection listeners. The node will now accept client connections"),
 ];
 
-fn usage(given: &Given, takes: &str) -> Failure {
-    Failure::usage(format!("{} takes {takes}", given.command.name))
+fn usage(input: &Invocation, takes: &str) -> Failure {
+    Failure::usage(format!("{} takes {takes}", input.command.name))
 }
 
 /// A number; what is none, for the server to say what would be one.
@@ -70,7 +70,7 @@ fn fraction(text: &str) -> Value {
 }
 
 /// Asks for a change. A value that the server refuses ends it with that status, and with the server's own sentence.
-fn change(ask: Ask, refused_status: u8) -> Started {
+fn change(ask: Ask, refused_status: u8) -> StepResult {
     ask.then(move |reply| match (reply.status, reply.reason()) {
         (404 | 405, _) => Err(Failure::not_warren()),
         (400 | 500 | 503, Some(reason)) => {

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure, USAGE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{self, Column, Listing, renamed, same, text, untold};
-use crate::step::{Ask, Started, done, path, remark};
+use crate::step::{Ask, StepResult, done, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("list_queues", "lists a virtual host's queues", list_queues)
@@ -28,8 +28,8 @@ pub(crate) const COMMANDS: &[Command] = &[
         ])
         .long()
         .saying("Deleting queue '{queue}' on vhost '{vhost}' ..."),
-    Command::new("purge_queue", "throws away the messages of a queue that nobody holds", |given| {
-        let (vhost, queue) = (given.vhost(), given.text("queue"));
+    Command::new("purge_queue", "throws away the messages of a queue that nobody holds", |input| {
+        let (vhost, queue) = (input.vhost(), input.text("queue"));
         let missing = no_such_queue(vhost, queue);
         Ask::delete(path(&["queues", vhost, queue, "contents"]))
             .then(move |reply| reply.unless(404, || Failure::new(DATA, missing))?.done())
@@ -154,14 +154,14 @@ pub(crate) fn are_known_at_once<'a>(mut fields: impl Iterator<Item = &'a str>) -
     fields.all(|field| KNOWN_AT_ONCE.contains(&field))
 }
 
-fn list_queues(given: &Given) -> Started {
-    let columns = QUEUES.chosen(given)?;
+fn list_queues(input: &Invocation) -> StepResult {
+    let columns = QUEUES.chosen(input)?;
     let names: Vec<&str> = columns.iter().map(|column| column.name).collect();
-    let place = path(&["queues", given.vhost()]);
+    let place = path(&["queues", input.vhost()]);
     let at_once = format!("{place}?{AT_ONCE}");
     let with_statistics = listing::with_columns(place, &columns.iter().copied().chain(NEEDED).collect::<Vec<_>>());
-    let vhost = given.vhost().to_owned();
-    let filter = Filter::of(given);
+    let vhost = input.vhost().to_owned();
+    let filter = Filter::of(input);
     let show = move |mut items: Vec<Value>| {
         filter.then(move |is_meant| {
             items.retain(is_meant);
@@ -206,12 +206,12 @@ struct Filter {
 }
 
 impl Filter {
-    fn of(given: &Given) -> Self {
-        Filter { is_online: given.has("online"), is_offline: given.has("offline"), is_local: given.has("local") }
+    fn of(input: &Invocation) -> Self {
+        Filter { is_online: input.has("online"), is_offline: input.has("offline"), is_local: input.has("local") }
     }
 
     /// Goes on with a function that tells whether a queue is meant.
-    fn then(self, next: impl FnOnce(Box<dyn Fn(&Value) -> bool>) -> Started + 'static) -> Started {
+    fn then(self, next: impl FnOnce(Box<dyn Fn(&Value) -> bool>) -> StepResult + 'static) -> StepResult {
         let is_down = |item: &Value| matches!(text(item, "state"), "down" | "stopped" | "crashed");
         let is_meant = move |item: &Value| !(self.is_online && is_down(item) || self.is_offline && !is_down(item));
         if !self.is_local {
@@ -224,9 +224,9 @@ impl Filter {
     }
 }
 
-fn list_unresponsive(given: &Given) -> Started {
-    let (columns, vhost) = (UNRESPONSIVE.chosen(given)?, given.vhost().to_owned());
-    let filter = Filter { is_online: false, is_offline: false, is_local: given.has("local") };
+fn list_unresponsive(input: &Invocation) -> StepResult {
+    let (columns, vhost) = (UNRESPONSIVE.chosen(input)?, input.vhost().to_owned());
+    let filter = Filter { is_online: false, is_offline: false, is_local: input.has("local") };
     Ask::get(format!("{}?{AT_ONCE}", path(&["queues", &vhost]))).then(move |reply| {
         let mut items = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
         items
@@ -239,14 +239,14 @@ fn list_unresponsive(given: &Given) -> Started {
 }
 
 /// The HTTP API spreads all leaders or none; on one node there is nothing to spread.
-fn rebalance(given: &Given) -> Started {
-    let kind = given.optional("type").unwrap_or("all");
+fn rebalance(input: &Invocation) -> StepResult {
+    let kind = input.optional("type").unwrap_or("all");
     if !["all", "classic", "quorum", "stream"].contains(&kind) {
         return Err(Failure::usage(format!(
             "the type has to be one of all, classic, quorum and stream, and '{kind}' is none of them"
         )));
     }
-    let all = |name| given.optional(name).is_none_or(|pattern| pattern == ".*");
+    let all = |name| input.optional(name).is_none_or(|pattern| pattern == ".*");
     let ask = Ask::post("rebalance/queues".to_owned(), &json!({}));
     if kind == "all" && all("vhost-pattern") && all("queue-pattern") {
         return ask.done();
@@ -257,12 +257,12 @@ fn rebalance(given: &Given) -> Started {
     })
 }
 
-fn delete_queue(given: &Given) -> Started {
-    let (vhost, queue) = (given.vhost().to_owned(), given.text("queue").to_owned());
+fn delete_queue(input: &Invocation) -> StepResult {
+    let (vhost, queue) = (input.vhost().to_owned(), input.text("queue").to_owned());
     let place = path(&["queues", &vhost, &queue]);
     let conditions = [("if-empty", "if-empty=true"), ("if-unused", "if-unused=true")];
     let conditions: Vec<&str> =
-        conditions.iter().filter(|(flag, _)| given.has(flag)).map(|(_, query)| *query).collect();
+        conditions.iter().filter(|(flag, _)| input.has(flag)).map(|(_, query)| *query).collect();
     let query = if conditions.is_empty() { String::new() } else { format!("?{}", conditions.join("&")) };
     Ask::delete(format!("{place}{query}")).then(move |reply| {
         reply.unless(404, || Failure::new(USAGE, no_such_queue(&vhost, &queue)))?.accepted()?;

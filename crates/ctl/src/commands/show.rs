@@ -4,28 +4,28 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, optional, repeated};
 use crate::commands::status;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::field;
 use crate::output::{Output, Table};
-use crate::step::{Ask, Started, Step, path};
+use crate::step::{Ask, Step, StepResult, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("show overview", "shows the broker in one row", |given| {
-        let columns: Vec<String> = given.all("column").to_vec();
+    Command::new("show overview", "shows the broker in one row", |input| {
+        let columns: Vec<String> = input.all("column").to_vec();
         Ask::get("overview".to_owned()).then(move |reply| row(&reply.value()?, columns, OVERVIEW))
     })
     .taking(&[repeated("column")]),
-    Command::new("show churn", "shows how many objects came and went", |given| {
-        let columns: Vec<String> = given.all("column").to_vec();
+    Command::new("show churn", "shows how many objects came and went", |input| {
+        let columns: Vec<String> = input.all("column").to_vec();
         Ask::get("overview".to_owned()).then(move |reply| row(&reply.value()?["churn_rates"], columns, CHURN))
     })
     .taking(&[repeated("column")]),
-    Command::new("show memory_breakdown_in_bytes", "shows what the node's memory is used for", |given| {
-        memory(given, false)
+    Command::new("show memory_breakdown_in_bytes", "shows what the node's memory is used for", |input| {
+        memory(input, false)
     })
     .also(&["nodes memory_breakdown_in_bytes"])
     .taking(&[optional("node")]),
-    Command::new("show memory_breakdown_in_percent", "shows the same in percent", |given| memory(given, true))
+    Command::new("show memory_breakdown_in_percent", "shows the same in percent", |input| memory(input, true))
         .also(&["nodes memory_breakdown_in_percent"])
         .taking(&[optional("node")]),
 ];
@@ -41,14 +41,14 @@ const CHURN: &[&str] = &[
     "queue_deleted",
 ];
 
-fn row(object: &Value, columns: Vec<String>, default: &[&str]) -> Started {
+fn row(object: &Value, columns: Vec<String>, default: &[&str]) -> StepResult {
     let columns = if columns.is_empty() { default.iter().map(|name| (*name).to_owned()).collect() } else { columns };
     let row = columns.iter().map(|column| field(object, column).cloned().unwrap_or(Value::Null)).collect();
     Ok(Step::Done(Output::Table(Table { columns, rows: vec![row] })))
 }
 
-fn memory(given: &Given, is_percent: bool) -> Started {
-    status::of_node(given.optional("node"), move |node| {
+fn memory(input: &Invocation, is_percent: bool) -> StepResult {
+    status::of_node(input.optional("node"), move |node| {
         Ask::get(path(&["nodes", node, "memory"])).then(move |reply| {
             let answer = reply.value()?;
             let fields = answer["memory"].as_object().into_iter().flatten();

@@ -4,19 +4,19 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure, SOFTWARE};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{self, Listing, renamed, same};
 use crate::password;
 use crate::reply::Reply;
-use crate::step::{Ask, Source, Started, path, say};
+use crate::step::{Ask, Source, StepResult, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("add_user", "creates a user; without a password it is read from what comes in", add_user)
         .taking(&[required("username"), optional("password")])
         .with(&[flag("pre-hashed-password", "what is given is a hash, as hash_password prints it")])
         .saying("Adding user \"{username}\" ..."),
-    Command::new("delete_user", "deletes a user", |given| {
-        Ask::delete(path(&["users", given.text("username")])).then(|reply| match reply.status {
+    Command::new("delete_user", "deletes a user", |input| {
+        Ask::delete(path(&["users", input.text("username")])).then(|reply| match reply.status {
             // As rabbitmqctl: who is not there is deleted.
             404 => crate::step::done(),
             _ => reply.done(),
@@ -27,21 +27,21 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("change_password", "changes a user's password", change_password)
         .taking(&[required("username"), optional("password")])
         .saying("Changing password for user \"{username}\" ..."),
-    Command::new("clear_password", "takes a user's password away, so that nobody logs in with one", |given| {
-        change(given, |user| user["password_hash"] = json!(""))
+    Command::new("clear_password", "takes a user's password away, so that nobody logs in with one", |input| {
+        change(input, |user| user["password_hash"] = json!(""))
     })
     .taking(&[required("username")])
     .saying("Clearing password for user \"{username}\" ..."),
     Command::new("authenticate_user", "tries a user's password", authenticate_user)
         .taking(&[required("username"), optional("password")])
         .saying("Authenticating user \"{username}\" ..."),
-    Command::new("set_user_tags", "sets a user's tags, replacing those it has", |given| {
-        let tags = given.all("tag").join(",");
-        change(given, move |user| user["tags"] = json!(tags))
+    Command::new("set_user_tags", "sets a user's tags, replacing those it has", |input| {
+        let tags = input.all("tag").join(",");
+        change(input, move |user| user["tags"] = json!(tags))
     })
     .taking(&[required("username"), repeated("tag")])
     .saying("Setting tags for user \"{username}\" to [{tag}] ..."),
-    Command::new("list_users", "lists users and their tags", |given| USERS.ask(given, "users".to_owned()))
+    Command::new("list_users", "lists users and their tags", |input| USERS.ask(input, "users".to_owned()))
         .saying("Listing users ..."),
     Command::new(
         "hash_password",
@@ -58,13 +58,13 @@ pub(crate) const ADMIN_COMMANDS: &[Command] =
 
 const USERS: Listing = Listing { columns: &[renamed("user", "name"), same("tags")], default: &["user", "tags"] };
 
-fn add_user(given: &Given) -> Started {
-    let user = given.text("username").to_owned();
+fn add_user(input: &Invocation) -> StepResult {
+    let user = input.text("username").to_owned();
     if user.is_empty() {
         return Err(Failure::data("a user's name cannot be empty"));
     }
-    let field = if given.has("pre-hashed-password") { "password_hash" } else { "password" };
-    with_password(given, move |password| {
+    let field = if input.has("pre-hashed-password") { "password_hash" } else { "password" };
+    with_password(input, move |password| {
         let place = path(&["users", &user]);
         Ask::get(place.clone()).then(move |reply| match reply.status {
             404 => Ask::put(place, &json!({ field: password, "tags": "" })).say(
@@ -78,9 +78,9 @@ fn add_user(given: &Given) -> Started {
     })
 }
 
-fn change_password(given: &Given) -> Started {
-    let user = given.text("username").to_owned();
-    with_password(given, move |password| {
+fn change_password(input: &Invocation) -> StepResult {
+    let user = input.text("username").to_owned();
+    with_password(input, move |password| {
         change_user(&user, move |fields| {
             fields["password"] = json!(password);
             if let Some(fields) = fields.as_object_mut() {
@@ -92,11 +92,11 @@ fn change_password(given: &Given) -> Started {
 }
 
 /// Changes something of a user and leaves the rest.
-fn change(given: &Given, change: impl FnOnce(&mut Value) + 'static) -> Started {
-    change_user(given.text("username"), change)
+fn change(input: &Invocation, change: impl FnOnce(&mut Value) + 'static) -> StepResult {
+    change_user(input.text("username"), change)
 }
 
-fn change_user(user: &str, change: impl FnOnce(&mut Value) + 'static) -> Started {
+fn change_user(user: &str, change: impl FnOnce(&mut Value) + 'static) -> StepResult {
     let place = path(&["users", user]);
     let user = user.to_owned();
     Ask::get(place.clone()).then(move |reply| {
@@ -114,9 +114,9 @@ fn change_user(user: &str, change: impl FnOnce(&mut Value) + 'static) -> Started
     })
 }
 
-fn authenticate_user(given: &Given) -> Started {
-    let user = given.text("username").to_owned();
-    with_password(given, move |password| {
+fn authenticate_user(input: &Invocation) -> StepResult {
+    let user = input.text("username").to_owned();
+    with_password(input, move |password| {
         Ask::get("whoami".to_owned()).by_user(&user, &password).then(move |reply| match reply.status {
             // The password was right, and HTTP is not for everybody.
             401 if is_known_but_not_for_http(&reply) => say("Success"),
@@ -135,16 +135,16 @@ fn is_known_but_not_for_http(reply: &Reply) -> bool {
     reply.reason().is_some_and(|reason| reason == "Not management user")
 }
 
-fn hash_password(given: &Given) -> Started {
-    let algorithm = given.optional("hashing-algorithm").unwrap_or("SHA256").to_owned();
-    with_password(given, move |password| {
+fn hash_password(input: &Invocation) -> StepResult {
+    let algorithm = input.optional("hashing-algorithm").unwrap_or("SHA256").to_owned();
+    with_password(input, move |password| {
         say(password::hashed(&password, &algorithm).ok_or_else(|| password::unknown_algorithm(&algorithm))?)
     })
 }
 
 /// The password that was given, or the first line of what comes in.
-fn with_password(given: &Given, next: impl FnOnce(String) -> Started + 'static) -> Started {
-    if let Some(password) = given.optional("password") {
+fn with_password(input: &Invocation, next: impl FnOnce(String) -> StepResult + 'static) -> StepResult {
+    if let Some(password) = input.optional("password") {
         return next(password.to_owned());
     }
     Source::Secret.then(|bytes| {

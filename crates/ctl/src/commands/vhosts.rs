@@ -5,10 +5,10 @@ use serde_json::{Map, Value, json};
 
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure};
-use crate::given::{DEFAULT_VHOST, Given};
+use crate::invocation::{DEFAULT_VHOST, Invocation};
 use crate::listing::{Listing, same, text};
 use crate::output::{Output, Table};
-use crate::step::{Ask, Started, Step, path, remark, then_say};
+use crate::step::{Ask, Step, StepResult, path, remark, then_say};
 
 const METADATA: &[Opt] = &[
     option("description", "TEXT", "what it is for"),
@@ -21,8 +21,8 @@ pub(crate) const COMMANDS: &[Command] = &[
         .taking(&[required("vhost")])
         .with(METADATA)
         .saying("Adding vhost \"{vhost}\" ..."),
-    Command::new("delete_vhost", "deletes a virtual host and all that is in it", |given| {
-        let vhost = given.vhost().to_owned();
+    Command::new("delete_vhost", "deletes a virtual host and all that is in it", |input| {
+        let vhost = input.vhost().to_owned();
         Ask::delete(path(&["vhosts", &vhost])).then(move |reply| {
             reply
                 .unless(404, || Failure::no_such_vhost(&vhost))?
@@ -36,12 +36,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("vhost")])
     .long()
     .saying("Deleting vhost \"{vhost}\" ..."),
-    Command::new("list_vhosts", "lists virtual hosts", |given| VHOSTS.ask(given, "vhosts".to_owned()))
+    Command::new("list_vhosts", "lists virtual hosts", |input| VHOSTS.ask(input, "vhosts".to_owned()))
         .taking(&[repeated("column")])
         .saying("Listing vhosts ..."),
-    Command::new("set_vhost_tags", "sets a virtual host's tags, replacing those it has", |given| {
-        let tags = given.all("tag").join(",");
-        change(given.vhost(), move |fields| _ = fields.insert("tags".to_owned(), json!(tags)))
+    Command::new("set_vhost_tags", "sets a virtual host's tags, replacing those it has", |input| {
+        let tags = input.all("tag").join(",");
+        change(input.vhost(), move |fields| _ = fields.insert("tags".to_owned(), json!(tags)))
     })
     .taking(&[required("vhost"), repeated("tag")])
     .saying("Setting tags for virtual host \"{vhost}\" to [{tag}] ..."),
@@ -54,24 +54,24 @@ pub(crate) const COMMANDS: &[Command] = &[
             option("protected-from-deletion", "TRUTH", "true or false"),
         ])
         .saying("Updating metadata of vhost \"{vhost}\" ..."),
-    Command::new("enable_vhost_deletion_protection", "protects a virtual host from being deleted", |given| {
-        known(given, Ask::post(protection(given.vhost()), &json!({})))
+    Command::new("enable_vhost_deletion_protection", "protects a virtual host from being deleted", |input| {
+        known(input, Ask::post(protection(input.vhost()), &json!({})))
     })
     .also(&["enable_vhost_protection_from_deletion"])
     .taking(&[required("vhost")])
     .saying("Protecting virtual host \"{vhost}\" from removal by updating its metadata..."),
-    Command::new("disable_vhost_deletion_protection", "lifts that protection", |given| {
-        known(given, Ask::delete(protection(given.vhost())))
+    Command::new("disable_vhost_deletion_protection", "lifts that protection", |input| {
+        known(input, Ask::delete(protection(input.vhost())))
     })
     .also(&["disable_vhost_protection_from_deletion"])
     .taking(&[required("vhost")])
     .saying("Removing deletion protection from virtual host \"{vhost}\" by updating its metadata..."),
-    Command::new("trace_on", "copies the virtual host's messages to amq.rabbitmq.trace", |given| trace(given, true))
+    Command::new("trace_on", "copies the virtual host's messages to amq.rabbitmq.trace", |input| trace(input, true))
         .saying("Starting tracing for vhost \"{vhost}\" ..."),
-    Command::new("trace_off", "stops copying them", |given| trace(given, false))
+    Command::new("trace_off", "stops copying them", |input| trace(input, false))
         .saying("Stopping tracing for vhost \"{vhost}\" ..."),
-    Command::new("restart_vhost", "starts a virtual host again that has failed", |given| {
-        let vhost = given.vhost().to_owned();
+    Command::new("restart_vhost", "starts a virtual host again that has failed", |input| {
+        let vhost = input.vhost().to_owned();
         Ask::get("overview".to_owned()).then(move |reply| {
             let node = crate::listing::text(&reply.value()?, "node").to_owned();
             Ask::post(path(&["vhosts", &vhost, "start", &node]), &json!({}))
@@ -83,11 +83,11 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
-    Command::new("vhosts enable_deletion_protection", "protects a virtual host from being deleted", |given| {
-        protect(given, true)
+    Command::new("vhosts enable_deletion_protection", "protects a virtual host from being deleted", |input| {
+        protect(input, true)
     })
     .taking(&[required("name")]),
-    Command::new("vhosts disable_deletion_protection", "lifts that protection", |given| protect(given, false))
+    Command::new("vhosts disable_deletion_protection", "lifts that protection", |input| protect(input, false))
         .taking(&[required("name")]),
     Command::new(
         "vhosts delete_multiple",
@@ -119,18 +119,18 @@ const VHOSTS: Listing = Listing {
 
 const QUEUE_TYPES: &[&str] = &["quorum", "stream", "classic"];
 
-fn add_vhost(given: &Given) -> Started {
-    let vhost = given.vhost();
+fn add_vhost(input: &Invocation) -> StepResult {
+    let vhost = input.vhost();
     if vhost.is_empty() {
         return Err(Failure::data("a virtual host's name cannot be empty"));
     }
-    Ask::put(path(&["vhosts", vhost]), &Value::Object(metadata(given)?)).done()
+    Ask::put(path(&["vhosts", vhost]), &Value::Object(metadata(input)?)).done()
 }
 
 /// What was said of it.
-pub(crate) fn metadata(given: &Given) -> Result<Map<String, Value>, Failure> {
+pub(crate) fn metadata(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     let mut fields = Map::new();
-    if let Some(kind) = given.optional("default-queue-type") {
+    if let Some(kind) = input.optional("default-queue-type") {
         if !QUEUE_TYPES.contains(&kind) {
             let types = QUEUE_TYPES.join(", ");
             return Err(Failure::data(format!(
@@ -140,22 +140,22 @@ pub(crate) fn metadata(given: &Given) -> Result<Map<String, Value>, Failure> {
         fields.insert("default_queue_type".to_owned(), json!(kind));
     }
     for name in ["description", "tags"] {
-        if let Some(value) = given.optional(name) {
+        if let Some(value) = input.optional(name) {
             fields.insert(name.to_owned(), json!(value));
         }
     }
     Ok(fields)
 }
 
-fn update(given: &Given) -> Started {
-    let mut fields = metadata(given)?;
-    let protection = given.truth("protected-from-deletion")?;
+fn update(input: &Invocation) -> StepResult {
+    let mut fields = metadata(input)?;
+    let protection = input.truth("protected-from-deletion")?;
     if fields.is_empty() && protection.is_none() {
         return Err(Failure::usage(
             "say what is to be changed: --description, --tags, --default-queue-type or --protected-from-deletion",
         ));
     }
-    let vhost = given.vhost().to_owned();
+    let vhost = input.vhost().to_owned();
     if let Some(is_protected) = protection {
         fields.insert("protected_from_deletion".to_owned(), json!(is_protected));
     }
@@ -163,7 +163,7 @@ fn update(given: &Given) -> Started {
 }
 
 /// The virtual host with something changed. A request that leaves something out takes it away, so all of it is said again.
-fn change(vhost: &str, change: impl FnOnce(&mut Map<String, Value>) + 'static) -> Started {
+fn change(vhost: &str, change: impl FnOnce(&mut Map<String, Value>) + 'static) -> StepResult {
     let vhost = vhost.to_owned();
     let place = path(&["vhosts", &vhost]);
     Ask::get(place.clone()).then(move |reply| {
@@ -187,8 +187,8 @@ fn protection(vhost: &str) -> String {
     path(&["vhosts", vhost, "deletion", "protection"])
 }
 
-fn protect(given: &Given, is_protected: bool) -> Started {
-    let name = given.text("name").to_owned();
+fn protect(input: &Invocation, is_protected: bool) -> StepResult {
+    let name = input.text("name").to_owned();
     let place = protection(&name);
     let ask = if is_protected { Ask::post(place, &json!({})) } else { Ask::delete(place) };
     let text = if is_protected { "vhost is protected" } else { "vhost is not protected any more" };
@@ -198,13 +198,13 @@ fn protect(given: &Given, is_protected: bool) -> Started {
     })
 }
 
-fn delete_multiple(given: &Given) -> Started {
-    let pattern = given.text("name-pattern");
+fn delete_multiple(input: &Invocation) -> StepResult {
+    let pattern = input.text("name-pattern");
     let pattern = Regex::new(pattern).map_err(|error| {
         Failure::data(format!("'{pattern}' is no pattern that names can be compared with: {error}"))
     })?;
-    let (is_dry, is_idempotent) = (given.has("dry-run"), given.has("idempotently"));
-    if !(is_dry || given.has("approve")) {
+    let (is_dry, is_idempotent) = (input.has("dry-run"), input.has("idempotently"));
+    if !(is_dry || input.has("approve")) {
         return Err(Failure::usage(
             "vhosts delete_multiple deletes all that is in them, so it needs --approve; --dry-run shows which they are",
         ));
@@ -222,7 +222,7 @@ fn delete_multiple(given: &Given) -> Started {
 }
 
 /// Those that are gone are gone: the first that cannot be deleted ends it, and says how many were.
-fn delete_each(mut names: Vec<String>, deleted: usize, is_idempotent: bool) -> Started {
+fn delete_each(mut names: Vec<String>, deleted: usize, is_idempotent: bool) -> StepResult {
     if names.is_empty() {
         return remark(format!("{deleted} virtual hosts deleted"));
     }
@@ -237,12 +237,12 @@ fn delete_each(mut names: Vec<String>, deleted: usize, is_idempotent: bool) -> S
     })
 }
 
-fn known(given: &Given, ask: Ask) -> Started {
-    let vhost = given.vhost().to_owned();
+fn known(input: &Invocation, ask: Ask) -> StepResult {
+    let vhost = input.vhost().to_owned();
     ask.then(move |reply| reply.unless(404, || Failure::no_such_vhost(&vhost))?.done())
 }
 
-fn trace(given: &Given, is_on: bool) -> Started {
-    let text = format!("Trace {} for vhost {}", if is_on { "enabled" } else { "disabled" }, given.vhost());
-    then_say(change(given.vhost(), move |fields| _ = fields.insert("tracing".to_owned(), json!(is_on))), text)
+fn trace(input: &Invocation, is_on: bool) -> StepResult {
+    let text = format!("Trace {} for vhost {}", if is_on { "enabled" } else { "disabled" }, input.vhost());
+    then_say(change(input.vhost(), move |fields| _ = fields.insert("tracing".to_owned(), json!(is_on))), text)
 }

@@ -8,7 +8,7 @@ use net::{ClientTls, ClientTlsOptions, Trust};
 
 use crate::command::Grammar;
 use crate::failure::{CONFIG, Failure};
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::settings_file::{self, Section};
 
 /// Names the server when no option does.
@@ -49,30 +49,30 @@ pub(crate) struct Target {
 
 impl Target {
     /// Decides for the server.
-    pub(crate) fn of(given: &Given, around: &Surroundings<'_>) -> Result<Self, Failure> {
-        let section = section(given, around)?;
-        let timeout = timeout(given)?;
-        let url = url(given, &section, around)?;
-        let url = match path_prefix(given, &section) {
+    pub(crate) fn of(input: &Invocation, around: &Surroundings<'_>) -> Result<Self, Failure> {
+        let section = section(input, around)?;
+        let timeout = timeout(input)?;
+        let url = url(input, &section, around)?;
+        let url = match path_prefix(input, &section) {
             Some(prefix) => url.with_path(&format!("/{}", prefix.trim_matches('/'))),
             None => url,
         };
         let path = url.path().trim_end_matches('/');
         let path = path.strip_suffix("/api").unwrap_or(path).to_owned();
         let url = url.with_path(if path.is_empty() { "/" } else { &path });
-        let url = if url.is_tls() { url.trusting(tls(given, &section)?) } else { url };
+        let url = if url.is_tls() { url.trusting(tls(input, &section)?) } else { url };
         Ok(Target { url, timeout })
     }
 }
 
 /// An option, or what the file says.
-fn setting<'a>(given: &'a Given, section: &'a Section, option: &str, key: &str) -> Option<&'a str> {
-    given.shared(option).or_else(|| section.get(key))
+fn setting<'a>(input: &'a Invocation, section: &'a Section, option: &str, key: &str) -> Option<&'a str> {
+    input.shared(option).or_else(|| section.get(key))
 }
 
-fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<HttpUrl, Failure> {
-    let user = setting(given, section, "username", "username");
-    let password = setting(given, section, "password", "password");
+fn url(input: &Invocation, section: &Section, around: &Surroundings<'_>) -> Result<HttpUrl, Failure> {
+    let user = setting(input, section, "username", "username");
+    let password = setting(input, section, "password", "password");
     let as_user = |url: HttpUrl| match (user, password) {
         (None, None) if url.has_user() => url,
         (user, password) => {
@@ -81,7 +81,7 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
         }
     };
     // A host on the command line is another server than the file's.
-    let of_file = |key: &str| section.get(key).filter(|_| !(given.has_shared("host") || given.has_shared("port")));
+    let of_file = |key: &str| section.get(key).filter(|_| !(input.has_shared("host") || input.has_shared("port")));
     let parsed = |what: &str, text: &str| match text.strip_prefix("unix:") {
         // `unix:///run/x` and `unix:/run/x` are the same.
         Some(path) => Ok(HttpUrl::on_socket(path.strip_prefix("//").unwrap_or(path))),
@@ -90,18 +90,18 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
             Err(error) => Err(Failure::usage(format!("{what}: {error}"))),
         },
     };
-    if let Some(text) = given.shared("url").or(given.shared("base-uri")).or(of_file("base_uri")) {
+    if let Some(text) = input.shared("url").or(input.shared("base-uri")).or(of_file("base_uri")) {
         return parsed("--url", text);
     }
-    if let Some(path) = given.shared("socket") {
+    if let Some(path) = input.shared("socket") {
         return Ok(HttpUrl::on_socket(path));
     }
-    if let Some(dir) = given.shared("data-dir") {
+    if let Some(dir) = input.shared("data-dir") {
         return Ok(HttpUrl::on_socket(Path::new(dir).join(SOCKET_NAME)));
     }
-    let host = setting(given, section, "host", "hostname");
-    let port = setting(given, section, "port", "port");
-    let is_tls = given.has_shared("ssl") || section.is_true("ssl") || of_file("scheme") == Some("https");
+    let host = setting(input, section, "host", "hostname");
+    let port = setting(input, section, "port", "port");
+    let is_tls = input.has_shared("ssl") || section.is_true("ssl") || of_file("scheme") == Some("https");
     if host.is_none() && port.is_none() && !is_tls {
         if let Some(text) = (around.variable)(URL_VARIABLE).filter(|text| !text.is_empty()) {
             return parsed(URL_VARIABLE, &text);
@@ -125,18 +125,18 @@ fn url(given: &Given, section: &Section, around: &Surroundings<'_>) -> Result<Ht
     parsed("--host", &format!("{scheme}://{host}:{port}"))
 }
 
-fn path_prefix<'a>(given: &'a Given, section: &'a Section) -> Option<&'a str> {
-    setting(given, section, "path-prefix", "path_prefix").filter(|prefix| !prefix.is_empty())
+fn path_prefix<'a>(input: &'a Invocation, section: &'a Section) -> Option<&'a str> {
+    setting(input, section, "path-prefix", "path_prefix").filter(|prefix| !prefix.is_empty())
 }
 
-fn tls(given: &Given, section: &Section) -> Result<ClientTls, Failure> {
-    let trust = match setting(given, section, "ssl-ca-cert-file", "ssl_ca_cert_file") {
-        _ if given.has_shared("ssl-insecure") || section.is_true("ssl_insecure") => Trust::Anybody,
+fn tls(input: &Invocation, section: &Section) -> Result<ClientTls, Failure> {
+    let trust = match setting(input, section, "ssl-ca-cert-file", "ssl_ca_cert_file") {
+        _ if input.has_shared("ssl-insecure") || section.is_true("ssl_insecure") => Trust::Anybody,
         Some(file) => Trust::File(file.into()),
         None => Trust::System,
     };
-    let certificate = setting(given, section, "ssl-cert-file", "ssl_cert_file");
-    let key = setting(given, section, "ssl-key-file", "ssl_key_file");
+    let certificate = setting(input, section, "ssl-cert-file", "ssl_cert_file");
+    let key = setting(input, section, "ssl-key-file", "ssl_key_file");
     let identity = match (certificate, key) {
         (Some(certificate), Some(key)) => {
             Some(net::Identity { chain: certificate.into(), key: key.into(), password: None })
@@ -148,9 +148,9 @@ fn tls(given: &Given, section: &Section) -> Result<ClientTls, Failure> {
         .map_err(|error| Failure::new(CONFIG, error.to_string()))
 }
 
-fn timeout(given: &Given) -> Result<Duration, Failure> {
-    match given.shared("timeout") {
-        None if given.command.is_long => Ok(FOREVER),
+fn timeout(input: &Invocation) -> Result<Duration, Failure> {
+    match input.shared("timeout") {
+        None if input.command.is_long => Ok(FOREVER),
         None => Ok(DEFAULT_TIMEOUT),
         Some("infinity") => Ok(FOREVER),
         Some(text) => text
@@ -165,11 +165,11 @@ fn timeout(given: &Given) -> Result<Duration, Failure> {
 }
 
 /// What rabbitmqadmin's file says about the server that is meant.
-fn section(given: &Given, around: &Surroundings<'_>) -> Result<Section, Failure> {
-    if given.grammar != Grammar::Admin {
+fn section(input: &Invocation, around: &Surroundings<'_>) -> Result<Section, Failure> {
+    if input.grammar != Grammar::Admin {
         return Ok(Section::default());
     }
-    let Some((file, is_asked_for)) = settings_path(given, around.variable) else { return Ok(Section::default()) };
+    let Some((file, is_asked_for)) = settings_path(input, around.variable) else { return Ok(Section::default()) };
     let shown = file.display();
     let text = (around.read)(&file).map_err(|error| Failure::new(CONFIG, format!("cannot read {shown}: {error}")))?;
     let Some(text) = text else {
@@ -180,29 +180,29 @@ fn section(given: &Given, around: &Surroundings<'_>) -> Result<Section, Failure>
     };
     let sections =
         settings_file::parse(&text).map_err(|problem| Failure::new(CONFIG, format!("{shown}: {problem}")))?;
-    let name = given.shared("node").unwrap_or("default");
+    let name = input.shared("node").unwrap_or("default");
     match sections.into_iter().find(|(known, _)| known == name) {
         Some((_, section)) => Ok(section),
-        None if given.has_shared("node") => Err(Failure::new(CONFIG, format!("{shown} has no section [{name}]"))),
+        None if input.has_shared("node") => Err(Failure::new(CONFIG, format!("{shown} has no section [{name}]"))),
         None => Ok(Section::default()),
     }
 }
 
 /// Where that file is, and whether it has to be there.
-pub(crate) fn settings_path(given: &Given, variable: &dyn Fn(&str) -> Option<String>) -> Option<(PathBuf, bool)> {
-    match (given.shared("config"), variable("HOME")) {
+pub(crate) fn settings_path(input: &Invocation, variable: &dyn Fn(&str) -> Option<String>) -> Option<(PathBuf, bool)> {
+    match (input.shared("config"), variable("HOME")) {
         (Some(file), _) => Some((PathBuf::from(file), true)),
-        (None, Some(home)) => Some((Path::new(&home).join(".rabbitmqadmin.conf"), given.has_shared("node"))),
+        (None, Some(home)) => Some((Path::new(&home).join(".rabbitmqadmin.conf"), input.has_shared("node"))),
         (None, None) => None,
     }
 }
 
 /// Takes the virtual host from that file if none is said.
-pub(crate) fn complete(given: &mut Given, around: &Surroundings<'_>) -> Result<(), Failure> {
-    if given.said_vhost().is_none()
-        && let Some(vhost) = section(given, around)?.get("vhost")
+pub(crate) fn complete(input: &mut Invocation, around: &Surroundings<'_>) -> Result<(), Failure> {
+    if input.said_vhost().is_none()
+        && let Some(vhost) = section(input, around)?.get("vhost")
     {
-        given.shared.insert("vhost", vec![vhost.to_owned()]);
+        input.shared.insert("vhost", vec![vhost.to_owned()]);
     }
     Ok(())
 }

@@ -3,20 +3,20 @@
 use super::*;
 use crate::words;
 
-struct Around {
+struct TestSurroundings {
     variables: Vec<(&'static str, &'static str)>,
     /// The file of settings.
     file: Option<&'static str>,
     has_socket: bool,
 }
 
-const NOTHING: Around = Around { variables: Vec::new(), file: None, has_socket: false };
+const NOTHING: TestSurroundings = TestSurroundings { variables: Vec::new(), file: None, has_socket: false };
 
-fn target(line: &[&str], around: &Around) -> Result<Target, Failure> {
+fn target(line: &[&str], around: &TestSurroundings) -> Result<Target, Failure> {
     let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
     let said = words::parse(&line).unwrap();
     Target::of(
-        &said.given,
+        &said.input,
         &Surroundings {
             variable: &|name| {
                 around.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
@@ -28,24 +28,24 @@ fn target(line: &[&str], around: &Around) -> Result<Target, Failure> {
 }
 
 #[track_caller]
-fn check(line: &[&str], around: &Around, expected: &str) {
+fn check(line: &[&str], around: &TestSurroundings, expected: &str) {
     let target = target(line, around).unwrap();
     assert_eq!(target.url, HttpUrl::parse(expected).unwrap(), "{line:?}");
 }
 
 #[track_caller]
-fn check_socket(line: &[&str], around: &Around, expected: &str) {
+fn check_socket(line: &[&str], around: &TestSurroundings, expected: &str) {
     assert_eq!(target(line, around).unwrap().url, HttpUrl::on_socket(expected));
 }
 
 #[test]
 fn without_a_word_it_is_the_broker_that_is_there() {
     check(&["list_users"], &NOTHING, "http://guest:guest@127.0.0.1:15672");
-    let socket = Around { has_socket: true, ..NOTHING };
+    let socket = TestSurroundings { has_socket: true, ..NOTHING };
     check_socket(&["list_users"], &socket, "warren-data/control.sock");
     // Who says who they are wants to log in.
     check(&["-u", "bob", "list_users"], &socket, "http://bob:guest@127.0.0.1:15672");
-    let variable = Around { variables: vec![(URL_VARIABLE, "http://a:b@h:1")], ..socket };
+    let variable = TestSurroundings { variables: vec![(URL_VARIABLE, "http://a:b@h:1")], ..socket };
     check(&["list_users"], &variable, "http://a:b@h:1");
     check(&["list_users", "--host", "i"], &variable, "http://guest:guest@i:15672");
     check(&["list_users", "-u", "c", "--password", "d"], &variable, "http://c:d@h:1");
@@ -61,7 +61,7 @@ fn options_say_where_it_is() {
     check(&["list", "users", "--path-prefix", "/p/api"], &NOTHING, "http://guest:guest@127.0.0.1:15672/p");
     check_socket(&["list_users", "--socket", "/run/s"], &NOTHING, "/run/s");
     check_socket(&["list_users", "--url", "unix:///run/s"], &NOTHING, "/run/s");
-    let variable = Around { variables: vec![(URL_VARIABLE, "unix:/run/s")], ..NOTHING };
+    let variable = TestSurroundings { variables: vec![(URL_VARIABLE, "unix:/run/s")], ..NOTHING };
     check_socket(&["list_users"], &variable, "/run/s");
     check_socket(&["list_users", "--data-dir", "/var/d"], &NOTHING, "/var/d/control.sock");
     let https = target(&["list_users", "--ssl", "-k"], &NOTHING).unwrap().url;
@@ -70,7 +70,7 @@ fn options_say_where_it_is() {
 
 #[test]
 fn rabbitmqadmins_file_has_servers_by_name() {
-    let around = Around {
+    let around = TestSurroundings {
         variables: vec![("HOME", "/home/me")],
         file: Some("[default]\nhostname = d\n[staging]\nhostname = s\nport = 1\nusername = a\npassword = b\n"),
         ..NOTHING

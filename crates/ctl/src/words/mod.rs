@@ -6,44 +6,45 @@
 use crate::command::{Argument, Command, Grammar, Need, Opt};
 use crate::commands::FAMILIES;
 use crate::failure::Failure;
-use crate::given::{Given, Values};
+use crate::invocation::{Invocation, Values};
 use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
 
 /// What was said.
 #[derive(Debug)]
-pub(crate) struct Said {
-    pub(crate) given: Given,
+pub(crate) struct ParsedWords {
+    pub(crate) input: Invocation,
     /// The command is not to be done but explained.
     pub(crate) wants_help: bool,
 }
 
 /// Reads the words after `warren ctl`; there has to be one.
-pub(crate) fn parse(words: &[String]) -> Result<Said, Failure> {
-    let place = find_command(words)?;
-    if let Some(asked) = help_in_a_group(words, &place) {
+pub(crate) fn parse(words: &[String]) -> Result<ParsedWords, Failure> {
+    let position = find_command(words)?;
+    if let Some(asked) = help_in_a_group(words, &position) {
         return parse(&asked);
     }
-    let options = match place.grammar {
+    let options = match position.grammar {
         Grammar::Ctl => CTL_OPTIONS,
         Grammar::Admin => ADMIN_OPTIONS,
     };
-    let mut reading = Reading {
+    let mut reader = WordReader {
         words,
-        command: place.command,
-        grammar: place.grammar,
+        command: position.command,
+        grammar: position.grammar,
         options,
         own: Values::new(),
         shared: Values::new(),
         bare: Vec::new(),
     };
-    reading.read(&words[..place.at], false)?;
-    reading.read(&words[place.at + place.len..], true)?;
-    let wants_help = reading.shared.contains_key("help");
+    reader.read(&words[..position.at], false)?;
+    reader.read(&words[position.at + position.len..], true)?;
+    let wants_help = reader.shared.contains_key("help");
     if !wants_help {
-        reading.place()?;
+        reader.position()?;
     }
-    let given = Given { command: place.command, grammar: place.grammar, own: reading.own, shared: reading.shared };
-    Ok(Said { given, wants_help })
+    let input =
+        Invocation { command: position.command, grammar: position.grammar, own: reader.own, shared: reader.shared };
+    Ok(ParsedWords { input, wants_help })
 }
 
 /// Every command with its grammar.
@@ -58,14 +59,14 @@ pub(crate) fn command_named(name: &str) -> Option<(Grammar, &'static Command)> {
 
 /// Where a command stands.
 #[derive(Debug)]
-struct Place {
+struct CommandPosition {
     grammar: Grammar,
     command: &'static Command,
     at: usize,
     len: usize,
 }
 
-fn find_command(words: &[String]) -> Result<Place, Failure> {
+fn find_command(words: &[String]) -> Result<CommandPosition, Failure> {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         if !is_option(word) {
@@ -74,8 +75,12 @@ fn find_command(words: &[String]) -> Result<Place, Failure> {
         // Both grammars agree on which options have values.
         let options = || CTL_OPTIONS.iter().chain(ADMIN_OPTIONS);
         at += match split_option(word) {
-            (Name::Long(name), None) if options().any(|option| is_long(option, &name) && option.value.is_some()) => 2,
-            (Name::Short(letter), None)
+            (OptionName::Long(name), None)
+                if options().any(|option| is_long(option, &name) && option.value.is_some()) =>
+            {
+                2
+            }
+            (OptionName::Short(letter), None)
                 if options().any(|option| option.short == Some(letter) && option.value.is_some()) =>
             {
                 2
@@ -89,13 +94,13 @@ fn find_command(words: &[String]) -> Result<Place, Failure> {
     if let Some(second) = words.get(at + 1).filter(|second| !is_option(second)) {
         let both = format!("{first} {second}");
         if let Some((grammar, command)) = command_named(&both) {
-            return Ok(Place { grammar, command, at, len: 2 });
+            return Ok(CommandPosition { grammar, command, at, len: 2 });
         }
     }
     // `queues help declare`
     let name = if words.get(at + 1).is_some_and(|second| second == "help") && is_group(first) { "help" } else { first };
     if let Some((grammar, command)) = command_named(name) {
-        return Ok(Place { grammar, command, at, len: 1 });
+        return Ok(CommandPosition { grammar, command, at, len: 1 });
     }
     Err(unknown_command(first, words.get(at + 1)))
 }
@@ -110,12 +115,12 @@ fn is_of_group(name: &str, group: &str) -> bool {
 }
 
 /// `queues help declare` is `help queues declare`.
-fn help_in_a_group(words: &[String], place: &Place) -> Option<Vec<String>> {
-    let group = words.get(place.at)?;
-    if place.command.name != "help" || group == "help" {
+fn help_in_a_group(words: &[String], position: &CommandPosition) -> Option<Vec<String>> {
+    let group = words.get(position.at)?;
+    if position.command.name != "help" || group == "help" {
         return None;
     }
-    let of_command = words.get(place.at + 2).filter(|word| !is_option(word));
+    let of_command = words.get(position.at + 2).filter(|word| !is_option(word));
     Some(["help", group].into_iter().chain(of_command.map(String::as_str)).map(str::to_owned).collect())
 }
 
@@ -140,7 +145,7 @@ fn unknown_command(first: &str, second: Option<&String>) -> Failure {
 }
 
 /// Words being sorted into options and arguments.
-struct Reading<'a> {
+struct WordReader<'a> {
     /// All of them, those before the command too.
     words: &'a [String],
     command: &'static Command,
@@ -151,7 +156,7 @@ struct Reading<'a> {
     bare: Vec<String>,
 }
 
-impl Reading<'_> {
+impl WordReader<'_> {
     /// Reads words; those before the command can only be options of everybody.
     fn read(&mut self, words: &[String], is_after_command: bool) -> Result<(), Failure> {
         let mut words = words.iter();
@@ -174,7 +179,7 @@ impl Reading<'_> {
             };
             let has_value = known.has_value;
             // `-pvhost` has its value with it; `-qs` is two flags.
-            if let (Name::Short(_), false, Some(others)) = (&name, has_value, &value) {
+            if let (OptionName::Short(_), false, Some(others)) = (&name, has_value, &value) {
                 let others: Vec<String> = others.chars().map(|letter| format!("-{letter}")).collect();
                 self.put(&known, String::new());
                 self.read(&others, is_after_command)?;
@@ -200,36 +205,36 @@ impl Reading<'_> {
         Ok(())
     }
 
-    fn put(&mut self, known: &Known, value: String) {
+    fn put(&mut self, known: &OptionSpec, value: String) {
         let values = if known.is_own { &mut self.own } else { &mut self.shared };
         values.entry(known.key).or_default().push(value);
     }
 
-    fn known(&self, name: &Name, is_after_command: bool) -> Option<Known> {
+    fn known(&self, name: &OptionName, is_after_command: bool) -> Option<OptionSpec> {
         let fits = |option: &&Opt| match name {
-            Name::Long(long) => is_long(option, long),
-            Name::Short(letter) => option.short == Some(*letter),
+            OptionName::Long(long) => is_long(option, long),
+            OptionName::Short(letter) => option.short == Some(*letter),
         };
         let own = self.command.options.iter().filter(|_| is_after_command).find(fits);
         if let Some(option) = own {
-            return Some(Known::of(option, true));
+            return Some(OptionSpec::of(option, true));
         }
         if self.grammar == Grammar::Admin && is_after_command {
             let fits = |argument: &&Argument| match name {
-                Name::Long(long) => is_argument(argument, long),
-                Name::Short(letter) => argument.short == Some(*letter),
+                OptionName::Long(long) => is_argument(argument, long),
+                OptionName::Short(letter) => argument.short == Some(*letter),
             };
             let own = self.command.arguments.iter().find(fits);
             // `--username` is a user that the command is about, unless that one has been said as `user`.
-            let is_alias = |argument: &Argument| matches!(name, Name::Long(long) if argument.name != long);
+            let is_alias = |argument: &Argument| matches!(name, OptionName::Long(long) if argument.name != long);
             if let Some(argument) = own.filter(|own| !(is_alias(own) && self.is_said_by_its_name(own))) {
-                return Some(Known::valued(argument.name, true));
+                return Some(OptionSpec::valued(argument.name, true));
             }
         }
         // As rabbitmqadmin has it.
-        let is_help = |option: &&Opt| option.long == "help" && matches!(name, Name::Short('h'));
+        let is_help = |option: &&Opt| option.long == "help" && matches!(name, OptionName::Short('h'));
         let option = self.options.iter().find(fits).or_else(|| self.options.iter().find(is_help))?;
-        Some(Known::of(option, false))
+        Some(OptionSpec::of(option, false))
     }
 
     fn is_said_by_its_name(&self, argument: &Argument) -> bool {
@@ -239,13 +244,13 @@ impl Reading<'_> {
         })
     }
 
-    fn unknown(&self, word: &str, name: &Name) -> Failure {
+    fn unknown(&self, word: &str, name: &OptionName) -> Failure {
         let known = self.command.options.iter().chain(self.options).map(|option| option.long);
         let arguments = self.command.arguments.iter().map(|argument| argument.name);
         let known = known.chain(arguments.filter(|_| self.grammar == Grammar::Admin));
         let near = match name {
-            Name::Long(long) => human::closest(long, known),
-            Name::Short(_) => None,
+            OptionName::Long(long) => human::closest(long, known),
+            OptionName::Short(_) => None,
         };
         Failure::usage(match near {
             Some(near) => format!("{} has no option {word}, did you mean --{near}?", self.command.name),
@@ -254,7 +259,7 @@ impl Reading<'_> {
     }
 
     /// Gives bare words the names of the arguments that they are.
-    fn place(&mut self) -> Result<(), Failure> {
+    fn position(&mut self) -> Result<(), Failure> {
         let bare = std::mem::take(&mut self.bare);
         match self.grammar {
             Grammar::Ctl => self.place_by_order(bare)?,
@@ -302,20 +307,20 @@ impl Reading<'_> {
     }
 
     /// `name=value`, with the name of an argument, or of an option that every command takes: `vhost` is either.
-    fn named(&self, word: &str) -> Option<(Known, String)> {
+    fn named(&self, word: &str) -> Option<(OptionSpec, String)> {
         let (name, value) = word.split_once('=')?;
         let name = name.replace('_', "-");
         let own =
             self.command.arguments.iter().find(|argument| is_argument(argument, &name)).map(|argument| argument.name);
         let shared = || self.options.iter().find(|option| option.long == name).map(|option| option.long);
-        let known = Known::valued(own.or_else(shared)?, own.is_some());
+        let known = OptionSpec::valued(own.or_else(shared)?, own.is_some());
         Some((known, value.to_owned()))
     }
 
     /// Columns, and files, are said without a name.
-    fn unnamed_argument(&self) -> Option<Known> {
+    fn unnamed_argument(&self) -> Option<OptionSpec> {
         let argument = self.command.arguments.iter().find(|argument| argument.is_bare)?;
-        Some(Known::valued(argument.name, true))
+        Some(OptionSpec::valued(argument.name, true))
     }
 
     fn unnamed(&self, word: &str) -> Failure {
@@ -333,7 +338,7 @@ impl Reading<'_> {
 }
 
 /// An option that there is.
-struct Known {
+struct OptionSpec {
     key: &'static str,
     has_value: bool,
     /// A flag that may be denied.
@@ -342,17 +347,17 @@ struct Known {
     is_own: bool,
 }
 
-impl Known {
+impl OptionSpec {
     fn of(option: &Opt, is_own: bool) -> Self {
-        Known { key: option.long, has_value: option.value.is_some(), is_truth: option.is_truth, is_own }
+        OptionSpec { key: option.long, has_value: option.value.is_some(), is_truth: option.is_truth, is_own }
     }
 
     fn valued(key: &'static str, is_own: bool) -> Self {
-        Known { key, has_value: true, is_truth: false, is_own }
+        OptionSpec { key, has_value: true, is_truth: false, is_own }
     }
 }
 
-enum Name {
+enum OptionName {
     Long(String),
     Short(char),
 }
@@ -363,18 +368,18 @@ fn is_option(word: &str) -> bool {
 }
 
 /// An option's name, and its value if that is in the same word.
-fn split_option(word: &str) -> (Name, Option<String>) {
+fn split_option(word: &str) -> (OptionName, Option<String>) {
     match word.strip_prefix("--") {
         Some(long) => match long.split_once('=') {
-            Some((name, value)) => (Name::Long(name.replace('_', "-")), Some(value.to_owned())),
-            None => (Name::Long(long.replace('_', "-")), None),
+            Some((name, value)) => (OptionName::Long(name.replace('_', "-")), Some(value.to_owned())),
+            None => (OptionName::Long(long.replace('_', "-")), None),
         },
         None => {
             let mut letters = word[1..].chars();
             let letter = letters.next().unwrap_or_default();
             let rest = letters.as_str();
             let rest = rest.strip_prefix('=').unwrap_or(rest);
-            (Name::Short(letter), (!rest.is_empty()).then(|| rest.to_owned()))
+            (OptionName::Short(letter), (!rest.is_empty()).then(|| rest.to_owned()))
         }
     }
 }

@@ -2,13 +2,13 @@
 
 use super::*;
 
-fn parsed(line: &[&str]) -> Result<Said, Failure> {
+fn parsed(line: &[&str]) -> Result<ParsedWords, Failure> {
     parse(&line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
 }
 
 #[track_caller]
-fn given_of(line: &[&str]) -> Given {
-    parsed(line).unwrap().given
+fn given_of(line: &[&str]) -> Invocation {
+    parsed(line).unwrap().input
 }
 
 #[track_caller]
@@ -26,10 +26,10 @@ fn options_stand_before_the_command_and_after_it() {
         &["-pv", "list_queues", "name", "messages", "--quiet=true"],
         &["-qs", "-p", "v", "list_queues", "name", "messages"],
     ] {
-        let given = given_of(line);
-        assert_eq!(given.vhost(), "v", "{line:?}");
-        assert_eq!(given.all("column"), ["name", "messages"], "{line:?}");
-        assert!(given.has_shared("quiet"), "{line:?}");
+        let input = given_of(line);
+        assert_eq!(input.vhost(), "v", "{line:?}");
+        assert_eq!(input.all("column"), ["name", "messages"], "{line:?}");
+        assert!(input.has_shared("quiet"), "{line:?}");
     }
 }
 
@@ -44,12 +44,12 @@ fn letters_mean_what_they_mean_to_whose_command_it_is() {
 /// A user's password, and the password of who asks.
 #[test]
 fn a_commands_own_values_are_not_everybodys() {
-    let given = given_of(&["-u", "me", "-p", "mine", "declare", "user", "name=bob", "password=his", "vhost=v"]);
-    assert_eq!((given.optional("password"), given.shared("password")), (Some("his"), Some("mine")));
-    assert_eq!((given.optional("username"), given.shared("username")), (None, Some("me")));
-    let given = given_of(&["add_user", "bob", "his", "-u", "me", "--password", "mine"]);
-    assert_eq!((given.text("username"), given.text("password")), ("bob", "his"));
-    assert_eq!((given.shared("username"), given.shared("password")), (Some("me"), Some("mine")));
+    let input = given_of(&["-u", "me", "-p", "mine", "declare", "user", "name=bob", "password=his", "vhost=v"]);
+    assert_eq!((input.optional("password"), input.shared("password")), (Some("his"), Some("mine")));
+    assert_eq!((input.optional("username"), input.shared("username")), (None, Some("me")));
+    let input = given_of(&["add_user", "bob", "his", "-u", "me", "--password", "mine"]);
+    assert_eq!((input.text("username"), input.text("password")), ("bob", "his"));
+    assert_eq!((input.shared("username"), input.shared("password")), (Some("me"), Some("mine")));
 }
 
 #[test]
@@ -60,16 +60,16 @@ fn underscores_are_dashes_in_options() {
 
 #[test]
 fn what_follows_two_dashes_is_no_option() {
-    let given = given_of(&["add_user", "--", "-bob", "--secret"]);
-    assert_eq!((given.text("username"), given.text("password")), ("-bob", "--secret"));
+    let input = given_of(&["add_user", "--", "-bob", "--secret"]);
+    assert_eq!((input.text("username"), input.text("password")), ("-bob", "--secret"));
     assert_eq!(given_of(&["export_definitions", "-"]).text("file"), "-");
 }
 
 #[test]
 fn patterns_and_json_are_arguments() {
-    let given = given_of(&["set_policy", "p", "^(?!amq\\.).*", r#"{"a":"--b=c"}"#]);
-    assert_eq!(given.text("pattern"), "^(?!amq\\.).*");
-    assert_eq!(given.text("definition"), r#"{"a":"--b=c"}"#);
+    let input = given_of(&["set_policy", "p", "^(?!amq\\.).*", r#"{"a":"--b=c"}"#]);
+    assert_eq!(input.text("pattern"), "^(?!amq\\.).*");
+    assert_eq!(input.text("definition"), r#"{"a":"--b=c"}"#);
 }
 
 #[test]
@@ -124,9 +124,9 @@ fn variables_stand_for_options_that_were_not_said() {
         _ => None,
     };
     let completed = |line: &[&str]| {
-        let mut given = given_of(line);
-        given.complete(&variable);
-        (given.shared("host").map(str::to_owned), given.vhost().to_owned(), given.has_shared("ssl"))
+        let mut input = given_of(line);
+        input.complete(&variable);
+        (input.shared("host").map(str::to_owned), input.vhost().to_owned(), input.has_shared("ssl"))
     };
     assert_eq!(completed(&["list", "queues"]), (Some("h".to_owned()), "v".to_owned(), false));
     assert_eq!(completed(&["list", "queues", "-H", "i", "-V", "w"]), (Some("i".to_owned()), "w".to_owned(), false));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
-use telemetry::{Pace, Retention, Sample, Series};
+use telemetry::{RecentSamples, Retention, Sample, Series};
 
 use super::room::{Room, Seat};
 use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
@@ -54,7 +54,7 @@ pub struct Observed<const N: usize> {
 
 #[derive(Debug)]
 struct Memory<const N: usize> {
-    pace: Option<Pace<N>>,
+    pace: Option<RecentSamples<N>>,
     /// Until when nothing had happened yet; None if that is not known.
     zero_until_ms: Option<u64>,
     /// When a look found a change for the last time.
@@ -118,7 +118,7 @@ impl<const N: usize> Observed<N> {
         if is_first {
             *zero_until_ms = Some(keeping.before_ms);
         }
-        let pace = pace.get_or_insert_with(|| Pace::new(Sample { at_ms: keeping.before_ms, numbers: [0; N] }));
+        let pace = pace.get_or_insert_with(|| RecentSamples::new(Sample { at_ms: keeping.before_ms, numbers: [0; N] }));
         // Who was not looked at last time had not changed until then.
         pace.rest_until(keeping.before_ms);
         let has_changed = pace.push(sample);
@@ -146,7 +146,7 @@ impl<const N: usize> Observed<N> {
     pub fn begin(&self, sample: Sample<N>) {
         self.is_watched.store(false, Ordering::Relaxed);
         if sample.numbers != [0; N] {
-            self.memory.lock().get_or_insert_with(Memory::new).pace.get_or_insert(Pace::new(sample));
+            self.memory.lock().get_or_insert_with(Memory::new).pace.get_or_insert(RecentSamples::new(sample));
         }
     }
 
@@ -171,7 +171,7 @@ impl<const N: usize> Observed<N> {
     pub fn rates(&self) -> [f64; N] {
         let memory = self.memory.lock();
         // Who is not looked at any more had not changed at the last look.
-        memory.as_deref().and_then(|memory| memory.pace.as_ref()).map_or([0.0; N], Pace::rates)
+        memory.as_deref().and_then(|memory| memory.pace.as_ref()).map_or([0.0; N], RecentSamples::rates)
     }
 
     /// Forgets what the numbers were.

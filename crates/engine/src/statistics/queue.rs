@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use queue::DropReason;
-use telemetry::{Buckets, Histogram, SharedHistogram, Tally};
+use telemetry::{Buckets, Histogram, LocalCounter, SharedHistogram};
 
 use super::numbers::QUEUE_COUNT;
 use super::{DeathStrategy, Observable, Observed, SIZE_COUNT, SIZES, WAIT_COUNT, WAITS};
@@ -13,29 +13,29 @@ use crate::queue_handle::QueueHandle;
 #[derive(Debug, Default)]
 pub struct QueueCounters {
     /// Messages that were routed here and taken in.
-    pub(crate) published: Tally,
+    pub(crate) published: LocalCounter,
     /// Messages handed to consumers that acknowledge, redeliveries included.
-    pub(crate) delivered: Tally,
+    pub(crate) delivered: LocalCounter,
     /// Messages handed to consumers that do not.
-    pub(crate) delivered_no_ack: Tally,
+    pub(crate) delivered_no_ack: LocalCounter,
     /// Messages that were got and are to be acknowledged.
-    pub(crate) got: Tally,
+    pub(crate) got: LocalCounter,
     /// Messages that were got and are not.
-    pub(crate) got_no_ack: Tally,
+    pub(crate) got_no_ack: LocalCounter,
     /// Gets that found nothing.
-    pub(crate) got_empty: Tally,
+    pub(crate) got_empty: LocalCounter,
     /// Messages handed out again.
-    pub(crate) redelivered: Tally,
+    pub(crate) redelivered: LocalCounter,
     /// Messages acknowledged.
-    pub(crate) acked: Tally,
+    pub(crate) acked: LocalCounter,
     /// Messages that were read from segments.
-    pub(crate) read: Tally,
+    pub(crate) read: LocalCounter,
     /// Messages that were written to the journal.
-    pub(crate) written: Tally,
+    pub(crate) written: LocalCounter,
     /// Messages that the queue gave up: expired, too many, rejected, or failed too often.
-    pub dropped: Tally,
+    pub dropped: LocalCounter,
     /// Messages that were not taken in, being duplicates, or that others have taken the place of.
-    pub deduplicated: Tally,
+    pub deduplicated: LocalCounter,
     histograms: OnceLock<Box<QueueHistograms>>,
 }
 

@@ -20,11 +20,11 @@ use crate::url::HttpUrl;
 pub struct Client {
     url: HttpUrl,
     timeout: Duration,
-    kept: Option<Kept>,
+    kept: Option<IdleConnection>,
 }
 
 /// A connection that has carried an answer, and may carry more.
-struct Kept {
+struct IdleConnection {
     sender: SendRequest<Full<Bytes>>,
     /// Nothing moves unless it is polled.
     connection: Pin<Box<Driver>>,
@@ -81,7 +81,7 @@ impl Client {
 
     async fn status_of(&mut self, request: &Request) -> Result<StatusCode, HttpError> {
         let request = self.encode(request)?;
-        let Kept { mut sender, connection } = connect(&self.url).await?;
+        let IdleConnection { mut sender, connection } = connect(&self.url).await?;
         let mut answered = Box::pin(sender.send_request(request));
         let answered = tokio::select! {
             answered = &mut answered => answered,
@@ -109,9 +109,9 @@ impl Client {
         self.exchange_over(connected, request).await
     }
 
-    async fn exchange_over(&mut self, mut over: Kept, request: &Request) -> Result<Answer, HttpError> {
+    async fn exchange_over(&mut self, mut over: IdleConnection, request: &Request) -> Result<Answer, HttpError> {
         let request = self.encode(request)?;
-        let Kept { sender, connection } = &mut over;
+        let IdleConnection { sender, connection } = &mut over;
         let mut exchange = Box::pin(async {
             let response =
                 sender.send_request(request).await.map_err(|error| HttpError::Broken("the request failed", error))?;
@@ -154,18 +154,18 @@ impl Client {
 }
 
 /// A connection that has not carried anything yet.
-async fn connect(url: &HttpUrl) -> Result<Kept, HttpError> {
+async fn connect(url: &HttpUrl) -> Result<IdleConnection, HttpError> {
     let stream = carrier::connect(url).await?;
     let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| HttpError::Broken("the connection failed", error))?;
-    Ok(Kept { sender, connection: Box::pin(connection) })
+    Ok(IdleConnection { sender, connection: Box::pin(connection) })
 }
 
-impl Kept {
+impl IdleConnection {
     /// Whether the server has closed it meanwhile, as far as that has arrived.
     async fn is_over(&mut self) -> bool {
-        let Kept { sender, connection } = self;
+        let IdleConnection { sender, connection } = self;
         tokio::select! {
             biased;
             _ = connection => true,

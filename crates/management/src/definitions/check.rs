@@ -9,7 +9,7 @@ use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
 
 use super::findings::{Fault, Findings};
-use super::parse::{BindingEntry, Definitions, EndEntry, Entry, ExchangeEntry};
+use super::parse::{BindingEntry, Definitions, EndEntry, ExchangeEntry, ParsedEntry};
 use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 use observe::alerting;
 
@@ -39,14 +39,14 @@ pub fn check(
     refusal.map_or(Ok(()), Err)
 }
 
-fn keep<T>(entries: &mut Option<Vec<Entry<T>>>, findings: &Findings) {
+fn keep<T>(entries: &mut Option<Vec<ParsedEntry<T>>>, findings: &Findings) {
     entries.iter_mut().for_each(|entries| entries.retain(|entry| !findings.leaves_out(&entry.place)));
 }
 
 fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported) -> Findings {
     let mut findings = Findings::default();
     let found = &mut findings;
-    let mut expected = Expected::of(broker, definitions);
+    let mut expected = ExpectedObjects::of(broker, definitions);
     each(&definitions.users, found, |user| Ok(broker.check_user(user).map_err(text)?));
     each(&definitions.vhosts, found, |vhost| Ok(vhost.request.check().map_err(text)?));
     each(&definitions.permissions, found, |given| {
@@ -85,7 +85,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
     for entry in &definitions.limits {
         expected.check_vhost(&entry.0).unwrap_or_else(|reason| found.note(&entry.place, reason.into()));
     }
-    let mut rooms = QueueRooms::default();
+    let mut rooms = QueueQuotas::default();
     each(&definitions.queues, found, |queue| {
         expected.check_vhost(&queue.vhost)?;
         if broker.queue_view(queue.vhost.as_str(), queue.name.as_str()).is_some() {
@@ -123,7 +123,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
 }
 
 /// An unknown type is refused also of an exchange that is there already and stays as it is.
-fn check_exchange(expected: &Expected<'_>, exchange: &ExchangeEntry) -> Result<(), Fault> {
+fn check_exchange(expected: &ExpectedObjects<'_>, exchange: &ExchangeEntry) -> Result<(), Fault> {
     if let Err(error) = ExchangeType::parse(exchange.kind.as_bytes()) {
         return Err(Fault { reason: error.to_string(), is_unsupported: !exchange.kind.is_empty() });
     }
@@ -139,7 +139,7 @@ fn text(error: impl Display) -> String {
 
 /// Checks all entries of a kind, and notes what is the matter with each.
 fn each<'a, T>(
-    entries: &'a Option<Vec<Entry<T>>>,
+    entries: &'a Option<Vec<ParsedEntry<T>>>,
     findings: &mut Findings,
     mut check: impl FnMut(&'a T) -> Result<(), Fault>,
 ) {
@@ -149,7 +149,7 @@ fn each<'a, T>(
 }
 
 /// What will be there once everything that comes first has been imported.
-struct Expected<'a> {
+struct ExpectedObjects<'a> {
     broker: &'a Broker,
     definitions: &'a Definitions,
     users: HashSet<&'a str>,
@@ -164,7 +164,7 @@ struct Expected<'a> {
     left_queues: HashSet<(&'a str, &'a str)>,
 }
 
-impl<'a> Expected<'a> {
+impl<'a> ExpectedObjects<'a> {
     fn of(broker: &'a Broker, definitions: &'a Definitions) -> Self {
         let users = definitions.users.iter().flatten().map(|user| user.name.as_str()).collect();
         let vhosts = definitions.vhosts.iter().flatten().map(|vhost| &vhost.request.name);
@@ -187,7 +187,7 @@ impl<'a> Expected<'a> {
         });
         let default_queue_types = default_queue_types.collect();
         let (left_exchanges, left_queues) = Default::default();
-        Expected {
+        ExpectedObjects {
             broker,
             definitions,
             users,
@@ -264,22 +264,22 @@ impl<'a> Expected<'a> {
 
 /// New queues by vhost, where their number is limited.
 #[derive(Default)]
-struct QueueRooms<'a>(HashMap<&'a str, Option<QueueRoom<'a>>>);
+struct QueueQuotas<'a>(HashMap<&'a str, Option<QueueQuota<'a>>>);
 
-struct QueueRoom<'a> {
+struct QueueQuota<'a> {
     queue_max: u64,
     /// How many are there already.
     count: u64,
     new: HashSet<&'a str>,
 }
 
-impl<'a> QueueRooms<'a> {
-    fn take(&mut self, expected: &Expected<'_>, vhost: &'a VhostName, name: &'a str) -> Result<(), String> {
+impl<'a> QueueQuotas<'a> {
+    fn take(&mut self, expected: &ExpectedObjects<'_>, vhost: &'a VhostName, name: &'a str) -> Result<(), String> {
         let room = self.0.entry(vhost.as_str()).or_insert_with(|| {
             let (queue_max, count) = expected.queue_room(vhost)?;
-            Some(QueueRoom { queue_max, count, new: HashSet::new() })
+            Some(QueueQuota { queue_max, count, new: HashSet::new() })
         });
-        let Some(QueueRoom { queue_max, count, new }) = room else { return Ok(()) };
+        let Some(QueueQuota { queue_max, count, new }) = room else { return Ok(()) };
         new.insert(name);
         if *count + new.len() as u64 <= *queue_max {
             return Ok(());

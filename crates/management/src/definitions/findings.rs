@@ -7,7 +7,7 @@ use amqp::reply::ReplyCode;
 use broker::Refusal;
 
 use super::DefinitionsError;
-use super::parse::Place;
+use super::parse::EntryLocation;
 
 /// Lines that a refusal has at most.
 const LINE_COUNT_MAX: usize = 100;
@@ -47,7 +47,7 @@ pub(super) struct Findings {
 }
 
 impl Findings {
-    pub(super) fn note(&mut self, place: &Place, fault: Fault) {
+    pub(super) fn note(&mut self, place: &EntryLocation, fault: Fault) {
         let text = format!("{place}: {}", fault.reason);
         if fault.is_unsupported {
             self.left_out.insert(place.key());
@@ -62,7 +62,7 @@ impl Findings {
         self.unsupported.push(format!("{place}: {reason}"));
     }
 
-    pub(super) fn leaves_out(&self, place: &Place) -> bool {
+    pub(super) fn leaves_out(&self, place: &EntryLocation) -> bool {
         self.left_out.contains(&place.key())
     }
 

@@ -16,7 +16,7 @@ use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 
 /// What an import came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportResult {
     /// When all of it lasts; see [`Broker::until_durable`].
     pub position: Option<JournalPosition>,
     /// What has no effect.
@@ -25,7 +25,7 @@ pub struct Imported {
     pub left_out: Vec<String>,
 }
 
-impl Imported {
+impl ImportResult {
     fn note(&mut self, changed: Changed) {
         self.position = self.position.max(changed.position);
     }
@@ -38,10 +38,10 @@ pub fn import(
     definitions: &mut Definitions,
     scope: Scope<'_>,
     unsupported: Unsupported,
-) -> Result<Imported, DefinitionsError> {
+) -> Result<ImportResult, DefinitionsError> {
     check(broker, definitions, scope, unsupported)?;
     let definitions = &*definitions;
-    let mut imported = Imported {
+    let mut imported = ImportResult {
         position: None,
         warnings: definitions.warnings.clone(),
         left_out: definitions.unsupported().to_vec(),
@@ -64,7 +64,7 @@ pub fn import(
     for entry in definitions.permissions.iter().flatten() {
         imported.note(broker.put_permission(actor, (**entry).clone()).map_err(|error| late(&entry.place, error))?);
     }
-    let mut rooms = Rooms::new(broker, actor);
+    let mut rooms = TargetVhosts::new(broker, actor);
     for entry in definitions.exchanges.iter().flatten() {
         if entry.is_reserved() {
             if broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_none() {
@@ -110,7 +110,7 @@ fn late(place: &impl Display, reason: impl Display) -> DefinitionsError {
 }
 
 /// Vhosts that definitions are imported into. Whoever may import may do so whatever its permissions in them.
-pub(super) struct Rooms<'a> {
+pub(super) struct TargetVhosts<'a> {
     broker: &'a Arc<Broker>,
     actor: Actor,
     entered: Vec<(VhostName, VhostAccess)>,
@@ -118,10 +118,10 @@ pub(super) struct Rooms<'a> {
     bindings: HashMap<VhostName, HashSet<BindingIdentity>>,
 }
 
-impl<'a> Rooms<'a> {
+impl<'a> TargetVhosts<'a> {
     pub(super) fn new(broker: &'a Arc<Broker>, actor: &Actor) -> Self {
         let actor = Actor { identity: Arc::new(Identity::local_operator()), origin: actor.origin };
-        Rooms { broker, actor, entered: Vec::new(), bindings: HashMap::new() }
+        TargetVhosts { broker, actor, entered: Vec::new(), bindings: HashMap::new() }
     }
 
     pub(super) fn enter(&mut self, vhost: &VhostName) -> Result<&VhostAccess, String> {
@@ -152,7 +152,7 @@ fn told(outcome: Outcome<Changed>) -> Result<Changed, String> {
 }
 
 /// An exchange that is there stays as it is, whatever the document says of it.
-fn declare_exchange(rooms: &mut Rooms<'_>, entry: &ExchangeEntry) -> Result<Changed, String> {
+fn declare_exchange(rooms: &mut TargetVhosts<'_>, entry: &ExchangeEntry) -> Result<Changed, String> {
     if rooms.broker.exchange_type(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
@@ -160,14 +160,14 @@ fn declare_exchange(rooms: &mut Rooms<'_>, entry: &ExchangeEntry) -> Result<Chan
 }
 
 /// A queue that is there stays as it is, whatever the document says of it.
-fn declare_queue(rooms: &mut Rooms<'_>, entry: &QueueEntry) -> Result<Changed, String> {
+fn declare_queue(rooms: &mut TargetVhosts<'_>, entry: &QueueEntry) -> Result<Changed, String> {
     if rooms.broker.queue_view(entry.vhost.as_str(), entry.name.as_str()).is_some() {
         return Ok(Changed::default());
     }
     told(rooms.enter(&entry.vhost)?.import_queue(&entry.request()))
 }
 
-fn bind(rooms: &mut Rooms<'_>, entry: &BindingEntry) -> Result<Changed, String> {
+fn bind(rooms: &mut TargetVhosts<'_>, entry: &BindingEntry) -> Result<Changed, String> {
     if rooms.has_binding(entry) {
         return Ok(Changed::default());
     }

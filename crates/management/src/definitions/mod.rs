@@ -15,9 +15,9 @@ mod prune;
 pub use check::check;
 pub(crate) use export::Export;
 pub use export::export;
-pub use import::{Imported, import};
+pub use import::{ImportResult, import};
 pub use parse::{Definitions, parse};
-pub use prune::{Pruned, prune};
+pub use prune::{PruneResult, prune};
 
 /// Why definitions cannot be imported, with the entry that is in the way. Nothing has been imported unless it says so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

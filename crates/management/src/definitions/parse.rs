@@ -26,18 +26,18 @@ use crate::routes::bodies;
 /// A document that makes sense. What it does not mention at all is None, which pruning leaves alone.
 #[derive(Debug, Default)]
 pub struct Definitions {
-    pub(super) users: Option<Vec<Entry<UserRequest>>>,
-    pub(super) vhosts: Option<Vec<Entry<VhostEntry>>>,
-    pub(super) permissions: Option<Vec<Entry<UserPermission>>>,
-    pub(super) topic_permissions: Option<Vec<Entry<TopicPermission>>>,
-    pub(super) global_parameters: Option<Vec<Entry<GlobalParameter>>>,
-    pub(super) policies: Option<Vec<Entry<PolicyRequest>>>,
+    pub(super) users: Option<Vec<ParsedEntry<UserRequest>>>,
+    pub(super) vhosts: Option<Vec<ParsedEntry<VhostEntry>>>,
+    pub(super) permissions: Option<Vec<ParsedEntry<UserPermission>>>,
+    pub(super) topic_permissions: Option<Vec<ParsedEntry<TopicPermission>>>,
+    pub(super) global_parameters: Option<Vec<ParsedEntry<GlobalParameter>>>,
+    pub(super) policies: Option<Vec<ParsedEntry<PolicyRequest>>>,
     /// Operators' policies and limits of vhosts: RabbitMQ writes them as parameters, so both are mentioned or neither is.
-    pub(super) operator_policies: Option<Vec<Entry<PolicyRequest>>>,
-    pub(super) limits: Vec<Entry<(VhostName, VhostLimits)>>,
-    pub(super) exchanges: Option<Vec<Entry<ExchangeEntry>>>,
-    pub(super) queues: Option<Vec<Entry<QueueEntry>>>,
-    pub(super) bindings: Option<Vec<Entry<BindingEntry>>>,
+    pub(super) operator_policies: Option<Vec<ParsedEntry<PolicyRequest>>>,
+    pub(super) limits: Vec<ParsedEntry<(VhostName, VhostLimits)>>,
+    pub(super) exchanges: Option<Vec<ParsedEntry<ExchangeEntry>>>,
+    pub(super) queues: Option<Vec<ParsedEntry<QueueEntry>>>,
+    pub(super) bindings: Option<Vec<ParsedEntry<BindingEntry>>>,
     /// Keys that mean nothing here, with where they are.
     pub warnings: Vec<String>,
     /// What this broker cannot do, and has been left out so far.
@@ -54,12 +54,12 @@ impl Definitions {
 
 /// Something that a document defines, and where.
 #[derive(Debug)]
-pub(super) struct Entry<T> {
-    pub(super) place: Place,
+pub(super) struct ParsedEntry<T> {
+    pub(super) place: EntryLocation,
     value: T,
 }
 
-impl<T> Deref for Entry<T> {
+impl<T> Deref for ParsedEntry<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -69,7 +69,7 @@ impl<T> Deref for Entry<T> {
 
 /// Where something stands in a document, for whoever has to find it.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct EntryLocation {
     kind: &'static str,
     /// From 1.
     number: usize,
@@ -77,8 +77,8 @@ pub(super) struct Place {
     name: Box<str>,
 }
 
-impl Place {
-    fn of(kind: &'static str, number: usize, entry: &Map<String, Value>) -> Place {
+impl EntryLocation {
+    fn of(kind: &'static str, number: usize, entry: &Map<String, Value>) -> EntryLocation {
         let text = |key: &str| entry.get(key).and_then(Value::as_str).map(shortened);
         let own = match (text("name").or_else(|| text("user")), text("source"), text("destination")) {
             (Some(name), _, _) => Some(format!("'{name}'")),
@@ -87,7 +87,7 @@ impl Place {
         };
         let vhost = text("vhost").map(|vhost| format!("in vhost '{vhost}'"));
         let name: Vec<String> = own.into_iter().chain(vhost).collect();
-        Place { kind, number, name: name.join(" ").into() }
+        EntryLocation { kind, number, name: name.join(" ").into() }
     }
 
     /// What tells it from all others.
@@ -96,7 +96,7 @@ impl Place {
     }
 }
 
-impl Display for Place {
+impl Display for EntryLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, entry {}", self.kind, self.number)?;
         if self.name.is_empty() { Ok(()) } else { write!(f, " ({})", self.name) }
@@ -257,12 +257,14 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
         reader.all(members, "policies", |reader, fields, _| reader.policy(fields, fields, PolicyKind::User))?;
     if let Some(parameters) = reader.all(members, "parameters", Reader::parameter)? {
         let operator_policies = definitions.operator_policies.insert(Vec::new());
-        for Entry { place, value } in parameters {
+        for ParsedEntry { place, value } in parameters {
             match value {
-                Parameter::OperatorPolicy(value) => operator_policies.push(Entry { place, value }),
-                Parameter::Policy(value) => definitions.policies.get_or_insert_default().push(Entry { place, value }),
+                Parameter::OperatorPolicy(value) => operator_policies.push(ParsedEntry { place, value }),
+                Parameter::Policy(value) => {
+                    definitions.policies.get_or_insert_default().push(ParsedEntry { place, value })
+                }
                 Parameter::Limits(vhost, limits) => {
-                    definitions.limits.push(Entry { place, value: (vhost, limits) });
+                    definitions.limits.push(ParsedEntry { place, value: (vhost, limits) });
                 }
             }
         }
@@ -290,22 +292,22 @@ struct Reader<'a> {
 }
 
 /// Why an entry cannot be read.
-enum Unread {
+enum EntryError {
     Wrong(Problem),
     Unsupported(String),
 }
 
-impl From<Problem> for Unread {
-    fn from(problem: Problem) -> Unread {
-        Unread::Wrong(problem)
+impl From<Problem> for EntryError {
+    fn from(problem: Problem) -> EntryError {
+        EntryError::Wrong(problem)
     }
 }
 
-impl From<Unread> for Fault {
-    fn from(unread: Unread) -> Fault {
+impl From<EntryError> for Fault {
+    fn from(unread: EntryError) -> Fault {
         match unread {
-            Unread::Wrong(problem) => DefinitionsError::from(problem).0.into(),
-            Unread::Unsupported(reason) => Fault::unsupported(reason),
+            EntryError::Wrong(problem) => DefinitionsError::from(problem).0.into(),
+            EntryError::Unsupported(reason) => Fault::unsupported(reason),
         }
     }
 }
@@ -324,12 +326,12 @@ impl Reader<'_> {
     }
 
     /// All entries of a kind that can be read; what is the matter with others is noted.
-    fn all<T, E: Into<Unread>>(
+    fn all<T, E: Into<EntryError>>(
         &mut self,
         members: &Map<String, Value>,
         kind: &'static str,
-        read: impl Fn(&mut Self, Fields<'_>, &Place) -> Result<T, E>,
-    ) -> Result<Option<Vec<Entry<T>>>, DefinitionsError> {
+        read: impl Fn(&mut Self, Fields<'_>, &EntryLocation) -> Result<T, E>,
+    ) -> Result<Option<Vec<ParsedEntry<T>>>, DefinitionsError> {
         let entries = match members.get(kind) {
             None => return Ok(None),
             Some(Value::Array(entries)) => entries,
@@ -338,14 +340,14 @@ impl Reader<'_> {
         let mut found = Vec::with_capacity(entries.len());
         for (at, entry) in entries.iter().enumerate() {
             let Value::Object(entry) = entry else {
-                let place = Place { kind, number: at + 1, name: Box::default() };
+                let place = EntryLocation { kind, number: at + 1, name: Box::default() };
                 self.findings.note(&place, "it must be an object".to_owned().into());
                 continue;
             };
-            let place = Place::of(kind, at + 1, entry);
+            let place = EntryLocation::of(kind, at + 1, entry);
             match read(self, Fields(entry), &place) {
-                Ok(value) => found.push(Entry { place, value }),
-                Err(unread) => self.findings.note(&place, Into::<Unread>::into(unread).into()),
+                Ok(value) => found.push(ParsedEntry { place, value }),
+                Err(unread) => self.findings.note(&place, Into::<EntryError>::into(unread).into()),
             }
         }
         Ok(Some(found))
@@ -360,7 +362,7 @@ impl Reader<'_> {
         VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))
     }
 
-    fn user(&mut self, fields: Fields<'_>, _: &Place) -> Result<UserRequest, Problem> {
+    fn user(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<UserRequest, Problem> {
         let mut without_nulls = fields.0.clone();
         without_nulls.retain(|name, value| name != "hashing_algorithm" || !value.is_null());
         let fields = Fields(&without_nulls);
@@ -392,7 +394,7 @@ impl Reader<'_> {
         Ok(request)
     }
 
-    fn vhost(&mut self, fields: Fields<'_>, place: &Place) -> Result<VhostEntry, Problem> {
+    fn vhost(&mut self, fields: Fields<'_>, place: &EntryLocation) -> Result<VhostEntry, Problem> {
         let name = fields.required_text("name")?;
         let own = self.readable_vhost(fields, place);
         let mut request = bodies::vhost(name, Fields(&own))?;
@@ -410,7 +412,7 @@ impl Reader<'_> {
 
     /// What a vhost says of itself, without what says nothing: brokers of 3.11 and 3.12 write `"undefined"` or null where they have
     /// no value. As in RabbitMQ, a default type that is none is passed over.
-    fn readable_vhost(&mut self, fields: Fields<'_>, place: &Place) -> Map<String, Value> {
+    fn readable_vhost(&mut self, fields: Fields<'_>, place: &EntryLocation) -> Map<String, Value> {
         let mut members = fields.0.clone();
         members.retain(|_, value| !value.is_null());
         let queue_type = members.get("default_queue_type").map(|value| match value.as_str() {
@@ -437,13 +439,13 @@ impl Reader<'_> {
         members
     }
 
-    fn permission(&mut self, fields: Fields<'_>, _: &Place) -> Result<UserPermission, Problem> {
+    fn permission(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<UserPermission, Problem> {
         let (vhost, user) = (self.vhost_of(fields)?, user_name(fields)?);
         let permission: Permission = bodies::permission(fields)?;
         Ok(UserPermission { vhost, user, permission })
     }
 
-    fn topic_permission(&mut self, fields: Fields<'_>, _: &Place) -> Result<TopicPermission, Problem> {
+    fn topic_permission(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<TopicPermission, Problem> {
         let (vhost, user) = (self.vhost_of(fields)?, user_name(fields)?);
         let exchange = exchange_name(fields.required_text("exchange")?)?;
         let (write, read) = (fields.required_text("write")?, fields.required_text("read")?);
@@ -451,7 +453,7 @@ impl Reader<'_> {
             .map_err(|error| Problem::bad_request(error.to_string()))
     }
 
-    fn global_parameter(&mut self, fields: Fields<'_>, _: &Place) -> Result<GlobalParameter, Problem> {
+    fn global_parameter(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<GlobalParameter, Problem> {
         let (name, value) = (fields.required_text("name")?, fields.required("value")?);
         Ok(GlobalParameter { name: Box::from(name), value: value.clone() })
     }
@@ -465,12 +467,12 @@ impl Reader<'_> {
         })
     }
 
-    fn parameter(&mut self, fields: Fields<'_>, _: &Place) -> Result<Parameter, Unread> {
+    fn parameter(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<Parameter, EntryError> {
         let component = fields.required_text("component")?;
         let value = fields.required("value")?;
         if !["operator_policy", "policy", VHOST_LIMITS].contains(&component) {
             let (vhost, name) = (self.vhost_of(fields)?, fields.text("name")?.unwrap_or_default());
-            return Err(Unread::Unsupported(format!(
+            return Err(EntryError::Unsupported(format!(
                 "Validation failed\n\ncomponent {component} not found\n (vhost: \"{vhost}\" / component: \"{component}\" / \
                  key: \"{name}\")"
             )));
@@ -488,7 +490,7 @@ impl Reader<'_> {
         }
     }
 
-    fn exchange(&mut self, fields: Fields<'_>, _: &Place) -> Result<ExchangeEntry, Problem> {
+    fn exchange(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<ExchangeEntry, Problem> {
         Ok(ExchangeEntry {
             vhost: self.vhost_of(fields)?,
             name: exchange_name(fields.required_text("name")?)?,
@@ -500,7 +502,7 @@ impl Reader<'_> {
         })
     }
 
-    fn queue(&mut self, fields: Fields<'_>, _: &Place) -> Result<QueueEntry, Problem> {
+    fn queue(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<QueueEntry, Problem> {
         let mut arguments = arguments(fields)?;
         let kind = fields.get("type").filter(|kind| !kind.is_null()).map_or(Ok(None), |_| fields.text("type"))?;
         if let Some(kind) = kind.filter(|_| arguments.as_table().get("x-queue-type").is_none()) {
@@ -516,7 +518,7 @@ impl Reader<'_> {
         })
     }
 
-    fn binding(&mut self, fields: Fields<'_>, _: &Place) -> Result<BindingEntry, Problem> {
+    fn binding(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<BindingEntry, Problem> {
         let destination = fields.required_text("destination")?;
         let destination = match fields.required_text("destination_type")? {
             "queue" => EndEntry::Queue(queue_name(destination)?),

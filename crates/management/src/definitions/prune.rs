@@ -18,7 +18,7 @@ use model::vhost::VhostLimits;
 
 use super::binding::{BindingIdentity, HiddenEnds};
 use super::export::{is_defined_exchange, is_defined_queue};
-use super::import::Rooms;
+use super::import::TargetVhosts;
 use super::parse::Definitions;
 use super::{DefinitionsError, Scope};
 
@@ -27,7 +27,7 @@ type Names = Vec<(&'static str, Vec<String>)>;
 
 /// What pruning came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PruneResult {
     /// What it deletes.
     pub deleted: Names,
     /// What the document does not have either and stays, and why.
@@ -50,31 +50,31 @@ pub fn prune(
     definitions: &Definitions,
     scope: Scope<'_>,
     is_dry_run: bool,
-) -> Result<Pruned, DefinitionsError> {
-    let mut pruning =
-        Pruning { broker, actor, is_dry_run, rooms: Rooms::new(broker, actor), pruned: Pruned::default() };
-    let vhosts = pruning.vhosts(definitions, scope)?;
+) -> Result<PruneResult, DefinitionsError> {
+    let mut run =
+        PruneRun { broker, actor, is_dry_run, rooms: TargetVhosts::new(broker, actor), result: PruneResult::default() };
+    let vhosts = run.vhosts(definitions, scope)?;
     for vhost in &vhosts {
-        pruning.bindings(definitions, vhost)?;
-        pruning.queues(definitions, vhost)?;
-        pruning.exchanges(definitions, vhost)?;
+        run.bindings(definitions, vhost)?;
+        run.queues(definitions, vhost)?;
+        run.exchanges(definitions, vhost)?;
     }
-    pruning.policies(definitions, &vhosts)?;
-    pruning.limits(definitions, &vhosts)?;
+    run.policies(definitions, &vhosts)?;
+    run.limits(definitions, &vhosts)?;
     if scope == Scope::Broker {
-        pruning.global_parameters(definitions)?;
-        pruning.permissions(definitions, &vhosts)?;
-        pruning.users(definitions)?;
+        run.global_parameters(definitions)?;
+        run.permissions(definitions, &vhosts)?;
+        run.users(definitions)?;
     }
-    Ok(pruning.pruned)
+    Ok(run.result)
 }
 
-struct Pruning<'a> {
+struct PruneRun<'a> {
     broker: &'a Arc<Broker>,
     actor: &'a Actor,
     is_dry_run: bool,
-    rooms: Rooms<'a>,
-    pruned: Pruned,
+    rooms: TargetVhosts<'a>,
+    result: PruneResult,
 }
 
 /// What is gone already is as good as deleted: auto-delete exchanges go with their last binding.
@@ -97,7 +97,7 @@ fn text(error: impl Display) -> String {
     error.to_string()
 }
 
-impl Pruning<'_> {
+impl PruneRun<'_> {
     fn delete(
         &mut self,
         kind: &'static str,
@@ -110,14 +110,14 @@ impl Pruning<'_> {
                     "{kind}, '{what}' cannot be deleted: {reason}. What comes before it has been deleted."
                 ))
             })?;
-            self.pruned.position = self.pruned.position.max(changed.position);
+            self.result.position = self.result.position.max(changed.position);
         }
-        note(&mut self.pruned.deleted, kind, what);
+        note(&mut self.result.deleted, kind, what);
         Ok(())
     }
 
     fn spare(&mut self, kind: &'static str, name: &str, reason: &str) {
-        note(&mut self.pruned.spared, kind, format!("{name}: {reason}"));
+        note(&mut self.result.spared, kind, format!("{name}: {reason}"));
     }
 
     /// Deletes vhosts that the document does not have, and says which it has: those that are spared are left as they are.
@@ -231,7 +231,7 @@ impl Pruning<'_> {
                     controlled(deleted.map(|(_, changed)| changed))
                 })?;
                 for name in others {
-                    note(&mut self.pruned.deleted, title, format!("{vhost}: {name}"));
+                    note(&mut self.result.deleted, title, format!("{vhost}: {name}"));
                 }
             }
         }

@@ -30,7 +30,7 @@ enum SortKey<V: 'static, C: 'static> {
 
 /// Room for what has to be written to sort objects, and what that has cost.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct SortScratch {
     out: Vec<u8>,
     values: Vec<Option<Json>>,
     work: usize,
@@ -40,7 +40,7 @@ pub(super) struct Room {
 const WORK_OF_VALUE: usize = 8;
 const LEN_OF_WORK: usize = 64;
 
-impl Room {
+impl SortScratch {
     /// Counts an object that is looked at. True: so much has been done that it is the turn of others.
     pub(super) fn is_turn_of_others(&mut self) -> bool {
         self.work += 1;
@@ -101,7 +101,7 @@ impl<V, C> Sorting<V, C> {
     }
 
     /// What an object is sorted by.
-    pub(super) fn keys_of(&self, object: &V, context: &C, room: &mut Room) -> Keys {
+    pub(super) fn keys_of(&self, object: &V, context: &C, room: &mut SortScratch) -> Keys {
         room.values.clear();
         for (column, wanted) in &self.written {
             room.out.clear();
@@ -208,7 +208,7 @@ mod tests {
             ("d", Some(9), json!({"x": 7})),
         ];
         let mut keyed: Vec<_> =
-            things.iter().map(|thing| (sorting.keys_of(thing, &(), &mut Room::default()), thing.0)).collect();
+            things.iter().map(|thing| (sorting.keys_of(thing, &(), &mut SortScratch::default()), thing.0)).collect();
         keyed.sort_by(|(a, _), (b, _)| a.compare(b));
         assert_eq!(keyed.iter().map(|(_, name)| *name).collect::<Vec<_>>(), expected, "{sort}");
     }
@@ -251,7 +251,7 @@ mod tests {
             order: |a, b| a.cmp(b),
             name: |number| number.to_string().into(),
         };
-        let mut room = Room::default();
+        let mut room = SortScratch::default();
         let sorting = Sorting::of(&Query::parse("sort=stats.one.rate,stats.count,stats.one.nosuch"), &WIDE);
         let keys = sorting.keys_of(&7, &(), &mut room);
         assert_eq!(room.out, br#"{"":{"count":7,"one":{"rate":7}}}"#);

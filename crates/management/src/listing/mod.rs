@@ -6,7 +6,7 @@
 //! - `query`, `members`, `ranges`, `selection`, `page`: what a request asks for.
 //! - `search`: patterns that callers bring along.
 //! - `keys`, `order`: what objects are sorted by. `runs`: sorting many, a few at a time.
-//! - `rows`: writing. `walked`: lists, however long: none of them holds up anybody else's request.
+//! - `rows`: writing. `walk`: lists, however long: none of them holds up anybody else's request.
 
 mod keys;
 mod members;
@@ -17,7 +17,7 @@ mod ranges;
 mod rows;
 mod runs;
 mod selection;
-mod walked;
+mod walk;
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -30,10 +30,10 @@ pub(crate) use rows::single;
 #[cfg(test)]
 pub(crate) use runs::RUN_COUNT;
 pub(crate) use selection::{DETAILS, Selection};
-pub(crate) use walked::{Walked, list, paged_list, streamed, walked_list};
+pub(crate) use walk::{ListWalk, list, paged_list, streamed, walked_list};
 
 use crate::json::{Cell, Writer};
-use crate::route::{Described, Kind};
+use crate::route::{Kind, ObjectSchema};
 
 /// One member of a kind of object. `C` is what all objects share, such as the broker.
 pub(crate) struct Column<V, C: 'static> {
@@ -101,7 +101,7 @@ impl<V, C> Table<V, C> {
     }
 }
 
-impl<V, C> Described for Table<V, C> {
+impl<V, C> ObjectSchema for Table<V, C> {
     fn title(&self) -> &'static str {
         self.title
     }

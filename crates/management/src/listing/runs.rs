@@ -12,8 +12,8 @@ pub(crate) const RUN_COUNT: usize = 512;
 
 /// Objects that are being collected.
 pub(super) struct Runs<V> {
-    done: Vec<vec::IntoIter<Entry<V>>>,
-    current: Vec<Entry<V>>,
+    done: Vec<vec::IntoIter<SortedItem<V>>>,
+    current: Vec<SortedItem<V>>,
     /// Objects that have come.
     count: usize,
     /// How many of the first ones are wanted.
@@ -36,7 +36,7 @@ impl<V> Clone for Order<V> {
 
 impl<V> Copy for Order<V> {}
 
-struct Entry<V> {
+struct SortedItem<V> {
     keys: Keys,
     /// When it came.
     at: usize,
@@ -55,7 +55,7 @@ impl<V> Runs<V> {
     }
 
     pub(super) fn push(&mut self, keys: Keys, object: V) {
-        self.current.push(Entry { keys, at: self.count, object });
+        self.current.push(SortedItem { keys, at: self.count, object });
         self.count += 1;
         if self.current.len() == RUN_COUNT {
             self.end_run();
@@ -75,7 +75,7 @@ impl<V> Runs<V> {
     pub(super) fn merge(mut self) -> Merge<V> {
         self.end_run();
         let (order, mut runs) = (self.order, self.done);
-        let first_of = |(run, entries): (usize, &mut vec::IntoIter<Entry<V>>)| {
+        let first_of = |(run, entries): (usize, &mut vec::IntoIter<SortedItem<V>>)| {
             entries.next().map(|entry| Head { entry, run, order })
         };
         let heads = runs.iter_mut().enumerate().filter_map(first_of).collect();
@@ -83,7 +83,7 @@ impl<V> Runs<V> {
     }
 }
 
-impl<V> Entry<V> {
+impl<V> SortedItem<V> {
     fn compare(&self, other: &Self, Order { of_ties, is_reversed }: Order<V>) -> Ordering {
         let by_keys = self.keys.compare(&other.keys).then_with(|| of_ties(&self.object, &other.object));
         let order = by_keys.then(self.at.cmp(&other.at));
@@ -93,13 +93,13 @@ impl<V> Entry<V> {
 
 /// Sorted objects, of many runs.
 pub(super) struct Merge<V> {
-    runs: Vec<vec::IntoIter<Entry<V>>>,
+    runs: Vec<vec::IntoIter<SortedItem<V>>>,
     heads: BinaryHeap<Head<V>>,
 }
 
 /// The first object that is left of a run.
 struct Head<V> {
-    entry: Entry<V>,
+    entry: SortedItem<V>,
     run: usize,
     order: Order<V>,
 }
@@ -141,7 +141,7 @@ impl<V> Eq for Head<V> {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::listing::keys::{Room, Sorting};
+    use crate::listing::keys::{SortScratch, Sorting};
     use crate::listing::order::compare;
     use crate::listing::{Query, Table, column, number, text};
     use crate::route::Kind::Any;
@@ -168,7 +168,7 @@ mod tests {
         let of_ties: fn(&Thing, &Thing) -> Ordering =
             if are_ties_turned { |a, b| b.3.cmp(&a.3) } else { |_, _| Ordering::Equal };
         let (mut runs, mut room) =
-            (Runs::new(wanted_count, Order { of_ties, is_reversed: sorting.is_reversed }), Room::default());
+            (Runs::new(wanted_count, Order { of_ties, is_reversed: sorting.is_reversed }), SortScratch::default());
         for thing in things {
             runs.push(sorting.keys_of(thing, &(), &mut room), thing.clone());
         }

@@ -11,8 +11,8 @@ use bytes::Bytes;
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
-use super::viewer::Lost;
-use super::{Place, Viewer, Wanted, changes, numbers};
+use super::viewer::LostRight;
+use super::{FeedRequest, FeedSlot, Viewer, changes, numbers};
 use crate::json::{Object, Writer};
 use crate::limits::LIVE_HEARTBEAT_INTERVAL;
 use crate::server::Stage;
@@ -24,7 +24,7 @@ use http_server::Source;
 pub(crate) struct Feed {
     service: Arc<Service>,
     viewer: Viewer,
-    wanted: Wanted,
+    wanted: FeedRequest,
     /// None: no changes are wanted.
     changes: Option<Subscription>,
     looks: Interval,
@@ -35,11 +35,11 @@ pub(crate) struct Feed {
     gone: HashSet<String>,
     last_id: u64,
     has_ended: bool,
-    _place: Place,
+    _place: FeedSlot,
 }
 
 /// What a feed has waited for.
-enum Stirred {
+enum Wakeup {
     /// Numbers are due, or were at that time.
     Look(Instant),
     Change(Followed),
@@ -49,7 +49,7 @@ enum Stirred {
 
 impl Feed {
     /// A feed for somebody of whom it is checked that it may have what it wants. What happens from here on is told.
-    pub(crate) async fn open(service: Arc<Service>, mut viewer: Viewer, wanted: Wanted, place: Place) -> Feed {
+    pub(crate) async fn open(service: Arc<Service>, mut viewer: Viewer, wanted: FeedRequest, place: FeedSlot) -> Feed {
         let changes = wanted.has_changes.then(|| service.broker.subscribe(changes::is_change));
         if changes.is_some() {
             viewer.look_around().await;
@@ -74,7 +74,7 @@ impl Feed {
 
     /// As the body of an answer.
     pub(crate) fn into_source(self) -> Box<dyn Source> {
-        Box::new(Unfolding(Box::pin(self.next())))
+        Box::new(FeedSource(Box::pin(self.next())))
     }
 
     /// The next piece. None: that was all.
@@ -84,37 +84,37 @@ impl Feed {
         }
         let mut out = Vec::new();
         while out.is_empty() {
-            let stirred = self.stirred().await;
+            let wakeup = self.wakeup().await;
             if let Err(lost) = self.viewer.check(&self.wanted).await {
                 self.end(&lost, &mut out);
                 break;
             }
-            match stirred {
-                Stirred::Stop => {
+            match wakeup {
+                Wakeup::Stop => {
                     self.has_ended = true;
                     self.write(&mut out, "end", |members| members.cell("reason").text("the broker stops"));
                 }
-                Stirred::Beat => out.extend_from_slice(b":\n\n"),
-                Stirred::Look(due) => self.look(due, &mut out),
-                Stirred::Change(followed) => self.tell_changes(followed, &mut out).await,
+                Wakeup::Beat => out.extend_from_slice(b":\n\n"),
+                Wakeup::Look(due) => self.look(due, &mut out),
+                Wakeup::Change(followed) => self.tell_changes(followed, &mut out).await,
             }
         }
         self.beat_at = Instant::now() + LIVE_HEARTBEAT_INTERVAL;
         Some((out.into(), self))
     }
 
-    async fn stirred(&mut self) -> Stirred {
+    async fn wakeup(&mut self) -> Wakeup {
         let has_looks = self.wanted.look_len() > 0;
         tokio::select! {
             biased;
-            () = stopping(self.stage.as_mut()) => Stirred::Stop,
-            due = self.looks.tick(), if has_looks => Stirred::Look(due),
-            followed = next_change(self.changes.as_mut()) => Stirred::Change(followed),
-            () = tokio::time::sleep_until(self.beat_at) => Stirred::Beat,
+            () = stopping(self.stage.as_mut()) => Wakeup::Stop,
+            due = self.looks.tick(), if has_looks => Wakeup::Look(due),
+            followed = next_change(self.changes.as_mut()) => Wakeup::Change(followed),
+            () = tokio::time::sleep_until(self.beat_at) => Wakeup::Beat,
         }
     }
 
-    fn end(&mut self, lost: &Lost, out: &mut Vec<u8>) {
+    fn end(&mut self, lost: &LostRight, out: &mut Vec<u8>) {
         self.has_ended = true;
         self.write(out, "end", |members| members.cell("reason").text(&lost.reason()));
     }
@@ -215,9 +215,9 @@ async fn next_change(changes: Option<&mut Subscription>) -> Followed {
 type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Feed)>> + Send>>;
 
 /// A feed that is on its way to its next piece.
-struct Unfolding(Next);
+struct FeedSource(Next);
 
-impl Source for Unfolding {
+impl Source for FeedSource {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let next = std::task::ready!(self.0.as_mut().poll(cx));
         Poll::Ready(next.map(|(bytes, feed)| {

@@ -13,9 +13,9 @@
 
 mod changes;
 mod feed;
+mod feed_request;
 mod numbers;
 mod viewer;
-mod wanted;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,8 +23,8 @@ use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 pub(crate) use feed::Feed;
-pub(crate) use viewer::{Lost, Viewer};
-pub(crate) use wanted::Wanted;
+pub(crate) use feed_request::FeedRequest;
+pub(crate) use viewer::{LostRight, Viewer};
 
 use crate::limits::LIVE_COUNT_MAX;
 use crate::server::Stage;
@@ -39,7 +39,7 @@ pub(crate) struct Live {
 
 /// One of the feeds that there may be; given back when dropped.
 #[derive(Debug)]
-pub(crate) struct Place(Arc<AtomicUsize>);
+pub(crate) struct FeedSlot(Arc<AtomicUsize>);
 
 impl Live {
     /// Feeds end when the server stops.
@@ -49,8 +49,8 @@ impl Live {
     }
 
     /// None: there are as many as may be.
-    pub(crate) fn take_place(&self) -> Option<Place> {
-        let place = Place(self.open.clone());
+    pub(crate) fn take_place(&self) -> Option<FeedSlot> {
+        let place = FeedSlot(self.open.clone());
         // Given back by the place if it was one too many.
         (self.open.fetch_add(1, Ordering::Relaxed) < LIVE_COUNT_MAX).then_some(place)
     }
@@ -60,7 +60,7 @@ impl Live {
     }
 }
 
-impl Drop for Place {
+impl Drop for FeedSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

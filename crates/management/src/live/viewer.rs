@@ -7,16 +7,16 @@ use broker::{Actor, Broker, Event};
 use hyper::StatusCode;
 use tokio::time::Instant;
 
-use super::Wanted;
+use super::FeedRequest;
 use super::changes::{self, Subject};
 use crate::access::{check_management, is_administrator, is_monitor};
 use crate::limits::LIVE_CHECK_INTERVAL;
-use crate::presence::Presence;
 use crate::problem::Problem;
+use crate::request_context::RequestContext;
 
 /// A right that somebody does not have, or not any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lost {
+pub(crate) enum LostRight {
     /// The user is gone, or the login has expired.
     Login,
     /// To use the API.
@@ -27,24 +27,24 @@ pub(crate) enum Lost {
     Vhost(String),
 }
 
-impl Lost {
+impl LostRight {
     /// What a stream that ends by it says.
     pub(crate) fn reason(&self) -> String {
         match self {
-            Lost::Login => "the user is gone, or its login has expired".to_owned(),
-            Lost::Management => "the user may not use the management API any more".to_owned(),
-            Lost::Monitoring => "the user may not monitor the node any more".to_owned(),
-            Lost::Vhost(name) => format!("the user may not enter vhost '{name}' any more"),
+            LostRight::Login => "the user is gone, or its login has expired".to_owned(),
+            LostRight::Management => "the user may not use the management API any more".to_owned(),
+            LostRight::Monitoring => "the user may not monitor the node any more".to_owned(),
+            LostRight::Vhost(name) => format!("the user may not enter vhost '{name}' any more"),
         }
     }
 
     /// What somebody is told who has not had it when the request came.
     pub(crate) fn problem(&self) -> Problem {
         match self {
-            Lost::Login => Problem::not_authenticated(),
-            Lost::Management => Problem::not_authorised("Not management user"),
-            Lost::Monitoring => Problem::not_authorised("Not monitor user"),
-            Lost::Vhost(name) => {
+            LostRight::Login => Problem::not_authenticated(),
+            LostRight::Management => Problem::not_authorised("Not management user"),
+            LostRight::Monitoring => Problem::not_authorised("Not monitor user"),
+            LostRight::Vhost(name) => {
                 // Who may not enter is not told whether it is there.
                 let reason = format!("there is no vhost '{name}', or you may not enter it");
                 Problem::new(StatusCode::NOT_FOUND, "not_found", reason)
@@ -56,7 +56,7 @@ impl Lost {
 /// Somebody who looks on.
 pub(crate) struct Viewer {
     broker: Arc<Broker>,
-    presence: Presence,
+    context: RequestContext,
     checked_at: Instant,
     /// Whether it may be in a vhost, as far as that was asked since the last check.
     decided: HashMap<String, bool>,
@@ -66,27 +66,27 @@ pub(crate) struct Viewer {
 
 impl Viewer {
     pub(crate) fn new(broker: Arc<Broker>, actor: Actor) -> Viewer {
-        let presence = Presence::new(broker.clone(), actor);
+        let context = RequestContext::new(broker.clone(), actor);
         let (decided, entered) = (HashMap::new(), HashSet::new());
-        Viewer { broker, presence, checked_at: Instant::now(), decided, entered }
+        Viewer { broker, context, checked_at: Instant::now(), decided, entered }
     }
 
     /// Whether it may still have what it wants. Who is known here is looked up each time, others are asked for from time to time.
-    pub(crate) async fn check(&mut self, wanted: &Wanted) -> Result<(), Lost> {
-        let Actor { identity, origin } = self.presence.actor.clone();
-        let identity = Arc::new(self.broker.renewed(&identity).ok_or(Lost::Login)?);
+    pub(crate) async fn check(&mut self, wanted: &FeedRequest) -> Result<(), LostRight> {
+        let Actor { identity, origin } = self.context.actor.clone();
+        let identity = Arc::new(self.broker.renewed(&identity).ok_or(LostRight::Login)?);
         let is_due = self.checked_at.elapsed() >= LIVE_CHECK_INTERVAL;
         if is_due {
             self.entered.retain(|vhost| self.broker.has_vhost(vhost));
         }
         if identity.is_stored() || is_due {
-            self.presence = Presence::new(self.broker.clone(), Actor { identity: identity.clone(), origin });
+            self.context = RequestContext::new(self.broker.clone(), Actor { identity: identity.clone(), origin });
             self.decided.clear();
             self.checked_at = Instant::now();
         }
-        check_management(&identity).map_err(|_| Lost::Management)?;
+        check_management(&identity).map_err(|_| LostRight::Management)?;
         if wanted.has_rates && !is_monitor(&identity) {
-            return Err(Lost::Monitoring);
+            return Err(LostRight::Monitoring);
         }
         for vhost in wanted.vhosts.iter().filter(|_| !is_monitor(&identity)) {
             self.check_vhost(vhost).await?;
@@ -98,11 +98,11 @@ impl Viewer {
     }
 
     /// One that is gone is no right that is lost.
-    async fn check_vhost(&mut self, vhost: &str) -> Result<(), Lost> {
+    async fn check_vhost(&mut self, vhost: &str) -> Result<(), LostRight> {
         if !self.broker.has_vhost(vhost) || self.enters(vhost).await {
             Ok(())
         } else {
-            Err(Lost::Vhost(vhost.to_owned()))
+            Err(LostRight::Vhost(vhost.to_owned()))
         }
     }
 
@@ -119,7 +119,7 @@ impl Viewer {
         if changes::goes_with_its_vhost(event) {
             return false;
         }
-        let identity = self.presence.actor.identity.clone();
+        let identity = self.context.actor.identity.clone();
         let is_monitor = is_monitor(&identity);
         match subject {
             Subject::Users => is_administrator(&identity),
@@ -141,7 +141,7 @@ impl Viewer {
         if !self.broker.has_vhost(vhost) {
             return self.entered.contains(vhost);
         }
-        let is_let_in = self.presence.settled(|| self.presence.enter(vhost).is_some()).await;
+        let is_let_in = self.context.retry_until_authorized(|| self.context.enter(vhost).is_some()).await;
         self.decided.insert(vhost.to_owned(), is_let_in);
         if is_let_in {
             self.entered.insert(vhost.to_owned());

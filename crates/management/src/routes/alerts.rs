@@ -16,7 +16,9 @@ use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{Field, Later, Operation, PAGED, Route, Shape, at};
 use crate::service::Service;
-use observe::alerting::{Alerting, Entry, RULES, Shown, Source, Target, Tried, WEBHOOKS, try_once};
+use observe::alerting::{
+    AlertSnapshot, Alerting, DeliveryAttempt, RULES, RuleSetEntry, Source, WEBHOOKS, WebhookTarget, try_once,
+};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -202,8 +204,8 @@ fn rows(members: impl IntoIterator<Item = Map<String, Value>>) -> Vec<Row> {
 }
 
 fn standing(call: &Call) -> Result<Later, Problem> {
-    let shown = alerting(call)?.shown();
-    let found = shown.standing.iter().map(|standing| {
+    let shown = alerting(call)?.snapshot();
+    let found = shown.alert_states.iter().map(|standing| {
         let state = match standing.phase {
             Phase::Pending { .. } => "pending",
             Phase::Firing { .. } => "firing",
@@ -230,20 +232,20 @@ fn json_answer(value: &Value) -> Answer {
     Answer::json(value.to_string().into_bytes())
 }
 
-fn entry(call: &Call, family: observe::alerting::Family) -> Result<Entry, Problem> {
-    let found = alerting(call)?.rulebook().entry(call.broker(), family, call.argument("name"));
+fn entry(call: &Call, family: observe::alerting::Family) -> Result<RuleSetEntry, Problem> {
+    let found = alerting(call)?.rule_set().entry(call.broker(), family, call.argument("name"));
     found.ok_or_else(Problem::not_found)
 }
 
 /// What all entries are shown with.
-fn shown(entry: &Entry, parsed: Result<Map<String, Value>, String>) -> Map<String, Value> {
+fn shown(entry: &RuleSetEntry, parsed: Result<Map<String, Value>, String>) -> Map<String, Value> {
     let mut shown = parsed.unwrap_or_else(|problem| Map::from_iter([("problem".to_owned(), problem.into())]));
     shown.insert("name".to_owned(), entry.name.clone().into());
     shown.insert("source".to_owned(), entry.source.name().into());
     shown
 }
 
-fn shown_rule(entry: &Entry, webhooks: &BTreeSet<String>, last: &Shown) -> Value {
+fn shown_rule(entry: &RuleSetEntry, webhooks: &BTreeSet<String>, last: &AlertSnapshot) -> Value {
     let rule = Rule::parse(&entry.name, &entry.given);
     let missing = rule.as_ref().ok().and_then(|rule| missing_webhook(rule, webhooks));
     let mut shown = shown(entry, rule.map(|rule| rule.shown()).map_err(|error| error.to_string()));
@@ -262,21 +264,21 @@ fn missing_webhook(rule: &Rule, webhooks: &BTreeSet<String>) -> Option<String> {
 
 fn rules(call: &Call) -> Result<Answer, Problem> {
     let alerting = alerting(call)?;
-    let entries = alerting.rulebook().entries(call.broker(), RULES);
-    let (webhooks, last) = (alerting.rulebook().webhook_names(call.broker()), alerting.shown());
+    let entries = alerting.rule_set().entries(call.broker(), RULES);
+    let (webhooks, last) = (alerting.rule_set().webhook_names(call.broker()), alerting.snapshot());
     Ok(json_answer(&entries.iter().map(|entry| shown_rule(entry, &webhooks, &last)).collect()))
 }
 
 fn rule(call: &Call) -> Result<Answer, Problem> {
     let alerting = alerting(call)?;
-    let webhooks = alerting.rulebook().webhook_names(call.broker());
-    Ok(json_answer(&shown_rule(&entry(call, RULES)?, &webhooks, &alerting.shown())))
+    let webhooks = alerting.rule_set().webhook_names(call.broker());
+    Ok(json_answer(&shown_rule(&entry(call, RULES)?, &webhooks, &alerting.snapshot())))
 }
 
 fn put_rule(call: &Call) -> Result<Answer, Problem> {
     let (alerting, name, given) = (alerting(call)?, call.argument("name"), call.object()?);
     let rule = Rule::parse(name, &given).map_err(|error| Problem::bad_request(error.to_string()))?;
-    let book = alerting.rulebook();
+    let book = alerting.rule_set();
     if let Some(problem) = missing_webhook(&rule, &book.webhook_names(call.broker())) {
         return Err(Problem::bad_request(problem));
     }
@@ -287,13 +289,13 @@ fn put_rule(call: &Call) -> Result<Answer, Problem> {
 
 fn delete_rule(call: &Call) -> Result<Answer, Problem> {
     let (alerting, entry) = (alerting(call)?, entry(call, RULES)?);
-    let deleted = alerting.rulebook().delete(call.broker(), call.actor(), RULES, &entry.name);
+    let deleted = alerting.rule_set().delete(call.broker(), call.actor(), RULES, &entry.name);
     alerting.note_change();
     Ok(Answer::done(&deleted.map_err(Problem::bad_request)?))
 }
 
-fn shown_webhook(call: &Call, alerting: &Alerting, entry: &Entry) -> Value {
-    let parsed = alerting.rulebook().target(entry).map(|Target { webhook, url }| {
+fn shown_webhook(call: &Call, alerting: &Alerting, entry: &RuleSetEntry) -> Value {
+    let parsed = alerting.rule_set().target(entry).map(|WebhookTarget { webhook, url }| {
         let scheme = if url.is_tls() { "https" } else { "http" };
         // The path is a secret, too, with some services.
         let path = if is_administrator(call.identity()) { url.path() } else { "/***" };
@@ -308,22 +310,22 @@ fn shown_webhook(call: &Call, alerting: &Alerting, entry: &Entry) -> Value {
         false => "it cannot be read; administrators are told why".to_owned(),
     });
     let mut shown = shown(entry, parsed);
-    let standing = alerting.receiver(&entry.name).map(|receiver| receiver.standing()).unwrap_or_default();
-    let tally = standing.tally;
+    let state = alerting.receiver(&entry.name).map(|receiver| receiver.state()).unwrap_or_default();
+    let stats = state.stats;
     shown.extend(Map::from_iter([
-        ("waiting".to_owned(), standing.waiting_count.into()),
-        ("delivered".to_owned(), tally.delivered.into()),
-        ("failed".to_owned(), tally.failed.into()),
-        ("dropped".to_owned(), tally.dropped.into()),
-        ("folded".to_owned(), tally.folded.into()),
-        ("last_error".to_owned(), standing.last_error.into()),
+        ("waiting".to_owned(), state.waiting_count.into()),
+        ("delivered".to_owned(), stats.delivered.into()),
+        ("failed".to_owned(), stats.failed.into()),
+        ("dropped".to_owned(), stats.dropped.into()),
+        ("folded".to_owned(), stats.folded.into()),
+        ("last_error".to_owned(), state.last_error.into()),
     ]));
     Value::Object(shown)
 }
 
 fn webhooks(call: &Call) -> Result<Answer, Problem> {
     let alerting = alerting(call)?;
-    let entries = alerting.rulebook().entries(call.broker(), WEBHOOKS);
+    let entries = alerting.rule_set().entries(call.broker(), WEBHOOKS);
     Ok(json_answer(&entries.iter().map(|entry| shown_webhook(call, alerting, entry)).collect()))
 }
 
@@ -333,36 +335,36 @@ fn webhook(call: &Call) -> Result<Answer, Problem> {
 
 fn put_webhook(call: &Call) -> Result<Answer, Problem> {
     let (alerting, name, given) = (alerting(call)?, call.argument("name"), call.object()?);
-    Target::parse(name, &given, Source::Runtime).map_err(Problem::bad_request)?;
-    let put = alerting.rulebook().put(call.broker(), call.actor(), WEBHOOKS, name, given);
+    WebhookTarget::parse(name, &given, Source::Runtime).map_err(Problem::bad_request)?;
+    let put = alerting.rule_set().put(call.broker(), call.actor(), WEBHOOKS, name, given);
     alerting.note_change();
     Ok(Answer::changed(&put.map_err(Problem::bad_request)?))
 }
 
 fn delete_webhook(call: &Call) -> Result<Answer, Problem> {
     let (alerting, entry) = (alerting(call)?, entry(call, WEBHOOKS)?);
-    let names_it = |rule: &Entry| {
+    let names_it = |rule: &RuleSetEntry| {
         let rule = Rule::parse(&rule.name, &rule.given).ok()?;
         rule.webhooks.iter().any(|name| **name == *entry.name).then_some(rule.name)
     };
     // One that the configuration has says so itself.
     if entry.source == Source::Runtime
-        && let Some(rule) = alerting.rulebook().entries(call.broker(), RULES).iter().find_map(names_it)
+        && let Some(rule) = alerting.rule_set().entries(call.broker(), RULES).iter().find_map(names_it)
     {
         return Err(Problem::bad_request(format!("the rule '{rule}' names the webhook '{}'", entry.name)));
     }
-    let deleted = alerting.rulebook().delete(call.broker(), call.actor(), WEBHOOKS, &entry.name);
+    let deleted = alerting.rule_set().delete(call.broker(), call.actor(), WEBHOOKS, &entry.name);
     alerting.note_change();
     Ok(Answer::done(&deleted.map_err(Problem::bad_request)?))
 }
 
 async fn test(call: Call) -> Result<Answer, Problem> {
     let (alerting, entry) = (alerting(&call)?, entry(&call, WEBHOOKS)?);
-    let target = alerting.rulebook().target(&entry).map_err(Problem::bad_request)?;
+    let target = alerting.rule_set().target(&entry).map_err(Problem::bad_request)?;
     let body = alerting.with_sender(|sender| Notice::test_body(sender, alerting.now_ms()));
-    let Tried { fate, status, error, duration } = try_once(&target, &body).await;
+    let DeliveryAttempt { outcome, status, error, duration } = try_once(&target, &body).await;
     Ok(json_answer(&json!({
-        "delivered": fate == alerts::Fate::Delivered,
+        "delivered": outcome == alerts::DeliveryOutcome::Delivered,
         "status": status.map(|status| status.as_u16()),
         "error": error,
         "duration": u64::try_from(duration.as_millis()).unwrap_or(u64::MAX),

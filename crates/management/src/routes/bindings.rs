@@ -155,7 +155,7 @@ where
 
 fn all(call: &Call) -> Result<Later, Problem> {
     // Those of one vhost after the other, when it is their turn.
-    let (broker, vhosts) = (call.broker().clone(), call.presence.vhosts());
+    let (broker, vhosts) = (call.broker().clone(), call.context.vhosts());
     let views = vhosts.into_iter().flat_map(move |vhost| broker.binding_views(vhost.as_str(), BindingFilter::All));
     Ok(answer(call, views))
 }

@@ -5,7 +5,7 @@ use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
 use super::vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::definitions::{DefinitionsError, Export, Pruned, Scope, Unsupported, check, import, parse, prune};
+use crate::definitions::{DefinitionsError, Export, PruneResult, Scope, Unsupported, check, import, parse, prune};
 use crate::json::Writer;
 use crate::media;
 use crate::multipart;
@@ -145,7 +145,7 @@ fn told_left_out(left_out: &[String]) -> Answer {
     Answer::json(out)
 }
 
-fn told(pruned: &Pruned, is_dry_run: bool) -> Answer {
+fn told(pruned: &PruneResult, is_dry_run: bool) -> Answer {
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
         members.cell("dry_run").bool(is_dry_run);

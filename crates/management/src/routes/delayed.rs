@@ -9,7 +9,7 @@ use broker::{DelayedFilter, DelayedMessage};
 
 use super::exchanges::name_of_path;
 use super::publish::write_properties;
-use super::said::{Said as _, check_meant, page_count};
+use super::request_params::{RequestParams as _, check_meant, page_count};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, Writer};
@@ -144,7 +144,7 @@ static TABLE: Table<DelaysView, Service> = Table {
 };
 
 fn all(call: &Call) -> Result<Later, Problem> {
-    let vhosts = call.presence.vhosts();
+    let vhosts = call.context.vhosts();
     let views = vhosts.iter().flat_map(|vhost| call.broker().delays_views(vhost.as_str()));
     paged_list(views.collect::<Vec<_>>(), &TABLE, &call.service, &call.query)
 }

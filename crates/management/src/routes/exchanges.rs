@@ -122,7 +122,7 @@ fn of_vhosts(call: &Call, vhosts: Vec<String>) -> Result<Later, Problem> {
 }
 
 fn all(call: &Call) -> Result<Later, Problem> {
-    of_vhosts(call, call.presence.vhosts().iter().map(ToString::to_string).collect())
+    of_vhosts(call, call.context.vhosts().iter().map(ToString::to_string).collect())
 }
 
 fn of_vhost(call: &Call) -> Result<Later, Problem> {
@@ -142,7 +142,7 @@ pub(super) fn too_long(kind: &str, name: &str) -> Problem {
 
 /// The vhost of the path, with the rights of whoever asks.
 pub(super) fn enter(call: &Call) -> Result<VhostAccess, Problem> {
-    call.presence.enter(call.vhost()).ok_or_else(|| Problem::not_authorised("Access refused."))
+    call.context.enter(call.vhost()).ok_or_else(|| Problem::not_authorised("Access refused."))
 }
 
 /// The exchange of the path.

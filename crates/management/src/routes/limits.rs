@@ -120,7 +120,7 @@ fn put_of_vhost(call: &Call) -> Result<Answer, Problem> {
     let name = call.argument("name");
     let of_limits = |text: String| Problem::bad_request(format!("Validation failed\n\n{text}\n"));
     let value = value(call).map_err(|error| error.told(name, "limits", of_limits))?;
-    limits.set(name, value).map_err(|error| Wrong::Limit(error).told(name, "limits", of_limits))?;
+    limits.set(name, value).map_err(|error| InvalidLimit::Limit(error).told(name, "limits", of_limits))?;
     Ok(Answer::done(&call.broker().set_vhost_limits(call.actor(), call.vhost(), |own| *own = limits)?))
 }
 
@@ -140,7 +140,9 @@ fn put_of_user(call: &Call) -> Result<Answer, Problem> {
         return Err(Problem::bad_request(serde_json::json!(["no_such_user", user])));
     };
     let mut limits = found.limits;
-    limits.set(name, value).map_err(|error| Wrong::Limit(error).told(name, "user-limits", Problem::bad_request))?;
+    limits
+        .set(name, value)
+        .map_err(|error| InvalidLimit::Limit(error).told(name, "user-limits", Problem::bad_request))?;
     Ok(Answer::done(&call.broker().set_user_limits(call.actor(), user, |own| *own = limits)?))
 }
 
@@ -154,29 +156,29 @@ fn delete_of_user(call: &Call) -> Result<Answer, Problem> {
 }
 
 /// Why a limit is none.
-enum Wrong {
+enum InvalidLimit {
     Body(Problem),
     NotANumber(Value),
     Limit(LimitError),
 }
 
-impl Wrong {
+impl InvalidLimit {
     fn told(self, name: &str, of: &str, problem: impl Fn(String) -> Problem) -> Problem {
         match self {
-            Wrong::Body(body) => body,
-            Wrong::NotANumber(value) => {
+            InvalidLimit::Body(body) => body,
+            InvalidLimit::NotANumber(value) => {
                 problem(format!("{name} should be a number, actually was {}", erlang::term(&value)))
             }
-            Wrong::Limit(LimitError::Unknown(_, value)) => {
+            InvalidLimit::Limit(LimitError::Unknown(_, value)) => {
                 problem(format!("Unrecognised terms [{{<<\"{name}\">>,{value}}}] in {of}"))
             }
-            Wrong::Limit(other) => problem(other.to_string()),
+            InvalidLimit::Limit(other) => problem(other.to_string()),
         }
     }
 }
 
-fn value(call: &Call) -> Result<i64, Wrong> {
-    let body = call.object().map_err(Wrong::Body)?;
-    let value = Fields(&body).required("value").map_err(Wrong::Body)?;
-    value.as_i64().ok_or_else(|| Wrong::NotANumber(value.clone()))
+fn value(call: &Call) -> Result<i64, InvalidLimit> {
+    let body = call.object().map_err(InvalidLimit::Body)?;
+    let value = Fields(&body).required("value").map_err(InvalidLimit::Body)?;
+    value.as_i64().ok_or_else(|| InvalidLimit::NotANumber(value.clone()))
 }

@@ -6,7 +6,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::limits::LIVE_COUNT_MAX;
-use crate::live::{Feed, Lost, Viewer, Wanted};
+use crate::live::{Feed, FeedRequest, LostRight, Viewer};
 use crate::problem::Problem;
 use crate::route::Role::Management;
 use crate::route::{Later, Operation, Parameters, Route, Shape, at};
@@ -37,10 +37,10 @@ const UNBUFFERED: (HeaderName, HeaderValue) =
 
 async fn stream(call: Call) -> Result<Answer, Problem> {
     let broker = call.broker().clone();
-    let wanted = Wanted::parse(&call.query, broker.options().statistics.interval)?;
+    let wanted = FeedRequest::parse(&call.query, broker.options().statistics.interval)?;
     let vhosts = wanted.vhosts.iter().chain(wanted.queues.iter().map(|(vhost, _)| vhost));
     if let Some(missing) = vhosts.into_iter().find(|vhost| !broker.has_vhost(vhost)) {
-        return Err(Lost::Vhost(missing.clone()).problem());
+        return Err(LostRight::Vhost(missing.clone()).problem());
     }
     let mut viewer = Viewer::new(broker, call.actor().clone());
     viewer.check(&wanted).await.map_err(|lost| lost.problem())?;

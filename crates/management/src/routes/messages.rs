@@ -9,7 +9,7 @@ use model::name::{ExchangeName, QueueName};
 
 use super::exchanges::enter;
 use super::publish::write_properties;
-use super::said::{Said as _, page_count};
+use super::request_params::{RequestParams as _, page_count};
 use super::selection::{filter, id, selection};
 use super::{queues, refusals};
 use crate::access::is_administrator;
@@ -192,7 +192,7 @@ fn refused(refusal: Box<Refusal>) -> Problem {
 }
 
 async fn inside(call: &Call) -> Result<VhostAccess, Problem> {
-    call.presence.settled(|| enter(call)).await
+    call.context.retry_until_authorized(|| enter(call)).await
 }
 
 async fn browse(call: Call) -> Result<Answer, Problem> {
@@ -257,7 +257,7 @@ async fn move_on(call: Call) -> Result<Answer, Problem> {
     let target = match fields.text("to_vhost")? {
         None => inside.clone(),
         Some(vhost) => {
-            let entered = call.presence.settled(|| call.presence.enter(vhost)).await;
+            let entered = call.context.retry_until_authorized(|| call.context.enter(vhost)).await;
             entered.ok_or_else(|| no_entry(&call, vhost))?
         }
     };

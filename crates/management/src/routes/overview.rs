@@ -159,7 +159,7 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
     let (service, options, broker) = (&*call.service, &call.service.options, call.broker());
     let has_stats = call.has_stats();
     let is_monitor = is_monitor(call.identity());
-    let seen: HashSet<VhostName> = call.presence.vhosts().into_iter().collect();
+    let seen: HashSet<VhostName> = call.context.vhosts().into_iter().collect();
     let totals = broker.totals(|vhost| seen.contains(vhost));
     let wanted = call.query.get("columns").map_or(Selection::All, Selection::parse);
     let mut out = Vec::new();

@@ -200,7 +200,7 @@ async fn get(call: Call) -> Result<Answer, Problem> {
     // RabbitMQ takes a negative number for all.
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     let request = GetRequest { queue: &queue, count, ack_mode, body_len_max };
-    let inside = call.presence.settled(|| enter(&call)).await?;
+    let inside = call.context.retry_until_authorized(|| enter(&call)).await?;
     let got = inside.get(&request).await;
     let (messages, changed) = got.map_err(|refusal| refusals::of_message(&refusal))?;
     let mut out = Vec::new();

@@ -72,7 +72,7 @@ fn vhost(call: &Call) -> Result<&str, Problem> {
         // What is open to everybody is what the plugin opens to everybody.
         return if vhost == VHOST { Ok(vhost) } else { Err(Problem::login_required()) };
     }
-    let sees_it = is_administrator(call.identity()) || call.presence.enter(vhost).is_some();
+    let sees_it = is_administrator(call.identity()) || call.context.enter(vhost).is_some();
     if sees_it && call.broker().has_vhost(vhost) {
         return Ok(vhost);
     }

@@ -15,7 +15,7 @@ use super::refusals;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
-use crate::listing::{Walked, single, walked_list};
+use crate::listing::{ListWalk, single, walked_list};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management};
@@ -92,7 +92,7 @@ impl Iterator for Rows {
     }
 }
 
-impl Walked for Rows {
+impl ListWalk for Rows {
     fn count_now(&self) -> usize {
         self.walk.queue_count()
     }
@@ -115,7 +115,7 @@ fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<Later, Problem
 }
 
 fn seen(call: &Call, most: Level) -> Result<Later, Problem> {
-    let vhosts = call.presence.vhosts();
+    let vhosts = call.context.vhosts();
     let vhosts: Vec<&str> = vhosts.iter().map(VhostName::as_str).collect();
     of_vhosts(call, &vhosts, most)
 }
@@ -149,7 +149,7 @@ fn rows_of_user(call: &Call) -> Vec<Row> {
         consumed.contains(&view.definition().id)
             || broker.owner_of(view).is_some_and(|owner| owners.contains(&owner.name))
     };
-    let vhosts = call.presence.vhosts();
+    let vhosts = call.context.vhosts();
     let theirs = broker.walk_queues(vhosts.iter().map(VhostName::as_str)).filter(is_theirs);
     let (level, ranges) = (level(call, Level::Counts), call.ranges_of_list());
     theirs.map(|view| Row::new(view, level, ranges.clone())).collect()

@@ -2,7 +2,7 @@
 
 use broker::{MessageFilter, MessageId, Selection};
 
-use super::said::{Said, check_meant};
+use super::request_params::{RequestParams, check_meant};
 use crate::call::Call;
 use crate::problem::Problem;
 
@@ -15,31 +15,31 @@ pub(super) fn id(text: &str) -> Result<MessageId, Problem> {
 }
 
 /// What messages must have.
-pub(super) fn filter(call: &Call, said: &dyn Said) -> Result<MessageFilter, Problem> {
-    let header = said.text("header")?;
-    let value = said.text("header_value")?;
+pub(super) fn filter(call: &Call, params: &dyn RequestParams) -> Result<MessageFilter, Problem> {
+    let header = params.text("header")?;
+    let value = params.text("header_value")?;
     if header.is_none() && value.is_some() {
         return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
     }
     let now_ms = call.broker().now_ms();
-    let bytes = |name| said.text(name).map(|text| text.map(String::into_bytes));
+    let bytes = |name| params.text(name).map(|text| text.map(String::into_bytes));
     let body = bytes("body")?;
     if body.as_ref().is_some_and(Vec::is_empty) {
         return Err(Problem::bad_request("'body' must not be empty: every body has that"));
     }
-    let reason = said.text("death_reason")?;
+    let reason = params.text("death_reason")?;
     if let Some(other) = reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
         return Err(Problem::bad_request(format!("'death_reason' is one of {}, not '{other}'", REASONS.join(", "))));
     }
     Ok(MessageFilter {
-        entered_from_ms: said.number("younger_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
-        entered_to_ms: said.number("older_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
+        entered_from_ms: params.number("younger_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
+        entered_to_ms: params.number("older_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
         exchange: bytes("exchange")?,
         routing_key: bytes("routing_key")?,
         header: header.map(|name| (name, value)),
         body,
-        is_redelivered: said.truth("redelivered")?,
-        is_dead: said.truth("dead")?,
+        is_redelivered: params.truth("redelivered")?,
+        is_dead: params.truth("dead")?,
         death_reason: reason,
     })
 }
@@ -47,16 +47,16 @@ pub(super) fn filter(call: &Call, said: &dyn Said) -> Result<MessageFilter, Prob
 const REASONS: [&str; 4] = ["rejected", "expired", "maxlen", "delivery_limit"];
 
 /// Which messages something is to be done with: not all of a queue's unless that is said.
-pub(super) fn selection(call: &Call, said: &dyn Said) -> Result<Selection, Problem> {
-    let filter = filter(call, said)?;
-    let (from, limit) = (said.text("from")?, said.number("limit")?);
+pub(super) fn selection(call: &Call, params: &dyn RequestParams) -> Result<Selection, Problem> {
+    let filter = filter(call, params)?;
+    let (from, limit) = (params.text("from")?, params.number("limit")?);
     let is_filtered = filter != MessageFilter::default() || from.is_some() || limit.is_some();
-    let Some(ids) = said.ids()? else {
-        check_meant(said, is_filtered)?;
+    let Some(ids) = params.ids()? else {
+        check_meant(params, is_filtered)?;
         let from = from.as_deref().map(id).transpose()?;
         return Ok(Selection::Filter { filter, from, count_max: limit.unwrap_or(u64::MAX) });
     };
-    if is_filtered || said.truth("all")? == Some(true) {
+    if is_filtered || params.truth("all")? == Some(true) {
         return Err(Problem::bad_request("messages are meant either by 'ids' or by what they have, not by both"));
     }
     if ids.len() > IDS_MAX {

@@ -204,10 +204,10 @@ pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Pr
         None | Some(Value::Null) => None,
         Some(_) => Some(fields.bool("protected_from_deletion", false)?),
     };
-    let said = |name: &str| fields.get(name).filter(|value| !value.is_null());
+    let member = |name: &str| fields.get(name).filter(|value| !value.is_null());
     Ok(VhostRequest {
-        description: said("description").map_or(Ok(None), |_| fields.text("description"))?.map(str::to_owned),
-        tags: said("tags").map(tags_of).transpose()?,
+        description: member("description").map_or(Ok(None), |_| fields.text("description"))?.map(str::to_owned),
+        tags: member("tags").map(tags_of).transpose()?,
         default_queue_type,
         is_protected,
         ..VhostRequest::named(name)

@@ -17,7 +17,7 @@ use crate::options::ConnectionLimits;
 use http_server::AnswerBody;
 
 /// Who comes, and what it may do.
-pub(super) struct Guest {
+pub(super) struct ConnectionContext {
     pub(super) origin: Origin,
     pub(super) limits: ConnectionLimits,
     pub(super) amqp: Option<AmqpSink>,
@@ -25,25 +25,25 @@ pub(super) struct Guest {
 }
 
 /// Serves until the client goes, misbehaves, or the server stops.
-pub(super) async fn serve(site: Site, stream: Stream, guest: Guest, mut stage: watch::Receiver<Stage>) {
-    let Guest { origin, limits, amqp, seat } = guest;
-    let door = amqp.and_then(|amqp| Door::of(&stream, amqp, seat.clone())).map(Arc::new);
+pub(super) async fn serve(site: Site, stream: Stream, context: ConnectionContext, mut stage: watch::Receiver<Stage>) {
+    let ConnectionContext { origin, limits, amqp, seat } = context;
+    let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, seat.clone())).map(Arc::new);
     let answer = move |request: Request<Incoming>| {
-        let (site, door) = (site.clone(), door.clone());
+        let (site, upgrade) = (site.clone(), upgrade.clone());
         async move {
             if http_server::host(request.headers(), request.version()).is_err() {
                 let mut response = refused(StatusCode::BAD_REQUEST, String::new());
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
                 return response;
             }
-            match (&site, &door) {
-                (Site::Api(service), Some(door)) if service.is_websocket(request.uri().path()) => {
+            match (&site, &upgrade) {
+                (Site::Api(service), Some(upgrade)) if service.is_websocket(request.uri().path()) => {
                     if !service.lets_in_page_of(request.headers()) {
                         refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned())
                     } else if service.is_suspended() {
                         refused(StatusCode::SERVICE_UNAVAILABLE, SUSPENDED.to_owned())
                     } else {
-                        door.open(request)
+                        upgrade.open(request)
                     }
                 }
                 (Site::Api(service), _) => service.respond(request, origin).await,
@@ -79,18 +79,18 @@ fn refused(status: StatusCode, text: String) -> Response<AnswerBody> {
 }
 
 /// Where a connection becomes a WebSocket that carries AMQP.
-struct Door {
+struct WebSocketUpgrade {
     endpoints: Endpoints,
     tls: Option<TlsInfo>,
     amqp: AmqpSink,
     seat: Seat,
 }
 
-impl Door {
+impl WebSocketUpgrade {
     /// None where there is no network between: nobody needs a WebSocket there.
-    fn of(stream: &Stream, amqp: AmqpSink, seat: Seat) -> Option<Door> {
+    fn of(stream: &Stream, amqp: AmqpSink, seat: Seat) -> Option<WebSocketUpgrade> {
         let endpoints = Endpoints { peer: stream.peer_addr().ok()?, local: stream.local_addr().ok()? };
-        Some(Door { endpoints, tls: stream.tls_info(), amqp, seat })
+        Some(WebSocketUpgrade { endpoints, tls: stream.tls_info(), amqp, seat })
     }
 
     fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Response<AnswerBody> {
@@ -102,12 +102,12 @@ impl Door {
             Err(error) => return refused(error.status(), error.to_string()),
         };
         let upgrading = hyper::upgrade::on(&mut request);
-        let door = self.clone();
+        let upgrade = self.clone();
         tokio::spawn(async move {
             // An error means that the client has gone meanwhile.
             if let Ok(upgraded) = upgrading.await {
-                let stream = websocket::stream(TokioIo::new(upgraded), door.endpoints, door.tls.clone());
-                (door.amqp)(stream, door.seat.clone());
+                let stream = websocket::stream(TokioIo::new(upgraded), upgrade.endpoints, upgrade.tls.clone());
+                (upgrade.amqp)(stream, upgrade.seat.clone());
             }
         });
         let mut response = refused(StatusCode::SWITCHING_PROTOCOLS, String::new());

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 use crate::metrics::Metrics;
 use crate::options::ConnectionLimits;
 use crate::service::Service;
-use connection::Guest;
+use connection::ConnectionContext;
 
 /// The thread of the HTTP API.
 pub struct Server {
@@ -129,9 +129,9 @@ pub struct Entrance {
 impl Entrance {
     /// Serves a connection on the server's thread.
     pub fn admit(&self, stream: Stream, origin: Origin, seat: Seat) {
-        let guest = Guest { origin, limits: self.limits, amqp: self.amqp.clone(), seat };
-        let serving = connection::serve(self.site.clone(), stream, guest, self.stop.clone());
-        let place = Place::take(&self.open);
+        let context = ConnectionContext { origin, limits: self.limits, amqp: self.amqp.clone(), seat };
+        let serving = connection::serve(self.site.clone(), stream, context, self.stop.clone());
+        let place = OpenConnection::take(&self.open);
         self.runtime.spawn(async move {
             serving.await;
             drop(place);
@@ -140,16 +140,16 @@ impl Entrance {
 }
 
 /// One of the connections that a stop waits for; given back when dropped, also by a panic.
-struct Place(Arc<AtomicUsize>);
+struct OpenConnection(Arc<AtomicUsize>);
 
-impl Place {
-    fn take(open: &Arc<AtomicUsize>) -> Place {
+impl OpenConnection {
+    fn take(open: &Arc<AtomicUsize>) -> OpenConnection {
         open.fetch_add(1, Ordering::AcqRel);
-        Place(open.clone())
+        OpenConnection(open.clone())
     }
 }
 
-impl Drop for Place {
+impl Drop for OpenConnection {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::AcqRel);
     }

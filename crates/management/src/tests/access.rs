@@ -2,7 +2,7 @@
 
 use super::house::in_house;
 use crate::access;
-use crate::presence::Presence;
+use crate::request_context::RequestContext;
 use crate::route::Role;
 use crate::router;
 use crate::routes;
@@ -52,8 +52,8 @@ fn every_operation_is_for_whom_the_table_says() {
                         let segments = if path == "/" { Vec::new() } else { segments };
                         let arguments = router::find(&segments).expect(&what).arguments;
                         let broker = &house.service.broker;
-                        let presence = Presence::new(broker.clone(), actor.unwrap());
-                        let checked = access::check(broker, operation, &presence, &arguments);
+                        let context = RequestContext::new(broker.clone(), actor.unwrap());
+                        let checked = access::check(broker, operation, &context, &arguments);
                         assert_eq!(checked, Ok(()), "{what}");
                         continue;
                     };

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::definitions::{furnish, sorted};
 use super::house::{House, in_house};
-use crate::definitions::{Pruned, Scope, Unsupported, export, import, parse, prune};
+use crate::definitions::{PruneResult, Scope, Unsupported, export, import, parse, prune};
 use crate::options::Options;
 
 fn inside(house: &House, vhost: &str) -> Option<VhostAccess> {
@@ -63,10 +63,10 @@ async fn check_own_export(house: &House) {
         imported.unwrap_or_else(|error| panic!("{error} in {text}"));
         assert_eq!(export_of(house), exported);
         let pruned = prune(broker, &Actor::broker(), &document, Scope::Broker, true);
-        assert_eq!(pruned, Ok(Pruned::default()), "{text}");
+        assert_eq!(pruned, Ok(PruneResult::default()), "{text}");
     };
     let pruned = prune(&house.service.broker, &Actor::broker(), &document(), Scope::Broker, true);
-    assert_eq!(pruned, Ok(Pruned::default()), "{text}");
+    assert_eq!(pruned, Ok(PruneResult::default()), "{text}");
     check(house);
     let other = empty_house();
     check(&other);

@@ -154,7 +154,7 @@ fn metrics_are_there_where_statistics_go_somewhere() {
         assert!(new(&[]).is_none());
         assert!(!super::metrics::scrape(house, "/metrics").await.contains("influxdb"));
         let influxdb = new(&["file = /nowhere/lines", "url = http://127.0.0.1:1", "bucket = b"]).unwrap();
-        house.service.set_influxdb(influxdb.tallies());
+        house.service.set_influxdb(influxdb.stats());
         house.service.observed().influxdb.write(3);
         let text = super::metrics::scrape(house, "/metrics").await;
         for series in [

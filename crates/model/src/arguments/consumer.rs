@@ -2,7 +2,7 @@
 
 use amqp::table::{Table, Value};
 
-use super::{Argument, Checked, QueueType, accept, check, check_bool, check_integer, check_non_negative};
+use super::{Argument, ArgumentCheck, QueueType, accept, check, check_bool, check_integer, check_non_negative};
 use crate::resource::{PreconditionFailed, Resource};
 
 /// What a consumer asks for beyond the fields of `basic.consume`.
@@ -47,7 +47,7 @@ const ARGUMENTS: &[Argument] = &[
     argument("x-stream-match-unfiltered", S, check_bool),
 ];
 
-const fn argument(name: &'static str, types: u8, check: fn(&Value<'_>, Table<'_>) -> Checked) -> Argument {
+const fn argument(name: &'static str, types: u8, check: fn(&Value<'_>, Table<'_>) -> ArgumentCheck) -> Argument {
     Argument { name, types, is_compared: false, check }
 }
 

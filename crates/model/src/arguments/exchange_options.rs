@@ -2,7 +2,7 @@
 
 use amqp::table::{Table, Value};
 
-use super::Checked;
+use super::ArgumentCheck;
 use super::plain::{check_count, check_flag, check_name};
 use crate::arguments::ExchangeType;
 use crate::resource::{PreconditionFailed, Resource};
@@ -10,7 +10,7 @@ use crate::resource::{PreconditionFailed, Resource};
 /// The argument that says how an `x-delayed-message` exchange routes a message when its time has come.
 pub const DELAYED_TYPE: &str = "x-delayed-type";
 
-type Check = fn(&Value<'_>, Table<'_>) -> Checked;
+type Check = fn(&Value<'_>, Table<'_>) -> ArgumentCheck;
 
 const OPTIONS: &[(&str, Check)] = &[
     ("x-delayed-exchange", check_flag),

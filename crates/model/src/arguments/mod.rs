@@ -23,7 +23,7 @@ use amqp::table::{Table, Value};
 use crate::resource::{PreconditionFailed, Resource};
 
 /// Why one argument is wrong: as RabbitMQ prints it, a term or a text in double quotes; of our own, a sentence.
-type Checked = Result<(), String>;
+type ArgumentCheck = Result<(), String>;
 
 /// What there is to know of one argument.
 struct Argument {
@@ -32,7 +32,7 @@ struct Argument {
     types: u8,
     /// Whether a second declaration must have the same value.
     is_compared: bool,
-    check: fn(&Value<'_>, Table<'_>) -> Checked,
+    check: fn(&Value<'_>, Table<'_>) -> ArgumentCheck,
 }
 
 /// Checks the arguments of one queue type: first the values of those that it takes, in the list's order, then that none
@@ -63,30 +63,30 @@ fn check_one(argument: &Argument, table: Table<'_>, queue: Resource<'_>) -> Resu
         .map_err(|reason| PreconditionFailed(format!("invalid arg '{}' for {queue}: {reason}", argument.name)))
 }
 
-fn accept(_: &Value<'_>, _: Table<'_>) -> Checked {
+fn accept(_: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     Ok(())
 }
 
-fn check_integer(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_integer(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     integer(value).map(drop)
 }
 
-fn check_non_negative(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_non_negative(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     match integer(value)? {
         number @ ..0 => Err(format!("{{value_negative,{number}}}")),
         _ => Ok(()),
     }
 }
 
-fn check_positive(value: &Value<'_>, table: Table<'_>) -> Checked {
+fn check_positive(value: &Value<'_>, table: Table<'_>) -> ArgumentCheck {
     if integer(value)? == 0 { Err("{value_zero,0}".to_owned()) } else { check_non_negative(value, table) }
 }
 
-fn check_bool(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_bool(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     value.as_bool().map(drop).ok_or_else(|| unacceptable_type(value))
 }
 
-fn check_text(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_text(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     text(value).map(drop)
 }
 

@@ -3,24 +3,24 @@
 
 use amqp::table::{Table, Value};
 
-use super::Checked;
+use super::ArgumentCheck;
 
 /// Characters that are shown of a text.
 const SHOWN_LEN: usize = 50;
 
-pub(super) fn check_flag(value: &Value<'_>, _: Table<'_>) -> Checked {
+pub(super) fn check_flag(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     value.as_bool().map(drop).ok_or_else(|| must_be("true or false", value))
 }
 
-pub(super) fn check_count(value: &Value<'_>, _: Table<'_>) -> Checked {
+pub(super) fn check_count(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     value.as_i64().filter(|number| *number > 0).map(drop).ok_or_else(|| must_be("a whole number above 0", value))
 }
 
-pub(super) fn check_name(value: &Value<'_>, _: Table<'_>) -> Checked {
+pub(super) fn check_name(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     value.as_bytes().map(drop).ok_or_else(|| must_be("a text", value))
 }
 
-pub(super) fn check_word(value: &Value<'_>, words: &[&str]) -> Checked {
+pub(super) fn check_word(value: &Value<'_>, words: &[&str]) -> ArgumentCheck {
     let is_known = value.as_bytes().is_some_and(|given| words.iter().any(|word| word.as_bytes() == given));
     if is_known { Ok(()) } else { Err(must_be(&format!("'{}'", words.join("' or '")), value)) }
 }

@@ -4,8 +4,8 @@ use amqp::table::{Table, TableBuf, Value};
 
 use super::equivalence::check_arguments;
 use super::{
-    Argument, Checked, QueueType, accept, check, check_bool, check_non_negative, check_one, check_positive, check_text,
-    integer, invalid_type, plain, text,
+    Argument, ArgumentCheck, QueueType, accept, check, check_bool, check_non_negative, check_one, check_positive,
+    check_text, integer, invalid_type, plain, text,
 };
 use crate::erlang;
 use crate::name::ExchangeName;
@@ -186,7 +186,7 @@ const ARGUMENTS: &[Argument] = &[
 
 const LEADER_LOCATORS: &[&str] = &["client-local", "balanced", "random", "least-leaders"];
 
-type Check = fn(&Value<'_>, Table<'_>) -> Checked;
+type Check = fn(&Value<'_>, Table<'_>) -> ArgumentCheck;
 
 const fn argument(name: &'static str, types: u8, check: Check) -> Argument {
     Argument { name, types, is_compared: true, check }
@@ -203,17 +203,17 @@ fn compared(types: u8) -> impl Iterator<Item = &'static str> {
     compared.map(|argument| argument.name)
 }
 
-fn one_of(value: &Value<'_>, words: &[&str], otherwise: &str) -> Checked {
+fn one_of(value: &Value<'_>, words: &[&str], otherwise: &str) -> ArgumentCheck {
     let given = text(value)?;
     if words.iter().any(|word| word.as_bytes() == given) { Ok(()) } else { Err(otherwise.to_owned()) }
 }
 
-fn check_expires(value: &Value<'_>, table: Table<'_>) -> Checked {
+fn check_expires(value: &Value<'_>, table: Table<'_>) -> ArgumentCheck {
     check_positive(value, table)?;
     check_expiry(value, table)
 }
 
-fn check_expiry(value: &Value<'_>, table: Table<'_>) -> Checked {
+fn check_expiry(value: &Value<'_>, table: Table<'_>) -> ArgumentCheck {
     check_non_negative(value, table)?;
     match integer(value)? {
         number if number.cast_unsigned() > EXPIRY_MS_MAX => Err(format!("{{value_too_large,{number}}}")),
@@ -221,16 +221,16 @@ fn check_expiry(value: &Value<'_>, table: Table<'_>) -> Checked {
     }
 }
 
-fn check_exchange_name(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_exchange_name(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     ExchangeName::parse(text(value)?).map(drop).map_err(|error| erlang::quoted(&error.to_string()))
 }
 
-fn check_dead_letter_routing_key(value: &Value<'_>, table: Table<'_>) -> Checked {
+fn check_dead_letter_routing_key(value: &Value<'_>, table: Table<'_>) -> ArgumentCheck {
     text(value)?;
     if table.get(DEAD_LETTER_EXCHANGE).is_none() { Err("routing_key_but_no_dlx_defined".to_owned()) } else { Ok(()) }
 }
 
-fn check_max_priority(value: &Value<'_>, table: Table<'_>) -> Checked {
+fn check_max_priority(value: &Value<'_>, table: Table<'_>) -> ArgumentCheck {
     check_non_negative(value, table)?;
     match integer(value)? {
         number if number > MAX_PRIORITY_MAX => Err(format!("{{max_value_exceeded,{number}}}")),
@@ -238,7 +238,7 @@ fn check_max_priority(value: &Value<'_>, table: Table<'_>) -> Checked {
     }
 }
 
-fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> Checked {
+fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> ArgumentCheck {
     check_non_negative(value, table)?;
     match integer(value)? {
         1 | 2 => Ok(()),
@@ -246,7 +246,7 @@ fn check_queue_version(value: &Value<'_>, table: Table<'_>) -> Checked {
     }
 }
 
-fn check_type(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_type(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     QueueType::asked_for(text(value)?).map(drop).ok_or_else(|| unsupported("queue type", value))
 }
 
@@ -255,7 +255,7 @@ fn unsupported(what: &str, value: &Value<'_>) -> String {
 }
 
 /// `7D`: a positive number and one of the units Y M D h m s.
-fn check_max_age(value: &Value<'_>, _: Table<'_>) -> Checked {
+fn check_max_age(value: &Value<'_>, _: Table<'_>) -> ArgumentCheck {
     let is_age = |text: &[u8]| {
         let (unit, digits) = text.split_last()?;
         let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;

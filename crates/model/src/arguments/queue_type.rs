@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use crate::name::{QueueName, VhostName};
 
-    const LASTING: QueueShape = QueueShape { is_durable: true, is_exclusive: false, is_auto_delete: false };
+    const DURABLE: QueueShape = QueueShape { is_durable: true, is_exclusive: false, is_auto_delete: false };
 
     #[track_caller]
     fn check(shape: QueueShape, wrong: Option<&str>) {
@@ -144,11 +144,11 @@ mod tests {
 
     #[test]
     fn replicated_queues_are_durable_and_nobodys() {
-        check(LASTING, None);
-        check(QueueShape { is_durable: false, ..LASTING }, Some("non-durable"));
-        check(QueueShape { is_exclusive: true, ..LASTING }, Some("exclusive-owner"));
-        check(QueueShape { is_auto_delete: true, ..LASTING }, Some("auto-delete"));
-        check(QueueShape { is_durable: false, is_exclusive: true, ..LASTING }, Some("exclusive-owner"));
+        check(DURABLE, None);
+        check(QueueShape { is_durable: false, ..DURABLE }, Some("non-durable"));
+        check(QueueShape { is_exclusive: true, ..DURABLE }, Some("exclusive-owner"));
+        check(QueueShape { is_auto_delete: true, ..DURABLE }, Some("auto-delete"));
+        check(QueueShape { is_durable: false, is_exclusive: true, ..DURABLE }, Some("exclusive-owner"));
         check(QueueShape { is_durable: false, is_exclusive: true, is_auto_delete: true }, Some("auto-delete"));
     }
 

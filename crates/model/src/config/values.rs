@@ -19,7 +19,7 @@ const ENCRYPTED_PREFIX: &str = "encrypted:";
 #[derive(Clone)]
 pub struct Values {
     table: &'static Table,
-    pub(super) by_key: BTreeMap<KeyPath, Assigned>,
+    pub(super) by_key: BTreeMap<KeyPath, AssignedValue>,
     problems: Vec<(usize, Remark)>,
     warnings: Vec<Warning>,
     /// Assignments so far.
@@ -27,7 +27,7 @@ pub struct Values {
 }
 
 #[derive(Clone)]
-pub(super) struct Assigned {
+pub(super) struct AssignedValue {
     pub(super) row: &'static Key,
     pub(super) text: String,
     pub(super) origin: Origin,
@@ -134,7 +134,7 @@ impl Values {
         assigned.sort_by_key(|(_, assigned)| assigned.order);
         let mut warnings = Vec::new();
         let mut problems = Vec::new();
-        for (key, Assigned { row, text, origin, order }) in assigned {
+        for (key, AssignedValue { row, text, origin, order }) in assigned {
             if row.harmless.contains(&&**text) {
                 continue;
             }
@@ -171,8 +171,8 @@ impl Values {
     /// Every key that is in force, with its value, by name; passwords are hidden.
     #[must_use]
     pub fn effective(&self) -> Vec<(String, String)> {
-        let is_effective = |assigned: &&Assigned| assigned.row.state == State::Effective;
-        let shown = |assigned: &Assigned| assigned.row.kind.shown(&assigned.text);
+        let is_effective = |assigned: &&AssignedValue| assigned.row.state == State::Effective;
+        let shown = |assigned: &AssignedValue| assigned.row.kind.shown(&assigned.text);
         let assigned = self.by_key.iter().filter(|(_, assigned)| is_effective(assigned));
         let mut effective: Vec<_> = assigned.map(|(key, assigned)| (key.to_string(), shown(assigned))).collect();
         effective.sort();
@@ -264,12 +264,12 @@ impl Values {
             .any(|key| key.segments().len() > prefix.len() && key.segments().iter().zip(prefix).all(|(a, b)| a == b))
     }
 
-    fn get(&self, key: &str) -> Option<&Assigned> {
+    fn get(&self, key: &str) -> Option<&AssignedValue> {
         self.by_key.get(&KeyPath::parse(key).expect("a key of the schema"))
     }
 
     fn insert(&mut self, key: KeyPath, row: &'static Key, text: &str, origin: Origin) {
-        let assigned = Assigned { row, text: text.to_owned(), origin, order: self.count };
+        let assigned = AssignedValue { row, text: text.to_owned(), origin, order: self.count };
         self.by_key.insert(key, assigned);
     }
 }

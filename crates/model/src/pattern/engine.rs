@@ -36,7 +36,7 @@ pub struct Options {
 /// The bound was reached before it was known whether a name matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("undecided after {BACKTRACK_MAX} steps")]
-pub struct Undecided;
+pub struct UndecidedMatch;
 
 impl Engine {
     /// Compiles a pattern for the engine that it needs. The error is the reason why there is none.
@@ -58,10 +58,10 @@ impl Engine {
     }
 
     /// Whether the pattern matches anywhere in the name.
-    pub fn decide(&self, name: &str) -> Result<bool, Undecided> {
+    pub fn decide(&self, name: &str) -> Result<bool, UndecidedMatch> {
         match self {
             Engine::Linear(regex) => Ok(regex.is_match(name)),
-            Engine::Backtracking(regex) => regex.is_match(name).map_err(|_| Undecided),
+            Engine::Backtracking(regex) => regex.is_match(name).map_err(|_| UndecidedMatch),
         }
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-pub use engine::{Engine, Options, Undecided};
+pub use engine::{Engine, Options, UndecidedMatch};
 
 /// The most memory that a compiled pattern may take.
 const COMPILED_LEN_MAX: usize = 1 << 20;
@@ -29,11 +29,11 @@ pub struct Pattern {
 enum Matcher {
     All,
     EmptyOnly,
-    Engine(Arc<Tried>),
+    Engine(Arc<CompiledPattern>),
 }
 
 /// A compiled pattern, and whether the log knows that it could not be decided for a name.
-struct Tried {
+struct CompiledPattern {
     engine: Engine,
     has_told: AtomicBool,
 }
@@ -53,7 +53,7 @@ impl Pattern {
             "" | "^$" => Matcher::EmptyOnly,
             ".*" | "^.*" | "^.*$" => Matcher::All,
             _ => {
-                let tried = Tried { engine: compile(text)?, has_told: AtomicBool::new(false) };
+                let tried = CompiledPattern { engine: compile(text)?, has_told: AtomicBool::new(false) };
                 Matcher::Engine(Arc::new(tried))
             }
         };

@@ -94,7 +94,7 @@ impl ClientTls {
         let builder = match &options.trust {
             Trust::System => builder.with_root_certificates(system_authorities()?),
             Trust::File(path) => builder.with_root_certificates(pem::authorities(path)?),
-            Trust::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnybody(provider))),
+            Trust::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnyServer(provider))),
         };
         let config = match &options.identity {
             None => builder.with_no_client_auth(),
@@ -152,9 +152,9 @@ fn system_authorities() -> Result<RootCertStore, TlsSetupError> {
 
 /// Trusts every certificate, as long as the server holds its key.
 #[derive(Debug)]
-struct TrustAnybody(Arc<CryptoProvider>);
+struct TrustAnyServer(Arc<CryptoProvider>);
 
-impl ServerCertVerifier for TrustAnybody {
+impl ServerCertVerifier for TrustAnyServer {
     fn verify_server_cert(
         &self,
         _end_entity: &CertificateDer<'_>,

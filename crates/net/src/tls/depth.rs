@@ -26,7 +26,7 @@ pub(super) struct DepthLimited {
 /// Why a certificate that is otherwise good is refused.
 #[derive(Debug, thiserror::Error)]
 #[error("more than {depth} certificates stand between the client's and its authority's")]
-struct TooDeep {
+struct ChainTooDeep {
     depth: u8,
 }
 
@@ -77,7 +77,7 @@ impl ClientCertVerifier for DepthLimited {
         if self.is_short(end_entity, intermediates, now) {
             return Ok(verified);
         }
-        let why = OtherError(Arc::new(TooDeep { depth: self.depth }));
+        let why = OtherError(Arc::new(ChainTooDeep { depth: self.depth }));
         Err(Error::InvalidCertificate(CertificateError::Other(why)))
     }
 

@@ -120,12 +120,12 @@ pub enum Reload {
 /// What every accepted connection with TLS begins with.
 pub struct ServerTls {
     options: ServerTlsOptions,
-    current: Mutex<Current>,
+    current: Mutex<CurrentConfig>,
     /// Held while files are read: what was read first must not come into force last.
     reading: Mutex<()>,
 }
 
-struct Current {
+struct CurrentConfig {
     config: Arc<ServerConfig>,
     /// Of what is in force.
     certificates: Arc<[CertificateFile]>,
@@ -150,7 +150,11 @@ impl ServerTls {
         // Before they are read: what changes meanwhile is seen as a change.
         let files = fingerprints(&options);
         let (config, certificates) = (Arc::new(configure(&options)?), certificate_files(&options)?);
-        Ok(Self { options, current: Mutex::new(Current { config, certificates, files }), reading: Mutex::new(()) })
+        Ok(Self {
+            options,
+            current: Mutex::new(CurrentConfig { config, certificates, files }),
+            reading: Mutex::new(()),
+        })
     }
 
     /// Reads the files again if one of them has changed. When they cannot be used, what was in force stays so, and the same files are

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use net::proxy_protocol::{Endpoints, Header, Parsed, Version, header, parse};
+use net::proxy_protocol::{Endpoints, Header, HeaderProgress, Version, header, parse};
 use net::{Admission, AdmitError, Listener, SocketOptions, Stream};
 use proptest::prelude::*;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -53,9 +53,9 @@ proptest! {
     ) {
         let written = if is_second { version_2(peer, local, &extensions) } else { version_1(peer, local) };
         let header = Header { endpoints: Some(Endpoints { peer, local }) };
-        let complete = Ok(Parsed::Complete { header, len: written.len() });
+        let complete = Ok(HeaderProgress::Complete { header, len: written.len() });
         for len in 0..written.len() {
-            prop_assert_eq!(parse(&written[..len]), Ok(Parsed::Incomplete));
+            prop_assert_eq!(parse(&written[..len]), Ok(HeaderProgress::Incomplete));
         }
         prop_assert_eq!(parse(&[written.clone(), rest].concat()), complete);
     }
@@ -208,7 +208,7 @@ fn what_is_written_is_read_again() {
         for version in [Version::V1, Version::V2] {
             for endpoints in [Some(endpoints), None] {
                 let bytes = header(version, endpoints);
-                let expected = Parsed::Complete { header: Header { endpoints }, len: bytes.len() };
+                let expected = HeaderProgress::Complete { header: Header { endpoints }, len: bytes.len() };
                 assert_eq!(parse(&bytes), Ok(expected), "{version:?} {endpoints:?}");
             }
         }

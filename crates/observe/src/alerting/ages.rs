@@ -23,13 +23,13 @@ pub(super) struct Ages {
 #[derive(Debug, Default)]
 struct Inner {
     /// By the queue's number.
-    read: HashMap<u64, Read>,
+    read: HashMap<u64, PublishTime>,
     missing: Vec<(QueueView, OldestView)>,
     look_count: u64,
 }
 
 #[derive(Debug)]
-struct Read {
+struct PublishTime {
     oldest: OldestView,
     published_at_ms: u64,
     used_in: u64,
@@ -86,7 +86,7 @@ impl Ages {
             let Some(published_at_ms) = broker.read_oldest_ready_of(&queue, &oldest).await else { continue };
             let mut inner = self.inner.lock();
             // The next look is the one that uses it.
-            let read = Read { oldest, published_at_ms, used_in: inner.look_count };
+            let read = PublishTime { oldest, published_at_ms, used_in: inner.look_count };
             inner.read.insert(queue.definition().id.0, read);
         }
     }

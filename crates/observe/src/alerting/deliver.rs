@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use alerts::{Fate, Next, Webhook};
+use alerts::{DeliveryOutcome, NextStep, Webhook};
 use http_client::{Client, HeaderName, HeaderValue, Method, Request, StatusCode, header};
 use ring::hmac;
 use serde_json::Value;
 
-use super::rulebook::Target;
+use super::rule_set::WebhookTarget;
 use super::{Alerting, Receiver};
 
 /// What requests are signed in: `sha256=` and the HMAC-SHA-256 of the body in hexadecimal digits.
@@ -19,9 +19,9 @@ const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Warren/", env!
 
 /// What has come of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tried {
+pub struct DeliveryAttempt {
     /// What it has come to.
-    pub fate: Fate,
+    pub outcome: DeliveryOutcome,
     /// What the webhook answered, if it did.
     pub status: Option<StatusCode>,
     /// What went wrong, if anything did.
@@ -31,26 +31,26 @@ pub struct Tried {
 }
 
 /// Tells one webhook all that it is to be told, until it is removed.
-pub(super) async fn attend(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
+pub(super) async fn deliver_notices(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
     loop {
         let now_ms = alerting.now_ms();
         let Some((next, dropped)) = receiver.next(now_ms) else { return };
         alerting.note_dropped(receiver.name(), dropped);
         match next {
-            Next::Nothing => receiver.news.notified().await,
-            Next::NotBefore(at_ms) => {
+            NextStep::Nothing => receiver.news.notified().await,
+            NextStep::NotBefore(at_ms) => {
                 let wait = Duration::from_millis(at_ms.saturating_sub(now_ms));
                 // News may be another URL.
                 let _ = tokio::time::timeout(wait, receiver.news.notified()).await;
             }
-            Next::Send(notice) => {
+            NextStep::Send(notice) => {
                 let body = alerting.with_sender(|sender| notice.body(sender));
-                let tried = try_once(&receiver.target(), &body).await;
-                match tried.fate {
-                    Fate::Delivered => alerting.counters.delivered.add(1),
-                    Fate::Refused | Fate::Failed => {
+                let attempt = try_once(&receiver.target(), &body).await;
+                match attempt.outcome {
+                    DeliveryOutcome::Delivered => alerting.counters.delivered.add(1),
+                    DeliveryOutcome::Refused | DeliveryOutcome::Failed => {
                         alerting.counters.failed.add(1);
-                        let error = tried.error.as_deref().unwrap_or_default();
+                        let error = attempt.error.as_deref().unwrap_or_default();
                         tracing::warn!(
                             webhook = receiver.name(),
                             rule = &*notice.alert.rule,
@@ -59,7 +59,7 @@ pub(super) async fn attend(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
                         );
                     }
                 }
-                let dropped = receiver.settle(tried.fate, tried.error, alerting.now_ms(), jitter());
+                let dropped = receiver.settle(attempt.outcome, attempt.error, alerting.now_ms(), jitter());
                 alerting.note_dropped(receiver.name(), dropped);
             }
         }
@@ -67,30 +67,30 @@ pub(super) async fn attend(alerting: Arc<Alerting>, receiver: Arc<Receiver>) {
 }
 
 /// Tells a webhook one thing, once.
-pub async fn try_once(target: &Target, body: &Value) -> Tried {
+pub async fn try_once(target: &WebhookTarget, body: &Value) -> DeliveryAttempt {
     let started_at = Instant::now();
-    let (fate, status, error) = match post(target, body).await {
-        Err(error) => (Fate::Failed, None, Some(error)),
-        Ok(status) if status.is_success() => (Fate::Delivered, Some(status), None),
-        Ok(status) => (fate_of(status), Some(status), Some(format!("it answered {status}"))),
+    let (outcome, status, error) = match post(target, body).await {
+        Err(error) => (DeliveryOutcome::Failed, None, Some(error)),
+        Ok(status) if status.is_success() => (DeliveryOutcome::Delivered, Some(status), None),
+        Ok(status) => (outcome_of(status), Some(status), Some(format!("it answered {status}"))),
     };
-    Tried { fate, status, error, duration: started_at.elapsed() }
+    DeliveryAttempt { outcome, status, error, duration: started_at.elapsed() }
 }
 
 /// These say that the request will never do, however often it is sent.
-fn fate_of(status: StatusCode) -> Fate {
+fn outcome_of(status: StatusCode) -> DeliveryOutcome {
     match status {
         StatusCode::BAD_REQUEST
         | StatusCode::GONE
         | StatusCode::PAYLOAD_TOO_LARGE
         | StatusCode::UNSUPPORTED_MEDIA_TYPE
-        | StatusCode::UNPROCESSABLE_ENTITY => Fate::Refused,
-        _ => Fate::Failed,
+        | StatusCode::UNPROCESSABLE_ENTITY => DeliveryOutcome::Refused,
+        _ => DeliveryOutcome::Failed,
     }
 }
 
-async fn post(target: &Target, body: &Value) -> Result<StatusCode, String> {
-    let Target { webhook, url } = target;
+async fn post(target: &WebhookTarget, body: &Value) -> Result<StatusCode, String> {
+    let WebhookTarget { webhook, url } = target;
     let mut client = Client::new(url.clone(), Duration::from_millis(webhook.timeout_ms));
     client.ask_status(&request_of(webhook, body)?).await.map_err(|error| error.to_string())
 }
@@ -135,10 +135,14 @@ mod tests {
 
     #[test]
     fn what_will_never_be_taken_is_told_from_what_may_be_later() {
-        for (status, fate) in
-            [(400, Fate::Refused), (422, Fate::Refused), (404, Fate::Failed), (429, Fate::Failed), (500, Fate::Failed)]
-        {
-            assert_eq!(fate_of(StatusCode::from_u16(status).unwrap()), fate);
+        for (status, outcome) in [
+            (400, DeliveryOutcome::Refused),
+            (422, DeliveryOutcome::Refused),
+            (404, DeliveryOutcome::Failed),
+            (429, DeliveryOutcome::Failed),
+            (500, DeliveryOutcome::Failed),
+        ] {
+            assert_eq!(outcome_of(StatusCode::from_u16(status).unwrap()), outcome);
         }
     }
 }

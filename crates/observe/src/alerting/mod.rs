@@ -3,7 +3,7 @@
 //! crate `alerts`; here are the broker's numbers, the clock, the sockets.
 //!
 //! ```text
-//!  rulebook ─ rules and webhooks: of the configuration, and of global parameters
+//!  rule_set ─ rules and webhooks: of the configuration, and of global parameters
 //!     │
 //!     ▼                                             ┌─► log, events, history
 //!  look ─ once an interval ─► alerts::Engine ─ tell ┴─► receiver, one a webhook ─► deliver, a task each ─► HTTP
@@ -18,7 +18,7 @@ mod clock;
 mod deliver;
 mod look;
 mod receiver;
-mod rulebook;
+mod rule_set;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use alerts::{Engine, History, Notice, Sender, Severity, Standing, Status};
+use alerts::{AlertState, Engine, History, Notice, Sender, Severity, Status};
 use broker::{Broker, Event};
 use model::config::AlertOptions;
 use parking_lot::Mutex;
@@ -38,10 +38,10 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 use ages::Ages;
 use clock::Clock;
-pub use deliver::{Tried, try_once};
-pub use receiver::{Receiver, Standing as ReceiverStanding};
-pub use rulebook::{
-    Entry, Family, RULES, Rulebook, SetupError, Source, Target, WEBHOOKS, check_parameter, is_parameter,
+pub use deliver::{DeliveryAttempt, try_once};
+pub use receiver::{Receiver, ReceiverState};
+pub use rule_set::{
+    Family, RULES, RuleSet, RuleSetEntry, SetupError, Source, WEBHOOKS, WebhookTarget, check_parameter, is_parameter,
 };
 
 /// Rules, what they have come to, and who is told.
@@ -52,10 +52,10 @@ pub struct Alerting {
     /// How many connections there is room for, if there is a limit.
     connection_max: Option<u64>,
     clock: Clock,
-    rulebook: Rulebook,
+    rule_set: RuleSet,
     /// Locked for a whole look: nobody else may want it.
-    work: Mutex<Work>,
-    shown: Mutex<Arc<Shown>>,
+    work: Mutex<LookState>,
+    snapshot: Mutex<Arc<AlertSnapshot>>,
     history: Mutex<History>,
     receivers: Mutex<Receivers>,
     ages: Arc<Ages>,
@@ -65,7 +65,7 @@ pub struct Alerting {
 }
 
 /// What looks need.
-struct Work {
+struct LookState {
     engine: Engine,
     /// What rules and webhooks were made of, to see when they change.
     parameters: Option<Vec<model::parameter::GlobalParameter>>,
@@ -73,14 +73,14 @@ struct Work {
 
 /// How things stood after the last look.
 #[derive(Debug, Default)]
-pub struct Shown {
+pub struct AlertSnapshot {
     /// What is pending or firing.
-    pub standing: Vec<Standing>,
+    pub alert_states: Vec<AlertState>,
     /// How many objects are counted only, by rule; of rules that have any.
     untracked: BTreeMap<Box<str>, u64>,
 }
 
-impl Shown {
+impl AlertSnapshot {
     /// How many objects of a rule are counted only.
     pub fn untracked_count(&self, rule: &str) -> u64 {
         self.untracked.get(rule).copied().unwrap_or(0)
@@ -91,7 +91,7 @@ impl Shown {
 struct Receivers {
     by_name: BTreeMap<Box<str>, Arc<Receiver>>,
     /// Those that have no task yet.
-    unattended: Vec<Arc<Receiver>>,
+    without_task: Vec<Arc<Receiver>>,
 }
 
 /// What alerts count.
@@ -134,15 +134,15 @@ impl Alerting {
         connection_max: Option<u64>,
     ) -> Result<Arc<Self>, SetupError> {
         let node = broker.options().node.clone();
-        let work = Work { engine: Engine::new(&node), parameters: None };
+        let work = LookState { engine: Engine::new(&node), parameters: None };
         Ok(Arc::new(Self {
-            rulebook: Rulebook::new(options)?,
+            rule_set: RuleSet::new(options)?,
             node,
             interval: options.interval,
             connection_max,
             clock: Clock::start(),
             work: Mutex::new(work),
-            shown: Mutex::default(),
+            snapshot: Mutex::default(),
             history: Mutex::default(),
             receivers: Mutex::default(),
             ages: Arc::default(),
@@ -176,9 +176,9 @@ impl Alerting {
         let mut looks = tokio::time::interval_at(Instant::now() + self.interval, self.interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let unattended = std::mem::take(&mut self.receivers.lock().unattended);
-            for receiver in unattended {
-                tokio::spawn(deliver::attend(self.clone(), receiver));
+            let without_task = std::mem::take(&mut self.receivers.lock().without_task);
+            for receiver in without_task {
+                tokio::spawn(deliver::deliver_notices(self.clone(), receiver));
             }
             tokio::select! {
                 _ = looks.tick() => {
@@ -206,8 +206,8 @@ impl Alerting {
     }
 
     /// What the rules and webhooks are.
-    pub fn rulebook(&self) -> &Rulebook {
-        &self.rulebook
+    pub fn rule_set(&self) -> &RuleSet {
+        &self.rule_set
     }
 
     /// Rules or webhooks have been changed by somebody who does not want to wait for the next look.
@@ -216,8 +216,8 @@ impl Alerting {
     }
 
     /// How things stood after the last look.
-    pub fn shown(&self) -> Arc<Shown> {
-        self.shown.lock().clone()
+    pub fn snapshot(&self) -> Arc<AlertSnapshot> {
+        self.snapshot.lock().clone()
     }
 
     /// The last changes, the latest first.
@@ -232,13 +232,13 @@ impl Alerting {
 
     /// Rules and webhooks are as they are from now on, if they were not so before.
     fn reload(&self, now_ms: u64) {
-        let parameters = self.broker.global_parameters_below(rulebook::PREFIX);
+        let parameters = self.broker.global_parameters_below(rule_set::PREFIX);
         let notices = {
             let mut work = self.work.lock();
             if work.parameters.as_ref() == Some(&parameters) {
                 return;
             }
-            let book = self.rulebook.read(&parameters);
+            let book = self.rule_set.read(&parameters);
             work.parameters = Some(parameters);
             let names: Vec<Box<str>> = book.webhooks.iter().map(|target| target.webhook.name.clone()).collect();
             self.set_webhooks(book.webhooks);
@@ -249,7 +249,7 @@ impl Alerting {
         self.tell(&notices, now_ms);
     }
 
-    fn set_webhooks(&self, targets: Vec<Target>) {
+    fn set_webhooks(&self, targets: Vec<WebhookTarget>) {
         let mut receivers = self.receivers.lock();
         let mut before = std::mem::take(&mut receivers.by_name);
         for target in targets {
@@ -260,7 +260,7 @@ impl Alerting {
                 }
                 None => {
                     let receiver = Arc::new(Receiver::new(target));
-                    receivers.unattended.push(receiver.clone());
+                    receivers.without_task.push(receiver.clone());
                     receiver
                 }
             };
@@ -286,8 +286,8 @@ impl Alerting {
             self.counters.firing[severity as usize].set(engine.firing_count(severity).cast_signed());
         }
         let untracked = engine.untracked_counts().map(|(rule, count)| (rule.into(), count)).collect();
-        let shown = Arc::new(Shown { standing: engine.standing().collect(), untracked });
-        let before = std::mem::replace(&mut *self.shown.lock(), shown);
+        let snapshot = Arc::new(AlertSnapshot { alert_states: engine.alert_states().collect(), untracked });
+        let before = std::mem::replace(&mut *self.snapshot.lock(), snapshot);
         // Not under the lock: it may be large.
         drop(before);
     }

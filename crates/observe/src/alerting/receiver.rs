@@ -1,10 +1,10 @@
 //! A webhook, what it is still to be told, and what has become of the rest.
 
-use alerts::{Fate, Next, Notice, Outbox, Tally};
+use alerts::{DeliveryOutcome, DeliveryStats, NextStep, Notice, Outbox};
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-use super::rulebook::Target;
+use super::rule_set::WebhookTarget;
 
 /// A webhook at work.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Receiver {
 
 #[derive(Debug)]
 struct Inner {
-    target: Target,
+    target: WebhookTarget,
     outbox: Outbox,
     /// Why the last attempt failed, if it did.
     last_error: Option<String>,
@@ -26,17 +26,17 @@ struct Inner {
 
 /// How things stand with a webhook.
 #[derive(Debug, Clone, Default)]
-pub struct Standing {
+pub struct ReceiverState {
     /// Notices that wait.
     pub waiting_count: usize,
     /// What has become of the others.
-    pub tally: Tally,
+    pub stats: DeliveryStats,
     /// Why the last attempt failed, if it did.
     pub last_error: Option<String>,
 }
 
 impl Receiver {
-    pub(super) fn new(target: Target) -> Self {
+    pub(super) fn new(target: WebhookTarget) -> Self {
         let name = target.webhook.name.clone();
         let inner = Inner { target, outbox: Outbox::default(), last_error: None, is_closed: false };
         Self { name, inner: Mutex::new(inner), news: Notify::new() }
@@ -46,12 +46,12 @@ impl Receiver {
         &self.name
     }
 
-    pub(super) fn target(&self) -> Target {
+    pub(super) fn target(&self) -> WebhookTarget {
         self.inner.lock().target.clone()
     }
 
     /// It is another one from now on, under the same name: what failed before may work.
-    pub(super) fn change(&self, target: Target) {
+    pub(super) fn change(&self, target: WebhookTarget) {
         let mut inner = self.inner.lock();
         if inner.target != target {
             inner.target = target;
@@ -68,7 +68,7 @@ impl Receiver {
     }
 
     /// What to do now, and how many notices have become too old; None: nothing any more.
-    pub(super) fn next(&self, now_ms: u64) -> Option<(Next, u64)> {
+    pub(super) fn next(&self, now_ms: u64) -> Option<(NextStep, u64)> {
         if self.inner.lock().is_closed {
             return None;
         }
@@ -76,9 +76,9 @@ impl Receiver {
     }
 
     /// What has come of an attempt. How many notices were given up for it.
-    pub(super) fn settle(&self, fate: Fate, error: Option<String>, now_ms: u64, jitter: f64) -> u64 {
+    pub(super) fn settle(&self, outcome: DeliveryOutcome, error: Option<String>, now_ms: u64, jitter: f64) -> u64 {
         let settle = |inner: &mut Inner| {
-            inner.outbox.settle(fate, now_ms, jitter);
+            inner.outbox.settle(outcome, now_ms, jitter);
             inner.last_error = error;
         };
         self.noting_dropped(settle).1
@@ -93,19 +93,19 @@ impl Receiver {
     }
 
     /// How things stand now.
-    pub fn standing(&self) -> Standing {
+    pub fn state(&self) -> ReceiverState {
         let inner = self.inner.lock();
-        Standing {
+        ReceiverState {
             waiting_count: inner.outbox.waiting_count(),
-            tally: inner.outbox.tally(),
+            stats: inner.outbox.stats(),
             last_error: inner.last_error.clone(),
         }
     }
 
     fn noting_dropped<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> (T, u64) {
         let mut inner = self.inner.lock();
-        let before = inner.outbox.tally().dropped;
+        let before = inner.outbox.stats().dropped;
         let result = act(&mut inner);
-        (result, inner.outbox.tally().dropped - before)
+        (result, inner.outbox.stats().dropped - before)
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct Health {
 
 /// What the log is to tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum HealthChange {
     /// It fails from now on.
     Fails,
     /// So many lines were lost until it took a whole round again.
@@ -24,9 +24,9 @@ pub(super) enum News {
 
 impl Health {
     /// An attempt has failed.
-    pub(super) fn failed(&mut self) -> Option<News> {
+    pub(super) fn failed(&mut self) -> Option<HealthChange> {
         self.has_failed = true;
-        (!std::mem::replace(&mut self.is_failing, true)).then_some(News::Fails)
+        (!std::mem::replace(&mut self.is_failing, true)).then_some(HealthChange::Fails)
     }
 
     /// Lines are lost. Whether this is the first time since it began to fail.
@@ -36,12 +36,12 @@ impl Health {
     }
 
     /// A round has come to its end.
-    pub(super) fn round_ended(&mut self) -> Option<News> {
+    pub(super) fn round_ended(&mut self) -> Option<HealthChange> {
         if std::mem::take(&mut self.has_failed) || !self.is_failing {
             return None;
         }
         let Health { lost, .. } = std::mem::take(self);
-        Some(News::Recovered(lost))
+        Some(HealthChange::Recovered(lost))
     }
 }
 
@@ -53,20 +53,20 @@ mod tests {
     fn a_change_is_told_once() {
         let mut health = Health::default();
         assert_eq!(health.round_ended(), None);
-        assert_eq!(health.failed(), Some(News::Fails));
+        assert_eq!(health.failed(), Some(HealthChange::Fails));
         for _ in 0..3 {
             assert_eq!(health.failed(), None);
             assert_eq!(health.round_ended(), None);
         }
-        assert_eq!(health.round_ended(), Some(News::Recovered(0)));
+        assert_eq!(health.round_ended(), Some(HealthChange::Recovered(0)));
         assert_eq!(health.round_ended(), None);
-        assert_eq!(health.failed(), Some(News::Fails), "it may begin anew");
+        assert_eq!(health.failed(), Some(HealthChange::Fails), "it may begin anew");
     }
 
     #[test]
     fn who_refuses_some_of_each_round_has_not_recovered() {
         let mut health = Health::default();
-        assert_eq!(health.failed(), Some(News::Fails));
+        assert_eq!(health.failed(), Some(HealthChange::Fails));
         for _ in 0..5 {
             assert_eq!(health.round_ended(), None);
             assert_eq!(health.failed(), None);
@@ -81,7 +81,7 @@ mod tests {
         assert!(health.lose(3));
         assert!(!health.lose(4));
         health.round_ended();
-        assert_eq!(health.round_ended(), Some(News::Recovered(7)));
+        assert_eq!(health.round_ended(), Some(HealthChange::Recovered(7)));
         health.failed();
         assert!(health.lose(1));
     }

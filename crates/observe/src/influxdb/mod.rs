@@ -13,6 +13,7 @@
 //! `health` decides what the log is told, so that a receiver that is away for a day is one line. How lines look is the crate
 //! `influx`'s business.
 
+mod delivery_stats;
 mod file;
 mod health;
 mod limits;
@@ -21,7 +22,6 @@ mod outbox;
 mod round;
 mod run;
 mod server;
-mod tally;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod to_file;
@@ -36,11 +36,11 @@ use broker::Broker;
 use influx::{Precision, Tags};
 use model::config::InfluxdbOptions;
 
+pub(crate) use delivery_stats::DeliveryStats;
+use delivery_stats::Kind;
 use round::Subject;
 use run::{Rounds, RoundsThread};
 use server::Server;
-use tally::Kind;
-pub(crate) use tally::Tally;
 use to_file::ToFile;
 use to_server::ToServer;
 
@@ -60,8 +60,8 @@ impl std::error::Error for SetupError {}
 #[derive(Debug)]
 pub struct Influxdb {
     rounds: Arc<Rounds>,
-    file: Option<(PathBuf, Arc<Tally>)>,
-    server: Option<(Server, Arc<Tally>)>,
+    file: Option<(PathBuf, Arc<DeliveryStats>)>,
+    server: Option<(Server, Arc<DeliveryStats>)>,
 }
 
 /// Statistics for InfluxDB, on their way.
@@ -70,10 +70,10 @@ pub struct InfluxdbThreads(Vec<RoundsThread>);
 
 /// What has become of lines, by destination.
 #[derive(Debug, Clone, Default)]
-pub struct InfluxdbTallies(Arc<[Arc<Tally>]>);
+pub struct InfluxdbStats(Arc<[Arc<DeliveryStats>]>);
 
-impl InfluxdbTallies {
-    pub(crate) fn all(&self) -> &[Arc<Tally>] {
+impl InfluxdbStats {
+    pub(crate) fn all(&self) -> &[Arc<DeliveryStats>] {
         &self.0
     }
 }
@@ -101,27 +101,27 @@ impl Influxdb {
         let rounds = Arc::new(Rounds { broker, subject, interval: options.interval, precision });
         Ok(Some(Influxdb {
             rounds,
-            file: file.map(|path| (path, Arc::new(Tally::of(Kind::File)))),
-            server: server.map(|server| (server, Arc::new(Tally::of(Kind::Http)))),
+            file: file.map(|path| (path, Arc::new(DeliveryStats::of(Kind::File)))),
+            server: server.map(|server| (server, Arc::new(DeliveryStats::of(Kind::Http)))),
         }))
     }
 
     /// What is counted.
     #[must_use]
-    pub fn tallies(&self) -> InfluxdbTallies {
-        let of_file = self.file.iter().map(|(_, tally)| tally);
-        InfluxdbTallies(of_file.chain(self.server.iter().map(|(_, tally)| tally)).cloned().collect())
+    pub fn stats(&self) -> InfluxdbStats {
+        let of_file = self.file.iter().map(|(_, stats)| stats);
+        InfluxdbStats(of_file.chain(self.server.iter().map(|(_, stats)| stats)).cloned().collect())
     }
 
     /// Starts a thread for each destination.
     pub fn start(self) -> io::Result<InfluxdbThreads> {
         let mut threads = Vec::new();
-        if let Some((path, tally)) = self.file {
-            let destination = || ToFile::new(path, tally);
+        if let Some((path, stats)) = self.file {
+            let destination = || ToFile::new(path, stats);
             threads.push(RoundsThread::start("influxdb-file", self.rounds.clone(), destination)?);
         }
-        if let Some((server, tally)) = self.server {
-            let destination = || ToServer::start(server, tally);
+        if let Some((server, stats)) = self.server {
+            let destination = || ToServer::start(server, stats);
             threads.push(RoundsThread::start("influxdb-http", self.rounds, destination)?);
         }
         Ok(InfluxdbThreads(threads))

@@ -30,7 +30,7 @@ pub(crate) struct Batch {
 
 /// What an attempt has come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum PostOutcome {
     /// The receiver has it.
     Delivered,
     /// The receiver will never take it.
@@ -45,11 +45,11 @@ pub(super) enum Fate {
 }
 
 /// What is to be done now: the text is to be posted.
-pub(super) type Next = outbox::Next<Bytes>;
+pub(super) type NextStep = outbox::NextStep<Bytes>;
 
 /// What an attempt has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct Settled {
+pub(super) struct OutboxChange {
     /// Lines that have arrived.
     pub(super) delivered: u64,
     /// Lines that are lost.
@@ -61,16 +61,16 @@ pub(super) struct Settled {
 /// Batches for one receiver.
 #[derive(Debug, Default)]
 pub(super) struct Outbox {
-    waiting: outbox::Outbox<Waiting>,
+    waiting: outbox::Outbox<PendingBatch>,
     /// Bytes of all of them.
     len: usize,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingBatch {
     batch: Batch,
     /// The batch's text, once it has been posted: nothing is added any more.
-    posted: Option<Bytes>,
+    attempt: Option<Bytes>,
     /// How often the receiver has answered that it cannot take it.
     answer_count: u32,
 }
@@ -85,7 +85,7 @@ impl Outbox {
                 last.batch.line_count += batch.line_count;
                 last.batch.ends_round |= batch.ends_round;
             }
-            _ => self.waiting.push(Waiting { batch, posted: None, answer_count: 0 }),
+            _ => self.waiting.push(PendingBatch { batch, attempt: None, answer_count: 0 }),
         }
         let mut lost = 0;
         while self.len > WAITING_LEN_MAX
@@ -103,30 +103,30 @@ impl Outbox {
     }
 
     /// What is to be done now.
-    pub(super) fn next(&mut self, now_ms: u64) -> Next {
-        self.waiting.next(now_ms).map(Waiting::seal)
+    pub(super) fn next(&mut self, now_ms: u64) -> NextStep {
+        self.waiting.next(now_ms).map(PendingBatch::seal)
     }
 
     /// What has come of what was to be posted. `jitter` is any number from 0 to 1: it keeps brokers that failed together from coming back
     /// together.
-    pub(super) fn settle(&mut self, fate: Fate, now_ms: u64, jitter: f64) -> Settled {
-        let first = match fate {
-            Fate::Failed { is_answered, retry_after } => {
+    pub(super) fn settle(&mut self, outcome: PostOutcome, now_ms: u64, jitter: f64) -> OutboxChange {
+        let first = match outcome {
+            PostOutcome::Failed { is_answered, retry_after } => {
                 let wait_ms = retry_after.map_or(0, |wait| wait.min(RETRY_AFTER_MAX).as_millis() as u64);
                 let first = self.waiting.retry(wait_ms, now_ms, jitter);
                 first.answer_count += u32::from(is_answered);
                 if first.answer_count < ANSWER_COUNT_MAX {
-                    return Settled::default();
+                    return OutboxChange::default();
                 }
                 self.waiting.remove(0).expect("it failed, and is the first")
             }
-            Fate::Delivered | Fate::Refused => self.waiting.settle(),
+            PostOutcome::Delivered | PostOutcome::Refused => self.waiting.settle(),
         };
         self.len -= first.len();
         let Batch { line_count, ends_round, .. } = first.batch;
-        match fate {
-            Fate::Delivered => Settled { delivered: line_count, lost: 0, ends_round },
-            _ => Settled { delivered: 0, lost: line_count, ends_round },
+        match outcome {
+            PostOutcome::Delivered => OutboxChange { delivered: line_count, lost: 0, ends_round },
+            _ => OutboxChange { delivered: 0, lost: line_count, ends_round },
         }
     }
 
@@ -141,19 +141,19 @@ impl Outbox {
     }
 }
 
-impl Waiting {
+impl PendingBatch {
     fn len(&self) -> usize {
-        self.posted.as_ref().map_or(self.batch.text.len(), Bytes::len)
+        self.attempt.as_ref().map_or(self.batch.text.len(), Bytes::len)
     }
 
     /// The text, to be posted, now or again.
     fn seal(&mut self) -> Bytes {
-        self.posted.get_or_insert_with(|| std::mem::take(&mut self.batch.text).into()).clone()
+        self.attempt.get_or_insert_with(|| std::mem::take(&mut self.batch.text).into()).clone()
     }
 
     /// Whether another batch may be part of this one.
     fn has_room(&self, more: &Batch) -> bool {
-        self.posted.is_none()
+        self.attempt.is_none()
             && self.batch.line_count + more.line_count <= BATCH_LINE_COUNT_MAX
             && self.batch.text.len() + more.text.len() <= BATCH_LEN_MAX
     }
@@ -163,8 +163,8 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    const FAILED: Fate = Fate::Failed { is_answered: false, retry_after: None };
-    const ANSWERED: Fate = Fate::Failed { is_answered: true, retry_after: None };
+    const FAILED: PostOutcome = PostOutcome::Failed { is_answered: false, retry_after: None };
+    const ANSWERED: PostOutcome = PostOutcome::Failed { is_answered: true, retry_after: None };
 
     fn batch(text: &str) -> Batch {
         Batch { text: text.to_owned(), line_count: 1, ends_round: false }
@@ -180,7 +180,7 @@ mod tests {
     #[track_caller]
     fn post(outbox: &mut Outbox, now_ms: u64) -> String {
         match outbox.next(now_ms) {
-            Next::Send(text) => String::from_utf8(text.to_vec()).unwrap(),
+            NextStep::Send(text) => String::from_utf8(text.to_vec()).unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -188,9 +188,9 @@ mod tests {
     #[track_caller]
     fn first_letters(outbox: &mut Outbox) -> String {
         let mut letters = String::new();
-        while let Next::Send(text) = outbox.next(u64::MAX) {
+        while let NextStep::Send(text) = outbox.next(u64::MAX) {
             letters.push(char::from(text[0]));
-            outbox.settle(Fate::Delivered, u64::MAX, 0.0);
+            outbox.settle(PostOutcome::Delivered, u64::MAX, 0.0);
         }
         letters
     }
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn what_was_pushed_is_posted_in_its_order() {
         let mut outbox = Outbox::default();
-        assert_eq!(outbox.next(0), Next::Nothing);
+        assert_eq!(outbox.next(0), NextStep::Nothing);
         for letter in ['a', 'b', 'c'] {
             assert_eq!(outbox.push(full(letter)), 0);
         }
@@ -214,10 +214,10 @@ mod tests {
         assert_eq!(post(&mut outbox, 0), "a\n");
         outbox.push(batch("b\n"));
         outbox.push(Batch { ends_round: true, ..batch("c\n") });
-        outbox.settle(Fate::Delivered, 0, 0.0);
+        outbox.settle(PostOutcome::Delivered, 0, 0.0);
         assert_eq!(post(&mut outbox, 0), "b\nc\n", "what is on its way stays as it is");
-        let settled = outbox.settle(Fate::Delivered, 0, 0.0);
-        assert_eq!(settled, Settled { delivered: 2, lost: 0, ends_round: true });
+        let change = outbox.settle(PostOutcome::Delivered, 0, 0.0);
+        assert_eq!(change, OutboxChange { delivered: 2, lost: 0, ends_round: true });
         outbox.push(Batch { line_count: BATCH_LINE_COUNT_MAX, ..batch("d\n") });
         outbox.push(batch("e\n"));
         assert_eq!(first_letters(&mut outbox), "de", "no batch has more lines than it may");
@@ -235,8 +235,8 @@ mod tests {
         assert!(!outbox.wants_more());
         outbox.settle(FAILED, 0, 0.0);
         assert!(outbox.wants_more(), "what happens meanwhile is kept");
-        assert!(matches!(outbox.next(1_000_000), Next::Send(_)));
-        outbox.settle(Fate::Delivered, 1_000_000, 0.0);
+        assert!(matches!(outbox.next(1_000_000), NextStep::Send(_)));
+        outbox.settle(PostOutcome::Delivered, 1_000_000, 0.0);
         assert!(!outbox.wants_more());
     }
 
@@ -263,17 +263,17 @@ mod tests {
         for _ in 0..10 {
             assert_eq!(post(&mut outbox, now_ms), "a\n", "it is tried again");
             outbox.settle(FAILED, now_ms, 1.0);
-            let Next::NotBefore(at_ms) = outbox.next(now_ms) else { panic!("it is left alone") };
+            let NextStep::NotBefore(at_ms) = outbox.next(now_ms) else { panic!("it is left alone") };
             waits.push(at_ms - now_ms);
             now_ms = at_ms;
         }
         assert_eq!(waits, [500, 1000, 2000, 4000, 8000, 16_000, 32_000, 60_000, 60_000, 60_000]);
         assert_eq!(post(&mut outbox, now_ms), "a\n");
-        assert_eq!(outbox.settle(Fate::Delivered, now_ms, 1.0).delivered, 1);
+        assert_eq!(outbox.settle(PostOutcome::Delivered, now_ms, 1.0).delivered, 1);
         outbox.push(batch("b\n"));
         assert_eq!(post(&mut outbox, now_ms), "b\n", "who takes it again is asked at once");
         outbox.settle(FAILED, now_ms, 0.0);
-        assert_eq!(outbox.next(now_ms), Next::NotBefore(now_ms + 250), "half of it is left to chance");
+        assert_eq!(outbox.next(now_ms), NextStep::NotBefore(now_ms + 250), "half of it is left to chance");
         outbox.try_at_once();
         assert_eq!(post(&mut outbox, now_ms), "b\n");
     }
@@ -285,8 +285,8 @@ mod tests {
             outbox.push(batch("a\n"));
             post(&mut outbox, 0);
             let retry_after = Some(Duration::from_secs(asked_s));
-            outbox.settle(Fate::Failed { is_answered: true, retry_after }, 0, 1.0);
-            assert_eq!(outbox.next(0), Next::NotBefore(waits_ms), "{asked_s} s");
+            outbox.settle(PostOutcome::Failed { is_answered: true, retry_after }, 0, 1.0);
+            assert_eq!(outbox.next(0), NextStep::NotBefore(waits_ms), "{asked_s} s");
         }
     }
 
@@ -295,9 +295,9 @@ mod tests {
         let mut outbox = Outbox::default();
         outbox.push(Batch { ends_round: true, ..batch("a\n") });
         post(&mut outbox, 0);
-        let settled = outbox.settle(Fate::Refused, 0, 0.0);
-        assert_eq!(settled, Settled { delivered: 0, lost: 1, ends_round: true });
-        assert_eq!(outbox.next(0), Next::Nothing);
+        let change = outbox.settle(PostOutcome::Refused, 0, 0.0);
+        assert_eq!(change, OutboxChange { delivered: 0, lost: 1, ends_round: true });
+        assert_eq!(outbox.next(0), NextStep::Nothing);
     }
 
     #[test]
@@ -308,9 +308,9 @@ mod tests {
         for number in 1..=2 * ANSWER_COUNT_MAX {
             outbox.try_at_once();
             assert!(post(&mut outbox, 0).starts_with('a'));
-            let fate = if number % 2 == 0 { ANSWERED } else { FAILED };
+            let outcome = if number % 2 == 0 { ANSWERED } else { FAILED };
             let lost = if number == 2 * ANSWER_COUNT_MAX { BATCH_LINE_COUNT_MAX } else { 0 };
-            assert_eq!(outbox.settle(fate, 0, 0.0).lost, lost, "only answers count");
+            assert_eq!(outbox.settle(outcome, 0, 0.0).lost, lost, "only answers count");
         }
         assert_eq!(first_letters(&mut outbox), "b");
     }

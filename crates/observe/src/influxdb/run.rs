@@ -10,10 +10,10 @@ use influx::Precision;
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
+use super::delivery_stats::since_1970;
 use super::limits::FLUSH_PATIENCE;
 use super::outbox::Batch;
 use super::round::{Round, Subject};
-use super::tally::since_1970;
 
 /// Where batches go.
 pub(super) trait Destination {

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::SetupError;
 use super::limits::REASON_LEN_MAX;
-use super::outbox::Fate;
+use super::outbox::PostOutcome;
 
 const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Warren/", env!("CARGO_PKG_VERSION")));
@@ -28,8 +28,8 @@ pub(super) struct Server {
 
 /// What has come of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Posted {
-    pub(super) fate: Fate,
+pub(super) struct PostAttempt {
+    pub(super) outcome: PostOutcome,
     /// Why it is not delivered.
     pub(super) error: Option<String>,
 }
@@ -72,13 +72,13 @@ impl Server {
     }
 
     /// Posts lines, once.
-    pub(super) async fn post(&mut self, lines: Bytes) -> Posted {
+    pub(super) async fn post(&mut self, lines: Bytes) -> PostAttempt {
         let request = self.request.clone().with_body(CONTENT_TYPE, lines);
         match self.client.ask(&request).await {
             Ok(answer) => judge(&answer),
             Err(error) => {
-                let fate = Fate::Failed { is_answered: false, retry_after: None };
-                Posted { fate, error: Some(error.to_string()) }
+                let outcome = PostOutcome::Failed { is_answered: false, retry_after: None };
+                PostAttempt { outcome, error: Some(error.to_string()) }
             }
         }
     }
@@ -104,16 +104,16 @@ fn path(place: &InfluxdbPlace, precision: Precision) -> String {
 }
 
 /// Who answers that a request is wrong would say so again; anything else may be better later.
-fn judge(answer: &Answer) -> Posted {
+fn judge(answer: &Answer) -> PostAttempt {
     let status = answer.status;
     let is_answered = true;
-    let fate = match status {
-        _ if status.is_success() => return Posted { fate: Fate::Delivered, error: None },
-        StatusCode::TOO_MANY_REQUESTS => Fate::Failed { is_answered, retry_after: retry_after(&answer.headers) },
-        _ if status.is_server_error() => Fate::Failed { is_answered, retry_after: retry_after(&answer.headers) },
-        _ => Fate::Refused,
+    let outcome = match status {
+        _ if status.is_success() => return PostAttempt { outcome: PostOutcome::Delivered, error: None },
+        StatusCode::TOO_MANY_REQUESTS => PostOutcome::Failed { is_answered, retry_after: retry_after(&answer.headers) },
+        _ if status.is_server_error() => PostOutcome::Failed { is_answered, retry_after: retry_after(&answer.headers) },
+        _ => PostOutcome::Refused,
     };
-    Posted { fate, error: Some(format!("it answered {status}{}", reason(&answer.body))) }
+    PostAttempt { outcome, error: Some(format!("it answered {status}{}", reason(&answer.body))) }
 }
 
 /// In seconds; a date would take a calendar, and is as if nothing had been said.
@@ -183,39 +183,51 @@ mod tests {
     }
 
     #[track_caller]
-    fn check_judged(status: u16, headers: &[(&'static str, &str)], body: &str, fate: Fate, error: Option<&str>) {
+    fn check_judged(
+        status: u16,
+        headers: &[(&'static str, &str)],
+        body: &str,
+        outcome: PostOutcome,
+        error: Option<&str>,
+    ) {
         let headers = headers.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()));
         let status = StatusCode::from_u16(status).unwrap();
         let answer = Answer { status, headers: headers.collect(), body: Bytes::copy_from_slice(body.as_bytes()) };
-        assert_eq!(judge(&answer), Posted { fate, error: error.map(str::to_owned) });
+        assert_eq!(judge(&answer), PostAttempt { outcome, error: error.map(str::to_owned) });
     }
 
     #[test]
     fn only_what_may_be_better_later_is_tried_again() {
-        let failed = |retry_after: Option<u64>| Fate::Failed {
+        let failed = |retry_after: Option<u64>| PostOutcome::Failed {
             is_answered: true,
             retry_after: retry_after.map(Duration::from_secs),
         };
-        check_judged(204, &[], "", Fate::Delivered, None);
-        check_judged(200, &[], "", Fate::Delivered, None);
+        check_judged(204, &[], "", PostOutcome::Delivered, None);
+        check_judged(200, &[], "", PostOutcome::Delivered, None);
         check_judged(500, &[], "", failed(None), Some("it answered 500 Internal Server Error"));
         let busy = "it answered 503 Service Unavailable";
         check_judged(503, &[("retry-after", "30")], "", failed(Some(30)), Some(busy));
         let many = "it answered 429 Too Many Requests";
         check_judged(429, &[("retry-after", "7")], "", failed(Some(7)), Some(many));
         check_judged(429, &[("retry-after", "Fri, 31 Dec 1999 23:59:59 GMT")], "", failed(None), Some(many));
-        check_judged(404, &[], "", Fate::Refused, Some("it answered 404 Not Found"));
-        check_judged(301, &[], "", Fate::Refused, Some("it answered 301 Moved Permanently"));
+        check_judged(404, &[], "", PostOutcome::Refused, Some("it answered 404 Not Found"));
+        check_judged(301, &[], "", PostOutcome::Refused, Some("it answered 301 Moved Permanently"));
     }
 
     #[test]
     fn the_reason_is_a_line_of_what_the_server_says() {
         let second = r#"{"code":"unauthorized","message":"unauthorized access"}"#;
-        check_judged(401, &[], second, Fate::Refused, Some("it answered 401 Unauthorized: unauthorized access"));
+        check_judged(401, &[], second, PostOutcome::Refused, Some("it answered 401 Unauthorized: unauthorized access"));
         let first = r#"{"error":"database not found: \"d\""}"#;
-        check_judged(404, &[], first, Fate::Refused, Some("it answered 404 Not Found: database not found: \"d\""));
+        check_judged(
+            404,
+            &[],
+            first,
+            PostOutcome::Refused,
+            Some("it answered 404 Not Found: database not found: \"d\""),
+        );
         let page = format!("\n\u{1b}[31mno {}\nmore", "x".repeat(300));
         let expected = format!("it answered 400 Bad Request: [31mno {}", "x".repeat(193));
-        check_judged(400, &[], &page, Fate::Refused, Some(&expected));
+        check_judged(400, &[], &page, PostOutcome::Refused, Some(&expected));
     }
 }

@@ -5,7 +5,7 @@ use influx::{Tags, Timestamp};
 use model::config::InfluxdbObjects;
 
 use super::round::{Round, Subject};
-use super::{InfluxdbTallies, outbox};
+use super::{InfluxdbStats, outbox};
 
 /// Lines that are posted together.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub fn batches(broker: &Broker, objects: InfluxdbObjects, tags: Tags, at: Timest
     std::iter::from_fn(|| round.next_batch().map(batch)).collect()
 }
 
-impl InfluxdbTallies {
+impl InfluxdbStats {
     /// The first destination has taken so many lines more.
     pub fn write(&self, line_count: u64) {
         self.0[0].write(line_count);

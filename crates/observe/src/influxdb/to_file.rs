@@ -3,21 +3,21 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::delivery_stats::DeliveryStats;
 use super::file::LineFile;
-use super::health::{Health, News};
+use super::health::{Health, HealthChange};
 use super::outbox::Batch;
 use super::run::Destination;
-use super::tally::Tally;
 
 pub(super) struct ToFile {
     file: LineFile,
     health: Health,
-    tally: Arc<Tally>,
+    stats: Arc<DeliveryStats>,
 }
 
 impl ToFile {
-    pub(super) fn new(path: PathBuf, tally: Arc<Tally>) -> Self {
-        ToFile { file: LineFile::new(path), health: Health::default(), tally }
+    pub(super) fn new(path: PathBuf, stats: Arc<DeliveryStats>) -> Self {
+        ToFile { file: LineFile::new(path), health: Health::default(), stats }
     }
 }
 
@@ -27,9 +27,9 @@ impl Destination for ToFile {
     fn take(&mut self, batch: Batch) {
         let path = self.file.path().display().to_string();
         match self.file.append(&batch.text) {
-            Ok(()) => self.tally.write(batch.line_count),
+            Ok(()) => self.stats.write(batch.line_count),
             Err(error) => {
-                self.tally.dropped.add(batch.line_count);
+                self.stats.dropped.add(batch.line_count);
                 self.health.lose(batch.line_count);
                 if self.health.failed().is_some() {
                     tracing::warn!(
@@ -41,7 +41,7 @@ impl Destination for ToFile {
             }
         }
         if batch.ends_round
-            && let Some(News::Recovered(lost_lines)) = self.health.round_ended()
+            && let Some(HealthChange::Recovered(lost_lines)) = self.health.round_ended()
         {
             tracing::info!(file = path, lost_lines, "statistics for InfluxDB were written again");
         }

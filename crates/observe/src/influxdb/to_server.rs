@@ -8,23 +8,23 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::health::{Health, News};
-use super::outbox::{Batch, Fate, Next, Outbox};
+use super::delivery_stats::DeliveryStats;
+use super::health::{Health, HealthChange};
+use super::outbox::{Batch, NextStep, Outbox, PostOutcome};
 use super::run::Destination;
-use super::server::{Posted, Server};
-use super::tally::Tally;
+use super::server::{PostAttempt, Server};
 
 pub(super) struct ToServer {
-    desk: Arc<Desk>,
+    shared: Arc<SharedOutbox>,
     task: JoinHandle<()>,
 }
 
 /// What whoever makes batches and whoever posts them share.
-struct Desk {
+struct SharedOutbox {
     /// How the log calls the server.
     name: String,
     inner: Mutex<Inner>,
-    tally: Arc<Tally>,
+    stats: Arc<DeliveryStats>,
     started_at: Instant,
     /// There is something to post, or the end.
     news: Notify,
@@ -42,33 +42,33 @@ struct Inner {
 
 impl ToServer {
     /// Begins to post. To be called within a tokio runtime.
-    pub(super) fn start(server: Server, tally: Arc<Tally>) -> Self {
-        let desk = Arc::new(Desk {
+    pub(super) fn start(server: Server, stats: Arc<DeliveryStats>) -> Self {
+        let shared = Arc::new(SharedOutbox {
             name: server.name(),
             inner: Mutex::default(),
-            tally,
+            stats,
             started_at: Instant::now(),
             news: Notify::new(),
             room: Notify::new(),
         });
-        let task = tokio::spawn(attend(server, desk.clone()));
-        ToServer { desk, task }
+        let task = tokio::spawn(post_batches(server, shared.clone()));
+        ToServer { shared, task }
     }
 }
 
 impl Destination for ToServer {
     async fn room(&mut self) {
-        while !self.desk.inner.lock().outbox.wants_more() {
-            self.desk.room.notified().await;
+        while !self.shared.inner.lock().outbox.wants_more() {
+            self.shared.room.notified().await;
         }
     }
 
     fn take(&mut self, batch: Batch) {
-        self.desk.push(batch);
+        self.shared.push(batch);
     }
 
     async fn flush(&mut self) {
-        self.desk.close();
+        self.shared.close();
         if (&mut self.task).await.is_err() {
             tracing::error!("the task that posts statistics to InfluxDB ended early");
         }
@@ -76,11 +76,11 @@ impl Destination for ToServer {
 
     fn give_up(&mut self) {
         self.task.abort();
-        let line_count = self.desk.inner.lock().outbox.line_count();
+        let line_count = self.shared.inner.lock().outbox.line_count();
         if line_count > 0 {
-            self.desk.tally.dropped.add(line_count);
+            self.shared.stats.dropped.add(line_count);
             tracing::warn!(
-                server = self.desk.name,
+                server = self.shared.name,
                 lost_lines = line_count,
                 "the last statistics did not reach InfluxDB"
             );
@@ -88,12 +88,12 @@ impl Destination for ToServer {
     }
 }
 
-impl Desk {
+impl SharedOutbox {
     fn push(&self, batch: Batch) {
         let mut inner = self.inner.lock();
         let lost = inner.outbox.push(batch);
         self.lose(&mut inner, lost, "statistics for InfluxDB were lost, because too many wait");
-        self.tally.waiting.set(inner.outbox.line_count().cast_signed());
+        self.stats.waiting.set(inner.outbox.line_count().cast_signed());
         drop(inner);
         self.news.notify_one();
     }
@@ -108,22 +108,22 @@ impl Desk {
     }
 
     /// What is to be posted now; None: nothing any more.
-    fn next(&self) -> Option<Next> {
+    fn next(&self) -> Option<NextStep> {
         let mut inner = self.inner.lock();
         let next = inner.outbox.next(self.now_ms());
-        (matches!(next, Next::Send(_)) || !inner.is_closing).then_some(next)
+        (matches!(next, NextStep::Send(_)) || !inner.is_closing).then_some(next)
     }
 
-    fn settle(&self, posted: Posted) {
+    fn settle(&self, attempt: PostAttempt) {
         let mut inner = self.inner.lock();
-        let settled = inner.outbox.settle(posted.fate, self.now_ms(), fastrand::f64());
-        if settled.delivered > 0 {
-            self.tally.write(settled.delivered);
+        let change = inner.outbox.settle(attempt.outcome, self.now_ms(), fastrand::f64());
+        if change.delivered > 0 {
+            self.stats.write(change.delivered);
         }
-        let error = posted.error.unwrap_or_default();
-        match posted.fate {
-            Fate::Delivered => {}
-            Fate::Failed { .. } => {
+        let error = attempt.error.unwrap_or_default();
+        match attempt.outcome {
+            PostOutcome::Delivered => {}
+            PostOutcome::Failed { .. } => {
                 if inner.health.failed().is_some() {
                     tracing::warn!(
                         server = self.name,
@@ -131,9 +131,9 @@ impl Desk {
                         "statistics were not taken by InfluxDB, and will be tried again"
                     );
                 }
-                self.lose(&mut inner, settled.lost, "statistics that InfluxDB could not take were given up");
+                self.lose(&mut inner, change.lost, "statistics that InfluxDB could not take were given up");
             }
-            Fate::Refused => {
+            PostOutcome::Refused => {
                 if inner.health.failed().is_some() {
                     tracing::warn!(
                         server = self.name,
@@ -141,13 +141,13 @@ impl Desk {
                         "statistics were refused by InfluxDB, and are lost until it takes them"
                     );
                 }
-                self.tally.dropped.add(settled.lost);
-                inner.health.lose(settled.lost);
+                self.stats.dropped.add(change.lost);
+                inner.health.lose(change.lost);
             }
         }
-        self.tally.waiting.set(inner.outbox.line_count().cast_signed());
-        if settled.ends_round
-            && let Some(News::Recovered(lost_lines)) = inner.health.round_ended()
+        self.stats.waiting.set(inner.outbox.line_count().cast_signed());
+        if change.ends_round
+            && let Some(HealthChange::Recovered(lost_lines)) = inner.health.round_ended()
         {
             tracing::info!(server = self.name, lost_lines, "InfluxDB took statistics again");
         }
@@ -156,7 +156,7 @@ impl Desk {
     }
 
     fn lose(&self, inner: &mut Inner, line_count: u64, text: &str) {
-        self.tally.dropped.add(line_count);
+        self.stats.dropped.add(line_count);
         if inner.health.lose(line_count) {
             tracing::warn!(server = self.name, "{text}");
         }
@@ -168,20 +168,22 @@ impl Desk {
 }
 
 /// Posts all that comes, until the end.
-async fn attend(mut server: Server, desk: Arc<Desk>) {
-    while let Some(next) = desk.next() {
+async fn post_batches(mut server: Server, shared: Arc<SharedOutbox>) {
+    while let Some(next) = shared.next() {
         match next {
-            Next::Nothing => desk.news.notified().await,
-            Next::NotBefore(at_ms) => {
-                let wait = Duration::from_millis(at_ms.saturating_sub(desk.now_ms()));
+            NextStep::Nothing => shared.news.notified().await,
+            NextStep::NotBefore(at_ms) => {
+                let wait = Duration::from_millis(at_ms.saturating_sub(shared.now_ms()));
                 // News may be the end.
-                let _ = tokio::time::timeout(wait, desk.news.notified()).await;
+                let _ = tokio::time::timeout(wait, shared.news.notified()).await;
             }
             // The end of a round without lines of its own.
-            Next::Send(lines) if lines.is_empty() => desk.settle(Posted { fate: Fate::Delivered, error: None }),
-            Next::Send(lines) => {
-                let posted = server.post(lines).await;
-                desk.settle(posted);
+            NextStep::Send(lines) if lines.is_empty() => {
+                shared.settle(PostAttempt { outcome: PostOutcome::Delivered, error: None })
+            }
+            NextStep::Send(lines) => {
+                let attempt = server.post(lines).await;
+                shared.settle(attempt);
             }
         }
     }

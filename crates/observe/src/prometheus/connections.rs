@@ -75,20 +75,20 @@ fn number(channel: &ChannelView, name: &str) -> Option<Value> {
 }
 
 /// What a channel publishes to one exchange.
-pub(super) struct Publishes {
+pub(super) struct PublishCounts {
     channel: String,
     edge: EdgeView<NameView>,
 }
 
-pub(super) fn publishes(broker: &Broker) -> Vec<Publishes> {
+pub(super) fn publishes(broker: &Broker) -> Vec<PublishCounts> {
     let of = |channel: ChannelView| {
         let name = channel.name();
-        channel.publishes().into_iter().map(move |edge| Publishes { channel: name.clone(), edge })
+        channel.publishes().into_iter().map(move |edge| PublishCounts { channel: name.clone(), edge })
     };
     broker.channel_views().into_iter().flat_map(of).collect()
 }
 
-pub(super) static PUBLISHES: Table<Publishes, Sums> = Table {
+pub(super) static PUBLISHES: Table<PublishCounts, Sums> = Table {
     metrics: &[counter(
         "channel_messages_published_total",
         "Messages that a channel published to an exchange",
@@ -147,14 +147,14 @@ pub(super) static GETS: Table<ChannelView, Sums> = of_channels(&[
 ]);
 
 /// What the consumers of a channel at one queue have been handed.
-pub(super) struct Consumed {
+pub(super) struct ConsumerCounts {
     channel: String,
     vhost: String,
     queue: String,
     numbers: [u64; CONSUMER_COUNT],
 }
 
-pub(super) fn consumed(broker: &Broker) -> Vec<Consumed> {
+pub(super) fn consumed(broker: &Broker) -> Vec<ConsumerCounts> {
     let mut found: BTreeMap<(String, String, String), [u64; CONSUMER_COUNT]> = BTreeMap::new();
     for consumer in broker.consumer_views() {
         let channel = format!("{} ({})", consumer.connection.name(), consumer.channel());
@@ -162,16 +162,16 @@ pub(super) fn consumed(broker: &Broker) -> Vec<Consumed> {
         let sums = found.entry((channel, vhost.to_owned(), queue.to_owned())).or_default();
         sums.iter_mut().zip(consumer.numbers().now).for_each(|(sum, number)| *sum += number);
     }
-    let consumed = |((channel, vhost, queue), numbers)| Consumed { channel, vhost, queue, numbers };
+    let consumed = |((channel, vhost, queue), numbers)| ConsumerCounts { channel, vhost, queue, numbers };
     found.into_iter().map(consumed).collect()
 }
 
-fn of_consumer(consumed: &Consumed, name: &str) -> Option<Value> {
+fn of_consumer(consumed: &ConsumerCounts, name: &str) -> Option<Value> {
     let place = CONSUMER.iter().position(|own| *own == name)?;
     some(consumed.numbers[place])
 }
 
-pub(super) static CONSUMED: Table<Consumed, Sums> = Table {
+pub(super) static CONSUMED: Table<ConsumerCounts, Sums> = Table {
     metrics: &[
         counter(
             "channel_messages_delivered_ack_total",

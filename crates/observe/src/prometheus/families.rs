@@ -39,7 +39,7 @@ impl Owner {
 }
 
 /// Numbers of the whole node.
-pub(super) struct Whole<'a> {
+pub(super) struct NodeTotals<'a> {
     pub(super) scope: &'a Arc<Scope>,
     pub(super) sums: Sums,
 }
@@ -54,7 +54,7 @@ pub(super) struct Family {
     /// Tells of every object.
     pub(super) each: fn(&Arc<Scope>, &'static str) -> Box<dyn Pieces>,
     /// Writes sums over all of them.
-    pub(super) sum: fn(&mut Vec<u8>, &'static str, &Whole<'_>),
+    pub(super) sum: fn(&mut Vec<u8>, &'static str, &NodeTotals<'_>),
 }
 
 /// Metrics of the node: the same whether of every object or of all together.
@@ -253,12 +253,12 @@ pub(super) fn list_queues<S: 'static>(
 
 /// A part that is put together when its turn comes, and when what it needs has been found: until then `make` makes nothing.
 fn later<P: Pieces + 'static>(make: impl FnMut() -> Option<P> + Send + 'static) -> Box<dyn Pieces> {
-    struct Later<F, P> {
+    struct FamilyWriter<F, P> {
         make: F,
         made: Option<P>,
     }
 
-    impl<P: Pieces, F: FnMut() -> Option<P> + Send> Pieces for Later<F, P> {
+    impl<P: Pieces, F: FnMut() -> Option<P> + Send> Pieces for FamilyWriter<F, P> {
         fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
             if self.made.is_none() {
                 self.made = (self.make)();
@@ -267,7 +267,7 @@ fn later<P: Pieces + 'static>(make: impl FnMut() -> Option<P> + Send + 'static) 
         }
     }
 
-    Box::new(Later { make, made: None })
+    Box::new(FamilyWriter { make, made: None })
 }
 
 /// Logins by one protocol.

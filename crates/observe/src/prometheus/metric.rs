@@ -57,10 +57,10 @@ pub(crate) struct Table<V: 'static, S: 'static = ()> {
 }
 
 /// Objects, when all have been found. None: some have, and others have their turn before the next.
-pub(crate) type Found<V> = Option<Arc<Vec<V>>>;
+pub(crate) type FoundObjects<V> = Option<Arc<Vec<V>>>;
 
 /// What finds objects, asked again and again until it has.
-type Find<V> = Box<dyn FnMut() -> Found<V> + Send>;
+type Find<V> = Box<dyn FnMut() -> FoundObjects<V> + Send>;
 
 /// A table of many objects that is being written: metric by metric, for their series have to be together. The objects are looked up when
 /// it begins, and are then as cheap to keep as references.
@@ -68,7 +68,7 @@ pub(crate) struct Listing<V: 'static, S: 'static> {
     table: &'static Table<V, S>,
     prefix: &'static str,
     find: Find<V>,
-    objects: Found<V>,
+    objects: FoundObjects<V>,
     /// How far it has come.
     metric: usize,
     object: usize,
@@ -78,7 +78,7 @@ impl<V, S> Listing<V, S> {
     pub(crate) fn new(
         table: &'static Table<V, S>,
         prefix: &'static str,
-        find: impl FnMut() -> Found<V> + Send + 'static,
+        find: impl FnMut() -> FoundObjects<V> + Send + 'static,
     ) -> Self {
         Self { table, prefix, find: Box::new(find), objects: None, metric: 0, object: 0 }
     }

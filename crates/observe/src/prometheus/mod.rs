@@ -41,7 +41,7 @@ pub use identity::Endpoint;
 pub use scrape::Scrape;
 
 use crate::alerting::Alerting;
-use crate::influxdb::InfluxdbTallies;
+use crate::influxdb::InfluxdbStats;
 use meter::Meter;
 
 /// What metrics tell of.
@@ -64,7 +64,7 @@ pub struct Subject {
     /// None where no alerts are made.
     pub alerting: Option<Arc<Alerting>>,
     /// What becomes of statistics for InfluxDB.
-    pub influxdb: InfluxdbTallies,
+    pub influxdb: InfluxdbStats,
     /// Requests of the HTTP API that ended in a panic.
     pub panics: Arc<Counter>,
 }

@@ -7,7 +7,7 @@ use telemetry::exposition::Value;
 
 use super::Subject;
 use super::metric::{Table, counter, gauge, nothing, some, write_each};
-use crate::influxdb::Tally;
+use crate::influxdb::DeliveryStats;
 
 /// Numbers of the node that RabbitMQ has no name for.
 struct Own {
@@ -98,34 +98,34 @@ static NODE: Table<Own> = Table {
 };
 
 /// What becomes of statistics for InfluxDB.
-static INFLUXDB: Table<Arc<Tally>> = Table {
+static INFLUXDB: Table<Arc<DeliveryStats>> = Table {
     metrics: &[
         counter(
             "influxdb_lines_written_total",
             "Lines that a destination of statistics for InfluxDB has taken",
-            |tally| some(tally.written.get()),
+            |stats| some(stats.written.get()),
             nothing,
         ),
         counter(
             "influxdb_lines_dropped_total",
             "Lines that were lost, because the destination refused them or did not take them for too long",
-            |tally| some(tally.dropped.get()),
+            |stats| some(stats.dropped.get()),
             nothing,
         ),
         gauge(
             "influxdb_lines_waiting",
             "Lines that wait for the destination to take them",
-            |tally| some(tally.waiting.get().cast_unsigned()),
+            |stats| some(stats.waiting.get().cast_unsigned()),
             nothing,
         ),
         gauge(
             "influxdb_last_success_timestamp_seconds",
             "When the destination last took lines, in seconds since 1970",
-            |tally| tally.last_success_s().map(Value::from),
+            |stats| stats.last_success_s().map(Value::from),
             nothing,
         ),
     ],
-    labels: |tally, labels| labels.put("destination", tally.kind.name()),
+    labels: |stats, labels| labels.put("destination", stats.kind.name()),
 };
 
 /// Writes them.

@@ -10,10 +10,10 @@ use parking_lot::Mutex;
 
 use super::Subject;
 use super::connections::TOTALS;
-use super::families::{FAMILIES, Family, OF_QUEUES, Owner, PARTS, Whole, list_queues};
+use super::families::{FAMILIES, Family, NodeTotals, OF_QUEUES, Owner, PARTS, list_queues};
 use super::filter::Filter;
 use super::identity::{self, Endpoint};
-use super::metric::{Found, write_each, write_sums};
+use super::metric::{FoundObjects, write_each, write_sums};
 use super::node::{self, Node};
 use super::queues::INFO;
 use super::sums::Sums;
@@ -34,7 +34,7 @@ pub(super) struct Scope {
 /// Queues that are asked for: looked up once for all who tell of them, a few at a time.
 enum Queues {
     Ahead(QueueWalk, Vec<QueueView>),
-    Found(Arc<Vec<QueueView>>),
+    FoundObjects(Arc<Vec<QueueView>>),
 }
 
 impl Scope {
@@ -47,12 +47,12 @@ impl Scope {
     }
 
     /// Queues that are asked for, by vhost and name.
-    pub(super) fn queues(&self) -> Found<QueueView> {
+    pub(super) fn queues(&self) -> FoundObjects<QueueView> {
         let mut queues = self.queues.lock();
         if let Queues::Ahead(walk, found) = &mut *queues {
             for _ in 0..PIECE_OBJECT_COUNT {
                 let Some(queue) = walk.next() else {
-                    *queues = Queues::Found(Arc::new(std::mem::take(found)));
+                    *queues = Queues::FoundObjects(Arc::new(std::mem::take(found)));
                     break;
                 };
                 if self.filter.wants_queue(queue.definition().name.as_str()) {
@@ -62,7 +62,7 @@ impl Scope {
         }
         match &*queues {
             Queues::Ahead(..) => None,
-            Queues::Found(found) => Some(found.clone()),
+            Queues::FoundObjects(found) => Some(found.clone()),
         }
     }
 
@@ -171,7 +171,7 @@ fn is_part(family: &Family, is_there: impl Fn(&str) -> bool) -> bool {
 /// What is told of the node as a whole; with sums over its objects, where these are not told one by one.
 fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
     let subject = &scope.subject;
-    let whole = Whole { scope, sums: Sums::of(&subject.broker) };
+    let whole = NodeTotals { scope, sums: Sums::of(&subject.broker) };
     if shown == Endpoint::Aggregated {
         for family in FAMILIES.iter().filter(|family| !family.is_on_request && !is_part(family, |_| true)) {
             (family.sum)(out, family.owner.prefix(false), &whole);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use http_server::{Limits, Places, WhenFull, respond};
+use http_server::{ConnectionSlots, Limits, WhenFull, respond};
 use hyper::{Method, Response, StatusCode};
 use net::{BindError, Listener, SocketOptions};
 use tokio::task::JoinHandle;
@@ -15,7 +15,7 @@ use tokio::task::JoinHandle;
 use super::prometheus::SharedPrometheus;
 
 /// Connections at the same time; more wait. Scrapers need one.
-const PLACES: Places = Places { count_max: 32, address_count_max: 32, when_full: WhenFull::Wait };
+const PLACES: ConnectionSlots = ConnectionSlots { count_max: 32, address_count_max: 32, when_full: WhenFull::Wait };
 /// How long a request may take to come.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
 

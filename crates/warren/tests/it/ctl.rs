@@ -7,7 +7,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Command, Output, Stdio};
 use std::thread::JoinHandle;
 
-use crate::harness::{Asked, check_output, program, read_request, scratch, text, warren, write};
+use crate::harness::{RecordedRequest, check_output, program, read_request, scratch, text, warren, write};
 
 /// An answer: status and body.
 type Answer = (u16, &'static str);
@@ -18,7 +18,7 @@ impl Socket for TcpStream {}
 impl Socket for UnixStream {}
 
 /// Gives one connection these answers, one after the other, and returns what it was asked.
-fn serve(stream: impl Socket, answers: &[Answer]) -> Vec<Asked> {
+fn serve(stream: impl Socket, answers: &[Answer]) -> Vec<RecordedRequest> {
     let mut stream = BufReader::new(stream);
     let mut asked = Vec::new();
     for (status, body) in answers {
@@ -31,14 +31,14 @@ fn serve(stream: impl Socket, answers: &[Answer]) -> Vec<Asked> {
 }
 
 /// A server on a port of its own for one connection, and its URL.
-fn server(answers: &'static [Answer]) -> (String, JoinHandle<Vec<Asked>>) {
+fn server(answers: &'static [Answer]) -> (String, JoinHandle<Vec<RecordedRequest>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://me:s3cret@{}", listener.local_addr().unwrap());
     (url, std::thread::spawn(move || serve(listener.accept().unwrap().0, answers)))
 }
 
 /// Runs a command against a server with these answers, and returns what the server was asked.
-fn run(line: &[&str], answers: &'static [Answer]) -> (Output, Vec<Asked>) {
+fn run(line: &[&str], answers: &'static [Answer]) -> (Output, Vec<RecordedRequest>) {
     let (url, server) = server(answers);
     let output = program(&[&["ctl"], line].concat()).env("WARREN_CTL_URL", url).output().unwrap();
     (output, server.join().unwrap())

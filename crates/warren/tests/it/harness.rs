@@ -148,14 +148,14 @@ impl Drop for Broker {
 
 /// A request as it came: its first line, its headers, its body.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RecordedRequest {
     pub(crate) line: String,
     pub(crate) headers: String,
     pub(crate) body: String,
 }
 
 /// Reads a request; None: there is no other one.
-pub(crate) fn read_request(stream: &mut impl BufRead) -> Option<Asked> {
+pub(crate) fn read_request(stream: &mut impl BufRead) -> Option<RecordedRequest> {
     let mut line = String::new();
     if stream.read_line(&mut line).unwrap() == 0 {
         return None;
@@ -167,5 +167,5 @@ pub(crate) fn read_request(stream: &mut impl BufRead) -> Option<Asked> {
     let len = headers.lines().find_map(|line| line.strip_prefix("content-length: ")).unwrap_or("0");
     let mut sent = vec![0; len.parse().unwrap()];
     stream.read_exact(&mut sent).unwrap();
-    Some(Asked { line: line.trim_end().to_owned(), headers, body: String::from_utf8(sent).unwrap() })
+    Some(RecordedRequest { line: line.trim_end().to_owned(), headers, body: String::from_utf8(sent).unwrap() })
 }

@@ -11,7 +11,7 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::harness::{Asked, Broker, Scratch, check_fails, read_request, scratch, text, warren};
+use crate::harness::{Broker, RecordedRequest, Scratch, check_fails, read_request, scratch, text, warren};
 
 /// What a receiver does with a request.
 #[derive(Debug, Clone, Copy)]
@@ -27,7 +27,7 @@ const FINE: Reaction = Reaction::Answer(204, "");
 /// Somebody whom lines are posted to.
 struct Receiver {
     address: String,
-    asked: mpsc::Receiver<Asked>,
+    asked: mpsc::Receiver<RecordedRequest>,
     is_over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
@@ -67,7 +67,7 @@ impl Receiver {
         Receiver { address, asked, is_over, thread: Some(thread) }
     }
 
-    fn next(&self) -> Asked {
+    fn next(&self) -> RecordedRequest {
         self.asked.recv_timeout(Duration::from_secs(60)).expect("another request")
     }
 

@@ -52,12 +52,12 @@ const KEPT_FOR: Duration = Duration::from_secs(3600);
 /// All keys that are known.
 pub(super) struct Keys {
     source: KeySource,
-    published: Arc<Mutex<Published>>,
+    published: Arc<Mutex<IssuerKeys>>,
 }
 
 /// What is known of the issuer's keys.
 #[derive(Default)]
-struct Published {
+struct IssuerKeys {
     set: KeySet,
     /// When they were fetched.
     fetched_at: Option<Instant>,
@@ -99,8 +99,8 @@ impl Keys {
             None => TokenError::Refused("the token names no key".to_owned()),
         };
         let place = match (&self.source.jwks, &self.source.discovery) {
-            (Some(url), _) => Place::Known(url.clone()),
-            (None, Some(url)) => Place::Asked(url.clone()),
+            (Some(url), _) => KeyLocation::Known(url.clone()),
+            (None, Some(url)) => KeyLocation::Asked(url.clone()),
             (None, None) => return Err(unknown()),
         };
         let attempt = {
@@ -125,7 +125,7 @@ impl Keys {
     }
 
     /// The attempt under way, or a new one; none if the last one was only just now.
-    fn ask_if_due(&self, published: &mut Published, place: &Place, now: Instant) -> Option<watch::Receiver<()>> {
+    fn ask_if_due(&self, published: &mut IssuerKeys, place: &KeyLocation, now: Instant) -> Option<watch::Receiver<()>> {
         if let Some(attempt) = published.attempt.as_ref().filter(|attempt| attempt.has_changed().is_ok()) {
             return Some(attempt.clone());
         }
@@ -147,7 +147,7 @@ impl Keys {
     }
 }
 
-impl Published {
+impl IssuerKeys {
     /// What came of an attempt that ended now.
     fn take(&mut self, fetched: Result<KeySet, String>, now: Instant) {
         self.tried_at = Some(now);
@@ -167,17 +167,17 @@ impl Published {
 
 /// Where an issuer's keys are.
 #[derive(Clone)]
-enum Place {
+enum KeyLocation {
     /// There.
     Known(HttpUrl),
     /// Where the issuer says, who is asked there.
     Asked(HttpUrl),
 }
 
-async fn fetch(place: &Place, timeout: Duration) -> Result<KeySet, String> {
+async fn fetch(place: &KeyLocation, timeout: Duration) -> Result<KeySet, String> {
     let url = match place {
-        Place::Known(url) => url.clone(),
-        Place::Asked(url) => discover(url, timeout).await?,
+        KeyLocation::Known(url) => url.clone(),
+        KeyLocation::Asked(url) => discover(url, timeout).await?,
     };
     let body = get(&url, timeout, "the keys").await?;
     KeySet::parse(&body).map_err(|error| format!("what {url} has is no set of keys: {error}"))

@@ -5,28 +5,28 @@ mod transformations;
 use self::transformations::Transformation;
 use crate::command::{Argument, Command, Opt, flag, option, optional, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::output::Output;
-use crate::step::{Ask, Source, Started, Step, path, remark, say};
+use crate::step::{Ask, Source, Step, StepResult, path, remark, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "export_definitions",
         "writes users, virtual hosts, queues and so on to a file, or - for what goes out",
-        |given| {
-            refuse_erlang(given)?;
-            export(definitions(given.said_vhost()), given.text("file"), Vec::new())
+        |input| {
+            refuse_erlang(input)?;
+            export(definitions(input.said_vhost()), input.text("file"), Vec::new())
         },
     )
     .taking(&[required("file")])
     .with(&[option("format", "FORMAT", "json, the only one")])
     .long()
     .saying("Exporting definitions in JSON to a file at \"{file}\" ..."),
-    Command::new("import_definitions", "takes definitions in from a file, or from what comes in", |given| {
-        refuse_erlang(given)?;
-        let place = definitions(given.said_vhost());
-        let file = given.optional("file").unwrap_or("-");
-        import(skipping(place, given), file)
+    Command::new("import_definitions", "takes definitions in from a file, or from what comes in", |input| {
+        refuse_erlang(input)?;
+        let place = definitions(input.said_vhost());
+        let file = input.optional("file").unwrap_or("-");
+        import(skipping(place, input), file)
     })
     .taking(&[optional("file")])
     .with(&[
@@ -44,21 +44,21 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
         .taking(FILE)
         .with(EXPORT)
         .long(),
-    Command::new("definitions export_from_vhost", "writes a virtual host's definitions to a file", |given| {
-        export(definitions(Some(given.vhost())), written(given), transformations(given)?)
+    Command::new("definitions export_from_vhost", "writes a virtual host's definitions to a file", |input| {
+        export(definitions(Some(input.vhost())), written(input), transformations(input)?)
     })
     .taking(FILE)
     .with(EXPORT)
     .long(),
-    Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |given| {
-        admin_import(given, given.said_vhost())
+    Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |input| {
+        admin_import(input, input.said_vhost())
     })
     .also(&["definitions import", "import definitions"])
     .taking(FILE)
     .with(IMPORT)
     .long(),
-    Command::new("definitions import_into_vhost", "takes a virtual host's definitions in from a file", |given| {
-        admin_import(given, Some(given.vhost()))
+    Command::new("definitions import_into_vhost", "takes a virtual host's definitions in from a file", |input| {
+        admin_import(input, Some(input.vhost()))
     })
     .taking(FILE)
     .with(IMPORT)
@@ -74,8 +74,8 @@ const EXPORT: &[Opt] = &[
 
 const SKIP_UNSUPPORTED: Opt = flag("skip-unsupported", "leave out what the server cannot do, and list it");
 
-fn skipping(place: String, given: &Given) -> String {
-    if given.has("skip-unsupported") { place + "?skip_unsupported=true" } else { place }
+fn skipping(place: String, input: &Invocation) -> String {
+    if input.has("skip-unsupported") { place + "?skip_unsupported=true" } else { place }
 }
 
 /// All, or one virtual host's.
@@ -86,34 +86,34 @@ fn definitions(vhost: Option<&str>) -> String {
     }
 }
 
-fn refuse_erlang(given: &Given) -> Result<(), Failure> {
-    match given.optional("format") {
+fn refuse_erlang(input: &Invocation) -> Result<(), Failure> {
+    match input.optional("format") {
         None | Some("json") => Ok(()),
         Some(other) => Err(Failure::usage(format!("definitions are JSON over HTTP, and not '{other}'"))),
     }
 }
 
-fn admin_export(given: &Given) -> Started {
-    export(definitions(given.said_vhost()), written(given), transformations(given)?)
+fn admin_export(input: &Invocation) -> StepResult {
+    export(definitions(input.said_vhost()), written(input), transformations(input)?)
 }
 
-fn written(given: &Given) -> &str {
-    if given.has("stdout") { "-" } else { given.optional("file").unwrap_or("-") }
+fn written(input: &Invocation) -> &str {
+    if input.has("stdout") { "-" } else { input.optional("file").unwrap_or("-") }
 }
 
-fn transformations(given: &Given) -> Result<Vec<Transformation>, Failure> {
-    transformations::named(&given.all("transformations").join(","))
+fn transformations(input: &Invocation) -> Result<Vec<Transformation>, Failure> {
+    transformations::named(&input.all("transformations").join(","))
 }
 
-fn admin_import(given: &Given, vhost: Option<&str>) -> Started {
-    match given.optional("file").filter(|_| !given.has("stdin")) {
-        Some(file) => import(skipping(definitions(vhost), given), file),
-        None if given.has("stdin") => import(skipping(definitions(vhost), given), "-"),
+fn admin_import(input: &Invocation, vhost: Option<&str>) -> StepResult {
+    match input.optional("file").filter(|_| !input.has("stdin")) {
+        Some(file) => import(skipping(definitions(vhost), input), file),
+        None if input.has("stdin") => import(skipping(definitions(vhost), input), "-"),
         None => Err(Failure::usage("import needs a file, or --stdin")),
     }
 }
 
-fn export(place: String, file: &str, transformations: Vec<Transformation>) -> Started {
+fn export(place: String, file: &str, transformations: Vec<Transformation>) -> StepResult {
     let file = file.to_owned();
     Ask::get(place).then(move |reply| {
         // Whatever it is, it is to be JSON; and as long as nothing is done to it, it is written as the server has said it.
@@ -132,7 +132,7 @@ fn export(place: String, file: &str, transformations: Vec<Transformation>) -> St
     })
 }
 
-fn import(place: String, file: &str) -> Started {
+fn import(place: String, file: &str) -> StepResult {
     let source = Source::of(file);
     let file = if file == "-" { "what came in".to_owned() } else { file.to_owned() };
     source.then(move |bytes| {

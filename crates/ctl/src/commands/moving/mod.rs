@@ -6,15 +6,15 @@ use serde_json::{Map, Value, json};
 
 use crate::command::{Argument, Command, flag, optional, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::output::Output;
-use crate::step::{Ask, Started, Step, path, remark};
+use crate::step::{Ask, Step, StepResult, path, remark};
 
 pub(crate) use verification::COMMANDS as VERIFICATION_COMMANDS;
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("shovels list_all", "lists shovels and how they are", |_| all("shovels".to_owned())),
-    Command::new("shovels list", "lists a virtual host's shovels", |given| all(path(&["shovels", given.vhost()]))),
+    Command::new("shovels list", "lists a virtual host's shovels", |input| all(path(&["shovels", input.vhost()]))),
     Command::new("shovels declare_amqp091", "declares a shovel between AMQP 0-9-1 queues and exchanges", shovel)
         .taking(&[
             required("name").short('n'),
@@ -43,7 +43,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("ack-mode"),
         optional("reconnect-delay"),
     ]),
-    Command::new("shovels delete", "deletes a shovel", |given| delete(given, "shovel", "shovel deleted"))
+    Command::new("shovels delete", "deletes a shovel", |input| delete(input, "shovel", "shovel deleted"))
         .also(&["delete shovel"])
         .taking(&[required("name")])
         .with(&[flag("idempotently", "what is not there is deleted")]),
@@ -73,8 +73,8 @@ pub(crate) const COMMANDS: &[Command] = &[
             optional("ttl"),
             optional("message-ttl"),
         ]),
-    Command::new("federation delete_upstream", "deletes an upstream", |given| {
-        delete(given, "federation-upstream", "upstream deleted")
+    Command::new("federation delete_upstream", "deletes an upstream", |input| {
+        delete(input, "federation-upstream", "upstream deleted")
     })
     .taking(NAME)
     .with(&[flag("idempotently", "what is not there is deleted")]),
@@ -83,10 +83,10 @@ pub(crate) const COMMANDS: &[Command] = &[
 /// rabbitmqctl's, with the plugins.
 pub(crate) const CTL_COMMANDS: &[Command] = &[
     Command::new("shovel_status", "lists shovels and how they are", |_| all("shovels".to_owned())),
-    Command::new("delete_shovel", "deletes a shovel", |given| delete(given, "shovel", "shovel deleted"))
+    Command::new("delete_shovel", "deletes a shovel", |input| delete(input, "shovel", "shovel deleted"))
         .taking(&[required("name")]),
-    Command::new("federation_status", "lists federation links and how they are", |given| {
-        all(if given.has("only-down") { "federation-links/state/down" } else { "federation-links" }.to_owned())
+    Command::new("federation_status", "lists federation links and how they are", |input| {
+        all(if input.has("only-down") { "federation-links/state/down" } else { "federation-links" }.to_owned())
     })
     .with(&[flag("only-down", "only those that do not run")]),
 ];
@@ -94,7 +94,7 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
 const NAME: &[Argument] = &[required("name")];
 
 /// Only a server with the plugin knows these.
-fn all(place: String) -> Started {
+fn all(place: String) -> StepResult {
     Ask::get(place).then(|reply| {
         let missing =
             || Failure::unavailable("the server has no shovels or no federation: a RabbitMQ needs the plugin for it");
@@ -105,13 +105,13 @@ fn all(place: String) -> Started {
 
 /// A parameter's value, of what was given.
 struct Fields<'a> {
-    given: &'a Given,
+    input: &'a Invocation,
     fields: Map<String, Value>,
 }
 
 impl<'a> Fields<'a> {
-    fn of(given: &'a Given) -> Self {
-        Fields { given, fields: Map::new() }
+    fn of(input: &'a Invocation) -> Self {
+        Fields { input, fields: Map::new() }
     }
 
     fn put(&mut self, key: &str, value: Value) {
@@ -119,37 +119,37 @@ impl<'a> Fields<'a> {
     }
 
     fn text(&mut self, name: &str, key: &str) {
-        if let Some(text) = self.given.optional(name) {
+        if let Some(text) = self.input.optional(name) {
             self.put(key, json!(text));
         }
     }
 
     fn number(&mut self, name: &str, key: &str) -> Result<(), Failure> {
-        if let Some(number) = self.given.number(name)? {
+        if let Some(number) = self.input.number(name)? {
             self.put(key, json!(number));
         }
         Ok(())
     }
 
     fn truth(&mut self, name: &str, key: &str) -> Result<(), Failure> {
-        if let Some(is_so) = self.given.truth(name)? {
+        if let Some(is_so) = self.input.truth(name)? {
             self.put(key, json!(is_so));
         }
         Ok(())
     }
 
-    fn declare(self, component: &str, done: &str) -> Started {
-        let (vhost, name) = (self.given.vhost(), self.given.text("name"));
+    fn declare(self, component: &str, done: &str) -> StepResult {
+        let (vhost, name) = (self.input.vhost(), self.input.text("name"));
         let body = json!({"vhost": vhost, "component": component, "name": name, "value": self.fields});
         Ask::put(path(&["parameters", component, vhost, name]), &body).say(done)
     }
 }
 
-fn shovel(given: &Given) -> Started {
-    let mut fields = Fields::of(given);
+fn shovel(input: &Invocation) -> StepResult {
+    let mut fields = Fields::of(input);
     for (side, short) in [("source", "src"), ("destination", "dest")] {
         let (queue, exchange) = (format!("{side}-queue"), format!("{side}-exchange"));
-        if given.optional(&queue).is_some() == given.optional(&exchange).is_some() {
+        if input.optional(&queue).is_some() == input.optional(&exchange).is_some() {
             return Err(Failure::usage(format!("a shovel needs either --{queue} or --{exchange}")));
         }
         fields.put(&format!("{short}-protocol"), json!("amqp091"));
@@ -157,11 +157,11 @@ fn shovel(given: &Given) -> Started {
         fields.text(&queue, &format!("{short}-queue"));
         fields.text(&exchange, &format!("{short}-exchange"));
         fields.text(&format!("{side}-exchange-routing-key"), &format!("{short}-exchange-key"));
-        if given.has(&format!("predeclared-{side}")) {
+        if input.has(&format!("predeclared-{side}")) {
             fields.put(&format!("{short}-predeclared"), json!(true));
         }
     }
-    if let Some(properties) = given.json("publish-properties")? {
+    if let Some(properties) = input.json("publish-properties")? {
         fields.put("dest-publish-properties", properties);
     }
     fields.text("ack-mode", "ack-mode");
@@ -169,8 +169,8 @@ fn shovel(given: &Given) -> Started {
     fields.declare("shovel", "shovel declared")
 }
 
-fn shovel_10(given: &Given) -> Started {
-    let mut fields = Fields::of(given);
+fn shovel_10(input: &Invocation) -> StepResult {
+    let mut fields = Fields::of(input);
     for (side, short) in [("source", "src"), ("destination", "dest")] {
         fields.put(&format!("{short}-protocol"), json!("amqp10"));
         fields.text(&format!("{side}-uri"), &format!("{short}-uri"));
@@ -181,8 +181,8 @@ fn shovel_10(given: &Given) -> Started {
     fields.declare("shovel", "shovel declared")
 }
 
-fn upstream(given: &Given) -> Started {
-    let mut fields = Fields::of(given);
+fn upstream(input: &Invocation) -> StepResult {
+    let mut fields = Fields::of(input);
     for (name, key) in [
         ("uri", "uri"),
         ("ack-mode", "ack-mode"),
@@ -209,10 +209,10 @@ fn upstream(given: &Given) -> Started {
     fields.declare("federation-upstream", "upstream declared")
 }
 
-fn delete(given: &Given, component: &str, done: &str) -> Started {
-    let (is_idempotent, done) = (given.has("idempotently"), done.to_owned());
-    let missing = format!("{component} has no parameter '{}' in virtual host '{}'", given.text("name"), given.vhost());
-    Ask::delete(path(&["parameters", component, given.vhost(), given.text("name")])).then(move |reply| {
+fn delete(input: &Invocation, component: &str, done: &str) -> StepResult {
+    let (is_idempotent, done) = (input.has("idempotently"), done.to_owned());
+    let missing = format!("{component} has no parameter '{}' in virtual host '{}'", input.text("name"), input.vhost());
+    Ask::delete(path(&["parameters", component, input.vhost(), input.text("name")])).then(move |reply| {
         if !(reply.status == 404 && is_idempotent) {
             reply.unless(404, || Failure::data(missing))?.accepted()?;
         }

@@ -4,42 +4,42 @@ use serde_json::{Value, json};
 
 use crate::command::{Argument, Command, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::text;
-use crate::step::{Ask, Started, each, escaped, path, remark};
+use crate::step::{Ask, StepResult, each, escaped, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "shovels disable_tls_peer_verification_for_all_source_uris",
         "has a virtual host's shovels trust any server that answers at their sources: for an emergency",
-        |given| change(given, SOURCE, &[]),
+        |input| change(input, SOURCE, &[]),
     ),
     Command::new(
         "shovels disable_tls_peer_verification_for_all_destination_uris",
         "has them trust any server that answers at their destinations: for an emergency",
-        |given| change(given, DESTINATION, &[]),
+        |input| change(input, DESTINATION, &[]),
     ),
     Command::new(
         "shovels enable_tls_peer_verification_for_all_source_uris",
         "has a virtual host's shovels look at certificates at their sources, with files of the server's",
-        |given| change(given, SOURCE, FILES),
+        |input| change(input, SOURCE, FILES),
     )
     .taking(PATHS),
     Command::new(
         "shovels enable_tls_peer_verification_for_all_destination_uris",
         "has them look at certificates at their destinations, with files of the server's",
-        |given| change(given, DESTINATION, FILES),
+        |input| change(input, DESTINATION, FILES),
     )
     .taking(PATHS),
     Command::new(
         "federation disable_tls_peer_verification_for_all_upstreams",
         "has a virtual host's federation trust any server that answers upstream: for an emergency",
-        |given| change(given, UPSTREAM, &[]),
+        |input| change(input, UPSTREAM, &[]),
     ),
     Command::new(
         "federation enable_tls_peer_verification_for_all_upstreams",
         "has a virtual host's federation look at certificates upstream, with files of the server's",
-        |given| change(given, UPSTREAM, FILES),
+        |input| change(input, UPSTREAM, FILES),
     )
     .taking(PATHS),
 ];
@@ -65,11 +65,11 @@ const DESTINATION: Place = ("shovel", "dest-uri");
 const UPSTREAM: Place = ("federation-upstream", "uri");
 
 /// With files certificates are looked at, and without they are not.
-fn change(given: &Given, (component, key): Place, files: &[(&str, &str)]) -> Started {
+fn change(input: &Invocation, (component, key): Place, files: &[(&str, &str)]) -> StepResult {
     let mut settings =
         vec![("verify".to_owned(), if files.is_empty() { "verify_none" } else { "verify_peer" }.to_owned())];
-    settings.extend(files.iter().map(|(name, argument)| ((*name).to_owned(), escaped(given.text(argument)))));
-    let vhost = given.vhost().to_owned();
+    settings.extend(files.iter().map(|(name, argument)| ((*name).to_owned(), escaped(input.text(argument)))));
+    let vhost = input.vhost().to_owned();
     Ask::get(path(&["parameters", component, &vhost])).then(move |reply| {
         let mut asks = Vec::new();
         for parameter in reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()? {

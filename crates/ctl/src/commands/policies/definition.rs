@@ -5,52 +5,52 @@ use serde_json::{Map, Value, json};
 use super::POLICIES;
 use crate::command::{Argument, Command, repeated, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{show, text};
-use crate::step::{Ask, Started, done, each, path, remark, say};
+use crate::step::{Ask, StepResult, done, each, path, remark, say};
 
 /// The same for policies and for the operator's own.
 macro_rules! definition_commands {
     ($group:literal, $kind:expr) => {
         &[
-            Command::new(concat!($group, " update_definition"), "changes one key of a policy", |given| {
-                change_one($kind, given, set_key(given))
+            Command::new(concat!($group, " update_definition"), "changes one key of a policy", |input| {
+                change_one($kind, input, set_key(input))
             })
             .taking(&[required("name"), required("definition-key"), required("new-value")]),
             Command::new(
                 concat!($group, " update_definitions_of_all_in"),
                 "changes one key of all policies of a virtual host",
-                |given| change_all($kind, Some(given.vhost()), set_key(given)),
+                |input| change_all($kind, Some(input.vhost()), set_key(input)),
             )
             .taking(&[required("definition-key"), required("new-value")]),
             Command::new(
                 concat!($group, " update_definitions_of_all"),
                 "changes one key of all policies of all virtual hosts",
-                |given| change_all($kind, None, set_key(given)),
+                |input| change_all($kind, None, set_key(input)),
             )
             .taking(&[required("definition-key"), required("new-value")]),
-            Command::new(concat!($group, " patch"), "changes keys of a policy, and leaves its others", |given| {
-                change_one($kind, given, merge(given)?)
+            Command::new(concat!($group, " patch"), "changes keys of a policy, and leaves its others", |input| {
+                change_one($kind, input, merge(input)?)
             })
             .taking(&[required("name"), required("definition")]),
             Command::new(
                 concat!($group, " delete_definition_keys"),
                 "takes keys out of a policy, unless nothing would be left",
-                |given| change_one($kind, given, delete_keys(given)?),
+                |input| change_one($kind, input, delete_keys(input)?),
             )
             .also(&[concat!($group, " delete_definition_key")])
             .taking(&[required("name"), KEYS]),
             Command::new(
                 concat!($group, " delete_definition_keys_from_all_in"),
                 "takes keys out of all policies of a virtual host, but those that would have nothing left",
-                |given| change_all($kind, Some(given.vhost()), delete_keys(given)?),
+                |input| change_all($kind, Some(input.vhost()), delete_keys(input)?),
             )
             .also(&[concat!($group, " delete_definition_key_from_all_in")])
             .taking(&[KEYS]),
             Command::new(
                 concat!($group, " delete_definition_keys_from_all"),
                 "takes keys out of all policies of all virtual hosts, but those that would have nothing left",
-                |given| change_all($kind, None, delete_keys(given)?),
+                |input| change_all($kind, None, delete_keys(input)?),
             )
             .taking(&[KEYS]),
         ]
@@ -73,11 +73,11 @@ pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
     Command::new(
         "list_policies_with_classic_queue_mirroring",
         "lists policies with keys that begin with ha-",
-        |given| mirroring(given, "policies"),
+        |input| mirroring(input, "policies"),
     )
     .saying("Listing policies with classic queue mirroring ..."),
-    Command::new("list_operator_policies_with_classic_queue_mirroring", "the same of the operator's", |given| {
-        mirroring(given, "operator-policies")
+    Command::new("list_operator_policies_with_classic_queue_mirroring", "the same of the operator's", |input| {
+        mirroring(input, "operator-policies")
     })
     .saying("Listing operator policies with classic queue mirroring ..."),
     Command::new(
@@ -100,15 +100,15 @@ pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
 /// Keys of a policy's definition, and what becomes of them; nothing if they stay.
 type Change = Box<dyn Fn(&Map<String, Value>) -> Result<Option<Map<String, Value>>, Failure>>;
 
-fn set_key(given: &Given) -> Change {
-    let (key, text) = (given.text("definition-key").to_owned(), given.text("new-value"));
+fn set_key(input: &Invocation) -> Change {
+    let (key, text) = (input.text("definition-key").to_owned(), input.text("new-value"));
     // What is no JSON is a text.
     let value = serde_json::from_str(text).unwrap_or_else(|_| json!(text));
     set_keys([(key, value)].into_iter().collect())
 }
 
-fn merge(given: &Given) -> Result<Change, Failure> {
-    Ok(set_keys(super::definition_of(given)?))
+fn merge(input: &Invocation) -> Result<Change, Failure> {
+    Ok(set_keys(super::definition_of(input)?))
 }
 
 fn set_keys(keys: Map<String, Value>) -> Change {
@@ -119,11 +119,11 @@ fn set_keys(keys: Map<String, Value>) -> Change {
     })
 }
 
-fn delete_keys(given: &Given) -> Result<Change, Failure> {
-    let words = given.all("definition-keys").iter().flat_map(|word| word.split(',')).map(str::trim);
+fn delete_keys(input: &Invocation) -> Result<Change, Failure> {
+    let words = input.all("definition-keys").iter().flat_map(|word| word.split(',')).map(str::trim);
     let keys: Vec<String> = words.filter(|key| !key.is_empty()).map(str::to_owned).collect();
     if keys.is_empty() {
-        return Err(Failure::usage(format!("{} needs --definition-keys", given.command.name)));
+        return Err(Failure::usage(format!("{} needs --definition-keys", input.command.name)));
     }
     Ok(Box::new(move |definition| {
         let mut left = definition.clone();
@@ -154,14 +154,14 @@ fn definition(policy: &Value) -> Map<String, Value> {
     policy["definition"].as_object().cloned().unwrap_or_default()
 }
 
-fn change_one(kind: &'static str, given: &Given, change: Change) -> Started {
-    super::one(kind, given.vhost(), given.text("name"), move |policy| match change(&definition(&policy))? {
+fn change_one(kind: &'static str, input: &Invocation, change: Change) -> StepResult {
+    super::one(kind, input.vhost(), input.text("name"), move |policy| match change(&definition(&policy))? {
         Some(definition) => put(kind, &policy, definition).say("policy changed"),
         None => remark("policy is as it should be"),
     })
 }
 
-fn change_all(kind: &'static str, vhost: Option<&str>, change: Change) -> Started {
+fn change_all(kind: &'static str, vhost: Option<&str>, change: Change) -> StepResult {
     let place = path(&[&[kind][..], vhost.as_slice()].concat());
     let vhost = vhost.unwrap_or_default().to_owned();
     Ask::get(place).then(move |reply| {
@@ -194,7 +194,7 @@ pub(crate) fn is_mirroring_key(key: &str) -> bool {
     )
 }
 
-fn strip(kind: &'static str, next: impl FnOnce() -> Started + 'static) -> Started {
+fn strip(kind: &'static str, next: impl FnOnce() -> StepResult + 'static) -> StepResult {
     Ask::get(kind.to_owned()).then(move |reply| {
         let ask = |policy: &Value| {
             let mut left = definition(policy);
@@ -208,8 +208,8 @@ fn strip(kind: &'static str, next: impl FnOnce() -> Started + 'static) -> Starte
     })
 }
 
-fn mirroring(given: &Given, kind: &str) -> Started {
-    let columns = POLICIES.chosen(given)?;
+fn mirroring(input: &Invocation, kind: &str) -> StepResult {
+    let columns = POLICIES.chosen(input)?;
     Ask::get(kind.to_owned()).then(move |reply| {
         let mut policies = reply.list()?;
         policies.retain(is_mirroring);

@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use super::{definition_of, one};
 use crate::command::{Argument, Command, optional, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::text;
 use crate::output::{Output, Table};
-use crate::step::{Ask, Started, Step, path};
+use crate::step::{Ask, Step, StepResult, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("policies declare_override", "puts a policy over another: what it says, and some keys more", over)
@@ -19,12 +19,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         required("apply-to").also(&["applies-to"]),
         required("definition"),
     ]),
-    Command::new("policies list_in", "lists policies of a virtual host, maybe of one kind of things", |given| {
-        list_in("policies", given)
+    Command::new("policies list_in", "lists policies of a virtual host, maybe of one kind of things", |input| {
+        list_in("policies", input)
     })
     .taking(KIND),
-    Command::new("policies list_matching_object", "lists policies that fit a thing, the strongest first", |given| {
-        list_matching("policies", given)
+    Command::new("policies list_matching_object", "lists policies that fit a thing, the strongest first", |input| {
+        list_matching("policies", input)
     })
     .taking(OBJECT),
     Command::new(
@@ -32,15 +32,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         "lists policies that nothing but chance decides between: the same priority, the same kind of things",
         |_| list_conflicting(None),
     ),
-    Command::new("policies list_conflicting_in", "lists those of a virtual host", |given| {
-        list_conflicting(Some(given.vhost()))
+    Command::new("policies list_conflicting_in", "lists those of a virtual host", |input| {
+        list_conflicting(Some(input.vhost()))
     }),
-    Command::new("operator_policies list_in", "lists operator policies, maybe of one kind of things", |given| {
-        list_in("operator-policies", given)
+    Command::new("operator_policies list_in", "lists operator policies, maybe of one kind of things", |input| {
+        list_in("operator-policies", input)
     })
     .taking(KIND),
-    Command::new("operator_policies list_matching_object", "lists operator policies that fit a thing", |given| {
-        list_matching("operator-policies", given)
+    Command::new("operator_policies list_matching_object", "lists operator policies that fit a thing", |input| {
+        list_matching("operator-policies", input)
     })
     .taking(OBJECT),
 ];
@@ -54,10 +54,10 @@ const OVERRIDE: i64 = 100;
 /// A blanket is weaker than this, and than all others.
 const BLANKET_PRIORITY: i64 = -20;
 
-fn over(given: &Given) -> Started {
-    let keys = definition_of(given)?;
-    let (vhost, name) = (given.vhost().to_owned(), given.text("name"));
-    let above = given.optional("override-name").map_or_else(|| format!("overrides.{name}"), str::to_owned);
+fn over(input: &Invocation) -> StepResult {
+    let keys = definition_of(input)?;
+    let (vhost, name) = (input.vhost().to_owned(), input.text("name"));
+    let above = input.optional("override-name").map_or_else(|| format!("overrides.{name}"), str::to_owned);
     one("policies", &vhost.clone(), name, move |policy| {
         let mut definition = policy["definition"].as_object().cloned().unwrap_or_default();
         definition.extend(keys);
@@ -69,9 +69,9 @@ fn over(given: &Given) -> Started {
     })
 }
 
-fn blanket(given: &Given) -> Started {
-    let (definition, vhost, name) = (definition_of(given)?, given.vhost().to_owned(), given.text("name").to_owned());
-    let applies_to = given.text("apply-to").to_owned();
+fn blanket(input: &Invocation) -> StepResult {
+    let (definition, vhost, name) = (definition_of(input)?, input.vhost().to_owned(), input.text("name").to_owned());
+    let applies_to = input.text("apply-to").to_owned();
     Ask::get(path(&["policies", &vhost])).then(move |reply| {
         let mut others = reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?;
         others.retain(|policy| text(policy, "name") != name);
@@ -83,17 +83,17 @@ fn blanket(given: &Given) -> Started {
     })
 }
 
-fn list_in(kind: &str, given: &Given) -> Started {
-    let applies_to = given.optional("apply-to").map(target).transpose()?;
-    of_vhost(kind, given, move |mut policies| {
+fn list_in(kind: &str, input: &Invocation) -> StepResult {
+    let applies_to = input.optional("apply-to").map(target).transpose()?;
+    of_vhost(kind, input, move |mut policies| {
         policies.retain(|policy| applies_to.is_none_or(|kind| overlap(kind, text(policy, "apply-to"))));
         Ok(policies)
     })
 }
 
-fn list_matching(kind: &str, given: &Given) -> Started {
-    let (name, applies_to) = (given.text("name").to_owned(), target(given.text("type"))?);
-    of_vhost(kind, given, move |policies| {
+fn list_matching(kind: &str, input: &Invocation) -> StepResult {
+    let (name, applies_to) = (input.text("name").to_owned(), target(input.text("type"))?);
+    of_vhost(kind, input, move |policies| {
         let mut fitting = Vec::new();
         for policy in policies {
             if overlap(applies_to, text(&policy, "apply-to")) && fits(&policy, &name)? {
@@ -116,7 +116,7 @@ fn fits(policy: &Value, name: &str) -> Result<bool, Failure> {
     Ok(compiled.is_match(name))
 }
 
-fn list_conflicting(vhost: Option<&str>) -> Started {
+fn list_conflicting(vhost: Option<&str>) -> StepResult {
     let place = path(&[&["policies"][..], vhost.as_slice()].concat());
     let vhost = vhost.unwrap_or_default().to_owned();
     Ask::get(place).then(move |reply| {
@@ -134,10 +134,10 @@ fn list_conflicting(vhost: Option<&str>) -> Started {
 
 fn of_vhost(
     kind: &str,
-    given: &Given,
+    input: &Invocation,
     choose: impl FnOnce(Vec<Value>) -> Result<Vec<Value>, Failure> + 'static,
-) -> Started {
-    let vhost = given.vhost().to_owned();
+) -> StepResult {
+    let vhost = input.vhost().to_owned();
     Ask::get(path(&[kind, &vhost])).then(move |reply| {
         let policies = choose(reply.unless(404, || Failure::no_such_vhost(&vhost))?.list()?)?;
         Ok(table(&policies.iter().collect::<Vec<_>>()))

@@ -7,10 +7,10 @@ use serde_json::{Map, Value, json};
 
 use crate::command::{Command, Opt, option, repeated, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{self, Listing, converted, json_text, same};
 use crate::output::Output;
-use crate::step::{Ask, Started, Step, path};
+use crate::step::{Ask, Step, StepResult, path};
 
 pub(crate) use definition::OPERATOR_COMMANDS as OPERATOR_DEFINITION_COMMANDS;
 pub(crate) use definition::{COMMANDS as DEFINITION_COMMANDS, MIRRORING_COMMANDS, is_mirroring_key};
@@ -22,29 +22,29 @@ const OPTIONS: &[Opt] = &[
 ];
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("set_policy", "sets arguments for all queues and exchanges whose names fit a pattern", |given| {
-        set(given, "policies")
+    Command::new("set_policy", "sets arguments for all queues and exchanges whose names fit a pattern", |input| {
+        set(input, "policies")
     })
     .taking(&[required("name"), required("pattern"), required("definition")])
     .with(OPTIONS)
     .saying("Setting policy \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \"{vhost}\" ..."),
-    Command::new("clear_policy", "takes a policy away", |given| clear(given, "policies"))
+    Command::new("clear_policy", "takes a policy away", |input| clear(input, "policies"))
         .taking(&[required("name")])
         .saying("Clearing policy \"{name}\" on vhost \"{vhost}\" ..."),
-    Command::new("list_policies", "lists a virtual host's policies", |given| list(given, "policies"))
+    Command::new("list_policies", "lists a virtual host's policies", |input| list(input, "policies"))
         .taking(&[repeated("column")])
         .saying("Listing policies for vhost \"{vhost}\" ..."),
-    Command::new("set_operator_policy", "sets limits that users' policies and arguments cannot exceed", |given| {
-        set(given, "operator-policies")
+    Command::new("set_operator_policy", "sets limits that users' policies and arguments cannot exceed", |input| {
+        set(input, "operator-policies")
     })
     .taking(&[required("name"), required("pattern"), required("definition")])
     .with(OPTIONS)
     .saying("Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \"{vhost}\" ..."),
-    Command::new("clear_operator_policy", "takes an operator's policy away", |given| clear(given, "operator-policies"))
+    Command::new("clear_operator_policy", "takes an operator's policy away", |input| clear(input, "operator-policies"))
         .taking(&[required("name")])
         .saying("Clearing operator policy \"{name}\" on vhost \"{vhost}\" ..."),
-    Command::new("list_operator_policies", "lists a virtual host's operator policies", |given| {
-        list(given, "operator-policies")
+    Command::new("list_operator_policies", "lists a virtual host's operator policies", |input| {
+        list(input, "operator-policies")
     })
     .taking(&[repeated("column")])
     .saying("Listing operator policy overrides for vhost \"{vhost}\" ..."),
@@ -67,53 +67,53 @@ const POLICIES: Listing = Listing {
 };
 
 /// Sets a policy; both grammars have the same arguments.
-pub(crate) fn set(given: &Given, kind: &str) -> Started {
-    let priority: i64 = match given.optional("priority") {
+pub(crate) fn set(input: &Invocation, kind: &str) -> StepResult {
+    let priority: i64 = match input.optional("priority") {
         None => 0,
         Some(text) => text
             .parse()
             .map_err(|_| Failure::data(format!("the priority has to be a whole number, and '{text}' is none")))?,
     };
     let body = json!({
-        "pattern": given.text("pattern"),
-        "definition": given.json("definition")?,
+        "pattern": input.text("pattern"),
+        "definition": input.json("definition")?,
         "priority": priority,
-        "apply-to": given.optional("apply-to").unwrap_or("all"),
+        "apply-to": input.optional("apply-to").unwrap_or("all"),
     });
-    let vhost = given.vhost().to_owned();
-    Ask::put(path(&[kind, &vhost, given.text("name")]), &body)
+    let vhost = input.vhost().to_owned();
+    Ask::put(path(&[kind, &vhost, input.text("name")]), &body)
         .then(move |reply| reply.unless(404, || Failure::no_such_vhost(&vhost))?.done())
 }
 
 /// Goes on with a policy.
-fn one(kind: &str, vhost: &str, name: &str, next: impl FnOnce(Value) -> Started + 'static) -> Started {
+fn one(kind: &str, vhost: &str, name: &str, next: impl FnOnce(Value) -> StepResult + 'static) -> StepResult {
     let missing = format!("there is no policy '{name}' in virtual host '{vhost}'");
     Ask::get(path(&[kind, vhost, name])).then(move |reply| next(reply.unless(404, || Failure::data(missing))?.value()?))
 }
 
 /// The argument `definition`, which has to be an object.
-fn definition_of(given: &Given) -> Result<Map<String, Value>, Failure> {
-    match given.json("definition")? {
+fn definition_of(input: &Invocation) -> Result<Map<String, Value>, Failure> {
+    match input.json("definition")? {
         Some(Value::Object(keys)) => Ok(keys),
         _ => Err(Failure::data("a policy's definition has to be an object, such as {\"max-length\": 10}")),
     }
 }
 
-fn clear(given: &Given, kind: &str) -> Started {
-    let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
+fn clear(input: &Invocation, kind: &str) -> StepResult {
+    let (vhost, name) = (input.vhost().to_owned(), input.text("name").to_owned());
     Ask::delete(path(&[kind, &vhost, &name])).then(move |reply| {
         let missing = || Failure::unavailable(format!("there is no policy '{name}' in virtual host '{vhost}'"));
         reply.unless(404, missing)?.done()
     })
 }
 
-fn list(given: &Given, kind: &str) -> Started {
-    POLICIES.ask(given, path(&[kind, given.vhost()]))
+fn list(input: &Invocation, kind: &str) -> StepResult {
+    POLICIES.ask(input, path(&[kind, input.vhost()]))
 }
 
 /// The broker has worked out which one it is.
-fn that_match(given: &Given) -> Started {
-    let kind = match given.optional("object-type").unwrap_or("queue") {
+fn that_match(input: &Invocation) -> StepResult {
+    let kind = match input.optional("object-type").unwrap_or("queue") {
         "queue" => "queues",
         "exchange" => "exchanges",
         other => {
@@ -122,8 +122,8 @@ fn that_match(given: &Given) -> Started {
             )));
         }
     };
-    let (vhost, name) = (given.vhost().to_owned(), given.text("name").to_owned());
-    let columns = POLICIES.chosen(given)?;
+    let (vhost, name) = (input.vhost().to_owned(), input.text("name").to_owned());
+    let columns = POLICIES.chosen(input)?;
     // Statistics would tell a moment later.
     Ask::get(format!("{}?disable_stats=true", path(&[kind, &vhost, &name]))).then(move |reply| {
         let missing = || Failure::data(format!("there is no '{name}' among the {kind} of virtual host '{vhost}'"));

@@ -7,7 +7,7 @@ use super::report;
 use crate::commands::list::all_columns;
 use crate::listing::text;
 use crate::output::{Format, Output, Style, render};
-use crate::step::{Ask, Started, path, say};
+use crate::step::{Ask, StepResult, path, say};
 
 /// A heading, and the list that is below it.
 type Part = (String, String);
@@ -32,7 +32,7 @@ const LISTS_OF_VHOSTS: &[(&str, &str)] = &[
     ("Limits", "vhost-limits"),
 ];
 
-pub(super) fn report() -> Started {
+pub(super) fn report() -> StepResult {
     super::overview_and_nodes_then(|overview, nodes| {
         let mut out = vec![
             format!("Reporting server status of node {} ...", text(&overview, "node")),
@@ -60,7 +60,7 @@ pub(super) fn report() -> Started {
     })
 }
 
-fn lists(mut parts: Vec<Part>, mut out: Vec<String>) -> Started {
+fn lists(mut parts: Vec<Part>, mut out: Vec<String>) -> StepResult {
     if parts.is_empty() {
         return say(out.join("\n\n"));
     }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::output::Output;
 use crate::reply::Reply;
-use crate::step::{Started, Step};
+use crate::step::{Step, StepResult};
 
 /// What bytes are shown in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,8 +19,8 @@ pub(super) enum Unit {
 }
 
 impl Unit {
-    pub(super) fn of(given: &Given) -> Result<Self, Failure> {
-        let said = given.optional("unit").unwrap_or("gb");
+    pub(super) fn of(input: &Invocation) -> Result<Self, Failure> {
+        let said = input.optional("unit").unwrap_or("gb");
         match said.to_ascii_lowercase().as_str() {
             "b" | "byte" | "bytes" => Ok(Unit::Bytes),
             "k" | "kb" | "kilobytes" => Ok(Unit::Kilo),
@@ -50,7 +50,7 @@ impl Unit {
     }
 }
 
-pub(super) fn memory_breakdown(reply: &Reply, unit: Unit) -> Started {
+pub(super) fn memory_breakdown(reply: &Reply, unit: Unit) -> StepResult {
     let memory = reply.value()?;
     let mut parts: Vec<(String, f64)> = Vec::new();
     if let Some(fields) = memory["memory"].as_object() {

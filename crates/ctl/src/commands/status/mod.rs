@@ -9,16 +9,16 @@ use serde_json::{Value, json};
 use self::memory::Unit;
 use crate::command::{Command, Opt, flag, option, optional, required};
 use crate::failure::Failure;
-use crate::given::Given;
+use crate::invocation::Invocation;
 use crate::listing::{self, Listing, field, same, text};
 use crate::output::Output;
-use crate::step::{Ask, Started, Step, path, say};
+use crate::step::{Ask, Step, StepResult, path, say};
 
 const UNIT: Opt = option("unit", "UNIT", "bytes, kb, mb, gb (default), tb; or in full, as in gigabytes");
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("status", "shows what the node is and how it is", |given| {
-        let unit = Unit::of(given)?;
+    Command::new("status", "shows what the node is and how it is", |input| {
+        let unit = Unit::of(input)?;
         overview_and_nodes(move |overview, nodes| report::status(&overview, &nodes, unit))
     })
     .with(&[UNIT])
@@ -49,8 +49,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("erlang_version", "shows which Erlang the server runs on, if any", |_| {
         of_overview(|overview| format!("Erlang/OTP {}", text(overview, "erlang_version")))
     }),
-    Command::new("set_cluster_name", "names the cluster", |given| {
-        Ask::put("cluster-name".to_owned(), &json!({"name": given.text("name")})).done()
+    Command::new("set_cluster_name", "names the cluster", |input| {
+        Ask::put("cluster-name".to_owned(), &json!({"name": input.text("name")})).done()
     })
     .taking(&[required("name")])
     .saying("Setting cluster name to {name} ..."),
@@ -73,24 +73,24 @@ pub(crate) const COMMANDS: &[Command] = &[
         })
     })
     .saying("Asking the node to report any known resource alarms ..."),
-    Command::new("memory_breakdown", "shows what the node's memory is used for", |given| {
-        let unit = Unit::of(given)?;
-        of_node(given.optional("node-name"), move |node| {
+    Command::new("memory_breakdown", "shows what the node's memory is used for", |input| {
+        let unit = Unit::of(input)?;
+        of_node(input.optional("node-name"), move |node| {
             Ask::get(path(&["nodes", node, "memory"])).then(move |reply| memory::memory_breakdown(&reply, unit))
         })
     })
     .with(&[UNIT])
     .taking(&[optional("node-name")])
     .saying("Reporting memory breakdown ..."),
-    Command::new("list_node_auth_attempt_stats", "counts who tried to log in", |given| auth_attempts(given, None))
+    Command::new("list_node_auth_attempt_stats", "counts who tried to log in", |input| auth_attempts(input, None))
         .with(ATTEMPTS_OPTIONS)
         .saying("Listing authentication attempts ..."),
     Command::new("reset_node_auth_attempt_metrics", "counts login attempts from zero again", |_| {
         of_node(None, |node| Ask::delete(path(&["auth", "attempts", node])).done())
     })
     .saying("Resetting auth attempt metrics ..."),
-    Command::new("reset_stats_db", "forgets the statistics of the node, or with --all of all nodes", |given| {
-        if given.has("all") {
+    Command::new("reset_stats_db", "forgets the statistics of the node, or with --all of all nodes", |input| {
+        if input.has("all") {
             return Ask::delete("reset".to_owned()).done();
         }
         of_node(None, |node| Ask::delete(path(&["reset", node])).done())
@@ -100,8 +100,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("report", "shows all that the server tells of itself, for who is to help", |_| everything::report())
         .long()
         .saying("Reporting server status ..."),
-    Command::new("quorum_status", "shows the members of a quorum queue", |given| {
-        let (vhost, queue) = (given.vhost(), given.text("queue"));
+    Command::new("quorum_status", "shows the members of a quorum queue", |input| {
+        let (vhost, queue) = (input.vhost(), input.text("queue"));
         let missing = super::queues::no_such_queue(vhost, queue);
         Ask::get(path(&["queues", "quorum", vhost, queue, "status"])).then(move |reply| {
             let members = reply.unless(404, || Failure::data(missing))?.list()?;
@@ -113,17 +113,17 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] =
-    &[Command::new("auth_attempts stats", "counts who tried to log in at a node", |given| {
-        auth_attempts(given, given.optional("node"))
+    &[Command::new("auth_attempts stats", "counts who tried to log in at a node", |input| {
+        auth_attempts(input, input.optional("node"))
     })
     .taking(&[optional("node").short('N')])
     .with(ATTEMPTS_OPTIONS)];
 
 const ATTEMPTS_OPTIONS: &[Opt] = &[flag("by-source", "for each user and address")];
 
-fn auth_attempts(given: &Given, node: Option<&str>) -> Started {
-    let columns = if given.has("by-source") { &ATTEMPTS_BY_SOURCE } else { &ATTEMPTS };
-    let (columns, source) = (columns.chosen(given)?, given.has("by-source"));
+fn auth_attempts(input: &Invocation, node: Option<&str>) -> StepResult {
+    let columns = if input.has("by-source") { &ATTEMPTS_BY_SOURCE } else { &ATTEMPTS };
+    let (columns, source) = (columns.chosen(input)?, input.has("by-source"));
     of_node(node, move |node| {
         let missing = format!("there is no node '{node}'");
         let mut parts = vec!["auth", "attempts", node];
@@ -156,23 +156,23 @@ const ATTEMPTS_BY_SOURCE: Listing = Listing {
     ],
 };
 
-fn overview_and_nodes(show: impl FnOnce(Value, Vec<Value>) -> Output + 'static) -> Started {
+fn overview_and_nodes(show: impl FnOnce(Value, Vec<Value>) -> Output + 'static) -> StepResult {
     overview_and_nodes_then(|overview, nodes| Ok(Step::Done(show(overview, nodes))))
 }
 
-fn overview_and_nodes_then(next: impl FnOnce(Value, Vec<Value>) -> Started + 'static) -> Started {
+fn overview_and_nodes_then(next: impl FnOnce(Value, Vec<Value>) -> StepResult + 'static) -> StepResult {
     Ask::get("overview".to_owned()).then(|reply| {
         let overview = reply.value()?;
         Ask::get("nodes".to_owned()).then(move |reply| next(overview, reply.list()?))
     })
 }
 
-fn of_overview(line: impl FnOnce(&Value) -> String + 'static) -> Started {
+fn of_overview(line: impl FnOnce(&Value) -> String + 'static) -> StepResult {
     Ask::get("overview".to_owned()).then(|reply| say(line(&reply.value()?)))
 }
 
 /// Goes on with the name of a node, which is the asked one's if none is said.
-pub(crate) fn of_node(name: Option<&str>, next: impl FnOnce(&str) -> Started + 'static) -> Started {
+pub(crate) fn of_node(name: Option<&str>, next: impl FnOnce(&str) -> StepResult + 'static) -> StepResult {
     match name {
         Some(name) => next(name),
         None => Ask::get("overview".to_owned()).then(|reply| next(text(&reply.value()?, "node"))),

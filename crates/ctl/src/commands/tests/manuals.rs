@@ -172,7 +172,7 @@ fn every_documented_line_does_something_or_says_why_not() {
         let outcome = match crate::words::parse(&words[1..]) {
             Err(failure) => format!("usage: {}", failure.text),
             Ok(said) if said.wants_help => "asks".to_owned(),
-            Ok(said) => match (said.given.command.start)(&said.given) {
+            Ok(said) => match (said.input.command.start)(&said.input) {
                 Ok(Step::Done(_)) => "says".to_owned(),
                 Ok(_) => "asks".to_owned(),
                 Err(failure) if failure.status == 69 => "refused".to_owned(),

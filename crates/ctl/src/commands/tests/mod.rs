@@ -32,13 +32,13 @@ pub(super) fn bare(status: u16) -> Reply {
 }
 
 /// What came of a command.
-pub(super) struct Driven {
+pub(super) struct CommandRun {
     /// Requests and whatever else it did, each in a line.
     pub(super) did: Vec<String>,
     pub(super) result: Result<Output, Failure>,
 }
 
-impl Driven {
+impl CommandRun {
     /// What a script reads.
     #[track_caller]
     pub(super) fn text(&self) -> String {
@@ -55,19 +55,19 @@ impl Driven {
 
 /// Drives a command with these answers, one after the other. What comes in is a line.
 #[track_caller]
-pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> Driven {
+pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> CommandRun {
     let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
     let mut replies = replies.into_iter();
     let mut did = Vec::new();
     let said = match words::parse(&line) {
         Ok(said) => said,
-        Err(failure) => return Driven { did, result: Err(failure) },
+        Err(failure) => return CommandRun { did, result: Err(failure) },
     };
-    let mut step = (said.given.command.start)(&said.given);
+    let mut step = (said.input.command.start)(&said.input);
     loop {
         step = match step {
-            Err(failure) => return Driven { did, result: Err(failure) },
-            Ok(Step::Done(output)) => return Driven { did, result: Ok(output) },
+            Err(failure) => return CommandRun { did, result: Err(failure) },
+            Ok(Step::Done(output)) => return CommandRun { did, result: Ok(output) },
             Ok(Step::Ask(ask, next)) => {
                 did.push(shown(&ask));
                 next(replies.next().unwrap_or_else(|| panic!("no answer is left for {did:?}")))

@@ -154,7 +154,7 @@ fn policies_are_put_over_and_under_others() {
         POLICY.replace("\"p\"", "\"r\""),
         POLICY.replace("\"p\"", "\"s\"").replace(":3,", ":4,")
     ));
-    let names = |driven: super::Driven| -> Vec<String> {
+    let names = |driven: super::CommandRun| -> Vec<String> {
         driven.text().lines().skip(1).filter_map(|line| line.split('\t').nth(1).map(str::to_owned)).collect()
     };
     assert_eq!(names(drive(&["policies", "list_conflicting"], [both.clone()])), ["p", "r"]);

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 
 use http_body_util::Full;
-use http_server::{Limits, Places, WhenFull, respond};
+use http_server::{ConnectionSlots, Limits, WhenFull, respond};
 use hyper::body::{Bytes, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
 use net::Listener;
@@ -28,7 +28,7 @@ const JSON: &str = "application/json";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Connections at once: those who ask are few.
-const PLACES: Places = Places { count_max: 256, address_count_max: 64, when_full: WhenFull::Close };
+const PLACES: ConnectionSlots = ConnectionSlots { count_max: 256, address_count_max: 64, when_full: WhenFull::Close };
 
 /// Answers for ever.
 pub async fn serve_operations(listener: Listener, handle: Handle, callers: Callers) {

@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 use crate::access::is_administrator;
 
 /// Somebody, and the vhosts that it has been in since the request came.
-pub(crate) struct Presence {
+pub(crate) struct RequestContext {
     broker: Arc<Broker>,
     pub(crate) actor: Actor,
     known: Mutex<BTreeMap<String, VhostAccess>>,
 }
 
-impl Presence {
+impl RequestContext {
     pub(crate) fn new(broker: Arc<Broker>, actor: Actor) -> Self {
         Self { broker, actor, known: Mutex::default() }
     }
@@ -47,15 +47,15 @@ impl Presence {
     }
 
     /// Does something as often as others have to be asked for it.
-    pub(crate) async fn settled<T>(&self, mut act: impl FnMut() -> T) -> T {
+    pub(crate) async fn retry_until_authorized<T>(&self, mut act: impl FnMut() -> T) -> T {
         loop {
             let result = act();
             let known: Vec<VhostAccess> = self.known.lock().values().cloned().collect();
-            let mut is_asked = false;
+            let mut was_asked = false;
             for inside in known {
-                is_asked |= inside.await_authorization().await;
+                was_asked |= inside.await_authorization().await;
             }
-            if !is_asked {
+            if !was_asked {
                 return result;
             }
         }

@@ -8,7 +8,7 @@ use crate::listing::Query;
 use crate::problem::Problem;
 
 /// A query's parameters, or a body's members.
-pub(super) trait Said {
+pub(super) trait RequestParams {
     fn text(&self, name: &str) -> Result<Option<String>, Problem>;
     /// A whole number that is not negative.
     fn number(&self, name: &str) -> Result<Option<u64>, Problem>;
@@ -16,7 +16,7 @@ pub(super) trait Said {
     fn ids(&self) -> Result<Option<Vec<String>>, Problem>;
 }
 
-impl Said for Query {
+impl RequestParams for Query {
     fn text(&self, name: &str) -> Result<Option<String>, Problem> {
         Ok(self.get(name).map(str::to_owned))
     }
@@ -39,7 +39,7 @@ impl Said for Query {
     }
 }
 
-impl Said for Fields<'_> {
+impl RequestParams for Fields<'_> {
     fn text(&self, name: &str) -> Result<Option<String>, Problem> {
         Fields::text(*self, name).map(|text| text.map(str::to_owned))
     }
@@ -77,8 +77,8 @@ fn not_a_number(name: &str, text: &str) -> Problem {
 }
 
 /// How many messages are to be on a page. A page without room for one would say neither what there is nor where to go on.
-pub(super) fn page_count(said: &dyn Said, unless_said: u64, count_max: u64) -> Result<usize, Problem> {
-    let count = said.number("count")?.unwrap_or(unless_said);
+pub(super) fn page_count(params: &dyn RequestParams, default: u64, count_max: u64) -> Result<usize, Problem> {
+    let count = params.number("count")?.unwrap_or(default);
     if count == 0 {
         return Err(Problem::bad_request("'count' must be 1 or more"));
     }
@@ -86,9 +86,9 @@ pub(super) fn page_count(said: &dyn Said, unless_said: u64, count_max: u64) -> R
 }
 
 /// That nothing says which messages are meant, while all of them may be very many.
-pub(super) fn check_meant(said: &dyn Said, is_said: bool) -> Result<(), Problem> {
-    let is_all = said.truth("all")?.unwrap_or(false);
-    if is_said || is_all {
+pub(super) fn check_meant(params: &dyn RequestParams, is_given: bool) -> Result<(), Problem> {
+    let is_all = params.truth("all")?.unwrap_or(false);
+    if is_given || is_all {
         return Ok(());
     }
     Err(Problem::bad_request("nothing says which messages are meant; if all of them are, set 'all' to true"))

@@ -25,7 +25,7 @@ impl Kind {
 
 /// What has become of lines for one destination.
 #[derive(Debug)]
-pub(crate) struct Tally {
+pub(crate) struct DeliveryStats {
     pub(crate) kind: Kind,
     /// Lines that it has.
     pub(crate) written: Counter,
@@ -37,10 +37,10 @@ pub(crate) struct Tally {
     last_success_ms: Gauge,
 }
 
-impl Tally {
+impl DeliveryStats {
     pub(super) fn of(kind: Kind) -> Self {
         let (written, dropped, waiting, last_success_ms) = Default::default();
-        Tally { kind, written, dropped, waiting, last_success_ms }
+        DeliveryStats { kind, written, dropped, waiting, last_success_ms }
     }
 
     /// It has so many lines more.

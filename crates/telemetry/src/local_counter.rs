@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// How often something happened since the start, counted by one thread at a time: whoever holds a queue's lock, or a connection's
 /// task. Everybody may read it. Costs less than a [`crate::Counter`], because nobody else can come between reading and writing it.
 #[derive(Debug, Default)]
-pub struct Tally(AtomicU64);
+pub struct LocalCounter(AtomicU64);
 
-impl Tally {
+impl LocalCounter {
     /// At zero.
     pub const fn new() -> Self {
         Self(AtomicU64::new(0))

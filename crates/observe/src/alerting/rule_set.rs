@@ -54,7 +54,7 @@ impl Source {
 
 /// A rule or a webhook, as it was given.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct RuleSetEntry {
     /// Its name.
     pub name: String,
     /// Where it was given.
@@ -65,22 +65,22 @@ pub struct Entry {
 
 /// A webhook, and the way to it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Target {
+pub struct WebhookTarget {
     /// The webhook.
     pub webhook: Webhook,
     /// With whom to trust, if it is not whom the system does.
     pub url: HttpUrl,
 }
 
-impl Target {
+impl WebhookTarget {
     /// Reads a webhook that was given here or there.
-    pub fn parse(name: &str, given: &Map<String, Value>, source: Source) -> Result<Target, String> {
+    pub fn parse(name: &str, given: &Map<String, Value>, source: Source) -> Result<WebhookTarget, String> {
         let webhook = Webhook::parse(name, given).map_err(|error| error.to_string())?;
         let url = HttpUrl::parse(&webhook.url).map_err(|error| error.to_string())?;
         if source == Source::Runtime && webhook.cacertfile.is_some() {
             return Err("'cacertfile' names a file of the host, and can only be set in the configuration".to_owned());
         }
-        Ok(Target { webhook, url })
+        Ok(WebhookTarget { webhook, url })
     }
 
     /// Reads the file of authorities that it names, if it names one.
@@ -106,27 +106,27 @@ impl fmt::Display for SetupError {
 impl std::error::Error for SetupError {}
 
 /// All that can be read of rules and webhooks.
-pub(super) struct Book {
+pub(super) struct ParsedRuleSet {
     pub(super) rules: Vec<Rule>,
-    pub(super) webhooks: Vec<Target>,
+    pub(super) webhooks: Vec<WebhookTarget>,
 }
 
 /// What the configuration says, and the way to the rest.
 #[derive(Debug)]
-pub struct Rulebook {
+pub struct RuleSet {
     rules: BTreeMap<String, Map<String, Value>>,
     webhooks: BTreeMap<String, Map<String, Value>>,
     /// Whom to trust, of webhooks of the configuration that say so: read once, so that nobody waits for a file afterwards.
     authorities: BTreeMap<String, ClientTls>,
 }
 
-impl Rulebook {
+impl RuleSet {
     /// Checks what the configuration says.
     pub(super) fn new(options: &AlertOptions) -> Result<Self, SetupError> {
         let key = |family: Family, name: &str| format!("warren.alerts.{}s.{name}", family.word);
         let mut authorities = BTreeMap::new();
         for (name, given) in &options.webhooks {
-            let target = Target::parse(name, given, Source::Configuration);
+            let target = WebhookTarget::parse(name, given, Source::Configuration);
             let read = target.and_then(|target| target.authorities());
             let read = read.map_err(|error| SetupError(format!("{}: {error}", key(WEBHOOKS, name))))?;
             authorities.extend(read.map(|tls| (name.clone(), tls)));
@@ -152,20 +152,20 @@ impl Rulebook {
     }
 
     /// All of a family, by name, whether it can be read or not.
-    pub fn entries(&self, broker: &Broker, family: Family) -> Vec<Entry> {
+    pub fn entries(&self, broker: &Broker, family: Family) -> Vec<RuleSetEntry> {
         self.merged(&broker.global_parameters_below(family.prefix), family)
     }
 
     /// One of a family.
-    pub fn entry(&self, broker: &Broker, family: Family, name: &str) -> Option<Entry> {
+    pub fn entry(&self, broker: &Broker, family: Family, name: &str) -> Option<RuleSetEntry> {
         self.entries(broker, family).into_iter().find(|entry| entry.name == name)
     }
 
     /// A webhook of the book, and the way to it.
-    pub fn target(&self, entry: &Entry) -> Result<Target, String> {
-        let target = Target::parse(&entry.name, &entry.given, entry.source)?;
+    pub fn target(&self, entry: &RuleSetEntry) -> Result<WebhookTarget, String> {
+        let target = WebhookTarget::parse(&entry.name, &entry.given, entry.source)?;
         Ok(match (entry.source, self.authorities.get(&entry.name)) {
-            (Source::Configuration, Some(tls)) => Target { url: target.url.trusting(tls.clone()), ..target },
+            (Source::Configuration, Some(tls)) => WebhookTarget { url: target.url.trusting(tls.clone()), ..target },
             _ => target,
         })
     }
@@ -176,9 +176,9 @@ impl Rulebook {
         entries.filter(|entry| self.target(entry).is_ok()).map(|entry| entry.name).collect()
     }
 
-    fn merged(&self, parameters: &[GlobalParameter], family: Family) -> Vec<Entry> {
+    fn merged(&self, parameters: &[GlobalParameter], family: Family) -> Vec<RuleSetEntry> {
         let entry = |name: &str, source, given: &Map<String, Value>| {
-            (name.to_owned(), Entry { name: name.to_owned(), source, given: given.clone() })
+            (name.to_owned(), RuleSetEntry { name: name.to_owned(), source, given: given.clone() })
         };
         let mut entries = BTreeMap::new();
         for parameter in parameters {
@@ -194,8 +194,12 @@ impl Rulebook {
     }
 
     /// All that can be read; what cannot is told in the log, for it came by a way that checks nothing.
-    pub(super) fn read(&self, parameters: &[GlobalParameter]) -> Book {
-        fn all<T>(entries: Vec<Entry>, family: Family, parse: impl Fn(&Entry) -> Result<T, String>) -> Vec<T> {
+    pub(super) fn read(&self, parameters: &[GlobalParameter]) -> ParsedRuleSet {
+        fn all<T>(
+            entries: Vec<RuleSetEntry>,
+            family: Family,
+            parse: impl Fn(&RuleSetEntry) -> Result<T, String>,
+        ) -> Vec<T> {
             let mut read = Vec::new();
             for entry in entries {
                 let (what, name) = (family.word, &entry.name);
@@ -209,8 +213,8 @@ impl Rulebook {
             }
             read
         }
-        let rule = |entry: &Entry| Rule::parse(&entry.name, &entry.given).map_err(|error| error.to_string());
-        let book = Book {
+        let rule = |entry: &RuleSetEntry| Rule::parse(&entry.name, &entry.given).map_err(|error| error.to_string());
+        let book = ParsedRuleSet {
             rules: all(self.merged(parameters, RULES), RULES, rule),
             webhooks: all(self.merged(parameters, WEBHOOKS), WEBHOOKS, |entry| self.target(entry)),
         };
@@ -278,7 +282,7 @@ pub fn check_parameter(parameter: &GlobalParameter) -> Result<(), String> {
     };
     let checked = match (parameter.name.strip_prefix(RULES.prefix), parameter.name.strip_prefix(WEBHOOKS.prefix)) {
         (Some(name), _) => Rule::parse(name, given).map(drop).map_err(|error| error.to_string()),
-        (_, Some(name)) => Target::parse(name, given, Source::Runtime).map(drop),
+        (_, Some(name)) => WebhookTarget::parse(name, given, Source::Runtime).map(drop),
         _ => return Err(format!("'{PREFIX}' begins the names of alert rules and webhooks only")),
     };
     checked.map_err(|error| format!("the parameter '{}': {error}", parameter.name))

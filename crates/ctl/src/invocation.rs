@@ -11,7 +11,7 @@ pub(crate) const DEFAULT_VHOST: &str = "/";
 
 /// A command and what it was given. What has to be there is.
 #[derive(Debug)]
-pub(crate) struct Given {
+pub(crate) struct Invocation {
     pub(crate) command: &'static Command,
     pub(crate) grammar: Grammar,
     /// Its own arguments and options.
@@ -23,7 +23,7 @@ pub(crate) struct Given {
 /// By the long name, in the order in which they were said. A flag has an empty text.
 pub(crate) type Values = BTreeMap<&'static str, Vec<String>>;
 
-impl Given {
+impl Invocation {
     /// An argument that the table says has to be there.
     pub(crate) fn text(&self, name: &str) -> &str {
         self.optional(name).unwrap_or_default()

@@ -12,7 +12,7 @@ pub(crate) type QueuePath = (String, String);
 
 /// What somebody wants to be told.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct FeedRequest {
     /// The node's numbers.
     pub(crate) has_rates: bool,
     /// What comes and goes.
@@ -24,9 +24,9 @@ pub(crate) struct Wanted {
 
 const INTERVAL_MAX_S: u64 = 60;
 
-impl Wanted {
+impl FeedRequest {
     /// Reads `events`, of which there may be several, and `interval`.
-    pub(crate) fn parse(query: &Query, interval_default: Duration) -> Result<Wanted, Problem> {
+    pub(crate) fn parse(query: &Query, interval_default: Duration) -> Result<FeedRequest, Problem> {
         check_names(query)?;
         let longest = Duration::from_secs(INTERVAL_MAX_S);
         let interval = match query.get("interval") {
@@ -37,7 +37,7 @@ impl Wanted {
             },
         };
         let mut wanted =
-            Wanted { has_rates: false, has_changes: false, vhosts: Vec::new(), queues: Vec::new(), interval };
+            FeedRequest { has_rates: false, has_changes: false, vhosts: Vec::new(), queues: Vec::new(), interval };
         // A space may follow a comma; one at the end of a word may be a name's.
         let words = query.all("events").flat_map(|list| list.split(',')).map(str::trim_start);
         for word in words.filter(|word| !word.is_empty()) {
@@ -130,8 +130,8 @@ fn decoded(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn parsed(query: &str) -> Result<Wanted, Problem> {
-        Wanted::parse(&Query::parse(query), Duration::from_secs(5))
+    fn parsed(query: &str) -> Result<FeedRequest, Problem> {
+        FeedRequest::parse(&Query::parse(query), Duration::from_secs(5))
     }
 
     #[test]

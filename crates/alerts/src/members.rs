@@ -8,19 +8,19 @@ use crate::limits::{NAME_LEN_MAX, NUMBER_MAX};
 /// What is given makes no rule, or no webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct GivenError(pub(crate) String);
+pub struct MemberError(pub(crate) String);
 
-pub(crate) fn refuse<T>(text: impl Into<String>) -> Result<T, GivenError> {
-    Err(GivenError(text.into()))
+pub(crate) fn refuse<T>(text: impl Into<String>) -> Result<T, MemberError> {
+    Err(MemberError(text.into()))
 }
 
 /// Members of an object.
 #[derive(Clone, Copy)]
-pub(crate) struct Given<'a>(pub(crate) &'a Map<String, Value>);
+pub(crate) struct Members<'a>(pub(crate) &'a Map<String, Value>);
 
-impl<'a> Given<'a> {
+impl<'a> Members<'a> {
     /// Whether there is nothing but these, and what answers have beside them.
-    pub(crate) fn check_known(self, known: &[&str], shown: &[&str]) -> Result<(), GivenError> {
+    pub(crate) fn check_known(self, known: &[&str], shown: &[&str]) -> Result<(), MemberError> {
         let is_known = |name: &str| known.contains(&name) || shown.contains(&name);
         match self.0.keys().find(|name| !is_known(name)) {
             Some(name) => refuse(format!("'{name}' is none of {}", known.join(", "))),
@@ -36,7 +36,7 @@ impl<'a> Given<'a> {
         self.get(name).is_some()
     }
 
-    pub(crate) fn text(self, name: &str) -> Result<Option<&'a str>, GivenError> {
+    pub(crate) fn text(self, name: &str) -> Result<Option<&'a str>, MemberError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -44,7 +44,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    pub(crate) fn bool(self, name: &str) -> Result<bool, GivenError> {
+    pub(crate) fn bool(self, name: &str) -> Result<bool, MemberError> {
         match self.get(name) {
             None => Ok(false),
             Some(Value::Bool(is)) => Ok(*is),
@@ -53,7 +53,7 @@ impl<'a> Given<'a> {
     }
 
     /// A number from 0, of those of which every whole one is an f64.
-    pub(crate) fn number(self, name: &str) -> Result<Option<f64>, GivenError> {
+    pub(crate) fn number(self, name: &str) -> Result<Option<f64>, MemberError> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match value.as_f64().filter(|number| (0.0..=NUMBER_MAX).contains(number)) {
             Some(number) => Ok(Some(number)),
@@ -66,7 +66,7 @@ impl<'a> Given<'a> {
         self,
         name: &str,
         range: std::ops::RangeInclusive<u64>,
-    ) -> Result<Option<u64>, GivenError> {
+    ) -> Result<Option<u64>, MemberError> {
         let given_ms = match self.get(name) {
             None => return Ok(None),
             Some(Value::String(text)) => parse_duration_ms(text),
@@ -83,8 +83,8 @@ impl<'a> Given<'a> {
         }
     }
 
-    pub(crate) fn texts(self, name: &str) -> Result<Vec<&'a str>, GivenError> {
-        let wrong = || GivenError(format!("'{name}' must be a list of texts"));
+    pub(crate) fn texts(self, name: &str) -> Result<Vec<&'a str>, MemberError> {
+        let wrong = || MemberError(format!("'{name}' must be a list of texts"));
         match self.get(name) {
             None => Ok(Vec::new()),
             Some(Value::Array(items)) => items.iter().map(|item| item.as_str().ok_or_else(wrong)).collect(),
@@ -92,7 +92,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    pub(crate) fn object(self, name: &str) -> Result<Option<&'a Map<String, Value>>, GivenError> {
+    pub(crate) fn object(self, name: &str) -> Result<Option<&'a Map<String, Value>>, MemberError> {
         match self.get(name) {
             None => Ok(None),
             Some(Value::Object(members)) => Ok(Some(members)),
@@ -102,7 +102,7 @@ impl<'a> Given<'a> {
 }
 
 /// Whether a rule or a webhook may have this name.
-pub(crate) fn check_name(name: &str) -> Result<(), GivenError> {
+pub(crate) fn check_name(name: &str) -> Result<(), MemberError> {
     if name.is_empty() || name.len() > NAME_LEN_MAX || name.chars().any(char::is_control) {
         return refuse(format!("a name has 1 to {NAME_LEN_MAX} bytes and no control characters"));
     }

@@ -11,19 +11,19 @@ const IPV6_PREFIX: u128 = u128::MAX << 64;
 
 /// Places for connections, so many an address. Cheap to clone: clones share the places.
 #[derive(Debug, Clone)]
-pub struct AddressSeats {
+pub struct AddressLimiter {
     taken: Arc<Mutex<HashMap<IpAddr, usize>>>,
     max: usize,
 }
 
 /// One of them, until it is dropped.
 #[derive(Debug)]
-pub struct AddressSeat {
+pub struct AddressPermit {
     taken: Arc<Mutex<HashMap<IpAddr, usize>>>,
     owner: IpAddr,
 }
 
-impl AddressSeats {
+impl AddressLimiter {
     /// So many for each address; of IPv6 for each network of 64 bits.
     #[must_use]
     pub fn new(max: usize) -> Self {
@@ -32,7 +32,7 @@ impl AddressSeats {
 
     /// A place for a connection from this address; None where it has as many as it may.
     #[must_use]
-    pub fn take(&self, address: IpAddr) -> Option<AddressSeat> {
+    pub fn take(&self, address: IpAddr) -> Option<AddressPermit> {
         let owner = owner(address);
         let mut taken = self.taken.lock();
         let count = taken.entry(owner).or_default();
@@ -43,7 +43,7 @@ impl AddressSeats {
             return None;
         }
         *count += 1;
-        Some(AddressSeat { taken: self.taken.clone(), owner })
+        Some(AddressPermit { taken: self.taken.clone(), owner })
     }
 }
 
@@ -55,7 +55,7 @@ fn owner(address: IpAddr) -> IpAddr {
     }
 }
 
-impl Drop for AddressSeat {
+impl Drop for AddressPermit {
     fn drop(&mut self) {
         let mut taken = self.taken.lock();
         if let Some(count) = taken.get_mut(&self.owner) {
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_address_has_so_many_and_others_have_theirs() {
-        let seats = AddressSeats::new(2);
+        let seats = AddressLimiter::new(2);
         let take = |address: &str| seats.take(address.parse().unwrap());
         let first = take("192.0.2.1").unwrap();
         let _mapped = take("::ffff:192.0.2.1").unwrap();
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_addresses_that_have_gone() {
-        let seats = AddressSeats::new(1);
+        let seats = AddressLimiter::new(1);
         drop(seats.take([192, 0, 2, 1].into()).unwrap());
-        assert!(AddressSeats { max: 0, ..seats.clone() }.take([192, 0, 2, 1].into()).is_none());
+        assert!(AddressLimiter { max: 0, ..seats.clone() }.take([192, 0, 2, 1].into()).is_none());
         assert!(seats.taken.lock().is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::vec;
 
-use super::keys::{Room, Sorting};
+use super::keys::{SortScratch, Sorting};
 use super::page::NameFilter;
 use super::rows::{Frame, Rows, wanted};
 use super::runs::{Merge, Order, RUN_COUNT, Runs};
@@ -17,14 +17,14 @@ use crate::problem::Problem;
 use crate::route::Later;
 
 /// Objects one after the other.
-pub(crate) trait Walked: Iterator<Item: Send> + Send + 'static {
+pub(crate) trait ListWalk: Iterator<Item: Send> + Send + 'static {
     /// How many there are now. As they come and go a walk may meet more or fewer.
     fn count_now(&self) -> usize;
     /// Passes over so many, before any is taken.
     fn pass(&mut self, count: usize);
 }
 
-impl<V: Send + 'static> Walked for vec::IntoIter<V> {
+impl<V: Send + 'static> ListWalk for vec::IntoIter<V> {
     fn count_now(&self) -> usize {
         self.len()
     }
@@ -37,7 +37,7 @@ impl<V: Send + 'static> Walked for vec::IntoIter<V> {
 }
 
 /// What a query asks of a list.
-struct Asked<V: 'static, C: 'static> {
+struct ListRequest<V: 'static, C: 'static> {
     table: &'static Table<V, C>,
     context: Arc<C>,
     sorting: Sorting<V, C>,
@@ -46,7 +46,7 @@ struct Asked<V: 'static, C: 'static> {
     wanted: Selection,
 }
 
-impl<V, C> Asked<V, C>
+impl<V, C> ListRequest<V, C>
 where
     V: Send + 'static,
     C: Send + Sync + 'static,
@@ -66,11 +66,11 @@ where
         of_ties: fn(&V, &V) -> Ordering,
     ) -> Result<Answer, Problem> {
         let Some(page) = &self.page else {
-            let Collected { runs, .. } = self.collect(objects, &NameFilter::All, usize::MAX, of_ties).await;
+            let CollectedList { runs, .. } = self.collect(objects, &NameFilter::All, usize::MAX, of_ties).await;
             return Ok(self.answer(runs.merge(), Frame::list()));
         };
         let end = page.number.saturating_mul(page.size);
-        let Collected { runs, total_count } = self.collect(objects, &page.filter, end, of_ties).await;
+        let CollectedList { runs, total_count } = self.collect(objects, &page.filter, end, of_ties).await;
         let filtered_count = runs.count();
         let range = page.range(filtered_count)?;
         let mut sorted = runs.merge();
@@ -87,9 +87,9 @@ where
         filter: &NameFilter,
         wanted_count: usize,
         of_ties: fn(&V, &V) -> Ordering,
-    ) -> Collected<V> {
+    ) -> CollectedList<V> {
         let order = Order { of_ties, is_reversed: self.sorting.is_reversed };
-        let (mut runs, mut total_count, mut room) = (Runs::new(wanted_count, order), 0, Room::default());
+        let (mut runs, mut total_count, mut room) = (Runs::new(wanted_count, order), 0, SortScratch::default());
         for object in objects {
             if room.is_turn_of_others() {
                 tokio::task::yield_now().await;
@@ -99,12 +99,12 @@ where
                 runs.push(self.sorting.keys_of(&object, &self.context, &mut room), object);
             }
         }
-        Collected { runs, total_count }
+        CollectedList { runs, total_count }
     }
 }
 
 /// What a walk has met.
-struct Collected<V> {
+struct CollectedList<V> {
     runs: Runs<V>,
     total_count: usize,
 }
@@ -126,7 +126,7 @@ where
     V: Send + 'static,
     C: Send + Sync + 'static,
 {
-    Box::pin(Asked::new(table, context, query, None).sorted(objects.into_iter(), table.order))
+    Box::pin(ListRequest::new(table, context, query, None).sorted(objects.into_iter(), table.order))
 }
 
 /// A list of objects, which come in any order, that has pages if the query asks for one.
@@ -141,7 +141,7 @@ where
     V: Send + 'static,
     C: Send + Sync + 'static,
 {
-    let asked = Asked::new(table, context, query, Page::parse(query)?);
+    let asked = ListRequest::new(table, context, query, Page::parse(query)?);
     Ok(Box::pin(asked.sorted(objects.into_iter(), table.order)))
 }
 
@@ -155,10 +155,10 @@ pub(crate) fn walked_list<W, C>(
     query: &Query,
 ) -> Result<Later, Problem>
 where
-    W: Walked,
+    W: ListWalk,
     C: Send + Sync + 'static,
 {
-    let asked = Asked::new(table, context, query, Page::parse(query)?);
+    let asked = ListRequest::new(table, context, query, Page::parse(query)?);
     let is_in_order = asked.sorting.is_order_of(order);
     if let Some(page) = asked.page.as_ref().filter(|page| matches!(page.filter, NameFilter::All)) {
         let count = walk.count_now();

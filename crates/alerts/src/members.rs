@@ -114,7 +114,7 @@ pub(crate) fn exact(value: f64) -> Value {
     if value.fract() == 0.0 && value.abs() <= NUMBER_MAX { Value::from(value as i64) } else { Value::from(value) }
 }
 
-/// A number that was measured, as exactly as anybody wants to read it.
+/// A number that was measured, rounded to three decimal places.
 pub(crate) fn rounded(value: f64) -> Value {
     exact((value * 1000.0).round() / 1000.0)
 }

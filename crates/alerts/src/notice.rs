@@ -88,13 +88,13 @@ pub struct Notice {
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// It has been said before.
-    pub is_reminder: bool,
+    pub(crate) is_reminder: bool,
     /// Why it is over, if it is.
     pub reason: Option<Reason>,
     /// That it fired could not be told before, and is told with this.
-    pub is_folded: bool,
-    /// Nothing has changed but whom it concerns: these are told how things stand, and nobody else.
-    pub is_handover: bool,
+    pub(crate) is_folded: bool,
+    /// Nothing has changed but the webhooks of the rule: only those that joined or left are told.
+    pub(crate) is_handover: bool,
     /// Whom to tell, by name.
     pub webhooks: Arc<[Box<str>]>,
 }

@@ -11,7 +11,7 @@ use crate::members::{MemberError, Members, check_name, exact, refuse};
 pub enum Kind {
     /// Messages of a queue.
     QueueLength,
-    /// Messages that wait in a queue that nobody consumes from.
+    /// Messages that wait in a queue without consumers.
     NoConsumers,
     /// The age of a queue's oldest ready message, in seconds.
     OldestAge,
@@ -97,9 +97,9 @@ impl Kind {
 pub enum Severity {
     /// Good to know.
     Info,
-    /// Somebody should look at it.
+    /// An operator should look at it.
     Warning,
-    /// Somebody should look at it now.
+    /// An operator should look at it now.
     Critical,
 }
 
@@ -137,19 +137,19 @@ pub struct Rule {
     /// Where, if it is about queues.
     pub scope: Scope,
     /// Whether a queue's length counts unacked messages, too.
-    pub counts_unacked: bool,
+    pub(crate) counts_unacked: bool,
     /// The condition holds above this.
     pub threshold: f64,
     /// Once it fires it is over at this or below.
     pub clear: f64,
     /// How long it has to hold before it fires.
-    pub for_ms: u64,
+    pub(crate) for_ms: u64,
     /// How long it has to be over before it is resolved.
-    pub clear_for_ms: u64,
+    pub(crate) clear_for_ms: u64,
     /// How often whom it concerns is reminded while it fires.
-    pub repeat_ms: Option<u64>,
+    pub(crate) repeat_ms: Option<u64>,
     /// What growth and rates are measured over.
-    pub window_ms: u64,
+    pub(crate) window_ms: u64,
     /// How bad it is.
     pub severity: Severity,
     /// Whom to tell; empty: all.
@@ -310,7 +310,7 @@ mod tests {
     fn what_is_not_said_has_a_default() {
         let rule = parse(json!({"kind": "queue-length", "above": 1000})).unwrap();
         assert_eq!((rule.threshold, rule.clear, rule.severity), (1000.0, 900.0, Severity::Warning));
-        assert!(rule.scope.vhost.is_match("any") && rule.scope.queue.is_match("") && rule.tells("anybody"));
+        assert!(rule.scope.vhost.is_match("any") && rule.scope.queue.is_match("") && rule.tells("anyone"));
         assert_eq!(parse(json!({"kind": "no-consumers"})).unwrap().threshold, 0.0);
     }
 

@@ -42,7 +42,7 @@ impl Samples {
         }
     }
 
-    /// What there was a window ago, or a little before. `None`: nobody looked then.
+    /// What there was a window ago, or a little before. `None`: there was no look then.
     pub(crate) fn before(&self, now_ms: u64, window_ms: u64) -> Option<PastSample<'_>> {
         let (at_ms, counts) = self.taken.front()?;
         let elapsed_ms = now_ms.saturating_sub(*at_ms);
@@ -77,7 +77,7 @@ impl PastSample<'_> {
 pub(crate) struct Counts(VecDeque<(u64, u64)>);
 
 impl Counts {
-    /// By how much a counter has grown within the window, or since anybody has looked.
+    /// By how much a counter has grown within the window, or since the first look.
     pub(crate) fn grown(&mut self, total: u64, now_ms: u64, window_ms: u64) -> CounterGrowth {
         let interval_ms = window_ms / COUNTS_PER_WINDOW;
         if self.0.back().is_none_or(|(at_ms, _)| now_ms.saturating_sub(*at_ms) >= interval_ms) {
@@ -122,7 +122,7 @@ mod tests {
         let growth = |queue, ready_count, now_ms, least| {
             samples.before(now_ms, 1000).map(|before| before.growth(queue, ready_count, least))
         };
-        assert_eq!(growth(1, 5000, 999, 0.0), None, "nobody has looked for long enough");
+        assert_eq!(growth(1, 5000, 999, 0.0), None, "there was no look for long enough");
         assert_eq!(growth(1, 600, 1000, 0.0), Some(500.0));
         assert_eq!(growth(1, 600, 2000, 0.0), Some(250.0));
         assert_eq!(growth(2, 10, 1000, 0.0), Some(10.0), "it had nothing, or was not there");
@@ -148,7 +148,7 @@ mod tests {
             let CounterGrowth { count, is_whole } = counts.grown(total, now_ms, 60_000);
             (count, is_whole)
         };
-        assert_eq!(grown(1000, 0), (0, false), "what was before anybody looked does not count");
+        assert_eq!(grown(1000, 0), (0, false), "what was before the first look does not count");
         assert_eq!(grown(1005, 10_000), (5, false));
         assert_eq!(grown(1005, 59_999), (5, false));
         assert_eq!(grown(1005, 70_000), (0, true));

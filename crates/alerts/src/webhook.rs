@@ -144,7 +144,7 @@ mod tests {
         }
         assert!(header("X-Token", "a\r\nb").is_err() && header("X-Token", "ä").is_err());
         assert!(parse(json!({"url": "http://h/", "timeout": "1h"})).is_err());
-        // What is shown can be given back, but for what is not shown: nobody's secrets are to go by that.
+        // What is shown can be given back, except for secrets, which are not shown: giving the rest back must not remove them.
         let shown = |more: Value| {
             let mut members =
                 json!({"url": "http://h/", "name": "w", "signed": false, "waiting": 0, "last_error": null});

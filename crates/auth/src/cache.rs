@@ -33,7 +33,7 @@ struct CachedAnswer {
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct CacheKey {
     user: String,
-    /// Whoever is asked about a vhost is told from where.
+    /// For a question about a vhost: the back end is told the address.
     address: Option<IpAddr>,
     question: Question,
 }
@@ -240,7 +240,7 @@ mod tests {
         }
         assert!(enter(&cache, "/").await);
         assert_eq!(count.load(Ordering::SeqCst), 4);
-        // Of other questions nobody is told the address.
+        // Other questions do not depend on the address.
         let (name, access) = ("q".to_owned(), Access::Read);
         let queue = Question::Resource { vhost: "/".to_owned(), resource: Resource::Queue, name, access };
         for peer in ["192.0.2.1:1", "192.0.2.2:1"] {

@@ -33,13 +33,13 @@ pub enum HttpMethod {
 pub struct HttpOptions {
     /// How.
     pub method: HttpMethod,
-    /// Who somebody is.
+    /// Answers logins.
     pub user: HttpUrl,
-    /// Whether it may be in a vhost.
+    /// Answers whether the user may be in a vhost.
     pub vhost: HttpUrl,
-    /// Whether it may do something with an exchange or a queue.
+    /// Answers whether the user may do something with an exchange or a queue.
     pub resource: HttpUrl,
-    /// Whether it may use a routing key.
+    /// Answers whether the user may use a routing key.
     pub topic: HttpUrl,
     /// How long an answer may take.
     pub timeout: Duration,
@@ -340,8 +340,8 @@ mod tests {
         let broken = backend(&url, HttpMethod::Get);
         assert!(matches!(broken.log_in(attempt()).await, LoginAnswer::Failed(_)));
         assert!(!is_allowed(&broken, Question::Vhost { vhost: "/".to_owned() }).await);
-        let nobody = backend("http://127.0.0.1:1", HttpMethod::Get);
-        assert!(matches!(nobody.log_in(attempt()).await, LoginAnswer::Failed(_)));
+        let unreachable = backend("http://127.0.0.1:1", HttpMethod::Get);
+        assert!(matches!(unreachable.log_in(attempt()).await, LoginAnswer::Failed(_)));
         let (url, _) = service(200, "perhaps").await;
         assert!(matches!(backend(&url, HttpMethod::Get).log_in(attempt()).await, LoginAnswer::Failed(_)));
     }

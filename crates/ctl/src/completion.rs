@@ -89,7 +89,8 @@ fn valued_options() -> Vec<String> {
 fn finder(words: &str, first: &str) -> String {
     format!(
         "    local name='' word both at\n    for ((at = {first}; at < position; at++)); do\n        word=${{{words}[at]}}\n        \
-         case $word in\n            {}) ((at++)); continue ;;\n            -*) continue ;;\n        esac\n        if [ -z \"$name\" ]; then name=$word; continue; fi\n        \
+         case $word in\n            {}) ((at++)); continue ;;\n            -*) continue ;;\n        \
+         esac\n        if [ -z \"$name\" ]; then name=$word; continue; fi\n        \
          both=\"$name $word\"\n        if [ -n \"$(_warren_ctl_candidates \"$both\")\" ]; then name=$both; fi\n        break\n    done\n",
         valued_options().join("|")
     )
@@ -110,7 +111,8 @@ fn bash() -> String {
 
 fn zsh() -> String {
     format!(
-        "#compdef warren\n# Completes warren ctl. In ~/.zshrc, after compinit:  source <(warren ctl completion zsh)\n{}_warren_ctl() {{\n    \
+        "#compdef warren\n# Completes warren ctl. In ~/.zshrc, after compinit:  source <(warren ctl completion zsh)\n\
+         {}_warren_ctl() {{\n    \
          local position=$CURRENT\n    if (( CURRENT == 2 )); then compadd ctl; return; fi\n    \
          [[ ${{words[2]}} == ctl ]] || {{ _files; return }}\n{}    \
          compadd -- ${{=$(_warren_ctl_candidates \"$name\")}}\n}}\ncompdef _warren_ctl warren\n",

@@ -8,7 +8,7 @@ pub(crate) const DATA: u8 = 65;
 pub(crate) const NO_USER: u8 = 67;
 /// The server is not there, or refuses.
 pub(crate) const UNAVAILABLE: u8 = 69;
-/// What should not be is: a user that exists already, an answer that nobody can read.
+/// What should not be is: a user that exists already, an answer that cannot be read.
 pub(crate) const SOFTWARE: u8 = 70;
 /// A file cannot be written.
 pub(crate) const CANNOT_CREATE: u8 = 73;

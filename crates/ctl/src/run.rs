@@ -1,4 +1,4 @@
-//! Does what commands say is to be done: the only part that talks to anybody.
+//! Does what commands say is to be done: the only part that does I/O.
 
 use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;

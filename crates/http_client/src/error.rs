@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Why there is no answer. An answer that says no is one.
 #[derive(Debug, thiserror::Error)]
 pub enum HttpError {
-    /// Nobody is there.
+    /// The server cannot be connected to.
     #[error("{0}")]
     Unreachable(#[from] io::Error),
     /// What came, or did not come, is no HTTP.
@@ -15,7 +15,7 @@ pub enum HttpError {
     /// The path or a header cannot be sent.
     #[error("{0}")]
     Unsendable(#[from] hyper::http::Error),
-    /// It was longer than anybody reads.
+    /// It was too long, or broke off.
     #[error("the answer broke off, or is longer than {} MiB", crate::ANSWER_LEN_MAX >> 20)]
     Body,
     /// It took too long.

@@ -27,4 +27,4 @@ pub use request::{Answer, Request};
 pub use url::{HttpUrl, HttpUrlError};
 
 /// An answer longer than this is an error: the management API's list of very many queues is shorter.
-pub const ANSWER_LEN_MAX: usize = 64 << 20;
+pub(crate) const ANSWER_LEN_MAX: usize = 64 << 20;

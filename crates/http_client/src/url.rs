@@ -19,7 +19,7 @@ pub enum HttpUrlError {
         /// The URL, without a password.
         url: String,
     },
-    /// Nobody can listen on its port.
+    /// Its port is no port.
     #[error("'{url}' has a wrong port: ports are 0 to 65535")]
     Port {
         /// The URL, without a password.
@@ -84,7 +84,7 @@ impl HttpUrl {
         })
     }
 
-    /// The path `/` of who listens on a Unix socket. Nobody logs in there: the kernel says who asks.
+    /// The path `/` on a Unix socket. There is no login there: the kernel says which user connects.
     #[must_use]
     pub fn on_socket(path: impl Into<PathBuf>) -> Self {
         HttpUrl {

@@ -9,7 +9,7 @@ use crate::request_context::RequestContext;
 use crate::route::{Operation, Role, Verb};
 use crate::router::Arguments;
 
-/// Whether somebody may call an operation with these arguments.
+/// Whether the user may call an operation with these arguments.
 pub(crate) fn check(
     broker: &Broker,
     operation: &Operation,
@@ -44,29 +44,29 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether somebody may see what others do.
+/// Whether a user may see what others do.
 pub(crate) fn is_monitor(identity: &Identity) -> bool {
     has_any(identity, &[Tags::ADMINISTRATOR, Tags::MONITORING])
 }
 
-/// Whether somebody may do everything.
+/// Whether a user may do everything.
 pub(crate) fn is_administrator(identity: &Identity) -> bool {
     has_any(identity, &[Tags::ADMINISTRATOR])
 }
 
-/// Whether somebody may use the API at all.
+/// Whether a user may use the API at all.
 pub(crate) fn check_management(identity: &Identity) -> Result<(), Problem> {
     let tags = [Tags::ADMINISTRATOR, Tags::MONITORING, Tags::POLICYMAKER, Tags::MANAGEMENT];
     if has_any(identity, &tags) { Ok(()) } else { Err(Problem::not_authorised("Not management user")) }
 }
 
 fn check_role(role: Role, identity: &Identity) -> Result<(), Problem> {
-    if role == Role::Anybody {
+    if role == Role::Public {
         return Ok(());
     }
     check_management(identity)?;
     let (tags, refusal): (&[&str], _) = match role {
-        Role::Anybody | Role::Configured | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => {
+        Role::Public | Role::Configured | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => {
             return Ok(());
         }
         Role::Policymaker | Role::PolicymakerInVhost => {

@@ -19,12 +19,12 @@ use crate::statistics::Ranges;
 /// A request that may be answered.
 pub(crate) struct Call {
     pub(crate) service: Arc<Service>,
-    /// Who asks, the broker itself for what needs no login; and where it may be.
+    /// The user of the request, the broker itself for what needs no login; and the vhosts that it may enter.
     pub(crate) context: RequestContext,
     pub(crate) arguments: Arguments,
     pub(crate) query: Query,
     pub(crate) headers: HeaderMap,
-    /// Whether somebody has logged in; what needs a login is asked only then.
+    /// Whether the user has logged in; what needs a login is looked up only then.
     pub(crate) is_logged_in: bool,
     pub(crate) body: Bytes,
 }

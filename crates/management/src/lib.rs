@@ -39,6 +39,7 @@ mod router;
 mod routes;
 mod server;
 mod service;
+mod stage;
 mod statistics;
 #[cfg(test)]
 mod tests;

@@ -5,20 +5,20 @@ use std::time::Duration;
 /// Open connections of a listener whose configuration sets no other bound.
 pub const CONNECTIONS_MAX: usize = 1024;
 /// Bytes of a request's line and headers.
-pub const HEAD_LEN_MAX: usize = 64 << 10;
+pub(crate) const HEAD_LEN_MAX: usize = 64 << 10;
 /// Headers of a request.
 pub const HEADER_COUNT_MAX: usize = 100;
 /// How long a request's line and headers may take to arrive, and how long a connection may be idle between requests,
 /// where the configuration says nothing.
-pub const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a request's body may take to arrive.
-pub const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a client may take to read what one write has offered it, where the configuration says nothing.
-pub const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
+pub(crate) const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Requests that one connection may send, where the configuration says nothing.
-pub const KEEP_ALIVE_MAX: u64 = 1000;
+pub(crate) const KEEP_ALIVE_MAX: u64 = 1000;
 /// Bytes of all request bodies that are being read or worked on at a time; further ones wait for room.
-pub const BODIES_LEN_MAX: usize = 64 << 20;
+pub(crate) const BODIES_LEN_MAX: usize = 64 << 20;
 /// Path segments of a request.
 pub(crate) const SEGMENT_COUNT_MAX: usize = 16;
 /// Parameters of a query; what follows is ignored.
@@ -29,7 +29,7 @@ pub(crate) const COLUMN_COUNT_MAX: usize = 200;
 pub(crate) const SORT_KEY_COUNT_MAX: usize = 8;
 /// How deep a name in `columns` or `sort` may reach, such as `message_stats.ack_details.rate`.
 pub(crate) const MEMBER_DEPTH_MAX: usize = 16;
-/// Bytes of a body that somebody may send without having logged in.
+/// Bytes of a body that a client may send without having logged in.
 pub(crate) const ANONYMOUS_BODY_LEN_MAX: usize = 16 << 10;
 /// Objects on a page, where the request says nothing.
 pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
@@ -43,7 +43,7 @@ pub(crate) const LIVE_COUNT_MAX: usize = 100;
 pub(crate) const LIVE_OBJECT_COUNT_MAX: usize = 100;
 /// How long a stream of events is silent at most: proxies and clients take one that is for dead.
 pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
-/// How often back ends are asked whether somebody may still see what a stream tells.
+/// How often back ends are asked whether the user may still see what a stream tells.
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(5);

@@ -94,7 +94,7 @@ fn describe(route: &Route, operation: &Operation, schemas: &mut BTreeMap<String,
                 }),
             );
         }
-        if operation.role == Role::Anybody {
+        if operation.role == Role::Public {
             members.insert("security".to_owned(), json!([]));
         }
     }
@@ -119,8 +119,8 @@ fn tag(path: &str) -> &str {
 
 fn role(role: Role) -> &'static str {
     match role {
-        Role::Anybody => "anybody",
-        Role::Configured => "management, or anybody where the configuration says so",
+        Role::Public => "everyone",
+        Role::Configured => "management, or everyone where the configuration says so",
         Role::Management => "management",
         Role::InVhost => "management, with permissions in the vhost",
         Role::Policymaker => "policymaker",
@@ -134,7 +134,7 @@ fn role(role: Role) -> &'static str {
 
 fn refusals(operation: &Operation) -> Vec<(&'static str, &'static str)> {
     let mut refusals = vec![("400", "The request makes no sense."), ("404", "There is no such thing.")];
-    if operation.role != Role::Anybody {
+    if operation.role != Role::Public {
         refusals.extend(LOGIN_REFUSED);
     }
     refusals.extend(operation.refusals);

@@ -157,7 +157,7 @@ impl Default for ConnectionLimits {
     }
 }
 
-/// A listener of the node, whoever opened it.
+/// A listener of the node, of any protocol.
 #[derive(Debug, Clone)]
 pub struct ListenerInfo {
     /// What is spoken there: `amqp`, `amqp/ssl`, `http`, `https`, `http/prometheus`, `https/prometheus`.

@@ -48,7 +48,7 @@ impl Problem {
         Problem::new(StatusCode::BAD_REQUEST, "bad_request", reason)
     }
 
-    /// Nobody is logged in.
+    /// The login is not valid.
     pub(crate) fn not_authenticated() -> Problem {
         Problem::new(StatusCode::UNAUTHORIZED, "not_authorized", "Not_Authorized")
     }
@@ -58,7 +58,7 @@ impl Problem {
         Problem { asks_for_login: true, ..Problem::bare(StatusCode::UNAUTHORIZED) }
     }
 
-    /// Somebody is logged in who may not do this.
+    /// The user may not do this.
     pub(crate) fn not_authorised(reason: impl Into<Value>) -> Problem {
         Problem::new(StatusCode::UNAUTHORIZED, "not_authorised", reason)
     }

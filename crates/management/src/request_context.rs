@@ -1,5 +1,5 @@
-//! Where somebody may be, for one request. Others may have to be asked about that, over a network: whatever needs their
-//! answer is done again when it is there.
+//! The user of one request, and the vhosts that it may enter. Back ends may have to be asked about that, over a network: what needs
+//! their answer is done again when it is there.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::access::is_administrator;
 
-/// Somebody, and the vhosts that it has been in since the request came.
+/// The user of a request, and the vhosts that it has entered since the request came.
 pub(crate) struct RequestContext {
     broker: Arc<Broker>,
     pub(crate) actor: Actor,
@@ -22,7 +22,7 @@ impl RequestContext {
         Self { broker, actor, known: Mutex::default() }
     }
 
-    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
+    /// The access to a vhost. None when there is no such vhost, or when the user may not enter it.
     pub(crate) fn enter(&self, vhost: &str) -> Option<VhostAccess> {
         let known = self.known.lock().get(vhost).cloned();
         let inside = match known {
@@ -36,7 +36,7 @@ impl RequestContext {
         inside.still_allowed().then_some(inside)
     }
 
-    /// The vhosts whose contents it sees, by name: an administrator all, others those that they may be in.
+    /// The vhosts whose contents the user sees, by name: an administrator all, others those that they may enter.
     pub(crate) fn vhosts(&self) -> Vec<VhostName> {
         let mut names = self.broker.vhost_names();
         if is_administrator(&self.actor.identity) {
@@ -46,7 +46,7 @@ impl RequestContext {
         names
     }
 
-    /// Does something as often as others have to be asked for it.
+    /// Calls `act`, again whenever back ends had to be asked for it.
     pub(crate) async fn retry_until_authorized<T>(&self, mut act: impl FnMut() -> T) -> T {
         loop {
             let result = act();

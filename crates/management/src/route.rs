@@ -118,8 +118,8 @@ impl Operation {
     }
 }
 
-/// Who is not let in.
-pub(crate) const LOGIN_REFUSED: &[(&str, &str)] = &[("401", "Nobody is logged in, or somebody who may not do this.")];
+/// How requests without a valid login are answered.
+pub(crate) const LOGIN_REFUSED: &[(&str, &str)] = &[("401", "There is no valid login, or the user may not do this.")];
 /// What listings understand that have no pages.
 pub(crate) const LIST: &[Parameters] = &[Parameters::Columns, Parameters::Sort];
 /// What listings understand that have pages.
@@ -160,30 +160,30 @@ impl Verb {
     }
 }
 
-/// Who may call an operation. Each includes those after it, as RabbitMQ's tags do; monitoring and policymaker are apart.
+/// The users who may call an operation. Each includes those after it, as RabbitMQ's tags do; monitoring and policymaker are apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// Everybody, without logging in.
-    Anybody,
-    /// Everybody where the configuration says so, else who may use the API at all.
+    /// All clients, without logging in.
+    Public,
+    /// All clients where the configuration says so, else users who may use the API at all.
     Configured,
-    /// Who may use the API at all.
+    /// Users who may use the API at all.
     Management,
-    /// Who may use the API and enter the vhost of the path.
+    /// Users who may use the API and enter the vhost of the path.
     InVhost,
-    /// Who may make policies.
+    /// Users who may make policies.
     Policymaker,
-    /// Who may make policies and enter the vhost of the path.
+    /// Users who may make policies and enter the vhost of the path.
     PolicymakerInVhost,
-    /// Who may see everything, or may use the API and enter the vhost of the path.
+    /// Users who may see everything, or may use the API and enter the vhost of the path.
     MonitoringOrInVhost,
-    /// Who may see everything.
+    /// Users who may see everything.
     Monitoring,
-    /// Who may see everything, where RabbitMQ refuses others in the words of a thing that is not theirs.
+    /// Users who may see everything, where RabbitMQ refuses others as for an object that is not theirs.
     MonitoringOfObject,
-    /// Who may do everything.
+    /// Users who may do everything.
     Administrator,
-    /// Who may do everything and enter the vhost of the path.
+    /// Users who may do everything and enter the vhost of the path.
     AdministratorInVhost,
 }
 

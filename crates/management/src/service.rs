@@ -47,7 +47,7 @@ pub struct Service {
     pub(crate) counters: Counters,
     room: BodyBudget,
     listeners: RwLock<Vec<ListenerInfo>>,
-    /// None where nobody makes alerts.
+    /// None where no alerts are made.
     alerting: OnceLock<Arc<Alerting>>,
     /// None where nothing of the process can be changed.
     process: OnceLock<Arc<Process>>,
@@ -251,9 +251,9 @@ impl Service {
         let query = Query::parse(parts.uri.query().unwrap_or_default());
         check_ranges(&query)?;
         check_members(&query)?;
-        // Whoever has not logged in takes none of the room of those who have.
+        // Clients that have not logged in take none of the room of those that have.
         let (body, _room) = match operation.role {
-            role if role == Role::Anybody || !is_logged_in => (body::read(body, ANONYMOUS_BODY_LEN_MAX).await?, None),
+            role if role == Role::Public || !is_logged_in => (body::read(body, ANONYMOUS_BODY_LEN_MAX).await?, None),
             _ => self.room.read(body, self.options.body_len_max).await.map(|(body, room)| (body, Some(room)))?,
         };
         if operation.is_strict {
@@ -287,7 +287,7 @@ impl Service {
             tracing::error!(method = operation.method.name(), path = found.route.path, "a request's handler panicked");
             Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
         })?;
-        // Who is told that something is so finds it so after a crash, whoever made it so.
+        // A client that is told that something is so finds it so after a crash, also if another client made it so.
         let is_change = operation.method != Verb::Get;
         let position = answer.position.or_else(|| self.broker.journal_end().filter(|_| is_change));
         self.broker.until_durable(position).await;
@@ -301,7 +301,7 @@ impl Service {
         parts: &hyper::http::request::Parts,
         origin: Origin,
     ) -> Result<(Actor, bool), Problem> {
-        if role == Role::Anybody {
+        if role == Role::Public {
             let is_logged_in =
                 self.options.reference_needs_login && self.logged_in(&parts.headers, origin).await.is_ok();
             return Ok((Actor { origin, ..Actor::broker() }, is_logged_in));
@@ -329,7 +329,7 @@ impl Service {
         }
     }
 
-    /// Logs somebody in, for one request.
+    /// Logs a user in, for one request.
     pub(crate) async fn log_in(&self, name: &str, password: &[u8], origin: Origin) -> Result<Actor, Problem> {
         logged_in(name, origin, self.broker.log_in(name, password, &origin).await)
     }

@@ -41,14 +41,14 @@ impl Ranges {
     }
 }
 
-/// Numbers of an object, and what they were, newest first, if somebody has asked for that.
+/// Numbers of an object, and what they were, newest first, if the request asks for that.
 pub(crate) struct Stats<'a, const N: usize> {
     pub(crate) names: &'a [&'static str; N],
     pub(crate) numbers: &'a Numbers<N>,
     pub(crate) samples: Option<&'a [Sample<N>]>,
 }
 
-/// What somebody who publishes does and hears.
+/// What publishers send, and what they are answered.
 const PUBLISHED: [&str; 6] =
     ["publish", "publish_in", "publish_out", "confirm", "return_unroutable", "drop_unroutable"];
 /// What is handed out, in all four ways.
@@ -146,7 +146,7 @@ struct Sum {
 
 impl Sum {
     fn write_details(&self, cell: Cell<'_>) {
-        // Lists of samples have no order that anybody could want, and there may be very many.
+        // Lists of samples have no useful order, and there may be very many.
         let has_samples = !cell.is_key();
         cell.object(|members| {
             members.cell("rate").float(self.rate);
@@ -190,7 +190,7 @@ pub(crate) fn rfc3339(at_ms: u64) -> String {
     humantime::format_rfc3339_millis(at).to_string().replace('Z', "+00:00")
 }
 
-/// Whether somebody wants to know what numbers were, in what is told in a place: finding that is not free.
+/// Whether a member needs samples: finding them is not free.
 pub(crate) fn wants_samples(cell: &Cell<'_>) -> bool {
     let is_sampled =
         |name: &str| name.ends_with(DETAILS) || matches!(name, "samples" | "sample" | "timestamp" | "avg_rate" | "avg");
@@ -222,7 +222,10 @@ mod tests {
         check(
             [0, 3, 1],
             None,
-            r#"{"message_stats":{"deliver":3,"deliver_details":{"rate":2.0},"get":1,"get_details":{"rate":0.0},"deliver_get":4,"deliver_get_details":{"rate":2.0}}}"#,
+            concat!(
+                r#"{"message_stats":{"deliver":3,"deliver_details":{"rate":2.0},"get":1,"get_details":{"rate":0.0},"deliver_get":4,"#,
+                r#""deliver_get_details":{"rate":2.0}}}"#
+            ),
         );
     }
 
@@ -232,7 +235,10 @@ mod tests {
         check(
             [30, 0, 0],
             Some(&samples),
-            r#"{"message_stats":{"publish":30,"publish_details":{"rate":0.5,"samples":[{"sample":30,"timestamp":10000},{"sample":10,"timestamp":5000}],"avg_rate":4.0,"avg":20.0}}}"#,
+            concat!(
+                r#"{"message_stats":{"publish":30,"publish_details":{"rate":0.5,"samples":[{"sample":30,"#,
+                r#""timestamp":10000},{"sample":10,"timestamp":5000}],"avg_rate":4.0,"avg":20.0}}}"#
+            ),
         );
     }
 

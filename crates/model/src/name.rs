@@ -17,7 +17,7 @@ pub const RESERVED_PREFIX: &str = "amq.";
 /// How the default exchange is called where its real name, the empty string, cannot stand: permissions and HTTP paths.
 pub const DEFAULT_EXCHANGE_ALIAS: &str = "amq.default";
 /// How many random bytes a generated name is made of.
-pub const GENERATED_RANDOM_LEN: usize = 16;
+pub(crate) const GENERATED_RANDOM_LEN: usize = 16;
 
 /// A text that cannot be a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -151,12 +151,6 @@ impl ExchangeName {
     pub fn is_default(&self) -> bool {
         self.0.is_empty()
     }
-
-    /// The name that permissions are checked against.
-    #[must_use]
-    pub fn permission_name(&self) -> &str {
-        if self.is_default() { DEFAULT_EXCHANGE_ALIAS } else { &self.0 }
-    }
 }
 
 impl QueueName {
@@ -175,7 +169,7 @@ pub fn generate_consumer_tag(random: [u8; GENERATED_RANDOM_LEN]) -> String {
 
 /// The text without carriage returns and line feeds, as exchange and queue names are taken.
 #[must_use]
-pub fn stripped(text: &str) -> Cow<'_, str> {
+pub(crate) fn stripped(text: &str) -> Cow<'_, str> {
     let is_dropped = |c| c == '\r' || c == '\n';
     if text.contains(is_dropped) { Cow::Owned(text.replace(is_dropped, "")) } else { Cow::Borrowed(text) }
 }
@@ -244,12 +238,6 @@ mod tests {
             "queue name 'amq.' contains reserved prefix 'amq.*'"
         );
         assert!(QueueName::parse(b"amqp").unwrap().refuse_reserved().is_ok());
-    }
-
-    #[test]
-    fn the_default_exchange_has_another_name_in_permissions() {
-        assert_eq!(ExchangeName::parse(b"").unwrap().permission_name(), "amq.default");
-        assert_eq!(ExchangeName::parse(b"logs").unwrap().permission_name(), "logs");
     }
 
     #[test]

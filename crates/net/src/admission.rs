@@ -1,6 +1,6 @@
-//! What an accepted connection goes through before anybody speaks to it: a proxy's header, then the handshake of TLS.
+//! What an accepted connection goes through before its protocol begins: a proxy's header, then the handshake of TLS.
 //!
-//! It takes as long as the other side wants, up to a limit: whoever accepts does this in a task of the connection's own.
+//! It takes as long as the other side wants, up to a limit: the acceptor does this in a task of the connection's own.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -15,7 +15,7 @@ use crate::tls::ServerTls;
 /// What is asked of every connection of a listener.
 #[derive(Debug, Clone, Default)]
 pub struct Admission {
-    /// A header of the PROXY protocol, and how long it may take. Who comes without one is refused, so that nobody can pass by the proxy.
+    /// A header of the PROXY protocol, and how long it may take. A client without one is refused, so that none goes around the proxy.
     pub proxy_protocol: Option<Duration>,
     /// Addresses of the proxies whose headers are believed, and no others are let in. None: all headers are believed, but no more than
     /// [`Admission::admit`] says.

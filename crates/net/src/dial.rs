@@ -57,7 +57,7 @@ pub enum DialError {
         /// The resolver's answer.
         source: io::Error,
     },
-    /// Nobody answers there, or refuses.
+    /// The host does not answer, or refuses.
     #[error("cannot connect to {host}:{port}: {source}")]
     Unreachable {
         /// As asked for.
@@ -280,7 +280,7 @@ mod tests {
         runtime().block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             let port = listener.local_addr().unwrap().port();
-            let tls = ClientTls::new(&crate::tls::ClientTlsOptions::trusting_anybody()).unwrap();
+            let tls = ClientTls::new(&crate::tls::ClientTlsOptions::trusting_any_server()).unwrap();
             let options = DialOptions { timeout: Duration::from_millis(50), ..DialOptions::default() };
             let error = dial("127.0.0.1", port, Some(&tls), &options).await.unwrap_err();
             assert!(matches!(error, DialError::TimedOut { .. }), "{error:?}");

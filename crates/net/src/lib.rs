@@ -1,6 +1,6 @@
 //! Sockets: listeners, outgoing connections, TLS, proxies' headers, WebSockets, streams, and the process's limit of open files.
 //!
-//! Knows nothing of AMQP. What travels over a stream is somebody else's business; how a connection comes to be (address,
+//! Knows nothing of AMQP. What travels over a stream is up to the caller; how a connection comes to be (address,
 //! options, what happens when files run out) is decided here, once, for every protocol.
 
 mod address_limiter;

@@ -156,7 +156,7 @@ impl SharedListener {
     }
 }
 
-/// What stands for the address of whoever comes through a Unix-domain socket: this host, and no port.
+/// The address given to clients of a Unix-domain socket: this host, and no port.
 pub(crate) const UNIX_PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// How long accepting pauses when nothing can be accepted, not even to be refused.

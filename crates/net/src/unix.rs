@@ -1,7 +1,7 @@
 //! Unix-domain sockets: a path that is a listener, and who is on the other side.
 //!
 //! The socket is its owner's alone (mode 0600). One that a dead process left behind is replaced; one that answers is not. It goes with
-//! its listener, unless somebody has put another one in its place.
+//! its listener, unless another one is in its place.
 
 use std::fs::{self, Metadata};
 use std::io;
@@ -59,7 +59,7 @@ impl Drop for UnixSocket {
     }
 }
 
-/// Removes a socket that nobody listens on any more.
+/// Removes a socket that no process listens on any more.
 fn make_room(path: &Path, found: &Metadata) -> Result<(), BindError> {
     let refused = |source| BindError::UnixRefused { path: path.to_owned(), source };
     if !found.file_type().is_socket() {
@@ -67,7 +67,7 @@ fn make_room(path: &Path, found: &Metadata) -> Result<(), BindError> {
     }
     match std::os::unix::net::UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(refused),
-        // Also one that does not let us in: somebody has it.
+        // Also one that does not let us in: a process has it.
         _ => Err(BindError::UnixTaken { path: path.to_owned() }),
     }
 }

@@ -1,6 +1,6 @@
 //! AMQP over WebSocket: what a request for it must say, and a [`Stream`] over the connection that it becomes.
 //!
-//! The HTTP server is somebody else's: it checks a request with [`accept`], answers 101 with the headers that this gives, and hands the
+//! The HTTP server is not here: it checks a request with [`accept`], answers 101 with the headers that this gives, and hands the
 //! upgraded connection to [`stream`]. From then on the content of binary messages is the stream; their limits mean nothing. Pings are
 //! answered, frames that clients do not mask are refused, and of our own there are no pings: AMQP has its heartbeats.
 
@@ -26,7 +26,7 @@ use crate::stream::Stream;
 use crate::tls::TlsInfo;
 
 /// The subprotocol's name, which clients may ask for.
-pub const SUBPROTOCOL: &str = "amqp";
+pub(crate) const SUBPROTOCOL: &str = "amqp";
 
 /// Longest message that is taken. All of it is in memory before any of it is read. AMQP frames may be split over messages as one likes.
 const MESSAGE_LEN_MAX: usize = 1 << 20;

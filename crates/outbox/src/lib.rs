@@ -13,7 +13,7 @@
 use std::collections::VecDeque;
 
 /// How long to wait after the first failure, in milliseconds; twice as long after each further one.
-pub const BACKOFF_MIN_MS: u64 = 500;
+pub(crate) const BACKOFF_MIN_MS: u64 = 500;
 /// The longest such wait.
 pub const BACKOFF_MAX_MS: u64 = 60_000;
 

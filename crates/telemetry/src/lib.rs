@@ -1,11 +1,11 @@
 //! What can be seen of a running broker, as far as plain numbers go: counters and gauges that sit beside the thing they
 //! count.
 //!
-//! A counter is one relaxed atomic. Whoever makes a thing happen counts it, in batches where it works in batches; whoever
-//! shows it reads it without a lock. There is no registry: the owner of a counter knows what it is called.
+//! A counter is one relaxed atomic. The code that does a thing counts it, in batches where it works in batches; the code
+//! that shows it reads it without a lock. There is no registry: the owner of a counter knows what it is called.
 //!
 //! - [`Counter`] has many writers, [`LocalCounter`] one; [`Gauge`] goes up and down; [`Scale`] and [`Histogram`] count by size.
-//! - [`RecentSamples`] and [`Series`] are what somebody who looks at such numbers from time to time keeps of them. They know no clock.
+//! - [`RecentSamples`] and [`Series`] are what a reader keeps of such numbers over time. They know no clock.
 //! - [`exposition`] writes the text format of Prometheus.
 
 mod counter;

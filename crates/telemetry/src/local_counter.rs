@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How often something happened since the start, counted by one thread at a time: whoever holds a queue's lock, or a connection's
-/// task. Everybody may read it. Costs less than a [`crate::Counter`], because nobody else can come between reading and writing it.
+/// How often something happened since the start, counted by one thread at a time: the holder of a queue's lock, or a connection's
+/// task. Any thread may read it. Costs less than a [`crate::Counter`], because it has a single writer.
 #[derive(Debug, Default)]
 pub struct LocalCounter(AtomicU64);
 

@@ -40,7 +40,7 @@ impl<const N: usize> RecentSamples<N> {
         self.before.numbers != sample.numbers
     }
 
-    /// Nobody has looked since the last sample, because nothing has changed: at `at_ms` the numbers still were what they were then.
+    /// There was no sample since the last one, because nothing has changed: at `at_ms` the numbers still were what they were then.
     pub const fn rest_until(&mut self, at_ms: u64) {
         self.last.at_ms = at_ms;
     }

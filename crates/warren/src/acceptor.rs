@@ -1,7 +1,7 @@
 //! From a listener's socket to connections that may be served.
 //!
-//! A connection takes its places before anything else. Who has to show a proxy's header or to shake hands by TLS does so in a task of
-//! his own, so that he holds up nobody.
+//! A connection takes its places before anything else. A client that has to send a proxy's header or to do
+//! a TLS handshake does so in a task of its own, so that it holds up no other.
 
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};

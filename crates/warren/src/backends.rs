@@ -131,7 +131,7 @@ fn url(key: &str, text: &str, tls: &ClientTlsOptions) -> Result<HttpUrl> {
 
 fn client_tls(cacertfile: Option<&str>, verifies_peer: bool) -> ClientTlsOptions {
     let trust = match cacertfile {
-        _ if !verifies_peer => Trust::Anybody,
+        _ if !verifies_peer => Trust::AnyServer,
         Some(file) => Trust::File(PathBuf::from(file)),
         None => Trust::System,
     };

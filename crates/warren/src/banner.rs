@@ -14,7 +14,7 @@ pub(crate) struct Banner<'a> {
 }
 
 impl Banner<'_> {
-    /// Prints it to stdout. That nobody reads there, a closed pipe say, is no reason to stop a broker.
+    /// Prints it to stdout. A closed pipe is no reason to stop a broker.
     pub(crate) fn print(&self) {
         let _ = self.write(&mut io::stdout().lock());
     }

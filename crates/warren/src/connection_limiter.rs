@@ -46,7 +46,8 @@ pub(crate) struct ConnectionPermits {
     _of_address: Option<AddressPermit>,
 }
 
-const ADDRESS_FULL: &str = "a connection was refused because its address has as many as it may at this listener (warren.http.max_connections_per_address)";
+const ADDRESS_FULL: &str = "a connection was refused because its address has as many as it may at this listener \
+    (warren.http.max_connections_per_address)";
 
 impl ConnectionPermits {
     /// One of each, and one of those of the address; or what to complain of.

@@ -26,7 +26,7 @@ pub(crate) async fn load(broker: &Arc<Broker>, path: &str, unsupported: Unsuppor
         tracing::info!(file = %file.display(), "definitions were imported");
     }
     if broker.users().is_empty() {
-        tracing::warn!("nobody can log in: the definitions have no user, and where they are imported none is made");
+        tracing::warn!("no user can log in: the definitions have no user, and where they are imported none is made");
     }
     Ok(())
 }

@@ -22,7 +22,7 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
     } else {
         store::fsck::check(&disk, dir).with_context(attempt)?
     };
-    // The status says it, too, where nobody reads.
+    // The exit status says it, too: stdout may be closed.
     let _ = write!(io::stdout(), "{report}");
     match (report.is_sound(), args.repair) {
         (true, _) => Ok(()),

@@ -179,7 +179,7 @@ impl Management {
         self.listening.clone()
     }
 
-    /// Nobody comes in any more, and requests that are being answered may end. AMQP over WebSockets goes on.
+    /// Takes no new connections, and lets requests that are being answered end. AMQP over WebSockets goes on.
     pub(crate) async fn close(&mut self) {
         // That consumers go when the broker stops is nothing to be told of.
         if let Some(alerts) = self.alerts.take() {

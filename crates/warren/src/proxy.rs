@@ -144,7 +144,7 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
             service.close_clients(config.term_timeout).await;
             service.wait_for_confirms().await;
         } => {}
-        signal = signals.next(|| ()) => tracing::warn!(signal, "stopping without waiting for anybody"),
+        signal = signals.next(|| ()) => tracing::warn!(signal, "stopping without waiting for clients"),
     }
     service.stop().await;
     tracing::info!("stopped");

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use model::config::{PeerVerification, TlsIdentity, TlsOptions, TlsVersion};
 use net::{ClientVerification, Identity, Reload, ServerTls, ServerTlsOptions, SniIdentity, TlsSetupError};
 
-/// How often files are looked at. Whoever renews certificates does so days before they end.
+/// How often files are looked at. Certificates are renewed days before they end.
 const FILES_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Everything with files of certificates and keys, each with what the log calls it.

@@ -40,7 +40,7 @@ impl<'a> Pass<'a> {
         Pass { engine, now_ms, notices }
     }
 
-    /// The queues of this vhost come next. False: nobody wants to see them.
+    /// The queues of this vhost come next. False: no rule wants to see them.
     pub fn vhost(&mut self, vhost: &str) -> bool {
         let mut is_wanted = false;
         for watch in &mut self.engine.watches {
@@ -113,7 +113,7 @@ fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Mea
     })
 }
 
-/// By how much a counter has grown within the window, in units of which `unit` are one. While nobody has looked for a whole window it may
+/// By how much a counter has grown within the window, in units of which `unit` are one. While there was no look for a whole window it may
 /// be more: enough to say that something is so, not that it is over.
 fn grown(watch: &mut Watch, total: u64, now_ms: u64, unit: f64) -> MeasuredValue {
     let CounterGrowth { count, is_whole } = watch.counts.grown(total, now_ms, watch.rule.window_ms);

@@ -398,7 +398,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What somebody knows who is told notices.
+/// What a webhook knows from its notices.
 #[derive(Debug, Default)]
 struct Listener(std::collections::BTreeSet<Arc<str>>);
 

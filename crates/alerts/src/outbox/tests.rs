@@ -203,7 +203,11 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let outcome = prop_oneof![3 => Just(DeliveryOutcome::Delivered), 3 => Just(DeliveryOutcome::Failed), 1 => Just(DeliveryOutcome::Refused)];
+    let outcome = prop_oneof![
+        3 => Just(DeliveryOutcome::Delivered),
+        3 => Just(DeliveryOutcome::Failed),
+        1 => Just(DeliveryOutcome::Refused),
+    ];
     prop_oneof![
         4 => (0_u8..6, any::<bool>()).prop_map(|(alert, is_reminder)| Step::Change { alert, is_reminder }),
         4 => outcome.prop_map(Step::Attempt),

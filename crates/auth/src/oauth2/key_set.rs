@@ -16,7 +16,7 @@ pub(super) struct KeySet {
 }
 
 impl KeySet {
-    /// Reads what an issuer has answered. Keys of kinds that are not known here may be for somebody else, and are passed over.
+    /// Reads what an issuer has answered. Keys of unknown kinds may be for other programs, and are skipped.
     pub(super) fn parse(text: &[u8]) -> Result<Self, String> {
         let set: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let listed = set.get("keys").and_then(Value::as_array).ok_or("it has no list of keys")?;

@@ -1,4 +1,4 @@
-//! OAuth 2: a JSON Web Token in the place of the password says who somebody is, until when, and by its scopes what it may
+//! OAuth 2: a JSON Web Token in the place of the password says who the user is, until when, and by its scopes what the user may
 //! do (RabbitMQ's `rabbitmq_auth_backend_oauth2`).
 
 mod claims;
@@ -58,7 +58,7 @@ struct ResourceServer {
     keys: Keys,
 }
 
-/// What a token lets somebody do.
+/// What a token allows.
 #[derive(Debug)]
 struct TokenGrant(Vec<Scope>);
 
@@ -73,7 +73,7 @@ impl Grants for TokenGrant {
 enum TokenError {
     /// It says nothing that can be believed.
     Refused(String),
-    /// Nobody can tell now.
+    /// It cannot be checked now.
     Failed(String),
 }
 
@@ -237,7 +237,7 @@ impl Backend for OAuth2 {
     }
 
     fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer> {
-        // Without a token nothing is known of anybody.
+        // Without a token nothing is known of a user.
         self.log_in(attempt)
     }
 

@@ -1,10 +1,10 @@
 //! Scopes: `read:vhost/name/routing-key`, each part a pattern in which `*` stands for anything, percent-encoded where it
-//! has to be. Without its last part, a scope is about no routing key: whoever has no other may not publish to a topic exchange.
+//! has to be. Without its last part, a scope is about no routing key: a user that has no other may not publish to a topic exchange.
 
 use model::user::{Access, TopicAccess};
 use percent_encoding::percent_decode_str;
 
-/// What a scope lets somebody do.
+/// What a scope allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
     access: Access,
@@ -56,19 +56,19 @@ impl Scope {
 
     /// Whether it is about a vhost.
     #[must_use]
-    pub fn covers_vhost(&self, vhost: &str) -> bool {
+    pub(crate) fn covers_vhost(&self, vhost: &str) -> bool {
         self.vhost.is_match(vhost)
     }
 
-    /// Whether it lets somebody do this to what bears the name.
+    /// Whether it allows this access to a queue or an exchange of the name.
     #[must_use]
     pub fn covers(&self, access: Access, vhost: &str, name: &str) -> bool {
         self.access == access && self.covers_vhost(vhost) && self.name.is_match(name)
     }
 
-    /// Whether it lets somebody use a routing key of a topic exchange.
+    /// Whether it allows a routing key of a topic exchange.
     #[must_use]
-    pub fn covers_key(&self, access: TopicAccess, vhost: &str, exchange: &str, routing_key: &str) -> bool {
+    pub(crate) fn covers_key(&self, access: TopicAccess, vhost: &str, exchange: &str, routing_key: &str) -> bool {
         let access = match access {
             TopicAccess::Write => Access::Write,
             TopicAccess::Read => Access::Read,

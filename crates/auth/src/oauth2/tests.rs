@@ -158,7 +158,7 @@ async fn a_token_that_cannot_be_believed_is_refused() {
 async fn only_signatures_that_are_wanted_are_accepted() {
     let usual = OAuth2::new(OAuth2Options { algorithms: Vec::new(), ..options() });
     check_refused(&log_in(&usual, &signed(&claims(), Some("k1"))).await, "HS256 is not accepted");
-    // Whoever says that nothing is signed.
+    // A token that says itself that it is not signed.
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     let unsigned = format!("{}.{}.", part(&json!({"alg": "none"})), part(&claims()));
     check_refused(&log_in(&OAuth2::new(options()), &unsigned).await, "not valid");

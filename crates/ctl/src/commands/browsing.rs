@@ -50,7 +50,7 @@ const BROWSE: &[Opt] = with_filter!(
     option("from", "id", "begins at this message"),
     option("tail", "count", "begins so many messages from the end"),
     option("truncate", "bytes", "how much of each body"),
-    flag("unacked", "those that somebody has, rather than those that are ready"),
+    flag("unacked", "unacked messages, rather than ready ones"),
 );
 const DELETE: &[Opt] = with_selection!();
 const MOVE: &[Opt] = with_selection!(

@@ -77,7 +77,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 
 const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is closed")];
 
-/// What a client is told when nobody has said why.
+/// What a client is told where the command gives no reason.
 const BY_HAND: &str = "Closed via warren ctl";
 
 const CONNECTIONS: Listing = Listing {

@@ -95,7 +95,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         &[declare::USER, required("name")],
         |input| &["user-limits", input.text("user"), input.text("name")]
     ),
-    Command::new("purge queue", "throws away the messages of a queue that nobody holds", |input| {
+    Command::new("purge queue", "removes the ready messages of a queue", |input| {
         let missing = super::queues::no_such_queue(input.vhost(), input.text("name"));
         Ask::delete(path(&["queues", input.vhost(), input.text("name"), "contents"])).then(move |reply| {
             reply.unless(404, || Failure::data(missing))?.accepted()?;

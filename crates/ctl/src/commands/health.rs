@@ -115,9 +115,8 @@ pub(crate) const COMMANDS: &[Command] = &[
         say("This command is DEPRECATED and is a no-op: classic queue mirroring is no more.")
     }),
     Command::new("node_health_check", "does nothing, as rabbitmqctl's: use the other checks", |_| {
-        say(
-            "This command is DEPRECATED and is a no-op. Use check_running, check_alarms, check_port_connectivity or check_virtual_hosts instead.",
-        )
+        say("This command is DEPRECATED and is a no-op. Use check_running, check_alarms, check_port_connectivity or \
+            check_virtual_hosts instead.")
     }),
 ];
 
@@ -185,7 +184,7 @@ fn judged(reply: &Reply) -> Result<(), Failure> {
     Err(Failure::unavailable(format!("health check failed: {reason}{details}")))
 }
 
-/// Whoever answers runs; an older server has no check for more.
+/// A server that answers runs; an older one has no check for more.
 fn running() -> StepResult {
     ask(&["is-in-service"]).then(|reply| {
         let good = || say("The broker is fully booted and running");

@@ -28,7 +28,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         ])
         .long()
         .saying("Deleting queue '{queue}' on vhost '{vhost}' ..."),
-    Command::new("purge_queue", "throws away the messages of a queue that nobody holds", |input| {
+    Command::new("purge_queue", "removes the ready messages of a queue", |input| {
         let (vhost, queue) = (input.vhost(), input.text("queue"));
         let missing = no_such_queue(vhost, queue);
         Ask::delete(path(&["queues", vhost, queue, "contents"]))

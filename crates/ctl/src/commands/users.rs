@@ -27,7 +27,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("change_password", "changes a user's password", change_password)
         .taking(&[required("username"), optional("password")])
         .saying("Changing password for user \"{username}\" ..."),
-    Command::new("clear_password", "takes a user's password away, so that nobody logs in with one", |input| {
+    Command::new("clear_password", "removes a user's password, so that the user cannot log in with one", |input| {
         change(input, |user| user["password_hash"] = json!(""))
     })
     .taking(&[required("username")])
@@ -68,7 +68,8 @@ fn add_user(input: &Invocation) -> StepResult {
         let place = path(&["users", &user]);
         Ask::get(place.clone()).then(move |reply| match reply.status {
             404 => Ask::put(place, &json!({ field: password, "tags": "" })).say(
-                "Done. Don't forget to grant the user permissions to some virtual hosts! See 'warren ctl help set_permissions' to learn more.",
+                "Done. Don't forget to grant the user permissions to some virtual hosts! See 'warren ctl help set_permissions' \
+                to learn more.",
             ),
             _ => {
                 reply.accepted()?;

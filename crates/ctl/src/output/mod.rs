@@ -17,7 +17,7 @@ pub(crate) enum Output {
     Nothing,
     /// Words.
     Text(String),
-    /// Words that nobody has asked for.
+    /// A remark beside the result.
     Remark(String),
     /// A list of things of one kind.
     Table(Table),

@@ -28,7 +28,7 @@ const DEFAULT_USER: &str = "guest";
 /// How long an answer may take, if nothing else is said.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// As long as anybody waits.
+/// The longest timeout.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// What is around the program: handed in, so that tests have other surroundings.
@@ -131,7 +131,7 @@ fn path_prefix<'a>(input: &'a Invocation, section: &'a Section) -> Option<&'a st
 
 fn tls(input: &Invocation, section: &Section) -> Result<ClientTls, Failure> {
     let trust = match setting(input, section, "ssl-ca-cert-file", "ssl_ca_cert_file") {
-        _ if input.has_shared("ssl-insecure") || section.is_true("ssl_insecure") => Trust::Anybody,
+        _ if input.has_shared("ssl-insecure") || section.is_true("ssl_insecure") => Trust::AnyServer,
         Some(file) => Trust::File(file.into()),
         None => Trust::System,
     };

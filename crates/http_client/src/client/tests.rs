@@ -175,7 +175,7 @@ async fn https_needs_somebody_to_trust() {
     let server = TlsServer::start("trust").await;
     let url = HttpUrl::parse(&format!("https://localhost:{}", server.port)).unwrap();
     let trusting = |trust| ClientTls::new(&ClientTlsOptions::trusting(trust)).unwrap();
-    for trust in [Trust::File(server.ca.clone()), Trust::Anybody] {
+    for trust in [Trust::File(server.ca.clone()), Trust::AnyServer] {
         assert_eq!(get(&url.clone().trusting(trusting(trust)), PATIENCE).await.unwrap().status, StatusCode::OK);
     }
     // Another authority of the same name; and the system's, where there are any.

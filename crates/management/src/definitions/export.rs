@@ -302,7 +302,7 @@ pub(super) fn is_defined_queue(view: &QueueView) -> bool {
     !view.definition().is_exclusive
 }
 
-/// Exchanges that somebody has declared: not those that every vhost has, nor internal ones.
+/// Exchanges that were declared: not those that every vhost has, nor internal ones.
 pub(super) fn is_defined_exchange(view: &ExchangeView) -> bool {
     let name = view.definition.name.as_str();
     !name.is_empty() && !name.starts_with(RESERVED_PREFIX) && !view.definition.is_internal
@@ -344,7 +344,7 @@ fn readable(arguments: Map<String, Value>) -> Map<String, Value> {
     })
 }
 
-/// Bindings that somebody has made, between ends that are exported, too, or that are in every vhost.
+/// Bindings that were made, between ends that are exported, too, or that are in every vhost.
 fn bindings(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 'static + use<> {
     let hidden = HiddenEnds::of(broker, vhost);
     let views = broker.binding_views(vhost, BindingFilter::All).into_iter();

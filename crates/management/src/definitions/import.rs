@@ -104,12 +104,12 @@ pub fn import(
     Ok(imported)
 }
 
-/// Why something could not be done although it has been checked: somebody else has changed the broker meanwhile.
+/// Why something could not be done although it has been checked: the broker has been changed meanwhile.
 fn late(place: &impl Display, reason: impl Display) -> DefinitionsError {
     DefinitionsError(format!("{place}: {reason}. What comes before it has been imported."))
 }
 
-/// Vhosts that definitions are imported into. Whoever may import may do so whatever its permissions in them.
+/// Vhosts that definitions are imported into. A user who may import needs no permissions in them.
 pub(super) struct TargetVhosts<'a> {
     broker: &'a Arc<Broker>,
     actor: Actor,

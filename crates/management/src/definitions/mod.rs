@@ -17,7 +17,8 @@ pub(crate) use export::Export;
 pub use export::export;
 pub use import::{ImportResult, import};
 pub use parse::{Definitions, parse};
-pub use prune::{PruneResult, prune};
+pub use prune::PruneResult;
+pub(crate) use prune::prune;
 
 /// Why definitions cannot be imported, with the entry that is in the way. Nothing has been imported unless it says so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

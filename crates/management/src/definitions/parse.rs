@@ -67,7 +67,7 @@ impl<T> Deref for ParsedEntry<T> {
     }
 }
 
-/// Where something stands in a document, for whoever has to find it.
+/// Where an entry is in a document, for messages about it.
 #[derive(Debug)]
 pub(super) struct EntryLocation {
     kind: &'static str,

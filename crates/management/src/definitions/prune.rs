@@ -1,6 +1,6 @@
 //! Pruning: deleting what a document does not have, so that what is there is what it says.
 //!
-//! Only of kinds that the document mentions at all, and never whoever asks, users and vhosts that are protected, vhosts with
+//! Only of kinds that the document mentions at all, and never the caller's own user, users and vhosts that are protected, vhosts with
 //! open connections, and what belongs to a connection, to every vhost or to the cluster itself.
 
 use std::collections::HashSet;
@@ -44,7 +44,7 @@ fn note(names: &mut Names, kind: &'static str, name: String) {
 }
 
 /// Deletes what a document does not have; or only tells what it would delete.
-pub fn prune(
+pub(crate) fn prune(
     broker: &Arc<Broker>,
     actor: &Actor,
     definitions: &Definitions,
@@ -322,7 +322,7 @@ impl PruneRun<'_> {
         Ok(())
     }
 
-    /// Whoever asks stays, and so do users that are protected.
+    /// The caller's own user stays, and so do users that are protected.
     fn reason_to_keep(&self, user: &str) -> Option<&'static str> {
         if self.actor.identity.name() == user {
             return Some("it is who asks");
@@ -332,7 +332,7 @@ impl PruneRun<'_> {
 }
 
 /// Why a vhost is not deleted although the document does not have it. With one that is in use exclusive queues would go, and
-/// the connections that are open: whoever wants that deletes it by its name.
+/// the connections that are open: an operator who wants that deletes it by its name.
 fn reason_to_stay(view: &VhostView) -> Option<String> {
     if view.facts.is_protected {
         return Some("it is protected".to_owned());

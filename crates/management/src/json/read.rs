@@ -1,6 +1,6 @@
 //! Reading the JSON of a request's body, strictly: an object or nothing, and every member of the type it must have.
 //!
-//! Its length is bounded by the body's, its depth by the parser (128). Members that nobody asks for are ignored, as RabbitMQ
+//! Its length is bounded by the body's, its depth by the parser (128). Members that no handler asks for are ignored, as RabbitMQ
 //! ignores them.
 
 use serde_json::{Map, Value, json};

@@ -27,7 +27,7 @@ impl<'a> Writer<'a> {
         Self { out, wanted, is_key: false }
     }
 
-    /// A writer of what is sorted by, and shown to nobody.
+    /// A writer of what is sorted by, and not shown.
     pub(crate) fn of_key(out: &'a mut Vec<u8>) -> Self {
         Self { out, wanted: &Selection::All, is_key: true }
     }
@@ -137,7 +137,7 @@ pub(crate) struct Cell<'a> {
     name: &'a str,
     /// What its name ends with.
     suffix: &'static str,
-    /// None: nobody wants it.
+    /// None: it is not wanted.
     wanted: Option<&'a Selection>,
     is_key: bool,
 }
@@ -148,12 +148,12 @@ impl<'a> Cell<'a> {
         self.wanted
     }
 
-    /// Whether it is written to be sorted by, and shown to nobody.
+    /// Whether it is written to be sorted by, and not shown.
     pub(crate) fn is_key(&self) -> bool {
         self.is_key
     }
 
-    /// The writer of the member's value, unless nobody wants it.
+    /// The writer of the member's value, if it is wanted.
     pub(crate) fn writer(self) -> Option<Writer<'a>> {
         let wanted = self.wanted?;
         if !std::mem::replace(self.is_first, false) {

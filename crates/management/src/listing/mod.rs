@@ -6,7 +6,7 @@
 //! - `query`, `members`, `ranges`, `selection`, `page`: what a request asks for.
 //! - `search`: patterns that callers bring along.
 //! - `keys`, `order`: what objects are sorted by. `runs`: sorting many, a few at a time.
-//! - `rows`: writing. `walk`: lists, however long: none of them holds up anybody else's request.
+//! - `rows`: writing. `walk`: lists, however long: none of them holds up other requests.
 
 mod keys;
 mod members;

@@ -173,7 +173,7 @@ mod tests {
         static DEAR: Table<u64, ()> = Table {
             title: "Dear",
             columns: &[
-                number("dear", |_: &u64, ()| unreachable!("nobody wants it")),
+                number("dear", |_: &u64, ()| unreachable!("it is not wanted")),
                 number("number", |number, ()| Some(*number)),
             ],
             order: |a, b| a.cmp(b),

@@ -1,5 +1,5 @@
-//! Sorting without ever taking long: objects are sorted a few at a time, into runs, and runs are merged as far as somebody takes
-//! what comes out.
+//! Sorting without ever taking long: objects are sorted a few at a time, into runs, and runs are merged as far as their
+//! reader goes.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -65,7 +65,7 @@ impl<V> Runs<V> {
     fn end_run(&mut self) {
         let mut run = std::mem::take(&mut self.current);
         run.sort_unstable_by(|a, b| a.compare(b, self.order));
-        // Nobody sees what comes after so many of its own run.
+        // What comes after so many of its own run is never shown.
         run.truncate(self.wanted_count);
         run.shrink_to_fit();
         self.done.push(run.into_iter());

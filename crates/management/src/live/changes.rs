@@ -62,8 +62,8 @@ pub(super) fn vhost_of(event: &Event, subject: Subject) -> Option<&str> {
     vhost.or_else(|| fields.get("name").filter(|_| subject == Subject::Vhost)?.as_str())
 }
 
-/// Whether it is about an exchange that every vhost has from its beginning: nobody was told that it came, and the vhost's own event says
-/// that it goes.
+/// Whether it is about an exchange that every vhost has from its beginning: there was no event of its own when it came, and the vhost's
+/// event says that it goes.
 pub(super) fn goes_with_its_vhost(event: &Event) -> bool {
     let name = event.fields.as_table().get("name").and_then(|name| name.as_str());
     event.name.starts_with("exchange.") && name.is_some_and(|name| name.is_empty() || name.starts_with("amq."))

@@ -15,8 +15,8 @@ use super::viewer::LostRight;
 use super::{FeedRequest, FeedSlot, Viewer, changes, numbers};
 use crate::json::{Object, Writer};
 use crate::limits::LIVE_HEARTBEAT_INTERVAL;
-use crate::server::Stage;
 use crate::service::Service;
+use crate::stage::Stage;
 use http_server::PIECE_LEN;
 use http_server::Source;
 
@@ -48,7 +48,7 @@ enum Wakeup {
 }
 
 impl Feed {
-    /// A feed for somebody of whom it is checked that it may have what it wants. What happens from here on is told.
+    /// A feed for a viewer whose rights have been checked. What happens from here on is told.
     pub(crate) async fn open(service: Arc<Service>, mut viewer: Viewer, wanted: FeedRequest, place: FeedSlot) -> Feed {
         let changes = wanted.has_changes.then(|| service.broker.subscribe(changes::is_change));
         if changes.is_some() {
@@ -119,7 +119,7 @@ impl Feed {
         self.write(out, "end", |members| members.cell("reason").text(&lost.reason()));
     }
 
-    /// Writes the numbers that are wanted. Those that were due before, and that nobody took, are missed.
+    /// Writes the numbers that are wanted. Those that were due before and not read are missed.
     fn look(&mut self, due: Instant, out: &mut Vec<u8>) {
         let late = due.elapsed().as_millis() / self.wanted.interval.as_millis().max(1);
         if let Ok(late @ 1..) = u64::try_from(late) {

@@ -10,7 +10,7 @@ use crate::problem::Problem;
 /// A queue's vhost and name.
 pub(crate) type QueuePath = (String, String);
 
-/// What somebody wants to be told.
+/// What a feed is to tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FeedRequest {
     /// The node's numbers.
@@ -85,7 +85,7 @@ impl FeedRequest {
     }
 }
 
-/// Whoever misspells a name would miss what it is for.
+/// Refuses unknown names: a misspelt one would be ignored without notice.
 fn check_names(query: &Query) -> Result<(), Problem> {
     if let Some(name) = query.names().find(|name| !matches!(*name, "events" | "interval")) {
         return Err(Problem::bad_request(format!(

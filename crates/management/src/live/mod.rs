@@ -5,10 +5,10 @@
 //!  a timer ─► counters ────────────────────────────┴─► feed ─► body, as far as the socket takes it
 //! ```
 //!
-//! - `wanted`: what a request asks for. `viewer`: what somebody may see, asked again and again.
+//! - `feed_request`: what a request asks for. `viewer`: what its user may see, checked again and again.
 //! - `numbers`, `changes`: what is told. `feed`: when it is told.
 //!
-//! A feed is made by whoever reads it: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
+//! A feed is made as it is read: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
 //! afterwards how much it has missed.
 
 mod changes;
@@ -27,7 +27,7 @@ pub(crate) use feed_request::FeedRequest;
 pub(crate) use viewer::{LostRight, Viewer};
 
 use crate::limits::LIVE_COUNT_MAX;
-use crate::server::Stage;
+use crate::stage::Stage;
 
 /// How many feeds there are, and when they end.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! What somebody may see, which may be less after a while.
+//! What a user may see, which may be less after a while.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::limits::LIVE_CHECK_INTERVAL;
 use crate::problem::Problem;
 use crate::request_context::RequestContext;
 
-/// A right that somebody does not have, or not any more.
+/// A right that the user does not have, or not any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LostRight {
     /// The user is gone, or the login has expired.
@@ -38,7 +38,7 @@ impl LostRight {
         }
     }
 
-    /// What somebody is told who has not had it when the request came.
+    /// The answer to a user who did not have it when the request came.
     pub(crate) fn problem(&self) -> Problem {
         match self {
             LostRight::Login => Problem::not_authenticated(),
@@ -53,7 +53,7 @@ impl LostRight {
     }
 }
 
-/// Somebody who looks on.
+/// The user of a feed.
 pub(crate) struct Viewer {
     broker: Arc<Broker>,
     context: RequestContext,

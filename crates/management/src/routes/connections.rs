@@ -188,12 +188,12 @@ impl Row {
     }
 }
 
-/// Whether somebody may see what belongs to a connection: its own user may, and who may see everything.
+/// Whether the user may see what belongs to a connection: its own user may, and monitoring users.
 pub(super) fn sees(call: &Call, view: &ConnectionView) -> bool {
     is_monitor(call.identity()) || view.opened().is_some_and(|opened| opened.user == call.identity().name())
 }
 
-/// Connections that somebody sees.
+/// Connections that the user sees.
 pub(super) fn seen(call: &Call) -> Vec<ConnectionView> {
     let mut views = call.broker().connection_views();
     views.retain(|view| sees(call, view));

@@ -140,7 +140,7 @@ pub(super) fn too_long(kind: &str, name: &str) -> Problem {
     Problem::bad_request(format!("{kind} should be less than 255 bytes, actually was {}\n", name.len()))
 }
 
-/// The vhost of the path, with the rights of whoever asks.
+/// The vhost of the path, with the rights of the user.
 pub(super) fn enter(call: &Call) -> Result<VhostAccess, Problem> {
     call.context.enter(call.vhost()).ok_or_else(|| Problem::not_authorised("Access refused."))
 }

@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::options::ListenerInfo;
 use crate::problem::Problem;
 use crate::route::Kind::Text;
-use crate::route::Role::{Anybody, InVhost, Management};
+use crate::route::Role::{InVhost, Management, Public};
 use crate::route::{Field, Now, Operation, Route, Shape, at};
 
 macro_rules! checks {
@@ -43,8 +43,8 @@ pub(super) static ROUTES: &[Route] = checks! {
         "No queue would lose its majority without this node.";
     "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
         "Fewer connections are open than may be.";
-    "/api/health/checks/is-in-service" => Anybody, uncached_ok, "The node is not in maintenance.";
-    "/api/health/checks/ready-to-serve-clients" => Anybody, ready, "The node can serve clients.";
+    "/api/health/checks/is-in-service" => Public, uncached_ok, "The node is not in maintenance.";
+    "/api/health/checks/ready-to-serve-clients" => Public, ready, "The node can serve clients.";
     "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
     "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
     "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "There are definitions.";
@@ -58,7 +58,7 @@ pub(super) static ROUTES: &[Route] = checks! {
         "All quorum queues of a vhost that match have a leader.";
     "/api/healthchecks/node" => Management, alarms, "No alarm is on; an older check.";
     "/api/healthchecks/node/{node}" => Management, of_node, "No alarm of a node is on; an older check.";
-    "/api/aliveness-test/{vhost}" => InVhost, alive, "Somebody may use the vhost; an older check.";
+    "/api/aliveness-test/{vhost}" => InVhost, alive, "The user may use the vhost; an older check.";
 };
 
 fn answer(status: StatusCode, body: &Value) -> Answer {

@@ -12,14 +12,14 @@ use crate::json::{Fields, Object, Writer, wrong_type};
 use crate::listing::Query;
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, List, Object as ObjectKind, Text};
-use crate::route::Role::{Administrator, Anybody, Management, Monitoring};
+use crate::route::Role::{Administrator, Management, Monitoring, Public};
 use crate::route::{Field, LOGIN_REFUSED, Later, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/whoami", &[Operation::get(Management, whoami, "Tells who asks.", Shape::Object(USER))]),
     at(
         "/api/version",
-        &[Operation::get(Anybody, version, "Tells the version of RabbitMQ that this is compatible with.", Shape::Text)],
+        &[Operation::get(Public, version, "Tells the version of RabbitMQ that this is compatible with.", Shape::Text)],
     ),
     at(
         "/api/cluster-name",
@@ -32,7 +32,7 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/login",
         &[
             Operation::post(
-                Anybody,
+                Public,
                 |_| Err(Problem::not_found()),
                 "Checks a name and a password, sent as a form.",
                 &[],
@@ -40,11 +40,7 @@ pub(super) static ROUTES: &[Route] = &[
             .later(|call| Box::pin(login(call)) as Later)
             .answers(Shape::Object(LOGIN))
             .refuses(LOGIN_REFUSED),
-            Operation::delete(
-                Anybody,
-                |_| Ok(Answer::no_content()),
-                "Ends a session; here every request logs in anew.",
-            ),
+            Operation::delete(Public, |_| Ok(Answer::no_content()), "Ends a session; here every request logs in anew."),
         ],
     ),
     at(
@@ -59,7 +55,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/auth/attempts/{node}",
         &[
-            Operation::get(Monitoring, attempts, "Tells how often somebody tried to log in.", Shape::List),
+            Operation::get(Monitoring, attempts, "Tells how often users tried to log in.", Shape::List),
             Operation::delete(Administrator, reset_attempts, "Counts attempts to log in from zero again."),
         ],
     ),
@@ -160,7 +156,7 @@ fn attempts(call: &Call) -> Result<Answer, Problem> {
     let rows = [("http", Interface::Http), ("amqp091", Interface::Amqp)]
         .map(|(protocol, interface)| (protocol, call.broker().auth_attempts(interface)))
         .into_iter()
-        // As by RabbitMQ, which knows a protocol when somebody has come by it.
+        // As in RabbitMQ, which lists a protocol once it has been used.
         .filter(|(_, attempts)| attempts.succeeded + attempts.failed > 0);
     let mut out = Vec::new();
     Writer::new(&mut out).list(rows, |(protocol, attempts), writer| {

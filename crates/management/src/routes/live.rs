@@ -23,7 +23,8 @@ pub(super) static ROUTES: &[Route] = &[at(
     .query(&[
         Parameters::Other(
             "events",
-            "What is wanted, with commas between, or several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, with names as in paths.",
+            "What is wanted, with commas between, or several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, with \
+            names as in paths.",
         ),
         Parameters::Other("interval", "Seconds between two looks at numbers: 1 to 60."),
     ])

@@ -103,7 +103,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const STATE: Parameters = Parameters::Other("state", "`ready` (unless said), or `unacked`: those that somebody has.");
+const STATE: Parameters = Parameters::Other("state", "`ready` (the default), or `unacked`.");
 const FROM: Parameters =
     Parameters::Other("from", "Where to begin: the `id` of a message, or the `next` of an answer before.");
 const TAIL: Parameters = Parameters::Other("tail", "Begins so many messages from the end, instead; 10,000 at most.");
@@ -270,7 +270,7 @@ async fn move_on(call: Call) -> Result<Answer, Problem> {
     Ok(Answer::json(out).after(&carried.changed))
 }
 
-/// Why somebody does not come into another vhost. Only who sees all vhosts is told that there is none.
+/// Why the user cannot enter another vhost. Only a user who sees all vhosts is told that there is none.
 fn no_entry(call: &Call, vhost: &str) -> Problem {
     if is_administrator(call.identity()) && !call.broker().has_vhost(vhost) {
         return Problem::new(StatusCode::NOT_FOUND, "not_found", format!("no vhost '{vhost}'"));

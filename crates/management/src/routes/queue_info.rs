@@ -65,7 +65,7 @@ fn len_max(call: &Call) -> Result<u64, Problem> {
     Ok(text.parse().unwrap_or(u64::MAX))
 }
 
-/// The vhost whose queues are asked for, where whoever asks may be.
+/// The vhost whose queues are asked for, if the user may enter it.
 fn vhost(call: &Call) -> Result<&str, Problem> {
     let vhost = call.query.get("vhost").unwrap_or(VHOST);
     if !call.is_logged_in {

@@ -332,7 +332,7 @@ pub(super) fn level(call: &Call, most: Level) -> Level {
     match (is_on("disable_stats", options.disables_stats), is_on("enable_queue_totals", options.enables_queue_totals)) {
         (true, true) => Level::Totals,
         (true, false) => Level::Facts,
-        // Whoever names columns can name all of them.
+        // A request that names columns can name all of them.
         (false, _) if call.query.get("columns").is_some() => most.max(Level::Detailed),
         (false, _) => most,
     }

@@ -77,7 +77,7 @@ const ACTION: &[Field] = &[Field::required("action", Text, "What to do.")];
 /// The columns in whose order queues come.
 const ORDER: &[&str] = &["vhost", "name"];
 
-/// Rows of queues, as somebody walks through these.
+/// Rows of queues, made during the walk.
 struct Rows {
     walk: QueueWalk,
     level: Level,
@@ -184,7 +184,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
         name: &name,
         is_durable: fields.bool("durable", false)?,
         is_auto_delete: fields.bool("auto_delete", false)?,
-        // Nobody could ever use a queue that belongs to a request.
+        // No client could ever use a queue that belongs to a request.
         is_exclusive: false,
         arguments: arguments.as_table(),
     };

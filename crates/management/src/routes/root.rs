@@ -7,35 +7,35 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::openapi;
 use crate::problem::Problem;
-use crate::route::Role::Anybody;
+use crate::route::Role::Public;
 use crate::route::{LOGIN_REFUSED, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/", &[Operation::get(Anybody, page, "Says what this is.", Shape::Page(HTML))]),
-    at("/index.html", &[Operation::get(Anybody, page, "Says what this is.", Shape::Page(HTML))]),
-    at("/api", &[Operation::get(Anybody, to_reference, "Leads to the description of the API.", Shape::Page(HTML))]),
+    at("/", &[Operation::get(Public, page, "Says what this is.", Shape::Page(HTML))]),
+    at("/index.html", &[Operation::get(Public, page, "Says what this is.", Shape::Page(HTML))]),
+    at("/api", &[Operation::get(Public, to_reference, "Leads to the description of the API.", Shape::Page(HTML))]),
     at(
         "/api/index.html",
-        &[Operation::get(Anybody, reference, "Lists what the API can do.", Shape::Page(HTML)).refuses(LOGIN_REFUSED)],
+        &[Operation::get(Public, reference, "Lists what the API can do.", Shape::Page(HTML)).refuses(LOGIN_REFUSED)],
     ),
     at(
         "/api/openapi.json",
-        &[Operation::get(Anybody, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))
+        &[Operation::get(Public, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))
             .refuses(LOGIN_REFUSED)],
     ),
-    at("/mgmt", &[Operation::get(Anybody, to_page, "Leads to the page.", Shape::Page(HTML))]),
+    at("/mgmt", &[Operation::get(Public, to_page, "Leads to the page.", Shape::Page(HTML))]),
     at(
         "/js/oidc-oauth/bootstrap.js",
         &[Operation::get(
-            Anybody,
+            Public,
             oauth_bootstrap,
-            "Tells a page that nobody logs in to it by OAuth 2.",
+            "Tells a page that there is no login by OAuth 2.",
             Shape::Page(SCRIPT),
         )],
     ),
     at(
         "/doc/stats.html",
-        &[Operation::get(Anybody, to_reference, "Leads to the description of the API.", Shape::Page(HTML))],
+        &[Operation::get(Public, to_reference, "Leads to the description of the API.", Shape::Page(HTML))],
     ),
 ];
 
@@ -55,7 +55,7 @@ fn to_page(call: &Call) -> Result<Answer, Problem> {
     moved(call, "/")
 }
 
-/// What RabbitMQ's pages load first to learn how somebody logs in. There is no page yet: a proxy, or somebody's own, may ask.
+/// What RabbitMQ's pages load first to learn how users log in. There is no page yet: a proxy, or an operator's own page, may ask.
 fn oauth_bootstrap(_: &Call) -> Result<Answer, Problem> {
     let script = "globalThis.set_oauth_settings?.({\"oauth_enabled\":false});\n";
     Ok(Answer::other("text/javascript; charset=utf-8", script))

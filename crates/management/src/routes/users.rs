@@ -50,7 +50,11 @@ pub(super) static ROUTES: &[Route] = &[
 
 const USER: &[Field] = &[
     Field::required("tags", Any, "Roles: a list of texts, or one text with commas between them."),
-    Field::optional("password", Text, "The password. Without it and without a hash nobody can log in by password."),
+    Field::optional(
+        "password",
+        Text,
+        "The password. Without it and without a hash the user cannot log in by password.",
+    ),
     Field::optional("password_hash", Text, "The base64 of a salt and a hash, in place of the password."),
     Field::optional("hashing_algorithm", Text, "How the hash was made: `rabbit_password_hashing_sha256`, unless said."),
     Field::optional("second_password", Text, "Another password that is valid, too."),

@@ -164,7 +164,7 @@ fn one(call: &Call) -> Result<Answer, Problem> {
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 
-/// As in RabbitMQ, whoever makes a vhost may do everything there; not who is known elsewhere only.
+/// As in RabbitMQ, the user who makes a vhost gets all permissions there; not a user that only another back end knows.
 fn put(call: &Call) -> Result<Answer, Problem> {
     let body = call.object()?;
     let request = request(call.vhost(), Fields(&body))?;

@@ -11,9 +11,10 @@ use net::proxy_protocol::Endpoints;
 use net::{Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
-use super::{AmqpSink, Seat, Site, Stage};
+use super::{AmqpSink, Seat, Site};
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::options::ConnectionLimits;
+use crate::stage::Stage;
 use http_server::AnswerBody;
 
 /// Who comes, and what it may do.
@@ -87,7 +88,7 @@ struct WebSocketUpgrade {
 }
 
 impl WebSocketUpgrade {
-    /// None where there is no network between: nobody needs a WebSocket there.
+    /// None where there is no network between: no client needs a WebSocket there.
     fn of(stream: &Stream, amqp: AmqpSink, seat: Seat) -> Option<WebSocketUpgrade> {
         let endpoints = Endpoints { peer: stream.peer_addr().ok()?, local: stream.local_addr().ok()? };
         Some(WebSocketUpgrade { endpoints, tls: stream.tls_info(), amqp, seat })

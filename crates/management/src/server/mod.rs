@@ -1,6 +1,6 @@
 //! The thread that answers: a runtime of its own, so that no request can hold up messages.
 //!
-//! Listeners are somebody else's: they hand over streams, whatever carries them. They should be opened inside
+//! Listeners are the caller's: they hand over streams, whatever carries them. They should be opened inside
 //! [`Server::runtime`], so that the sockets are watched by the thread that serves them.
 
 mod connection;
@@ -20,6 +20,7 @@ use tokio::sync::watch;
 use crate::metrics::Metrics;
 use crate::options::ConnectionLimits;
 use crate::service::Service;
+use crate::stage::Stage;
 use connection::ConnectionContext;
 
 /// The thread of the HTTP API.
@@ -45,16 +46,6 @@ pub enum Site {
     Api(Arc<Service>),
     /// Metrics, compressed for who accepts that or not.
     Metrics(Arc<Metrics>, bool),
-}
-
-/// How far a stop has got.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Stage {
-    Running,
-    /// Requests that are being answered may end.
-    Stopping,
-    /// The thread ends.
-    Ended,
 }
 
 impl Server {

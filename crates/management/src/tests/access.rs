@@ -24,8 +24,8 @@ fn filled(pattern: &str) -> String {
 fn refusal(role: Role, user: &str) -> Option<&'static str> {
     let not = |users: &[&str], text| (!users.contains(&user)).then_some(text);
     match role {
-        Role::Anybody => None,
-        _ if user == "nobody" => Some("Not management user"),
+        Role::Public => None,
+        _ if user == "nadia" => Some("Not management user"),
         Role::Configured | Role::Management | Role::InVhost | Role::MonitoringOrInVhost => None,
         Role::Policymaker | Role::PolicymakerInVhost => {
             not(&["alice", "polly"], "User not authorised to access object")
@@ -43,7 +43,7 @@ fn every_operation_is_for_whom_the_table_says() {
             let path = filled(route.path);
             for operation in route.operations {
                 let method = operation.method.name();
-                for user in ["alice", "mona", "polly", "manny", "nobody"] {
+                for user in ["alice", "mona", "polly", "manny", "nadia"] {
                     let what = format!("{method} {path} as {user}");
                     let Some(reason) = refusal(operation.role, user) else {
                         let user = house.service.broker.user(user).unwrap();
@@ -74,7 +74,7 @@ fn local() -> broker::Origin {
 fn nothing_but_a_few_pages_is_open_to_everybody() {
     in_house(async |house| {
         for route in routes::all() {
-            for operation in route.operations.iter().filter(|operation| operation.role != Role::Anybody) {
+            for operation in route.operations.iter().filter(|operation| operation.role != Role::Public) {
                 let (method, path) = (operation.method.name(), filled(route.path));
                 let reply = house.ask_with(method, &path, &[], b"{}").await;
                 let asks = reply.header("www-authenticate");

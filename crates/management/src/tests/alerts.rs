@@ -398,7 +398,7 @@ fn a_webhook_that_nobody_can_reach_keeps_nothing_from_another_one() {
         let url = format!("http://{}/", listener.local_addr().unwrap());
         let (tx, mut taken) = mpsc::unbounded_channel();
         let taking = tokio::spawn(take_notices(listener, tx));
-        // Nobody listens at the port of a listener that is gone.
+        // No process listens at the port of a listener that is gone.
         let gone = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
         for (name, url) in [("up", url), ("down", format!("http://{gone}/"))] {
             assert_eq!(put(house, &format!("/api/alerts/webhooks/{name}"), json!({"url": url})).await.0, 201);

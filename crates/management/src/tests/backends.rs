@@ -110,7 +110,7 @@ fn a_token_says_who_somebody_is_and_which_roles_it_has() {
     in_oracles_house("monitoring", Options::default(), async |house, _| {
         let ann = json!({"name": "ann", "tags": ["monitoring"], "is_internal_user": false});
         assert_eq!(ask_as_ann(house, "GET", "/api/whoami", "").await.json(), ann);
-        assert_eq!(ask_by_name(house, "whoever", "token of ann").await.json(), ann);
+        assert_eq!(ask_by_name(house, "any-name", "token of ann").await.json(), ann);
         let guest = json!({"name": "guest", "tags": ["administrator"], "is_internal_user": true});
         assert_eq!(ask_by_name(house, "guest", "guest").await.json(), guest);
         assert_eq!(ask_as_ann(house, "GET", "/api/nodes", "").await.status, 200);
@@ -151,7 +151,7 @@ fn tokens_are_taken_where_passwords_are_not() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let house = House::over(broker::Options { auth_steps, ..broker::Options::default() }, options);
-        assert_eq!(ask_by_name(&house, "whoever", "token of ann").await.status, 401);
+        assert_eq!(ask_by_name(&house, "any-name", "token of ann").await.status, 401);
         assert_eq!(ask_as_ann(&house, "GET", "/api/whoami", "").await.status, 200);
         house.close().await;
     });
@@ -276,7 +276,7 @@ fn attempts_to_log_in_are_counted_and_may_be_counted_anew() {
         assert_eq!(ask_as_ann(house, "DELETE", &attempts, "").await.status, 401);
         for path in [attempts.clone(), format!("{attempts}/source")] {
             assert_eq!(house.ask("DELETE", &path, "guest", "").await.status, 204);
-            // Asking is a login, and nobody else has come.
+            // Asking is a login, and there was no other.
             let row = json!({
                 "protocol": "http", "auth_attempts": 1, "auth_attempts_failed": 0, "auth_attempts_succeeded": 1,
             });

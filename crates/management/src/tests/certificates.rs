@@ -69,7 +69,7 @@ impl Shown {
     }
 }
 
-/// A directory that nobody else has.
+/// A directory of the test's own.
 fn own_dir() -> PathBuf {
     static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
     let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -248,7 +248,7 @@ fn any_arguments() -> impl Strategy<Value = Arguments> {
     ]
 }
 
-/// Something that somebody does to a broker. Names are few, so that they meet.
+/// A change to a broker. Names are few, so that they meet.
 #[derive(Debug, Clone)]
 enum Step {
     Vhost {
@@ -352,7 +352,7 @@ fn vhost_name(name: &str) -> VhostName {
     VhostName::parse(name.as_bytes()).unwrap()
 }
 
-/// A hash of a password that nobody knows.
+/// A hash of an unknown password.
 fn some_hash(algorithm: HashingAlgorithm) -> PasswordChange {
     use base64::Engine as _;
     let len = 4 + match algorithm {

@@ -88,14 +88,14 @@ impl House {
         House { service }
     }
 
-    /// Users of every kind, whose passwords are their names, and the vhosts `shop` (theirs) and `empty` (nobody's).
+    /// Users of every kind, whose passwords are their names, and the vhosts `shop` (theirs) and `empty` (without permissions).
     async fn furnish(&self) {
         for (user, tags) in [
             ("alice", "administrator"),
             ("mona", "monitoring"),
             ("polly", "policymaker"),
             ("manny", "management"),
-            ("nobody", ""),
+            ("nadia", ""),
         ] {
             let body = format!(r#"{{"password":"{user}","tags":"{tags}"}}"#);
             assert_eq!(self.ask("PUT", &format!("/api/users/{user}"), "guest", &body).await.status, 201);
@@ -105,7 +105,7 @@ impl House {
         }
         // Its maker's, too.
         assert_eq!(self.ask("DELETE", "/api/permissions/empty/guest", "guest", "").await.status, 204);
-        for user in ["alice", "mona", "polly", "manny", "nobody"] {
+        for user in ["alice", "mona", "polly", "manny", "nadia"] {
             let body = r#"{"configure":".*","write":".*","read":".*"}"#;
             assert_eq!(self.ask("PUT", &format!("/api/permissions/shop/{user}"), "guest", body).await.status, 201);
         }

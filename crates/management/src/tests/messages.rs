@@ -86,7 +86,7 @@ fn messages_move_to_another_queue() {
         let expected = json!({"moved": 2, "unroutable": 0, "refused": 0, "partial": false, "next": null});
         assert_eq!((reply.status, reply.json()), (200, expected));
         assert_eq!(payloads(house, "/api/queues/%2F/r/messages").await, ["order 1", "order 3"]);
-        let body = json!({"to_exchange": "amq.direct", "to_routing_key": "nobody", "all": true}).to_string();
+        let body = json!({"to_exchange": "amq.direct", "to_routing_key": "nadia", "all": true}).to_string();
         assert_eq!(house.ask("POST", &path, "guest", &body).await.json()["unroutable"], json!(2));
     });
 }

@@ -339,7 +339,10 @@ fn alerts_are_counted() {
 fn all_that_is_told_of_queues_is_of_the_same_ones() {
     in_house(async |house| {
         let count = 2 * PIECE_OBJECT_COUNT + 10;
-        let queue = |number| json!({"vhost": "shop", "name": format!("q-{number:04}"), "durable": true, "auto_delete": false, "arguments": {}});
+        let queue = |number| {
+            let name = format!("q-{number:04}");
+            json!({"vhost": "shop", "name": name, "durable": true, "auto_delete": false, "arguments": {}})
+        };
         let queues: Vec<_> = (0..count).map(queue).collect();
         house.check("POST /api/definitions", &json!({"queues": queues}).to_string(), 204, "").await;
         let request = Request::get("/metrics/per-object").body(Empty::<Bytes>::new()).unwrap();

@@ -161,8 +161,14 @@ fn void_arguments_are_shown_as_undefined() {
         let given = json!({"x-void": null, "x-deep": [{"a": null}], "x-n": 1});
         let definitions = json!({
             "queues": [{"vhost": "shop", "name": "v", "durable": true, "auto_delete": false, "arguments": given}],
-            "exchanges": [{"vhost": "shop", "name": "v", "type": "direct", "durable": true, "auto_delete": false, "internal": false, "arguments": given}],
-            "bindings": [{"vhost": "shop", "source": "v", "destination": "v", "destination_type": "queue", "routing_key": "k", "arguments": given}],
+            "exchanges": [{
+                "vhost": "shop", "name": "v", "type": "direct", "durable": true, "auto_delete": false, "internal": false,
+                "arguments": given,
+            }],
+            "bindings": [{
+                "vhost": "shop", "source": "v", "destination": "v", "destination_type": "queue", "routing_key": "k",
+                "arguments": given,
+            }],
         });
         assert_eq!(house.ask("POST", "/api/definitions", "guest", &definitions.to_string()).await.status, 204);
         let shown = json!({"x-void": "undefined", "x-deep": [{"a": "undefined"}], "x-n": 1});

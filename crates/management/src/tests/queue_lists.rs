@@ -156,7 +156,7 @@ fn a_page_that_is_not_there_is_refused_before_queues_are_collected() {
         house.check_refused(&format!("GET {path}"), "", 400, "page_out_of_range", &reason).await;
         let turns = turns_of_others(house, path).await;
         assert!(turns <= 2, "{turns}");
-        // Of those with a name nobody knows how many there are.
+        // How many of them have a name is not known.
         let reason = "Page out of range, page: 9 page size: 100, len: 10";
         let path = "GET /api/queues/shop?sort=messages&page=9&name=q-000";
         house.check_refused(path, "", 400, "page_out_of_range", reason).await;
@@ -246,7 +246,7 @@ fn the_short_list_is_of_vhosts_that_a_user_may_enter() {
         let status = async |path: &str, user: &str| house.ask("GET", path, user, "").await.status;
         assert_eq!(status("/list_queues?vhost=shop", "manny").await, 200);
         assert_eq!(status("/list_queues?vhost=empty", "alice").await, 200);
-        assert_eq!(status("/list_queues?vhost=shop", "nobody").await, 401);
+        assert_eq!(status("/list_queues?vhost=shop", "nadia").await, 401);
         for (path, user, vhost) in [
             ("/list_queues?vhost=empty", "manny", "empty"),
             ("/list_queues", "manny", "/"),

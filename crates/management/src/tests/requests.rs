@@ -331,7 +331,7 @@ fn a_login_by_form_gives_a_token() {
         let reply = login("username=guest&password=guest").await;
         assert_eq!((reply.status, &reply.json()["token"]["value"]), (200, &"Z3Vlc3Q6Z3Vlc3Q=".into()));
         assert_eq!(login("username=guest&password=x").await.status, 401);
-        assert_eq!(login("username=nobody&password=nobody").await.json()["reason"], "Not management user");
+        assert_eq!(login("username=nadia&password=nadia").await.json()["reason"], "Not management user");
         assert_eq!(login("").await.status, 401);
     });
 }

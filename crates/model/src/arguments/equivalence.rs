@@ -23,7 +23,12 @@ pub(super) fn check_arguments<'n>(
 }
 
 /// Compares a property that is true or false, such as `durable`.
-pub fn check_flag(of: Resource<'_>, name: &str, current: bool, received: bool) -> Result<(), PreconditionFailed> {
+pub(crate) fn check_flag(
+    of: Resource<'_>,
+    name: &str,
+    current: bool,
+    received: bool,
+) -> Result<(), PreconditionFailed> {
     if current == received {
         return Ok(());
     }

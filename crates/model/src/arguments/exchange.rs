@@ -10,7 +10,7 @@ use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
 
 /// The argument that names where messages go that an exchange cannot route.
-pub const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
+pub(crate) const ALTERNATE_EXCHANGE: &str = "alternate-exchange";
 
 /// How many messages a recent-history exchange keeps, unless its arguments say something else.
 pub const HISTORY_COUNT: u64 = 20;
@@ -224,7 +224,11 @@ impl ExchangeArguments {
     }
 
     /// Whether a second declaration's arguments mean the same: only `alternate-exchange` is compared.
-    pub fn check_equivalent(&self, received: Table<'_>, exchange: Resource<'_>) -> Result<(), PreconditionFailed> {
+    pub(crate) fn check_equivalent(
+        &self,
+        received: Table<'_>,
+        exchange: Resource<'_>,
+    ) -> Result<(), PreconditionFailed> {
         check_arguments(exchange, [ALTERNATE_EXCHANGE], self.table(), received)
     }
 

@@ -1,7 +1,7 @@
 //! Arguments of queues, exchanges and consumers: checked as RabbitMQ checks them, with its texts, and kept as they came.
 //!
 //! The table itself is what is stored and listed; typed values are read from it on demand, so that a queue with no
-//! arguments costs nothing. Arguments that nobody knows are kept and ignored.
+//! arguments costs nothing. Unknown arguments are kept and ignored.
 
 mod consumer;
 mod equivalence;
@@ -12,10 +12,12 @@ mod queue;
 mod queue_type;
 
 pub use consumer::ConsumerArguments;
-pub use equivalence::{check_flag, check_name};
-pub use exchange::{ALTERNATE_EXCHANGE, ExchangeArguments, ExchangeType, HISTORY_COUNT};
+pub(crate) use equivalence::check_flag;
+pub use equivalence::check_name;
+pub use exchange::{ExchangeArguments, ExchangeType, HISTORY_COUNT};
 pub use exchange_options::{DELAYED_TYPE, parse_delayed_type};
-pub use queue::{EXPIRY_MS_MAX, Overflow, QUEUE_TYPE, QueueArguments};
+pub(crate) use queue::EXPIRY_MS_MAX;
+pub use queue::{Overflow, QUEUE_TYPE, QueueArguments};
 pub use queue_type::{QueueShape, QueueType, check_queue_type, check_server_named, default_queue_type};
 
 use amqp::table::{Table, Value};

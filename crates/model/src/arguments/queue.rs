@@ -15,7 +15,7 @@ use crate::resource::{PreconditionFailed, Resource};
 pub const QUEUE_TYPE: &str = "x-queue-type";
 const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 /// The longest time that messages and queues without use may be told to stay: ten years.
-pub const EXPIRY_MS_MAX: u64 = 315_360_000_000;
+pub(crate) const EXPIRY_MS_MAX: u64 = 315_360_000_000;
 /// The highest `x-max-priority`.
 const MAX_PRIORITY_MAX: i64 = 255;
 
@@ -84,7 +84,7 @@ impl QueueArguments {
     }
 
     /// Whether a second declaration's arguments mean the same. Only those that this queue's type takes are compared.
-    pub fn check_equivalent(&self, received: Table<'_>, queue: Resource<'_>) -> Result<(), PreconditionFailed> {
+    pub(crate) fn check_equivalent(&self, received: Table<'_>, queue: Resource<'_>) -> Result<(), PreconditionFailed> {
         check_arguments(queue, compared(self.queue_type.bit()), self.table(), received)
     }
 
@@ -119,7 +119,7 @@ impl QueueArguments {
 
     /// `x-max-priority`: the highest priority, if the queue has priorities.
     #[must_use]
-    pub fn max_priority(&self) -> Option<u8> {
+    pub(crate) fn max_priority(&self) -> Option<u8> {
         self.table().get("x-max-priority")?.as_i64().and_then(|priority| u8::try_from(priority).ok())
     }
 

@@ -23,7 +23,7 @@ pub enum BackendKind {
 /// One step of the chain.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BackendStep {
-    /// Who says who somebody is.
+    /// The back end that checks logins.
     pub authentication: BackendKind,
     /// Who says what it may do.
     pub authorization: BackendKind,
@@ -34,7 +34,7 @@ pub struct BackendStep {
 pub struct HttpBackendOptions {
     /// Whether it is asked by POST.
     pub is_post: bool,
-    /// Where it says who somebody is.
+    /// The URL that checks logins.
     pub user_path: String,
     /// Where it says who may be in a vhost.
     pub vhost_path: String,

@@ -34,7 +34,7 @@ pub struct InfluxdbServer {
     pub url: String,
     /// Where it keeps what it is sent.
     pub place: InfluxdbPlace,
-    /// Who asks; None: nobody in particular, or whom the URL names.
+    /// The login; None: without one, or with that of the URL.
     pub login: Option<InfluxdbLogin>,
     /// File of the authorities that its certificate is to be from; None: the system's.
     pub cacertfile: Option<String>,

@@ -3,7 +3,7 @@
 use super::values::Values;
 
 /// The largest `management.http.max_body_size`.
-pub const HTTP_BODY_LEN_MAX: u64 = 256 << 20;
+pub(crate) const HTTP_BODY_LEN_MAX: u64 = 256 << 20;
 
 /// Options of the HTTP API.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -38,8 +38,8 @@ pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
-pub use management::{HTTP_BODY_LEN_MAX, ManagementHeaders, ManagementOptions};
-pub use network::{NETWORK, networks, parse_network};
+pub use management::{ManagementHeaders, ManagementOptions};
+pub use network::{NETWORK, networks};
 pub use oauth2::{OAuth2Provider, OAuth2ResourceServer};
 pub use prometheus::PrometheusOptions;
 pub use reference::render_reference;
@@ -57,7 +57,7 @@ use syntax::KeyPath;
 use values::Values;
 
 /// The largest `max_message_size`.
-pub const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
+pub(crate) const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
 
 /// The cipher suites that `ssl_options.ciphers` knows, by OpenSSL's names and IANA's.
 pub const CIPHER_SUITES: &[&str] = table::tls_keys::CIPHERS;
@@ -135,7 +135,7 @@ pub struct Remark {
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Origin {
-    /// Nobody has set it.
+    /// It has not been set.
     Default,
     /// A line of a file.
     File {

@@ -15,7 +15,7 @@ pub const NETWORK: Kind = Kind {
 
 /// `192.0.2.1`, `10.0.0.0/8` or `2001:db8::/32`: from its first address to its last.
 #[must_use]
-pub fn parse_network(text: &str) -> Option<RangeInclusive<IpAddr>> {
+pub(crate) fn parse_network(text: &str) -> Option<RangeInclusive<IpAddr>> {
     let (address, prefix_len) = match text.split_once('/') {
         None => (text.parse::<IpAddr>().ok()?, None),
         Some((address, len)) if len.bytes().all(|byte| byte.is_ascii_digit()) => {

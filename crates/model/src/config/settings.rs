@@ -41,7 +41,7 @@ pub struct Config {
     pub unix_listeners: Vec<UnixListener>,
     /// Where to listen for the management API.
     pub management_listeners: Vec<HttpListener>,
-    /// Where to listen for whoever scrapes metrics.
+    /// Where to listen for scrapes of metrics.
     pub prometheus_listeners: Vec<HttpListener>,
     /// Where there is the short list of queues, and nothing else.
     pub queue_info_listener: Option<HttpListener>,

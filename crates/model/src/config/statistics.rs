@@ -64,8 +64,8 @@ pub(super) fn check(values: &mut Values) {
         let least_s = age_s.div_ceil(SAMPLE_COUNT_MAX);
         let text = || {
             format!(
-                "'{key}' = {interval_s} keeps {count} samples of each object, and {SAMPLE_COUNT_MAX} are the most: it must be 0 or at least \
-                 {least_s}"
+                "'{key}' = {interval_s} keeps {count} samples of each object, and {SAMPLE_COUNT_MAX} are the most: it must be 0 \
+                 or at least {least_s}"
             )
         };
         (count > SAMPLE_COUNT_MAX).then(|| (origin.clone(), text()))
@@ -101,7 +101,7 @@ fn retentions(values: &Values, section: &str) -> Option<Vec<SampleRetention>> {
     })
 }
 
-/// Seconds; a little longer than their names, so that whoever asks for as much gets as much.
+/// Seconds; a little longer than their names, so that a request for as much gets as much.
 fn age_of(name: &str) -> Option<u64> {
     match name {
         "minute" => Some(65),

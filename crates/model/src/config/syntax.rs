@@ -84,7 +84,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<Setting>, SyntaxError> {
 const NOT_A_SETTING: &str = "expected 'key = value'";
 /// How a classic `rabbitmq.config` begins, or a comment of one.
 const ERLANG_STARTS: [char; 3] = ['[', '{', '%'];
-const ERLANG: &str = "expected 'key = value'; Erlang terms (rabbitmq.config, advanced.config) are not read, write the keys of rabbitmq.conf";
+const ERLANG: &str = "expected 'key = value'; Erlang terms (rabbitmq.config, advanced.config) are not read, write the keys of \
+    rabbitmq.conf";
 
 struct Lines<'a> {
     rest: &'a str,

@@ -74,9 +74,9 @@ impl PartialEq for Kind {
 
 impl Type {
     /// Any number of bytes.
-    pub const ANY_SIZE: Type = Type::Size(0, u64::MAX);
+    pub(crate) const ANY_SIZE: Type = Type::Size(0, u64::MAX);
     /// Any duration.
-    pub const ANY_DURATION: Type = Type::DurationMs(0, u64::MAX);
+    pub(crate) const ANY_DURATION: Type = Type::DurationMs(0, u64::MAX);
     /// Any whole number from 0.
     pub const COUNT: Type = Type::Integer(0, i64::MAX);
 

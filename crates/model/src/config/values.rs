@@ -14,8 +14,7 @@ const ENCRYPTED_PREFIX: &str = "encrypted:";
 
 /// All values of a configuration, defaults included.
 ///
-/// They are read by key: whoever asks for one that its table does not have, or does not have as such a value, has a mistake to correct,
-/// and panics.
+/// They are read by key. Asking for a key that the table does not have, or for another type of value, is a defect, and panics.
 #[derive(Clone)]
 pub struct Values {
     table: &'static Table,
@@ -88,7 +87,7 @@ impl Values {
 
     /// Passes over values of a family that are not known, with a warning for each, as long as others are; where none is, the family is
     /// refused. `what` is what they are called.
-    pub fn pass_over_unknown(&mut self, family: &[&str], what: &str, known: &[&str]) {
+    pub(crate) fn pass_over_unknown(&mut self, family: &[&str], what: &str, known: &[&str]) {
         let is_known = |text: &str| known.contains(&text);
         let set: Vec<(KeyPath, String, Origin)> = self
             .below(family)
@@ -252,13 +251,13 @@ impl Values {
 
     /// Whether any key below a prefix was assigned, and does not only have its default.
     #[must_use]
-    pub fn is_set_below(&self, prefix: &[&str]) -> bool {
+    pub(crate) fn is_set_below(&self, prefix: &[&str]) -> bool {
         self.below(prefix).any(|(.., origin)| *origin != Origin::Default)
     }
 
     /// Whether there is any key below a prefix, at any depth.
     #[must_use]
-    pub fn has_any_below(&self, prefix: &[&str]) -> bool {
+    pub(crate) fn has_any_below(&self, prefix: &[&str]) -> bool {
         self.by_key
             .keys()
             .any(|key| key.segments().len() > prefix.len() && key.segments().iter().zip(prefix).all(|(a, b)| a == b))

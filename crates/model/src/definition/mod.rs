@@ -24,7 +24,6 @@ pub use exchange::Exchange;
 pub use queue::Queue;
 pub use user::UserPermission;
 
-use crate::name::VhostName;
 use crate::parameter::GlobalParameter;
 use crate::policy::Policy;
 use crate::user::{TopicPermission, User};
@@ -220,18 +219,6 @@ impl Definition {
 #[must_use]
 pub fn prefix(kind: Kind) -> Vec<u8> {
     vec![kind as u8]
-}
-
-/// What all keys of one kind in one vhost begin with.
-///
-/// # Panics
-/// If asked for users or global parameters, which are in no vhost.
-#[must_use]
-pub fn prefix_in_vhost(kind: Kind, vhost: &VhostName) -> Vec<u8> {
-    assert!(!matches!(kind, Kind::User | Kind::GlobalParameter), "{kind:?} is in no vhost");
-    let mut key = Writer::key(kind);
-    key.name(vhost.as_str());
-    key.finish()
 }
 
 fn kind_of(key: &[u8]) -> Result<(Kind, &[u8]), DecodeError> {

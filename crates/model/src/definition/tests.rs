@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::arguments::{ExchangeArguments, ExchangeType, QueueArguments};
 use crate::ids::QueueId;
-use crate::name::{ExchangeName, QueueName, UserName};
+use crate::name::{ExchangeName, QueueName, UserName, VhostName};
 use crate::policy::{ApplyTo, PolicyDefinition, PolicyKind};
 use crate::user::{PasswordHash, Permission, Tags, UserLimits};
 use crate::vhost::{VhostLimits, VhostMetadata};
@@ -81,6 +81,11 @@ fn the_order_of_arguments_makes_no_other_binding() {
 
 #[test]
 fn keys_sort_by_kind_and_vhost() {
+    let prefix_in_vhost = |kind, vhost: &VhostName| {
+        let mut key = Writer::key(kind);
+        key.name(vhost.as_str());
+        key.finish()
+    };
     let a = Definition::Queue(queue_in("a", "q")).key();
     let b = Definition::Queue(queue_in("b", "q")).key();
     assert!(a.starts_with(&prefix(Kind::Queue)) && a.starts_with(&prefix_in_vhost(Kind::Queue, &vhost("a"))));

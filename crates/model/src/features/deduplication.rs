@@ -3,7 +3,7 @@
 use super::settings::Settings;
 
 /// The header that holds a message's key, unless another is named.
-pub const DEDUPLICATION_HEADER: &str = "x-deduplication-header";
+pub(crate) const DEDUPLICATION_HEADER: &str = "x-deduplication-header";
 
 /// How messages are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]

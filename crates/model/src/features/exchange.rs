@@ -1,5 +1,5 @@
-//! What an exchange does besides routing. Where messages go that it cannot route is asked of its arguments and its policy by
-//! whoever routes.
+//! What an exchange does besides routing. Where messages go that it cannot route, `routing` takes from its arguments
+//! and its policy.
 
 use super::deduplication::Deduplication;
 use super::settings::Settings;
@@ -23,8 +23,8 @@ pub struct ExchangeFeatures {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayedType(pub ExchangeType);
 
-/// The most queues that an exchange can have of its own on a node. All of them are made at once, while whoever sets the policy waits.
-pub const SHARDS_PER_NODE_MAX: u64 = 1024;
+/// The most queues that an exchange can have of its own on a node. All are made at once, while the caller that sets the policy waits.
+pub(crate) const SHARDS_PER_NODE_MAX: u64 = 1024;
 
 /// Queues that an exchange has of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +90,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::features::DEDUPLICATION_HEADER;
+    use crate::features::deduplication::DEDUPLICATION_HEADER;
     use crate::name::VhostName;
     use crate::policy::{ApplyTo, Policy, PolicyDefinition, PolicyKind};
 

@@ -13,7 +13,8 @@ mod queue;
 mod retry;
 mod settings;
 
-pub use deduplication::{DEDUPLICATION_HEADER, Deduplication};
-pub use exchange::{DelayedType, ExchangeFeatures, SHARDS_PER_NODE_MAX, Sharding};
-pub use queue::{DELIVERY_LIMIT_DEFAULT, DeadLetter, QUORUM_DEFAULT_PRIORITY, QUORUM_PRIORITY_MAX, QueueFeatures};
+pub use deduplication::Deduplication;
+pub(crate) use exchange::SHARDS_PER_NODE_MAX;
+pub use exchange::{DelayedType, ExchangeFeatures, Sharding};
+pub use queue::{DeadLetter, QueueFeatures};
 pub use retry::{BackOff, DelayedRetry, RetryOf};

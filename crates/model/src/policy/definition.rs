@@ -18,7 +18,7 @@ pub struct PolicyDefinition {
 /// Why a policy cannot be set.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PolicyError {
-    /// Keys that nobody knows. The text is RabbitMQ's.
+    /// Unknown keys. The text is RabbitMQ's.
     #[error("[{}] are not recognised policy settings", .0.join(","))]
     Unknown(Vec<String>),
     /// A value that its key cannot have. The text is RabbitMQ's.
@@ -92,7 +92,7 @@ impl PolicyDefinition {
     /// Whether queues of this type take all that it sets. A policy that sets anything that they do not is passed over, and
     /// the next that matches counts.
     #[must_use]
-    pub fn suits(&self, queue_type: QueueType) -> bool {
+    pub(crate) fn suits(&self, queue_type: QueueType) -> bool {
         self.unsuited & queue_type.bit() == 0
     }
 }

@@ -19,7 +19,7 @@ pub use definition::{PolicyDefinition, PolicyError};
 pub use ranking::PolicyRanking;
 
 /// The longest name of a policy or a parameter, in bytes.
-pub const POLICY_NAME_LEN_MAX: usize = 255;
+pub(crate) const POLICY_NAME_LEN_MAX: usize = 255;
 
 /// Whose policy it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -109,7 +109,7 @@ impl PasswordHash {
     }
 
     /// Takes salt and hash as stored.
-    pub fn from_bytes(bytes: &[u8], algorithm: HashingAlgorithm) -> Result<PasswordHash, PasswordHashError> {
+    pub(crate) fn from_bytes(bytes: &[u8], algorithm: HashingAlgorithm) -> Result<PasswordHash, PasswordHashError> {
         if bytes.len() != algorithm.len() {
             return Err(PasswordHashError(algorithm));
         }

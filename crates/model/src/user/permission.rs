@@ -38,7 +38,7 @@ impl Permission {
     }
 
     /// Whether the user may do this to what bears the name. Ask for the default exchange by
-    /// [`ExchangeName::permission_name`](crate::name::ExchangeName::permission_name).
+    /// [`DEFAULT_EXCHANGE_ALIAS`](crate::name::DEFAULT_EXCHANGE_ALIAS).
     #[must_use]
     pub fn allows(&self, access: Access, name: &str) -> bool {
         match access {

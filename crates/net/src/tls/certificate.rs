@@ -9,7 +9,7 @@ use x509_cert::ext::pkix::name::GeneralName;
 
 use super::distinguished_name::{common_names, hex, show, text};
 
-/// A certificate as plain values. It was verified before anybody sees it.
+/// A verified certificate, as plain values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerCertificate {
     /// Whose it is: RFC 4514, as `CN=client,O=Org`.

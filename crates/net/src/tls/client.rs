@@ -18,12 +18,12 @@ use super::{TlsSetupError, pem};
 /// Whom a client trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Whoever the system trusts.
+    /// Servers that the system trusts.
     System,
-    /// Who has a certificate from an authority in this PEM file.
+    /// Servers that have a certificate from an authority in this PEM file.
     File(PathBuf),
-    /// Anybody: encrypted, but open to whoever sits between.
-    Anybody,
+    /// Any server: encrypted, but open to a man in the middle.
+    AnyServer,
 }
 
 /// How a client does TLS.
@@ -44,8 +44,8 @@ pub struct ClientTlsOptions {
 impl ClientTlsOptions {
     /// Encrypted, without looking at who answers.
     #[must_use]
-    pub fn trusting_anybody() -> Self {
-        Self::trusting(Trust::Anybody)
+    pub fn trusting_any_server() -> Self {
+        Self::trusting(Trust::AnyServer)
     }
 
     /// All that is safe, with whom is trusted.
@@ -94,7 +94,9 @@ impl ClientTls {
         let builder = match &options.trust {
             Trust::System => builder.with_root_certificates(system_authorities()?),
             Trust::File(path) => builder.with_root_certificates(pem::authorities(path)?),
-            Trust::Anybody => builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnyServer(provider))),
+            Trust::AnyServer => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnyServer(provider)))
+            }
         };
         let config = match &options.identity {
             None => builder.with_no_client_auth(),
@@ -114,7 +116,7 @@ impl ClientTls {
         };
         let mut options = options.clone();
         if let Some(identity) = &mut options.identity {
-            // It has been used, and is nobody's business any more.
+            // It has been used, and is not needed any more.
             identity.password = None;
         }
         Ok(Self { connector: TlsConnector::from(Arc::new(config)), server_name, options: Arc::new(options) })

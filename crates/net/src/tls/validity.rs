@@ -15,7 +15,7 @@ pub struct CertificateFile {
     pub path: PathBuf,
     /// What its certificates are for.
     pub usage: CertificateUse,
-    /// When each of them ends, in the file's order; without those that cannot be read, which nobody uses either.
+    /// When each of them ends, in the file's order; without those that cannot be read, which are not used either.
     pub ends: Vec<SystemTime>,
 }
 

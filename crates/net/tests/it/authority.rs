@@ -12,7 +12,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// One whose files are below a directory that nobody else has.
+    /// One whose files are below a directory of the test's own.
     pub(crate) fn new(test: &str) -> Self {
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(test);
         fs::create_dir_all(&dir).unwrap();

@@ -88,9 +88,9 @@ async fn server_of_another_authority_or_name_is_refused() {
 
 #[tokio::test]
 async fn anybody_is_trusted_when_asked_for() {
-    let authority = Authority::new("tls-anybody");
+    let authority = Authority::new("tls-any-server");
     let port = serve(&authority, "elsewhere", false, 1).await;
-    assert!(is_answered(&mut connect("127.0.0.1", port, &options(Trust::Anybody)).await.unwrap()).await);
+    assert!(is_answered(&mut connect("127.0.0.1", port, &options(Trust::AnyServer)).await.unwrap()).await);
 }
 
 #[tokio::test]

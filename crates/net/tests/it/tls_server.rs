@@ -253,7 +253,7 @@ async fn new_files_are_taken_and_broken_ones_are_not() {
     assert_eq!(server.tls.reload_if_changed().unwrap(), Reload::Unchanged, "one change, one complaint");
     assert_eq!(server.meet(&client).await.unwrap().1, second);
 
-    // Gone, as between the two steps of whoever replaces it.
+    // Gone, as between the two steps of its replacement.
     fs::remove_file(&chain).unwrap();
     server.tls.reload_if_changed().unwrap_err();
     fs::write(&chain, kept).unwrap();
@@ -377,7 +377,12 @@ async fn encrypted_key_is_opened_with_its_password() {
 fn key_in_openssls_old_encryption_is_refused_with_advice() {
     let authority = authority("server-old-key");
     let key = authority.file("old.key");
-    fs::write(&key, "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n-----END EC PRIVATE KEY-----\n").unwrap();
+    fs::write(
+        &key,
+        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\nAAAA\n\
+        -----END EC PRIVATE KEY-----\n",
+    )
+    .unwrap();
     let identity = Identity { key, password: Some("x".into()), ..identity(&authority, "localhost") };
     let error = setup_error(ServerTlsOptions { identity, ..options(&authority) });
     assert!(error.ends_with("convert it with 'openssl pkcs8 -topk8'"), "{error}");

@@ -1,6 +1,5 @@
 //! How old queues' oldest messages are. Those in memory are asked at once; those in segments are read by a task of its own, and
-//! remembered for
-//! as long as they are the oldest: a backlog that nobody consumes is read once.
+//! remembered for as long as they are the oldest: a backlog without consumers is read once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -59,7 +58,7 @@ impl Ages {
         }
     }
 
-    /// Whatever nobody asked for is forgotten.
+    /// Forgets what no rule asked for during the look.
     pub(super) fn end_of_look(&self) {
         let mut inner = self.inner.lock();
         let look_count = inner.look_count;

@@ -1,4 +1,4 @@
-//! A time that nobody sets back.
+//! A time that does not go back.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

@@ -53,7 +53,7 @@ pub struct Alerting {
     connection_max: Option<u64>,
     clock: Clock,
     rule_set: RuleSet,
-    /// Locked for a whole look: nobody else may want it.
+    /// Locked for a whole look: only the thread of alerts uses it.
     work: Mutex<LookState>,
     snapshot: Mutex<Arc<AlertSnapshot>>,
     history: Mutex<History>,
@@ -189,7 +189,7 @@ impl Alerting {
                     self.ages.clone().read_missing(&self.broker);
                 }
                 () = self.changed.notified() => self.reload(self.clock.now_ms()),
-                // An error means that whoever may stop it is gone.
+                // An error means that the handle is gone.
                 _ = stopping.changed() => return,
             }
         }
@@ -210,7 +210,7 @@ impl Alerting {
         &self.rule_set
     }
 
-    /// Rules or webhooks have been changed by somebody who does not want to wait for the next look.
+    /// Has rules and webhooks read again now: a caller has changed them.
     pub fn note_change(&self) {
         self.changed.notify_one();
     }
@@ -225,7 +225,7 @@ impl Alerting {
         self.history.lock().latest().cloned().collect()
     }
 
-    /// Whoever tells a webhook.
+    /// The receiver of a webhook.
     pub fn receiver(&self, name: &str) -> Option<Arc<Receiver>> {
         self.receivers.lock().by_name.get(name).cloned()
     }

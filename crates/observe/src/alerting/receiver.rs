@@ -84,7 +84,7 @@ impl Receiver {
         self.noting_dropped(settle).1
     }
 
-    /// Nobody is told any more. How many notices wait.
+    /// Stops deliveries. Returns how many notices wait.
     pub(super) fn close(&self) -> u64 {
         let mut inner = self.inner.lock();
         inner.is_closed = true;

@@ -1,6 +1,5 @@
-//! Where rules and webhooks are: in the configuration, which nobody changes while the broker runs, and in global parameters, one
-//! each, which
-//! last and travel with definitions. What the configuration has goes before a parameter of the same name.
+//! Where rules and webhooks are: in the configuration, which does not change while the broker runs, and in global parameters, one
+//! each, which are durable and travel with definitions. What the configuration has goes before a parameter of the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -116,7 +115,7 @@ pub(super) struct ParsedRuleSet {
 pub struct RuleSet {
     rules: BTreeMap<String, Map<String, Value>>,
     webhooks: BTreeMap<String, Map<String, Value>>,
-    /// Whom to trust, of webhooks of the configuration that say so: read once, so that nobody waits for a file afterwards.
+    /// Whom to trust, of webhooks of the configuration that say so: read once, so that no delivery waits for a file afterwards.
     authorities: BTreeMap<String, ClientTls>,
 }
 

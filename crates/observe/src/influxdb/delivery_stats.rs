@@ -1,4 +1,4 @@
-//! What one destination has come to, for whoever shows it.
+//! What has become of the lines for one destination, for metrics.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

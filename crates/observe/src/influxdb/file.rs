@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// Who may read it: its names may be nobody else's business, and its reader is in the broker's group.
+/// Its mode: names of queues may be confidential, and the program that reads it is in the broker's group.
 const MODE: u32 = 0o640;
 /// What ends half a line that is left from before: no reader takes it for a whole one then, not even where it was cut within its time.
 const END_OF_HALF_LINE: &[u8] = b" !\n";

@@ -57,7 +57,7 @@ impl RoundsThread {
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             runtime.block_on(async { rounds.run(destination(), stopping).await });
             runtime.shutdown_background();
-            // An error means that nobody waits.
+            // An error means that the caller does not wait.
             let _ = ends.send(());
         })?;
         Ok(RoundsThread { name, stop, ended })
@@ -90,7 +90,7 @@ impl Rounds {
         };
         tokio::select! {
             () = many => {}
-            // An error means that whoever may stop it is gone. A round that waits for room is left unfinished.
+            // An error means that the handle is gone. A round that waits for room is left unfinished.
             _ = stopping.changed() => {}
         }
         let deadline = Instant::now() + FLUSH_PATIENCE;

@@ -19,7 +19,7 @@ pub(super) struct ToServer {
     task: JoinHandle<()>,
 }
 
-/// What whoever makes batches and whoever posts them share.
+/// Shared by the thread that makes batches and the task that posts them.
 struct SharedOutbox {
     /// How the log calls the server.
     name: String,

@@ -96,7 +96,7 @@ macro_rules! of_queues {
     };
 }
 
-/// Metrics of objects that nobody adds up.
+/// Metrics of objects that are not added up.
 macro_rules! on_request {
     ($name:literal, $owner:expr, $table:expr, $find:expr) => {
         Family {
@@ -167,7 +167,7 @@ pub(super) static FAMILIES: &[Family] = &[
             later(move || Some(queues::Incoming { prefix, queues: scope.queues()?, done_count: None }))
         },
         sum: |out, prefix, whole| {
-            // Each of these came through an exchange, be it one whose name nobody gives.
+            // Each of these came through an exchange, be it the default exchange.
             let (name, help) = queues::INCOMING;
             for (name, help) in [("queue_messages_published_total", ROUTED), (name, help)] {
                 let name = Name { prefix, name, suffix: "" };
@@ -187,7 +187,7 @@ pub(super) static FAMILIES: &[Family] = &[
     histogram!(
         "warren_queue_wait_metrics",
         "queue_wait_seconds",
-        "How long messages waited in a queue until they were on their way to somebody",
+        "How long messages waited in a queue until they were on their way to a consumer",
         queues::waits
     ),
     histogram!(

@@ -127,7 +127,12 @@ pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, sums: &Sums) {
         write_deaths(out, prefix, place, reason, &types);
     }
     let name = Name { prefix, name: "global_messages_dead_lettered_confirmed_total", suffix: "" };
-    write_head(out, name, Kind::Counter, "Dead letters of queues that look after them until somebody has taken them");
+    write_head(
+        out,
+        name,
+        Kind::Counter,
+        "Dead letters of queues that keep them until a target queue has confirmed them",
+    );
     let labels = |labels: &mut Labels<'_>| put_death(labels, QueueType::Quorum, DeathStrategy::AtLeastOnce);
     write_sample(out, name, labels, messages.quorum.deaths_confirmed.into());
     write_sizes(out, prefix, sums);

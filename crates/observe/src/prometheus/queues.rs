@@ -26,7 +26,7 @@ const fn of_queues(metrics: &'static [Metric<QueueView, Sums>]) -> Table<QueueVi
 pub(super) static COARSE: Table<QueueView, Sums> = of_queues(&[
     gauge(
         "queue_messages_ready",
-        "Messages that wait for somebody to take them",
+        "Messages that wait for a consumer to take them",
         |queue| some(queue.ready_count()),
         |sums| some(sums.ready_count()),
     ),

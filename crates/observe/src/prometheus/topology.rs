@@ -25,7 +25,7 @@ pub(super) struct Exchange {
     binding_count: u64,
 }
 
-/// Exchanges that RabbitMQ tells of: neither the default one, which is bound to everything, nor those that nobody can publish to.
+/// Exchanges that RabbitMQ tells of: neither the default one, which is bound to everything, nor internal ones.
 pub(super) fn exchanges(broker: &Broker, counts_bindings: bool) -> Vec<Exchange> {
     let mut found = Vec::new();
     for vhost in broker.vhost_names() {
@@ -90,7 +90,7 @@ fn put_exchange(passed: &Passed, labels: &mut Labels<'_>) {
     labels.put("exchange", &passed.name);
 }
 
-/// Exchanges. Confirms, and messages that nobody wanted, are counted for all of them together.
+/// Exchanges. Confirms, and messages that no queue took, are counted for all of them together.
 pub(super) static PASSED: Table<Passed, Sums> = Table {
     metrics: &[
         counter(

@@ -88,7 +88,7 @@ impl Https {
 
 fn tls_options(settings: &TlsSettings) -> ClientTlsOptions {
     let trust = match &settings.ca {
-        _ if settings.is_insecure => Trust::Anybody,
+        _ if settings.is_insecure => Trust::AnyServer,
         Some(file) => Trust::File(file.clone()),
         None => Trust::System,
     };

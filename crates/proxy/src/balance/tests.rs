@@ -410,11 +410,11 @@ fn connections_that_were_opened_in_another_way_are_left() {
     let a = upstream("a", 1, &[]);
     let with_tls =
         |tls| UpstreamOptions { transport: Transport { tls: Some(tls), ..Transport::default() }, ..a.clone() };
-    let named = ClientTlsOptions { server_name: Some("b".to_owned()), ..ClientTlsOptions::trusting_anybody() };
+    let named = ClientTlsOptions { server_name: Some("b".to_owned()), ..ClientTlsOptions::trusting_any_server() };
     let proxied = Transport { proxy_protocol: Some(Version::V2), ..Transport::default() };
     let ways = [
         a.clone(),
-        with_tls(ClientTlsOptions::trusting_anybody()),
+        with_tls(ClientTlsOptions::trusting_any_server()),
         with_tls(named),
         with_tls(ClientTlsOptions::trusting(Trust::System)),
         UpstreamOptions { transport: proxied, ..a.clone() },

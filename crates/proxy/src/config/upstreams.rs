@@ -242,7 +242,7 @@ impl Given<'_> {
         let path = |name: &str| self.text(&["ssl_options", name]).map(PathBuf::from);
         ClientTlsOptions {
             trust: match (self.text_or_default(&["ssl_options", "verify"]), path("cacertfile")) {
-                ("verify_none", _) => Trust::Anybody,
+                ("verify_none", _) => Trust::AnyServer,
                 (_, Some(file)) => Trust::File(file),
                 (_, None) => Trust::System,
             },

@@ -481,7 +481,7 @@ mod tests {
     fn an_upstream_that_is_spoken_to_in_another_way_is_another_one() {
         let plain = named("a");
         let tls = |options: &ClientTlsOptions| Upstream { tls: Some(ClientTls::new(options).unwrap()), ..named("a") };
-        let trusting = ClientTlsOptions::trusting_anybody();
+        let trusting = ClientTlsOptions::trusting_any_server();
         let named_otherwise = ClientTlsOptions { server_name: Some("b".to_owned()), ..trusting.clone() };
         let newer = ClientTlsOptions { versions: vec![TlsVersion::V1_3], ..trusting.clone() };
         let proxied = Upstream { proxy_protocol: Some(Version::V2), ..named("a") };

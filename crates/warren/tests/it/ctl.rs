@@ -93,7 +93,8 @@ fn scripts_read_tabs_json_and_csv() {
         &run(&["list_queues", "--formatter=csv"], QUEUES).0,
         "\"name\",\"messages\"\n\"q 1\",\"3\"\n\"b\",\"0\"\n",
     );
-    let admin = "+------+----------+\n| name | messages |\n+------+----------+\n| b    | 0        |\n| q 1  | 3        |\n+------+----------+\n";
+    let admin = "+------+----------+\n| name | messages |\n+------+----------+\n\
+        | b    | 0        |\n| q 1  | 3        |\n+------+----------+\n";
     check_says(&run(&["list", "queues", "--sort", "name"], QUEUES).0, admin);
     check_says(&run(&["list", "queues", "-f", "tsv"], QUEUES).0, "name\tmessages\nq 1\t3\nb\t0\n");
     check_says(&run(&["list", "queues"], &[(200, "[]")]).0, "No items\n");
@@ -180,7 +181,7 @@ fn health_checks_are_one_line_and_a_status() {
 const FAILED: &[Answer] =
     &[(503, r#"{"status":"failed","reason":"No active listener","missing":5672,"ports":[15672]}"#)];
 
-/// On its own machine a broker is asked over the socket in its data directory, and nobody logs in.
+/// On its own machine a broker is asked over the socket in its data directory, without a login.
 #[test]
 fn the_data_directorys_socket_needs_no_password() {
     let dir = scratch("ctl-socket");
@@ -265,7 +266,7 @@ fn bash_completes_commands_objects_and_options() {
         let line = format!("{script}\nCOMP_WORDS=({words}); COMP_CWORD={at}; _warren_ctl; echo \"${{COMPREPLY[*]}}\"");
         match Command::new("bash").args(["--norc", "-c", &line]).output() {
             Ok(output) => Some(format!("{}{}", text(&output.stdout), text(&output.stderr))),
-            // Where there is no bash, nobody completes with it.
+            // Where there is no bash, there is no completion to test.
             Err(_) => None,
         }
     };
@@ -285,7 +286,7 @@ fn bash_completes_commands_objects_and_options() {
 
 #[test]
 fn a_password_that_comes_in_is_a_line() {
-    // A 404 without a reason may be anybody's, so it is asked who answers.
+    // Any server may answer 404 without a reason, so the command asks which server this is.
     let (url, server) = server(&[(404, ""), (200, "{}"), (201, "")]);
     let mut child = program(&["ctl", "--url", &url, "-q", "add_user", "bob"])
         .stdin(Stdio::piped())

@@ -24,7 +24,7 @@ enum Reaction {
 
 const FINE: Reaction = Reaction::Answer(204, "");
 
-/// Somebody whom lines are posted to.
+/// A server that lines are posted to.
 struct Receiver {
     address: String,
     asked: mpsc::Receiver<RecordedRequest>,
@@ -222,7 +222,7 @@ fn a_receiver_that_is_not_there_is_no_reason_not_to_start() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("url=http://{}", listener.local_addr().unwrap());
     drop(listener);
-    let dir = scratch("influxdb-nobody");
+    let dir = scratch("influxdb-unreachable");
     let mut broker = start(&dir, &[&url, "bucket=b", "interval=1h"]);
     broker.wait_for_event("statistics were not taken by InfluxDB");
     broker.stop();

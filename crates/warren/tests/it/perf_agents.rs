@@ -54,7 +54,7 @@ fn two_agents_do_what_one_machine_would() {
         let (output, results) = bench.measure(&options);
         let run = &results.runs[0];
         assert_eq!(run.interrupted, None);
-        // Six publishers, a hundred messages a second each: not five, and nobody twice.
+        // Six publishers, a hundred messages a second each: not five, and none twice.
         let rate = run.summary.counts.published as f64 / run.summary.duration_s;
         assert!((510.0..630.0).contains(&rate), "{rate}: {:?}", run.summary.counts);
         assert!(run.summary.sequence.is_complete, "{:?}", run.summary.sequence);
@@ -105,7 +105,7 @@ fn run_goes_on_without_an_agent_that_is_killed() {
     assert!(last.end_s > 3.5, "it ended after {} s", last.end_s);
     assert!(last.counts.published > 0 && last.counts.consumed > 0, "{last:?}");
     assert_eq!(last.connections, 2);
-    assert!(!run.summary.sequence.is_complete, "nobody knows what the lost publisher has sent");
+    assert!(!run.summary.sequence.is_complete, "what the lost publisher has sent is unknown");
     let page = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(page.contains("was lost"), "the page does not say so");
 }

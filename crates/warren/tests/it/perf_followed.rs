@@ -54,7 +54,7 @@ fn message_whose_publisher_cannot_be_told_is_not_lost() {
 #[test]
 fn what_slow_consumers_still_have_is_not_lost() {
     let bench = Bench::start("perf-slow");
-    // All of it has come to the consumer, or nobody knows where it is.
+    // All of it has come to the consumer, or it is lost.
     for (qos, is_complete) in [(0, true), (100, false)] {
         let (_, results) = bench.measure(&format!("-x 1 -y 1 -u q -c 1000 -r 400 -q {qos} -R 50 -z 2 -st 1"));
         let summary = &results.runs[0].summary;

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use crate::harness::{Broker, scratch};
 
-/// What a request of somebody who says nothing of who it is gets: all of the answer.
+/// The whole answer to a request without credentials.
 fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     write!(stream, "GET {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n").unwrap();

@@ -1,8 +1,8 @@
 //! Keys that tokens are signed with: configured ones, and those that the issuer publishes (JWKS), which are asked for when
 //! a token names one that is not known, and when they have become old.
 //!
-//! The issuer is asked by a task of its own, at most one at a time. Only whoever needs a key that is not known waits for it: what
-//! is known goes on being good meanwhile, and for as long as the issuer does not answer.
+//! The issuer is asked by a task of its own, at most one at a time. Only logins that need an unknown key wait for it: known
+//! keys stay valid meanwhile, and for as long as the issuer does not answer.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -43,8 +43,8 @@ impl fmt::Debug for KeySource {
     }
 }
 
-/// The issuer is asked no more often than this, whether it answers or not: or else whoever makes up ids could make it be asked
-/// without end.
+/// The issuer is asked no more often than this, whether it answers or not: or else tokens with
+/// made-up key ids could cause requests without end.
 const ASK_EVERY: Duration = Duration::from_secs(10);
 /// Published keys are asked for anew after this, so that what the issuer takes back is not accepted for ever.
 const KEPT_FOR: Duration = Duration::from_secs(3600);
@@ -136,7 +136,7 @@ impl Keys {
         let (under_way, attempt) = watch::channel(());
         published.attempt = Some(attempt.clone());
         let (published, place, timeout) = (self.published.clone(), place.clone(), self.source.timeout);
-        // On its own: it goes on when whoever wanted it has gone, and those who do not need it do not wait.
+        // On its own: it goes on when the login that wanted it has gone, and logins that do not need it do not wait.
         tokio::spawn(async move {
             let asked_at = Instant::now();
             let fetched = fetch(&place, timeout).await;

@@ -31,7 +31,8 @@ fn one(name: &str) -> Result<Transformation, Failure> {
         "exclude_policies" => Ok(|definitions| empty(definitions, &["policies"])),
         other => Err(Failure::usage(format!(
             "unknown transformation '{other}': one of no_op, strip_cmq_keys_from_policies, drop_empty_policies, \
-             prepare_for_quorum_queue_migration, obfuscate_usernames, exclude_users, exclude_permissions, exclude_runtime_parameters, exclude_policies"
+             prepare_for_quorum_queue_migration, obfuscate_usernames, exclude_users, exclude_permissions, \
+             exclude_runtime_parameters, exclude_policies"
         ))),
     }
 }
@@ -145,10 +146,16 @@ mod tests {
 
     #[test]
     fn classic_queues_that_can_become_quorum_queues_do() {
-        let queue = |name: &str, durable: bool, arguments: Value| json!({"name": name, "durable": durable, "type": "classic", "arguments": arguments});
+        let queue = |name: &str, durable: bool, arguments: Value| {
+            json!({
+                "name": name, "durable": durable, "type": "classic", "arguments": arguments,
+            })
+        };
+        let overflow = "reject-publish-dlx";
+        let arguments = json!({"x-queue-mode": "lazy", "x-max-priority": 5, "x-overflow": overflow, "x-max-length": 1});
         let mut definitions = json!({
             "queues": [
-                queue("c", true, json!({"x-queue-mode": "lazy", "x-max-priority": 5, "x-overflow": "reject-publish-dlx", "x-max-length": 1})),
+                queue("c", true, arguments),
                 queue("t", false, json!({"x-max-priority": 5})),
                 {"name": "s", "durable": true, "arguments": {"x-queue-type": "stream"}},
             ],

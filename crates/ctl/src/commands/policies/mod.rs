@@ -27,7 +27,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("name"), required("pattern"), required("definition")])
     .with(OPTIONS)
-    .saying("Setting policy \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \"{vhost}\" ..."),
+    .saying("Setting policy \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \
+        \"{vhost}\" ..."),
     Command::new("clear_policy", "takes a policy away", |input| clear(input, "policies"))
         .taking(&[required("name")])
         .saying("Clearing policy \"{name}\" on vhost \"{vhost}\" ..."),
@@ -39,7 +40,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("name"), required("pattern"), required("definition")])
     .with(OPTIONS)
-    .saying("Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \"{vhost}\" ..."),
+    .saying("Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \
+        \"{priority|0}\" for vhost \"{vhost}\" ..."),
     Command::new("clear_operator_policy", "takes an operator's policy away", |input| clear(input, "operator-policies"))
         .taking(&[required("name")])
         .saying("Clearing operator policy \"{name}\" on vhost \"{vhost}\" ..."),

@@ -281,7 +281,11 @@ fn shovels_and_upstreams_are_parameters() {
             "--reconnect-delay",
             "5",
         ],
-        r#"PUT parameters/shovel/%2F/s {"component":"shovel","name":"s","value":{"dest-exchange":"e","dest-protocol":"amqp091","dest-uri":"amqp://b","reconnect-delay":5,"src-predeclared":true,"src-protocol":"amqp091","src-queue":"q","src-uri":"amqp://a"},"vhost":"/"}"#,
+        concat!(
+            r#"PUT parameters/shovel/%2F/s {"component":"shovel","name":"s","value":{"dest-exchange":"e","dest-protocol":"amqp091","#,
+            r#""dest-uri":"amqp://b","reconnect-delay":5,"src-predeclared":true,"src-protocol":"amqp091","#,
+            r#""src-queue":"q","src-uri":"amqp://a"},"vhost":"/"}"#
+        ),
     );
     let line = ["shovels", "declare_amqp091", "--name", "s", "--source-uri", "a", "--destination-uri", "b"];
     assert_eq!(drive(&line, []).failure(), (64, "a shovel needs either --source-queue or --source-exchange"));
@@ -298,7 +302,10 @@ fn shovels_and_upstreams_are_parameters() {
             "--ttl",
             "9",
         ],
-        r#"PUT parameters/federation-upstream/%2F/u {"component":"federation-upstream","name":"u","value":{"expires":9,"trust-user-id":true,"uri":"amqp://a"},"vhost":"/"}"#,
+        concat!(
+            r#"PUT parameters/federation-upstream/%2F/u {"component":"federation-upstream","name":"u","value":{"expires":9,"#,
+            r#""trust-user-id":true,"uri":"amqp://a"},"vhost":"/"}"#
+        ),
     );
     check_one(&["shovels", "delete", "--name", "s"], "DELETE parameters/shovel/%2F/s");
     assert_eq!(drive(&["shovels", "list_all"], [bare(404)]).failure().0, 69);

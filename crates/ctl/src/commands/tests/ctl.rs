@@ -47,17 +47,17 @@ fn users() {
 #[test]
 fn users_who_are_not_there_are_67_and_who_are_there_already_70() {
     for line in [
-        &["change_password", "nobody", "x"][..],
-        &["clear_password", "nobody"],
-        &["set_user_tags", "nobody", "x"],
-        &["list_user_permissions", "nobody"],
-        &["list_user_topic_permissions", "nobody"],
-        &["set_permissions_globally", "nobody", "", "", ""],
-        &["set_user_limits", "nobody", "{}"],
-        &["list_user_limits", "--user", "nobody"],
+        &["change_password", "nadia", "x"][..],
+        &["clear_password", "nadia"],
+        &["set_user_tags", "nadia", "x"],
+        &["list_user_permissions", "nadia"],
+        &["list_user_topic_permissions", "nadia"],
+        &["set_permissions_globally", "nadia", "", "", ""],
+        &["set_user_limits", "nadia", "{}"],
+        &["list_user_limits", "--user", "nadia"],
     ] {
         let driven = drive(line, [recorded("not_found")]);
-        assert_eq!(driven.failure(), (67, "user \"nobody\" does not exist"), "{line:?}");
+        assert_eq!(driven.failure(), (67, "user \"nadia\" does not exist"), "{line:?}");
     }
     let driven = drive(&["add_user", "alice", "x"], [recorded("user")]);
     assert_eq!(driven.failure(), (70, "user \"alice\" already exists"));
@@ -503,7 +503,7 @@ fn a_start_is_waited_for_as_long_as_was_said() {
     let late = drive(&["await_startup", "-t", "4"], []);
     // An attempt takes a second here.
     assert_eq!(late.did.iter().filter(|line| line.starts_with("try")).count(), 3);
-    assert_eq!(late.failure(), (75, "the server has not started in time: nobody is there"));
+    assert_eq!(late.failure(), (75, "the server has not started in time: no server is there"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> 
             }
             Ok(Step::Try { ask, next, .. }) => {
                 did.push(format!("try {}", shown(&ask)));
-                let answer = replies.next().ok_or_else(|| Failure::unavailable("nobody is there"));
+                let answer = replies.next().ok_or_else(|| Failure::unavailable("no server is there"));
                 next(answer, Duration::from_secs(1))
             }
             Ok(Step::Read(source, next)) => {

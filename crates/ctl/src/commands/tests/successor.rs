@@ -227,7 +227,10 @@ fn uris_of_shovels_and_upstreams_learn_whom_to_trust() {
         &[upstreams, bare(204)],
         &[
             "GET parameters/federation-upstream/v",
-            r#"PUT parameters/federation-upstream/v/u {"component":"federation-upstream","name":"u","value":{"ack-mode":"no-ack","uri":["amqps://a?verify=verify_none","amqps://b?verify=verify_none"]},"vhost":"v"}"#,
+            concat!(
+                r#"PUT parameters/federation-upstream/v/u {"component":"federation-upstream","name":"u","value":{"ack-mode":"no-ack","#,
+                r#""uri":["amqps://a?verify=verify_none","amqps://b?verify=verify_none"]},"vhost":"v"}"#
+            ),
         ],
     );
 }

@@ -50,27 +50,27 @@ const KEYS: &[Key] = &[
          `10` comes before `2`. EXTERNAL is offered over TLS only. Others are passed over, with a warning.",
     )
     .family(&[("auth_mechanisms.1", "PLAIN"), ("auth_mechanisms.2", "AMQPLAIN"), ("auth_mechanisms.3", "ANONYMOUS")]),
-    effective("anonymous_login_user", Type::UserName, "guest", "Who logs in by ANONYMOUS; `none` for nobody."),
+    effective("anonymous_login_user", Type::UserName, "guest", "The user of clients that log in by ANONYMOUS; `none` refuses them."),
     effective("anonymous_login_pass", Type::Secret, "guest", "With which password."),
     effective(
         "auth_backends.$num",
         BACKEND,
         "",
-        "Who knows users, in the order of the numbers: the first that lets somebody in counts. `internal` is the broker itself.",
+        "The back ends that check logins, in the order of the numbers: the first that accepts one counts. `internal` is the broker itself.",
     )
     .family(&[("auth_backends.1", "internal")]),
     effective(
         "auth_backends.$num.{authn,authz}",
         BACKEND,
         "",
-        "The same for one half: who says who somebody is, and who says what it may do.",
+        "The same for one half: `authn` checks the login, `authz` the permissions.",
     ),
     effective("auth_http.http_method", METHODS, "get", "How the HTTP service is asked."),
     effective(
         "auth_http.user_path",
         Type::Text,
         "http://localhost:8000/auth/user",
-        "Where it says who somebody is: `allow` and tags, or `deny`.",
+        "The URL that checks a login: it answers `allow` and tags, or `deny`.",
     ),
     effective(
         "auth_http.vhost_path",
@@ -98,7 +98,11 @@ const KEYS: &[Key] = &[
         "File of the authorities that its certificate is to be from; unset: the system's.",
     ),
     effective("auth_http.ssl_options.verify", VERIFY, "verify_peer", "Whether its certificate is looked at."),
-    no_effect("auth_http.{connection_timeout,authorization_failure_disclosure}", Type::Text, "request_timeout is for all of it; clients never learn why"),
+    no_effect(
+        "auth_http.{connection_timeout,authorization_failure_disclosure}",
+        Type::Text,
+        "request_timeout is for all of it; clients never learn why",
+    ),
     effective(
         "auth_cache.cached_backend",
         BACKEND,
@@ -114,14 +118,29 @@ const KEYS: &[Key] = &[
         "rabbit_credential_validator_accept_everything",
         "Which passwords may be set: all, those of a length, or those that match.",
     ),
-    effective("credential_validator.min_length", Type::Integer(0, 4096), "8", "Bytes that a password must have, where that is what counts."),
+    effective(
+        "credential_validator.min_length",
+        Type::Integer(0, 4096),
+        "8",
+        "Bytes that a password must have, where that is what counts.",
+    ),
     effective("credential_validator.regexp", Type::Pattern, "", "What a password must match, where that is what counts."),
     refused("password_hashing_module", Type::Text, "passwords are hashed with SHA-256 only")
         .unless(&["rabbit_password_hashing_sha256"]),
     effective("default_users.$name.vhost_pattern", Type::Pattern, "", "New vhosts that get this user; unset: all."),
-    effective("default_users.$name.password", Type::Secret, "", "Its password, if there is no such user yet; unset: it cannot log in by password."),
+    effective(
+        "default_users.$name.password",
+        Type::Secret,
+        "",
+        "Its password, if there is no such user yet; unset: it cannot log in by password.",
+    ),
     effective("default_users.$name.tags", Type::Text, "", "Its tags, with commas between them, if there is no such user yet."),
     effective("default_users.$name.{configure,write,read}", Type::Pattern, "", "What it may do there; unset: everything."),
-    effective("default_limits.vhosts.$id.pattern", Type::Pattern, "", "New vhosts that get these limits; unset: all. The first that are for a vhost count."),
+    effective(
+        "default_limits.vhosts.$id.pattern",
+        Type::Pattern,
+        "",
+        "New vhosts that get these limits; unset: all. The first that are for a vhost count.",
+    ),
     effective("default_limits.vhosts.$id.{max_connections,max_queues}", Type::Integer(-1, i64::MAX), "", "The limits; -1 for none."),
 ];

@@ -110,7 +110,7 @@ const KEYS: &[Key] = &[
     ),
     no_effect("management.db_cache_multiplier", Type::COUNT, "listings are made from counters, so nothing is cached"),
     no_effect("management.delegate_count", Type::COUNT, "one thread answers all requests"),
-    no_effect("management.login_session_timeout", Type::COUNT, "there is no console yet that somebody could log in to"),
+    no_effect("management.login_session_timeout", Type::COUNT, "there is no console yet to log in to"),
     no_effect("management.credential_encryption_secret", Type::Secret, "no credentials are kept in a browser"),
     not_built("management.http_log_dir", Type::Text, "requests are not logged one by one"),
     effective(
@@ -124,7 +124,7 @@ const KEYS: &[Key] = &[
         Type::Integer(0, 86_400),
         "",
         "Seconds between samples that are kept for so long: `minute`, `hour`, `day` or a number of seconds; 5,000 samples at most. 0: none \
-         are. `global` is for the node and for vhosts, `basic` for other objects that somebody looks at. Unset: 5 s for ten minutes in \
+         are. `global` is for the node and for vhosts, `basic` for other objects that are looked at. Unset: 5 s for ten minutes in \
          each; for `basic` 60 s for an hour besides; for `global` 60 s for an hour, 10 min for eight hours and half an hour for a day.",
     ),
     no_effect(
@@ -160,19 +160,19 @@ const KEYS: &[Key] = &[
         "management.{oauth_enabled,oauth_disable_basic_auth,oauth_provider_url,oauth_client_id,oauth_client_secret,oauth_response_type,\
          oauth_metadata_url,oauth_scopes,oauth_initiated_logon_type}",
         Type::Secret,
-        "nobody can log in to a console by OAuth 2",
+        "there is no console to log in to by OAuth 2",
     ),
     not_built(
         "management.oauth_authorization_endpoint_params.$name",
         Type::Secret,
-        "nobody can log in to a console by OAuth 2",
+        "there is no console to log in to by OAuth 2",
     ),
     not_built(
         "management.oauth_token_endpoint_params.$name",
         Type::Secret,
-        "nobody can log in to a console by OAuth 2",
+        "there is no console to log in to by OAuth 2",
     ),
-    not_built("management.oauth_resource_servers.**", Type::Secret, "nobody can log in to a console by OAuth 2"),
+    not_built("management.oauth_resource_servers.**", Type::Secret, "there is no console to log in to by OAuth 2"),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
 ];

@@ -17,8 +17,8 @@ const KEYS: &[Key] = &[
         "warren.http.max_connections_per_address",
         Type::Unbounded(1),
         "256",
-        "The most connections that one address, of IPv6 one network of 64 bits, has at a time at each listener of the management API and of \
-         metrics, those that have become WebSockets among them.",
+        "The most connections that one address, of IPv6 one network of 64 bits, has at a time at each listener of the management \
+         API and of metrics, those that have become WebSockets among them.",
     ),
     effective(
         "warren.queue_info.tcp.port",

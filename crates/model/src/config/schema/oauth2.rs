@@ -81,7 +81,8 @@ const KEYS: &[Key] = &[
         "auth_oauth2.resource_servers.$name.id",
         Type::Text,
         "",
-        "A further resource server, `$name` if that is not set. The one that a token is for (`aud`) counts; what it does not say is as above.",
+        "A further resource server, `$name` if that is not set. The one that a token is for (`aud`) counts; what it does not say \
+        is as above.",
     ),
     effective(
         "auth_oauth2.resource_servers.$name.oauth_provider_id",

@@ -17,7 +17,8 @@ const KEYS: &[Key] = &[
          nor exclusive. Both are, unless set to false.",
     ),
     no_effect(
-        "deprecated_features.permit.{amqp_address_v1,amqp_filter_set_bug,classic_queue_mirroring,management_metrics_collection,queue_master_locator,ram_node_type}",
+        "deprecated_features.permit.{amqp_address_v1,amqp_filter_set_bug,classic_queue_mirroring,management_metrics_collection,\
+         queue_master_locator,ram_node_type}",
         Type::Bool,
         "there is nothing of it to permit or to forbid",
     ),

@@ -1,6 +1,6 @@
 //! TLS: the listeners of clients and of the management API, which have the same keys below different prefixes.
 
-use super::{Key, Section, Type, effective, no_effect};
+use super::{Key, Section};
 use crate::tls_keys;
 
 pub(super) const SECTION: Section = Section { title: "TLS", keys: KEYS };

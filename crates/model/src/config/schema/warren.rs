@@ -10,7 +10,8 @@ const KEYS: &[Key] = &[
         "warren.delayed.strict",
         Type::Bool,
         "false",
-        "Whether every delayed message that is published as mandatory is returned, as by RabbitMQ's plugin, and not only one that no queue would take now.",
+        "Whether every delayed message that is published as mandatory is returned, as by RabbitMQ's plugin, and not only one \
+        that no queue would take now.",
     ),
     effective(
         "warren.confirm_after",
@@ -59,13 +60,15 @@ const KEYS: &[Key] = &[
         "warren.lockout.user_failures",
         Type::Integer(0, 1_000_000),
         "20",
-        "After so many failed logins in a row from one address a user is locked out there for a while; after 50 times as many everywhere, except where it has logged in before. 0: never.",
+        "After so many failed logins in a row from one address a user is locked out there for a while; after 50 times as many \
+        everywhere, except where it has logged in before. 0: never.",
     ),
     effective(
         "warren.lockout.address_failures",
         Type::Integer(0, 1_000_000),
         "100",
-        "After so many failed logins within `warren.lockout.duration` an address is locked out for a while, except for users that have logged in from it before. 0: never.",
+        "After so many failed logins within `warren.lockout.duration` an address is locked out for a while, except for users \
+        that have logged in from it before. 0: never.",
     ),
     effective("warren.lockout.duration", Type::DurationMs(1, 86_400_000), "60000", "How long."),
     effective(

@@ -104,7 +104,7 @@ pub const fn effective(pattern: &'static str, kind: Type, default: &'static str,
 
 /// Another name of an effective key.
 #[must_use]
-pub const fn alias(pattern: &'static str, of: &'static str, kind: Type) -> Key {
+pub(crate) const fn alias(pattern: &'static str, of: &'static str, kind: Type) -> Key {
     row(pattern, kind, None, State::AliasOf(of), "")
 }
 
@@ -122,7 +122,7 @@ pub const fn no_effect(pattern: &'static str, kind: Type, why: &'static str) -> 
 
 /// A key that should do something one day.
 #[must_use]
-pub const fn not_built(pattern: &'static str, kind: Type, missed: &'static str) -> Key {
+pub(crate) const fn not_built(pattern: &'static str, kind: Type, missed: &'static str) -> Key {
     row(pattern, kind, None, State::NotBuilt, missed)
 }
 

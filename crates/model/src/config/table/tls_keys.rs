@@ -34,72 +34,75 @@ pub const NO_PEM_CACHE: &str = "files are not cached, and read again when they c
 /// The [keys](crate::config::table::Key) of one listener's TLS: files and rules below `$options`, and rows of its own.
 #[macro_export]
 macro_rules! tls_keys {
-    ($options:literal; $($own:expr),* $(,)?) => {
+    ($options:literal; $($own:expr),* $(,)?) => {{
+        use $crate::config::table::tls_keys::{NO_FINITE_FIELDS, NO_INLINE, NO_PEM_CACHE, NO_REVOCATION};
+        use $crate::config::table::{Type, effective, no_effect, refused};
         &[
             $($own,)*
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".certfile"),
-                $crate::config::table::Type::Text,
+                Type::Text,
                 "",
                 "File of the certificate chain in PEM, the server's own first. It and the files below are read again when they change.",
             ),
-            $crate::config::table::effective(concat!($options, ".keyfile"), $crate::config::table::Type::Text, "", "File of its private key, in PEM."),
-            $crate::config::table::effective(concat!($options, ".password"), $crate::config::table::Type::Secret, "", "The key's password, if it is encrypted (PKCS#8)."),
-            $crate::config::table::effective(
+            effective(concat!($options, ".keyfile"), Type::Text, "", "File of its private key, in PEM."),
+            effective(concat!($options, ".password"), Type::Secret, "", "The key's password, if it is encrypted (PKCS#8)."),
+            effective(
                 concat!($options, ".cacertfile"),
-                $crate::config::table::Type::Text,
+                Type::Text,
                 "",
                 "File of the authorities, in PEM, that clients' certificates are to be from.",
             ),
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".verify"),
-                $crate::config::table::Type::OneOf(&["verify_none", "verify_peer"]),
+                Type::OneOf(&["verify_none", "verify_peer"]),
                 "verify_none",
                 "`verify_peer`: clients are asked for a certificate, and one that is not trusted is refused.",
             ),
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".fail_if_no_peer_cert"),
-                $crate::config::table::Type::Bool,
+                Type::Bool,
                 "",
                 "Whether clients without a certificate are refused. Unset, they are with `verify_peer`.",
             ),
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".depth"),
-                $crate::config::table::Type::Integer(0, 255),
+                Type::Integer(0, 255),
                 "10",
                 "How many certificates may stand between a client's and its authority's; never more than 6.",
             ),
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".versions.$version"),
-                $crate::config::table::Type::Text,
+                Type::Text,
                 "",
                 "The versions that may be spoken, `tlsv1.3` and `tlsv1.2`; both if none is set. Others are passed over, with a warning.",
             ),
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".ciphers.$cipher"),
-                $crate::config::table::Type::Text,
+                Type::Text,
                 "",
-                "The cipher suites that may be used, by OpenSSL's names or IANA's, in the order of their numbers; all if none is set. Those \
-                 that there are not are passed over, with a warning: all have forward secrecy and authenticated encryption, see [TLS](tls.md).",
+                "The cipher suites that may be used, by OpenSSL's names or IANA's, in the order of their numbers; all if none is \
+                 set. Unknown ones are passed over, with a warning: all have forward secrecy and authenticated encryption, \
+                 see [TLS](tls.md).",
             ),
-            $crate::config::table::effective(
+            effective(
                 concat!($options, ".honor_cipher_order"),
-                $crate::config::table::Type::Bool,
+                Type::Bool,
                 "false",
                 "Whether the server's order of suites counts, and not the client's.",
             ),
-            $crate::config::table::no_effect(concat!($options, ".honor_ecc_order"), $crate::config::table::Type::Bool, "the server's order of curves counts").unless(&["true"]),
-            $crate::config::table::no_effect(concat!($options, ".reuse_sessions"), $crate::config::table::Type::Bool, "clients may always resume sessions").unless(&["true"]),
-            $crate::config::table::no_effect(concat!($options, ".secure_renegotiate"), $crate::config::table::Type::Bool, "nothing is renegotiated").unless(&["true"]),
-            $crate::config::table::no_effect(concat!($options, ".client_renegotiation"), $crate::config::table::Type::Bool, "nothing is renegotiated").unless(&["false"]),
-            $crate::config::table::no_effect(concat!($options, ".{log_alert,log_level}"), $crate::config::table::Type::Text, "refused handshakes are logged as warnings"),
-            $crate::config::table::no_effect(concat!($options, ".{dh,dhfile}"), $crate::config::table::Type::Text, $crate::config::table::tls_keys::NO_FINITE_FIELDS),
-            $crate::config::table::no_effect(concat!($options, ".bypass_pem_cache"), $crate::config::table::Type::Bool, $crate::config::table::tls_keys::NO_PEM_CACHE).unless(&["true"]),
-            $crate::config::table::refused(concat!($options, ".{cert,psk_identity}"), $crate::config::table::Type::Secret, $crate::config::table::tls_keys::NO_INLINE),
-            $crate::config::table::refused(concat!($options, ".key.{RSAPrivateKey,DSAPrivateKey,PrivateKeyInfo}"), $crate::config::table::Type::Secret, $crate::config::table::tls_keys::NO_INLINE),
-            $crate::config::table::refused(concat!($options, ".cacerts.$name"), $crate::config::table::Type::Secret, $crate::config::table::tls_keys::NO_INLINE),
-            $crate::config::table::refused(concat!($options, ".crl_check"), $crate::config::table::Type::Text, $crate::config::table::tls_keys::NO_REVOCATION).unless(&["false"]),
-            $crate::config::table::refused(concat!($options, ".crl_sources.**"), $crate::config::table::Type::Text, $crate::config::table::tls_keys::NO_REVOCATION),
+            no_effect(concat!($options, ".honor_ecc_order"), Type::Bool, "the server's order of curves counts").unless(&["true"]),
+            no_effect(concat!($options, ".reuse_sessions"), Type::Bool, "clients may always resume sessions").unless(&["true"]),
+            no_effect(concat!($options, ".secure_renegotiate"), Type::Bool, "nothing is renegotiated").unless(&["true"]),
+            no_effect(concat!($options, ".client_renegotiation"), Type::Bool, "nothing is renegotiated").unless(&["false"]),
+            no_effect(concat!($options, ".{log_alert,log_level}"), Type::Text, "refused handshakes are logged as warnings"),
+            no_effect(concat!($options, ".{dh,dhfile}"), Type::Text, NO_FINITE_FIELDS),
+            no_effect(concat!($options, ".bypass_pem_cache"), Type::Bool, NO_PEM_CACHE).unless(&["true"]),
+            refused(concat!($options, ".{cert,psk_identity}"), Type::Secret, NO_INLINE),
+            refused(concat!($options, ".key.{RSAPrivateKey,DSAPrivateKey,PrivateKeyInfo}"), Type::Secret, NO_INLINE),
+            refused(concat!($options, ".cacerts.$name"), Type::Secret, NO_INLINE),
+            refused(concat!($options, ".crl_check"), Type::Text, NO_REVOCATION).unless(&["false"]),
+            refused(concat!($options, ".crl_sources.**"), Type::Text, NO_REVOCATION),
         ]
-    };
+    }};
 }

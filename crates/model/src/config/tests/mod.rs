@@ -503,7 +503,10 @@ proptest! {
     }
 
     #[test]
-    fn any_value_of_any_key_is_taken_or_refused(row in 0..schema::TABLE.keys().count(), value in "[a-z0-9.:]{1,8}|[0-9]{1,20}[A-Za-z]{0,3}") {
+    fn any_value_of_any_key_is_taken_or_refused(
+        row in 0..schema::TABLE.keys().count(),
+        value in "[a-z0-9.:]{1,8}|[0-9]{1,20}[A-Za-z]{0,3}",
+    ) {
         let row = schema::TABLE.keys().nth(row).unwrap();
         let key = row.spellings()[0].replace(['$', '*'], "x");
         let _ = Config::parse(&[], &[], &[format!("{key}={value}")]);

@@ -8,11 +8,11 @@ use crate::name::ExchangeName;
 use crate::policy::EffectivePolicy;
 
 /// The highest priority of a quorum queue's messages.
-pub const QUORUM_PRIORITY_MAX: u8 = 31;
+pub(crate) const QUORUM_PRIORITY_MAX: u8 = 31;
 /// The priority of a quorum queue's messages without one.
-pub const QUORUM_DEFAULT_PRIORITY: u8 = 4;
+pub(crate) const QUORUM_DEFAULT_PRIORITY: u8 = 4;
 /// How often a quorum queue delivers a message again, unless it is told otherwise.
-pub const DELIVERY_LIMIT_DEFAULT: u32 = 20;
+pub(crate) const DELIVERY_LIMIT_DEFAULT: u32 = 20;
 
 /// What a queue does, from its arguments, its policies and its type.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

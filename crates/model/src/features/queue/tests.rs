@@ -6,7 +6,7 @@ use amqp::table::{TableBuf, Value};
 use serde_json::json;
 
 use super::*;
-use crate::features::DEDUPLICATION_HEADER;
+use crate::features::deduplication::DEDUPLICATION_HEADER;
 use crate::features::{BackOff, RetryOf};
 use crate::name::VhostName;
 use crate::policy::{ApplyTo, Policy, PolicyDefinition, PolicyKind};

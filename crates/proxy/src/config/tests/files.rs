@@ -80,7 +80,7 @@ fn upstreams_have_everything_of_their_own() {
 #[test]
 fn an_upstream_may_be_anybody() {
     let config = of_file("proxy.upstreams.b.url = amqps://b\nproxy.upstreams.b.ssl_options.verify = verify_none");
-    assert_eq!(config.upstreams[1].tls, Some(ClientTlsOptions::trusting_anybody()));
+    assert_eq!(config.upstreams[1].tls, Some(ClientTlsOptions::trusting_any_server()));
 }
 
 #[test]

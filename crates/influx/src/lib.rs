@@ -11,11 +11,9 @@
 //!  timestamp   when, in the unit that a reader expects
 //! ```
 //!
-//! Whatever it is given, what comes out is whole lines that InfluxDB 1, 2 and 3 and Telegraf read alike. What the protocol cannot say is
-//! left out
-//! (tags without a value, numbers that are none), or written in another way (a line feed in a name). Nothing here reads a line, sends
-//! one, or
-//! knows the time.
+//! Whatever it is given, what comes out is whole lines that InfluxDB 1, 2 and 3 and Telegraf read alike. What the protocol cannot say
+//! is left out (tags without a value, numbers that are none), or written in another way (a line feed in a name). Nothing here reads a
+//! line, sends one, or knows the time.
 
 mod escape;
 mod line;

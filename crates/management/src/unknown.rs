@@ -1,6 +1,5 @@
 //! Refuses what an operation does not know, in its query and in its body. What a misspelt filter leaves unsaid would mean more messages
-//! than
-//! were meant.
+//! than were meant.
 
 use crate::json::parse_object;
 use crate::listing::Query;

@@ -15,6 +15,8 @@ mod capacity;
 pub mod influxdb;
 pub mod prometheus;
 mod search;
+mod setup_error;
 
 pub use capacity::shown_capacity;
 pub use search::Search;
+pub use setup_error::SetupError;

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! One thing is on its way at a time, so the order holds; as long as it is, it is neither removed nor replaced. What is folded or
-//! dropped when
-//! too much waits, and what is counted, is decided by the owner. No clock, no socket, no randomness: these come in as arguments.
+//! dropped when too much waits, and what is counted, is decided by the owner. No clock, no socket, no randomness: these come in as
+//! arguments.
 
 use std::collections::VecDeque;
 
@@ -85,8 +85,7 @@ impl<T> Outbox<T> {
     }
 
     /// The attempt has failed: nothing is sent for a while, of at least `wait_min_ms`. `jitter` is any number from 0 to 1: it keeps
-    /// many that
-    /// failed together from coming back together.
+    /// many that failed together from coming back together.
     pub fn retry(&mut self, wait_min_ms: u64, now_ms: u64, jitter: f64) -> &mut T {
         self.end_attempt();
         let wait_ms = backoff_ms(self.failure_count, jitter).max(wait_min_ms);

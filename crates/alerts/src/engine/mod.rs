@@ -86,9 +86,8 @@ impl Engine {
     }
 
     /// These rules hold from now on, and these webhooks are there to be told. What fires by a rule that stays, changed or not, goes on;
-    /// what
-    /// fires by one that goes is over. A webhook that a rule tells from now on is told what fires by it, one that it tells no more that
-    /// this is over for it.
+    /// what fires by one that goes is over. A webhook that a rule tells from now on is told what fires by it, one that it tells no more
+    /// that this is over for it.
     pub fn set_rules(&mut self, rules: Vec<Rule>, webhooks: &[Box<str>], now_ms: u64) -> Vec<Notice> {
         let mut notices = Vec::new();
         let mut before = std::mem::take(&mut self.watches);

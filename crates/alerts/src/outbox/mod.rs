@@ -8,10 +8,8 @@
 //! ```
 //!
 //! One notice is on its way at a time, so what is told of an alert is told in order. A notice leaves the queue when it has been told,
-//! refused,
-//! folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A receiver that
-//! answered
-//! too late may have what it is sent again: it knows it by its id, its status and its time.
+//! refused, folded or is too old; the last three are counted, so nothing is lost silently and nothing is repeated without end. A
+//! receiver that answered too late may have what it is sent again: it knows it by its id, its status and its time.
 
 use rustc_hash::FxHashMap;
 

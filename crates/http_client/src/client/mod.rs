@@ -67,9 +67,8 @@ impl Client {
         tokio::time::timeout(timeout, self.exchange(request)).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
     }
 
-    /// Asks over a connection of its own, and waits for the answer's status alone: whatever else the server has to say, and however much,
-    /// is
-    /// left unread.
+    /// Asks over a connection of its own, and waits for the answer's status alone: whatever else the server has to say, and however
+    /// much, is left unread.
     ///
     /// # Errors
     ///

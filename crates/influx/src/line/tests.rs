@@ -157,8 +157,7 @@ fn split(text: &str, at: char) -> Vec<String> {
 }
 
 /// Fields are divided by commas, except those with a backslash before them and those between quotes. A quote means something only right
-/// after
-/// an equal sign that ends a name, and up to the next one that has no backslash of its own.
+/// after an equal sign that ends a name, and up to the next one that has no backslash of its own.
 fn split_fields(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     let (mut parts, mut at, mut is_name) = (vec![String::new()], 0, true);

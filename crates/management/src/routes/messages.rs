@@ -1,14 +1,12 @@
 //! Messages of a queue: browsed without being taken, deleted, moved elsewhere, sent back to where they died. RabbitMQ has none of this.
 
 use amqp::content::Properties;
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, MessageId, RedriveTo, Refusal, Start, VhostAccess};
 use hyper::StatusCode;
 use model::name::{ExchangeName, QueueName};
 
 use super::exchanges::enter;
-use super::publish::write_properties;
+use super::publish::{write_payload, write_properties};
 use super::request_params::{RequestParams as _, page_count};
 use super::selection::{filter, id, selection};
 use super::{queues, refusals};
@@ -350,16 +348,7 @@ fn write_message(message: &BrowsedMessage, is_auto: bool, writer: Writer<'_>) {
             }
         });
         object.cell("payload_bytes").int(message.body_len);
-        match std::str::from_utf8(&message.body) {
-            Ok(text) if is_auto => {
-                object.cell("payload").text(text);
-                object.cell("payload_encoding").text("string");
-            }
-            _ => {
-                object.cell("payload").text(&STANDARD.encode(&message.body));
-                object.cell("payload_encoding").text("base64");
-            }
-        }
+        write_payload(&message.body, is_auto, object);
         if let Some(held_by) = &message.held_by {
             object.cell("held_by").object(|members| {
                 let channel = held_by.channel.as_ref();

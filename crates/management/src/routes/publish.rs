@@ -222,17 +222,18 @@ fn write_message(message: &GotMessage, is_auto: bool, writer: Writer<'_>) {
             // As RabbitMQ writes none.
             _ => object.cell("properties").texts([]),
         }
-        match std::str::from_utf8(&message.body) {
-            Ok(text) if is_auto => {
-                object.cell("payload").text(text);
-                object.cell("payload_encoding").text("string");
-            }
-            _ => {
-                object.cell("payload").text(&STANDARD.encode(&message.body));
-                object.cell("payload_encoding").text("base64");
-            }
-        }
+        write_payload(&message.body, is_auto, object);
     });
+}
+
+/// Writes a body as text where it is one and `is_auto` says so, otherwise in base64.
+pub(super) fn write_payload(body: &[u8], is_auto: bool, members: &mut Object<'_>) {
+    let (payload, encoding) = match std::str::from_utf8(body) {
+        Ok(text) if is_auto => (text.into(), "string"),
+        _ => (std::borrow::Cow::from(STANDARD.encode(body)), "base64"),
+    };
+    members.cell("payload").text(&payload);
+    members.cell("payload_encoding").text(encoding);
 }
 
 pub(super) fn write_properties(properties: &Properties<'_>, members: &mut Object<'_>) {

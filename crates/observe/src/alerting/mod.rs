@@ -1,6 +1,5 @@
-//! Alerts at work: looks at the broker once an interval, and tells webhooks. What is an alert, and what is to be told when, is
-//! decided by the
-//! crate `alerts`; here are the broker's numbers, the clock, the sockets.
+//! Alerts at work: looks at the broker once an interval, and tells webhooks. What is an alert, and what is to be told when, is decided
+//! by the crate `alerts`; here are the broker's numbers, the clock, the sockets.
 //!
 //! ```text
 //!  rule_set ─ rules and webhooks: of the configuration, and of global parameters
@@ -36,12 +35,13 @@ use telemetry::{Counter, Gauge};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior};
 
+use crate::SetupError;
 use ages::Ages;
 use clock::Clock;
 pub use deliver::{DeliveryAttempt, try_once};
 pub use receiver::{Receiver, ReceiverState};
 pub use rule_set::{
-    Family, RULES, RuleSet, RuleSetEntry, SetupError, Source, WEBHOOKS, WebhookTarget, check_parameter, is_parameter,
+    Family, RULES, RuleSet, RuleSetEntry, Source, WEBHOOKS, WebhookTarget, check_parameter, is_parameter,
 };
 
 /// Rules, what they have come to, and who is told.

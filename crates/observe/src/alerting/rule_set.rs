@@ -2,7 +2,6 @@
 //! each, which are durable and travel with definitions. What the configuration has goes before a parameter of the same name.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::path::PathBuf;
 
 use alerts::limits::{RULE_COUNT_MAX, WEBHOOK_COUNT_MAX};
@@ -13,6 +12,8 @@ use model::config::AlertOptions;
 use model::parameter::GlobalParameter;
 use net::{ClientTls, ClientTlsOptions, Trust};
 use serde_json::{Map, Value};
+
+use crate::SetupError;
 
 /// What the names of these parameters begin with.
 pub(super) const PREFIX: &str = GlobalParameter::ALERTS;
@@ -91,18 +92,6 @@ impl WebhookTarget {
         tls.map(Some).map_err(|error| error.to_string())
     }
 }
-
-/// The configuration has a rule or a webhook that is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupError(String);
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SetupError {}
 
 /// All that can be read of rules and webhooks.
 pub(super) struct ParsedRuleSet {

@@ -6,8 +6,7 @@
 //! ```
 //!
 //! Nothing is kept for later: what cannot be written is lost, and the next lines try anew. The file is only ever appended to, so that
-//! others may
-//! read it meanwhile, put it aside, or empty it.
+//! others may read it meanwhile, put it aside, or empty it.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Write};

@@ -1,6 +1,5 @@
-//! Whether a destination takes what it is given. Of each change the log is to tell once: a receiver that is away for a day is one
-//! line, not one an
-//! interval, and so is one that refuses some of each round.
+//! Whether a destination takes what it is given. Of each change the log is to tell once: a receiver that is away for a day is one line,
+//! not one an interval, and so is one that refuses some of each round.
 
 /// How things stand with a destination.
 #[derive(Debug, Default)]

@@ -1,6 +1,5 @@
-//! What is told of each kind of object: a measurement, its tags, its fields. Names are the HTTP API's where it has the same number,
-//! and RabbitMQ's
-//! therefore. `docs/influxdb.md` says what each of them means; they stay as they are.
+//! What is told of each kind of object: a measurement, its tags, its fields. Names are the HTTP API's where it has the same number, and
+//! RabbitMQ's therefore. `docs/influxdb.md` says what each of them means; they stay as they are.
 //!
 //! Counts are since the broker's start, as integers: how fast they grow is for who asks the database.
 

@@ -7,10 +7,9 @@
 //!              run: a thread for each            bounded   what an answer means
 //! ```
 //!
-//! Each destination has a thread and rounds of its own: a disk that hangs holds up no server, a server that hangs no file, and
-//! neither of them the
-//! broker. A round walks through queues as listings do, holds no lock for long, and is not made faster than its receiver takes it.
-//! `health` decides what the log is told, so that a receiver that is away for a day is one line. How lines look is the crate
+//! Each destination has a thread and rounds of its own: a disk that hangs holds up no server, a server that hangs no file, and neither
+//! of them the broker. A round walks through queues as listings do, holds no lock for long, and is not made faster than its receiver
+//! takes it. `health` decides what the log is told, so that a receiver that is away for a day is one line. How lines look is the crate
 //! `influx`'s business.
 
 mod delivery_stats;
@@ -27,7 +26,6 @@ pub mod testing;
 mod to_file;
 mod to_server;
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,6 +34,7 @@ use broker::Broker;
 use influx::{Precision, Tags};
 use model::config::InfluxdbOptions;
 
+use crate::SetupError;
 pub(crate) use delivery_stats::DeliveryStats;
 use delivery_stats::Kind;
 use round::Subject;
@@ -43,18 +42,6 @@ use run::{Rounds, RoundsThread};
 use server::Server;
 use to_file::ToFile;
 use to_server::ToServer;
-
-/// The configuration has a value that is none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupError(String);
-
-impl fmt::Display for SetupError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for SetupError {}
 
 /// Statistics for InfluxDB, set up.
 #[derive(Debug)]
@@ -80,8 +67,7 @@ impl InfluxdbStats {
 
 impl Influxdb {
     /// Checks what the configuration says. None: nothing is to go anywhere. `data_dir` is where the broker keeps its data, `file_max`
-    /// how many
-    /// files the process may have open.
+    /// how many files the process may have open.
     pub fn new(
         broker: Arc<Broker>,
         options: &InfluxdbOptions,

@@ -7,9 +7,8 @@
 //!            └─► the oldest is lost when there is no room
 //! ```
 //!
-//! One batch is on its way at a time. As long as all goes well no more is to be made than the next few (`wants_more`): a slow
-//! receiver gets fewer
-//! rounds, not later ones. When the receiver fails, batches gather, small ones in one, up to a bound. No clock, no socket.
+//! One batch is on its way at a time. As long as all goes well no more is to be made than the next few (`wants_more`): a slow receiver
+//! gets fewer rounds, not later ones. When the receiver fails, batches gather, small ones in one, up to a bound. No clock, no socket.
 
 use std::time::Duration;
 

@@ -1,6 +1,5 @@
 //! One round: all that statistics are taken of, a batch at a time. Queues are walked through, so that neither a lock nor memory is
-//! taken by their
-//! number.
+//! taken by their number.
 
 use std::path::PathBuf;
 use std::vec;

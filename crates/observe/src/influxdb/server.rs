@@ -11,9 +11,9 @@ use net::{ClientTls, ClientTlsOptions, Trust};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-use super::SetupError;
 use super::limits::REASON_LEN_MAX;
 use super::outbox::PostOutcome;
+use crate::SetupError;
 
 const CONTENT_TYPE: &str = "text/plain; charset=utf-8";
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Warren/", env!("CARGO_PKG_VERSION")));

@@ -1,6 +1,5 @@
 //! Connections and channels. RabbitMQ names both by the Erlang process of a channel or connection, in the label `channel`; here it is
-//! the name
-//! that listings have.
+//! the name that listings have.
 
 use std::collections::BTreeMap;
 

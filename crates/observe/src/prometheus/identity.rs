@@ -1,8 +1,7 @@
 //! Who this is: the two series that dashboards join all others with.
 //!
 //! `X * on(instance, job) group_left(rabbitmq_cluster, rabbitmq_node) rabbitmq_identity_info{…}` works only if there is exactly one
-//! series of
-//! it in an answer.
+//! series of it in an answer.
 
 use model::parameter::GlobalParameter;
 use telemetry::exposition::{Kind, Labels, Name, write_head, write_sample};

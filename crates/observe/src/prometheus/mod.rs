@@ -9,9 +9,8 @@
 //!   metric ─► telemetry::exposition
 //! ```
 //!
-//! Sums come from counters of the node (`sums`): the answer for the whole node does not go through queues. Answers of every object
-//! do, metric
-//! by metric; they keep references to the objects and one piece of text.
+//! Sums come from counters of the node (`sums`): the answer for the whole node does not go through queues. Answers of every object do,
+//! metric by metric; they keep references to the objects and one piece of text.
 //!
 //! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
 

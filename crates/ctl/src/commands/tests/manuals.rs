@@ -158,8 +158,7 @@ fn a_report_has_everything() {
 }
 
 /// Command lines of the manuals. What each comes to: it `asks` a server (or reads a file), `says` something, is `refused` because HTTP
-/// cannot
-/// do it, or is a mistake of `usage` in the manual itself.
+/// cannot do it, or is a mistake of `usage` in the manual itself.
 #[test]
 fn every_documented_line_does_something_or_says_why_not() {
     let mut others = Vec::new();

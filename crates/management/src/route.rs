@@ -43,10 +43,10 @@ pub(crate) const fn at(path: &'static str, operations: &'static [Operation]) -> 
 }
 
 /// What answers at once.
-pub(crate) type Now = fn(&Call) -> Result<Answer, Problem>;
+pub(crate) type AnswerFn = fn(&Call) -> Result<Answer, Problem>;
 
 /// What finds at once what is listed, and sorts it later.
-pub(crate) type Listing = fn(&Call) -> Result<Later, Problem>;
+pub(crate) type ListFn = fn(&Call) -> Result<AnswerFuture, Problem>;
 
 fn nothing(_: &Call) -> Result<Answer, Problem> {
     Err(Problem::not_found())
@@ -54,35 +54,40 @@ fn nothing(_: &Call) -> Result<Answer, Problem> {
 
 impl Operation {
     /// Asks for something.
-    pub(crate) const fn get(role: Role, handler: Now, summary: &'static str, answer: Shape) -> Operation {
+    pub(crate) const fn get(role: Role, handler: AnswerFn, summary: &'static str, answer: Shape) -> Operation {
         Self::of(Verb::Get, role, handler, summary, answer)
     }
 
     /// Asks for a list.
-    pub(crate) const fn list(role: Role, handler: Listing, summary: &'static str, answer: Shape) -> Operation {
+    pub(crate) const fn list(role: Role, handler: ListFn, summary: &'static str, answer: Shape) -> Operation {
         Operation { handler: Handler::List(handler), ..Self::get(role, nothing, summary, answer) }
     }
 
     /// Makes something, or changes it.
-    pub(crate) const fn put(role: Role, handler: Now, summary: &'static str, body: &'static [Field]) -> Operation {
+    pub(crate) const fn put(role: Role, handler: AnswerFn, summary: &'static str, body: &'static [Field]) -> Operation {
         Operation { body, ..Self::of(Verb::Put, role, handler, summary, Shape::Done) }
     }
 
     /// Does something.
-    pub(crate) const fn post(role: Role, handler: Now, summary: &'static str, body: &'static [Field]) -> Operation {
+    pub(crate) const fn post(
+        role: Role,
+        handler: AnswerFn,
+        summary: &'static str,
+        body: &'static [Field],
+    ) -> Operation {
         Operation { body, ..Self::of(Verb::Post, role, handler, summary, Shape::NoContent) }
     }
 
     /// Removes something.
-    pub(crate) const fn delete(role: Role, handler: Now, summary: &'static str) -> Operation {
+    pub(crate) const fn delete(role: Role, handler: AnswerFn, summary: &'static str) -> Operation {
         Self::of(Verb::Delete, role, handler, summary, Shape::NoContent)
     }
 
-    const fn of(method: Verb, role: Role, handler: Now, summary: &'static str, answer: Shape) -> Operation {
+    const fn of(method: Verb, role: Role, handler: AnswerFn, summary: &'static str, answer: Shape) -> Operation {
         Operation {
             method,
             role,
-            handler: Handler::Now(handler),
+            handler: Handler::Immediate(handler),
             summary,
             query: &[],
             body: &[],
@@ -113,8 +118,8 @@ impl Operation {
     }
 
     /// Answered by what has to wait for something.
-    pub(crate) const fn later(self, handler: fn(Call) -> Later) -> Operation {
-        Operation { handler: Handler::Later(handler), ..self }
+    pub(crate) const fn later(self, handler: fn(Call) -> AnswerFuture) -> Operation {
+        Operation { handler: Handler::Deferred(handler), ..self }
     }
 }
 
@@ -190,15 +195,15 @@ pub(crate) enum Role {
 /// What answers.
 pub(crate) enum Handler {
     /// At once.
-    Now(Now),
+    Immediate(AnswerFn),
     /// At once what is listed, and a part of its sorting after the other later.
-    List(Listing),
+    List(ListFn),
     /// When something else has happened.
-    Later(fn(Call) -> Later),
+    Deferred(fn(Call) -> AnswerFuture),
 }
 
 /// An answer to come.
-pub(crate) type Later = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
+pub(crate) type AnswerFuture = Pin<Box<dyn Future<Output = Result<Answer, Problem>> + Send>>;
 
 /// Query parameters that belong together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

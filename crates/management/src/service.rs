@@ -269,7 +269,7 @@ impl Service {
             body,
         };
         let answer = match operation.handler {
-            Handler::Now(handler) => {
+            Handler::Immediate(handler) => {
                 call.context.retry_until_authorized(|| catch_unwind(AssertUnwindSafe(|| handler(&call)))).await
             }
             Handler::List(handler) => {
@@ -279,7 +279,7 @@ impl Service {
                     Err(panic) => Err(panic),
                 }
             }
-            Handler::Later(handler) => CatchPanic(handler(call)).await,
+            Handler::Deferred(handler) => CatchPanic(handler(call)).await,
         };
         let answer = answer.unwrap_or_else(|_| {
             // The panic's own text is in the log already.

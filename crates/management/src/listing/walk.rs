@@ -14,7 +14,7 @@ use super::runs::{Merge, Order, RUN_COUNT, Runs};
 use super::{Page, Query, Selection, Table};
 use crate::answer::Answer;
 use crate::problem::Problem;
-use crate::route::Later;
+use crate::route::AnswerFuture;
 
 /// Objects one after the other.
 pub(crate) trait ListWalk: Iterator<Item: Send> + Send + 'static {
@@ -120,7 +120,7 @@ where
 }
 
 /// A list of all objects, which come in any order; pages are not for this kind.
-pub(crate) fn list<I, V, C>(objects: I, table: &'static Table<V, C>, context: &Arc<C>, query: &Query) -> Later
+pub(crate) fn list<I, V, C>(objects: I, table: &'static Table<V, C>, context: &Arc<C>, query: &Query) -> AnswerFuture
 where
     I: IntoIterator<Item = V, IntoIter: Send + 'static>,
     V: Send + 'static,
@@ -135,7 +135,7 @@ pub(crate) fn paged_list<I, V, C>(
     table: &'static Table<V, C>,
     context: &Arc<C>,
     query: &Query,
-) -> Result<Later, Problem>
+) -> Result<AnswerFuture, Problem>
 where
     I: IntoIterator<Item = V, IntoIter: Send + 'static>,
     V: Send + 'static,
@@ -153,7 +153,7 @@ pub(crate) fn walked_list<W, C>(
     table: &'static Table<W::Item, C>,
     context: &Arc<C>,
     query: &Query,
-) -> Result<Later, Problem>
+) -> Result<AnswerFuture, Problem>
 where
     W: ListWalk,
     C: Send + Sync + 'static,
@@ -177,7 +177,7 @@ where
     Ok(Box::pin(asked.sorted(walk, |_, _| Ordering::Equal)))
 }
 
-fn answered(answer: Answer) -> Later {
+fn answered(answer: Answer) -> AnswerFuture {
     Box::pin(std::future::ready(Ok(answer)))
 }
 

@@ -14,7 +14,7 @@ use crate::listing::{Table, column, paged_list};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
-use crate::route::{Field, Later, Operation, PAGED, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, Operation, PAGED, Route, Shape, at};
 use crate::service::Service;
 use observe::alerting::{
     AlertSnapshot, Alerting, DeliveryAttempt, RULES, RuleSetEntry, Source, WEBHOOKS, WebhookTarget, try_once,
@@ -68,7 +68,7 @@ pub(super) static ROUTES: &[Route] = &[
                 Field::required("error", Any, "What went wrong, or null."),
                 Field::required("duration", Integer, "How long that took, in milliseconds."),
             ]))
-            .later(|call| Box::pin(test(call)) as Later)],
+            .later(|call| Box::pin(test(call)) as AnswerFuture)],
     ),
 ];
 
@@ -203,7 +203,7 @@ fn rows(members: impl IntoIterator<Item = Map<String, Value>>) -> Vec<Row> {
     members.into_iter().enumerate().map(|(at, members)| Row { at, members }).collect()
 }
 
-fn standing(call: &Call) -> Result<Later, Problem> {
+fn standing(call: &Call) -> Result<AnswerFuture, Problem> {
     let shown = alerting(call)?.snapshot();
     let found = shown.alert_states.iter().map(|standing| {
         let state = match standing.phase {
@@ -223,7 +223,7 @@ fn standing(call: &Call) -> Result<Later, Problem> {
     paged_list(rows(found.into_iter().map(|(.., members)| members)), &STANDING, &call.service, &call.query)
 }
 
-fn history(call: &Call) -> Result<Later, Problem> {
+fn history(call: &Call) -> Result<AnswerFuture, Problem> {
     let latest = alerting(call)?.history();
     paged_list(rows(latest.iter().map(Notice::members)), &HISTORY, &call.service, &call.query)
 }

@@ -11,7 +11,7 @@ use crate::json::{Fields, Writer};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, Text};
 use crate::route::Role::Administrator;
-use crate::route::{Field, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/warren/backup",
@@ -21,7 +21,7 @@ pub(super) static ROUTES: &[Route] = &[at(
         "Copies all that the broker has into a directory on its own machine.",
         &[Field::required("path", Text, "The directory, from `/` on. It must not exist yet, or be empty.")],
     )
-    .later(|call| Box::pin(back_up(call)) as Later)
+    .later(|call| Box::pin(back_up(call)) as AnswerFuture)
     .answers(Shape::Object(&[
         Field::required("path", Text, "The directory."),
         Field::required("size", Integer, "Bytes of all its files."),

@@ -21,7 +21,7 @@ use crate::listing::{Table, column, list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -146,14 +146,14 @@ fn is_meant(given: &str, view: &BindingView) -> bool {
     }
 }
 
-fn answer<I>(call: &Call, views: I) -> Later
+fn answer<I>(call: &Call, views: I) -> AnswerFuture
 where
     I: IntoIterator<Item = BindingView, IntoIter: Send + 'static>,
 {
     list(views, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     // Those of one vhost after the other, when it is their turn.
     let (broker, vhosts) = (call.broker().clone(), call.context.vhosts());
     let views = vhosts.into_iter().flat_map(move |vhost| broker.binding_views(vhost.as_str(), BindingFilter::All));
@@ -165,21 +165,21 @@ fn of(call: &Call, filter: BindingFilter<'_>) -> Vec<BindingView> {
     call.broker().binding_views(call.vhost(), filter)
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(answer(call, of(call, BindingFilter::All)))
 }
 
-fn from_exchange(call: &Call) -> Result<Later, Problem> {
+fn from_exchange(call: &Call) -> Result<AnswerFuture, Problem> {
     let name = name_of_path(call.argument("exchange"))?;
     Ok(answer(call, of(call, BindingFilter::Source(&name))))
 }
 
-fn to_exchange(call: &Call) -> Result<Later, Problem> {
+fn to_exchange(call: &Call) -> Result<AnswerFuture, Problem> {
     let name = name_of_path(call.argument("exchange"))?;
     Ok(answer(call, of(call, BindingFilter::ToExchange(&name))))
 }
 
-fn to_queue(call: &Call) -> Result<Later, Problem> {
+fn to_queue(call: &Call) -> Result<AnswerFuture, Problem> {
     let name = super::queues::name_of_path(call)?;
     Ok(answer(call, of(call, BindingFilter::ToQueue(&name))))
 }
@@ -224,7 +224,7 @@ fn views_between(call: &Call) -> Result<Vec<BindingView>, Problem> {
     Ok(views)
 }
 
-fn between(call: &Call) -> Result<Later, Problem> {
+fn between(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(answer(call, views_between(call)?))
 }
 

@@ -13,7 +13,7 @@ use crate::listing::{Table, column, list, paged_list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Object as ObjectKind, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{COUNTED, LIST, Later, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats, rfc3339, wants_samples};
 
@@ -169,17 +169,17 @@ fn rows(call: &Call, connections: Vec<ConnectionView>) -> impl Iterator<Item = R
     views.map(move |view| Row::new(view, has_counts, false, ranges.clone()))
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     paged_list(rows(call, connections::seen(call)), &TABLE, &call.service, &call.query)
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     let mut connections = connections::seen(call);
     connections.retain(|connection| connections::is_in(connection, call.vhost()));
     paged_list(rows(call, connections), &TABLE, &call.service, &call.query)
 }
 
-fn of_connection(call: &Call) -> Result<Later, Problem> {
+fn of_connection(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(rows(call, vec![connections::find(call)?]), &TABLE, &call.service, &call.query))
 }
 

@@ -17,7 +17,7 @@ use crate::listing::{Table, column, paged_list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{COUNTED, LIST, Later, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats, wants_samples};
 
@@ -205,17 +205,17 @@ pub(super) fn is_in(view: &ConnectionView, vhost: &str) -> bool {
     view.opened().is_some_and(|opened| opened.vhost == vhost)
 }
 
-fn answer(call: &Call, views: Vec<ConnectionView>) -> Result<Later, Problem> {
+fn answer(call: &Call, views: Vec<ConnectionView>) -> Result<AnswerFuture, Problem> {
     let (has_counts, ranges) = (call.has_stats(), call.ranges_of_list());
     let rows = views.into_iter().map(move |view| Row::new(view, has_counts, false, ranges.clone()));
     paged_list(rows, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     answer(call, seen(call))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     let mut views = seen(call);
     views.retain(|view| is_in(view, call.vhost()));
     answer(call, views)

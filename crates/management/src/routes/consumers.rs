@@ -11,7 +11,7 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, Object, Text};
 use crate::route::Role::{Management, MonitoringOrInVhost};
-use crate::route::{LIST, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -73,11 +73,11 @@ fn seen(call: &Call) -> impl Iterator<Item = ConsumerView> + Send + use<> {
     connections::seen(call).into_iter().flat_map(move |connection| broker.consumers_of(&connection))
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(seen(call), &TABLE, &call.service, &call.query))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     let vhost = call.vhost().to_owned();
     let consumers = seen(call).filter(move |consumer| consumer.queue().0 == vhost);
     Ok(list(consumers, &TABLE, &call.service, &call.query))

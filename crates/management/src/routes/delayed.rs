@@ -17,7 +17,7 @@ use crate::listing::{Table, column, paged_list};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, List, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management};
-use crate::route::{Field, Kind, Later, Operation, PAGED, Parameters, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, Kind, Operation, PAGED, Parameters, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -42,7 +42,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(AdministratorInVhost, never, "Lists messages that wait, by when they are due.", PAGE)
                 .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, AFTER, COUNT])
                 .strict()
-                .later(|call| Box::pin(list(call)) as Later),
+                .later(|call| Box::pin(list(call)) as AnswerFuture),
             Operation::delete(AdministratorInVhost, never, "Cancels messages that wait: those that the query means.")
                 .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, ALL])
                 .answers(Shape::Object(&[
@@ -54,7 +54,7 @@ pub(super) static ROUTES: &[Route] = &[
                     ),
                 ]))
                 .strict()
-                .later(|call| Box::pin(cancel_all(call)) as Later),
+                .later(|call| Box::pin(cancel_all(call)) as AnswerFuture),
         ],
     ),
     at(
@@ -67,7 +67,7 @@ pub(super) static ROUTES: &[Route] = &[
                 Shape::Object(MESSAGE),
             )
             .strict()
-            .later(|call| Box::pin(one(call)) as Later),
+            .later(|call| Box::pin(one(call)) as AnswerFuture),
             Operation::put(
                 AdministratorInVhost,
                 never,
@@ -79,10 +79,10 @@ pub(super) static ROUTES: &[Route] = &[
             )
             .answers(RESCHEDULED)
             .strict()
-            .later(|call| Box::pin(reschedule(call)) as Later),
+            .later(|call| Box::pin(reschedule(call)) as AnswerFuture),
             Operation::delete(AdministratorInVhost, never, "Cancels a message that waits.")
                 .strict()
-                .later(|call| Box::pin(cancel(call)) as Later),
+                .later(|call| Box::pin(cancel(call)) as AnswerFuture),
         ],
     ),
     at(
@@ -90,7 +90,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(AdministratorInVhost, never, "Has a message be due now.", &[])
             .answers(RESCHEDULED)
             .strict()
-            .later(|call| Box::pin(release(call)) as Later)],
+            .later(|call| Box::pin(release(call)) as AnswerFuture)],
     ),
 ];
 
@@ -143,13 +143,13 @@ static TABLE: Table<DelaysView, Service> = Table {
     name: |row| row.exchange.as_str().into(),
 };
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     let vhosts = call.context.vhosts();
     let views = vhosts.iter().flat_map(|vhost| call.broker().delays_views(vhost.as_str()));
     paged_list(views.collect::<Vec<_>>(), &TABLE, &call.service, &call.query)
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     paged_list(call.broker().delays_views(call.vhost()), &TABLE, &call.service, &call.query)
 }
 

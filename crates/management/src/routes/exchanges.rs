@@ -18,7 +18,7 @@ use crate::listing::{Table, column, number, paged_list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, List, Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{COUNTED, Field, Later, Operation, Parameters, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, COUNTED, Field, Operation, Parameters, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats, wants_samples};
 
@@ -114,18 +114,18 @@ static TABLE: Table<Row, Service> = Table {
 };
 
 /// The exchanges of some vhosts: those of one after the other, when it is their turn.
-fn of_vhosts(call: &Call, vhosts: Vec<String>) -> Result<Later, Problem> {
+fn of_vhosts(call: &Call, vhosts: Vec<String>) -> Result<AnswerFuture, Problem> {
     let (broker, ranges) = (call.broker().clone(), call.ranges_of_list());
     let views = vhosts.into_iter().flat_map(move |vhost| broker.exchange_views(&vhost));
     let rows = views.map(move |view| Row { view, has_neighbours: false, ranges: ranges.clone() });
     paged_list(rows, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     of_vhosts(call, call.context.vhosts().iter().map(ToString::to_string).collect())
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     of_vhosts(call, vec![call.vhost().to_owned()])
 }
 

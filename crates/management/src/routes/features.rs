@@ -6,7 +6,7 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{List, Text};
 use crate::route::Role::{Administrator, Management};
-use crate::route::{LIST, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -120,7 +120,7 @@ fn is_permitted(feature: &str, service: &Service) -> bool {
     }
 }
 
-fn flags(call: &Call) -> Result<Later, Problem> {
+fn flags(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(FLAGS.to_vec(), &FLAG, &call.service, &call.query))
 }
 
@@ -131,12 +131,12 @@ fn enable(call: &Call) -> Result<Answer, Problem> {
     Err(Problem::bad_request("unsupported"))
 }
 
-fn deprecated(call: &Call) -> Result<Later, Problem> {
+fn deprecated(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(DEPRECATED_FEATURES.to_vec(), &DEPRECATED, &call.service, &call.query))
 }
 
 /// Transient queues that are not exclusive are the only ones that leave a trace.
-fn used(call: &Call) -> Result<Later, Problem> {
+fn used(call: &Call) -> Result<AnswerFuture, Problem> {
     let broker = call.broker();
     let is_used = broker.vhost_names().iter().any(|vhost| {
         broker.queue_views(vhost.as_str()).iter().any(|queue| {

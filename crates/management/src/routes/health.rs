@@ -16,11 +16,11 @@ use crate::options::ListenerInfo;
 use crate::problem::Problem;
 use crate::route::Kind::Text;
 use crate::route::Role::{InVhost, Management, Public};
-use crate::route::{Field, Now, Operation, Route, Shape, at};
+use crate::route::{AnswerFn, Field, Operation, Route, Shape, at};
 
 macro_rules! checks {
     ($($path:literal => $role:ident, $handler:expr, $summary:literal;)*) => {
-        &[$(at($path, &[Operation::get($role, $handler as Now, $summary, STATUS)]),)*]
+        &[$(at($path, &[Operation::get($role, $handler as AnswerFn, $summary, STATUS)]),)*]
     };
 }
 

@@ -13,7 +13,7 @@ use crate::listing::Query;
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, List, Object as ObjectKind, Text};
 use crate::route::Role::{Administrator, Management, Monitoring, Public};
-use crate::route::{Field, LOGIN_REFUSED, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, LOGIN_REFUSED, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/whoami", &[Operation::get(Management, whoami, "Tells who asks.", Shape::Object(USER))]),
@@ -37,7 +37,7 @@ pub(super) static ROUTES: &[Route] = &[
                 "Checks a name and a password, sent as a form.",
                 &[],
             )
-            .later(|call| Box::pin(login(call)) as Later)
+            .later(|call| Box::pin(login(call)) as AnswerFuture)
             .answers(Shape::Object(LOGIN))
             .refuses(LOGIN_REFUSED),
             Operation::delete(Public, |_| Ok(Answer::no_content()), "Ends a session; here every request logs in anew."),

@@ -15,7 +15,7 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, Object, Text};
 use crate::route::Role::{Administrator, Management, MonitoringOfObject, MonitoringOrInVhost};
-use crate::route::{Field, LIST, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 use hyper::StatusCode;
 use model::erlang;
@@ -82,13 +82,13 @@ static USERS: Table<Arc<User>, Service> = Table {
     name: |user| user.name.as_str().into(),
 };
 
-fn of_vhosts(call: &Call) -> Result<Later, Problem> {
+fn of_vhosts(call: &Call) -> Result<AnswerFuture, Problem> {
     let mut views = call.broker().vhost_views();
     views.retain(|view| has_any(&view.facts.limits) && call.sees_vhost(view.facts.name.as_str()));
     Ok(list(views, &VHOSTS, &call.service, &call.query))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     let view = vhosts::find(call)?;
     let views = if has_any(&view.facts.limits) { vec![view] } else { Vec::new() };
     Ok(list(views, &VHOSTS, &call.service, &call.query))
@@ -98,13 +98,13 @@ fn has_any(limits: &VhostLimits) -> bool {
     limits.iter().next().is_some()
 }
 
-fn of_users(call: &Call) -> Result<Later, Problem> {
+fn of_users(call: &Call) -> Result<AnswerFuture, Problem> {
     let mut users = call.broker().users();
     users.retain(|user| user.limits != UserLimits::default());
     Ok(list(users, &USERS, &call.service, &call.query))
 }
 
-fn of_user(call: &Call) -> Result<Later, Problem> {
+fn of_user(call: &Call) -> Result<AnswerFuture, Problem> {
     let user = users::find(call)?;
     let users = if user.limits == UserLimits::default() { Vec::new() } else { vec![user] };
     Ok(list(users, &USERS, &call.service, &call.query))

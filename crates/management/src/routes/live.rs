@@ -9,7 +9,7 @@ use crate::limits::LIVE_COUNT_MAX;
 use crate::live::{Feed, FeedRequest, LostRight, Viewer};
 use crate::problem::Problem;
 use crate::route::Role::Management;
-use crate::route::{Later, Operation, Parameters, Route, Shape, at};
+use crate::route::{AnswerFuture, Operation, Parameters, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/live",
@@ -19,7 +19,7 @@ pub(super) static ROUTES: &[Route] = &[at(
         "Tells numbers and changes while they happen, as server-sent events, until one side ends it.",
         Shape::Page(EVENT_STREAM),
     )
-    .later(|call| Box::pin(stream(call)) as Later)
+    .later(|call| Box::pin(stream(call)) as AnswerFuture)
     .query(&[
         Parameters::Other(
             "events",

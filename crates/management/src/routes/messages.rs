@@ -17,7 +17,7 @@ use crate::json::{Fields, Object, Writer};
 use crate::problem::Problem;
 use crate::route::Kind::{self, Boolean, Integer, List, Text};
 use crate::route::Role::InVhost;
-use crate::route::{Field, Later, Operation, Parameters, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -43,7 +43,7 @@ pub(super) static ROUTES: &[Route] = &[
                     REASON,
                 ])
                 .strict()
-                .later(|call| Box::pin(browse(call)) as Later),
+                .later(|call| Box::pin(browse(call)) as AnswerFuture),
             Operation::delete(InVhost, never, "Deletes ready messages: those that the query means.")
                 .query(&[
                     IDS,
@@ -63,7 +63,7 @@ pub(super) static ROUTES: &[Route] = &[
                 ])
                 .answers(Shape::Object(&[Field::required("deleted", Integer, "How many."), PARTIAL, NEXT]))
                 .strict()
-                .later(|call| Box::pin(delete(call)) as Later),
+                .later(|call| Box::pin(delete(call)) as AnswerFuture),
         ],
     ),
     at(
@@ -77,7 +77,7 @@ pub(super) static ROUTES: &[Route] = &[
                 NEXT,
             ]))
             .strict()
-            .later(|call| Box::pin(move_on(call)) as Later)],
+            .later(|call| Box::pin(move_on(call)) as AnswerFuture)],
     ),
     at(
         "/api/queues/{vhost}/{queue}/messages/redrive",
@@ -97,7 +97,7 @@ pub(super) static ROUTES: &[Route] = &[
                 NEXT,
             ]))
             .strict()
-            .later(|call| Box::pin(redrive(call)) as Later)],
+            .later(|call| Box::pin(redrive(call)) as AnswerFuture)],
     ),
 ];
 

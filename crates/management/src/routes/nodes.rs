@@ -14,7 +14,7 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
-use crate::route::{Field, LIST, Later, Operation, Parameters, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats};
 
@@ -330,7 +330,7 @@ fn row(call: &Call) -> Row {
     Row { view, has_memory, numbers, ranges: call.ranges() }
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(vec![row(call)], &TABLE, &call.service, &call.query))
 }
 

@@ -18,7 +18,7 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Text};
 use crate::route::Role::{Policymaker, PolicymakerInVhost};
-use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use observe::alerting;
 
@@ -133,15 +133,15 @@ fn parameters(call: &Call, component: Option<&str>, vhost: Option<&str>) -> Vec<
     found
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(parameters(call, None, None), &TABLE, &call.service, &call.query))
 }
 
-fn of_component(call: &Call) -> Result<Later, Problem> {
+fn of_component(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(parameters(call, Some(call.argument("component")), None), &TABLE, &call.service, &call.query))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     let found = parameters(call, Some(call.argument("component")), Some(call.vhost()));
     Ok(list(found, &TABLE, &call.service, &call.query))
 }
@@ -196,7 +196,7 @@ fn delete(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::done(&changed))
 }
 
-fn all_global(call: &Call) -> Result<Later, Problem> {
+fn all_global(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(list(shown_global(call), &GLOBAL, &call.service, &call.query))
 }
 

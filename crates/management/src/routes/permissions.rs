@@ -12,7 +12,7 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::Text;
 use crate::route::Role::Administrator;
-use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -59,22 +59,22 @@ pub(super) static TABLE: Table<UserPermission, Service> = Table {
     name: |given| given.user.as_str().into(),
 };
 
-fn answer(call: &Call, wanted: impl Fn(&UserPermission) -> bool) -> Later {
+fn answer(call: &Call, wanted: impl Fn(&UserPermission) -> bool) -> AnswerFuture {
     let mut given = call.broker().permissions();
     given.retain(|given| wanted(given));
     list(given, &TABLE, &call.service, &call.query)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(answer(call, |_| true))
 }
 
-fn of_user(call: &Call) -> Result<Later, Problem> {
+fn of_user(call: &Call) -> Result<AnswerFuture, Problem> {
     let user = users::find(call)?;
     Ok(answer(call, |given| given.user == user.name))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     super::vhosts::find(call)?;
     Ok(answer(call, |given| given.vhost.as_str() == call.vhost()))
 }

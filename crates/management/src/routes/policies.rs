@@ -17,7 +17,7 @@ use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Integer, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management, PolicymakerInVhost};
-use crate::route::{Field, LIST, Later, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -88,23 +88,23 @@ static TABLE: Table<Arc<Policy>, Service> = Table {
     name: |policy| (*policy.name).into(),
 };
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(listed(call, PolicyKind::User, None))
 }
 
-fn all_operator(call: &Call) -> Result<Later, Problem> {
+fn all_operator(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(listed(call, PolicyKind::Operator, None))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(listed(call, PolicyKind::User, Some(call.vhost())))
 }
 
-fn of_vhost_operator(call: &Call) -> Result<Later, Problem> {
+fn of_vhost_operator(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(listed(call, PolicyKind::Operator, Some(call.vhost())))
 }
 
-fn listed(call: &Call, kind: PolicyKind, vhost: Option<&str>) -> Later {
+fn listed(call: &Call, kind: PolicyKind, vhost: Option<&str>) -> AnswerFuture {
     let mut policies = call.broker().policies(kind);
     policies.retain(|policy| match vhost {
         Some(vhost) => policy.vhost.as_str() == vhost,

@@ -17,7 +17,7 @@ use crate::json::{Fields, Object, Writer, integer_of, wrong_type};
 use crate::problem::Problem;
 use crate::route::Kind::{self, Any, Boolean, Integer, Text};
 use crate::route::Role::InVhost;
-use crate::route::{Field, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -28,7 +28,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/queues/{vhost}/{queue}/get",
         &[Operation::post(InVhost, |_| Err(Problem::not_found()), "Gets messages from a queue.", GET)
-            .later(|call| Box::pin(get(call)) as Later)
+            .later(|call| Box::pin(get(call)) as AnswerFuture)
             .answers(Shape::List)],
     ),
 ];

@@ -19,7 +19,7 @@ use crate::listing::{ListWalk, single, walked_list};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management};
-use crate::route::{COUNTED, Field, Later, Operation, Parameters, Route, Shape, at};
+use crate::route::{AnswerFuture, COUNTED, Field, Operation, Parameters, Route, Shape, at};
 use crate::statistics::Ranges;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -103,7 +103,7 @@ impl ListWalk for Rows {
 }
 
 /// The queues of these vhosts, which come by vhost and name.
-fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<Later, Problem> {
+fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<AnswerFuture, Problem> {
     let walk = call.broker().walk_queues(vhosts.iter().copied());
     let rows = Rows { walk, level: level(call, most), ranges: call.ranges_of_list() };
     let order: &[&str] = match (vhosts, call.query.get("sort")) {
@@ -114,26 +114,26 @@ fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<Later, Problem
     walked_list(rows, order, &TABLE, &call.service, &call.query)
 }
 
-fn seen(call: &Call, most: Level) -> Result<Later, Problem> {
+fn seen(call: &Call, most: Level) -> Result<AnswerFuture, Problem> {
     let vhosts = call.context.vhosts();
     let vhosts: Vec<&str> = vhosts.iter().map(VhostName::as_str).collect();
     of_vhosts(call, &vhosts, most)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     seen(call, Level::Counts)
 }
 
-fn all_detailed(call: &Call) -> Result<Later, Problem> {
+fn all_detailed(call: &Call) -> Result<AnswerFuture, Problem> {
     seen(call, Level::Detailed)
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     of_vhosts(call, &[call.vhost()], Level::Counts)
 }
 
 /// RabbitMQ lists the queues that the user's connections consume from or own.
-fn of_user(call: &Call) -> Result<Later, Problem> {
+fn of_user(call: &Call) -> Result<AnswerFuture, Problem> {
     walked_list(rows_of_user(call).into_iter(), ORDER, &TABLE, &call.service, &call.query)
 }
 

@@ -15,7 +15,7 @@ use crate::listing::{Table, column, list};
 use crate::problem::Problem;
 use crate::route::Kind::Text;
 use crate::route::Role::Administrator;
-use crate::route::{Field, LIST, Later, Operation, Route, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -77,7 +77,7 @@ static TABLE: Table<Arc<TopicPermission>, Service> = Table {
     name: |given| given.user.as_str().into(),
 };
 
-fn answer(call: &Call, wanted: impl Fn(&TopicPermission) -> bool) -> Later {
+fn answer(call: &Call, wanted: impl Fn(&TopicPermission) -> bool) -> AnswerFuture {
     list(of(call, wanted), &TABLE, &call.service, &call.query)
 }
 
@@ -87,16 +87,16 @@ fn of(call: &Call, wanted: impl Fn(&TopicPermission) -> bool) -> Vec<Arc<TopicPe
     given
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     Ok(answer(call, |_| true))
 }
 
-fn of_user(call: &Call) -> Result<Later, Problem> {
+fn of_user(call: &Call) -> Result<AnswerFuture, Problem> {
     let user = users::find(call)?;
     Ok(answer(call, |given| given.user == user.name))
 }
 
-fn of_vhost(call: &Call) -> Result<Later, Problem> {
+fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
     vhosts::find(call)?;
     Ok(answer(call, |given| given.vhost.as_str() == call.vhost()))
 }
@@ -105,7 +105,7 @@ fn is_of_path(call: &Call, given: &TopicPermission) -> bool {
     given.vhost.as_str() == call.vhost() && given.user.as_str() == call.argument("user")
 }
 
-fn some(call: &Call) -> Result<Later, Problem> {
+fn some(call: &Call) -> Result<AnswerFuture, Problem> {
     users::find(call)?;
     vhosts::find(call)?;
     let given = of(call, |given| is_of_path(call, given));

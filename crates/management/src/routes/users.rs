@@ -14,7 +14,7 @@ use crate::listing::{Table, column, list, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, List, Object, Text};
 use crate::route::Role::Administrator;
-use crate::route::{Field, LIST, Later, Operation, PAGED, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, LIST, Operation, PAGED, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
@@ -84,11 +84,11 @@ fn algorithm(user: &User) -> HashingAlgorithm {
     user.password_hash.as_ref().map_or(HashingAlgorithm::default(), PasswordHash::algorithm)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     paged_list(call.broker().users(), &TABLE, &call.service, &call.query)
 }
 
-fn without_permissions(call: &Call) -> Result<Later, Problem> {
+fn without_permissions(call: &Call) -> Result<AnswerFuture, Problem> {
     let permitted = call.broker().permissions();
     let mut users = call.broker().users();
     users.retain(|user| permitted.iter().all(|permission| permission.user != user.name));

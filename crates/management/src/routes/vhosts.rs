@@ -21,7 +21,7 @@ use crate::listing::{Table, column, paged_list, single};
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Management};
-use crate::route::{Field, Later, Operation, PAGED, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, Operation, PAGED, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats, wants_samples};
 
@@ -153,7 +153,7 @@ pub(super) fn find(call: &Call) -> Result<VhostView, Problem> {
     call.broker().vhost_view(call.vhost()).ok_or_else(Problem::not_found)
 }
 
-fn all(call: &Call) -> Result<Later, Problem> {
+fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     let mut views = call.broker().vhost_views();
     views.retain(|view| is_monitor(call.identity()) || call.sees_vhost(view.facts.name.as_str()));
     paged_list(rows(call, views), &TABLE, &call.service, &call.query)

@@ -1,6 +1,6 @@
 //! Others who know users: what RabbitMQ calls authentication and authorisation back ends, in a chain.
 //!
-//! A back end may have to ask over a network. Whoever needs its answer at once gets none, waits, and does the same again
+//! A back end may have to ask over a network. A caller that needs its answer at once gets none, waits, and does the same again
 //! with the answer at hand (see [`crate::session`] and [`crate::VhostAccess::settled`]).
 
 use std::any::Any;
@@ -17,22 +17,22 @@ use crate::permissions::Resource;
 /// An answer that may take its time.
 pub type Answer<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// Somebody other than the broker who knows users.
+/// A source of users other than the broker.
 pub trait Backend: fmt::Debug + Send + Sync {
     /// What the log calls it.
     fn name(&self) -> &str;
 
-    /// Who somebody is.
+    /// Who the client is.
     fn log_in(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
 
-    /// Whether somebody whom another back end has logged in is known here, and may be asked about.
+    /// Whether a user whom another back end has logged in is known here, and may be asked about.
     fn recognize(&self, attempt: LoginAttempt) -> Answer<LoginAnswer>;
 
-    /// Whether somebody may do something.
+    /// Whether a user may do something.
     fn decide(&self, user: &BackendUser, origin: &Origin, question: &Question) -> Decision;
 }
 
-/// Somebody wants to log in.
+/// A client wants to log in.
 #[derive(Clone)]
 pub struct LoginAttempt {
     /// The name given.
@@ -61,7 +61,7 @@ pub enum LoginAnswer {
     Failed(String),
 }
 
-/// Somebody whom a back end knows.
+/// A user whom a back end knows.
 #[derive(Debug, Clone)]
 pub struct BackendUser {
     /// Its name, which may be another than the one given.
@@ -86,7 +86,7 @@ impl Grants for () {
     }
 }
 
-/// What somebody wants to do.
+/// What a user wants to do.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Question {
     /// To be in a vhost.
@@ -143,15 +143,15 @@ impl fmt::Debug for Decision {
 pub enum Authority {
     /// The broker's own users.
     Internal,
-    /// Somebody else.
+    /// A back end.
     Backend(Arc<dyn Backend>),
 }
 
-/// One step of the chain: who says who somebody is, and who says what it may do. The first step that welcomes somebody
+/// One step of the chain: who says who the client is, and who says what it may do. The first step that accepts the client
 /// counts.
 #[derive(Debug, Clone)]
 pub struct AuthStep {
-    /// Who says who somebody is.
+    /// Who says who the client is.
     pub authentication: Authority,
     /// Who says what it may do; all of them have to agree. Not empty.
     pub authorization: Vec<Authority>,
@@ -164,7 +164,7 @@ impl AuthStep {
         AuthStep { authentication: Authority::Internal, authorization: vec![Authority::Internal] }
     }
 
-    /// Whether anybody but the broker is asked.
+    /// Whether others than the broker are asked.
     pub(crate) fn is_internal(&self) -> bool {
         let is_internal = |authority: &Authority| matches!(authority, Authority::Internal);
         is_internal(&self.authentication) && self.authorization.iter().all(is_internal)

@@ -55,7 +55,7 @@ pub struct Broker {
     pub(crate) alarms: Alarms,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
-    /// Held while connections open, so that whoever deletes or changes what they need finds them or is found.
+    /// Held while connections open, so that a deletion or change of what they need finds them or is found.
     pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
     pub(crate) auth_attempts: AuthAttempts,
@@ -256,7 +256,7 @@ impl Broker {
         self.engine.put(&definition.key(), &definition.encode())
     }
 
-    /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since whoever made it so
+    /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since the request that made it so
     /// may wait still.
     pub fn journal_end(&self) -> Option<JournalPosition> {
         Some(self.engine.journal_end())

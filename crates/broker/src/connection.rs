@@ -165,7 +165,7 @@ impl Connection {
             }
         }
         if self.is_at_end {
-            // Everything it sent has been done; nobody is left to answer more than what waits in the output.
+            // Everything it sent has been done; nothing is left to say but what waits in the output.
             self.session.end_output(CLOSE_TIMEOUT_MAX);
             return Ok(true);
         }

@@ -1,6 +1,6 @@
-//! The connections that are open now: for whoever has to reach them, and for whoever lists them.
+//! The connections that are open now: to be reached, and to be listed.
 //!
-//! A connection's task writes down how things stand at the end of each of its turns; whoever lists reads that and asks
+//! A connection's task writes down how things stand at the end of each of its turns; a listing reads that and asks
 //! no task anything.
 
 use std::collections::{BTreeMap, HashMap};
@@ -69,10 +69,10 @@ pub(crate) struct Opened {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 #[repr(u8)]
 pub enum ConnectionState {
-    /// Nobody has logged in.
+    /// No user has logged in.
     #[default]
     Starting = 0,
-    /// Somebody has, and what both sides can do is being agreed.
+    /// A user has, and what both sides can do is being agreed.
     Tuning = 1,
     /// A vhost is to be named.
     Opening = 2,

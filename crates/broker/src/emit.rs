@@ -22,19 +22,19 @@ use engine::router::Routing;
 const INTERNAL_USER: &str = "rmq-internal";
 
 impl Broker {
-    /// Tells everybody who wants to know what somebody did.
+    /// Tells all who want to know what a user did.
     pub(crate) fn emit_by(&self, actor: &Actor, event: Event) {
         self.emit(event.by(actor.identity.name(), actor.origin));
     }
 
-    /// Tells everybody who wants to know, if there is anybody: for what happens often.
+    /// Tells all who want to know, if there are any: for what happens often.
     pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
         if self.has_listeners() {
             self.emit(make());
         }
     }
 
-    /// Tells everybody who wants to know.
+    /// Tells all who want to know.
     pub fn emit(&self, event: Event) {
         self.publish_event(&event);
         if let Some(sink) = &self.options.event_sink {
@@ -43,7 +43,7 @@ impl Broker {
         self.subscribers.tell(event);
     }
 
-    /// Whether anybody wants to know of anything.
+    /// Whether events are wanted at all.
     pub(crate) fn has_listeners(&self) -> bool {
         let vhost = self.vhosts.get(self.options.default_user.vhost.as_str());
         let is_followed = self.options.event_sink.is_some() || !self.subscribers.is_empty();
@@ -82,7 +82,7 @@ impl Broker {
         self.subscribers.subscribe(wants)
     }
 
-    /// Tells of exchanges and bindings that are gone because somebody deleted an exchange or a binding.
+    /// Tells of exchanges and bindings that are gone because an exchange or a binding was deleted.
     pub(crate) fn emit_removals(&self, vhost: &VhostName, removed: &Removed, user: &str, origin: Origin) {
         if !self.has_listeners() {
             return;
@@ -99,7 +99,7 @@ impl Broker {
         }
     }
 
-    /// Tells of exchanges and bindings that are gone because a queue is. As in RabbitMQ that is nobody's doing, whoever deleted the
+    /// Tells of exchanges and bindings that are gone because a queue is. As in RabbitMQ that is no user's doing, not even that of the user who deleted the
     /// queue.
     pub(crate) fn emit_removals_with_queue(&self, queue: &QueueHandle, removed: &Removed) {
         self.emit_removals(&queue.definition.vhost, removed, INTERNAL_USER, Origin::broker());

@@ -15,11 +15,11 @@ pub struct Identity {
     /// The user, as it was when it logged in.
     pub user: Arc<User>,
     pub(crate) rights: Rights,
-    /// Until when it holds; None: for as long as somebody wants.
+    /// Until when it holds; None: without an end.
     pub expires_at: Option<SystemTime>,
 }
 
-/// What decides what somebody may do.
+/// What decides what a user may do.
 #[derive(Debug, Clone)]
 pub(crate) enum Rights {
     /// The permissions that the broker keeps.
@@ -30,7 +30,7 @@ pub(crate) enum Rights {
     All,
 }
 
-/// Who has to agree to what somebody does.
+/// Who has to agree to what a user does.
 #[derive(Debug, Clone)]
 pub(crate) enum Authorizer {
     /// The permissions that the broker keeps.
@@ -59,7 +59,7 @@ impl Identity {
         }
     }
 
-    /// Whoever may open the control socket: the host's own operator, who may do everything and needs no password.
+    /// A client at the control socket: the host's own operator, who may do everything and needs no password.
     #[must_use]
     pub fn local_operator() -> Self {
         let name = UserName::parse(LOCAL_OPERATOR.as_bytes()).expect("a name of ours");
@@ -91,7 +91,7 @@ pub enum Interface {
 }
 
 impl Interface {
-    /// Whether only whoever runs the broker's host can come this way.
+    /// Whether only the operator of the broker's host can come this way.
     #[must_use]
     pub fn is_of_host(self) -> bool {
         matches!(self, Interface::ControlSocket | Interface::Broker)

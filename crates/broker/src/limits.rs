@@ -18,7 +18,7 @@ pub(crate) const PUBLISHER_PAUSE_LEN: u64 = 64 << 10;
 
 /// See [`PUBLISHER_PAUSE_LEN`]: so long for each connection that pauses at that time, so that fifty of them leave consumers as much as
 /// one does.
-/// Consumers that are merely slow stop nobody.
+/// Consumers that are merely slow stop no publisher.
 pub(crate) const PUBLISHER_PAUSE: Duration = Duration::from_millis(1);
 
 /// [`PUBLISHER_PAUSE`]s of one pause for one connection: what one read brings. A message of many megabytes is much more than consumers

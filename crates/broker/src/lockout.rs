@@ -1,6 +1,6 @@
 //! Who has failed to log in too often is refused for a while, whatever the password.
 //!
-//! Failures are counted for each user at each address, so that a stranger locks out nobody but himself; for each address, whoever it
+//! Failures are counted for each user at each address, so that a stranger locks out only himself; for each address, whichever user it
 //! claims to be; and for each user wherever they come from, with a limit that only many addresses together reach. The last two do
 //! not hold for a user at an address from which it has logged in lately. A success ends the row of its own user and address, and no
 //! other: who owns one account is not helped in guessing another's.
@@ -45,7 +45,7 @@ const REMEMBERED_COUNT: usize = 10_000;
 pub(crate) struct Lockout {
     options: LockoutOptions,
     failures: Mutex<Failures>,
-    /// How often somebody was locked out who was not before.
+    /// How often a user or an address was locked out that was not before.
     pub(crate) begun: Counter,
 }
 
@@ -155,7 +155,7 @@ fn place_of(address: IpAddr) -> IpAddr {
     }
 }
 
-/// None: nobody can have this name.
+/// None: no user can have this name.
 fn pair_of(user: &str, address: IpAddr) -> Option<Pair> {
     Some((UserName::parse(user.as_bytes()).ok()?, address))
 }
@@ -214,7 +214,7 @@ mod tests {
             lockout.note_failure("ann", HERE, now);
         }
         assert_eq!(lockout.check("ann", HERE, now), Err(LockedOut::User));
-        assert_eq!(lockout.check("ann", THERE, now), Ok(()), "a stranger locks out nobody");
+        assert_eq!(lockout.check("ann", THERE, now), Ok(()), "a stranger locks out no user");
         assert_eq!(lockout.check("bob", HERE, now), Ok(()));
         assert_eq!(lockout.check("ann", HERE, now + Duration::from_secs(60)), Ok(()));
     }
@@ -239,8 +239,8 @@ mod tests {
         for number in 0..5 {
             lockout.note_failure(&format!("user{number}"), HERE, now);
         }
-        assert_eq!(lockout.check("somebody", HERE, now), Err(LockedOut::Address));
-        assert_eq!(lockout.check("somebody", THERE, now), Ok(()));
+        assert_eq!(lockout.check("stranger", HERE, now), Err(LockedOut::Address));
+        assert_eq!(lockout.check("stranger", THERE, now), Ok(()));
     }
 
     #[test]
@@ -324,7 +324,7 @@ mod tests {
         for number in 0..100 {
             let at = now + Duration::from_secs(20 * number);
             lockout.note_failure(&format!("user{number}"), HERE, at);
-            assert_eq!(lockout.check("somebody", HERE, at), Ok(()));
+            assert_eq!(lockout.check("stranger", HERE, at), Ok(()));
         }
     }
 

@@ -1,4 +1,4 @@
-//! Logging in: by the chain of those who know users. The first that welcomes somebody counts.
+//! Logging in: by the chain of those that know users. The first that accepts the client counts.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::events::Event;
 use crate::identity::{Authorizer, Identity, Interface, Origin, Rights};
 use crate::lockout::LockedOut;
 
-/// Why somebody may not log in. For the log and for events: the client learns only that it may not.
+/// Why a client may not log in. For the log and for events: the client learns only that it may not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LoginRefused {
     /// There is no such user.
@@ -39,7 +39,7 @@ pub enum LoginRefused {
         /// Why.
         reason: String,
     },
-    /// A back end could not be asked. Nobody's fault but its own: it does not count towards being locked out.
+    /// A back end could not be asked. That is its own fault: it does not count towards being locked out.
     #[error("{backend}: {reason}")]
     Unavailable {
         /// Which.
@@ -50,13 +50,13 @@ pub enum LoginRefused {
 }
 
 impl Broker {
-    /// Logs somebody in by name and password.
+    /// Logs a client in by name and password.
     pub async fn log_in(&self, name: &str, password: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
         let attempt = LoginAttempt { name: name.to_owned(), password: Some(password.to_vec()), origin: *origin };
         self.log_in_by_chain(attempt).await
     }
 
-    /// Logs somebody in by a token, which says who it is. To back ends it is a password without a name.
+    /// Logs a client in by a token, which says who it is. To back ends it is a password without a name.
     pub async fn log_in_by_token(&self, token: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
         self.log_in("", token, origin).await
     }
@@ -66,14 +66,14 @@ impl Broker {
         self.options.auth_steps.iter().all(AuthStep::is_internal)
     }
 
-    /// Logs somebody in where [`Broker::logs_in_at_once`].
+    /// Logs a client in where [`Broker::logs_in_at_once`].
     pub(crate) fn log_in_at_once(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
         let result = self.check_lockout(attempt, now).and_then(|()| self.log_in_internally(attempt));
         self.concluded(attempt, now, result)
     }
 
-    /// Logs somebody in by the chain of those who know users.
+    /// Logs a client in by the chain of those that know users.
     pub(crate) async fn log_in_by_chain(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
         let result = match self.check_lockout(&attempt, now) {
@@ -83,7 +83,7 @@ impl Broker {
         self.concluded(&attempt, now, result)
     }
 
-    /// Logs somebody in again who is: with a new secret, which nobody else's guesses are to stop.
+    /// Logs a client in again that is: with a new secret, which the guesses of others are not to stop.
     pub(crate) async fn log_in_again(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
         let result = self.ask_chain(&attempt).await;
@@ -129,7 +129,7 @@ impl Broker {
             }
             Authority::Backend(backend) => accepted(backend.name(), backend.log_in(attempt.clone()).await)?,
         };
-        // As in RabbitMQ the roles are those that they give who say what somebody may do.
+        // As in RabbitMQ the roles are those that the back ends give which say what the user may do.
         let mut user = User::new(user_name(&known)?, None, Tags::default());
         let mut authorizers = Vec::new();
         let mut expires_at = known.expires_at;
@@ -177,7 +177,7 @@ impl Broker {
         Ok(Identity::stored(user))
     }
 
-    /// As in RabbitMQ some may come from the host itself only, whoever knows them.
+    /// As in RabbitMQ some may come from the host itself only, whichever back end knows them.
     fn check_loopback(&self, identity: Identity, origin: &Origin) -> Result<Identity, LoginRefused> {
         if !origin.is_local() && self.options.loopback_users.iter().any(|name| name == identity.name()) {
             return Err(LoginRefused::NotLocal(identity.name().to_owned()));

@@ -75,7 +75,7 @@ struct Known {
     open: Option<Open>,
 }
 
-/// A question that somebody else has to answer before the check can be made.
+/// A question that a back end has to answer before the check can be made.
 pub(crate) struct Open {
     authorizer: usize,
     question: Question,
@@ -117,7 +117,7 @@ impl Permissions {
         &self.identity
     }
 
-    /// The question that the last check was left open for, if it was: its refusal means nothing then. Whoever takes it waits for
+    /// The question that the last check was left open for, if it was: its refusal means nothing then. The taker waits for
     /// the answer, gives it to [`Permissions::close`], and checks again.
     pub(crate) fn take_open(&self) -> Option<Open> {
         self.known.lock().open.take()
@@ -155,7 +155,7 @@ impl Permissions {
         ask(&mut known)
     }
 
-    /// Whether somebody may do something. False, too, when somebody else has to be asked first.
+    /// Whether the user may do something. False, too, when a back end has to be asked first.
     fn allows(&self, users: &Users, question: &Question) -> bool {
         match &self.identity.rights {
             Rights::All => true,

@@ -37,7 +37,7 @@ pub(crate) struct ParsedProperties<'a> {
 }
 
 impl<'a> ParsedProperties<'a> {
-    /// Refuses what somebody may not ask.
+    /// Refuses what the user may not ask.
     // Always, as with the header itself: what it answers is large. The clock comes by its handle: it is read only for a delay.
     #[inline(always)]
     pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Arc<Clock>) -> Outcome<Self> {

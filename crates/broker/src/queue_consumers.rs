@@ -1,4 +1,4 @@
-//! The consumers of all connections, by queue: for whoever lists a queue and asks who consumes from it.
+//! The consumers of all connections, by queue: for listings of a queue's consumers.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;

@@ -1,7 +1,7 @@
 //! Direct reply-to: consumers of `amq.rabbitmq.reply-to`, which have an address and no queue.
 //!
 //! A requester consumes from the pseudo-queue and publishes with `reply-to: amq.rabbitmq.reply-to`; the broker replaces
-//! that by the consumer's address. Whoever publishes to the address through the default exchange reaches the
+//! that by the consumer's address. A publish to the address through the default exchange reaches the
 //! requester's channel. Replies are never stored: they are gone when the requester is (RabbitMQ's direct reply-to).
 
 use std::collections::HashMap;
@@ -50,7 +50,7 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// A consumer with a new address made of `token`, which nobody can guess.
+    /// A consumer with a new address made of `token`, which cannot be guessed.
     pub(crate) fn register(
         &self,
         token: [u8; 16],
@@ -74,7 +74,7 @@ impl Replies {
         self.places.lock().get(address).is_some_and(|place| place.vhost.as_str() == vhost)
     }
 
-    /// Sends a reply. False when nobody has the address.
+    /// Sends a reply. False when no consumer has the address.
     pub(crate) fn send(&self, vhost: &str, address: &[u8], content: Content) -> bool {
         let Ok(address) = std::str::from_utf8(address) else { return false };
         let places = self.places.lock();

@@ -1,7 +1,7 @@
-//! How fast may be published in a vhost: whoever publishes more than its share of time allows waits for it to pass.
+//! How fast may be published in a vhost: a publisher that publishes more than its share of time allows waits for it to pass.
 //!
 //! A virtual clock runs ahead of the real one by what every message costs. As long as it is not ahead by more than a
-//! tenth of a second nobody waits, so that a limit does not turn an even stream into a stuttering one.
+//! tenth of a second no publisher waits, so that a limit does not turn an even stream into a stuttering one.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! How many connections and channels each user has, for its limits: counted when one is opened and when it ends, so that nobody
+//! How many connections and channels each user has, for its limits: counted when one is opened and when it ends, so that no client
 //! has to go through all connections to open one more.
 
 use std::collections::HashMap;

@@ -22,7 +22,7 @@ struct Known {
 #[derive(Debug, Default)]
 pub(crate) struct Users {
     known: RwLock<Known>,
-    /// Rises with every change, so that whoever remembers an answer knows when to ask again.
+    /// Rises with every change, so that a cache of answers knows when to ask again.
     version: AtomicU64,
 }
 
@@ -89,7 +89,7 @@ impl Users {
         all
     }
 
-    /// Puts a user in or changes it; `record` is called before anybody sees it. Says whether it is new.
+    /// Puts a user in or changes it; `record` is called before it is seen. Says whether it is new.
     pub(crate) fn put(&self, user: User, record: impl FnOnce(&User)) -> bool {
         self.change(|known| {
             record(&user);
@@ -97,7 +97,7 @@ impl Users {
         })
     }
 
-    /// Changes a user as it is now, or makes one where `change` does so of nothing; `record` is called before anybody sees it. None
+    /// Changes a user as it is now, or makes one where `change` does so of nothing; `record` is called before it is seen. None
     /// when `change` gives none.
     pub(crate) fn update(
         &self,

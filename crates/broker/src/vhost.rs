@@ -119,7 +119,7 @@ impl Vhost {
     }
 
     /// Changes what an operator says about it; `change` says whether there is anything to change, and `record` is told
-    /// before anybody sees it.
+    /// before it is seen.
     pub(crate) fn change_facts<T>(
         &self,
         change: impl FnOnce(&mut model::vhost::Vhost) -> T,

@@ -1,4 +1,4 @@
-//! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before anybody sees
+//! What operators change: users, vhosts, permissions, policies, parameters. Each change is journalled before a client sees
 //! it, told to whom it concerns, and emitted as an event. And backups, which change nothing, and limits of memory and disk, which last
 //! until the process ends.
 //!

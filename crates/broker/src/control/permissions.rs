@@ -29,13 +29,13 @@ impl Broker {
         self.users.topic_permissions()
     }
 
-    /// Somebody in a vhost, whether or not it may be there ([`VhostAccess::still_allowed`]). None when there is no such vhost.
+    /// A user in a vhost, whether or not it may be there ([`VhostAccess::still_allowed`]). None when there is no such vhost.
     #[must_use]
     pub fn open_vhost(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
         Some(VhostAccess::new(self.clone(), self.vhosts.get(vhost)?, actor, None))
     }
 
-    /// Somebody inside a vhost. None when there is no such vhost, or when it may not be there.
+    /// A user inside a vhost. None when there is no such vhost, or when it may not be there.
     pub async fn enter(self: &Arc<Self>, actor: &Actor, vhost: &str) -> Option<VhostAccess> {
         let access = self.open_vhost(actor, vhost)?;
         let still_allowed = access.retry_until_authorized(|access| Ok(access.still_allowed())).await;

@@ -18,7 +18,7 @@ use crate::identity::Actor;
 use crate::vhost::Vhost;
 use engine::queue_handle::QueueHandle;
 
-/// A policy that somebody wants to be there.
+/// A policy that is to be there.
 #[derive(Debug, Clone)]
 pub struct PolicyRequest {
     /// Where.
@@ -177,7 +177,7 @@ impl Broker {
 type PoliciesOfQueues = Vec<(Arc<QueueHandle>, Option<Arc<Policy>>)>;
 
 impl Broker {
-    /// What holds for a vhost's queues; nothing where nobody wants to know of changes.
+    /// What holds for a vhost's queues; nothing where changes are not asked for.
     fn policies_of_queues(&self, vhost: &Vhost) -> PoliciesOfQueues {
         if !self.has_listeners() {
             return Vec::new();

@@ -80,7 +80,7 @@ impl Broker {
         self.users.get(name)
     }
 
-    /// Somebody as it is now, with the tags that it has now. None: the user is gone, or its login has expired.
+    /// A user as it is now, with the tags that it has now. None: the user is gone, or its login has expired.
     #[must_use]
     pub fn renewed(&self, identity: &Identity) -> Option<Identity> {
         if identity.expires_at.is_some_and(|expires_at| expires_at <= SystemTime::now()) {
@@ -201,7 +201,7 @@ impl Broker {
     /// Deletes a user with its permissions, and closes its connections.
     pub fn delete_user(&self, actor: &Actor, name: &str) -> Result<Changed, ControlError> {
         self.check_unprotected(actor, name)?;
-        // Nobody can come in any more as this user, and who has come in is told below.
+        // No client can come in any more as this user, and those that have come in are told below.
         let opening = self.opening.lock();
         let position = self.users.remove(name, |user, permissions, topics| {
             let mut records = RecordBatch::new();

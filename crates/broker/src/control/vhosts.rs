@@ -72,7 +72,7 @@ impl Broker {
             request.clone().apply(&mut facts);
             let definition = Definition::Vhost(facts.clone());
             let added = self.vhosts.add(Vhost::new(facts, self.hash_seed), || self.put_definition(&definition));
-            // Where it is none, somebody else has made it meanwhile.
+            // Where it is none, another operator has made it meanwhile.
             if added.is_some() {
                 break Changed { is_new: true, position: added };
             }
@@ -171,7 +171,7 @@ impl Broker {
                 "Cannot delete virtual host '{name}': it is protected from deletion"
             )));
         }
-        // Nobody can come in any more.
+        // No client can come in any more.
         let removed = {
             let _opening = self.opening.lock();
             let mut gone = self.statistics.gone.lock();

@@ -17,7 +17,7 @@ use crate::vhost_access::VhostAccess;
 use engine::message::{Held, Parts};
 use engine::queue_handle::QueueHandle;
 
-/// What somebody wants to see of a queue.
+/// What is to be seen of a queue.
 #[derive(Debug, Clone)]
 pub struct BrowseRequest<'a> {
     /// Which queue.
@@ -125,7 +125,7 @@ impl VhostAccess {
         Ok(page.ends_at(sweep.at))
     }
 
-    /// Those that somebody has, by number.
+    /// Those that consumers have, by number.
     async fn browse_unacked(&self, queue: &QueueHandle, request: &BrowseRequest<'_>) -> Outcome<BrowsedPage> {
         let mut from = match request.start {
             Start::Head => QueueSeq(0),

@@ -317,7 +317,7 @@ impl Leave<Seen<Held>> for FromQueue<'_> {
             return false;
         };
         match welcome(locked, self.source, publish, targets) {
-            Welcome::Nobody => section.unroutable_count += 1,
+            Welcome::None => section.unroutable_count += 1,
             Welcome::Refused => section.refused_count += 1,
             // It would be gone.
             Welcome::All if locked.would_be_dropped(publish, targets) => section.refused_count += 1,
@@ -344,8 +344,8 @@ enum Welcome {
     All,
     /// A queue is full.
     Refused,
-    /// There is nobody, or it would come back to where it is.
-    Nobody,
+    /// There is none, or it would come back to where it is.
+    None,
 }
 
 fn welcome(
@@ -357,7 +357,7 @@ fn welcome(
     let mut is_there = false;
     for queue in &targets.queues {
         if queue.id() == source.id() {
-            return Welcome::Nobody;
+            return Welcome::None;
         }
         let Some((entry, _)) = locked.queue(queue) else { continue };
         if entry.queue.refuses(publish.body_len) {
@@ -367,7 +367,7 @@ fn welcome(
     }
     let sets = targets.delay.iter().flat_map(|delay| delay.sets.iter());
     let is_kept = sets.into_iter().any(|set| locked.takes_delayed(set));
-    if is_there || is_kept { Welcome::All } else { Welcome::Nobody }
+    if is_there || is_kept { Welcome::All } else { Welcome::None }
 }
 
 /// The queue in which a message died first, or last.

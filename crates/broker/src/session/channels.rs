@@ -11,7 +11,7 @@ use crate::statistics::{ChannelNumber, VhostCounters};
 #[derive(Debug, Default)]
 pub(super) struct Channels {
     slots: Vec<Option<Box<Channel>>>,
-    /// Those that somebody may have changed since the last [`Channels::report`].
+    /// Those that may have changed since the last [`Channels::report`].
     changed: Vec<u16>,
     /// Those whose confirms have something to write or to wait for. Nearly always one: most connections publish on one at a time.
     confirming: Vec<u16>,

@@ -178,7 +178,7 @@ impl HandedRun {
         Self { consumer, start, redelivered_count: 0, waits: WaitRun::default() }
     }
 
-    /// Somebody has waited for a rather different time than those before.
+    /// A message has waited for a rather different time than those before.
     #[inline(never)]
     fn change_wait(&mut self, slot: &ConsumerSlot, published_at_ms: u64, now_ms: u64) {
         slot.queue.counters.waited(&self.waits, now_ms);

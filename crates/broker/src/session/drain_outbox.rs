@@ -162,7 +162,7 @@ impl Session {
         }
     }
 
-    /// Something came that may be what the connection waits for. If it was not, whoever brings it is asked once more.
+    /// Something came that may be what the connection waits for. If it was not, it is asked for once more.
     fn recheck_waits(&mut self) {
         let durable = self.broker.engine.store.durable();
         if let Some(reply) = self.waits.take_reply(durable) {

@@ -149,7 +149,7 @@ impl Session {
         self.fail_connection(&refusal, Site::default());
     }
 
-    /// Who it is. None: somebody else has to be asked first.
+    /// Who it is. None: a back end has to be asked first.
     fn authenticate(&mut self, mechanism: &str, response: &[u8]) -> Result<Option<Arc<Identity>>, LoginError> {
         if let Some(result) = self.principal.take_answer() {
             return identified(result).map(Some);
@@ -262,7 +262,7 @@ impl Session {
         self.phase = Phase::Running;
     }
 
-    /// The user may have been changed or deleted since it logged in. From here on whoever does that finds this connection.
+    /// The user may have been changed or deleted since it logged in. From here on such a change finds this connection.
     fn take_user_anew(&mut self, vhost: &Vhost) -> Outcome<()> {
         let identity = self.login().identity.clone();
         if !identity.is_stored() {

@@ -28,7 +28,7 @@ use engine::targets::Targets;
 impl Session {
     /// Publishes a message on a channel: routes it, stores its content, and puts it into the batch (or the transaction).
     pub(super) fn publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
-        // The decoded header stays in here: it is large, and whoever needs more of it than this decodes it again.
+        // The decoded header stays in here: it is large, and where more of it is needed than this it is decoded again.
         let (terms, is_special) = {
             let header = whole.decode_header()?;
             let asked = self.access().check_properties(&header.properties)?;

@@ -119,7 +119,7 @@ impl Session {
         if !purge.no_wait {
             let number = channel.number;
             let method = queue::PurgeOk { message_count: u32::try_from(count).unwrap_or(u32::MAX) };
-            // Where none were left, somebody else may have purged them just now.
+            // Where none were left, another client may have purged them just now.
             let position = if count == 0 { self.broker.journal_end() } else { changed.position };
             self.reply_when_durable(position, |out| put_method(out, number, &method));
         }
@@ -145,7 +145,7 @@ impl Session {
         Ok(())
     }
 
-    /// The connection ends: its exclusive queue goes, before anybody can see that the connection has gone.
+    /// The connection ends: its exclusive queue goes, before it can be seen that the connection has gone.
     pub(super) fn delete_owned(&self, queue: &QueueHandle) {
         let deletion = self.vhost().delete_queue(&self.broker, queue, DeleteConditions::default());
         if let Deletion::Deleted { removed, .. } = deletion {

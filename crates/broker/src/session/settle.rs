@@ -107,7 +107,7 @@ impl Session {
         self.give_back(channel, deliveries, |entry, work, seqs| work.requeue(entry, seqs, how));
     }
 
-    /// Tells queues that nobody is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
+    /// Tells queues that no consumer is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
     /// acknowledged.
     pub(super) fn reject(
         &mut self,

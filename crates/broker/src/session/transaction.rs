@@ -39,7 +39,7 @@ pub(super) enum PendingTarget {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TxSettlement {
     Ack,
-    /// Nobody is to get it again; `has_failed` if that was said with `basic.reject`, which RabbitMQ counts as a failure.
+    /// No consumer is to get it again; `has_failed` if that was said with `basic.reject`, which RabbitMQ counts as a failure.
     Reject {
         has_failed: bool,
     },

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A shard is a queue like any other. Only its name makes it one, and that it is bound to its exchange; so those that came from
-//! elsewhere, under another node's name, are as good as those made here. While somebody takes a shard nobody else chooses one, so
+//! elsewhere, under another node's name, are as good as those made here. While one consumer takes a shard no other one chooses, so
 //! that no two choose the same. A queue that has the exchange's name keeps it.
 //!
 //! Deliberately absent: the shards of [`engine::shard`], which are sets of queues under one lock; and whatever happens over HTTP, where a
@@ -29,7 +29,7 @@ use crate::refusal::{self, Outcome};
 use crate::vhost::{BindingsOf, InForce, Vhost};
 use engine::queue_handle::QueueHandle;
 
-/// The queue that is read from by who named it, or its exchange. While this is there, nobody else chooses a shard: who consumes keeps
+/// The queue that a client reads from that named it, or its exchange. While this is there, no other client chooses a shard: a consumer keeps
 /// it until the queue knows the consumer.
 pub(crate) struct QueueToRead<'a> {
     pub(crate) name: QueueName,

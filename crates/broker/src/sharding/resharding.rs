@@ -120,7 +120,7 @@ impl Vhost {
         }
     }
 
-    /// Whether shards can have names, and can be bound. What keeps them from it is logged: nobody waits for it who could be told.
+    /// Whether shards can have names, and can be bound. What keeps them from it is logged: no caller waits who could be told.
     fn can_be_sharded(&self, broker: &Broker, exchange: &definition::Exchange, wanted: &Sharding) -> bool {
         let last = wanted.shards_per_node.saturating_sub(1);
         let refused = match name::of_shard(exchange.name.as_str(), &broker.options.node, last) {
@@ -187,12 +187,12 @@ impl Vhost {
                 }
             }
         }
-        // Nobody but its connection uses an exclusive queue, whatever it is called.
+        // Only its connection uses an exclusive queue, whatever it is called.
         shards.retain(|shard| shard.owner.is_none());
         shards
     }
 
-    /// Shards are of the type that queues are of for which nobody has asked for one. One that is not built is not asked for either.
+    /// Shards are of the type that queues are of for which none was asked for. One that is not built is not asked for either.
     fn shard_arguments(&self, broker: &Broker, exchange: &definition::Exchange) -> QueueArguments {
         let shape = QueueShape { is_durable: exchange.is_durable, is_exclusive: false, is_auto_delete: false };
         let table = match default_queue_type(broker.default_queue_type(&self.facts()), shape) {
@@ -232,7 +232,7 @@ impl Vhost {
                 done.histories.push((shard.id(), history));
             }
             Ok(_) => {}
-            // Somebody has just deleted the one or the other, or the exchange is another one by now.
+            // The one or the other has just been deleted, or the exchange is another one by now.
             Err(error) => {
                 tracing::warn!(vhost = %self.name(), shard = %name, %error, "a shard could not be bound");
             }

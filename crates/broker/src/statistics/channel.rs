@@ -25,7 +25,7 @@ pub(crate) enum ChannelNumber {
     Acked = 10,
 }
 
-/// What a channel has done: counted by its connection's task, in memory of its own, until somebody may want to know.
+/// What a channel has done: counted by its connection's task, in memory of its own, until it may be asked for.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct ChannelCounts([u64; CHANNEL_COUNT]);
 

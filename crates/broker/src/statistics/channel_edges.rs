@@ -44,7 +44,7 @@ impl<T> Place<T> {
     }
 }
 
-/// What may be deleted while somebody knows it.
+/// What may be deleted while a channel knows it.
 pub(crate) trait Target {
     /// Whether it is known to be gone.
     fn is_gone(&self) -> bool;
@@ -57,7 +57,7 @@ impl Target for ExchangeCounters {
 }
 
 impl Target for QueueHandle {
-    /// Nobody finds a queue that is gone by its name.
+    /// A queue that is gone is not found by its name.
     fn is_gone(&self) -> bool {
         false
     }

@@ -8,7 +8,7 @@ use super::{VhostCounters, VhostMessages};
 #[derive(Debug, Default)]
 pub(crate) struct Gone {
     past: VhostMessages,
-    /// Those in which somebody still counts: connections that have not been closed yet, queues that are on their way out.
+    /// Those in which is still counted: connections that have not been closed yet, queues that are on their way out.
     leaving: Vec<Arc<VhostCounters>>,
 }
 
@@ -23,7 +23,7 @@ impl Gone {
         let mut all = VhostMessages::default();
         self.leaving.retain_mut(|counters| {
             let messages = counters.messages().of_the_past();
-            // Alone with it, nobody counts in it any more.
+            // This is the only reference: nothing is counted in it any more.
             let Some(counters) = Arc::get_mut(counters) else {
                 all.add(&messages);
                 return true;

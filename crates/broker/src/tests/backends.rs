@@ -38,7 +38,7 @@ fn when_it_speaks<T: Clone + Send + 'static>(oracle: &Arc<Oracle>, answer: T) ->
     let oracle = oracle.clone();
     let mut has_been_asked = false;
     Box::pin(std::future::poll_fn(move |_: &mut Context<'_>| {
-        // Never at once: somebody has to look again.
+        // Never at once: the caller has to look again.
         let is_ready = std::mem::replace(&mut has_been_asked, true) && !*oracle.is_silent.lock();
         if is_ready { Poll::Ready(answer.clone()) } else { Poll::Pending }
     }))
@@ -59,7 +59,7 @@ impl Backend for Handle {
         let user =
             BackendUser { name: attempt.name, tags: Tags::parse("monitoring"), grants: Arc::new(()), expires_at };
         if self.0.is_down.load(Ordering::SeqCst) {
-            return when_it_speaks(&self.0, LoginAnswer::Failed("nobody is there".to_owned()));
+            return when_it_speaks(&self.0, LoginAnswer::Failed("no answer came".to_owned()));
         }
         let refused = LoginAnswer::Refused("wrong word".to_owned());
         when_it_speaks(&self.0, if is_right { LoginAnswer::Accepted(user) } else { refused })
@@ -222,7 +222,7 @@ fn a_publish_waits_whole_or_in_parts() {
     // What was remembered holds no longer, so that it is asked for again.
     let forget = || {
         node.broker.users.forbid_topics(|_| false, |_| ());
-        node.broker.access_changed("nobody");
+        node.broker.access_changed("stranger");
     };
     for part_len in [usize::MAX, 1, 40] {
         forget();
@@ -377,7 +377,7 @@ fn a_secret_that_does_not_allow_the_vhost_ends_the_connection() {
     assert_eq!(renew(&mut patient), [Heard::ConnectionClose { code: 530, text: text.to_owned() }]);
 }
 
-/// A back end that allows to write once, and that somebody makes refuse it before the answer is heard.
+/// A back end that allows to write once, and that is made to refuse it before the answer is heard.
 #[derive(Debug, Default)]
 struct Fickle {
     broker: OnceLock<Weak<Broker>>,

@@ -1,4 +1,4 @@
-//! Consumers among themselves and with the rest of their connection: nobody is forgotten, nobody gets what is another's.
+//! Consumers among themselves and with the rest of their connection: none is forgotten, none gets what is another's.
 
 use std::sync::Arc;
 use std::task::Waker;

@@ -57,7 +57,7 @@ fn messages_are_got_and_given_back_or_removed() {
     for _ in 0..3 {
         assert!(publish(&access, "", "q"));
     }
-    // So that nobody has to wait for the mark of what was handed out.
+    // So that no client has to wait for the mark of what was handed out.
     let mut client = node.connect();
     client.consume(1, "q", "c", true);
     client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
@@ -91,7 +91,7 @@ fn who_does_not_wait_for_its_messages_leaves_them_in_the_queue() {
     publish(&access, "", "q");
     let request = GetRequest { queue: &name, count: 1, ack_mode: AckMode::AckRemove, body_len_max: None };
     {
-        // The mark of what was handed out is not durable, and nobody makes it so.
+        // The mark of what was handed out is not durable, and nothing makes it so.
         let mut got = Box::pin(access.get(&request));
         let mut context = std::task::Context::from_waker(std::task::Waker::noop());
         assert!(got.as_mut().poll(&mut context).is_pending());
@@ -141,7 +141,7 @@ fn a_connection_is_closed_by_its_name_or_by_its_user() {
     node.broker.close_connection(&operator(), &name, "tonight").unwrap();
     assert_eq!(client.hear(), [connection_closed(320, "CONNECTION_FORCED - tonight")]);
     assert!(node.broker.close_connection(&operator(), "nosuch", "").is_err());
-    assert_eq!(node.broker.close_connections_of(&operator(), "nobody", ""), 0);
+    assert_eq!(node.broker.close_connections_of(&operator(), "stranger", ""), 0);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Keys over power cuts: whoever publishes everything again after one has lost nothing, and nothing is there twice.
+//! Keys over power cuts: a publisher that publishes everything again after one has lost nothing, and nothing is there twice.
 //!
 //! Messages go by an exchange with a window to the queue `w`, and straight to the queue `q`, which drops what it has. Each has a key of
 //! its own,
@@ -153,7 +153,7 @@ impl World {
             let step = self.node.step();
             let after = self.node.appended();
             if step.is_err() && no_ack && before < after {
-                // It was settled when it was handed out, though nobody will ever hear of it.
+                // It was settled when it was handed out, though no client will ever hear of it.
                 let there =
                     self.messages.values_mut().filter(|message| message.queue == queue && message.acked.is_none());
                 let head = there.min_by_key(|message| message.order);

@@ -19,7 +19,7 @@ fn events_go_to_whoever_has_bound_a_queue() {
         let binding = BindingRequest { source: &source, destination, routing_key, arguments: Table::EMPTY };
         access.bind(&binding).unwrap();
     }
-    // So that nobody has to wait for the mark of what is handed out.
+    // So that no client has to wait for the mark of what is handed out.
     let mut client = node.connect();
     client.consume(1, "events", "c", true);
     client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
@@ -62,7 +62,7 @@ fn what_goes_with_something_else_or_by_itself_is_told_too() {
     let binding = BindingRequest { source: &source, destination, routing_key: b"*.deleted", arguments: Table::EMPTY };
     access.bind(&binding).unwrap();
     let mut client = connect(&node);
-    // So that nobody has to wait for the mark of what is handed out.
+    // So that no client has to wait for the mark of what is handed out.
     client.consume(1, "events", "c", true);
     client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
     node.sync();

@@ -75,14 +75,14 @@ fn the_shorter_of_two_times_to_live_counts() {
 fn without_any_time_to_live_a_message_goes_at_once_or_not_at_all() {
     let (node, mut client) = Node::standing();
     client.declare_with("q", &[("x-message-ttl", Value::I64(0))]);
-    client.publish(1, "", "q", PERSISTENT, b"nobody is there");
+    client.publish(1, "", "q", PERSISTENT, b"no consumer is there");
     node.at(NOW);
     assert_eq!(node.counts("q"), (0, 0));
     client.consume(1, "q", "c", true);
-    client.publish(1, "", "q", PERSISTENT, b"somebody is there");
+    client.publish(1, "", "q", PERSISTENT, b"a consumer is there");
     let heard = node.listen(&mut client);
     let [Heard::Other("basic.consume-ok"), Heard::Message { body, .. }] = heard.as_slice() else { panic!("{heard:?}") };
-    assert_eq!(body, b"somebody is there");
+    assert_eq!(body, b"a consumer is there");
 }
 
 #[test]

@@ -64,7 +64,7 @@ fn the_certificate_says_who_it_is() {
 fn without_a_certificate_or_a_user_of_its_name_the_login_is_refused() {
     let node = node(CONFIGURED);
     assert_eq!(log_in(&node, "127.0.0.1:5", tls(None)), refused());
-    assert_eq!(log_in(&node, "127.0.0.1:5", tls(Some("nobody"))), refused());
+    assert_eq!(log_in(&node, "127.0.0.1:5", tls(Some("stranger"))), refused());
     assert_eq!(log_in(&node, "127.0.0.1:5", tls(Some(""))), refused());
 }
 

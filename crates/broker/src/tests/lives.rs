@@ -68,7 +68,7 @@ pub(super) fn cut_soon(disk: &SimDisk, random: &mut Random, operation_count: u64
     }
 }
 
-/// Ends a life: by a power cut, or, if the power is still on, perhaps by killing the process. Nobody may use the disk any more.
+/// Ends a life: by a power cut, or, if the power is still on, perhaps by killing the process. The disk may not be used any more.
 pub(super) fn end(disk: &SimDisk, random: &mut Random) {
     match !disk.is_cut() && random.percent(40) {
         true => disk.kill_process(),

@@ -36,7 +36,7 @@ fn a_wrong_password_and_an_unknown_user_look_the_same() {
     let node = Node::new();
     assert_eq!(log_in_from(&node, "127.0.0.1:5", "guest", "gues"), refused());
     assert_eq!(log_in_from(&node, "127.0.0.1:5", "guest", ""), refused());
-    assert_eq!(log_in_from(&node, "127.0.0.1:5", "nobody", "guest"), refused());
+    assert_eq!(log_in_from(&node, "127.0.0.1:5", "stranger", "guest"), refused());
 }
 
 #[test]

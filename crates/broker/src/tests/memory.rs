@@ -35,7 +35,7 @@ fn what_was_read_ahead_is_let_go_and_read_again() {
     }
 }
 
-/// A load that is on its way is given up: whoever waits for it must be served by another.
+/// A load that is on its way is given up: the consumer that waits for it must be served by another.
 #[test]
 fn who_waits_for_a_read_is_not_forgotten() {
     let node = Node::new();

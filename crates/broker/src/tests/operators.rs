@@ -1,4 +1,4 @@
-//! What tests of operators' work start from: a node, the user `ann`, and whoever changes what it may do.
+//! What tests of operators' work start from: a node, the user `ann`, and an operator that changes what it may do.
 
 use std::sync::Arc;
 

@@ -269,7 +269,7 @@ impl World {
         }
     }
 
-    /// What is in the queue may have been sent to somebody who need not acknowledge it.
+    /// What is in the queue may have been sent to a consumer that need not acknowledge it.
     fn note_vanishing(&mut self, queue: usize) {
         let copies = self.model.queues[queue].copies.values_mut();
         copies.filter(|copy| copy.settled.is_none()).for_each(|copy| copy.may_vanish = true);

@@ -346,7 +346,7 @@ impl World {
         let found = self.take_all();
         let Model { copies, seen, now_ms, .. } = &mut self.model;
         for (number, Found { queue, is_redelivered, failed_count }) in &found {
-            let copy = copies.get(number).expect("nobody published it");
+            let copy = copies.get(number).expect("it was never published");
             assert!(copy.is_persistent, "transient message {number} is back");
             assert!(copy.published.may_be(end), "message {number} is there before it was published");
             assert!(!copy.is_refused, "message {number} was refused and is there");

@@ -189,7 +189,7 @@ fn a_consumer_that_holds_a_message_for_too_long_is_cancelled() {
     node.at(NOW + 1000);
     assert_eq!(node.listen(&mut late), [Heard::Other("basic.cancel")]);
     assert_eq!(node.counts("q"), (1, 0));
-    // Its late ack settles nobody's message, not even when another one has got it.
+    // Its late ack settles no other consumer's message, not even when another one has got it.
     let mut other = node.connect();
     other.consume(1, "q", "other", false);
     let heard = node.listen(&mut other);

@@ -94,7 +94,7 @@ fn a_vhost_is_looked_at_when_somebody_publishes_without_a_connection() {
     ticks.tick(&node);
     assert_eq!(of_vhost(&node), [("publish", 5.0), ("confirm", 5.0), ("messages_ready", 5.0)]);
     (0..3).for_each(|_| ticks.tick(&node));
-    assert!(!publish(&access, "", "nobody"));
+    assert!(!publish(&access, "", "nowhere"));
     ticks.tick(&node);
     assert_eq!(of_vhost(&node), [("publish", 0.2), ("confirm", 0.2), ("return_unroutable", 0.2)]);
 }
@@ -122,11 +122,11 @@ fn what_is_published_without_a_channel_counts_as_over_one_that_confirms() {
     client.session.report();
     let access = guest(&node);
     (0..5).for_each(|_| assert!(publish(&access, "", "q")));
-    assert!(!publish(&access, "", "nobody"));
+    assert!(!publish(&access, "", "nowhere"));
     let of_vhost = node.broker.messages_in("/").unwrap();
     assert_eq!((of_vhost.published_to_confirm, of_vhost.confirmed, of_vhost.routed), (6, 6, 5));
     assert_eq!((of_vhost.sizes.count(), of_vhost.sizes.sum), (6, 24));
-    // RabbitMQ publishes them as mandatory ones: what nobody wants comes back.
+    // RabbitMQ publishes them as mandatory ones: what no queue wants comes back.
     assert_eq!((of_vhost.returned, of_vhost.dropped), (1, 0));
     assert_eq!(node.broker.exchange_numbers("/", "").unwrap().now, [6, 5]);
     let lasting = PublishRequest {
@@ -150,7 +150,7 @@ fn what_a_queue_refuses_is_not_confirmed_without_a_channel_either() {
     assert_eq!((of_vhost.published_to_confirm, of_vhost.confirmed, of_vhost.refused), (3, 1, 2));
 }
 
-// Whoever asked for a queue's history took its `idle_since` away for as long as it was kept.
+// A request for a queue's history took its `idle_since` away for as long as it was kept.
 #[test]
 fn who_looks_at_a_queue_does_not_wake_it() {
     let (node, mut client) = Node::standing();
@@ -223,13 +223,13 @@ fn what_happens_in_a_vhost_that_goes_is_counted_to_its_end() {
     client.session.end();
     node.broker.forget_connection(client.session.handle());
     drop(client);
-    // When nobody is left, and nobody looks any more.
+    // When no client is left, and none looks any more.
     let mut ticks = Ticks(NOW);
     (0..5).for_each(|_| ticks.tick(&node));
     assert_eq!([counted(), counted()], [(3, 0, 100); 2]);
 }
 
-// One list of very many began as many histories as there may be, and nobody else got one for an hour.
+// One list of very many began as many histories as there may be, and no other queue got one for an hour.
 #[test]
 fn lists_leave_room_for_who_looks_at_one() {
     let (node, _client) = Node::standing();

@@ -34,7 +34,7 @@ struct Seen {
     replaced: u64,
     replaced_in_segments: u64,
     kept: u64,
-    /// A newer one was lost, which nobody had confirmed.
+    /// A newer one was lost, which had not been confirmed.
     kept_older: u64,
     acked: u64,
     confirmed: u64,

@@ -25,7 +25,7 @@ pub(super) fn wait_for<T>(node: &Node, answer: impl Future<Output = T>) -> T {
         node.load();
         node.sync();
     }
-    panic!("nobody answers");
+    panic!("no answer came");
 }
 
 pub(super) fn all() -> Selection {
@@ -239,7 +239,7 @@ fn unacked_messages_are_shown_with_who_has_them() {
         let page = wait_for(&node, guest(&node).browse(&BrowseRequest { start, ..request })).unwrap();
         assert_eq!((bodies(&page), page.next), (numbers([2]), None));
         let removed = delete(&node, "q", &Selection::Ids(vec![page.messages[0].id]));
-        assert_eq!(removed.count, 0, "what somebody has is not taken from him");
+        assert_eq!(removed.count, 0, "what a consumer has is not taken from it");
         assert_eq!(listed(&node, "q"), numbers(3..20));
     }
 }

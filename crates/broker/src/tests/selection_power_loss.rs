@@ -51,7 +51,7 @@ struct World {
 }
 
 impl World {
-    /// Waits for an answer; meanwhile the disk does what it does, or somebody else does something.
+    /// Waits for an answer; meanwhile the disk does what it does, or another client does something.
     fn answered<T>(&mut self, answer: impl Future<Output = T>) -> Result<T, Cut> {
         let mut answer = std::pin::pin!(answer);
         for _ in 0..10_000 {
@@ -64,7 +64,7 @@ impl World {
             self.node.step()?;
             self.node.load();
         }
-        panic!("nobody answers");
+        panic!("no answer came");
     }
 
     fn work(&mut self) -> Result<(), Cut> {

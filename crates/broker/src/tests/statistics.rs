@@ -119,7 +119,7 @@ fn consumers_that_are_full_leave_no_room() {
         let share = queue.capacity.share(NOW + after_ms);
         (share * 100.0).round()
     };
-    client.publish(1, "", "q", TRANSIENT, b"nobody is there to take it");
+    client.publish(1, "", "q", TRANSIENT, b"no consumer is there to take it");
     assert_eq!(share(1000), 100.0);
     let mut consumer = node.connect();
     consumer.send(1, &basic::Qos { prefetch_count: 2, ..Default::default() });
@@ -143,8 +143,8 @@ fn a_channel_and_its_vhost_count_what_becomes_of_publishes() {
     for _ in 0..5 {
         client.publish(1, "", "q", PERSISTENT, &[1; 200]);
     }
-    client.publish(1, "", "nobody", TRANSIENT, b"");
-    let mandatory = basic::Publish { routing_key: b"nobody", mandatory: true, ..Default::default() };
+    client.publish(1, "", "nowhere", TRANSIENT, b"");
+    let mandatory = basic::Publish { routing_key: b"nowhere", mandatory: true, ..Default::default() };
     client.publish_as(1, &mandatory, TRANSIENT, b"");
     node.listen(&mut client);
     let view = channel(&node, &mut client);
@@ -243,7 +243,7 @@ fn it_is_known_who_publishes_to_a_queue() {
     for _ in 0..3 {
         other.publish(1, "x", "k", TRANSIENT, b"body");
         other.publish(1, "x", "l", TRANSIENT, b"body");
-        other.publish(1, "x", "nobody", TRANSIENT, b"body");
+        other.publish(1, "x", "nowhere", TRANSIENT, b"body");
     }
     client.publish(1, "", "q", TRANSIENT, b"body");
     let of_queue = queue(&node, "q");
@@ -305,7 +305,7 @@ fn history_begins_when_somebody_asks_and_ends_when_nobody_does() {
     }
     (0..2).for_each(|_| ticks.tick(&node));
     assert_eq!(lengths(&node), [4, 4, 4, 3, 2]);
-    // An hour later nobody has asked again.
+    // An hour later it has not been asked for again.
     (0..725).for_each(|_| ticks.tick(&node));
     assert_eq!(node.broker.engine.statistics.queues.count(), 0);
     assert_eq!(lengths(&node), [4, 4, 4, 4, 4], "nothing has changed for long");

@@ -1,4 +1,4 @@
-//! Queues that go when nobody uses them.
+//! Queues that go when they are unused.
 
 use amqp::method::{basic, queue};
 use amqp::table::Value;

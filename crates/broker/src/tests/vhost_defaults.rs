@@ -74,7 +74,7 @@ fn a_user_that_is_there_keeps_its_password_and_its_tags() {
     make(&node, "qa.1");
     let user = node.broker.user("tester").unwrap();
     assert!(user.verify(b"two") && !user.verify(b"one") && !user.tags.has("monitoring"));
-    // A vhost that is only changed gives nobody back what was taken away.
+    // A vhost that is only changed gives no user back what was taken away.
     node.broker.delete_permission(&Actor::broker(), "tester", "qa.1").unwrap();
     node.broker.put_vhost(&Actor::broker(), VhostRequest::named(name("qa.1"))).unwrap();
     assert!(node.broker.permissions().iter().all(|given| given.vhost.as_str() != "qa.1"));

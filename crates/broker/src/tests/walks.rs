@@ -1,4 +1,4 @@
-//! Queues and their consumers, as somebody lists them who asks no connection.
+//! Queues and their consumers, as a listing that asks no connection has them.
 
 use amqp::method::{basic, channel, connection};
 use amqp::table::Value;

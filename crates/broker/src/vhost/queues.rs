@@ -65,7 +65,7 @@ pub(crate) struct DeleteConditions {
     pub(crate) if_empty: bool,
     /// Only if its last consumer has gone (auto-delete), looked at once more under the lock.
     pub(crate) if_abandoned: bool,
-    /// Only if nobody has used it for too long by this time, in milliseconds since 1970, looked at once more under the lock.
+    /// Only if it has been unused for too long by this time, in milliseconds since 1970, looked at once more under the lock.
     pub(crate) if_expired_at_ms: Option<u64>,
 }
 

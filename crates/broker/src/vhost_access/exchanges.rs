@@ -15,7 +15,7 @@ use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
 use crate::vhost::Removal;
 
-/// An exchange that somebody wants to be there.
+/// An exchange that is to be there.
 #[derive(Debug, Clone, Copy)]
 pub struct ExchangeRequest<'a> {
     /// Its name.

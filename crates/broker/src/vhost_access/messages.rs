@@ -27,7 +27,7 @@ use engine::publish::Publish;
 use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing};
 
-/// A message that somebody publishes without a channel.
+/// A message that is published without a channel.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishRequest<'a> {
     /// Where to.
@@ -67,7 +67,7 @@ impl AckMode {
     }
 }
 
-/// Messages that somebody wants to get.
+/// Messages that are to be got.
 #[derive(Debug, Clone, Copy)]
 pub struct GetRequest<'a> {
     /// Of which queue.
@@ -197,7 +197,7 @@ impl VhostAccess {
 
     /// Gets messages from the front of a queue. Once they are given back or removed, says where that is durable.
     ///
-    /// Whoever does not wait for the end (the future is dropped) has got nothing: all go back.
+    /// A caller that does not wait for the end (the future is dropped) has got nothing: all go back.
     pub async fn get(&self, request: &GetRequest<'_>) -> Outcome<(Vec<GotMessage>, Changed)> {
         let queue = self.retry_until_authorized(|access| access.queue_for(Access::Read, request.queue)).await?;
         let mut held = HeldBack { access: self, queue: &queue, seqs: Vec::new() };

@@ -1,4 +1,4 @@
-//! Somebody inside a vhost: everything that a user may do there, whether it comes over AMQP or over HTTP. Permissions are
+//! A user inside a vhost: everything that a user may do there, whether it comes over AMQP or over HTTP. Permissions are
 //! checked here, once for both, and refusals have AMQP's codes and RabbitMQ's texts.
 //!
 //! Deliberately absent: what AMQP keeps for a channel (the last queue's name, transactions, consumers); see
@@ -33,7 +33,7 @@ pub use messages::{AckMode, GetRequest, GotMessage, PublishRequest};
 pub use queues::QueueRequest;
 pub(crate) use queues::check_new_queue;
 
-/// Somebody inside a vhost.
+/// A user inside a vhost.
 #[derive(Debug, Clone)]
 pub struct VhostAccess {
     pub(crate) broker: Arc<Broker>,
@@ -44,7 +44,7 @@ pub struct VhostAccess {
     pub(crate) connection: Option<ConnectionId>,
     /// The name of a queue that is to be declared without one.
     generated_name: Arc<Mutex<Option<QueueName>>>,
-    /// How long whoever has published here without a channel is to wait, because the vhost's limit of rates asks for it.
+    /// How long a caller that has published here without a channel is to wait, because the vhost's limit of rates asks for it.
     throttled_for: Arc<Mutex<Duration>>,
 }
 
@@ -89,7 +89,7 @@ impl VhostAccess {
         true
     }
 
-    /// The same as somebody else, or as the same user with what it is now.
+    /// The same as another user, or as the same user with what it is now.
     pub(crate) fn renewed(&self, identity: Arc<Identity>) -> Self {
         let permissions = Arc::new(Permissions::new(identity, self.vhost.name().clone(), self.origin));
         Self { permissions, ..self.clone() }

@@ -19,7 +19,7 @@ use crate::refusal::{self, Outcome};
 use crate::vhost::{Declared, DeleteConditions, Deletion};
 use engine::queue_handle::QueueHandle;
 
-/// A queue that somebody wants to be there.
+/// A queue that is to be there.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueRequest<'a> {
     /// Its name; empty for a generated one.

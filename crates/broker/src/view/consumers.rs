@@ -169,7 +169,7 @@ impl Broker {
                 _ => Activity::Up,
             })
         };
-        // What has gone meanwhile was in nobody's way.
+        // What has gone meanwhile was in no consumer's way.
         self.engine.shards.with_queue(queue, look).flatten().unwrap_or(Activity::Up)
     }
 }

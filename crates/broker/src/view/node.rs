@@ -66,7 +66,7 @@ pub struct Totals {
     pub consumers: u64,
 }
 
-/// How often somebody tried to log in.
+/// How often clients tried to log in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AuthAttemptsView {
     /// Successfully.
@@ -134,7 +134,7 @@ impl Broker {
         totals
     }
 
-    /// How often somebody tried to log in this way since the start, or since the last reset.
+    /// How often clients tried to log in this way since the start, or since the last reset.
     #[must_use]
     pub fn auth_attempts(&self, interface: Interface) -> AuthAttemptsView {
         let outcomes = self.auth_attempts.of(interface);

@@ -260,7 +260,7 @@ impl Broker {
         self.engine.shards.with_queue(&queue.handle, timestamp).flatten()
     }
 
-    /// When the oldest of the messages that somebody holds entered the queue, in milliseconds since 1970. The queue is asked, for a moment.
+    /// When the oldest of the messages that consumers hold entered the queue, in milliseconds since 1970. The queue is asked, for a moment.
     #[must_use]
     pub fn oldest_unacked_of(&self, queue: &QueueView) -> Option<u64> {
         if queue.unacked_count() == 0 {

@@ -243,7 +243,7 @@ impl Broker {
         self.channel_views().into_iter().filter_map(publisher).collect()
     }
 
-    /// What a queue's numbers were, newest first. They are remembered from now on, as long as somebody asks.
+    /// What a queue's numbers were, newest first. They are remembered from now on, as long as they are asked for.
     #[must_use]
     pub fn queue_history(&self, queue: &QueueView, range: Range) -> Vec<Sample<QUEUE_COUNT>> {
         let (of_engine, now_ms) = (&self.engine.statistics, self.engine.clock.now_ms());

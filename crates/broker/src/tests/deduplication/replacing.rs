@@ -15,7 +15,7 @@ fn a_new_message_takes_the_place_of_one_that_is_ready() {
     assert_eq!((node.counts("q").0, deduplicated_count(&node)), (2, 1));
     let tag = get_one(&node, &mut client, "q");
     publish(&mut client, "b", "4");
-    assert_eq!(node.counts("q"), (2, 1), "what somebody has stays with them");
+    assert_eq!(node.counts("q"), (2, 1), "what a consumer has stays with it");
     client.ack(1, tag, false);
     publish(&mut client, "b", "5");
     let (node, mut client, record_count) = restart(node);

@@ -19,7 +19,7 @@ fn wait_for<T>(node: &Node, answer: impl Future<Output = T>) -> T {
         }
         node.load();
     }
-    panic!("nobody answers");
+    panic!("no answer came");
 }
 
 /// Twenty messages, a second apart and numbered, of which the even ones have the header `even`; in memory or in segments.

@@ -178,7 +178,7 @@ impl Batch {
             let Some((entry, work)) = section.queue(&settlement.queue) else { continue };
             let seqs = still_held_by(&entry.queue, seqs, settlement.holder);
             work.ack(entry, &seqs);
-            Section::touch_entry(entry, work);
+            work.touch(entry);
         }
     }
 

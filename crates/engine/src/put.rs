@@ -45,7 +45,7 @@ impl Section<'_, '_> {
             publish.outcome.waits_for_disk,
             work.engine.statistics.options.has_histograms,
         );
-        Section::touch_entry(entry, work);
+        work.touch(entry);
         true
     }
 
@@ -85,7 +85,7 @@ impl Section<'_, '_> {
             if is_journalled {
                 refs.push((queue.id(), seq));
             }
-            Section::touch_entry(entry, work);
+            work.touch(entry);
         }
         if let Some(delay) = &targets.delay {
             self.delay_until(delay, publish, &mut refs);

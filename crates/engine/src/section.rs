@@ -49,20 +49,20 @@ impl<'e> Section<'_, 'e> {
     /// Has a queue dispatched at the section's end.
     pub fn touch(&mut self, handle: &QueueHandle) {
         if let Some((entry, work)) = self.queue(handle) {
-            Section::touch_entry(entry, work);
-        }
-    }
-
-    /// The same, where it has been found.
-    #[inline]
-    pub(crate) fn touch_entry(entry: &mut QueueEntry, work: &mut Work<'_>) {
-        if entry.touch() {
-            work.gathered.touched.push(entry.handle.clone());
+            work.touch(entry);
         }
     }
 }
 
 impl<'e> Work<'e> {
+    /// Has a queue dispatched at the section's end.
+    #[inline]
+    pub(crate) fn touch(&mut self, entry: &mut QueueEntry) {
+        if entry.touch() {
+            self.gathered.touched.push(entry.handle.clone());
+        }
+    }
+
     /// Locks these shards and, before them, these sets of delayed messages, runs `act`, dispatches what was touched and commits. The
     /// caller finishes the work when the locks are gone.
     #[inline]

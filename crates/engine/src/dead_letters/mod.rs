@@ -110,7 +110,7 @@ impl Leave<Source> for FromQueues {
         if work.gathered.settled.len() == from {
             return false;
         }
-        Section::touch_entry(entry, work);
+        work.touch(entry);
         if *is_at_least_once {
             entry.handle.vhost.stripe().handed(entry.handle.is_quorum()).deaths_confirmed.add(1);
         }

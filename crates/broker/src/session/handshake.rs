@@ -233,7 +233,7 @@ impl Session {
             }
             self.take_user_anew(&vhost)?;
             let seat = self.take_connection_seat(&vhost, &user)?;
-            self.holdings.sit_down(seat);
+            self.holdings.take_seat(seat);
             self.run();
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });

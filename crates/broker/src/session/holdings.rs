@@ -18,7 +18,7 @@ pub(super) struct Holdings {
 
 impl Holdings {
     /// The connection is counted among its user's.
-    pub(super) fn sit_down(&mut self, seat: Seat) {
+    pub(super) fn take_seat(&mut self, seat: Seat) {
         self.seat = Some(seat);
     }
 

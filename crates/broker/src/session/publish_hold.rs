@@ -13,15 +13,15 @@ impl Session {
     /// A read begins: looks whether what is published in it has to wait. Once, for all that it brings is handed on together.
     #[inline]
     pub(super) fn look_at_publishing(&mut self) {
-        let is_pressed = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
-        self.flow.begin_read(is_pressed);
+        let checks_publishes = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
+        self.flow.begin_read(checks_publishes);
     }
 
     /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the
     /// publish comes again.
     #[inline(always)]
     pub(super) fn is_publish_held(&mut self) -> bool {
-        self.flow.is_pressed() && self.hold_publish()
+        self.flow.checks_publishes() && self.hold_publish()
     }
 
     /// Before it is taken, and not only after: very many publishers would each get in one more read, which on a full disk is too much.

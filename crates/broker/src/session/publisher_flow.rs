@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(super) struct PublisherFlow {
     /// An alarm was on, or the store behind, when this read began.
-    is_looked_at: bool,
+    checks_publishes: bool,
     /// Publishes are refused by silence: an alarm is on, and this connection publishes.
     is_blocked: bool,
     /// The store asked publishers to wait.
@@ -28,16 +28,16 @@ impl PublisherFlow {
         (self.is_blocked, self.is_congested, self.throttled_for) = (false, false, Duration::ZERO);
     }
 
-    /// A read begins. `is_pressed`: whether each of its publishes has to be looked at, because an alarm is on or the store is behind.
+    /// A read begins; whether each of its publishes has to be checked, because an alarm is on or the store is behind.
     #[inline]
-    pub(super) fn begin_read(&mut self, is_pressed: bool) {
-        self.is_looked_at = is_pressed;
+    pub(super) fn begin_read(&mut self, checks_publishes: bool) {
+        self.checks_publishes = checks_publishes;
     }
 
-    /// Whether the publishes of this read have to be looked at.
+    /// Whether the publishes of this read have to be checked.
     #[inline(always)]
-    pub(super) fn is_pressed(&self) -> bool {
-        self.is_looked_at
+    pub(super) fn checks_publishes(&self) -> bool {
+        self.checks_publishes
     }
 
     pub(super) fn set_blocked(&mut self, is_blocked: bool) {

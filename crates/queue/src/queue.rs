@@ -56,7 +56,8 @@ pub enum Get<M> {
     Empty,
     /// The head.
     Message(Got<M>),
-    /// The head must be loaded first: ask again after the next [`Queue::loaded`]. `None` if that load has been asked for already.
+    /// The head must be loaded first: ask again after the next [`Queue::loaded`]. `None` if that load has been asked for
+    /// already, or if so many were dropped before it that the rest is for the next time.
     Loading(Option<Load>),
 }
 

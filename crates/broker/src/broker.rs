@@ -256,8 +256,8 @@ impl Broker {
         self.engine.put(&definition.key(), &definition.encode())
     }
 
-    /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since the request that made it so
-    /// may wait still.
+    /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since the request that made it
+    /// so may wait still.
     pub fn journal_end(&self) -> Option<JournalPosition> {
         Some(self.engine.journal_end())
     }

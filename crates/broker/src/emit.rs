@@ -99,8 +99,8 @@ impl Broker {
         }
     }
 
-    /// Tells of exchanges and bindings that are gone because a queue is. As in RabbitMQ that is no user's doing, not even that of the user who deleted the
-    /// queue.
+    /// Tells of exchanges and bindings that are gone because a queue is. As in RabbitMQ that is no user's doing, not even that of the user
+    /// who deleted the queue.
     pub(crate) fn emit_removals_with_queue(&self, queue: &QueueHandle, removed: &Removed) {
         self.emit_removals(&queue.definition.vhost, removed, INTERNAL_USER, Origin::broker());
     }

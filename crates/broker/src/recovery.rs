@@ -176,7 +176,8 @@ fn unreadable(key: &[u8], error: &dyn Display) -> StartError {
     StartError::Definition { key: String::from_utf8_lossy(key).into_owned(), reason: error.to_string() }
 }
 
-/// Whether there are no users and no vhosts yet, as RabbitMQ has it. An operator who has deleted every vhost has not asked for the default user.
+/// Whether there are no users and no vhosts yet, as RabbitMQ has it. An operator who has deleted every vhost has not asked for the default
+/// user.
 fn is_new(broker: &Broker) -> bool {
     broker.vhosts.is_empty() && broker.users().is_empty()
 }

@@ -29,8 +29,8 @@ use crate::refusal::{self, Outcome};
 use crate::vhost::{BindingsOf, InForce, Vhost};
 use engine::queue_handle::QueueHandle;
 
-/// The queue that a client reads from that named it, or its exchange. While this is there, no other client chooses a shard: a consumer keeps
-/// it until the queue knows the consumer.
+/// The queue that a client reads from that named it, or its exchange. While this is there, no other client chooses a shard: a consumer
+/// keeps it until the queue knows the consumer.
 pub(crate) struct QueueToRead<'a> {
     pub(crate) name: QueueName,
     _turn: Option<MutexGuard<'a, InForce>>,

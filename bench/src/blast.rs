@@ -176,7 +176,7 @@ fn send(mut connection: Connection, publish: &Publish, write_count: usize, count
     Ok(())
 }
 
-/// Why the broker closed a connection that nobody was reading.
+/// Why the broker closed a connection that was not being read.
 fn said_at_the_end(mut connection: Connection) -> Option<io::Error> {
     loop {
         while let Some(frame) = connection.frames.take() {

@@ -21,7 +21,7 @@ impl Object {
         self
     }
 
-    /// A float with as many decimals as anybody reads; null for one that JSON cannot say, as of a broker that took no time.
+    /// A float with as many decimals as a reader can use; null for one that JSON cannot say, as of a broker that took no time.
     pub(crate) fn number(self, name: &str, value: f64) -> Object {
         if !value.is_finite() {
             return self.field(name, "null");

@@ -3,7 +3,7 @@
 //! every message that it held up, not only for those that happened to be sent.
 //!
 //! Each publisher has a thread that sends and one that takes its confirms, each consumer has one: a connection that the
-//! broker stops reading delays its own messages and nobody else's. A run in which a message or a confirm stays away has
+//! broker stops reading delays its own messages and no others. A run in which a message or a confirm stays away has
 //! no percentiles; it fails.
 
 use crate::arguments::{Arguments, Broker};

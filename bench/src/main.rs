@@ -31,7 +31,7 @@ usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench latency --port PORT --pid PID --rate N      at a fixed rate
        bench flat    --port PORT --pid PID               fill a queue, then drain it
        bench binds   --port PORT --pid PID               declare and bind many queues, waiting for each answer
-       bench declare --port PORT --pid PID               declare the queue afresh, for somebody else's generator
+       bench declare --port PORT --pid PID               declare the queue afresh, for another generator
        bench count   --port PORT --pid PID               how many messages of the queue are ready
        bench sink    --port PORT                         a broker that discards, and sends at will: for load generators
        bench churn   --port PORT --pid PID               a connection for each message, to a queue that is there
@@ -104,6 +104,6 @@ fn usage(text: &str) -> ExitCode {
 }
 
 fn complain(text: &str) {
-    // Nobody is left to tell when standard error is gone.
+    // There is nowhere to tell it when standard error is gone.
     let _ = writeln!(io::stderr(), "{text}");
 }

@@ -1,5 +1,5 @@
 //! A TCP relay that puts two programs as far from each other as it is told to: what one says, the other hears half a round trip
-//! later, and throughput is not limited. TCP's own handshake takes its round trip, too: nobody can delay that from here, so
+//! later, and throughput is not limited. TCP's own handshake takes its round trip, too: that cannot be delayed from here, so
 //! the first bytes of who has connected are held back for as long.
 //!
 //! Two threads a direction and connection, one that reads and one that waits and writes; also where there is no delay, so that it takes as
@@ -14,7 +14,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const READ_LEN: usize = 64 * 1024;
-/// Reads that may be under way in one direction; whoever sends more waits, as for a window. 100 ms of the loopback.
+/// Reads that may be under way in one direction; a sender of more waits, as for a window. 100 ms of the loopback.
 const UNDER_WAY_MAX: usize = 16 * 1024;
 
 pub(crate) struct Relay {
@@ -75,7 +75,7 @@ fn carry(mut from: TcpStream, to: TcpStream, one_way: Duration, not_before: Inst
     }
 }
 
-/// Writes each piece when it is due. Who does not take it has gone, and whoever sent it is told so.
+/// Writes each piece when it is due. A receiver that does not take it has gone, and the sender is told so.
 fn deliver(pieces: &Receiver<Piece>, mut to: TcpStream, source: &TcpStream) -> io::Result<()> {
     for piece in pieces {
         let wait = piece.due.saturating_duration_since(Instant::now());

@@ -1,4 +1,5 @@
-//! A broker that can do nothing, as fast as it goes, for measuring load generators and proxies: whoever logs in is let in, whatever is
+//! A broker that can do nothing, as fast as it goes, for measuring load generators and proxies: any client that logs in is let in,
+//! whatever is
 //! published is discarded, and who consumes is sent the same message over and over. Publishes are confirmed, all that one read
 //! has brought by one confirm. Every queue is as long as messages have come in all, so that `bench count` tells it. Threads and
 //! blocking sockets.

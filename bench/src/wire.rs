@@ -249,7 +249,7 @@ impl Connection {
         self.call(CHANNEL, &declare, (50, 11)).map(drop)
     }
 
-    /// How many messages of the broker's queue wait for somebody to take them.
+    /// How many messages of the broker's queue wait for a consumer.
     pub(crate) fn ready_count(&mut self, broker: &Broker) -> io::Result<u32> {
         const PASSIVE: u8 = 0b1;
         let declare = Payload::method(50, 10).u16(0).short(&broker.queue).u8(PASSIVE).long(&[]);

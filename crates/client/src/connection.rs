@@ -63,7 +63,7 @@ impl Secrets {
         Secrets {
             next: Box::pin(async move {
                 if receiver.changed().await.is_err() {
-                    // Nobody makes secrets any more.
+                    // No secrets are made any more.
                     std::future::pending::<()>().await;
                 }
                 receiver
@@ -82,7 +82,7 @@ struct Heartbeat {
     silent_count: u32,
 }
 
-/// Half intervals without a word from the broker that make it gone: two whole intervals. Those in which nobody listens do not
+/// Half intervals without a word from the broker that make it gone: two whole intervals. Those in which the caller does not listen do not
 /// count.
 const SILENT_COUNT_MAX: u32 = 4;
 

@@ -8,7 +8,7 @@ use net::DialError;
 /// Why a connection could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// Nobody answers there, or not the way that was asked for. Try another address, or later.
+    /// No broker answers there, or not the way that was asked for. Try another address, or later.
     #[error(transparent)]
     Dial(#[from] DialError),
     /// Something answers there that is no AMQP 0-9-1 broker.
@@ -60,7 +60,7 @@ pub enum OpenError {
 }
 
 impl OpenError {
-    /// Whether the same attempt may succeed later without anybody changing what was asked for.
+    /// Whether the same attempt may succeed later without a change of what was asked for.
     #[must_use]
     pub fn is_passing(&self) -> bool {
         match self {
@@ -109,7 +109,7 @@ pub enum CallError {
     /// The connection is over.
     #[error(transparent)]
     Closed(#[from] Closed),
-    /// The broker took longer than the time allowed. What it says later belongs to nobody: close the connection.
+    /// The broker took longer than the time allowed. What it says later belongs to no call: close the connection.
     #[error("the broker has not answered within {} s", .0.as_secs_f64())]
     TimedOut(Duration),
 }

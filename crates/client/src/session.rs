@@ -126,7 +126,7 @@ pub enum Event<'a> {
         /// The message.
         content: Content<'a>,
     },
-    /// It returns a message that nobody wants.
+    /// It returns a message that has no queue to go to.
     Returned {
         /// The channel.
         channel: u16,
@@ -246,7 +246,7 @@ impl Session {
     }
 
     /// Whether, and why, the broker does not want to be sent messages (`connection.blocked`). It reads none until it
-    /// says otherwise, so that whoever publishes nevertheless fills buffers.
+    /// says otherwise, so that a caller that publishes nevertheless fills buffers.
     #[must_use]
     pub fn is_blocked(&self) -> Option<&str> {
         self.blocked.as_deref()
@@ -277,7 +277,7 @@ impl Session {
         put_body_frames(out, channel, body, self.tune.frame_len_max);
     }
 
-    /// Where frames are appended that somebody else has encoded, whole ones and no longer than was [agreed](Self::tune).
+    /// Where frames are appended that the caller has encoded, whole ones and no longer than was [agreed](Self::tune).
     pub fn encoded(&mut self) -> &mut Vec<u8> {
         self.output.bytes()
     }
@@ -576,7 +576,7 @@ fn payload_range(frame_start: usize, frame: &Frame<'_>) -> Range<usize> {
 }
 
 fn body_len(header: &[u8]) -> Result<usize, Closed> {
-    // Properties are looked at when somebody asks for them.
+    // Properties are looked at when the caller asks for them.
     let len = header.get(4..12).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes);
     match len {
         Some(len) if len <= BODY_LEN_MAX => Ok(len as usize),

@@ -59,7 +59,7 @@ impl<T> Unconfirmed<T> {
         let Some(index) = tag.checked_sub(self.first) else { return };
         let index = usize::try_from(index).unwrap_or(usize::MAX);
         if is_multiple {
-            // What lies beyond has not been published: a broker's mistake that costs nobody anything.
+            // What lies beyond has not been published: a broker's mistake that costs nothing.
             for _ in 0..index.saturating_add(1).min(self.waiting.len()) {
                 self.first += 1;
                 if let Some(publish) = self.waiting.pop_front().flatten() {

@@ -118,7 +118,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     if let Some(user_info) = user_info {
         let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
         uri.user = decoded(user, "user name")?;
-        // A user without a password is still somebody; only when both are missing it is the guest.
+        // A user without a password is still a user; only when both are missing it is the guest.
         uri.password = decoded(password, "password")?;
     }
     let port = match host_port.strip_prefix('[') {

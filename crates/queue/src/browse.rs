@@ -1,7 +1,7 @@
 //! Looking at ready messages in the order in which they would be delivered, without changing anything.
 //!
 //! A [`Look`] is a snapshot of one piece of the queue: what is in memory from a position on, and the ranges that may have messages
-//! there, too. Whoever looks reads these one after the other and hands in what was found, while the queue goes on; at the
+//! there, too. The caller reads these one after the other and hands in what was found, while the queue goes on; at the
 //! end all of it is sorted, up to where everything is known.
 //!
 //! ```text
@@ -197,7 +197,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         None
     }
 
-    /// The message that came first of those that somebody holds. None, too, if very many have been set aside before it.
+    /// The message that came first of those that have a holder. None, too, if very many have been set aside before it.
     pub fn oldest_unacked(&self) -> Option<&M> {
         let is_held = |seq| !self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(seq));
         self.unacked.first(is_held).map(|(_, message)| message)

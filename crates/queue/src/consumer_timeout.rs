@@ -71,12 +71,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
         removed
     }
 
-    /// Whether somebody was late once: he may settle what others have by now.
+    /// Whether a consumer was late once: it may settle what others have by now.
     pub fn has_timed_out(&self) -> bool {
         self.has_timed_out
     }
 
-    /// Whether a consumer holds a message; `None` is whoever got it.
+    /// Whether a consumer holds a message; `None` is the client that got it.
     pub fn is_held_by(&self, seq: QueueSeq, holder: Option<ConsumerId>) -> bool {
         self.unacked.holder_of(seq) == Some(holder)
     }

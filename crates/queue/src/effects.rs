@@ -31,10 +31,10 @@ pub struct Delivery<M> {
     pub counts: Counts,
 }
 
-/// Why a message leaves that nobody has acked.
+/// Why a message leaves without an ack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DropReason {
-    /// A consumer does not want it, and nobody else is to get it.
+    /// A consumer does not want it, and no other is to get it.
     Rejected,
     /// Its time is over.
     Expired,

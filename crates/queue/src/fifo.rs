@@ -35,7 +35,7 @@ impl<M> Fifo<M> {
 
     #[inline(always)]
     pub(crate) fn push_back(&mut self, entry: Entry<M>) {
-        // The entry itself is passed to nobody: it is then written once, where it belongs.
+        // The entry itself is not passed on: it is then written once, where it belongs.
         let block = if self.front.len() < FIFO_BLOCK_LEN && self.rest.is_empty() {
             &mut self.front
         } else if let Some(block) = self.rest.back_mut().filter(|block| block.len() < FIFO_BLOCK_LEN) {

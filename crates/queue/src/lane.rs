@@ -45,7 +45,7 @@ pub struct Load {
 
 /// The number of a load that is for one message, wherever its lane is with reading.
 const SINGLE: u32 = 0;
-/// The number of a load by which somebody looks at messages: its answer is not for the queue.
+/// The number of a load by which an operator looks at messages: its answer is not for the queue.
 const LOOK: u32 = 1;
 
 impl Load {
@@ -63,13 +63,13 @@ impl Load {
         }
     }
 
-    /// A load of messages of a range that somebody looks at, from a seq on.
+    /// A load of messages of a range that an operator looks at, from a seq on.
     pub(crate) fn look(range: &PagedRange, priority: u8, from_seq: QueueSeq, bytes_max: u32) -> Self {
         let &PagedRange { segment, first_slot, end_slot, .. } = range;
         Load { segment, first_slot, end_slot, bytes_max, lane: priority, from_seq: Some(from_seq), number: LOOK }
     }
 
-    /// A load of one message that somebody looks at.
+    /// A load of one message that an operator looks at.
     pub fn look_at(place: Place, priority: u8) -> Self {
         Load { number: LOOK, ..Load::single(place, priority) }
     }
@@ -137,7 +137,7 @@ struct NonFifo<M> {
     load_bytes: u32,
     /// A load was answered since the last `unload`.
     has_loaded: bool,
-    /// Somebody found nothing loaded since the last load was asked for.
+    /// A consumer found nothing loaded since the last load was asked for.
     is_starved: bool,
     /// When a message expires that may be in a segment by now.
     known_expiry: Option<(QueueSeq, u64)>,
@@ -371,10 +371,10 @@ impl<M: Message> Lane<M> {
     }
 
     /// Asks for the next messages, unless there are none in segments or they have been asked for. `is_starved` if
-    /// somebody waits for them.
+    /// a consumer waits for them.
     pub(crate) fn ask(&mut self, is_starved: bool) -> Option<Load> {
         let aside = self.aside.as_mut()?;
-        // The first load always keeps somebody waiting; that says nothing of his speed.
+        // The first load always keeps a consumer waiting; that says nothing of its speed.
         aside.is_starved |= is_starved && aside.has_loaded;
         if aside.loading.is_some() {
             return None;

@@ -27,7 +27,7 @@ pub(crate) const GAP_LOOKS_MAX: usize = 64;
 /// Ranges of which a look at the queue knows, but for those that overlap where it begins.
 pub(crate) const LOOK_RANGES_MAX: usize = 16;
 
-/// The first load of a queue that nobody has read for a while.
+/// The first load of a queue that has not been read for a while.
 pub(crate) const LOAD_BYTES_MIN: u32 = 32 * 1024;
 
 /// The load of a queue whose consumers are faster than the disk: doubled up to here each time that they had to wait.

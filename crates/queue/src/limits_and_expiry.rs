@@ -19,7 +19,7 @@ use crate::set_aside::Why;
 const ALREADY_DUE_MS: u64 = 1;
 
 impl<M: Message, G: Gate> Queue<M, G> {
-    /// Rejects messages that were handed out, so that nobody gets them again; `has_failed`: that counts as a failure. Seqs that are
+    /// Rejects messages that were handed out, so that no consumer gets them again; `has_failed`: that counts as a failure. Seqs that are
     /// not unacked are passed over. Dispatch after it.
     pub fn reject(&mut self, seqs: &[QueueSeq], has_failed: bool, effects: &mut Effects<M>) {
         for &seq in seqs {
@@ -80,7 +80,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.may_expire || self.rules.is_some() || self.set_aside.is_some() || self.counts.has_waits()
     }
 
-    /// Somebody uses the queue: it expires later.
+    /// A client uses the queue: it expires later.
     pub fn note_used(&mut self, now_ms: u64) {
         self.used_at_ms = self.used_at_ms.max(now_ms);
     }
@@ -131,7 +131,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         effects.leaving.push(seq);
         self.set_aside(seq, message.without_body(), Why::Leaving(reason, counts));
         match message.place().filter(|_| !message.has_body()) {
-            // Whoever brings it elsewhere needs its body.
+            // To be brought elsewhere it needs its body.
             Some(place) => self.read_leaver(seq, place, message.priority(), effects),
             None => effects.dropped.push(Dropped { seq, message, reason, counts }),
         }
@@ -234,7 +234,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Has those heads read of which nobody knows when they expire.
+    /// Has those heads read of which it is not known when they expire.
     fn ask_for_expiries(&mut self, effects: &mut Effects<M>) {
         let is_unknown = |front: &Front| !self.is_read(front) && self.expiry_at(front).is_none();
         let unknown: Vec<Front> = self.ready.heads().filter(is_unknown).collect();
@@ -275,7 +275,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         front.head.source == Source::Paged && self.ready.lane_seen(front).is_loading()
     }
 
-    /// Remembers when heads expire that may be in segments soon, so that nobody has to read them to know.
+    /// Remembers when heads expire that may be in segments soon, so that they need not be read to know.
     pub(crate) fn remember_expiries(&mut self) {
         if !self.may_expire {
             return;

@@ -99,9 +99,9 @@ pub struct Queue<M, G> {
     pub(crate) ready: Ready<M>,
     /// Handed out or set aside.
     pub(crate) unacked: Unacked<M>,
-    /// What is neither ready nor held by anybody; its messages are in `unacked`. None while there is nothing.
+    /// What is neither ready nor with a consumer; its messages are in `unacked`. None while there is nothing.
     pub(crate) set_aside: Option<Box<SetAside>>,
-    /// None while nobody consumes.
+    /// None while there are no consumers.
     pub(crate) consumers: Option<Box<Consumers<G>>>,
     pub(crate) next_seq: QueueSeq,
     /// The last dispatch dropped as much as it may; the rest is due.
@@ -127,7 +127,7 @@ pub struct Queue<M, G> {
 }
 
 impl<M: Message, G: Gate> Queue<M, G> {
-    /// A queue that nobody has used.
+    /// A queue that has not been used.
     pub fn new(settings: Settings) -> Self {
         Queue {
             ready: Ready::new(settings.is_quorum),
@@ -187,7 +187,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// From now on messages that say the same in the header of this name are a group: while a consumer has messages of it unacked, others
     /// of
-    /// it go to nobody else. `None`: no messages are. What has been handed out before is in no group. Whether that is a change;
+    /// it go to no other. `None`: no messages are. What has been handed out before is in no group. Whether that is a change;
     /// dispatch after it.
     pub fn set_groups(&mut self, header: Option<&str>) -> bool {
         let is_changed = self.ready.groups.as_ref().map(|groups| groups.header()) != header;
@@ -264,7 +264,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Says whether somebody might be asked to read ahead: not while a read has just been asked for.
+    /// Says whether the store might be asked to read ahead: not while a read has just been asked for.
     // Always, as with what it calls: every message passes here, and fronts and turns are then never written to memory.
     #[inline(always)]
     fn hand_out_in_order(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) -> bool {
@@ -370,7 +370,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Takes the head; where messages are in groups, the first whose group nobody holds.
+    /// Takes the head; where messages are in groups, the first whose group has no holder.
     pub fn get(&mut self, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Get<M> {
         if self.ready.groups.is_some() {
             return self.get_by_groups(no_ack, now_ms, effects);
@@ -395,7 +395,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         Get::Message(self.take_front(&front, no_ack, now_ms, effects))
     }
 
-    /// Hands the message at a front, which is in memory, to somebody who asked for it.
+    /// Hands the message at a front, which is in memory, to the caller that asked for it.
     pub(crate) fn take_front(&mut self, front: &Front, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Got<M> {
         let seq = front.head.seq;
         let redelivered = self.ready.note_delivered(front);
@@ -423,7 +423,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Takes an unacked message from whoever holds it.
+    /// Takes an unacked message from its holder.
     pub(crate) fn take_unacked(&mut self, seq: QueueSeq) -> Option<(M, Option<ConsumerId>)> {
         if self.set_aside.as_ref().is_some_and(|set_aside| set_aside.contains(seq)) {
             return None;

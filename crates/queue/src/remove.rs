@@ -1,4 +1,4 @@
-//! Ready messages that somebody takes out of the middle: an operator who deletes or moves them, a newer one that replaces an older.
+//! Ready messages that are taken out of the middle: by an operator who deletes or moves them, by a newer one that replaces an older.
 //!
 //! A message in memory is simply taken. One that lies only in a segment has to be read first, for the queue knows neither its slot nor how
 //! long it is: [`Queue::take`] answers with what to read, and is called again with what was found. Its range stays whole and counts one
@@ -20,7 +20,7 @@ pub enum Take<M> {
     Taken(M),
     /// It lies in a segment, in one of these places if it is there at all: read them, and ask again with what was found.
     Unread(Vec<Load>),
-    /// It is not ready: no such message, or somebody has it.
+    /// It is not ready: no such message, or a consumer has it.
     Missing,
 }
 

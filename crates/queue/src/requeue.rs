@@ -139,7 +139,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Keeps a message that is neither ready nor held by anybody.
+    /// Keeps a message that is neither ready nor with a consumer.
     pub(crate) fn set_aside(&mut self, seq: QueueSeq, message: M, why: Why) {
         self.set_aside.get_or_insert_default().insert(seq, why, message.len());
         self.unacked.insert(seq, message, None);
@@ -178,7 +178,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// After a restart, and when it is known what is in groups: what waited when the process ended waits on, and is not ready. What lies
-    /// only in a segment counts as ready until it is read, for nobody knows its slot before.
+    /// only in a segment counts as ready until it is read, for its slot is not known before.
     pub fn resume_waits(&mut self, now_ms: u64) {
         for (seq, until_ms) in self.counts.waits_after(now_ms) {
             let in_memory = self.ready.lanes_mut().find_map(|lane| lane.take_from_memory(seq));

@@ -13,7 +13,7 @@ pub struct Rules {
     pub bytes_max: Option<u64>,
     /// Beyond a limit the new message is refused, not the oldest dropped: see [`Queue::refuses`](crate::Queue::refuses).
     pub refuses_beyond: bool,
-    /// A message that is dropped stays, neither ready nor unacked, until it is settled: somebody brings it elsewhere first.
+    /// A message that is dropped stays, neither ready nor unacked, until it is settled: the engine brings it elsewhere first.
     pub keeps_dropped: bool,
     /// Returned messages are counted, as quorum queues do.
     pub counts_returns: bool,

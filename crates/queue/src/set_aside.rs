@@ -1,4 +1,4 @@
-//! Messages that are neither ready nor held by anybody: on their way elsewhere, or waiting to be tried again.
+//! Messages that are neither ready nor with a consumer: on their way elsewhere, or waiting to be tried again.
 //!
 //! The messages themselves are among the unacked ones, so that they are found when segments are written.
 

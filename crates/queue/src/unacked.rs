@@ -16,7 +16,7 @@ use crate::consumers::ConsumerId;
 use crate::limits::{GAP_LOOKS_MAX, UNACKED_BLOCK_LEN, UNACKED_KEPT_LEN};
 use crate::message::Message;
 
-/// Who holds a message: a consumer, or somebody who took it with get.
+/// Who holds a message: a consumer, or a client that took it with get.
 pub(crate) type Holder = Option<ConsumerId>;
 
 #[derive(Debug)]
@@ -216,7 +216,7 @@ impl<M: Message> Unacked<M> {
 
     #[cold]
     fn push_block(&mut self, slot: Slot<M>) {
-        // The first block starts small; whoever fills it will fill the next one too.
+        // The first block starts small; a consumer that fills it will fill the next one too.
         let capacity = if self.blocks.is_empty() { 1 } else { UNACKED_BLOCK_LEN };
         let mut slots = Vec::with_capacity(capacity);
         let first = slot.seq;

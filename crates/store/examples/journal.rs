@@ -121,7 +121,8 @@ fn throughput(journal: &Journal, content_len: usize, total_len: u64) {
     let (took, cpu) = (begin.elapsed(), cpu_time() - cpu);
     let mib_per_s = (count * content_len as u64) as f64 / took.as_secs_f64() / f64::from(1 << 20);
     println!(
-        "{content_len:>6} B: {:>8.0} records/s, {mib_per_s:>5.0} MiB/s of contents, {:>5.0} ns CPU a record, {:>4.0} ns of them in append's lock",
+        "{content_len:>6} B: {:>8.0} records/s, {mib_per_s:>5.0} MiB/s of contents, {:>5.0} ns CPU a record, {:>4.0} ns of them in \
+         append's lock",
         count as f64 / took.as_secs_f64(),
         cpu.as_nanos() as f64 / count as f64,
         appending.as_nanos() as f64 / count as f64,

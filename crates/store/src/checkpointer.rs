@@ -1,23 +1,11 @@
-//! Makes checkpoints and puts them in force.
-//!
-//! The order is what makes it safe: (1) everything that the checkpoint will name is on disk, names included; (2) it is
-//! written from state that only goes forward; (3) the journal is synced up to where it was when (2) ended, so that no effect of a
-//! record is in the checkpoint that a power cut could take from the journal; (4) the checkpoint is synced, read back and copied; (5) the
-//! manifest is
-//! switched; (6) only now the journal below the position is recycled, and what no checkpoint names any more is removed.
+//! What checkpoints are made from; `make_checkpoint` makes them.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::path::PathBuf;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
-use crate::checkpoint::CheckpointWriter;
-use crate::checkpoint_copy;
-use crate::manifest::{CheckpointFile, ManifestFile};
-use crate::reserve::Purpose;
+use crate::manifest::ManifestFile;
 use crate::residents::{QueueState, Returns};
-use crate::shared::{Shared, WorkError, attempting};
 
 /// What checkpoints are made from, besides the catalog.
 pub(crate) struct Checkpointer {
@@ -55,116 +43,4 @@ pub(crate) struct Collection {
     pub(crate) position: JournalPosition,
     pub(crate) queues: Vec<QueueState>,
     pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
-}
-
-impl Shared {
-    /// Makes a checkpoint and puts it in force. Without a collection, the one of the last checkpoint with its position serves.
-    pub(crate) fn checkpoint(&self, collection: Option<Collection>) -> Result<(), WorkError> {
-        let mut checkpointer = self.checkpointer.lock();
-        let checkpointer = &mut *checkpointer;
-        let mut position = checkpointer.manifest.current().position;
-        if let Some(collection) = collection {
-            // Should this fail, the next one with the old position may still use these: they are only further on.
-            position = position.max(collection.position);
-            checkpointer.queues = collection.queues;
-            checkpointer.returned = collection.returned;
-        }
-        let dropped = self.books.take().apply(&mut checkpointer.definitions);
-        if !dropped.is_empty() {
-            self.catalog.drop_queues(&dropped);
-            checkpointer.queues.retain(|state| dropped.binary_search(&state.queue).is_err());
-        }
-
-        // (1) The segments' contents were synced when they were written.
-        let segments_dir = self.paths.segments();
-        self.disk.sync_dir(&segments_dir).map_err(attempting("syncing", &segments_dir))?;
-        // (2)
-        let number = checkpointer.next_number;
-        checkpointer.next_number += 1;
-        checkpointer.stale.push(number);
-        let path = self.paths.checkpoint(number);
-        let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| !segment.id.is_transient()).collect();
-        let next_segment = self.next_segment.load(std::sync::atomic::Ordering::Acquire);
-        let mut reached = JournalPosition::START;
-        let (len, crc) = self
-            .create_reserved(Purpose::Checkpoint, &path, 0, &mut |file| {
-                let writer = CheckpointWriter::write_all(
-                    file,
-                    position,
-                    next_segment,
-                    &checkpointer.definitions,
-                    &checkpointer.queues,
-                    &checkpointer.returned,
-                    segments.iter().map(|segment| segment.view()),
-                )?;
-                reached = self.journal.appended();
-                // (3) and (4)
-                writer.finish()
-            })
-            .map_err(attempting("writing", &path))?;
-        let file = CheckpointFile { number, len, crc };
-        self.copy_checkpoint(file)?;
-        self.wait_synced(reached.max(position)).inspect_err(|_| {
-            // Nothing names it yet.
-            self.remove_checkpoint(number);
-            checkpointer.stale.retain(|stale| *stale != number);
-        })?;
-        let checkpoints_dir = self.paths.checkpoints();
-        self.disk.sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
-        // What is retired below is found only by who finds these.
-        self.check_place(&checkpointer.manifest)?;
-        // (5)
-        checkpointer.manifest.switch(file, position).map_err(attempting("switching", &self.paths.manifest()))?;
-        checkpointer.named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
-        // (6)
-        self.journal.retire(position);
-        let pinned = &checkpointer.pinned;
-        checkpointer
-            .stale
-            .retain(|stale| *stale == number || pinned.checkpoint == Some(*stale) || !self.remove_checkpoint(*stale));
-        for id in checkpointer.doomed.extract_if(.., |id| !pinned.has_segment(*id)) {
-            self.remove_segment_file(id);
-        }
-        self.reserve.note_checkpoint_len(len);
-        // At once: the next segment may take what room there is, and the next checkpoint is what frees more.
-        if self.is_disk_full()
-            && let Err(error) = self.reserve.refill_for(Purpose::Checkpoint)
-        {
-            tracing::warn!(%error, "the reserve for a checkpoint could not be made whole");
-        }
-        tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
-        Ok(())
-    }
-
-    fn remove_checkpoint(&self, number: u64) -> bool {
-        let remove = |path: PathBuf| match self.disk.remove(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                tracing::warn!(number, %error, "checkpoint was not removed");
-                false
-            }
-            _ => true,
-        };
-        let is_copy_removed = remove(self.paths.checkpoint_copy(number));
-        remove(self.paths.checkpoint(number)) && is_copy_removed
-    }
-
-    /// Makes the checkpoint's copy, if there is room. An error: the checkpoint cannot be read back, and must not come into force.
-    fn copy_checkpoint(&self, checkpoint: CheckpointFile) -> Result<(), WorkError> {
-        // What others may need meanwhile is worth more: a segment that is retired, and one that is copied.
-        let room_len = checkpoint.len + 2 * self.options.segment_len;
-        let has_room = || self.disk.free_space(&self.paths.checkpoints()).is_ok_and(|free| free >= room_len);
-        if self.is_disk_full() || !has_room() {
-            tracing::warn!(number = checkpoint.number, "there is no room for a copy of the checkpoint");
-            return Ok(());
-        }
-        let path = self.paths.checkpoint(checkpoint.number);
-        match checkpoint_copy::make(&*self.disk, &self.paths, checkpoint) {
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(attempting("reading back", &path)(error)),
-            Err(error) => {
-                tracing::warn!(path = %path.display(), %error, "the checkpoint could not be copied");
-                Ok(())
-            }
-            Ok(()) => Ok(()),
-        }
-    }
 }

@@ -31,7 +31,7 @@ const SHARED_LEN_MAX: usize = CHUNK_LEN / 4;
 const SPARE_COUNT_MAX: usize = 64;
 /// They take no more than one of so many parts of what contents may take.
 const SPARE_SHARE: u64 = 4;
-/// Those that are kept though nobody has needed so many lately.
+/// Those that are kept though so many have not been needed lately.
 const SPARE_COUNT_IDLE: usize = 16;
 
 /// A piece of memory with contents. See the module.
@@ -293,7 +293,7 @@ impl ChunkWriter {
         }
         let Some(current) = &mut self.current else { unreachable!("a chunk was opened above if there was none") };
         let offset = current.used_len;
-        // SAFETY: No content covers these bytes: `used_len` is the end of all contents made. Nobody else writes: the
+        // SAFETY: No content covers these bytes: `used_len` is the end of all contents made. No other writes: the
         // chunk was created for this `Current`, and `&mut self` excludes a second call, also from inside `fill`.
         unsafe { current.chunk.memory.fill_unwritten(offset, len, fill) };
         current.used_len += len;
@@ -317,7 +317,7 @@ impl ChunkWriter {
     fn write_alone(&mut self, len: usize, fill: impl FnOnce(&mut [u8])) -> Content {
         assert!(u32::try_from(len).is_ok(), "contents are shorter than 4 GiB");
         let chunk = self.budget.chunk(len);
-        // SAFETY: The chunk was created above; nobody else knows it yet.
+        // SAFETY: The chunk was created above; no other thread knows it yet.
         unsafe { chunk.memory.fill_unwritten(0, len, fill) };
         Content { chunk, offset: 0, len: len as u32 }
     }
@@ -346,7 +346,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// Nobody writes these bytes as long as the slice lives.
+    /// Nothing writes these bytes as long as the slice lives.
     #[inline]
     unsafe fn written(&self, offset: usize, len: usize) -> &[u8] {
         debug_assert!(offset + len <= self.len, "a content lies in its chunk");
@@ -355,7 +355,7 @@ impl Memory {
     }
 
     /// # Safety
-    /// Nobody else reads or writes these bytes during the call.
+    /// Nothing else reads or writes these bytes during the call.
     #[inline(always)]
     unsafe fn fill_unwritten(&self, offset: usize, len: usize, fill: impl FnOnce(&mut [u8])) {
         assert!(len <= self.len && offset <= self.len - len, "a content lies in its chunk");

@@ -18,7 +18,11 @@ pub mod fsck;
 mod handles;
 pub mod journal;
 mod load;
+mod loads;
+mod make_checkpoint;
 mod manifest;
+mod memory_waiters;
+mod options;
 mod paths;
 #[cfg(any(test, feature = "simulation"))]
 mod random;
@@ -30,6 +34,7 @@ mod retire;
 mod scrub;
 mod segment;
 mod shared;
+mod signals;
 #[cfg(any(test, feature = "simulation"))]
 mod stepped;
 mod store;
@@ -38,12 +43,14 @@ mod tests;
 mod threads;
 mod varint;
 mod wake;
+mod work_error;
 
 pub use backup::{Backup, BackupError};
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
 pub use damages::DamagedSegment;
 pub use directory::{DataDir, DirError, FORMAT};
 pub use journal::{Record, RecordBatch};
+pub use options::Options;
 #[cfg(any(test, feature = "simulation"))]
 pub use random::Random;
 pub use reclaim::Reclaimed;
@@ -54,6 +61,6 @@ pub use residents::{
 pub use retire::Retired;
 pub use scrub::Scrubbed;
 pub use segment::ReadError;
-pub use shared::WorkError;
-pub use store::{CloseError, Kind, Options, Stats, Store};
+pub use store::{CloseError, Kind, Stats, Store};
 pub use wake::Wake;
+pub use work_error::WorkError;

@@ -1,15 +1,14 @@
 //! Reads messages back from segments when their queue is about to need them.
 
-use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use model::ids::{Place, QueueId};
-use parking_lot::{Condvar, Mutex};
 use queue::Load;
 
 use crate::catalog::Segment;
 use crate::damages::SlotRun;
+use crate::loads::Task;
 use crate::residents::{Loaded, LoadedMessage};
 use crate::segment::{
     ANCHOR_SLOTS, Flaw, Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SlotReader,
@@ -25,74 +24,6 @@ pub(crate) const ATTEMPT_COUNT_MAX: u32 = 5;
 
 /// A load that begins where a seq is looks no further than so many slots: its asker cannot know how many are alive.
 const SOUGHT_SLOTS_MAX: u32 = 4096;
-
-/// Loads that have been asked for, and answers that have to wait. Each queue has one of them, and those that it gave up.
-#[derive(Default)]
-pub(crate) struct Loads {
-    waiting: Mutex<Waiting>,
-    arrived: Condvar,
-}
-
-#[derive(Default)]
-struct Waiting {
-    loads: VecDeque<(QueueId, Load)>,
-    /// In the order in which they are due: all wait equally long. So readers go on with what can be read.
-    answers: VecDeque<(Instant, QueueId, Loaded)>,
-    is_closed: bool,
-}
-
-/// What a reader does next.
-enum Task {
-    Load(QueueId, Load),
-    Answer(QueueId, Loaded),
-}
-
-impl Loads {
-    pub(crate) fn push(&self, queue: QueueId, load: Load) {
-        self.waiting.lock().loads.push_back((queue, load));
-        self.arrived.notify_one();
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.waiting.lock().loads.len()
-    }
-
-    pub(crate) fn close(&self) {
-        self.waiting.lock().is_closed = true;
-        self.arrived.notify_all();
-    }
-
-    #[cfg(any(test, feature = "simulation"))]
-    fn try_pop(&self) -> Option<(QueueId, Load)> {
-        self.waiting.lock().loads.pop_front()
-    }
-
-    /// Has a queue answered later.
-    fn answer_at(&self, at: Instant, queue: QueueId, loaded: Loaded) {
-        self.waiting.lock().answers.push_back((at, queue, loaded));
-        self.arrived.notify_one(); // whoever waits must learn until when
-    }
-
-    /// Waits for something to do. `None`: closed.
-    fn pop(&self) -> Option<Task> {
-        let mut waiting = self.waiting.lock();
-        while !waiting.is_closed {
-            let due = waiting.answers.front().map(|(at, ..)| at.saturating_duration_since(Instant::now()));
-            if due == Some(Duration::ZERO) {
-                let (_, queue, loaded) = waiting.answers.pop_front()?;
-                return Some(Task::Answer(queue, loaded));
-            }
-            if let Some((queue, load)) = waiting.loads.pop_front() {
-                return Some(Task::Load(queue, load));
-            }
-            match due {
-                Some(due) => drop(self.arrived.wait_for(&mut waiting, due)),
-                None => self.arrived.wait(&mut waiting),
-            }
-        }
-        None
-    }
-}
 
 /// One who reads, with memory of its own.
 pub(crate) struct Loader {
@@ -129,7 +60,7 @@ impl Loader {
 
     pub(crate) fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> Outcome {
         if shared.is_memory_short() {
-            // Nobody may be publishing who would see it.
+            // There may be no publisher that would see it.
             shared.signals.retire.raise();
         }
         let (first_slot, end_slot) = (load.first_slot, load.end_slot);

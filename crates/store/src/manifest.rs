@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  file | slot | slot |                                                               4096 bytes each, used in turn
-//!  slot | magic "WRNMANIF" | generation u64 | checkpoint u64 | checkpoint_len u64 | position u64 | checkpoint crc32c u32 | crc32c u32 | zeros |
+//!  slot | magic "WRNMANIF" | generation u64 | checkpoint u64 | checkpoint_len u64 | position u64
+//!       | checkpoint crc32c u32 | crc32c u32 | zeros |
 //! ```
 //!
 //! The valid slot with the higher generation is in force. A new one is written over the other and synced, so that a torn

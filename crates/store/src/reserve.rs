@@ -3,7 +3,7 @@
 //! A full disk must not stop what frees it: consumers acknowledge, so the journal grows and must be retired, which takes a
 //! segment and a checkpoint. When one of these cannot be written, the reserved file takes its name, and its blocks with
 //! it. From then until the reserve is whole again the disk counts as full: the broker stops publishers. It also does as long as
-//! the reserve cannot be made whole, whoever has taken the room.
+//! the reserve cannot be made whole, whichever program has taken the room.
 //!
 //! How much is reserved:
 //!

@@ -1,4 +1,4 @@
-//! What the store needs from whoever owns the queues: the messages that are still alive, and an ear for where they went.
+//! What the store needs from the owner of the queues: the messages that are still alive, and an ear for where they went.
 
 use model::ids::{Place, QueueId, QueueSeq, SegmentId};
 use queue::{Counts, Load, Moved, PagedRange, Placed};
@@ -24,7 +24,7 @@ pub trait QueueOwner: Send + Sync {
     fn loaded(&self, queue: QueueId, loaded: Loaded);
 
     /// Memory is short, and nothing is left to be moved to segments. Lets go of what was read ahead (`queue::Queue::unload`), at least
-    /// in queues that nobody takes from just now.
+    /// in queues that no consumer takes from just now.
     fn unload(&self) {}
 
     /// What was alive of this queue in the segments `from` has been copied elsewhere; `moved` is all of it, by rising seq. Under

@@ -11,10 +11,9 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 use model::ids::{JournalPosition, Place};
-use parking_lot::Mutex;
 use queue::Placed;
 
 use crate::catalog::Segment;
@@ -24,8 +23,8 @@ use crate::file::File;
 use crate::reserve::Purpose;
 use crate::residents::{Collected, LaneResidents};
 use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
-use crate::shared::{Shared, WorkError, attempting};
-use crate::wake::Wake;
+use crate::shared::Shared;
+use crate::work_error::{WorkError, attempting};
 use crate::{Content, QueueOwner};
 
 /// A load takes at most one of so many parts of the memory that is left.
@@ -52,29 +51,6 @@ pub struct Retired {
     pub message_count: u64,
     /// Whether a checkpoint let journal files go.
     pub has_checkpoint: bool,
-}
-
-/// Publishers that wait for memory, and how much of it is left to the newest chunks.
-#[derive(Default)]
-pub(crate) struct MemoryWaiters {
-    waiting: Mutex<Vec<Arc<dyn Wake>>>,
-    /// Halvings of what is kept in memory, as long as that did not help.
-    pressure: AtomicU64,
-}
-
-impl MemoryWaiters {
-    pub(crate) fn push(&self, wake: Arc<dyn Wake>) {
-        self.waiting.lock().push(wake);
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.waiting.lock().is_empty()
-    }
-
-    fn wake_all(&self) {
-        let waiting = std::mem::take(&mut *self.waiting.lock());
-        waiting.into_iter().for_each(|wake| wake.wake());
-    }
 }
 
 /// Residents of one lane that go to one segment.

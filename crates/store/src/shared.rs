@@ -5,14 +5,13 @@
 //! nothing that they may call takes.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use model::ids::{JournalPosition, SegmentId};
 use parking_lot::{Condvar, Mutex};
-use thiserror::Error;
 
 use crate::ChunkBudget;
 use crate::books::CheckpointDelta;
@@ -20,57 +19,21 @@ use crate::catalog::Catalog;
 use crate::checkpointer::Checkpointer;
 use crate::damages::Damages;
 use crate::directory::DataDir;
-use crate::file::{Disk, File, is_out_of_reach};
+use crate::file::{Disk, File};
 use crate::handles::Handles;
 use crate::journal::{Failed, FilePreallocator, Filing, Journal, Progress, Writer};
-use crate::load::Loads;
+use crate::loads::Loads;
 use crate::manifest::ManifestFile;
+use crate::memory_waiters::MemoryWaiters;
+use crate::options::Options;
 use crate::paths::Paths;
 use crate::reserve::{Purpose, Reserve, is_full};
-use crate::retire::MemoryWaiters;
-use crate::segment::ReadError;
-use crate::store::{Options, Signals};
-
-/// Why the store could not do its own work: retire, checkpoint, reclaim.
-#[derive(Debug, Error)]
-pub enum WorkError {
-    /// The disk said no.
-    #[error("{attempt} {} failed: {error}", .path.display())]
-    Io {
-        /// What was attempted.
-        attempt: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What it said.
-        #[source]
-        error: io::Error,
-    },
-    /// A segment could not be read.
-    #[error(transparent)]
-    Read(#[from] ReadError),
-    /// The journal is no more.
-    #[error(transparent)]
-    Journal(#[from] Failed),
-    /// The store is being closed.
-    #[error("the store is being closed")]
-    Closing,
-}
-
-impl WorkError {
-    /// Whether files cannot be created, written or removed in the data directory at all, which waiting does not mend.
-    pub(crate) fn is_out_of_reach(&self) -> bool {
-        matches!(self, WorkError::Io { error, .. } if is_out_of_reach(error))
-    }
-}
+use crate::signals::Signals;
 
 /// How long is waited for a sync before it is looked whether the journal lacks a file.
 const LENDING_DELAY: Duration = Duration::from_millis(100);
 
-/// For `map_err`: names what was attempted and on which file.
-pub(crate) fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> WorkError {
-    move |error| WorkError::Io { attempt, path: path.to_owned(), error }
-}
-
+/// The state of a store.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
@@ -95,7 +58,7 @@ pub(crate) struct Shared {
     pub(crate) signals: Arc<Signals>,
     pub(crate) is_closing: AtomicBool,
     pub(crate) closing: (Mutex<()>, Condvar),
-    /// Present if nobody else drives the journal: tests do it step by step.
+    /// Present if no threads drive the journal: tests do it step by step.
     pub(crate) stepped: Mutex<Option<(Writer, FilePreallocator)>>,
 }
 
@@ -223,47 +186,5 @@ impl Shared {
         {
             tracing::warn!(path = %path.display(), %error, "segment was not removed");
         }
-    }
-}
-
-/// Wakes one thread; raising it again before that thread looks costs an atomic load.
-#[derive(Debug, Default)]
-pub(crate) struct Signal {
-    is_raised: AtomicBool,
-    lock: Mutex<()>,
-    raised: Condvar,
-}
-
-impl Signal {
-    #[inline]
-    pub(crate) fn raise(&self) {
-        if !self.is_raised.load(Ordering::Relaxed) {
-            self.raise_first();
-        }
-    }
-
-    #[cold]
-    fn raise_first(&self) {
-        if !self.is_raised.swap(true, Ordering::AcqRel) {
-            let _lock = self.lock.lock();
-            self.raised.notify_one();
-        }
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_raised(&self) -> bool {
-        self.is_raised.load(Ordering::Acquire)
-    }
-
-    /// Waits until it is raised, or for `timeout`; lowers it.
-    pub(crate) fn wait(&self, timeout: Option<Duration>) {
-        let mut lock = self.lock.lock();
-        if !self.is_raised.load(Ordering::Acquire) {
-            match timeout {
-                Some(timeout) => drop(self.raised.wait_for(&mut lock, timeout)),
-                None => self.raised.wait(&mut lock),
-            }
-        }
-        self.is_raised.store(false, Ordering::Release);
     }
 }

@@ -1,10 +1,9 @@
 //! The store as its owner sees it: opened, started, closed; appended to, settled and loaded from.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::task::Waker;
-use std::time::Duration;
 
 use model::ids::{JournalPosition, Place, QueueId};
 use parking_lot::Mutex;
@@ -20,63 +19,20 @@ use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::handles::Handles;
 use crate::journal::{self, Failed, OnEvent};
-use crate::load::Loads;
+use crate::loads::Loads;
+use crate::memory_waiters::MemoryWaiters;
+use crate::options::Options;
 use crate::paths::Paths;
-use crate::reclaim::Policy;
 use crate::recovery::{self, Found, OpenError, Recovered, attempting};
 use crate::reserve::Reserve;
-use crate::retire::MemoryWaiters;
-use crate::shared::{Shared, Signal};
+use crate::shared::Shared;
+use crate::signals::Signals;
 use crate::threads::Threads;
 use crate::wake::Wake;
 use crate::{ChunkBudget, ChunkWriter, QueueOwner, RecordBatch};
 
 /// So much is reserved for a checkpoint at least.
 const CHECKPOINT_LEN_MIN: u64 = 64 << 10;
-
-/// What can be chosen about a store.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The data directory.
-    pub dir: PathBuf,
-    /// About the journal. Its `unretired_len_max` also bounds what a start has to replay.
-    pub journal: journal::Options,
-    /// Memory for recent content beyond which [`Store::is_congested`], besides the chunk that each writer is writing.
-    pub chunk_len_max: u64,
-    /// No message is longer. One that does not fit a journal file needs a longer one, on a full disk too.
-    pub message_len_max: u64,
-    /// Length at which a segment ends.
-    pub segment_len: u64,
-    /// Whether room is kept for when the disk is full.
-    pub is_reserve_kept: bool,
-    /// Bytes a second that reclaiming may copy.
-    pub reclaim_rate_per_s: u64,
-    /// How long it takes until every segment has been read once, to find damage; `None`: only what is asked for is read.
-    pub scrub_interval: Option<Duration>,
-    /// Bytes a second that a backup may copy.
-    pub backup_rate_per_s: u64,
-    /// How eagerly space is reclaimed.
-    pub(crate) reclaim: Policy,
-}
-
-impl Options {
-    /// The defaults.
-    #[must_use]
-    pub fn new(dir: PathBuf) -> Self {
-        Options {
-            dir,
-            journal: journal::Options::default(),
-            chunk_len_max: 256 << 20,
-            message_len_max: 16 << 20,
-            segment_len: 64 << 20,
-            is_reserve_kept: true,
-            reclaim_rate_per_s: 64 << 20,
-            scrub_interval: Some(Duration::from_secs(7 * 24 * 60 * 60)),
-            backup_rate_per_s: 256 << 20,
-            reclaim: Policy::default(),
-        }
-    }
-}
 
 /// What a writer's contents are for. Each kind has chunks of its own, because they live differently long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -243,7 +199,7 @@ impl Store {
         self.shared.is_memory_short()
     }
 
-    /// Gives back memory of contents that nobody has needed since this was called last.
+    /// Gives back memory of contents that have not been needed since this was called last.
     pub fn trim_memory(&self) {
         self.shared.budget.trim();
     }
@@ -375,13 +331,6 @@ struct Opening {
     budget: Arc<ChunkBudget>,
     found: Found,
     signals: Arc<Signals>,
-}
-
-/// What wakes the background threads; known to the journal before the rest exists.
-#[derive(Default)]
-pub(crate) struct Signals {
-    pub(crate) retire: Signal,
-    pub(crate) reclaim: Signal,
 }
 
 type Started = (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::FilePreallocator)>);

@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use model::ids::SegmentId;
 
 use crate::load::Loader;
-use crate::shared::{Shared, WorkError};
+use crate::shared::Shared;
+use crate::work_error::WorkError;
 use crate::{QueueOwner, Scrubbed};
 
-/// How nice the threads are that move messages to segments and copy them there: whoever brings messages in or takes them out goes first,
+/// How nice the threads are that move messages to segments and copy them there: connections, which bring messages in and take them out, go
+/// first,
 /// in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
 const NICENESS: i32 = 5;
 /// Threads that read from segments: one may wait for a slow read while the other goes on.
@@ -123,7 +125,7 @@ pub(crate) enum Rest {
 }
 
 /// Retires once. As long as publishers wait for memory this must be called again without anything happening: who lets go of
-/// memory tells nobody.
+/// memory is not told.
 pub(crate) fn retire_step(shared: &Shared, residents: &dyn QueueOwner, has_failed: &mut bool) -> Rest {
     let outcome = shared.retire_once(residents);
     refill_reserve(shared);

@@ -85,7 +85,7 @@ impl<'a> Reader<'a> {
         u32::try_from(self.varint()?).map_err(|_| Malformed)
     }
 
-    /// A count of items that take at least `item_len_min` bytes each, so that nobody reserves memory for a number that a damaged file
+    /// A count of items that take at least `item_len_min` bytes each, so that no memory is reserved for a number that a damaged file
     /// made up.
     pub(crate) fn count(&mut self, item_len_min: usize) -> Result<usize, Malformed> {
         let count = usize::try_from(self.varint()?).map_err(|_| Malformed)?;

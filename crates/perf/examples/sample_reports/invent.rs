@@ -330,7 +330,7 @@ pub(crate) fn interrupted() -> Results {
     results
 }
 
-/// All was well until somebody pressed Ctrl-C.
+/// All was well until the user pressed Ctrl-C.
 pub(crate) fn cut_short() -> Results {
     let mut results = peak(0.6);
     let run = &mut results.runs[0];

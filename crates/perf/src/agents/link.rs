@@ -1,5 +1,5 @@
-//! The coordinator's connection to one agent, as a task: passes on what is said, compares clocks, and sees when nobody is
-//! there any more.
+//! The coordinator's connection to one agent, as a task: passes on what is said, compares clocks, and sees when it is
+//! gone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::engine::seen::PLAUSIBLE_MAX;
 const PING_INTERVAL: Duration = Duration::from_secs(1);
 /// Who says nothing for so long is lost.
 pub(crate) const SILENCE_MAX: Duration = Duration::from_secs(8);
-/// Messages that are read before anybody has time for them.
+/// Messages that are read before the run has time for them.
 const INBOX_COUNT: usize = 64;
 
 /// Messages, with the time at which each came; the last may be the reason why there are no more.
@@ -48,7 +48,7 @@ where
     (inbox, reader)
 }
 
-/// Writes a message, to somebody who may have stopped reading.
+/// Writes a message, to an agent that may have stopped reading.
 pub(crate) async fn write<T: serde::Serialize>(
     stream: &mut (impl AsyncWrite + Unpin),
     message: &T,

@@ -14,7 +14,7 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 /// By which both sides see that they talk to one of their own.
 pub(crate) const PROGRAM: &str = "warren perf agent";
 
-/// The first message of the agent, to whoever comes. Other versions have to understand this one, too.
+/// The first message of the agent, to any program that connects. Other versions have to understand this one, too.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum AgentHello {
     /// It listens.

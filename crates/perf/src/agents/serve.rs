@@ -71,7 +71,7 @@ impl From<RunError> for ServeError {
 /// An agent.
 pub(crate) struct Agent<'a> {
     pub(crate) listener: TcpListener,
-    /// Empty: anybody may command it.
+    /// Empty: any coordinator may command it.
     pub(crate) token: String,
     /// Understands commands; the clock is the coordinator's.
     pub(crate) read: &'a dyn Fn(Order, &'static Ahead) -> Reading,

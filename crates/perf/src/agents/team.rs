@@ -1,4 +1,4 @@
-//! The coordinator's side: agents as those who generate the load.
+//! The coordinator's side: agents as what generates the load.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,9 +19,8 @@ use super::wire::{self, GREETING_LEN_MAX, WireError};
 use crate::engine::clock::{Ahead, now_ns};
 use crate::engine::force::{Force, Reports};
 use crate::engine::incident::{Incidents, Role};
-use crate::engine::measured::add_usage;
 use crate::engine::recorder::Collected;
-use crate::engine::run::{RunError, publisher_count};
+use crate::engine::run_error::RunError;
 use crate::engine::share::{Share, publishers_of};
 use crate::plan::Plan;
 use crate::results::Usage;
@@ -108,7 +107,7 @@ impl Team {
         let shares = Share::all(u32::try_from(self.members.len()).unwrap_or(u32::MAX));
         let members = self.members.into_iter().zip(shares);
         let members = members.map(|(greeted, share)| Member::start(greeted, share, plan, incidents.clone())).collect();
-        (Agents { members, order: self.order, publisher_count: publisher_count(plan), usage: None }, reports)
+        (Agents { members, order: self.order, publisher_count: plan.publisher_count(), usage: None }, reports)
     }
 }
 
@@ -337,7 +336,7 @@ impl Force for Agents {
             }
             failed
         };
-        // Who does not answer is not waited for: what it measured is there.
+        // An agent that does not answer is not waited for: what it measured is there.
         tokio::time::timeout(GOODBYE, leaving).await.unwrap_or(Ok(()))
     }
 }
@@ -345,7 +344,7 @@ impl Force for Agents {
 /// What machines use together.
 fn side_by_side(one: Usage, other: Usage) -> Usage {
     let memory = one.memory.zip(other.memory).map(|(one, other)| one.saturating_add(other));
-    Usage { memory, ..add_usage(one, other) }
+    Usage { memory, ..one.plus(other) }
 }
 
 #[cfg(test)]

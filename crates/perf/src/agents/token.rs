@@ -1,4 +1,4 @@
-//! Who may command an agent: whoever knows its token. The token itself is never sent, only the proof that it is known,
+//! What a coordinator must know to command an agent: its token. The token itself is never sent, only the proof that it is known,
 //! over random numbers of both sides.
 
 use sha2::{Digest, Sha256};

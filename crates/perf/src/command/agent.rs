@@ -16,7 +16,7 @@ it is given. Files that the command names are sent along, but for certificates: 
 
   --listen HOST:PORT  where to wait; 127.0.0.1:5699 unless it is given
   --token TEXT        what coordinators have to give as --agent-token; the variable AGENT_TOKEN says the same. Needed for
-                      any address but this machine's own: whoever commands an agent can put load on anything
+                      any address but this machine's own: a coordinator can have an agent put load on anything
 ";
 
 /// What the command says.
@@ -98,7 +98,7 @@ async fn resolve(options: &Options) -> Result<SocketAddr, Failure> {
     let address = addresses.next().ok_or_else(|| cannot("it is unknown".to_owned()))?;
     if options.token.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::Usage(format!(
-            "{listen} can be reached from other machines, and whoever reaches an agent can put load on anything: --token is \
+            "{listen} can be reached from other machines, and any program there could have it put load on anything: --token is \
              needed"
         )));
     }

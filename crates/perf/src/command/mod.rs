@@ -39,7 +39,7 @@ pub(crate) enum Failure {
     Usage(String),
     /// It went wrong.
     Failed(String),
-    /// It was done, and was not good enough, or was ended by somebody; that was said already.
+    /// It was done, and was not good enough, or was ended by the user; that was said already.
     Status(u8),
 }
 
@@ -121,7 +121,7 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     put(text).map_err(|error| Failure::failed(format!("cannot write: {error}")))
 }
 
-/// Writes to standard output, if anybody reads it.
+/// Writes to standard output, if it is read.
 pub(crate) fn put(text: &str) -> io::Result<()> {
     ignoring_closed(io::stdout().lock().write_all(text.as_bytes()))
 }
@@ -131,8 +131,8 @@ fn ignoring_closed(written: io::Result<()>) -> io::Result<()> {
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })
 }
 
-/// Writes a line to standard error, without passwords: it may be about a URL that somebody has mistyped. When nobody reads
-/// that any more, there is nobody to tell.
+/// Writes a line to standard error, without passwords: it may be about a URL that the user has mistyped. When standard error
+/// is not read any more, the line is dropped.
 pub(crate) fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", without_passwords(line));
 }

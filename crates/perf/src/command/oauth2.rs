@@ -37,7 +37,7 @@ impl Token {
     }
 }
 
-/// Gets a token from the endpoint, and another one in time, as long as somebody wants them. To be called within a runtime.
+/// Gets a token from the endpoint, and another one in time, as long as the receiver wants them. To be called within a runtime.
 pub(crate) async fn tokens(url: HttpUrl, settings: &Oauth2Settings) -> Result<watch::Receiver<String>, Failure> {
     let form = form(settings);
     let first = fetch(&url, &form).await.map_err(Failure::failed)?;

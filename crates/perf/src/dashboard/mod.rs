@@ -9,7 +9,7 @@
 //!
 //! Nothing is taken from the terminal that would have to be given back: no other screen, no raw mode, and the cursor stays
 //! visible, on an empty line below the picture. Whatever ends the program, a panic's message or the shell's prompt is
-//! written there. Interrupts stay signals, and are somebody else's.
+//! written there. Interrupts stay signals, which the command handles.
 
 mod history;
 mod line;

@@ -71,7 +71,7 @@ impl Control {
 
     /// Waits for the start. `None`: the run is over before it began.
     pub(crate) async fn started(&mut self) -> Option<u64> {
-        // Nobody left to tell us is the end, here and below.
+        // That the conductor is gone is the end, here and below.
         let _ = self.stage.wait_for(|stage| *stage > Stage::Preparing).await;
         self.start()
     }

@@ -1,12 +1,11 @@
 //! Whether lost and duplicate messages can be told.
 
-use super::users::take_part;
 use crate::plan::{BindingKeys, Consumers, Exchange, Plan, Processing, Queues, Routing, Settle, Value};
 
 /// Whether each message goes to one queue at most, from which alone it comes back to us: then what is missing is lost,
 /// and what comes twice is a duplicate.
 pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
-    if plan.users.iter().any(|users| take_part(&users.script.steps)) {
+    if plan.users.iter().any(|users| users.script.moves_messages()) {
         return Err("simulated users publish or consume");
     }
     if plan.consumers.iter().any(|group| matches!(group.settle, Settle::NackEvery { .. })) {

@@ -1,4 +1,4 @@
-//! Those who generate the load, as a run sees them: threads of this process, or agents on other machines.
+//! What generates the load, as a run sees it: threads of this process, or agents on other machines.
 //!
 //! What their tasks have to say comes as [`Reports`]; what they measure is collected.
 
@@ -6,17 +6,17 @@ use tokio::sync::mpsc;
 
 use super::incident::Incident;
 use super::recorder::Collected;
-use super::run::RunError;
+use super::run_error::RunError;
 use crate::results::Usage;
 
 /// What tasks tell, wherever they run.
 pub(crate) type Reports = mpsc::UnboundedReceiver<Incident>;
 
-/// Those who generate the load. When dropped before the run is over, they end by themselves.
+/// Threads or agents that generate the load. When dropped before the run is over, they end by themselves.
 pub(crate) trait Force {
     /// Puts consumers to work. Returns how many tasks are to say [`Incident::Ready`].
     async fn start_consumers(&mut self) -> Result<usize, RunError>;
-    /// Puts everybody else to work, in the same way.
+    /// Puts all others to work, in the same way.
     async fn start_others(&mut self) -> Result<usize, RunError>;
     /// How many threads they are together.
     fn thread_count(&self) -> usize;

@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct PublisherEnd {
     /// Its number in the run.
     pub(crate) publisher: u32,
-    /// Messages that are to come to somebody: confirmed, or sent over a connection that ended in order.
+    /// Messages that are to come to a consumer: confirmed, or sent over a connection that ended in order.
     pub(crate) expected: u64,
     /// Of those, messages that came back because they could not be routed.
     pub(crate) returned: u64,
-    /// Positions of messages of which nobody knows whether the broker has them.
+    /// Positions of messages of which it is not known whether the broker has them.
     pub(crate) doubtful: Vec<u64>,
     /// More are doubtful than are listed: very many, or, without confirms, all that a lost connection carried.
     pub(crate) is_unknown: bool,
@@ -21,7 +21,7 @@ pub(crate) struct PublisherEnd {
 const DOUBTFUL_MAX: usize = 1 << 20;
 
 impl PublisherEnd {
-    /// Nobody knows whether the broker has this message.
+    /// It is not known whether the broker has this message.
     pub(crate) fn doubt(&mut self, position: u64) {
         if self.doubtful.len() < DOUBTFUL_MAX {
             self.doubtful.push(position);

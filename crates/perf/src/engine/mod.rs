@@ -1,8 +1,8 @@
-//! Runs a plan: connects, declares, starts everybody at the same instant, measures, and cleans up.
+//! Runs a plan: connects, declares, starts all tasks at the same instant, measures, and cleans up.
 //!
 //! ```text
 //!  clock, pacer    time, and waiting for it to the microsecond
-//!  force           who generates the load, as a run sees them: threads here, or agents elsewhere
+//!  force           what generates the load, as a run sees it: threads here, or agents elsewhere
 //!  share           which part of a run one of several machines does
 //!  threads         threads here that do a part of a run, or all of it
 //!  worker          threads, each with tasks of its own that share nothing with other threads
@@ -19,28 +19,35 @@
 //!  recorder, seen  what is measured on a thread, and whose messages came
 //!  followed        whether lost messages can be told from others
 //!  measured        what the run has come to
-//!  run             all of it together
+//!  environment     what a run needs at the broker
+//!  observer        what follows a run while it goes
+//!  run             all of it together; settings, run_error: how it is done, and why there is none
 //! ```
 
 mod churn;
 pub(crate) mod clock;
 mod consumer;
 mod control;
+mod environment;
 mod followed;
 pub(crate) mod force;
 mod idle;
 pub(crate) mod incident;
 pub(crate) mod measured;
 mod message;
+mod observer;
 mod pacer;
 mod probes;
 mod publisher;
 pub(crate) mod recorder;
 pub(crate) mod run;
+pub(crate) mod run_error;
 pub(crate) mod seen;
 mod serving;
+mod settings;
 pub(crate) mod share;
 mod stamp;
+mod tag;
 mod target;
 pub(crate) mod threads;
 pub(crate) mod topology;
@@ -49,5 +56,8 @@ mod values;
 mod worker;
 
 pub use clock::{Ahead, StampUnit, now_ns};
-pub use run::{Interrupt, Observer, RunError, Settings, run};
+pub use observer::{Interrupt, Observer};
+pub use run::run;
+pub use run_error::RunError;
+pub use settings::Settings;
 pub use target::{Allocation, Recovery, Target};

@@ -19,7 +19,7 @@ use tokio::io::unix::AsyncFd;
 
 use super::clock::now_ns;
 
-/// Closer than this nobody sleeps: waking up takes longer.
+/// Closer than this no task sleeps: waking up takes longer.
 const SHORTEST_NS: u64 = 1_000;
 
 /// A thread is not woken more often than this: at hundreds of thousands of messages a second, waking up for each would take the
@@ -89,7 +89,7 @@ impl Pacer {
     }
 }
 
-#[allow(deprecated, reason = "its successor is unsafe, for files that somebody may close; nobody closes this one")]
+#[allow(deprecated, reason = "its successor is unsafe, for files that may be closed meanwhile; this one is not")]
 fn watched(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(timer, Interest::READABLE)
 }

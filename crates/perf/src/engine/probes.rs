@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Clone, Debug)]
 pub(crate) struct ProbeTask {
     pub(crate) probe: Probe,
-    /// Its place among all who ask anything, and how many these are: nobody asks in step with another.
+    /// Its place among all probes, and how many these are: no two ask in step.
     pub(crate) place: (u64, u64),
     pub(crate) url: HttpUrl,
     pub(crate) incidents: Incidents,
@@ -25,7 +25,7 @@ pub(crate) struct ProbeTask {
 
 impl ProbeTask {
     /// Asks until publishers stop. The time of an answer counts from when it was due to be asked for: a question that had to
-    /// wait for the answer to the one before is as late as somebody's page would be.
+    /// wait for the answer to the one before is as late as a user's page would be.
     pub(crate) async fn run(self, local: Local) {
         tell(&self.incidents, Incident::Ready);
         let Some(start) = local.control.clone().started().await else { return };

@@ -14,7 +14,7 @@ use crate::results::SequenceCounts;
 /// Sequence numbers on the wire have 32 bits; a sighting is at most this far from the last one.
 const HALF: u64 = 1 << 31;
 
-/// More than this nobody counts in one interval, nor in a run.
+/// More than this is not counted in one interval, nor in a run.
 pub(crate) const PLAUSIBLE_MAX: u64 = 1 << 52;
 
 /// The position of a 32-bit sequence number, given one near it that is known in full.

@@ -66,8 +66,8 @@ impl Said {
     }
 }
 
-/// The publisher of messages that are measured, but whose sequence nobody follows: simulated users'.
-pub(crate) const NOBODY: u32 = u32::MAX;
+/// The publisher of messages that are measured, but whose sequence is not followed: simulated users'.
+pub(crate) const NO_PUBLISHER: u32 = u32::MAX;
 
 /// Who published a message, and how late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl Origin {
         out[len_at] = (out.len() - len_at - 1) as u8;
     }
 
-    /// Reads it; `None` if it is somebody else's.
+    /// Reads it; `None` if another program wrote it.
     #[inline]
     pub(crate) fn parse(text: &[u8]) -> Option<Self> {
         let mut publisher = 0_u64;

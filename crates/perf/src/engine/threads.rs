@@ -18,7 +18,8 @@ use super::message::Messages;
 use super::probes::ProbeTask;
 use super::publisher::PublisherTask;
 use super::recorder::Collected;
-use super::run::{RunError, Settings, publisher_count};
+use super::run_error::RunError;
+use super::settings::Settings;
 use super::share::{Hand, Share, first_publisher};
 use super::target::Target;
 use super::topology::Declarations;
@@ -215,7 +216,7 @@ impl Force for Threads<'_> {
                 seed: self.plan.seed,
                 first_index: number * group.channels,
                 // Numbers of publishers cannot be told from what a user has put in their place.
-                publisher_count: if says_whose_it_is(self.plan) { publisher_count(self.plan) } else { 0 },
+                publisher_count: if says_whose_it_is(self.plan) { self.plan.publisher_count() } else { 0 },
                 name: format!("{}-{}-{number}", self.plan.name, group.name),
             };
             self.next_worker().spawn(|local| task.run(local));

@@ -23,7 +23,7 @@ pub struct Console<W> {
 }
 
 impl<W: Write + Send> Console<W> {
-    /// Lines about this plan. The summary of the run comes from somebody else.
+    /// Lines about this plan. The summary of the run is not among them.
     pub fn new(writer: W, plan: &Plan, format: Format, unit: Unit) -> Self {
         let lines = Lines { id: plan.name.clone(), format, unit, columns: Columns::of(plan) };
         Console { outlet: Outlet::new(writer, None), lines, rows: Rows::default(), has_header: false }
@@ -232,15 +232,18 @@ mod tests {
         check("s", "id: test-1, time 2.001 s, sent: 20 msg/s\n");
         check(
             "sr",
-            "id: test-1, time 2.001 s, sent: 20 msg/s, received: 20 msg/s, min/median/75th/95th/99th consumer latency: 1041/1683/2262/2685/2907 µs\n",
+            "id: test-1, time 2.001 s, sent: 20 msg/s, received: 20 msg/s, min/median/75th/95th/99th consumer latency: \
+             1041/1683/2262/2685/2907 µs\n",
         );
         check(
             "sc",
-            "id: test-1, time 2.001 s, sent: 20 msg/s, confirmed: 20 msg/s, nacked: 0 msg/s, min/median/75th/95th/99th confirm latency: 887/1396/2205/4201/4201 µs\n",
+            "id: test-1, time 2.001 s, sent: 20 msg/s, confirmed: 20 msg/s, nacked: 0 msg/s, min/median/75th/95th/99th confirm latency: \
+             887/1396/2205/4201/4201 µs\n",
         );
         check(
             "smcr",
-            "id: test-1, time 2.001 s, sent: 20 msg/s, returned: 0 msg/s, confirmed: 20 msg/s, nacked: 0 msg/s, received: 20 msg/s, min/median/75th/95th/99th consumer latency: 1041/1683/2262/2685/2907 µs, confirm latency: 887/1396/2205/4201/4201 µs\n",
+            "id: test-1, time 2.001 s, sent: 20 msg/s, returned: 0 msg/s, confirmed: 20 msg/s, nacked: 0 msg/s, received: 20 msg/s, \
+             min/median/75th/95th/99th consumer latency: 1041/1683/2262/2685/2907 µs, confirm latency: 887/1396/2205/4201/4201 µs\n",
         );
         check(
             "r",

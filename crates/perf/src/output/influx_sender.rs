@@ -65,7 +65,7 @@ impl InfluxSender {
     }
 
     /// Waits until what was handed over is posted, but not for ever. The output has to be gone. Returns what went wrong
-    /// since somebody last asked.
+    /// since the last call.
     pub async fn close(mut self) -> Option<String> {
         if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
             self.task.abort();

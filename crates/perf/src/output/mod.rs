@@ -55,7 +55,7 @@ pub trait Output: Send {
     /// The run is over.
     fn ended(&mut self, _plan: &Plan, _run: &Run) {}
 
-    /// What went wrong since the last time somebody asked.
+    /// What went wrong since the last call.
     fn take_warning(&mut self) -> Option<String> {
         None
     }

@@ -112,12 +112,12 @@ impl Outputs {
         self.all.iter_mut().for_each(|output| output.sample(sample, totals));
     }
 
-    /// What went wrong since the last time somebody asked.
+    /// What went wrong since the last call.
     pub fn take_warning(&mut self) -> Option<String> {
         self.all.iter_mut().find_map(|output| output.take_warning())
     }
 
-    /// Writes what comes after the run, and closes everything. Returns what went wrong since somebody last asked.
+    /// Writes what comes after the run, and closes everything. Returns what went wrong since the last call.
     pub async fn close(mut self, plan: &Plan, run: &Run) -> Vec<String> {
         self.all.iter_mut().for_each(|output| output.ended(plan, run));
         let mut warnings: Vec<String> = std::iter::from_fn(|| self.take_warning()).collect();

@@ -5,7 +5,7 @@ use std::io::Write;
 /// Writes until it fails once.
 pub(super) struct Outlet<W> {
     writer: W,
-    /// What it is, for the warning; `None`: nobody wants to know.
+    /// What it is, for the warning; `None`: there is none.
     name: Option<String>,
     has_failed: bool,
     warning: Option<String>,

@@ -221,7 +221,7 @@ impl Expected {
         }
     }
 
-    /// `None` if anybody publishes as fast as it goes.
+    /// `None` if any publisher goes as fast as it can.
     fn published_at(&self, second: f64) -> Option<f64> {
         let rates: Option<Vec<f64>> =
             self.published.iter().map(|(schedule, count)| rate_at(schedule, second).map(|rate| rate * count)).collect();
@@ -348,7 +348,8 @@ mod tests {
 perftest_answer{env=\"test\",region=\"eu\"} 42.0
 # HELP perftest_args  
 # TYPE perftest_args gauge
-perftest_args{command_line=\"-d prom -x 1 -y 1 -r 20 -c 5 -f mandatory -z 7 -em expected_published=50000,answer=42 -o /tmp/out.csv\",env=\"test\",region=\"eu\"} 1.0
+perftest_args{command_line=\"-d prom -x 1 -y 1 -r 20 -c 5 -f mandatory -z 7 -em expected_published=50000,answer=42 -o \
+    /tmp/out.csv\",env=\"test\",region=\"eu\"} 1.0
 # HELP perftest_confirm_latency_seconds confirm latency
 # TYPE perftest_confirm_latency_seconds summary
 perftest_confirm_latency_seconds{env=\"test\",region=\"eu\",quantile=\"0.5\"} 0.0015

@@ -236,7 +236,7 @@ fn unknown(word: &str) -> WordError {
     WordError::Unknown { word: word.to_owned(), closest }
 }
 
-/// The option alone: the value may be what nobody is to see.
+/// The option alone: the value may be a secret.
 fn without_value(word: &str) -> &str {
     word.split_once('=').map_or(word, |(name, _)| name)
 }

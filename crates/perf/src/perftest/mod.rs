@@ -1,4 +1,4 @@
-//! PerfTest's command line: a command from somebody's notes works when it is pasted.
+//! PerfTest's command line: a command from an operator's notes works when it is pasted.
 //!
 //! ```text
 //!  words ──► command_line ─┐

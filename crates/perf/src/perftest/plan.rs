@@ -193,7 +193,7 @@ struct Topology {
     queues: Vec<Queues>,
     /// Publisher `i` uses key `i` modulo their number.
     keys: Vec<String>,
-    /// None, if nobody consumes, or there is nothing to consume.
+    /// None, if there are no consumers, or there is nothing to consume.
     consumed: Vec<Consumed>,
 }
 
@@ -210,7 +210,7 @@ impl Topology {
         let wanted = &options.topology;
         let consumer_count = u64::from(options.consumers.count) * u64::from(options.consumers.channels);
         let (mut names, in_turn) = match &wanted.queues {
-            // `--predeclared` without names: queues nobody asked for would only pile up.
+            // `--predeclared` without names: queues that the user did not ask for would only pile up.
             QueueNames::ServerNamed if wanted.is_predeclared || consumer_count == 0 => (Vec::new(), false),
             QueueNames::ServerNamed => (vec![String::new()], false),
             QueueNames::Fixed(names) => (names.clone(), false),
@@ -232,7 +232,7 @@ impl Topology {
         let consumed =
             if consumer_count == 0 || names.is_empty() { Vec::new() } else { consumed(options, &names, in_turn) };
         if names == [""] {
-            // One for each consumer: whoever looks at the plan sees how many there are.
+            // One for each consumer: the plan shows how many there are.
             names = vec![String::new(); usize::try_from(consumer_count).unwrap_or(1)];
         }
         let binding_keys = match wanted.routing_key {
@@ -276,7 +276,7 @@ impl Topology {
 }
 
 /// Who consumes what. A queue that is exclusive and has a name is consumed over one connection, however many consumers it
-/// has: nobody else may use it.
+/// has: no other connection may use it.
 fn consumed(options: &Options, names: &[String], in_turn: bool) -> Vec<Consumed> {
     let (connections, channels) = (options.consumers.count, options.consumers.channels);
     let queues = match in_turn {

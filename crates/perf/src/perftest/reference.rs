@@ -16,7 +16,8 @@ $ warren perf -h amqp://localhost -x 2 -y 4 -u orders -c 100 -q 200 -s 1000 -f p
 ```
 
 They are read as PerfTest reads them: `-s 1000`, `-s1000`, `-s=1000`, `--size 1000` and `--size=1000` are the same; a long name may be cut
-as long as it is clear (`--pmess 5`); short flags may be put together (`-aK`). Where an option is given twice, the first value counts, except
+as long as it is clear (`--pmess 5`); short flags may be put together (`-aK`). Where an option is given twice, the first value counts, \
+except
 for those that are marked *repeatable*. An option that is unknown is an error, which names the closest one that is known. Some
 of PerfTest's options have no meaning here: they are accepted, with a warning that says why.
 

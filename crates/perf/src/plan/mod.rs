@@ -27,7 +27,7 @@ pub struct Plan {
     pub seed: u64,
     /// Named stretches of time, in order. Schedules are laid out over them; here they are only marks for reports.
     pub phases: Vec<Phase>,
-    /// How long publishers and consumers run; `None` is until they are done or somebody interrupts.
+    /// How long publishers and consumers run; `None` is until they are done or the user interrupts.
     pub duration: Option<Duration>,
     /// What happens before this has passed is shown, but is not part of the summary.
     pub warm_up: Duration,
@@ -55,6 +55,13 @@ pub struct Plan {
     pub users: Vec<Users>,
     /// What is to be true at the end; each becomes a verdict.
     pub expectations: Vec<Expectation>,
+}
+
+impl Plan {
+    /// How many publishers there are: one a channel.
+    pub(crate) fn publisher_count(&self) -> u32 {
+        self.publishers.iter().map(|group| group.connections * group.channels).sum()
+    }
 }
 
 /// A named stretch of time.
@@ -296,7 +303,7 @@ pub struct Consumers {
     pub polling: Option<Duration>,
     /// Arguments of `basic.consume`.
     pub arguments: Arguments,
-    /// Whether nobody else may consume from the queue.
+    /// Whether no other connection may consume from the queue.
     pub exclusive: bool,
     /// They start after this.
     pub start_delay: Duration,

@@ -11,6 +11,21 @@ pub struct Script {
     pub steps: Vec<Step>,
 }
 
+impl Script {
+    /// Whether users publish or consume.
+    pub(crate) fn moves_messages(&self) -> bool {
+        moves_messages(&self.steps)
+    }
+}
+
+fn moves_messages(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Publish { .. } | Step::Consume { .. } | Step::DeleteQueue { .. } => true,
+        Step::Repeat { steps, .. } => moves_messages(steps),
+        _ => false,
+    })
+}
+
 /// A text with variables: `{user}` is the user's number, `{uuid}` is random, `{name}` what `set` or an earlier answer
 /// gave. `{{` is a brace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]

@@ -146,7 +146,7 @@ fn notes(parts: &[(&str, &Results)]) -> Vec<String> {
     notes
 }
 
-/// Puts rows together, leaving out those that nobody has measured.
+/// Puts rows together, leaving out those that were not measured.
 struct Rows<'a> {
     runs: Vec<Option<(&'a Results, &'a Run)>>,
     rows: Vec<Row>,
@@ -244,7 +244,7 @@ fn rows(parts: &[(&str, &Results)], indexes: &[Option<usize>]) -> Vec<Row> {
     rows.rows
 }
 
-/// What was consumed, where anybody consumed, for each CPU second of the broker.
+/// What was consumed, where there were consumers, for each CPU second of the broker.
 fn messages_per_cpu_second(run: &Run) -> Option<f64> {
     let cpu = run.summary.broker?.usage.cpu_s.filter(|cpu| *cpu > 0.0)?;
     let counts = run.summary.counts;

@@ -3,7 +3,7 @@
 //!
 //! | setting | option | variable | entry | key |
 //! |---|---|---|---|---|
-//! | address | `-l`, `--listen` | `LISTEN_ADDRESS` | `listen/bind`, `listen/address` | `proxy.listeners.tcp.default`, `proxy.http.listener` |
+//! | address | `-l`, `--listen` | `LISTEN_ADDRESS` | `listen/bind`, `listen/address` | `proxy.listeners.tcp.default` |
 //! | port | `-p`, `--port` | `LISTEN_PORT` | `listen/port` | `proxy.listeners.tcp.default` |
 //! | port of HTTP | `-b`, `--http-port` | `HTTP_PORT` | `listen/http_port` | `proxy.http.listener` |
 //!

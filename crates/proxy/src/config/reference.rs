@@ -5,7 +5,8 @@ use super::schema::TABLE;
 const INTRODUCTION: &str = "\
 # Configuration of the proxy
 
-<!-- Made from the table in crates/proxy/src/config. Do not edit: `cargo run -p proxy --example configuration > docs/proxy-configuration.md` -->
+<!-- Made from the table in crates/proxy/src/config. Do not edit: `cargo run -p proxy --example configuration \
+> docs/proxy-configuration.md` -->
 
 `warren proxy` needs nothing but the URL of a broker:
 
@@ -52,11 +53,14 @@ All options, variables and files of AMQProxy 3 are understood. Their times are s
 
 | option | variable | file | key |
 |---|---|---|---|
-| `-l`, `--listen` | `LISTEN_ADDRESS` | `[listen]` `address`, `bind` | `proxy.listeners.tcp.default`, and `proxy.http.listener` unless that is set |
+| `-l`, `--listen` | `LISTEN_ADDRESS` | `[listen]` `address`, `bind` | `proxy.listeners.tcp.default`, \
+and `proxy.http.listener` unless that is set |
 | `-p`, `--port` | `LISTEN_PORT` | `[listen]` `port` | `proxy.listeners.tcp.default` |
 | `-b`, `--http-port` | `HTTP_PORT` | `[listen]` or `[main]` `http_port` | `proxy.http.listener` |
-| `-t`, `--idle-connection-timeout` | `IDLE_CONNECTION_TIMEOUT` | `[main]` `idle_connection_timeout` | `proxy.upstream_connections.idle_timeout` |
-| `--max-upstream-channels` | `MAX_UPSTREAM_CHANNELS` | `[main]` `max_upstream_channels` | `proxy.upstream_connections.channel_max`; 0 is 65535 |
+| `-t`, `--idle-connection-timeout` | `IDLE_CONNECTION_TIMEOUT` | `[main]` `idle_connection_timeout` | \
+`proxy.upstream_connections.idle_timeout` |
+| `--max-upstream-channels` | `MAX_UPSTREAM_CHANNELS` | `[main]` `max_upstream_channels` | \
+`proxy.upstream_connections.channel_max`; 0 is 65535 |
 | `--term-timeout` | `TERM_TIMEOUT` | `[main]` `term_timeout` | `proxy.term_timeout`; less than 0 is `infinity` |
 | `--term-client-close-timeout` | `TERM_CLIENT_CLOSE_TIMEOUT` | `[main]` `term_client_close_timeout` | `proxy.term_client_close_timeout` |
 | `--log-level`; `-d`, `--debug` | `LOG_LEVEL` | `[main]` or `[listen]` `log_level` | `proxy.log.level` |

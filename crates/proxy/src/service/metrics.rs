@@ -89,7 +89,7 @@ fn render_guard(out: &mut Vec<u8>, guard: &guard::Snapshot) {
         write_sample(out, name, |labels| labels.put("limit", of.limit.name()), of.max.into());
     }
     let name = ours("limit_reached_total");
-    let help = "How often a limit was reached, whether or not somebody was refused.";
+    let help = "How often a limit was reached, whether or not a client was refused.";
     write_head_help_first(out, name, Kind::Counter, help);
     for of in &guard.limits {
         write_sample(out, name, |labels| labels.put("limit", of.limit.name()), of.counts.reached.into());

@@ -316,7 +316,7 @@ impl Upstreams {
         };
         self.tell(id, changed);
         if let Some(name) = name {
-            tracing::warn!(upstream = %name, vhost, error = why, "upstream lets nobody into this vhost");
+            tracing::warn!(upstream = %name, vhost, error = why, "upstream lets no user into this vhost");
         }
     }
 

@@ -337,7 +337,8 @@ impl World {
     /// What a client has heard since it was last asked, but for the handshake.
     pub(crate) fn heard(&mut self, id: ClientId) -> Vec<Heard> {
         let heard = std::mem::take(&mut self.clients.get_mut(&id).expect("it is there").heard);
-        let is_handshake = |heard: &Heard| matches!(heard, Heard::Method(0, name) if ["connection.start", "connection.tune", "connection.open-ok"].contains(&&**name));
+        let names = ["connection.start", "connection.tune", "connection.open-ok"];
+        let is_handshake = |heard: &Heard| matches!(heard, Heard::Method(0, name) if names.contains(&&**name));
         heard.into_iter().filter(|heard| !is_handshake(heard)).collect()
     }
 

@@ -111,7 +111,8 @@ mod tests {
                 prop_assert_eq!(leaving.len(), model.len());
                 for generation in 1..4 {
                     let (first, end) = (seq_of(1, 2), seq_of(4, 1));
-                    let span = DelayId { generation: QueueId(generation), seq: first }..DelayId { generation: QueueId(generation), seq: end };
+                    let id = |seq| DelayId { generation: QueueId(generation), seq };
+                    let span = id(first)..id(end);
                     let expected: Vec<_> = model.range(span).map(|(id, _)| id.seq).collect();
                     prop_assert_eq!(leaving.between(QueueId(generation), first, end).collect::<Vec<_>>(), expected);
                 }

@@ -32,7 +32,7 @@
 //! **Memory is flat.** What lies in segments is a list of runs of slots, each with a lower bound of when its first message is
 //! due. Only what is due within seconds is read ahead, and of many runs no more than there is room for.
 //!
-//! Deliberately absent: clocks (whoever calls says what time it is), files, the exchange that the messages were published to,
+//! Deliberately absent: clocks (the caller says what time it is), files, the exchange that the messages were published to,
 //! and where they go.
 
 mod ahead;

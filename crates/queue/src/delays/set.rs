@@ -268,7 +268,8 @@ impl<M: Message> Delays<M> {
         count
     }
 
-    /// Generations that have ended since this was asked last: nothing waits or leaves there, and nothing ever will. Whoever gave the id may
+    /// Generations that have ended since this was asked last: nothing waits or leaves there, and nothing ever will. The owner of the ids
+    /// may
     /// forget it, and drop it from the journal as a queue is dropped.
     pub fn take_ended(&mut self) -> Vec<QueueId> {
         self.generations.take_ended()

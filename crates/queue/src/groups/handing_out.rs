@@ -1,6 +1,6 @@
 //! Dispatch and get in a queue with groups.
 //!
-//! What goes next is the first message in the queue's order for which there is somebody who may have it and can take it: one of those
+//! What goes next is the first message in the queue's order for which there is a consumer that may have it and can take it: one of those
 //! passed over before, whose group is free by now or whose holder can take more, or the first that has not been looked at.
 
 use super::{Entry, Groups, Key, Standing};
@@ -27,7 +27,7 @@ impl<M: Message> Ready<M> {
                     if let Some(front) = self.front_of(key.priority(), entry.lane, key.seq) {
                         return Some((front, Some(entry)));
                     }
-                    // Somebody has taken it out of its lane.
+                    // It has been taken out of its lane.
                     self.groups.as_mut()?.forget(key);
                 }
                 _ => return unseen.map(|front| (front, None)),
@@ -109,7 +109,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         true
     }
 
-    /// As `get`, by groups: the first message whose group nobody holds.
+    /// As `get`, by groups: the first message whose group has no holder.
     pub(crate) fn get_by_groups(&mut self, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Get<M> {
         let is_watchful = self.is_watchful();
         loop {

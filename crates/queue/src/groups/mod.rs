@@ -1,10 +1,10 @@
 //! Message groups: who may get which message, where messages of a group are with one consumer at a time and in order.
 //!
-//! A group is *held* while messages of it are unacked: whoever has them gets further ones of the group, and nobody else does. It is
-//! *closed* to everybody while one of its messages waits to be tried again, or is with somebody who took it with get. Otherwise it is
-//! free. Nothing of this lasts: holders are live consumers.
+//! A group is *held* while messages of it are unacked: the consumer that has them gets further ones of the group, and no other does. It is
+//! *closed* to all while one of its messages waits to be tried again, or is with a client that took it with get. Otherwise it is
+//! free. Nothing of this is stored: holders are live consumers.
 //!
-//! A message whose group is held by somebody who can take no more is passed over; it stays in its lane, and [`Passed`] remembers what
+//! A message whose group is held by a consumer that can take no more is passed over; it stays in its lane, and [`Passed`] remembers what
 //! has been looked at, so that no dispatch looks at it again before its group is free or its holder can take more.
 //!
 //! - `passed`: the messages passed over; `handing_out`: dispatch and get in a queue with groups.
@@ -35,7 +35,7 @@ pub(crate) type Group = NonZeroU64;
 pub(crate) enum Standing {
     Free,
     HeldBy(ConsumerId),
-    /// Nobody.
+    /// No consumer.
     Closed,
 }
 
@@ -233,12 +233,12 @@ impl Groups {
         self.passed.is_full(rank)
     }
 
-    /// The first message passed over that anybody may have now.
+    /// The first message passed over that any consumer may have now.
     pub(crate) fn first_free(&self) -> Option<(Key, Entry)> {
         self.passed.first_of(Standing::Free)
     }
 
-    /// The first message passed over that may be given to somebody now.
+    /// The first message passed over that may be given to a consumer now.
     pub(crate) fn first_open(&mut self) -> Option<(Key, Entry)> {
         let passed = &self.passed;
         self.awake.retain(|consumer| passed.has_for(*consumer));

@@ -9,14 +9,14 @@
 //! and in both cases only while it is among the last so many: the oldest is forgotten first.
 //!
 //! ```text
-//!   by_key     key → number, when it expires, whether it lasts        a duplicate is found by one look
+//!   by_key     key → number, when it expires, whether it is journaled   a duplicate is found by one look
 //!   by_number  number → key, the oldest first                         what is too old, too much, or has left
 //! ```
 //!
 //! Expired keys count as unknown at once, and go when they are the oldest. One behind an older key that lives longer keeps its place until
-//! then, or until it comes again; that nobody can see.
+//! then, or until it comes again; that has no effect.
 //!
-//! A key that *lasts* has a record somewhere. Whoever calls is told the numbers of those that are forgotten, to remove it.
+//! A key that is *journaled* has a record. The caller is told the numbers of those that are forgotten, to remove it.
 //!
 //! Deliberately absent: clocks, what a key is made from, records, and which message it was.
 

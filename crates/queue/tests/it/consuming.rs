@@ -233,7 +233,7 @@ fn journalled_and_transient_messages_keep_one_order() {
 #[test]
 fn an_auto_delete_queue_is_abandoned_when_its_last_consumer_goes() {
     let mut queue: TestQueue = Queue::new(Settings { auto_delete: true, ..Settings::default() });
-    assert!(!queue.is_abandoned(), "nobody has used it yet");
+    assert!(!queue.is_abandoned(), "it has not been used yet");
     let ids: Vec<_> = (0..2).map(|_| queue.consume(acking()).unwrap()).collect();
     queue.cancel(ids[0]);
     assert!(!queue.is_abandoned());

@@ -1,4 +1,4 @@
-//! Messages of a group: with one consumer at a time, in order, and in nobody else's way.
+//! Messages of a group: with one consumer at a time, in order, and in no other message's way.
 
 use ::model::features::{BackOff, DelayedRetry, RetryOf};
 use ::model::ids::QueueSeq;

@@ -163,7 +163,7 @@ impl Model {
 fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: Vec<Operation>) {
     let rules = KeyRules { while_waiting, count_max, ttl_ms };
     let (mut keys, mut model) = (Keys::new(rules), Model { keys: Vec::new(), rules });
-    // Records as somebody keeps them who is told what is forgotten.
+    // Records as an owner keeps them that is told what is forgotten.
     let mut records = std::collections::BTreeMap::new();
     let (mut now_ms, mut next_number) = (1000, 1);
     for operation in operations {
@@ -226,7 +226,7 @@ fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: V
         for number in forgotten {
             assert!(records.remove(&number).is_some(), "{number} had a record, and once");
         }
-        // Whatever is known is known alike, and has a record if it lasts.
+        // Whatever is known is known alike, and has a record if it is journaled.
         for key in (0..24_u128).map(|key| MessageKey(key << 64)) {
             assert_eq!(keys.find(key, now_ms), model.find(key, now_ms));
         }

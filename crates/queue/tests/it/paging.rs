@@ -121,7 +121,7 @@ fn nothing_is_read_for_nobody() {
     let door = Door::open_for(0);
     queue.consume(Consumer { gate: door.clone(), ..acking() }).unwrap();
     publish(&mut queue, 1);
-    assert!(dispatch_into(&mut queue, &mut deliveries).is_some(), "nobody has asked the gate yet");
+    assert!(dispatch_into(&mut queue, &mut deliveries).is_some(), "the gate has not been asked yet");
     assert!(!door.take_refused(), "a gate is asked only for a message that is there");
 }
 
@@ -134,9 +134,9 @@ fn nothing_is_read_while_all_consumers_are_full() {
     loaded(&mut queue, &load, disk.read(&load, 2), 2);
     let ahead = dispatch_to_load(&mut queue, &mut deliveries);
     loaded(&mut queue, &ahead, Vec::new(), ahead.first_slot);
-    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None, "one message is loaded, and nobody takes it");
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None, "one message is loaded, and no consumer takes it");
     get(&mut queue, true);
-    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None, "no message is loaded, and nobody waits for one");
+    assert_eq!(dispatch_into(&mut queue, &mut deliveries), None, "no message is loaded, and no consumer waits for one");
     queue.settle(&seqs([1]), &mut Vec::new());
     assert!(dispatch_into(&mut queue, &mut deliveries).is_some());
 }
@@ -355,7 +355,7 @@ fn what_a_limit_uncovers_in_a_segment_is_read_for_when_it_expires() {
     queue.set_rules(Rules { length_max: Some(1), ..Rules::default() });
     queue.dispatch(0, &mut effects);
     assert_eq!(effects.dropped.iter().map(|dropped| dropped.seq.0).collect::<Vec<_>>(), [1]);
-    let load = effects.loads.pop().expect("nobody knows when the second expires");
+    let load = effects.loads.pop().expect("it is not known when the second expires");
     loaded(&mut queue, &load, disk.read(&load, 2), 2);
     assert_eq!(queue.next_due(), Some(100));
 }

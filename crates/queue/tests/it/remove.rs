@@ -34,7 +34,7 @@ fn a_message_in_memory_is_taken_at_once() {
     assert_eq!(queue.take(QueueSeq(3), None, |_| true), Take::Missing);
     queue.consume(acking()).unwrap();
     assert_eq!(seqs_of(&dispatch(&mut queue)), [1, 2, 4, 5]);
-    assert_eq!(queue.take(QueueSeq(4), None, |_| true), Take::Missing, "somebody has it");
+    assert_eq!(queue.take(QueueSeq(4), None, |_| true), Take::Missing, "a consumer has it");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{BackupError, attempting};
+use super::error::{BackupError, attempting};
 use crate::file::{File, read_exact_at, write_all_at};
 
 /// A copy is synced after so many bytes, so that the journal's syncs never queue behind more.

@@ -18,6 +18,7 @@
 //! Lock file, reserve, spare journal files and messages that need not last are not copied.
 
 mod copy;
+mod error;
 mod target;
 
 use std::collections::VecDeque;
@@ -27,17 +28,19 @@ use std::time::{Duration, Instant};
 
 use model::ids::{JournalPosition, SegmentId};
 use parking_lot::MutexGuard;
-use thiserror::Error;
 
 use crate::checkpointer::Pinned;
 use crate::directory::format_text;
 use crate::file::{self, Disk, File};
-use crate::journal::{Failed, Hold, synced_file_of};
+use crate::journal::{Hold, synced_file_of};
 use crate::manifest::{Manifest, file_of};
 use crate::reserve::is_full;
 use crate::shared::Shared;
 use copy::Copy;
+use error::attempting;
 use target::Target;
+
+pub use error::BackupError;
 
 /// Copying reads and writes so much at once.
 const PIECE_LEN: usize = 1 << 20;
@@ -61,63 +64,6 @@ pub struct Backup {
     pub linked_len: u64,
     /// How many segments are in it.
     pub segment_count: usize,
-}
-
-/// Why no copy was made. What there was of it has been taken away.
-#[derive(Debug, Error)]
-pub enum BackupError {
-    /// The caller names another directory.
-    #[error("a backup cannot be made in {}: {what}", .dir.display())]
-    Refused {
-        /// The directory.
-        dir: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// The caller waits.
-    #[error("another backup is being made; wait until it has ended")]
-    Busy,
-    /// The caller makes room, or names a directory on another file system.
-    #[error("a backup needs {wanted} bytes in {} and {free} are free there; make room or choose another file system", .dir.display())]
-    NoRoom {
-        /// The directory.
-        dir: PathBuf,
-        /// What has to be written.
-        wanted: u64,
-        /// What may be written.
-        free: u64,
-    },
-    /// The caller makes room for the broker first.
-    #[error("the disk with the data directory is full; make room there before making a backup")]
-    DiskFull,
-    /// The caller looks after the original.
-    #[error("{} is not as it was written; stop the broker and see what `warren fsck` says", .path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The store is being closed.
-    #[error("the broker is stopping; make the backup when it runs again, or copy the data directory while it does not")]
-    Closing,
-    /// The journal is no more.
-    #[error(transparent)]
-    Journal(#[from] Failed),
-    /// The disk said no.
-    #[error("{attempt} {} failed, so no backup was made: {error}", .path.display())]
-    Io {
-        /// What was attempted.
-        attempt: &'static str,
-        /// On which file.
-        path: PathBuf,
-        /// What it said.
-        #[source]
-        error: io::Error,
-    },
-}
-
-/// For `map_err`: names what was attempted and on which file.
-fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> BackupError {
-    move |error| BackupError::Io { attempt, path: path.to_owned(), error }
 }
 
 /// Makes a backup at its rate.

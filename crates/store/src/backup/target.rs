@@ -5,13 +5,13 @@
 //! ```
 //!
 //! Left behind by a crash, it has no manifest yet, and the next backup of this name takes it away; so it is only as long as something else
-//! is in it that somebody has to look.
+//! is in it that the operator has to look.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::{BackupError, attempting};
+use super::error::{BackupError, attempting};
 use crate::file::{Disk, Lock};
 use crate::journal::EXTENSION;
 use crate::paths::Paths;

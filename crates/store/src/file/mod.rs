@@ -3,7 +3,7 @@
 //! [`RealDisk`] calls the operating system and adds nothing. `SimDisk` (tests, feature `simulation`) is a disk in memory
 //! that forgets what was not synced. Nothing else in the store touches `std::fs`.
 //!
-//! What callers may rely on is what POSIX and Linux promise, not more: data lasts after [`File::fdatasync`], a created,
+//! What callers may rely on is what POSIX and Linux promise, not more: data is durable after [`File::fdatasync`], a created,
 //! renamed or removed name after [`Disk::sync_dir`], and after a failed `fdatasync` nothing is known about what was not
 //! synced before, even if the next one succeeds.
 
@@ -28,7 +28,7 @@ const SLICE_COUNT_MAX: usize = 1024;
 pub trait Disk: Send + Sync {
     /// Opens an existing file for reading and writing.
     fn open(&self, path: &Path) -> io::Result<Box<dyn File>>;
-    /// Creates a file for reading and writing. Fails if the name exists. The name lasts after [`Disk::sync_dir`].
+    /// Creates a file for reading and writing. Fails if the name exists. The name is durable after [`Disk::sync_dir`].
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> io::Result<()>;
@@ -56,7 +56,7 @@ pub trait Disk: Send + Sync {
     fn canonical(&self, path: &Path) -> io::Result<PathBuf> {
         Ok(path.to_owned())
     }
-    /// Takes the lock of a file, which is created if need be. `None`: somebody else has it.
+    /// Takes the lock of a file, which is created if need be. `None`: another process has it.
     fn try_lock(&self, path: &Path) -> io::Result<Option<Box<dyn Lock>>>;
 }
 

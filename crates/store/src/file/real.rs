@@ -9,7 +9,7 @@ use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, st
 
 use super::{Disk, File, Lock, write_all_at};
 
-/// Messages are nobody else's business.
+/// Messages are for the broker's user alone.
 const FILE_MODE: u32 = 0o600;
 const DIR_MODE: u32 = 0o700;
 /// Zeros are written in pieces of this length.

@@ -105,7 +105,7 @@ fn repair_on(disk: Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
     repair::repair(&forgiving, examination)
 }
 
-/// What is done about a lock file that is not there; nobody holds it then.
+/// What is done about a lock file that is not there; no process holds it then.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Left,
@@ -412,7 +412,7 @@ impl Examination {
                 );
                 (Verdict::Good, text)
             }
-            // Without a manifest nobody knows where to begin; the repair finds out.
+            // Without a manifest it is not known where to begin; the repair finds out.
             Err(error) if self.manifest.is_none() => (Verdict::Unknown, error.to_string()),
             Err(error) => (Verdict::Damaged, error.to_string()),
         };

@@ -350,7 +350,7 @@ fn settlement(state: &SegmentState, queue: QueueId, lane: u8, slot: Option<u32>,
         .ranges
         .iter()
         .find(|range| (range.queue, range.lane) == (queue, lane) && (range.first_seq..=range.last_seq).contains(&seq));
-    // Without holes the seq tells the slot; with holes nobody knows: rather twice than never.
+    // Without holes the seq tells the slot; with holes nothing does: rather twice than never.
     of_lane
         .filter(|range| range.is_contiguous())
         .map(|range| state.settled.is_set(range.first_slot + (seq.0 - range.first_seq.0) as u32))

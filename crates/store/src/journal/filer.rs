@@ -114,7 +114,7 @@ impl FilePreallocator {
 
 /// A new file of this length, its space taken, its name on disk.
 fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
-    // Before anything is written: whoever else needs room must not find the disk full to its last byte once a second.
+    // Before anything is written: other programs that need room must not find the disk full to its last byte once a second.
     if shared.disk.free_space(&shared.dir).is_ok_and(|free| free < len) {
         return Err(io::ErrorKind::StorageFull.into());
     }

@@ -77,7 +77,7 @@ pub(crate) struct Files {
     current: Option<AnchoredFile>,
     /// What was appended before here is needed no more.
     retired_to: JournalPosition,
-    /// Somebody reads what lies before here: retired files that have some of it are left as they are.
+    /// A backup reads what lies before here: retired files that have some of it are left as they are.
     held_to: JournalPosition,
     /// The writer waits for a file in which a commit of this length fits; 0: it waits for none.
     wanted_len: u64,

@@ -24,7 +24,7 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) struct FileHeader {
     /// Counts the uses of all files: the order in which they continue each other.
     pub(crate) generation: u64,
-    /// A number nobody outside can guess, in each of the file's commits: no message can pretend to be one.
+    /// A number that no client can guess, in each of the file's commits: no message can pretend to be one.
     pub(crate) salt: u64,
     /// Where the file begins. From here on it replaces what files before it may have.
     pub(crate) first: JournalPosition,

@@ -1,4 +1,4 @@
-//! The journal as it is at one moment, for whoever copies it: up to where it is synced, in files that are left alone meanwhile.
+//! The journal as it is at one moment, for a backup that copies it: up to where it is synced, in files that are left alone meanwhile.
 //!
 //! Writing goes on, and so does retiring: only what is retired is not used again before this is dropped, so new files are
 //! made instead. What was synced is never written again, so it can be read while the file it is in is being written.
@@ -37,7 +37,7 @@ enum Extent {
 }
 
 impl Hold {
-    /// Nobody else may hold anything, and nothing may be retired just now.
+    /// No other snapshot may be held, and nothing may be retired just now.
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let mut files = shared.files.lock();
         let (closed, current) = files.in_use();

@@ -35,7 +35,7 @@
 //! A commit is whole if both checksums are right, generation and salt are its file's, and it begins where the one before
 //! ended. One that is not whole is corruption only if it had been synced, and then something written later says so: a
 //! commit of the same file whose `synced` is beyond it, or the header of a later file, because a file is left only when all
-//! in it is synced. Otherwise it is the tail and is cut off: nobody was told that it is durable.
+//! in it is synced. Otherwise it is the tail and is cut off: it was not said to be durable.
 //!
 //! What was read but not proven to be synced is written again, to a new file, before anything else; a file that has
 //! a tail is never continued, for behind it something may lie that a new commit would seem to precede.

@@ -37,7 +37,7 @@ pub struct Options {
     pub confirm_after: ConfirmAfter,
     /// With [`ConfirmAfter::Write`]: how long something may be written before a sync of it begins.
     pub sync_delay: Duration,
-    /// A random number, another one at each start. Nobody outside may know it.
+    /// A random number, another one at each start. No client may know it.
     pub salt: u64,
 }
 
@@ -84,7 +84,7 @@ impl Options {
     }
 }
 
-/// What the journal tells its owner, from threads of its own, holding no lock. Whoever is told must not wait.
+/// What the journal tells its owner, from threads of its own, holding no lock. The owner must not wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Event {
     /// A file is full: time to think about retiring.
@@ -157,7 +157,8 @@ pub enum OpenError {
     },
     /// It had been synced further than it reaches.
     #[error(
-        "journal ends in {place}, and had been synced up to position {synced}: its last file is damaged, cut off or missing; `warren fsck` shows what can be saved"
+        "journal ends in {place}, and had been synced up to position {synced}: its last file is damaged, cut off or missing; `warren \
+         fsck` shows what can be saved"
     )]
     Short {
         /// Where it ends.

@@ -354,7 +354,7 @@ pub enum Record<'a> {
     },
     /// A stop that lost nothing.
     CleanShutdown,
-    /// Here were records that a repair could not save; nobody knows which.
+    /// Here were records that a repair could not save; which ones is not known.
     Lost {
         /// Bytes of journal that are gone.
         len: u64,
@@ -416,7 +416,7 @@ pub(crate) enum Decoded<'a> {
 pub(crate) enum DecodeError {
     /// The kind is not one that this version knows.
     UnknownKind(u8),
-    /// The lengths contradict each other. The checksum was right, so this is a fault of whoever wrote it.
+    /// The lengths contradict each other. The checksum was right, so this is a fault of the program that wrote it.
     Malformed,
 }
 

@@ -1,7 +1,7 @@
 //! Makes a damaged journal one that can be opened, and loses nothing but what is damaged.
 //!
 //! Where a commit is damaged, commits are written over it that say so, exactly as long in positions and in the file, so
-//! that what follows still continues it. Only `fsck` does this, because somebody asked for it.
+//! that what follows still continues it. Only `fsck` does this, because the operator asked for it.
 
 use std::collections::BTreeSet;
 use std::io::{self, IoSlice};

@@ -84,7 +84,7 @@ pub(crate) mod congestion {
 /// What is to be written.
 pub(crate) struct Pending {
     pub(crate) gathering: Gathering,
-    /// Somebody needs all before this synced, though confirms do not.
+    /// A caller needs all before this synced, though confirms do not.
     pub(crate) sync_wanted: JournalPosition,
     pub(crate) is_writer_waiting: bool,
 }
@@ -109,7 +109,7 @@ pub(crate) struct Shared {
     pub(crate) synced_record: SyncedRecord,
     /// The writer ends when nothing is left to write.
     pub(crate) is_stopping: AtomicBool,
-    /// Nobody waits for room on a full disk any more.
+    /// Nothing waits for room on a full disk any more.
     pub(crate) is_closing: AtomicBool,
     unretired_len: AtomicU64,
     congestion: AtomicU8,
@@ -339,7 +339,7 @@ impl Shared {
         file
     }
 
-    /// Whether the reserve is whole again and nobody knows yet.
+    /// Whether the reserve is whole again and the owner does not know yet.
     pub(crate) fn is_reserve_refilled(&self, files: &Files) -> bool {
         files.has_enough_prepared() && self.is_congested_by(congestion::RESERVE)
     }

@@ -78,7 +78,7 @@ impl Threads {
 
     fn join(&mut self) {
         self.shared.is_stopping.store(true, Ordering::SeqCst);
-        // Under the locks, so that nobody is between asking and waiting.
+        // Under the locks, so that no thread is between asking and waiting.
         drop(self.shared.pending.lock());
         self.shared.work.notify_one();
         drop(self.shared.files.lock());

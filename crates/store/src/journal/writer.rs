@@ -40,7 +40,7 @@ pub struct Writer {
     unsynced: VecDeque<Commit>,
     /// When the first of them was written that no sync under way has; told with [`ConfirmAfter::Write`] only.
     unsynced_since: Option<Instant>,
-    /// Somebody syncs beside this.
+    /// Another thread syncs beside this.
     has_syncer: bool,
     is_sync_under_way: bool,
 }
@@ -137,7 +137,7 @@ impl Writer {
         if self.has_unsynced() && self.is_sync_due(now) { self.sync_soon() } else { Ok(()) }
     }
 
-    /// Begins a sync of what is written, or does it at once if nobody else does.
+    /// Begins a sync of what is written, or does it at once if no other thread does.
     pub(crate) fn sync_soon(&mut self) -> Result<(), Failed> {
         if !self.has_syncer {
             return self.sync();
@@ -279,7 +279,7 @@ impl Writer {
     /// All up to `end` is on disk, in the current file and those before.
     fn finish_sync(&mut self, end: JournalPosition) {
         let current = self.current.as_mut().expect("something was synced");
-        // First: whoever sees that something is synced finds the file that has it.
+        // First: a caller that sees that something is synced finds the file that has it.
         if !std::mem::replace(&mut current.is_anchored, true) {
             self.shared.anchor(current.anchored());
         }

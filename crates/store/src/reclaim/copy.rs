@@ -13,7 +13,8 @@ use crate::QueueOwner;
 use crate::catalog::Segment;
 use crate::reserve::Purpose;
 use crate::segment::{Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SegmentWriter, SlotReader};
-use crate::shared::{Shared, WorkError, attempting};
+use crate::shared::Shared;
+use crate::work_error::{WorkError, attempting};
 
 /// Consecutive slots of an old segment that became consecutive slots of a new one.
 #[derive(Debug, Clone, Copy)]

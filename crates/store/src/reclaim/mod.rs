@@ -25,7 +25,8 @@ use policy::{Job, SegmentFacts};
 use crate::QueueOwner;
 use crate::catalog::Segment;
 use crate::segment::SegmentRange;
-use crate::shared::{Shared, WorkError, attempting};
+use crate::shared::Shared;
+use crate::work_error::{WorkError, attempting};
 
 /// Called with the bytes that were read or written; may take its time, and may break the work off.
 pub(crate) type Pace<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;

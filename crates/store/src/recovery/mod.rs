@@ -42,7 +42,10 @@ pub enum OpenError {
     #[error(transparent)]
     Directory(#[from] DirError),
     /// A file is not what was written, and was on disk when something relied on it.
-    #[error("{} is damaged at byte {offset}: {what}; `warren fsck` says what is left, `warren fsck --repair` takes it out", .path.display())]
+    #[error(
+        "{} is damaged at byte {offset}: {what}; `warren fsck` says what is left, `warren fsck --repair` takes it out",
+        .path.display()
+    )]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -161,7 +164,7 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
 }
 
 /// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
-/// store gives are somebody else's.
+/// store gives are not its own.
 pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut Found) -> Result<(), OpenError> {
     // Else a power cut could bring back another manifest, and what that names would be gone.
     found.manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;

@@ -428,7 +428,12 @@ mod tests {
         }
 
         #[test]
-        fn a_changed_footer_is_refused_or_consistent(ranges in ranges(), at in any::<prop::sample::Index>(), byte in any::<u8>(), cut in 0usize..3) {
+        fn a_changed_footer_is_refused_or_consistent(
+            ranges in ranges(),
+            at in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+            cut in 0usize..3,
+        ) {
             let (mut bytes, _, slot_count, footer_offset) = build(&ranges);
             let at = at.index(bytes.len());
             bytes[at] = byte;

@@ -156,7 +156,9 @@ proptest! {
         queue_len in 1usize..200,
         cuts in prop::collection::vec(0u32..400, 0..12),
     ) {
-        let messages: Vec<_> = lens.iter().enumerate().map(|(at, len)| message(at as u64 + 1, *len, (at % 17) as u32 + *len as u32 * 32)).collect();
+        let body_len = |at: usize, len: usize| (at % 17) as u32 + len as u32 * 32;
+        let messages: Vec<_> =
+            lens.iter().enumerate().map(|(at, len)| message(at as u64 + 1, *len, body_len(at, *len))).collect();
         let ranges: Vec<_> = messages.chunks(queue_len).enumerate().map(|(queue, messages)| (queue as u64, messages.to_vec())).collect();
         let mut cuts: Vec<u32> = cuts.into_iter().map(|cut| cut.min(lens.len() as u32)).collect();
         cuts.sort_unstable();

@@ -35,7 +35,7 @@ struct Begun<'a> {
 struct Copy {
     dir: PathBuf,
     durable: JournalPosition,
-    /// `None`: the power went before anybody was told.
+    /// `None`: the power went before the caller was told.
     end: Option<JournalPosition>,
     history: History,
 }
@@ -508,7 +508,7 @@ fn what_somebody_else_put_there_is_not_removed() {
     assert_eq!(disk.list(&other).unwrap(), ["diary"]);
 }
 
-/// A broker with its threads on a real disk, and somebody who publishes and consumes until `work` is done.
+/// A broker with its threads on a real disk, and a client that publishes and consumes until `work` is done.
 fn with_traffic(options: Options, work: impl FnOnce(&Store, &Broker) + Send) {
     let (store, recovered) = Store::open(options, Arc::new(RealDisk)).unwrap();
     let (seen, history, random) = (Seen::default(), History::default(), Random::new(1));

@@ -341,7 +341,7 @@ fn a_check_creates_nothing() {
     assert_eq!(disk.operation_count(), before);
 }
 
-/// A start deleted every file that no checkpoint names, whoever had put it there.
+/// A start deleted every file that no checkpoint names, no matter which program had put it there.
 #[test]
 fn a_start_deletes_nothing_that_is_not_the_stores() {
     let Written { disk, mut random, .. } = write(2, Stop::Clean);

@@ -51,7 +51,7 @@ fn run(seed: u64, publishers: Publishers) {
         published += 1;
         assert!(published < 10_000, "seed {seed}: the disk never fills up");
     }
-    // The alarm is on: nobody publishes any more.
+    // The alarm is on: nothing is published any more.
     let mut rounds = 0;
     while broker.consume() {
         let _ = store.step_journal();

@@ -82,7 +82,7 @@ impl Wake for Count {
 }
 
 /// Memory was full of contents that were on their way to consumers. When nothing could be moved, the thread that moves slept
-/// until something would happen. The consumers took their messages, and nothing happened: nobody woke the publishers.
+/// until something would happen. The consumers took their messages, and nothing happened: the publishers were not woken.
 #[test]
 fn publishers_go_on_when_consumers_have_made_room_in_memory() {
     let (disk, lanes, mut has_failed) = (SimDisk::new(0), Lanes::default(), false);

@@ -18,7 +18,6 @@ use amqp::{TableBuf, basic, tx};
 use client::{CallError, Connection};
 use rustc_hash::FxHashMap;
 
-pub(crate) use self::serve::tag_number;
 use self::state::Consumer;
 use super::clock::{StampUnit, ns};
 use super::incident::{Incident, Incidents, Role, tell};

@@ -12,7 +12,8 @@ use crate::engine::pacer::Timer;
 use crate::engine::recorder::Recorder;
 use crate::engine::seen::unwrapped;
 use crate::engine::serving::{ServeError, Waiter, Woken};
-use crate::engine::stamp::{NOBODY, Said};
+use crate::engine::stamp::{NO_PUBLISHER, Said};
+use crate::engine::tag::tag_number;
 use crate::engine::target::GOODBYE;
 use crate::engine::worker::Local;
 use crate::plan::{Processing, Settle};
@@ -152,7 +153,7 @@ impl ConsumerTask {
             // Others' numbers are not ours, but simulated users are as late as they say.
             late_ns: said
                 .origin
-                .filter(|origin| publisher.is_some() || origin.publisher == NOBODY)
+                .filter(|origin| publisher.is_some() || origin.publisher == NO_PUBLISHER)
                 .map_or(0, |origin| origin.late_ns),
             position: publisher.zip(said.sequence),
             redelivered,
@@ -265,10 +266,4 @@ impl ConsumerTask {
         consumer.is_getting = true;
         None
     }
-}
-
-/// Consumer tags are the numbers of the consumer's queues.
-#[inline]
-pub(crate) fn tag_number(tag: &[u8]) -> u16 {
-    tag.iter().fold(0, |number: u16, digit| number.wrapping_mul(10).wrapping_add(u16::from(digit.wrapping_sub(b'0'))))
 }

@@ -10,12 +10,14 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::clock::{now_ns, ns};
+use super::environment::Environment;
 use super::followed::{followed, is_prompt};
 use super::force::{Force, Reports};
 use super::incident::{Incident, PublisherEnd, Role};
+use super::observer::{Interrupt, Observer};
 use super::recorder::LatencyHistograms;
-use super::run::{Frame, Interrupt, Observer, Settings, publisher_count};
 use super::seen::Seen;
+use super::settings::Settings;
 use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
 use crate::results::{Broker, BrokerUsage, Counts, Percentiles, Sample, Usage};
@@ -60,7 +62,7 @@ pub(crate) struct Measured<'a> {
     working_consumers: usize,
     lost: u32,
     publishers: Vec<PublisherEnd>,
-    /// How many messages are in queues, or why nobody knows.
+    /// How many messages are in queues, or why that is not known.
     rest: Result<u64, &'static str>,
     interrupted: Option<String>,
 }
@@ -136,7 +138,7 @@ impl<'a> Measured<'a> {
     /// Samples until publishers are to stop.
     pub(crate) async fn watch(
         &mut self,
-        frame: &Frame<'_>,
+        environment: &Environment<'_>,
         force: &mut impl Force,
         observer: &mut dyn Observer,
         reports: &mut Reports,
@@ -156,7 +158,7 @@ impl<'a> Measured<'a> {
         };
         tokio::pin!(sleep_to_end);
         let is_idle = Cell::new(false);
-        let mut emptied = pin!(emptied(frame, &is_idle));
+        let mut emptied = pin!(emptied(environment, &is_idle));
         let mut is_over = false;
         for incident in early {
             is_over |= self.take_report(incident, observer);
@@ -288,9 +290,9 @@ impl<'a> Measured<'a> {
             probes: percentiles(&latencies),
         };
         if self.count(&counts, &latencies, now, duration_ns) {
-            self.measured_usage = add_usage(self.measured_usage, generator);
+            self.measured_usage = self.measured_usage.plus(generator);
             if let Some(BrokerUsage { usage, .. }) = broker {
-                self.measured_broker = Some(add_usage(self.measured_broker.unwrap_or_default(), usage));
+                self.measured_broker = Some(self.measured_broker.unwrap_or_default().plus(usage));
             }
             for (used, sum) in &mut self.shares {
                 *sum += *used;
@@ -320,7 +322,7 @@ impl<'a> Measured<'a> {
 
     /// Lets consumers take what is still there, as long as there is any hope. What comes is in the latencies, but no longer in the
     /// rates. Returns whether what is missing then is in queues, or lost: else messages may be on their way to consumers, where
-    /// nobody can count them.
+    /// they cannot be counted.
     pub(crate) async fn drain(
         &mut self,
         force: &mut impl Force,
@@ -351,20 +353,20 @@ impl<'a> Measured<'a> {
 
     /// Whether all that was published has come, or was returned.
     fn is_all_here(&self) -> bool {
-        let seen: u64 = (0..publisher_count(self.plan)).map(|publisher| self.seen.count(publisher)).sum();
+        let seen: u64 = (0..self.plan.publisher_count()).map(|publisher| self.seen.count(publisher)).sum();
         seen + self.total.returned >= self.total.published
     }
 
     /// Asks queues for what is left in them, if all that is missing can be there: that is not lost.
-    pub(crate) async fn look_for_rest(&mut self, frame: &Frame<'_>, is_drained: bool) {
+    pub(crate) async fn look_for_rest(&mut self, environment: &Environment<'_>, is_drained: bool) {
         if self.is_sequence_followed().is_err() {
             return;
         }
         if self.is_all_here() {
             self.rest = Ok(0);
         } else if is_drained {
-            self.rest = match frame.can_ask_queues() {
-                true => frame.ready_count(GOODBYE).await.ok_or("the broker did not say what was left in queues"),
+            self.rest = match environment.can_ask_queues() {
+                true => environment.ready_count(GOODBYE).await.ok_or("the broker did not say what was left in queues"),
                 false => Err("what was left in queues cannot be asked for"),
             };
         }
@@ -382,7 +384,7 @@ impl<'a> Measured<'a> {
                 }
             }
         };
-        // Who does not answer is not waited for: what it measured is there all the same.
+        // A task that does not answer is not waited for: what it measured is there all the same.
         let _ = tokio::time::timeout(GOODBYE, ending).await;
     }
 
@@ -406,18 +408,21 @@ impl<'a> Measured<'a> {
     }
 }
 
-/// Waits until consumers are idle and queues have nothing for them. Asking takes its time, and keeps nobody from anything else.
-async fn emptied(frame: &Frame<'_>, is_idle: &Cell<bool>) {
+/// Waits until consumers are idle and queues have nothing for them. Asking takes its time, and meanwhile all else goes on.
+async fn emptied(environment: &Environment<'_>, is_idle: &Cell<bool>) {
     loop {
         tokio::time::sleep(EMPTY_TICK).await;
-        // Queues that cannot be asked are empty as far as anybody can tell.
-        if is_idle.get() && (!frame.can_ask_queues() || frame.ready_count(GOODBYE).await == Some(0)) && is_idle.get() {
+        // Queues that cannot be asked count as empty.
+        if is_idle.get()
+            && (!environment.can_ask_queues() || environment.ready_count(GOODBYE).await == Some(0))
+            && is_idle.get()
+        {
             return;
         }
     }
 }
 
-/// Nobody is told any more.
+/// Tells no one any more.
 struct Silent;
 
 impl Observer for Silent {
@@ -425,19 +430,6 @@ impl Observer for Silent {
     fn started(&mut self) {}
     fn sample(&mut self, _sample: &Sample, _total: &Counts, _overall: Overall) {}
     fn warn(&mut self, _warning: &str) {}
-}
-
-pub(crate) fn add_usage(one: Usage, other: Usage) -> Usage {
-    let sum =
-        |one: Option<u64>, other: Option<u64>| one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))));
-    Usage {
-        cpu_s: one.cpu_s.map_or(other.cpu_s, |cpu_s| Some(cpu_s + other.cpu_s.unwrap_or(0.0))),
-        memory: one.memory.max(other.memory),
-        disk_read: sum(one.disk_read, other.disk_read),
-        disk_written: sum(one.disk_written, other.disk_written),
-        network_in: sum(one.network_in, other.network_in),
-        network_out: sum(one.network_out, other.network_out),
-    }
 }
 
 /// How long answers took, by what was asked for.

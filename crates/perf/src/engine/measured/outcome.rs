@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::{Measured, seconds};
-use crate::engine::run::publisher_count;
 use crate::results::{
     BrokerUsage, Distribution, Latencies, PhaseMark, PublisherSequence, Run, Sequence, SequenceCounts, Summary,
 };
@@ -97,7 +96,7 @@ impl Measured<'_> {
                 listed.push(PublisherSequence { publisher: self.publisher_name(end.publisher), counts });
             }
         }
-        // What still waits in queues was not lost; which publishers' it is nobody knows.
+        // What still waits in queues was not lost; which publishers' it is, is not known.
         total.lost = if is_complete { missing_total.saturating_sub(self.rest.unwrap_or(0)) } else { 0 };
         let incomplete_because = complete.err().map(str::to_owned);
         Sequence { is_complete, incomplete_because, total, publishers: listed }
@@ -110,9 +109,9 @@ impl Measured<'_> {
             return Err("publishers and consumers were not both here");
         }
         if self.publishers.iter().any(|end| end.is_unknown) {
-            return Err("nobody knows which messages the broker had when a connection was lost");
+            return Err("it is not known which messages the broker had when a connection was lost");
         }
-        if self.publishers.len() != publisher_count(self.plan) as usize {
+        if self.publishers.len() != self.plan.publisher_count() as usize {
             return Err("some publishers did not come to an end");
         }
         self.rest.map(drop)

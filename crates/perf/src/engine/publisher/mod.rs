@@ -31,7 +31,7 @@ use super::target::{GOODBYE, Recovery, Target};
 use super::worker::Local;
 use crate::plan::{Due, Publishers, Random};
 
-/// How long the broker may take to read what was published, and to say goodbye: else nobody knows what it has of it.
+/// How long the broker may take to read what was published, and to say goodbye: else it is not known what it has of it.
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How long to wait before a connection that carries only so many messages is tried again.
 const RETRY: [Duration; 2] = [Duration::from_millis(50), Duration::from_secs(5)];

@@ -198,7 +198,7 @@ impl Publisher {
         }
     }
 
-    /// The connection is gone, and with it what nobody knows of.
+    /// The connection is gone, and with it what was not answered.
     pub(super) fn lose_connection(&mut self) {
         if self.window.is_some() {
             let unconfirmed = std::mem::take(&mut self.unconfirmed);

@@ -34,7 +34,7 @@ pub(crate) enum Failure {
     Nacked(u64),
     #[error("{came} of {count} messages came within {} s", timeout.as_secs_f64())]
     TooFew { came: u64, count: u32, timeout: Duration },
-    #[error("{came} of {count} messages came, and nobody consumes any more")]
+    #[error("{came} of {count} messages came, and there is no consumer any more")]
     NoConsumer { came: u64, count: u32 },
     #[error("expected {min} to {max} messages in queue '{queue}', which has {ready}")]
     QueueLength { queue: String, min: u32, max: u32, ready: u32 },

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub(crate) enum Asked {
     /// The turn is taken. It could have been since `due`.
     Taken {
-        /// When the throttle was free, and somebody there to take the turn.
+        /// When the throttle was free, and a user there to take the turn.
         due: u64,
     },
     /// First in line: the turn comes at this time, unless the rate changes.
@@ -41,7 +41,7 @@ pub(crate) struct Line<W> {
 }
 
 impl<W: Clone> Line<W> {
-    /// Nobody waits, and the first turn is free. Turns a second; none at all if that is 0.
+    /// No user waits, and the first turn is free. Turns a second; none at all if that is 0.
     pub(crate) fn new(rate: f64) -> Self {
         Line { gap_ns: gap_ns(rate), taken_at: None, waiting: BTreeMap::new(), last_place: 0 }
     }
@@ -164,11 +164,11 @@ mod tests {
     /// What happens to a line in the model.
     #[derive(Clone, Debug)]
     enum Event {
-        /// Somebody comes.
+        /// A user comes.
         Enter,
-        /// Somebody who waits asks, whether woken or not: which one, of those who wait.
+        /// A user that waits asks, whether woken or not: which one, of those who wait.
         Ask(usize),
-        /// Somebody gives up.
+        /// A user gives up.
         Leave(usize),
         /// Time passes.
         Pass(u64),

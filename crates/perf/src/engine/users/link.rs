@@ -10,10 +10,10 @@ use amqp::{Method, basic, channel, confirm, queue};
 use client::{Connection, Content, Event, Route, Unconfirmed};
 
 use super::super::clock::{now_ns, ns};
-use super::super::consumer::tag_number;
 use super::super::pacer::Timer;
 use super::super::recorder::Recorder;
 use super::super::stamp::Said;
+use super::super::tag::tag_number;
 use super::super::target::GOODBYE;
 use super::super::worker::Gauges;
 use super::Station;

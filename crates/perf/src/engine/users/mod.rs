@@ -14,7 +14,7 @@
 //! A user is a task, from when it arrives until its script is over. Those of a thread share its pacer, its recorder and
 //! one buffer. Across threads they share throttles, and a set of failures that were told of.
 //!
-//! Deliberately absent: following users' messages for loss. A user may leave with messages on the way, which is nobody's
+//! Deliberately absent: following users' messages for loss. A user may leave with messages on the way, which is no one's
 //! fault.
 
 mod arrivals;
@@ -37,10 +37,10 @@ use net::ClientTls;
 
 use super::clock::StampUnit;
 use super::incident::Incidents;
-use super::run::Settings;
+use super::settings::Settings;
 use super::target::Target;
 use super::worker::Local;
-use crate::plan::{Plan, Step, Users};
+use crate::plan::{Plan, Users};
 use http_client::HttpUrl;
 
 pub(crate) use arrivals::Arrivals;
@@ -111,13 +111,4 @@ impl Crowd {
         };
         plan.users.iter().enumerate().map(crowd).collect()
     }
-}
-
-/// Whether users publish or consume.
-pub(crate) fn take_part(steps: &[Step]) -> bool {
-    steps.iter().any(|step| match step {
-        Step::Publish { .. } | Step::Consume { .. } | Step::DeleteQueue { .. } => true,
-        Step::Repeat { steps, .. } => take_part(steps),
-        _ => false,
-    })
 }

@@ -12,7 +12,7 @@ use super::throttle::{Throttle, Throttles};
 use crate::plan::{self, Distribution, Script, Settle, Sizes, Step, StepExpectation, Template};
 use http_client::{HttpUrl, HttpUrlError};
 
-/// Why a script cannot be run by anybody.
+/// Why a script cannot be run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ProgramError {
     #[error(transparent)]

@@ -12,7 +12,7 @@ pub(crate) enum TemplateError {
     Unclosed(String),
 }
 
-/// Nobody has set this variable yet.
+/// This variable has not been set yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no variable \"{0}\"")]
 pub(crate) struct UnknownVariable(pub(crate) String);
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// What a text becomes for user 17, whose variable `a` is "x" and whose `b` nobody has set.
+    /// What a text becomes for user 17, whose variable `a` is "x" and whose `b` has not been set.
     fn filled(template: &str) -> Result<String, String> {
         let mut names = Names::default();
         let text = Text::new(&Template(template.to_owned()), &mut names).map_err(|error| error.to_string())?;

@@ -360,7 +360,7 @@ fn step_that_fails_ends_its_script_and_says_why_once() {
         ),
         (
             vec![Step::Connect, declare("{uuid}"), consume("{queue}"), Step::Cancel, until(1, LONG)],
-            "5 (consume_until): 0 of 1 messages came, and nobody consumes any more".to_owned(),
+            "5 (consume_until): 0 of 1 messages came, and there is no consumer any more".to_owned(),
         ),
         (vec![received(1, 2)], "1 (expect_received): expected to have received 1 to 2 messages, not 0".to_owned()),
         (vec![get("/missing")], "1 (http_get): /missing answered 404, not 200".to_owned()),

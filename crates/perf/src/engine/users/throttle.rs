@@ -43,7 +43,7 @@ impl Throttle {
     }
 }
 
-/// Somebody's place in line; dropping it gives the place up.
+/// A user's place in line; dropping it gives the place up.
 #[derive(Debug)]
 pub(crate) struct Turn {
     throttle: Arc<Throttle>,

@@ -17,7 +17,7 @@ use super::super::clock::{now_ns, ns};
 use super::super::incident::{Incident, tell};
 use super::super::message::{self, size};
 use super::super::pacer::Timer;
-use super::super::stamp::{NOBODY, Origin, STAMP_LEN, put_stamp};
+use super::super::stamp::{NO_PUBLISHER, Origin, STAMP_LEN, put_stamp};
 use super::super::worker::Gauges;
 use super::Station;
 use super::failure::Failure;
@@ -374,7 +374,7 @@ impl Station {
         let has_origin = publish.properties.cluster_id.is_none();
         message::encode(&publish.properties, priority, publish.headers.as_ref(), has_origin, properties);
         if has_origin {
-            Origin { publisher: NOBODY, late_ns: sent.saturating_sub(due), sequence: None }.put(properties);
+            Origin { publisher: NO_PUBLISHER, late_ns: sent.saturating_sub(due), sequence: None }.put(properties);
         }
         link.publish(route, properties, body, due, sent);
         self.local.recorder.borrow_mut().published(len, due, sent, publish.throttle.is_some());

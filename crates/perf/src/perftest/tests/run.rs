@@ -85,10 +85,12 @@ fn commands_from_the_documentation_work() {
         "-x 0 -y 0 -z 30",
         "-H amqp://a,amqp://b,amqp://c --producers 10 --consumers 10 --quorum-queue --queue qq --rate 500 --autoack",
         "--queue-pattern perf-test-%d --queue-pattern-from 1 --queue-pattern-to 10 --producers 100 --consumers 100",
-        "--producers 1000 --publishing-interval 60 --producer-random-start-delay 1800 --producer-scheduler-threads 10 --heartbeat-sender-threads 10 --nio-threads 10 --consumers-thread-pools 10",
+        "--producers 1000 --publishing-interval 60 --producer-random-start-delay 1800 --producer-scheduler-threads 10 \
+         --heartbeat-sender-threads 10 --nio-threads 10 --consumers-thread-pools 10",
         "--variable-rate 200:100 --variable-rate 500:60 --variable-size 1000:30 --variable-size 10000:20",
         "-x 1 -y 1 -e amq.fanout -t fanout -f persistent --flag mandatory -c 10 -A 10 -q 20 -m 0 -n 0",
-        "--metrics-prometheus --metrics-prometheus-port 8081 --metrics-tags type=publisher,deployment=europe --metrics-command-line-arguments",
+        "--metrics-prometheus --metrics-prometheus-port 8081 --metrics-tags type=publisher,deployment=europe \
+         --metrics-command-line-arguments",
         "--body content1.json,content2.json --body-content-type application/json",
         "--message-properties priority=5,header1=value1 --queue-args x-max-length=10,x-dead-letter-exchange=some.exchange",
         "--uris amqps://a --use-default-ssl-context --sasl-external --servers-startup-timeout 30 --servers-up-limit 1",

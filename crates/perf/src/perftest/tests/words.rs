@@ -173,7 +173,10 @@ proptest::proptest! {
     /// Whatever is typed, the answer is a command or one line of error.
     #[test]
     fn any_words_are_a_command_or_an_error(
-        options in proptest::collection::vec((0..OPTIONS.len(), 0..4, "[-a-z0-9:.,=%dµT\"]{0,8}|[0-9]{1,22}|-?[0-9.e]{1,6}|P[0-9DTHMS]{0,9}"), 0..6),
+        options in proptest::collection::vec(
+            (0..OPTIONS.len(), 0..4, "[-a-z0-9:.,=%dµT\"]{0,8}|[0-9]{1,22}|-?[0-9.e]{1,6}|P[0-9DTHMS]{0,9}"),
+            0..6,
+        ),
     ) {
         let words: Vec<String> = options
             .iter()

@@ -111,7 +111,8 @@ fn publishers_are_refused_where_they_cannot_be() {
     );
     check_publishers(
         "exchange = 'x'",
-        "4:12: publishers \"publishers\": exchange: there is no exchange \"x\"; there are: amq.direct, amq.fanout, amq.headers, amq.match, amq.rabbitmq.trace, amq.topic",
+        "4:12: publishers \"publishers\": exchange: there is no exchange \"x\"; there are: amq.direct, amq.fanout, amq.headers, \
+         amq.match, amq.rabbitmq.trace, amq.topic",
     );
     check_publishers(
         "queue = 'orders'\nkey = 'a'",
@@ -119,7 +120,8 @@ fn publishers_are_refused_where_they_cannot_be() {
     );
     check_publishers(
         "queue = 'orders'\nrate = 'fast'",
-        "5:8: publishers \"publishers\": rate: expected a number of messages a second, \"unlimited\", \"paused\", { from, to }, { poisson } or { steps }, found \"fast\"",
+        "5:8: publishers \"publishers\": rate: expected a number of messages a second, \"unlimited\", \"paused\", { from, to }, { \
+         poisson } or { steps }, found \"fast\"",
     );
     check_publishers(
         "queue = 'orders'\nrate = -5",
@@ -334,7 +336,9 @@ fn scripts_are_refused_where_a_step_cannot_be() {
     );
     check_steps(
         "{ sleep = '5s' }",
-        "5:1: users \"users\": steps[0]: \"sleep\" is no step; there are: bind, cancel, connect, consume, consume_until, declare_exchange, declare_queue, delete_queue, disconnect, expect_queue_length, expect_received, expect_variable, http_get, open_channel, publish, repeat, set, think, throttle, wait",
+        "5:1: users \"users\": steps[0]: \"sleep\" is no step; there are: bind, cancel, connect, consume, consume_until, \
+         declare_exchange, declare_queue, delete_queue, disconnect, expect_queue_length, expect_received, expect_variable, http_get, \
+         open_channel, publish, repeat, set, think, throttle, wait",
     );
     check_steps(
         "'connect',\n{ publish = 'q', sise = 5 }",

@@ -47,7 +47,8 @@ const KEYS: &[Key] = &[
         "proxy.proxy_protocol.trusted_senders.$name",
         Type::Own(&NETWORK),
         "",
-        "A sender whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are closed. \
+        "A sender whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are \
+         closed. \
          If there is none, all are believed, except headers that name the proxy's own host and come from another.",
     ),
     effective(

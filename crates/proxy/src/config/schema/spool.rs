@@ -17,7 +17,8 @@ const KEYS: &[Key] = &[
         "proxy.spool.size_max",
         Type::Size(1 << 20, 1 << 44),
         "1GiB",
-        "The most bytes of messages that are stored. Beyond that publishers wait, as without a spool. The disk needs up to twice that, and 100 MiB.",
+        "The most bytes of messages that are stored. Beyond that publishers wait, as without a spool. The disk needs up to twice that, \
+         and 100 MiB.",
     ),
     effective(
         "proxy.spool.start_after",

@@ -131,8 +131,13 @@ const CHOICE_KEYS: &[Key] = &[
         "After so many failures in a row, of connections and checks, an upstream is left alone for a while.",
     )
     .reloadable(),
-    effective("proxy.back_off.min", TIME, "250ms", "For how long an upstream is left alone at first; twice as long after each further failure.")
-        .reloadable(),
+    effective(
+        "proxy.back_off.min",
+        TIME,
+        "250ms",
+        "For how long an upstream is left alone at first; twice as long after each further failure.",
+    )
+    .reloadable(),
     effective("proxy.back_off.max", TIME, "30s", "For how long an upstream is left alone at most.").reloadable(),
 ];
 

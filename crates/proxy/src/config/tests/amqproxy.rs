@@ -151,7 +151,8 @@ fn wrong_values_are_called_by_the_name_that_they_were_given_under() {
         "[main]\nidle_connection_timeout = 100d",
         &[],
         &[],
-        "proxy.conf:2: 'proxy.upstream_connections.idle_timeout' must be milliseconds, or a duration such as 10s or 5m, from 0 to 86400000 ms, \
+        "proxy.conf:2: 'proxy.upstream_connections.idle_timeout' must be milliseconds, or a duration such as 10s or 5m, from 0 to \
+         86400000 ms, \
          not '100d'",
     );
     check_refused(

@@ -101,16 +101,20 @@ fn the_user_of_a_url_is_for_health_checks() {
 
 #[test]
 fn parameters_of_a_url_are_keys_here() {
-    let heartbeat = "the command line: 'proxy.upstreams.1.url' has 'heartbeat', which has no effect there: set 'proxy.upstream_connections.heartbeat'";
-    let channels = "the command line: 'proxy.upstreams.1.url' has 'channel_max', which has no effect there: set 'proxy.upstream_connections.channel_max'";
+    let heartbeat = "the command line: 'proxy.upstreams.1.url' has 'heartbeat', which has no effect there: set \
+        'proxy.upstream_connections.heartbeat'";
+    let channels = "the command line: 'proxy.upstreams.1.url' has 'channel_max', which has no effect there: set \
+        'proxy.upstream_connections.channel_max'";
     check_warnings("", &[], &["amqp://b?heartbeat=5&channel_max=6"], &[heartbeat, channels]);
 }
 
 #[test]
 fn lines_and_clients_are_told_what_the_file_says() {
     let options = of_file(
-        "proxy.login_cache_ttl = 1s\nproxy.upstream_connections.wait_timeout = 2m\nproxy.upstream_connections.channel_max = 3\nproxy.upstream_connections.max_per_pool = 4\nproxy.upstream_connections.max = 5\n\
-         proxy.upstream_connections.idle_timeout = 6\nproxy.pools.idle_timeout = 7\nproxy.upstream_connections.heartbeat = 8\nproxy.heartbeat = 9\n\
+        "proxy.login_cache_ttl = 1s\nproxy.upstream_connections.wait_timeout = 2m\nproxy.upstream_connections.channel_max = 3\n\
+         proxy.upstream_connections.max_per_pool = 4\nproxy.upstream_connections.max = 5\n\
+         proxy.upstream_connections.idle_timeout = 6\nproxy.pools.idle_timeout = 7\n\
+         proxy.upstream_connections.heartbeat = 8\nproxy.heartbeat = 9\n\
          proxy.frame_max = 10KiB\nproxy.channel_max = 0\nproxy.handshake_timeout = 12",
     )
     .switchboard;
@@ -292,7 +296,8 @@ fn what_crosses_is_said() {
         &[],
         &[],
         &[
-            "proxy.conf:2: 'proxy.connect_timeout' (5s) is longer than 'proxy.upstream_connections.wait_timeout' (4s): clients are closed before an upstream is given up",
+            "proxy.conf:2: 'proxy.connect_timeout' (5s) is longer than 'proxy.upstream_connections.wait_timeout' (4s): clients are \
+             closed before an upstream is given up",
         ],
     );
 }

@@ -118,11 +118,17 @@ proptest! {
     #[test]
     fn any_words_and_variables_are_taken_or_refused(
         given in proptest::collection::vec(
-            "-[a-z]|-[lpbtc][0-9a-z.:-]{1,6}|--(listen|port|http-port|idle-connection-timeout|max-upstream-channels|term-timeout|set|x)(=\\PC{0,6})?|amqp://\\PC{0,12}|\\PC{0,6}",
+            "-[a-z]|-[lpbtc][0-9a-z.:-]{1,6}|\
+             --(listen|port|http-port|idle-connection-timeout|max-upstream-channels|term-timeout|set|x)(=\\PC{0,6})?|\
+             amqp://\\PC{0,12}|\\PC{0,6}",
             0..6,
         ),
         variables in proptest::collection::vec(
-            ("LISTEN_ADDRESS|LISTEN_PORT|HTTP_PORT|LOG_LEVEL|IDLE_CONNECTION_TIMEOUT|MAX_UPSTREAM_CHANNELS|TERM_TIMEOUT|AMQP_URL|UPSTREAM", "\\PC{0,8}|amqp://[a-z:@,/]{0,12}|-?[0-9]{1,20}"),
+            (
+                "LISTEN_ADDRESS|LISTEN_PORT|HTTP_PORT|LOG_LEVEL|IDLE_CONNECTION_TIMEOUT|MAX_UPSTREAM_CHANNELS|TERM_TIMEOUT|\
+                 AMQP_URL|UPSTREAM",
+                "\\PC{0,8}|amqp://[a-z:@,/]{0,12}|-?[0-9]{1,20}",
+            ),
             0..4,
         ),
     ) {

@@ -185,7 +185,10 @@ impl<'a> Sender<'a> {
             tracing::warn!(%user, %vhost, %text, count = refused_count, "messages that had been kept were refused, and are dropped");
         }
         if returned_count > 0 {
-            tracing::warn!(%user, %vhost, %text, count = returned_count, "messages that had been kept came back, and their clients have gone");
+            tracing::warn!(
+                %user, %vhost, %text, count = returned_count,
+                "messages that had been kept came back, and their clients have gone"
+            );
         }
         self.told.at = Some(Instant::now());
     }

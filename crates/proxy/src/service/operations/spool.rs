@@ -74,7 +74,7 @@ pub(super) async fn answer(handle: &Handle, method: &Method, names: &str) -> Res
         return match spool.drop_all(&user, &vhost) {
             0 => nothing(),
             count => {
-                tracing::warn!(%user, %vhost, count, "messages that had been kept were dropped, as somebody asked for over HTTP");
+                tracing::warn!(%user, %vhost, count, "messages that had been kept were dropped, as an operator asked over HTTP");
                 respond(StatusCode::OK, JSON, json!({ "dropped": count }).to_string())
             }
         };
@@ -88,7 +88,10 @@ pub(super) async fn answer(handle: &Handle, method: &Method, names: &str) -> Res
         Ok(Some(first)) => {
             if is_drop {
                 let First { exchange, routing_key, body_len, .. } = &first;
-                tracing::warn!(%user, %vhost, exchange, routing_key, body_len, "a message that had been kept was dropped, as somebody asked for over HTTP");
+                tracing::warn!(
+                    %user, %vhost, exchange, routing_key, body_len,
+                    "a message that had been kept was dropped, as an operator asked over HTTP"
+                );
             }
             respond(StatusCode::OK, JSON, message(&first).to_string())
         }

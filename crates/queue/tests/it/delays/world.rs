@@ -239,10 +239,10 @@ impl World {
 
     /// Usually one that waits.
     fn choose(&self, which: u16) -> DelayId {
-        let nobody = DelayId { generation: QueueId(8), seq: QueueSeq(1 << 60) };
+        let unknown = DelayId { generation: QueueId(8), seq: QueueSeq(1 << 60) };
         let all = self.waiting.values().chain(self.leaving.values());
         let count = self.waiting.len() + self.leaving.len();
-        all.map(|known| known.id).chain([nobody]).nth(usize::from(which) % (count + 1)).unwrap()
+        all.map(|known| known.id).chain([unknown]).nth(usize::from(which) % (count + 1)).unwrap()
     }
 
     fn due(&self, id: DelayId) -> Option<Due> {
@@ -512,7 +512,7 @@ impl World {
     /// Everything in memory is lost but what the journal has; what was leaving waits again.
     fn restart(&mut self) {
         for (_, placed) in self.spills.drain(..) {
-            // Of a segment that was told in part, the rest is not known to be dead: nobody was told.
+            // Of a segment that was told in part, the rest is not known to be dead: it was not told.
             for Placed { place, .. } in placed {
                 if let Some(slots) = self.disk.segments.get_mut(&place.segment) {
                     slots[place.slot as usize].is_alive = false;
@@ -611,7 +611,7 @@ impl World {
             assert!(rounds < 10_000, "the set is stuck with {} messages", self.waiting.len());
         }
         assert_eq!(self.set.ranges().count(), 0);
-        assert!(self.seeks.is_empty() && self.pages.is_empty(), "somebody was not answered");
+        assert!(self.seeks.is_empty() && self.pages.is_empty(), "a caller was not answered");
         assert!(self.generations.len() <= 1, "generations that have not ended: {:?}", self.generations);
         while !self.spills.is_empty() {
             self.end_spill(0);

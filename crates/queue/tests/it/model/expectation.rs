@@ -142,7 +142,7 @@ impl Model {
         }
     }
 
-    /// Whoever is to be active now, if only one may be.
+    /// The consumer that is to be active now, if only one may be.
     pub(super) fn choose_active(&mut self) {
         if !self.is_single_active || self.active.is_some() {
             return;

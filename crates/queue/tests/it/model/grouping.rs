@@ -32,7 +32,7 @@ impl Model {
         for (other, _) in self.grouped.iter().filter(|(_, other)| Some(**other) == group) {
             standing = match self.unacked.get(other) {
                 Some(Some(holder)) => Standing::HeldBy(*holder),
-                // With somebody who got it, or waiting.
+                // With a client that got it, or waiting.
                 Some(None) | None => return Standing::Closed,
             };
         }
@@ -63,7 +63,7 @@ impl Model {
         Some(id)
     }
 
-    /// The message that goes next and, if it is `for_consumers`, to whom; else the first that nobody may be kept from. On the way to it
+    /// The message that goes next and, if it is `for_consumers`, to whom; else the first that may be given to any. On the way to it
     /// messages are found to wait on, as long as `goes_on`.
     fn next_by_groups(
         &mut self,
@@ -106,7 +106,7 @@ impl World {
         if is_changed {
             self.model.header = header.map(str::to_owned);
             self.model.grouped.clear();
-            // Nobody knows any more which of them have been overtaken.
+            // It is not known any more which of them have been overtaken.
             let overtaken = self.model.ready.range(..=self.queue.last_delivered());
             self.model.may_be_redelivered.extend(overtaken);
         }

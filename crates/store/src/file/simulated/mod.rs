@@ -96,7 +96,7 @@ impl SimDisk {
         self.state.lock().is_cut
     }
 
-    /// Ends whoever uses the disk, with what survives a power cut, and gives power back. Handles from before are dead.
+    /// Ends the process that uses the disk, with what survives a power cut, and gives power back. Handles from before are dead.
     pub fn restart(&self) {
         let state = &mut *self.state.lock();
         let coin = state.random.next();

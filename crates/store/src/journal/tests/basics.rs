@@ -59,7 +59,8 @@ fn every_kind_of_record_comes_back() {
             "Put { key: [107, 101, 121], value: [118, 97, 108, 117, 101] }",
             "Put { key: [], value: [] }",
             "Delete { key: [107, 101, 121] }",
-            "Returned { queue: QueueId(1), seq: QueueSeq(2), returns: Returns { counts: Counts { delivery_count: 3, acquired_count: 4 }, waits_until_ms: 5 } }",
+            "Returned { queue: QueueId(1), seq: QueueSeq(2), returns: Returns { counts: Counts { delivery_count: 3, acquired_count: 4 }, \
+             waits_until_ms: 5 } }",
             "CleanShutdown",
         ]
     );

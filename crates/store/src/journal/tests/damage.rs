@@ -221,7 +221,7 @@ fn any_metas_with_a_right_checksum_are_read_or_refused() {
     }
 }
 
-/// A message that looks like commits of the file it is stored in, but for the salt, which nobody outside knows.
+/// A message that looks like commits of the file it is stored in, but for the salt, which no client knows.
 #[test]
 fn a_message_cannot_pretend_to_be_a_commit() {
     let disk = SimDisk::new(0);

@@ -139,7 +139,7 @@ fn a_sync_beside_the_writer_that_fails_is_answered_by_writing_all_again() {
         let (mut world, [_, second]) = with_sync_under_way(&disk);
         disk.fail_syncs(1);
         world.syncer.as_ref().unwrap().sync_once();
-        // Whoever syncs next would be told that all is well.
+        // The next one to sync would be told that all is well.
         world.writer.sync_once().unwrap();
         assert_eq!(world.journal.synced(), second);
         disk.restart();

@@ -74,7 +74,7 @@ fn a_disk_with_room_is_not_full_after_the_writer_made_a_file_itself() {
     assert_eq!(world.events.lock().last(), Some(&Event::ReserveLeft));
 }
 
-/// Two files were ready all the time, so once the long one was taken there was nothing to do and nobody to notice.
+/// Two files were ready all the time, so once the long one was taken there was nothing to do and no thread to notice.
 #[test]
 fn a_disk_with_room_is_not_full_after_a_commit_longer_than_a_file() {
     let disk = SimDisk::new(0);
@@ -95,7 +95,7 @@ fn a_disk_with_room_is_not_full_after_a_commit_longer_than_a_file() {
     assert!(!world.journal.is_congested() && !world.journal.is_reserve_in_use());
 }
 
-/// What was appended behind it waited, and so did the checkpoint that would have freed the disk, while files that nobody could use
+/// What was appended behind it waited, and so did the checkpoint that would have freed the disk, while files that could not be used
 /// were ready.
 #[test]
 fn a_commit_longer_than_a_file_takes_the_room_of_files_that_are_ready() {

@@ -109,7 +109,7 @@ impl World {
         assert!(deliveries.is_empty() && returned.is_empty());
         self.asked(loads);
         for Dropped { seq, message, reason, .. } in dropped {
-            // Whoever brings it elsewhere needs its body. If nobody does by now, a failed load is of no account.
+            // To be brought elsewhere it needs its body. If it need not be by now, a failed load is of no account.
             assert!(message.has_body() || !self.model.rules.keeps_dropped);
             assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));
             if !self.model.rules.keeps_dropped {

@@ -53,7 +53,7 @@ impl World {
     pub(super) fn settle(&mut self, pattern: u64, end: u16) {
         let chosen = self.choose_unacked(pattern, end);
         let mut asked = chosen.clone();
-        // Neither a seq that never was nor one that is not unacked is anybody's.
+        // Neither a seq that never was nor one that is not unacked has a holder.
         asked.push(QueueSeq(self.model.next_seq + 3));
         asked.extend(self.model.ready.first());
         asked.extend(chosen.first());

@@ -165,7 +165,7 @@ impl Broker {
     }
 
     pub(super) fn end(self: Arc<Self>) -> (Arc<Store>, Legacy) {
-        let broker = Arc::into_inner(self).expect("nobody else keeps the broker");
+        let broker = Arc::into_inner(self).expect("nothing else keeps the broker");
         let State { seen, random, history, next_queue, next_message, .. } = broker.state.into_inner();
         (broker.store, Legacy { seen, random, history, next_queue, next_message })
     }

@@ -1,7 +1,7 @@
 //! What came of a run: the JSON file that is kept, compared and drawn. `docs/formats/perf-results.md` describes it.
 //!
 //! Field names say their unit. Times of samples are seconds since the start of the run; latencies are nanoseconds.
-//! A reader refuses a newer [`SCHEMA`], and takes fields that it does not know for what they are: somebody else's.
+//! A reader refuses a newer [`SCHEMA`], and takes fields that it does not know for what they are: another version's.
 
 mod file;
 
@@ -252,6 +252,23 @@ pub struct Usage {
     pub network_out: Option<u64>,
 }
 
+impl Usage {
+    /// What was used in both of two stretches of time.
+    pub(crate) fn plus(self, other: Usage) -> Usage {
+        let sum = |one: Option<u64>, other: Option<u64>| {
+            one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))))
+        };
+        Usage {
+            cpu_s: self.cpu_s.map_or(other.cpu_s, |cpu_s| Some(cpu_s + other.cpu_s.unwrap_or(0.0))),
+            memory: self.memory.max(other.memory),
+            disk_read: sum(self.disk_read, other.disk_read),
+            disk_written: sum(self.disk_written, other.disk_written),
+            network_in: sum(self.network_in, other.network_in),
+            network_out: sum(self.network_out, other.network_out),
+        }
+    }
+}
+
 /// Percentiles, each exact to three digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Percentiles {
@@ -416,7 +433,7 @@ mod tests {
 
     #[test]
     fn page_names_every_field() {
-        let page = include_str!("../../../docs/formats/perf-results.md");
+        let page = include_str!("../../../../docs/formats/perf-results.md");
         let json = serde_json::to_value(everything()).unwrap();
         let mut found = BTreeSet::new();
         names(&json, &mut found);

@@ -95,7 +95,7 @@ impl Switchboard {
         let Some(login_id) = self.clients[id].login() else { return false };
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let login = self.pools.login(login_id);
-        if is_fresh(login.accepted_ms(), fresh_ms, now_ms) {
+        if is_fresh(login.check().accepted_ms(), fresh_ms, now_ms) {
             self.counters.logins_remembered += 1;
             return true;
         }
@@ -103,14 +103,14 @@ impl Switchboard {
             self.counters.logins_remembered += 1;
             return true;
         }
-        self.pools.login(login_id).add_waiter(id);
+        self.pools.login(login_id).check_mut().add_waiter(id);
         self.check_login(login_id);
         false
     }
 
     /// Has an upstream say what it thinks of a login, unless one is being asked.
     pub(super) fn check_login(&mut self, login_id: LoginId) {
-        if let Some(connection) = self.pools.login(login_id).checking() {
+        if let Some(connection) = self.pools.login(login_id).check().connection() {
             // One that has said so, and waits for a vhost that may never come, says no more.
             if !matches!(self.connections[connection].phase(), UpstreamPhase::LoggedIn { .. }) {
                 return;
@@ -120,7 +120,7 @@ impl Switchboard {
         }
         let connection =
             self.dial(UpstreamConnection::new(ConnectionUse::Login(login_id), login_id, None, self.now_ms));
-        self.pools.login(login_id).set_checking(connection);
+        self.pools.login(login_id).check_mut().start(connection);
     }
 
     fn tune_ok(&mut self, id: ClientId, tune_ok: connection::TuneOk) -> FrameOutcome {
@@ -162,10 +162,10 @@ impl Switchboard {
         let (now_ms, fresh_ms) = (self.now_ms, self.options.login_fresh_ms);
         let pool = self.pools.pool(pool_id);
         let (login, vhost, accepted_ms, is_away) =
-            (pool.login(), pool.vhost().clone(), pool.accepted_ms(), pool.is_away());
+            (pool.login(), pool.vhost().clone(), pool.check().accepted_ms(), pool.is_away());
         let is_known = is_vouched || is_fresh(accepted_ms, fresh_ms, now_ms);
         if !(is_known || is_away && self.is_believed(login, Some(&vhost))) {
-            self.pools.pool(pool_id).add_entering(id);
+            self.pools.pool(pool_id).check_mut().add_waiter(id);
             self.ask_for_pool(pool_id);
             return false;
         }
@@ -185,7 +185,7 @@ impl Switchboard {
     /// Has an upstream say whether a login is let into a vhost: over the pool's first upstream connection, or one that does nothing else.
     pub(super) fn ask_for_pool(&mut self, pool_id: PoolId) {
         let pool = self.pools.pool(pool_id);
-        if pool.checking().is_some() || pool.opening().next().is_some() {
+        if pool.check().connection().is_some() || pool.opening().next().is_some() {
             return;
         }
         let (login, has_connections) = (pool.login(), pool.has_connections());
@@ -205,17 +205,17 @@ impl Switchboard {
 
     /// An upstream connection that has checked a login and waits for a vhost goes on for a pool.
     fn adopt_connection(&mut self, login: LoginId, pool_id: PoolId, usage: ConnectionUse) -> bool {
-        let Some(connection_id) = self.pools.login(login).checking() else { return false };
+        let Some(connection_id) = self.pools.login(login).check().connection() else { return false };
         let vhost = self.pools.pool(pool_id).vhost().clone();
         let connection = &mut self.connections[connection_id];
         if !matches!(connection.phase(), UpstreamPhase::LoggedIn { .. }) {
             return false;
         }
         connection.assign(usage, vhost);
-        self.pools.login(login).end_check();
+        self.pools.login(login).check_mut().end();
         let pool = self.pools.pool(pool_id);
         match usage {
-            ConnectionUse::Check(_) => pool.set_checking(connection_id),
+            ConnectionUse::Check(_) => pool.check_mut().start(connection_id),
             _ => pool.lane(Kind::Publishes).set_opening(connection_id),
         }
         self.open_connection(connection_id);

@@ -112,10 +112,10 @@ impl Switchboard {
         }
         match usage {
             ConnectionUse::Login(login) => {
-                self.pools.login(login).fail_check(id, why);
+                self.pools.login(login).check_mut().fail(id, why);
             }
             ConnectionUse::Check(pool) => {
-                self.pools.pool(pool).fail_check(id, why);
+                self.pools.pool(pool).check_mut().fail(id, why);
             }
             ConnectionUse::Shared(pool, kind) => {
                 if self.connections[id].has_opened() {
@@ -124,7 +124,7 @@ impl Switchboard {
                 }
                 let pool = self.pools.pool(pool);
                 if pool.lane(kind).forget(id) {
-                    pool.set_last_error(why);
+                    pool.check_mut().set_last_error(why);
                 }
                 pool.touch(now_ms);
             }
@@ -150,7 +150,7 @@ impl Switchboard {
     fn own_connection_failed(&mut self, id: ClientId, why: &str) {
         self.part_from_connection(id);
         if let Some(pool) = self.clients[id].pool() {
-            self.pools.pool(pool).set_last_error(why);
+            self.pools.pool(pool).check_mut().set_last_error(why);
         }
         let client = &mut self.clients[id];
         if matches!(client.waits(), Waits::OwnConnection | Waits::Quiet) {

@@ -46,13 +46,13 @@ impl Switchboard {
     pub(super) fn want_check(&mut self, pool_id: PoolId) {
         let now_ms = self.now_ms;
         let pool = self.pools.pool(pool_id);
-        if pool.checking().is_some() || pool.opening().next().is_some() || pool.is_refused(now_ms) {
+        if pool.check().connection().is_some() || pool.opening().next().is_some() || pool.is_refused(now_ms) {
             return;
         }
         let (login, vhost) = (pool.login(), pool.vhost().clone());
         let connection =
             self.dial(UpstreamConnection::new(ConnectionUse::Check(pool_id), login, Some(vhost), self.now_ms));
-        self.pools.pool(pool_id).set_checking(connection);
+        self.pools.pool(pool_id).check_mut().start(connection);
     }
 
     /// Whether there may be another upstream connection.

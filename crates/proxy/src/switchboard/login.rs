@@ -2,21 +2,16 @@
 
 use std::rc::Rc;
 
-use super::ids::{ClientId, UpstreamConnectionId};
+use super::ids::ClientId;
+use super::login_check::LoginCheck;
 
 pub(super) struct Login {
     user: Rc<str>,
     secret: Rc<[u8]>,
-    /// When an upstream accepted it last.
-    accepted_ms: Option<u64>,
-    /// The upstream connection that checks it, or has and waits for a vhost.
-    checking: Option<UpstreamConnectionId>,
-    /// Clients that wait for that.
-    waiters: Vec<ClientId>,
+    /// Whether upstreams accept it.
+    check: LoginCheck,
     /// Whether no upstream could be asked.
     is_away: bool,
-    /// Why it could not be checked last.
-    last_error: Option<String>,
     /// Clients, upstream connections and pools of it.
     use_count: usize,
 }
@@ -26,7 +21,7 @@ impl std::fmt::Debug for Login {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Login")
             .field("user", &self.user)
-            .field("accepted_ms", &self.accepted_ms)
+            .field("accepted_ms", &self.check.accepted_ms())
             .finish_non_exhaustive()
     }
 }
@@ -34,16 +29,7 @@ impl std::fmt::Debug for Login {
 impl Login {
     /// With one use.
     pub(super) fn new(user: Rc<str>, secret: Rc<[u8]>) -> Self {
-        Login {
-            user,
-            secret,
-            accepted_ms: None,
-            checking: None,
-            waiters: Vec::new(),
-            is_away: false,
-            last_error: None,
-            use_count: 1,
-        }
+        Login { user, secret, check: LoginCheck::default(), is_away: false, use_count: 1 }
     }
 
     pub(super) fn user(&self) -> &Rc<str> {
@@ -60,61 +46,25 @@ impl Login {
         is_token(&self.secret)
     }
 
-    /// When an upstream accepted it last.
-    pub(super) fn accepted_ms(&self) -> Option<u64> {
-        self.accepted_ms
+    /// Whether upstreams accept it.
+    pub(super) fn check(&self) -> &LoginCheck {
+        &self.check
+    }
+
+    pub(super) fn check_mut(&mut self) -> &mut LoginCheck {
+        &mut self.check
     }
 
     /// An upstream has accepted it. Gives the clients that waited for that.
     pub(super) fn accept(&mut self, now_ms: u64) -> Vec<ClientId> {
-        self.accepted_ms = Some(now_ms);
         self.is_away = false;
-        self.last_error = None;
-        self.take_waiters()
+        self.check.accept(now_ms)
     }
 
     /// An upstream has refused it.
     pub(super) fn refuse(&mut self) {
-        self.accepted_ms = None;
         self.is_away = false;
-    }
-
-    /// The upstream connection that checks it, or has and waits for a vhost.
-    pub(super) fn checking(&self) -> Option<UpstreamConnectionId> {
-        self.checking
-    }
-
-    pub(super) fn set_checking(&mut self, connection: UpstreamConnectionId) {
-        self.checking = Some(connection);
-    }
-
-    /// The upstream connection that has checked it does something else now.
-    pub(super) fn end_check(&mut self) {
-        self.checking = None;
-    }
-
-    /// The upstream connection that was to check it is lost.
-    pub(super) fn fail_check(&mut self, connection: UpstreamConnectionId, why: &str) {
-        if self.checking.take_if(|checking| *checking == connection).is_some() {
-            self.set_last_error(why);
-        }
-    }
-
-    pub(super) fn add_waiter(&mut self, client: ClientId) {
-        self.waiters.push(client);
-    }
-
-    pub(super) fn has_waiters(&self) -> bool {
-        !self.waiters.is_empty()
-    }
-
-    pub(super) fn take_waiters(&mut self) -> Vec<ClientId> {
-        std::mem::take(&mut self.waiters)
-    }
-
-    /// Forgets clients that wait no more.
-    pub(super) fn retain_waiters(&mut self, is_there: impl Fn(&ClientId) -> bool) {
-        self.waiters.retain(is_there);
+        self.check.revoke();
     }
 
     /// Whether no upstream could be asked.
@@ -124,15 +74,6 @@ impl Login {
 
     pub(super) fn note_away(&mut self) {
         self.is_away = true;
-    }
-
-    /// Why it could not be checked last.
-    pub(super) fn last_error(&self) -> Option<&str> {
-        self.last_error.as_deref()
-    }
-
-    pub(super) fn set_last_error(&mut self, why: &str) {
-        self.last_error = Some(why.to_owned());
     }
 
     /// A client, an upstream connection or a pool more uses it.
@@ -146,7 +87,7 @@ impl Login {
     }
 
     pub(super) fn is_used(&self) -> bool {
-        self.use_count > 0 || self.checking.is_some()
+        self.use_count > 0 || self.check.connection().is_some()
     }
 }
 

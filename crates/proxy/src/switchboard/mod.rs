@@ -39,6 +39,7 @@ mod ids;
 mod lane;
 mod liveness;
 mod login;
+mod login_check;
 mod options;
 mod pace;
 mod poisoned_queues;
@@ -302,7 +303,7 @@ impl Switchboard {
         let connection = &self.connections[id];
         let pool = match connection.usage() {
             ConnectionUse::Login(login) => {
-                self.pools.login(login).set_last_error(why);
+                self.pools.login(login).check_mut().set_last_error(why);
                 None
             }
             ConnectionUse::Check(pool) | ConnectionUse::Shared(pool, _) => Some(pool),
@@ -310,7 +311,7 @@ impl Switchboard {
             ConnectionUse::None => None,
         };
         if let Some(pool) = pool {
-            self.pools.pool(pool).set_last_error(why);
+            self.pools.pool(pool).check_mut().set_last_error(why);
         }
     }
 

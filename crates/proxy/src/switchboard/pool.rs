@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::ids::{ClientId, LoginId, UpstreamConnectionId};
 use super::lane::{Kind, Lane};
+use super::login_check::LoginCheck;
 use super::poisoned_queues::PoisonedQueues;
 use crate::limits::REFUSED_PAUSE_MS;
 
@@ -11,20 +12,14 @@ use crate::limits::REFUSED_PAUSE_MS;
 pub(super) struct Pool {
     login: LoginId,
     vhost: Rc<str>,
-    /// When an upstream let this login into this vhost last.
-    accepted_ms: Option<u64>,
-    /// The upstream connection that only sees whether the login is let in still.
-    checking: Option<UpstreamConnectionId>,
-    /// Clients that wait for that.
-    entering: Vec<ClientId>,
+    /// Whether upstreams let this login into this vhost; also why the last upstream connection could not be had.
+    check: LoginCheck,
     lanes: [Lane; 2],
     /// Channels that an upstream connection may have, as far as the upstream has shown: a user may be limited.
     channel_limit: usize,
     client_count: usize,
     /// Since when it has had no client.
     idle_since_ms: u64,
-    /// Why the last upstream connection could not be had.
-    last_error: Option<String>,
     /// When the upstream refused an upstream connection last.
     refused_ms: Option<u64>,
     /// Whether there is no upstream connection for clients that publish, and has not been for a moment. Only where that is of account.
@@ -41,14 +36,11 @@ impl Pool {
         Pool {
             login,
             vhost,
-            accepted_ms: None,
-            checking: None,
-            entering: Vec::new(),
+            check: LoginCheck::default(),
             lanes: <[Lane; 2]>::default(),
             channel_limit: usize::MAX,
             client_count: 0,
             idle_since_ms: now_ms,
-            last_error: None,
             refused_ms: None,
             is_away: false,
             poisoned_queues: PoisonedQueues::default(),
@@ -66,19 +58,19 @@ impl Pool {
 
     /// Clients that wait for anything.
     pub(super) fn waiting_count(&self) -> usize {
-        self.entering.len() + self.lanes.iter().map(Lane::waiter_count).sum::<usize>()
+        self.check.waiter_count() + self.lanes.iter().map(Lane::waiter_count).sum::<usize>()
     }
 
     /// Forgets clients that wait no more.
     pub(super) fn retain_waiters(&mut self, is_there: impl Fn(&ClientId) -> bool) {
-        self.entering.retain(&is_there);
+        self.check.retain_waiters(&is_there);
         self.lanes.iter_mut().for_each(|lane| lane.retain_waiters(&is_there));
     }
 
     /// Whether it has to be remembered.
     pub(super) fn is_used(&self) -> bool {
         let has_connections = self.connections().chain(self.opening()).next().is_some();
-        self.client_count > 0 || self.checking.is_some() || has_connections || self.is_away
+        self.client_count > 0 || self.check.connection().is_some() || has_connections || self.is_away
     }
 
     /// Whether an upstream has closed an upstream connection for what this method is about.
@@ -103,21 +95,13 @@ impl Pool {
 
 /// Whether its login is let in.
 impl Pool {
-    /// When an upstream let this login into this vhost last.
-    pub(super) fn accepted_ms(&self) -> Option<u64> {
-        self.accepted_ms
+    /// Whether upstreams let its login in.
+    pub(super) fn check(&self) -> &LoginCheck {
+        &self.check
     }
 
-    /// An upstream lets it in. Gives the clients that waited for that.
-    pub(super) fn accept(&mut self, accepted_ms: u64) -> Vec<ClientId> {
-        self.accepted_ms = Some(accepted_ms);
-        self.last_error = None;
-        self.take_entering()
-    }
-
-    /// An upstream does not let it in any more.
-    pub(super) fn revoke(&mut self) {
-        self.accepted_ms = None;
+    pub(super) fn check_mut(&mut self) -> &mut LoginCheck {
+        &mut self.check
     }
 
     /// An upstream has refused an upstream connection.
@@ -128,53 +112,6 @@ impl Pool {
     /// Whether an upstream has refused an upstream connection just now, and is not to be asked again at once.
     pub(super) fn is_refused(&self, now_ms: u64) -> bool {
         self.refused_ms.is_some_and(|refused_ms| now_ms < refused_ms + REFUSED_PAUSE_MS)
-    }
-
-    /// The upstream connection that only sees whether the login is let in still.
-    pub(super) fn checking(&self) -> Option<UpstreamConnectionId> {
-        self.checking
-    }
-
-    pub(super) fn set_checking(&mut self, connection: UpstreamConnectionId) {
-        self.checking = Some(connection);
-    }
-
-    /// The upstream connection that was to see it has, or will not.
-    pub(super) fn end_check(&mut self) {
-        self.checking = None;
-    }
-
-    /// The upstream connection that was to see it is lost.
-    pub(super) fn fail_check(&mut self, connection: UpstreamConnectionId, why: &str) {
-        if self.checking.take_if(|checking| *checking == connection).is_some() {
-            self.set_last_error(why);
-        }
-    }
-
-    /// A client waits to be let in.
-    pub(super) fn add_entering(&mut self, client: ClientId) {
-        self.entering.push(client);
-    }
-
-    pub(super) fn has_entering(&self) -> bool {
-        !self.entering.is_empty()
-    }
-
-    pub(super) fn take_entering(&mut self) -> Vec<ClientId> {
-        std::mem::take(&mut self.entering)
-    }
-
-    /// Why the last upstream connection could not be had.
-    pub(super) fn last_error(&self) -> Option<&str> {
-        self.last_error.as_deref()
-    }
-
-    pub(super) fn set_last_error(&mut self, why: &str) {
-        self.last_error = Some(why.to_owned());
-    }
-
-    pub(super) fn clear_last_error(&mut self) {
-        self.last_error = None;
     }
 
     /// Whether there is no upstream connection for clients that publish, and has not been for a moment.

@@ -85,7 +85,7 @@ impl Pools {
         let logins = &mut self.logins;
         self.pool_ids.retain(|_, id| {
             let pool = &pools[id.0];
-            if pool.is_used() || is_fresh(pool.accepted_ms()) {
+            if pool.is_used() || is_fresh(pool.check().accepted_ms()) {
                 return true;
             }
             logins[pool.login().0].release();
@@ -94,7 +94,7 @@ impl Pools {
         });
         self.login_ids.retain(|_, id| {
             let login = &logins[id.0];
-            let stays = login.is_used() || is_fresh(login.accepted_ms());
+            let stays = login.is_used() || is_fresh(login.check().accepted_ms());
             if !stays {
                 logins.remove(id.0);
             }

@@ -135,7 +135,7 @@ impl Switchboard {
                 waiting_client_count: pool.waiting_count(),
                 is_away: pool.is_away(),
                 parked_channel_max: pool.lane_of(Kind::Publishes).pace().parked_max(),
-                last_error: pool.last_error().map(str::to_owned),
+                last_error: pool.check().last_error().map(str::to_owned),
                 connections: Vec::new(),
             };
             for id in pool.connections().chain(pool.opening()) {

@@ -66,7 +66,7 @@ impl Switchboard {
             return PublishRoute::UpstreamConnection;
         }
         // A user that upstreams do not let in any more is to hear of it.
-        let is_let_in = pool.is_away() || pool.accepted_ms().is_some();
+        let is_let_in = pool.is_away() || pool.check().accepted_ms().is_some();
         let is_token = login.has_token();
         let held = spool.holds(login.user(), pool.vhost(), self.now_ms);
         self.pools.pool(pool_id).set_unheld_at((held == Held::Nothing).then_some(filled_count));
@@ -207,7 +207,7 @@ impl Switchboard {
     fn is_only_absent(&mut self, pool: PoolId) -> bool {
         let may_dial = self.may_dial();
         let pool = self.pools.pool(pool);
-        pool.accepted_ms().is_some() && (may_dial || pool.opening().next().is_some())
+        pool.check().accepted_ms().is_some() && (may_dial || pool.opening().next().is_some())
     }
 
     /// What an absence asks for twice a second: an upstream connection as soon as there can be one. With no client left to need it, it is

@@ -111,8 +111,8 @@ impl Switchboard {
         let (phase, capabilities) = (self.clients[id].phase(), self.clients[id].capabilities());
         let (pool, login) = (self.clients[id].pool(), self.clients[id].login());
         let last_error = match (pool, login) {
-            (Some(pool), _) => self.pools.pool(pool).last_error().map(str::to_owned),
-            (None, Some(login)) => self.pools.login(login).last_error().map(str::to_owned),
+            (Some(pool), _) => self.pools.pool(pool).check().last_error().map(str::to_owned),
+            (None, Some(login)) => self.pools.login(login).check().last_error().map(str::to_owned),
             (None, None) => None,
         };
         let waited_s = Duration::from_millis(waited_ms).as_secs_f64();
@@ -286,7 +286,7 @@ impl Switchboard {
             self.pools.pool(id).retain_waiters(is_there);
         }
         for id in self.pools.login_ids() {
-            self.pools.login(id).retain_waiters(is_there);
+            self.pools.login(id).check_mut().retain_waiters(is_there);
         }
     }
 
@@ -303,12 +303,12 @@ impl Switchboard {
                 }
             }
             self.tick_away(id);
-            if self.pools.pool(id).has_entering() {
+            if self.pools.pool(id).check().has_waiters() {
                 self.ask_for_pool(id);
             }
         }
         for id in self.pools.login_ids() {
-            if self.pools.login(id).has_waiters() {
+            if self.pools.login(id).check().has_waiters() {
                 self.check_login(id);
             }
         }

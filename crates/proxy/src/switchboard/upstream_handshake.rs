@@ -140,7 +140,7 @@ impl Switchboard {
         match connection.usage() {
             ConnectionUse::Own(client) => {
                 if let Some(pool) = self.clients[client].pool() {
-                    self.pools.pool(pool).clear_last_error();
+                    self.pools.pool(pool).check_mut().clear_last_error();
                 }
                 self.wake_queue.push(client);
             }
@@ -158,7 +158,7 @@ impl Switchboard {
             }
             ConnectionUse::Check(pool_id) => {
                 self.connections[id].disown();
-                self.pools.pool(pool_id).end_check();
+                self.pools.pool(pool_id).check_mut().end();
                 self.tell_accepted(pool_id);
                 self.pool_accepted(pool_id, now_ms);
                 self.close_connection(id);
@@ -169,7 +169,7 @@ impl Switchboard {
 
     /// A pool's login is let in.
     fn pool_accepted(&mut self, pool_id: PoolId, accepted_ms: u64) {
-        for client in self.pools.pool(pool_id).accept(accepted_ms) {
+        for client in self.pools.pool(pool_id).check_mut().accept(accepted_ms) {
             self.vouch(client, |client| client.pool() == Some(pool_id));
         }
     }
@@ -214,7 +214,7 @@ impl Switchboard {
             self.tell_refused(login_id, None);
         }
         if is_login_bad || matches!(usage, ConnectionUse::Login(_)) {
-            for client in self.pools.login(login_id).take_waiters() {
+            for client in self.pools.login(login_id).check_mut().take_waiters() {
                 self.refuse_waiter(client, refusal);
             }
         }
@@ -226,7 +226,7 @@ impl Switchboard {
             }
             ConnectionUse::Check(pool) => {
                 self.connections[id].disown();
-                self.pools.pool(pool).end_check();
+                self.pools.pool(pool).check_mut().end();
                 self.pool_refused(pool, Kind::Publishes, refusal);
             }
             ConnectionUse::Own(client) => self.own_connection_lost(client, refusal),
@@ -249,18 +249,18 @@ impl Switchboard {
         if has_connections && !is_about_access(refusal) {
             // It says nothing of the login: there are as many connections as there may be, or the node is going down.
             self.pool_accepted(pool_id, now_ms.saturating_sub(fresh_ms / 2));
-            self.pools.pool(pool_id).set_last_error(&refusal.text());
+            self.pools.pool(pool_id).check_mut().set_last_error(&refusal.text());
             return;
         }
-        pool.set_last_error(&refusal.text());
-        pool.revoke();
+        pool.check_mut().set_last_error(&refusal.text());
+        pool.check_mut().revoke();
         if is_about_access(refusal) {
             pool.set_away(false);
             let (login, vhost) = (pool.login(), pool.vhost().clone());
             self.tell_refused(login, Some(&vhost));
         }
         let pool = self.pools.pool(pool_id);
-        let mut refused = pool.take_entering();
+        let mut refused = pool.check_mut().take_waiters();
         if !has_connections {
             refused.extend(pool.lane(kind).take_waiters());
         }

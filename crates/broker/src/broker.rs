@@ -12,7 +12,7 @@ use model::ids::JournalPosition;
 use net::Stream;
 use parking_lot::{Mutex, RwLock};
 use routing::HashSeed;
-use store::{RecordBatch, Recovered, Store};
+use store::{RecordBatch, RecoveredStore, Store};
 use telemetry::Counter;
 
 use crate::alarms::Alarms;
@@ -116,7 +116,7 @@ impl fmt::Debug for Broker {
 
 impl Broker {
     /// A broker over an opened store, with what was recovered from it. The store's threads run from here on.
-    pub fn start(options: Options, store: Arc<Store>, recovered: Recovered) -> Result<Arc<Self>, StartError> {
+    pub fn start(options: Options, store: Arc<Store>, recovered: RecoveredStore) -> Result<Arc<Self>, StartError> {
         let broker = Self::assemble(options, store, recovered)?;
         broker.engine.store.start(Arc::new(broker.residents()));
         let (timers, clock, weak) =
@@ -130,7 +130,7 @@ impl Broker {
     pub(crate) fn assemble(
         options: Options,
         store: Arc<Store>,
-        mut recovered: Recovered,
+        mut recovered: RecoveredStore,
     ) -> Result<Arc<Self>, StartError> {
         let mut seed = [0; 8];
         (options.fill_random)(&mut seed)?;

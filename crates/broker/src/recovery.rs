@@ -13,9 +13,9 @@ use model::name::{ExchangeName, VhostName};
 use model::parameter::GlobalParameter;
 use model::policy::Policy;
 use model::user::{PasswordHash, User};
-use queue::{Queue, Restored, RestoredGeneration, TtlHistory};
+use queue::{Queue, RestoredGeneration, RestoredQueue, TtlHistory};
 use routing::{BindingSpec, Destination};
-use store::{RecordBatch, Recovered, RecoveredQueue};
+use store::{RecordBatch, RecoveredQueue, RecoveredStore};
 
 use crate::broker::{Broker, StartError};
 use crate::changed::Changed;
@@ -50,7 +50,7 @@ pub(crate) struct LeftOut {
 }
 
 /// Puts everything in place. An empty store gets the default vhost and user, unless definitions are about to be imported.
-pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<(), StartError> {
+pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: RecoveredStore) -> Result<(), StartError> {
     broker.engine.queue_ids.resume(recovered.definitions.remove(queue_ids::KEY).as_deref());
     let histories = take_histories(&mut recovered);
     let sites = take_sites(&mut recovered)?;
@@ -90,7 +90,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: Recovered) -> Result<
 }
 
 /// Takes what exchanges have kept out of the definitions.
-fn take_histories(recovered: &mut Recovered) -> BTreeMap<Vec<u8>, Vec<u8>> {
+fn take_histories(recovered: &mut RecoveredStore) -> BTreeMap<Vec<u8>, Vec<u8>> {
     recovered.definitions.extract_if(.., |key, _| history::is_key(key)).collect()
 }
 
@@ -110,7 +110,7 @@ fn restore_histories(broker: &Broker, histories: &BTreeMap<Vec<u8>, Vec<u8>>) ->
 }
 
 /// Takes out of the definitions where delayed messages wait, by generation.
-fn take_sites(recovered: &mut Recovered) -> Result<BTreeMap<QueueId, Site>, StartError> {
+fn take_sites(recovered: &mut RecoveredStore) -> Result<BTreeMap<QueueId, Site>, StartError> {
     let found = recovered.definitions.extract_if(.., |key, _| delayed::definition::generation_of(key).is_some());
     let read = |(key, value): (Vec<u8>, Vec<u8>)| {
         let site = Site::decode(&value).map_err(|error| unreadable(&key, &error))?;
@@ -268,7 +268,7 @@ fn restored(
     let priorities = Priorities::of_arguments(&definition.arguments);
     let hold = |content, place: Option<Place>| Held::restored(content, true, place, priorities);
     let messages = recovered.messages.into_iter().filter_map(|(seq, content)| Some((seq, hold(content, None)?)));
-    let restored = Restored {
+    let restored = RestoredQueue {
         next_seq: recovered.next_seq,
         watermark: recovered.watermark,
         ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),

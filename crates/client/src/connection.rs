@@ -19,7 +19,7 @@ use crate::buffers::{Input, Output};
 use crate::error::{CallError, Closed, OpenError};
 use crate::handshake::Handshake;
 use crate::options::ConnectOptions;
-use crate::session::{Outcome, Session};
+use crate::session::{RequestOutcome, Session};
 use crate::uri::Uri;
 
 /// What a turn did.
@@ -225,8 +225,8 @@ impl Connection {
         };
         self.session.put_back(held);
         match outcome? {
-            Outcome::Answer(payload) => Ok(Answer { payload }),
-            Outcome::Refused { code, text } => Err(CallError::Refused { code, text }),
+            RequestOutcome::Answer(payload) => Ok(Answer { payload }),
+            RequestOutcome::Refused { code, text } => Err(CallError::Refused { code, text }),
         }
     }
 

@@ -192,7 +192,7 @@ struct Kept {
 }
 
 /// Where an event lies.
-enum Found {
+enum EventSource {
     /// More input is needed.
     Nothing,
     /// Ranges of the input before `taken` bytes were taken from it.
@@ -311,18 +311,18 @@ impl Session {
         let found = match self.held.pop_front() {
             Some(held) => {
                 self.current = held;
-                Found::Kept
+                EventSource::Kept
             }
             None => self.find()?,
         };
         match found {
-            Found::Nothing => Ok(None),
-            Found::Kept => {
+            EventSource::Nothing => Ok(None),
+            EventSource::Kept => {
                 let kept = &self.current;
                 let content = kept.header.as_ref().map(|(properties, _)| Content { properties, body: &kept.body });
                 event(kept.channel, &kept.method, content).map(Some)
             }
-            Found::Here { channel, method, content, taken } => {
+            EventSource::Here { channel, method, content, taken } => {
                 let content = content.map(|(properties, body)| Content {
                     properties: self.input.taken(taken, &properties),
                     body: self.input.taken(taken, &body),
@@ -338,7 +338,7 @@ impl Session {
         &mut self,
         channel: u16,
         held: &mut VecDeque<KeptEvent>,
-    ) -> Result<Option<Outcome>, Closed> {
+    ) -> Result<Option<RequestOutcome>, Closed> {
         loop {
             let is_fresh = self.held.is_empty();
             let Some(event) = self.next_event()? else { return Ok(None) };
@@ -348,7 +348,7 @@ impl Session {
                 {
                     let mut payload = Vec::new();
                     method.encode_method(&mut payload);
-                    return Ok(Some(Outcome::Answer(payload)));
+                    return Ok(Some(RequestOutcome::Answer(payload)));
                 }
                 Event::Got { channel: on, got, content } if on == channel && is_fresh => {
                     let kept = KeptEvent::content(on, &got, content);
@@ -356,11 +356,11 @@ impl Session {
                     let mut payload = Vec::new();
                     got.encode_method(&mut payload);
                     self.held.push_front(kept.0);
-                    return Ok(Some(Outcome::Answer(payload)));
+                    return Ok(Some(RequestOutcome::Answer(payload)));
                 }
                 Event::ChannelClosed { channel: on, close } if on == channel => {
                     let text = String::from_utf8_lossy(close.reply_text).into_owned();
-                    return Ok(Some(Outcome::Refused { code: close.reply_code, text }));
+                    return Ok(Some(RequestOutcome::Refused { code: close.reply_code, text }));
                 }
                 other => {
                     if let Some(kept) = KeptEvent::of(&other) {
@@ -378,10 +378,10 @@ impl Session {
         }
     }
 
-    fn find(&mut self) -> Result<Found, Closed> {
+    fn find(&mut self) -> Result<EventSource, Closed> {
         loop {
             let rest = self.input.rest();
-            let Some((frame, len)) = decode(rest, self.tune.frame_len_max)? else { return Ok(Found::Nothing) };
+            let Some((frame, len)) = decode(rest, self.tune.frame_len_max)? else { return Ok(EventSource::Nothing) };
             let channel = frame.channel;
             match frame.kind {
                 FrameKind::Heartbeat => self.input.take(len),
@@ -389,18 +389,18 @@ impl Session {
                     let method = payload_range(0, &frame);
                     self.input.take(len);
                     if channel != 0 && !is_channel_close(self.input.taken(len, &method)) {
-                        return Ok(Found::Here { channel, method, content: None, taken: len });
+                        return Ok(EventSource::Here { channel, method, content: None, taken: len });
                     }
                     if self.on_control(channel, len, &method)? {
-                        return Ok(Found::Here { channel, method, content: None, taken: len });
+                        return Ok(EventSource::Here { channel, method, content: None, taken: len });
                     }
                 }
                 FrameKind::Method => match whole_content(rest, &frame, len, self.tune.frame_len_max)? {
-                    Whole::More => return Ok(Found::Nothing),
+                    Whole::More => return Ok(EventSource::Nothing),
                     Whole::Here { content, taken } => {
                         let method = payload_range(0, &frame);
                         self.input.take(taken);
-                        return Ok(Found::Here { channel, method, content: Some(content), taken });
+                        return Ok(EventSource::Here { channel, method, content: Some(content), taken });
                     }
                     Whole::InParts => {
                         let method = frame.payload.to_vec();
@@ -412,7 +412,7 @@ impl Session {
                 FrameKind::Header | FrameKind::Body => {
                     let is_complete = self.add_part(len)?;
                     if is_complete {
-                        return Ok(Found::Kept);
+                        return Ok(EventSource::Kept);
                     }
                 }
             }
@@ -484,7 +484,7 @@ impl Session {
 
 /// What a request came to.
 #[derive(Debug)]
-pub(crate) enum Outcome {
+pub(crate) enum RequestOutcome {
     /// The answer's payload.
     Answer(Vec<u8>),
     /// The broker closed the channel.

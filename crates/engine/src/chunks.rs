@@ -15,7 +15,7 @@ pub struct Chunks {
 
 struct Writers {
     broker: u64,
-    journalled: ChunkWriter,
+    journaled: ChunkWriter,
     transient: ChunkWriter,
 }
 
@@ -33,8 +33,8 @@ impl Chunks {
 
     #[cold]
     fn writers(&self) -> Writers {
-        let [journalled, transient] = [Kind::Journalled, Kind::Transient].map(|kind| self.store.chunk_writer(kind));
-        Writers { broker: self.broker, journalled, transient }
+        let [journaled, transient] = [Kind::Journaled, Kind::Transient].map(|kind| self.store.chunk_writer(kind));
+        Writers { broker: self.broker, journaled, transient }
     }
 
     /// A content of `len` bytes, filled by `fill`.
@@ -46,7 +46,7 @@ impl Chunks {
                 writers => writers.insert(self.writers()),
             };
             let writer = match kind {
-                Kind::Journalled => &mut writers.journalled,
+                Kind::Journaled => &mut writers.journaled,
                 Kind::Transient => &mut writers.transient,
             };
             writer.write(len, fill)

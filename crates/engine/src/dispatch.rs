@@ -4,7 +4,7 @@
 use model::ids::{JournalPosition, Place, QueueSeq};
 use std::sync::Arc;
 
-use queue::{Dropped, Get, Message, Return, Seen, Take};
+use queue::{DroppedMessage, Get, Message, Return, SeenMessage, Take};
 use store::Returns;
 
 use crate::dead_letters::DeadLetter;
@@ -70,7 +70,7 @@ impl Work<'_> {
         for (index, delivery) in self.gathered.effects.deliveries.iter().enumerate().skip(start) {
             redelivered_count += u64::from(delivery.redelivered);
             no_ack_count += u64::from(delivery.no_ack);
-            if delivery.no_ack && delivery.message.is_journalled() {
+            if delivery.no_ack && delivery.message.is_journaled() {
                 settled.push(delivery.seq, |first, last| self.gathered.records.settle(id, first, last));
                 self.gathered.places.extend(delivery.message.place());
             } else if delivery.no_ack {
@@ -235,7 +235,7 @@ impl Work<'_> {
     fn take_effects_of(&mut self, entry: &mut QueueEntry, why: Why) {
         let id = entry.handle.id();
         self.gathered.wanted.extend(self.gathered.effects.loads.drain(..).map(|load| Wanted { queue: id, load }));
-        for returned in self.gathered.effects.returned.drain(..).filter(|returned| returned.is_journalled) {
+        for returned in self.gathered.effects.returned.drain(..).filter(|returned| returned.is_journaled) {
             let returns = Returns { counts: returned.counts, waits_until_ms: returned.waits_until_ms };
             self.gathered.records.returned(id, returned.seq, returns);
         }
@@ -263,8 +263,8 @@ impl Work<'_> {
     /// What leaves takes its place in the queue's line.
     fn line_up(&mut self, entry: &mut QueueEntry) {
         let handle = entry.handle.clone();
-        let leaver = |dropped: Dropped<Held>| {
-            let Dropped { seq, message, reason, counts } = dropped;
+        let leaver = |dropped: DroppedMessage<Held>| {
+            let DroppedMessage { seq, message, reason, counts } = dropped;
             DeadLetter { queue: handle.clone(), seq: Some(seq), content: message.into_content(), reason, counts }
         };
         let mut dropped = self.gathered.effects.dropped.drain(..).peekable();
@@ -291,7 +291,7 @@ impl Work<'_> {
     }
 
     /// Takes one message out of the middle of a queue, as it was seen. It is the caller's to let it go ([`Work::let_go`]).
-    pub fn take_seen(&mut self, entry: &mut QueueEntry, seen: &Seen<Held>) -> Take<Held> {
+    pub fn take_seen(&mut self, entry: &mut QueueEntry, seen: &SeenMessage<Held>) -> Take<Held> {
         let read = seen.message.place().map(|_: Place| &seen.message);
         entry.queue.take(seen.position.seq, read, |place| self.engine.store.is_alive(place))
     }
@@ -309,7 +309,7 @@ impl Work<'_> {
     /// Removes all that is ready from the queue, and says how much that was.
     pub fn purge(&mut self, entry: &mut QueueEntry) -> u64 {
         let id = entry.handle.id();
-        let mut purged = queue::Purged::default();
+        let mut purged = queue::PurgedMessages::default();
         let count = entry.queue.purge(&mut purged);
         if let Some(set) = &mut entry.key_set
             && set.is_while_waiting()
@@ -350,7 +350,7 @@ impl Work<'_> {
         let id = entry.handle.id();
         let mut ranges = Ranges::default();
         for (seq, message) in &self.gathered.settled[from..] {
-            if message.is_journalled() {
+            if message.is_journaled() {
                 ranges.push(*seq, |first, last| self.gathered.records.settle(id, first, last));
             }
             self.gathered.places.extend(message.place());

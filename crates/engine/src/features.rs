@@ -28,7 +28,7 @@ impl Engine {
             entry.queue.set_groups(features.group_header.as_deref());
             work.set_deduplication(entry, features.deduplication.as_ref());
             let is_changed = entry.queue.set_ttl(features.message_ttl_ms);
-            if is_changed && queue.is_journalled() {
+            if is_changed && queue.is_journaled() {
                 // Messages that are here keep the time they came under, after a restart, too.
                 record_ttls(&mut work.gathered.records, queue.id(), entry.queue.ttls());
             }

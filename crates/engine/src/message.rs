@@ -252,14 +252,14 @@ pub struct Held {
 struct Marks(u32);
 
 impl Marks {
-    const IS_JOURNALLED: u32 = 1 << 8;
+    const IS_JOURNALED: u32 = 1 << 8;
     const HAS_TTL: u32 = 1 << 9;
 
     #[inline]
-    fn new(is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
-        let journalled = if is_journalled { Self::IS_JOURNALLED } else { 0 };
+    fn new(is_journaled: bool, has_ttl: bool, priority: u8) -> Self {
+        let journaled = if is_journaled { Self::IS_JOURNALED } else { 0 };
         let ttl = if has_ttl { Self::HAS_TTL } else { 0 };
-        Self(journalled | ttl | u32::from(priority))
+        Self(journaled | ttl | u32::from(priority))
     }
 
     #[inline]
@@ -280,8 +280,8 @@ const HAS_CONTENT: &str = "a queue hands out and spills only what has a body";
 impl Held {
     /// One that has just come.
     #[inline]
-    pub fn new(content: Content, body_len: u32, is_journalled: bool, has_ttl: bool, priority: u8) -> Self {
-        let marks = Marks::new(is_journalled, has_ttl, priority);
+    pub fn new(content: Content, body_len: u32, is_journaled: bool, has_ttl: bool, priority: u8) -> Self {
+        let marks = Marks::new(is_journaled, has_ttl, priority);
         Self { content: Some(content), body_len, marks, segment: NO_SEGMENT, slot: 0 }
     }
 
@@ -299,14 +299,14 @@ impl Held {
     /// A message read back from the store. `None` when its content is not one of ours.
     pub fn restored(
         content: Content,
-        is_journalled: bool,
+        is_journaled: bool,
         place: Option<Place>,
         priorities: Priorities,
     ) -> Option<Self> {
         let parts = Parts::read(content.bytes())?;
         let (body_len, has_ttl) = (parts.body.len() as u32, parts.history.ttl_ms.is_some());
         let priority = if priorities.max == 0 { 0 } else { priorities.of(priority_in(parts.header)) };
-        let mut held = Self::new(content, body_len, is_journalled, has_ttl, priority);
+        let mut held = Self::new(content, body_len, is_journaled, has_ttl, priority);
         if let Some(place) = place {
             queue::Message::set_place(&mut held, place);
         }
@@ -358,8 +358,8 @@ impl queue::Message for Held {
     }
 
     #[inline]
-    fn is_journalled(&self) -> bool {
-        self.marks.has(Marks::IS_JOURNALLED)
+    fn is_journaled(&self) -> bool {
+        self.marks.has(Marks::IS_JOURNALED)
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use model::ids::{QueueId, QueueSeq};
 use parking_lot::Mutex;
 use queue::Load;
-use store::{Loaded, Store};
+use store::{LoadAnswer, Store};
 use tokio::sync::oneshot;
 
 use crate::message::Held;
@@ -21,7 +21,7 @@ pub struct PendingReads {
 struct Looker {
     queue: QueueId,
     load: Load,
-    answer: oneshot::Sender<Loaded>,
+    answer: oneshot::Sender<LoadAnswer>,
 }
 
 /// What was read.
@@ -43,7 +43,7 @@ impl PendingReads {
     pub async fn read(&self, queue: &QueueHandle, load: Load) -> Read {
         let (answer, answered) = oneshot::channel();
         self.lookers.lock().push(Looker { queue: queue.id(), load: load.clone(), answer });
-        let is_journalled = !load.segment.is_transient();
+        let is_journaled = !load.segment.is_transient();
         let nothing = load.first_slot;
         self.store.load(queue.id(), load);
         let Ok(loaded) = answered.await else {
@@ -53,14 +53,14 @@ impl PendingReads {
             tracing::error!(queue = queue.name(), %error, "messages could not be read from a segment");
         }
         let restored = loaded.entries.into_iter().filter_map(|entry| {
-            let held = Held::restored(entry.content, is_journalled, Some(entry.place), queue.priorities)?;
+            let held = Held::restored(entry.content, is_journaled, Some(entry.place), queue.priorities)?;
             Some((entry.seq, held))
         });
         Read { messages: restored.collect(), next_slot: loaded.next_slot }
     }
 
     /// Answers the caller that waits for this. Given back if none does: then it is for the queue.
-    pub fn answer(&self, queue: QueueId, loaded: Loaded) -> Option<Loaded> {
+    pub fn answer(&self, queue: QueueId, loaded: LoadAnswer) -> Option<LoadAnswer> {
         if !loaded.load.is_look() {
             return Some(loaded);
         }

@@ -126,8 +126,8 @@ impl Publish {
 
     #[inline(always)]
     fn held(&self, queue: &QueueHandle, content: Content) -> Held {
-        let is_journalled = self.is_persistent && queue.is_journalled();
-        Held::new(content, self.body_len, is_journalled, self.has_ttl, queue.priorities.of(self.priority))
+        let is_journaled = self.is_persistent && queue.is_journaled();
+        Held::new(content, self.body_len, is_journaled, self.has_ttl, queue.priorities.of(self.priority))
     }
 
     /// The message's key, if it has one in this header.

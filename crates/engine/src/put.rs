@@ -33,7 +33,7 @@ impl Section<'_, '_> {
             publish.outcome.is_refused = true;
             return true;
         }
-        publish.outcome.waits_for_disk = publish.is_persistent && queue.is_journalled();
+        publish.outcome.waits_for_disk = publish.is_persistent && queue.is_journaled();
         // Before it is there, for then its content is the queue's; no other section comes between under the lock.
         if publish.outcome.waits_for_disk {
             work.gathered.records.publish(publish.content(), &[(queue.id(), entry.queue.next_seq())]);
@@ -72,17 +72,13 @@ impl Section<'_, '_> {
             }
             is_taken = true;
             let held = publish.held_by(queue);
-            let is_journalled = held.is_journalled();
+            let is_journaled = held.is_journaled();
             let seq = entry.queue.publish(held);
-            entry.handle.count_published(
-                publish.body_len,
-                is_journalled,
-                work.engine.statistics.options.has_histograms,
-            );
+            entry.handle.count_published(publish.body_len, is_journaled, work.engine.statistics.options.has_histograms);
             if entry.key_set.is_some() {
-                work.remember_in(entry, publish, seq, is_journalled);
+                work.remember_in(entry, publish, seq, is_journaled);
             }
-            if is_journalled {
+            if is_journaled {
                 refs.push((queue.id(), seq));
             }
             work.touch(entry);
@@ -90,17 +86,17 @@ impl Section<'_, '_> {
         if let Some(delay) = &targets.delay {
             self.delay_until(delay, publish, &mut refs);
         }
-        let is_journalled = !refs.is_empty();
+        let is_journaled = !refs.is_empty();
         if let Some(keys) = &targets.keys
             && is_taken
             && !publish.outcome.is_refused
         {
             // The publisher that hears of a refusal publishes it again.
-            self.remember_at(keys, publish, is_journalled);
+            self.remember_at(keys, publish, is_journaled);
         }
-        publish.outcome.waits_for_disk = is_journalled || publish.outcome.awaits_original;
+        publish.outcome.waits_for_disk = is_journaled || publish.outcome.awaits_original;
         let gathered = &mut *self.work.gathered;
-        if is_journalled {
+        if is_journaled {
             gathered.records.publish(publish.content(), &refs);
             gathered.keys.record(&mut gathered.records);
         }
@@ -116,10 +112,10 @@ impl Section<'_, '_> {
         refs: &mut Vec<(model::ids::QueueId, model::ids::QueueSeq)>,
     ) {
         for set in &delay.sets {
-            let is_journalled = publish.is_persistent && set.is_durable;
-            let held = Held::new(publish.content().clone(), publish.body_len, is_journalled, publish.has_ttl, 0);
+            let is_journaled = publish.is_persistent && set.is_durable;
+            let held = Held::new(publish.content().clone(), publish.body_len, is_journaled, publish.has_ttl, 0);
             if let Some(id) = self.locked.sets.get(set).insert(set, self.work, publish.due_ms, held)
-                && is_journalled
+                && is_journaled
             {
                 refs.push((id.generation, id.seq));
             }

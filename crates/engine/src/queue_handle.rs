@@ -180,9 +180,9 @@ impl QueueHandle {
         self.definition.name.as_str()
     }
 
-    /// Whether its messages last: they are journalled when they are persistent.
+    /// Whether its messages last: they are journaled when they are persistent.
     #[inline]
-    pub fn is_journalled(&self) -> bool {
+    pub fn is_journaled(&self) -> bool {
         self.definition.is_durable && self.owner.is_none()
     }
 

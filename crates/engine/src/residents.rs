@@ -3,8 +3,10 @@
 use std::sync::{Arc, Weak};
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
-use queue::{Message, Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, QueueOwner, QueueState, ReadError, Resident, Returns};
+use queue::{Message, MovedMessage, PlacedMessage};
+use store::{
+    CollectedResidents, Content, LaneResidents, LoadAnswer, QueueOwner, QueueState, ReadError, Resident, Returns,
+};
 
 use crate::delayed::{DelaySet, residents as delayed};
 use crate::engine::Engine;
@@ -47,7 +49,7 @@ impl QueueOwnerOfEngine {
 }
 
 impl QueueOwner for QueueOwnerOfEngine {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         let Some(engine) = self.engine.upgrade() else { return };
         let mut found: Vec<(QueueSeq, Held)> = Vec::new();
         for_each_queue(&engine, |handle| {
@@ -58,7 +60,7 @@ impl QueueOwner for QueueOwnerOfEngine {
         }
     }
 
-    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]) {
         // In parts, so that others get at the shard in between.
         for placed in placed.chunks(RELOCATED_COUNT) {
             let found = self.with_queue(queue, |engine, entry| {
@@ -78,7 +80,7 @@ impl QueueOwner for QueueOwnerOfEngine {
         }
     }
 
-    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+    fn loaded(&self, queue: QueueId, loaded: LoadAnswer) {
         let Some(engine) = self.engine.upgrade() else { return };
         let Some(loaded) = engine.pending_reads.answer(queue, loaded) else { return };
         let handle = self.with_queue(queue, |_, entry| entry.handle.clone());
@@ -96,12 +98,12 @@ impl QueueOwner for QueueOwnerOfEngine {
                 "messages cannot be read from a segment now"
             );
         }
-        let is_journalled = !loaded.load.segment.is_transient();
+        let is_journaled = !loaded.load.segment.is_transient();
         let entries = loaded
             .entries
             .into_iter()
             .filter_map(|entry| {
-                let held = Held::restored(entry.content, is_journalled, Some(entry.place), handle.priorities)?;
+                let held = Held::restored(entry.content, is_journaled, Some(entry.place), handle.priorities)?;
                 Some((entry.seq, held))
             })
             .collect::<Vec<_>>();
@@ -140,7 +142,7 @@ impl QueueOwner for QueueOwnerOfEngine {
         (self.unload)();
     }
 
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         let found = self.with_queue(queue, |engine, entry| {
             let mut dead = Vec::new();
             // Operators take messages out of the middle of ranges.
@@ -187,10 +189,10 @@ fn collect_from(
     entry: &mut QueueEntry,
     is_old: &dyn Fn(&Content) -> bool,
     found: &mut Vec<(QueueSeq, Held)>,
-    out: &mut Collected,
+    out: &mut CollectedResidents,
 ) {
     let queue = entry.handle.id();
-    if entry.handle.is_journalled() {
+    if entry.handle.is_journaled() {
         let watermark = entry.watermark.closed_mark();
         let (next_seq, may_expire) = (entry.queue.next_seq(), entry.queue.may_expire());
         out.queues.push(QueueState { queue, next_seq, watermark, may_expire });
@@ -200,12 +202,12 @@ fn collect_from(
     }
     entry.queue.in_memory(&mut |held| is_old(held.content()), found);
     // Sorted by seq they come, and so they stay in each lane.
-    found.sort_by_key(|(_, held)| (held.priority(), held.is_journalled()));
+    found.sort_by_key(|(_, held)| (held.priority(), held.is_journaled()));
     let mut lane_before = None;
     for (seq, held) in found.drain(..) {
-        let (lane, is_journalled, body_len) = (held.priority(), held.is_journalled(), held.len());
-        if lane_before.replace((lane, is_journalled)) != Some((lane, is_journalled)) {
-            out.lanes.push(LaneResidents { queue, lane, is_journalled, residents: Vec::new() });
+        let (lane, is_journaled, body_len) = (held.priority(), held.is_journaled(), held.len());
+        if lane_before.replace((lane, is_journaled)) != Some((lane, is_journaled)) {
+            out.lanes.push(LaneResidents { queue, lane, is_journaled, residents: Vec::new() });
         }
         let residents = &mut out.lanes.last_mut().expect("pushed just now").residents;
         residents.push(Resident { seq, content: held.into_content(), body_len });

@@ -28,7 +28,7 @@ pub struct Section<'s, 'e> {
 /// What a section came to.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Committed {
-    /// Where all of it is durable; `None` when nothing was journalled.
+    /// Where all of it is durable; `None` when nothing was journaled.
     pub position: Option<JournalPosition>,
     /// Whether consumers of one of its queues, or releases of one of its sets, fall behind what comes in.
     pub(crate) consumers_lag: bool,

@@ -14,8 +14,8 @@ use crate::statistics::{Edge, ExchangeCounters};
 pub struct Targets {
     /// The queues.
     pub queues: Box<[Arc<QueueHandle>]>,
-    /// Whether a persistent message to these queues is journalled.
-    pub(crate) is_journalled: bool,
+    /// Whether a persistent message to these queues is journaled.
+    pub(crate) is_journaled: bool,
     /// The shards to lock.
     pub(crate) shards: u64,
     /// Where it waits, if it is delayed.
@@ -40,10 +40,10 @@ impl Targets {
     /// These queues, and nothing else to be done.
     pub fn new(queues: impl IntoIterator<Item = Arc<QueueHandle>>) -> Self {
         let queues: Box<[_]> = queues.into_iter().collect();
-        let is_journalled = queues.iter().any(|queue| queue.is_journalled());
+        let is_journaled = queues.iter().any(|queue| queue.is_journaled());
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
         let mut targets =
-            Self { queues, is_journalled, shards, delay: None, keys: None, key_headers: None, counted: None };
+            Self { queues, is_journaled, shards, delay: None, keys: None, key_headers: None, counted: None };
         let headers: Vec<_> = targets.queues.iter().filter_map(|queue| queue.key_header()).collect();
         headers.into_iter().for_each(|header| targets.add_key_header(header));
         targets
@@ -77,9 +77,9 @@ impl Targets {
         if sets.is_empty() {
             return self;
         }
-        let is_journalled = self.is_journalled || sets.iter().any(|set| set.is_durable);
+        let is_journaled = self.is_journaled || sets.iter().any(|set| set.is_durable);
         let delay = Some(Box::new(Delay { sets: sets.into(), is_returned: false }));
-        Self { is_journalled, delay, ..self }
+        Self { is_journaled, delay, ..self }
     }
 
     /// The queue, if a message goes to just one and nothing else is to be done with it.
@@ -94,7 +94,7 @@ impl Targets {
     /// Which kind of content a message for them is.
     #[inline]
     pub fn kind(&self, is_persistent: bool) -> Kind {
-        if is_persistent && self.is_journalled { Kind::Journalled } else { Kind::Transient }
+        if is_persistent && self.is_journaled { Kind::Journaled } else { Kind::Transient }
     }
 
     /// Whether no queue takes the message, now or later.

@@ -19,7 +19,7 @@ pub struct Watermark {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mark {
-    /// The queue is not durable: nothing is journalled.
+    /// The queue is not durable: nothing is journaled.
     None,
     /// Nothing above has been delivered.
     Closed(QueueSeq),

@@ -67,7 +67,7 @@ pub(crate) struct Gathered {
     pub(crate) keys: KeyWork,
     /// Messages that have come in this section.
     pub(crate) arrivals: ArrivalRun,
-    /// Where the message that is being added is to be journalled. Only room in between.
+    /// Where the message that is being added is to be journaled. Only room in between.
     pub(crate) refs: Vec<(QueueId, QueueSeq)>,
     /// Queues to dispatch at the section's end.
     pub(crate) touched: Vec<Arc<QueueHandle>>,
@@ -136,7 +136,7 @@ impl<'e> Work<'e> {
     }
 
     /// Appends the records and fills the outboxes: the last thing under the locks. The position is where all of it is
-    /// durable; `None` when nothing was journalled.
+    /// durable; `None` when nothing was journaled.
     pub(crate) fn commit(&mut self) -> Option<JournalPosition> {
         if !self.gathered.records.is_empty() {
             self.append();

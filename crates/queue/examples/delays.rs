@@ -49,7 +49,7 @@ impl Message for Handle {
         self.len
     }
 
-    fn is_journalled(&self) -> bool {
+    fn is_journaled(&self) -> bool {
         true
     }
 

@@ -9,7 +9,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use queue::{KeyRules, Keys, MessageKey, Remembered};
+use queue::{KeyRules, Keys, MessageKey, RememberedKey};
 
 /// Counts what is allocated.
 struct Counting;
@@ -49,7 +49,7 @@ fn measure(count: u64, while_waiting: bool) {
     let mut forgotten = Vec::new();
     let mut publish = |keys: &mut Keys, number: u64| {
         assert!(keys.find(key(number), 0).is_none());
-        let new = Remembered { number, key: key(number), expires_at_ms: u64::MAX, is_lasting: true };
+        let new = RememberedKey { number, key: key(number), expires_at_ms: u64::MAX, is_journaled: true };
         keys.remember(new, &mut forgotten);
         forgotten.clear();
     };

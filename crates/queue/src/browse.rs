@@ -46,7 +46,7 @@ impl Position {
 
 /// A message that was looked at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen<M> {
+pub struct SeenMessage<M> {
     /// Where it stands.
     pub position: Position,
     /// The message, with its body.
@@ -57,16 +57,16 @@ pub struct Seen<M> {
 
 /// What a look has come to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Looked<M> {
+pub struct LookOutcome<M> {
     /// The messages, in the order of delivery.
-    pub messages: Vec<Seen<M>>,
+    pub messages: Vec<SeenMessage<M>>,
     /// Where to go on; `None` at the end of the queue.
     pub next: Option<Position>,
 }
 
 /// What was to be read lies elsewhere by now, or cannot be read: look again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Unread;
+pub struct LookFailure;
 
 /// A look at a queue. See the module's page.
 #[derive(Debug)]
@@ -107,10 +107,10 @@ impl<M: Message> Look<M> {
     }
 
     /// The answer to the last load: messages by rising seq, of the slots before `next_slot`.
-    pub fn loaded(&mut self, entries: Vec<(QueueSeq, M)>, next_slot: u32) -> Result<(), Unread> {
+    pub fn loaded(&mut self, entries: Vec<(QueueSeq, M)>, next_slot: u32) -> Result<(), LookFailure> {
         let Some((from, mut range)) = self.ranges.pop_front() else { return Ok(()) };
         if next_slot <= range.first_slot && range.first_slot < range.end_slot {
-            return Err(Unread);
+            return Err(LookFailure);
         }
         let is_whole = next_slot >= range.end_slot;
         let mut last = None;
@@ -135,12 +135,12 @@ impl<M: Message> Look<M> {
 
     /// All that was found.
     #[must_use]
-    pub fn end(self) -> Looked<M> {
+    pub fn end(self) -> LookOutcome<M> {
         let Look { priority, until, mut messages, delivered, overtaken, next_priority, .. } = self;
         messages.retain(|(seq, _)| *seq <= until);
         messages.sort_by_key(|(seq, _)| *seq);
         messages.dedup_by_key(|(seq, _)| *seq);
-        let seen = messages.into_iter().map(|(seq, message)| Seen {
+        let seen = messages.into_iter().map(|(seq, message)| SeenMessage {
             position: Position { priority, seq },
             message,
             redelivered: seq <= delivered && overtaken.binary_search(&seq).is_err(),
@@ -149,7 +149,7 @@ impl<M: Message> Look<M> {
             ALL => next_priority.map(|priority| Position { priority, seq: QueueSeq(0) }),
             until => Some(Position { priority, seq: until.next() }),
         };
-        Looked { messages: seen.collect(), next }
+        LookOutcome { messages: seen.collect(), next }
     }
 }
 

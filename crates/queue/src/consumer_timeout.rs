@@ -17,7 +17,7 @@ use crate::rules::Return;
 const LOOKS: u64 = 8;
 
 #[derive(Debug, Clone, Copy)]
-struct Held {
+struct HeldMessage {
     at_ms: u64,
     seq: QueueSeq,
     consumer: ConsumerId,
@@ -26,12 +26,12 @@ struct Held {
 /// Deliveries, the oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Holdings {
-    deliveries: VecDeque<Held>,
+    deliveries: VecDeque<HeldMessage>,
     next_look_ms: u64,
 }
 
 impl Holdings {
-    fn push(&mut self, held: Held, timeout_ms: u64) {
+    fn push(&mut self, held: HeldMessage, timeout_ms: u64) {
         if self.deliveries.is_empty() {
             self.next_look_ms = held.at_ms.saturating_add(timeout_ms);
         }
@@ -47,7 +47,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Notes that a consumer got a message, where that matters.
     pub(crate) fn note_held(&mut self, seq: QueueSeq, consumer: ConsumerId, timeout_ms: u64, now_ms: u64) {
         let holdings = self.holdings.get_or_insert_default();
-        holdings.push(Held { at_ms: now_ms, seq, consumer }, timeout_ms);
+        holdings.push(HeldMessage { at_ms: now_ms, seq, consumer }, timeout_ms);
         if holdings.deliveries.len() as u64 > 64 + 2 * self.unacked.count() {
             let unacked = &self.unacked;
             holdings.deliveries.retain(|held| unacked.holder_of(held.seq) == Some(Some(held.consumer)));

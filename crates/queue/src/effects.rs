@@ -46,7 +46,7 @@ pub enum DropReason {
 
 /// A message that leaves the queue. It is gone, or set aside until it is settled: [`Rules::keeps_dropped`](crate::Rules::keeps_dropped).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped<M> {
+pub struct DroppedMessage<M> {
     /// Its position.
     pub seq: QueueSeq,
     /// The message, with its body where it is set aside.
@@ -59,7 +59,7 @@ pub struct Dropped<M> {
 
 /// A message that has come back, with what must be remembered of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Returned {
+pub struct ReturnedMessage {
     /// Which message.
     pub seq: QueueSeq,
     /// How often that has happened.
@@ -67,7 +67,7 @@ pub struct Returned {
     /// Until when it waits, in milliseconds since 1970; 0: not at all.
     pub waits_until_ms: u64,
     /// Whether the message lasts, so that this does.
-    pub is_journalled: bool,
+    pub is_journaled: bool,
 }
 
 /// Effects of one or more calls, in the order in which they came about. Reuse one: it keeps its memory.
@@ -76,12 +76,12 @@ pub struct Effects<M> {
     /// What was handed to consumers.
     pub deliveries: Vec<Delivery<M>>,
     /// What leaves. What has to be read first comes when it has been read.
-    pub dropped: Vec<Dropped<M>>,
+    pub dropped: Vec<DroppedMessage<M>>,
     /// All that has been set aside to leave, in the order in which it is to arrive elsewhere, whether or not it had to be read first. Empty
     /// where nothing that leaves is kept.
     pub leaving: Vec<QueueSeq>,
     /// What has come back.
-    pub returned: Vec<Returned>,
+    pub returned: Vec<ReturnedMessage>,
     /// What must be read from segments.
     pub loads: Vec<Load>,
 }

@@ -11,7 +11,7 @@ use crate::limits::{FIFO_BLOCK_LEN, FIFO_KEPT_LEN};
 
 /// A ready message in memory.
 #[derive(Debug)]
-pub(crate) struct Entry<M> {
+pub(crate) struct FifoEntry<M> {
     pub(crate) seq: QueueSeq,
     pub(crate) message: M,
 }
@@ -19,8 +19,8 @@ pub(crate) struct Entry<M> {
 /// Invariant: no block of `rest` is empty, and `front` is empty only if `rest` is.
 #[derive(Debug)]
 pub(crate) struct Fifo<M> {
-    front: VecDeque<Entry<M>>,
-    rest: VecDeque<VecDeque<Entry<M>>>,
+    front: VecDeque<FifoEntry<M>>,
+    rest: VecDeque<VecDeque<FifoEntry<M>>>,
 }
 
 impl<M> Fifo<M> {
@@ -29,12 +29,12 @@ impl<M> Fifo<M> {
     }
 
     #[inline]
-    pub(crate) fn front(&self) -> Option<&Entry<M>> {
+    pub(crate) fn front(&self) -> Option<&FifoEntry<M>> {
         self.front.front()
     }
 
     #[inline(always)]
-    pub(crate) fn push_back(&mut self, entry: Entry<M>) {
+    pub(crate) fn push_back(&mut self, entry: FifoEntry<M>) {
         // The entry itself is not passed on: it is then written once, where it belongs.
         let block = if self.front.len() < FIFO_BLOCK_LEN && self.rest.is_empty() {
             &mut self.front
@@ -47,7 +47,7 @@ impl<M> Fifo<M> {
     }
 
     #[inline(always)]
-    pub(crate) fn pop_front(&mut self) -> Option<Entry<M>> {
+    pub(crate) fn pop_front(&mut self) -> Option<FifoEntry<M>> {
         let entry = self.front.pop_front();
         if self.front.is_empty() {
             self.refill();
@@ -80,12 +80,12 @@ impl<M> Fifo<M> {
     }
 
     /// The first message after this one.
-    pub(crate) fn after(&self, seq: QueueSeq) -> Option<&Entry<M>> {
+    pub(crate) fn after(&self, seq: QueueSeq) -> Option<&FifoEntry<M>> {
         let first = self.front.front()?;
         if first.seq > seq {
             return Some(first);
         }
-        let ends_after = |block: &VecDeque<Entry<M>>| block.back().is_some_and(|entry| entry.seq > seq);
+        let ends_after = |block: &VecDeque<FifoEntry<M>>| block.back().is_some_and(|entry| entry.seq > seq);
         let block = if ends_after(&self.front) {
             &self.front
         } else {
@@ -94,12 +94,12 @@ impl<M> Fifo<M> {
         block.get(block.partition_point(|entry| entry.seq <= seq))
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Entry<M>> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &FifoEntry<M>> {
         self.front.iter().chain(self.rest.iter().flatten())
     }
 
     /// Those from a seq on.
-    pub(crate) fn iter_from(&self, from: QueueSeq) -> impl Iterator<Item = &Entry<M>> {
+    pub(crate) fn iter_from(&self, from: QueueSeq) -> impl Iterator<Item = &FifoEntry<M>> {
         let at = self.block_of(from);
         let rest = self.rest.range(at.unwrap_or(0)..).flatten();
         let front = if at.is_some() { self.front.range(..0) } else { self.front.range(..) };
@@ -119,7 +119,7 @@ impl<M> Fifo<M> {
     }
 
     #[cold]
-    fn open_block(&mut self) -> &mut VecDeque<Entry<M>> {
+    fn open_block(&mut self) -> &mut VecDeque<FifoEntry<M>> {
         self.rest.push_back(VecDeque::with_capacity(FIFO_BLOCK_LEN));
         self.rest.back_mut().expect("a block was just added")
     }
@@ -144,7 +144,7 @@ mod tests {
     /// A fifo of the seqs 1, 3, 5 … and so many of them.
     fn odd(count: u64) -> Fifo<()> {
         let mut fifo = Fifo::new();
-        (0..count).for_each(|n| fifo.push_back(Entry { seq: QueueSeq(2 * n + 1), message: () }));
+        (0..count).for_each(|n| fifo.push_back(FifoEntry { seq: QueueSeq(2 * n + 1), message: () }));
         fifo
     }
 
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn an_entry_costs_eight_bytes_beside_its_message() {
-        assert_eq!(size_of::<Entry<[u64; 3]>>(), 32);
+        assert_eq!(size_of::<FifoEntry<[u64; 3]>>(), 32);
     }
 
     #[test]
@@ -188,7 +188,7 @@ mod tests {
     fn a_drained_fifo_gives_its_memory_back() {
         let mut fifo = Fifo::new();
         for seq in 0..100_000 {
-            fifo.push_back(Entry { seq: QueueSeq(seq), message: [0_u64; 3] });
+            fifo.push_back(FifoEntry { seq: QueueSeq(seq), message: [0_u64; 3] });
         }
         while fifo.rest.len() > 1 {
             fifo.pop_front();
@@ -202,7 +202,7 @@ mod tests {
     fn a_trickle_needs_no_allocation() {
         let mut fifo = Fifo::new();
         for seq in 0..100 {
-            fifo.push_back(Entry { seq: QueueSeq(seq), message: [0_u64; 3] });
+            fifo.push_back(FifoEntry { seq: QueueSeq(seq), message: [0_u64; 3] });
             fifo.pop_front();
             assert!((1..=FIFO_KEPT_LEN).contains(&fifo.front.capacity()));
         }

@@ -11,17 +11,18 @@
 //!
 //! A range's `first_seq` may be lower than its first message's, so a range goes before a message of the same seq. Thus nothing
 //! is handed out that lies behind the beginning of a range, and ranges are not joined over what is unacked. Of one lane nothing unacked is
-//! inside a range, but for what was in memory when the process ended and waits to be tried again: a purge leaves it out ([`Purged::kept`]).
+//! inside a range, but for what was in memory when the process ended and waits to be tried again: a purge leaves it
+//! out ([`PurgedMessages::kept`]).
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Bound;
 
 use model::ids::{Place, QueueSeq, SegmentId};
 
-use crate::fifo::{Entry, Fifo};
+use crate::fifo::{Fifo, FifoEntry};
 use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
 use crate::message::Message;
-use crate::queue::Purged;
+use crate::queue::PurgedMessages;
 use crate::ranges::{PagedRange, Ranges, Window};
 use crate::unacked::Unacked;
 
@@ -128,7 +129,7 @@ pub(crate) struct Lane<M> {
 #[derive(Debug)]
 struct NonFifo<M> {
     returned: BTreeMap<QueueSeq, M>,
-    loaded: VecDeque<Entry<M>>,
+    loaded: VecDeque<FifoEntry<M>>,
     loaded_bytes: u64,
     paged: Ranges,
     loading: Option<Window>,
@@ -150,7 +151,7 @@ impl<M: Message> Lane<M> {
 
     #[inline(always)]
     pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
-        self.fifo.push_back(Entry { seq, message });
+        self.fifo.push_back(FifoEntry { seq, message });
     }
 
     /// The message with the lowest seq.
@@ -257,10 +258,10 @@ impl<M: Message> Lane<M> {
 
     /// Puts messages that lie in a segment among the ranges.
     pub(crate) fn page(&mut self, range: PagedRange, unacked: &Unacked<M>) {
-        let (is_journalled, priority) = (!range.segment.is_transient(), self.priority);
+        let (is_journaled, priority) = (!range.segment.is_transient(), self.priority);
         let NonFifo { paged, loading, .. } = self.aside();
         paged.insert(range, loading.as_ref(), |after, before| {
-            let is_of_lane = |message: &M| message.is_journalled() == is_journalled && message.priority() == priority;
+            let is_of_lane = |message: &M| message.is_journaled() == is_journaled && message.priority() == priority;
             unacked.is_clear(after, before, is_of_lane)
         });
     }
@@ -295,7 +296,7 @@ impl<M: Message> Lane<M> {
     /// Appends to `out` the messages in memory from a seq on, about so many. Up to which seq these are all, if there are more.
     pub(crate) fn look(&self, from: QueueSeq, count_max: usize, out: &mut Vec<(QueueSeq, M)>) -> Option<QueueSeq> {
         let start = out.len();
-        let copied = |entry: &Entry<M>| (entry.seq, entry.message.clone());
+        let copied = |entry: &FifoEntry<M>| (entry.seq, entry.message.clone());
         let mut until: Option<QueueSeq> = None;
         let mut add = |found: &mut dyn Iterator<Item = (QueueSeq, M)>, out: &mut Vec<(QueueSeq, M)>| {
             let before = out.len();
@@ -486,7 +487,7 @@ impl<M: Message> Lane<M> {
         aside.loaded.get_mut(found).map(|entry| &mut entry.message)
     }
 
-    pub(crate) fn purge_into(&mut self, purged: &mut Purged<M>) {
+    pub(crate) fn purge_into(&mut self, purged: &mut PurgedMessages<M>) {
         self.fifo.drain_into(&mut purged.messages);
         let Some(aside) = self.aside.take() else { return };
         purged.messages.extend(aside.returned);
@@ -584,7 +585,7 @@ impl<M: Message> NonFifo<M> {
         let Some((first, _)) = entries.first() else { return };
         let is_behind = self.loaded.back().is_none_or(|last| last.seq < *first);
         self.loaded_bytes += entries.iter().map(|(_, message)| u64::from(message.len())).sum::<u64>();
-        self.loaded.extend(entries.into_iter().map(|(seq, message)| Entry { seq, message }));
+        self.loaded.extend(entries.into_iter().map(|(seq, message)| FifoEntry { seq, message }));
         if !is_behind {
             self.loaded.make_contiguous().sort_by_key(|entry| entry.seq);
         }

@@ -7,7 +7,7 @@
 //!            publish                                                 ack
 //!               │                                                        ▲
 //!               ▼                                                        │
-//!   ready: for each priority two lanes (journalled, transient)        unacked ── reject ──┐
+//!   ready: for each priority two lanes (journaled, transient)        unacked ── reject ──┐
 //!          ┌──────────┬────────┬─────────────────────┬──────┐            │                │
 //!          │ returned │ loaded │ paged (in segments) │ fifo │ ─ dispatch ┴─► deliveries   │
 //!          └──────────┴────────┴─────────────────────┴──────┘   get                       ▼
@@ -57,18 +57,18 @@ mod set_aside;
 mod spill;
 mod unacked;
 
-pub use browse::{Look, Looked, Position, Seen, Unread};
+pub use browse::{Look, LookFailure, LookOutcome, Position, SeenMessage};
 pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
 pub use delays::{
-    Answered, Ask, Cancel, DelayId, Delays, Find, Found, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
-    SettledDelays, Sought,
+    Ask, Cancel, DelayId, Delays, Find, LoadOutcome, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
+    SearchEnd, SearchOutcome, SettledDelays,
 };
-pub use effects::{Counts, Delivery, DropReason, Dropped, Effects, Returned};
+pub use effects::{Counts, Delivery, DropReason, DroppedMessage, Effects, ReturnedMessage};
 pub use expiry::TtlHistory;
-pub use keys::{KeyRules, Keys, Known, MessageKey, Remembered};
+pub use keys::{KeyRules, Keys, KnownKey, MessageKey, RememberedKey};
 pub use lane::Load;
-pub use message::{Message, Moved, Placed};
-pub use queue::{Get, Got, Purged, Queue, Restored, Settings};
+pub use message::{Message, MovedMessage, PlacedMessage};
+pub use queue::{FetchedMessage, Get, PurgedMessages, Queue, RestoredQueue, Settings};
 pub use ranges::PagedRange;
 pub use remove::Take;
 pub use rules::{Return, Rules};

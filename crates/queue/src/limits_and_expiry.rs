@@ -6,7 +6,7 @@
 use model::ids::{Place, QueueSeq};
 
 use crate::consumers::Gate;
-use crate::effects::{Counts, DropReason, Dropped, Effects};
+use crate::effects::{Counts, DropReason, DroppedMessage, Effects};
 use crate::lane::{Load, Source};
 use crate::limits::DROPPED_COUNT_MAX;
 use crate::message::Message;
@@ -125,7 +125,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         effects: &mut Effects<M>,
     ) {
         if !self.keeps_dropped() {
-            effects.dropped.push(Dropped { seq, message, reason, counts });
+            effects.dropped.push(DroppedMessage { seq, message, reason, counts });
             return;
         }
         effects.leaving.push(seq);
@@ -133,7 +133,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         match message.place().filter(|_| !message.has_body()) {
             // To be brought elsewhere it needs its body.
             Some(place) => self.read_leaver(seq, place, message.priority(), effects),
-            None => effects.dropped.push(Dropped { seq, message, reason, counts }),
+            None => effects.dropped.push(DroppedMessage { seq, message, reason, counts }),
         }
     }
 
@@ -167,7 +167,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 // The rules have changed meanwhile: it is not brought elsewhere any more.
                 self.take_aside(seq);
             }
-            effects.dropped.push(Dropped { seq, message, reason, counts });
+            effects.dropped.push(DroppedMessage { seq, message, reason, counts });
             return 0;
         }
         let Some(message) = self.unacked.get_mut(seq) else { return 0 };

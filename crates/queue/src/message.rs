@@ -15,7 +15,7 @@ pub trait Message: Clone {
     }
 
     /// Whether the message lasts: it has a journal record, and its segments survive a restart.
-    fn is_journalled(&self) -> bool;
+    fn is_journaled(&self) -> bool;
 
     /// Its priority in this queue: 0 where there are none.
     fn priority(&self) -> u8 {
@@ -72,7 +72,7 @@ pub trait Message: Clone {
 
 /// A message that has been written to a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Placed {
+pub struct PlacedMessage {
     /// Which message.
     pub seq: QueueSeq,
     /// Where it lies now.
@@ -81,7 +81,7 @@ pub struct Placed {
 
 /// A message that compaction has copied from one segment to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Moved {
+pub struct MovedMessage {
     /// Which message.
     pub seq: QueueSeq,
     /// Where it lay.

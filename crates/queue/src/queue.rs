@@ -34,7 +34,7 @@ pub struct Settings {
 
 /// What recovery knows of a queue. Nothing of it is trusted to be sorted.
 #[derive(Debug)]
-pub struct Restored<M> {
+pub struct RestoredQueue<M> {
     /// The seq that the next message gets.
     pub next_seq: QueueSeq,
     /// The highest seq that may have been handed out before; `None` if any may have been.
@@ -55,7 +55,7 @@ pub enum Get<M> {
     /// No ready message.
     Empty,
     /// The head.
-    Message(Got<M>),
+    Message(FetchedMessage<M>),
     /// The head must be loaded first: ask again after the next [`Queue::loaded`]. `None` if that load has been asked for
     /// already, or if so many were dropped before it that the rest is for the next time.
     Loading(Option<Load>),
@@ -63,7 +63,7 @@ pub enum Get<M> {
 
 /// A message taken with [`Queue::get`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Got<M> {
+pub struct FetchedMessage<M> {
     /// Its position.
     pub seq: QueueSeq,
     /// The message.
@@ -78,7 +78,7 @@ pub struct Got<M> {
 
 /// Messages that a purge took out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Purged<M> {
+pub struct PurgedMessages<M> {
     /// Those that were in memory, in no order.
     pub messages: Vec<(QueueSeq, M)>,
     /// Those that were only in segments: all that is alive in these slots.
@@ -87,9 +87,9 @@ pub struct Purged<M> {
     pub kept: Vec<QueueSeq>,
 }
 
-impl<M> Default for Purged<M> {
+impl<M> Default for PurgedMessages<M> {
     fn default() -> Self {
-        Purged { messages: Vec::new(), ranges: Vec::new(), kept: Vec::new() }
+        PurgedMessages { messages: Vec::new(), ranges: Vec::new(), kept: Vec::new() }
     }
 }
 
@@ -152,7 +152,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// A queue after a restart. Set its rules and times to live before it is used.
-    pub fn restore(settings: Settings, mut restored: Restored<M>) -> Self {
+    pub fn restore(settings: Settings, mut restored: RestoredQueue<M>) -> Self {
         let mut queue = Queue::new(settings);
         restored.messages.sort_by_key(|(seq, _)| *seq);
         restored.messages.dedup_by_key(|(seq, _)| *seq);
@@ -215,7 +215,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         &self.ttls
     }
 
-    /// Whether messages in the ranges may have a time to live of their own: what [`Restored::may_expire`] wants to know.
+    /// Whether messages in the ranges may have a time to live of their own: what [`RestoredQueue::may_expire`] wants to know.
     pub fn may_expire(&self) -> bool {
         self.may_expire
     }
@@ -396,7 +396,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Hands the message at a front, which is in memory, to the caller that asked for it.
-    pub(crate) fn take_front(&mut self, front: &Front, no_ack: bool, now_ms: u64, effects: &mut Effects<M>) -> Got<M> {
+    pub(crate) fn take_front(
+        &mut self,
+        front: &Front,
+        no_ack: bool,
+        now_ms: u64,
+        effects: &mut Effects<M>,
+    ) -> FetchedMessage<M> {
         let seq = front.head.seq;
         let redelivered = self.ready.note_delivered(front);
         let message = self.ready.take(front);
@@ -410,7 +416,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             // It may have been all that was in front of what has expired.
             self.drop_expired(now_ms, effects);
         }
-        Got { seq, message, redelivered, counts, remaining: self.ready.count }
+        FetchedMessage { seq, message, redelivered, counts, remaining: self.ready.count }
     }
 
     /// Acks messages that were handed out; appends them to `settled`. Seqs that are not unacked are passed over. Dispatch after
@@ -437,7 +443,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Removes all ready messages, appends them to `purged`, and says how many they were.
-    pub fn purge(&mut self, purged: &mut Purged<M>) -> u64 {
+    pub fn purge(&mut self, purged: &mut PurgedMessages<M>) -> u64 {
         for lane in self.ready.lanes_mut() {
             lane.purge_into(purged);
         }

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use model::ids::QueueSeq;
 
-use crate::groups::{Entry, Group, Groups, Key, Standing};
+use crate::groups::{Group, Groups, Key, PassedMessage, Standing};
 use crate::lane::{Head, Lane, Source};
 use crate::message::Message;
 use crate::ranges::PagedRange;
@@ -46,7 +46,7 @@ pub(crate) struct Ready<M> {
 struct Return {
     seq: QueueSeq,
     priority: u8,
-    is_journalled: bool,
+    is_journaled: bool,
 }
 
 /// Where the message is that goes next.
@@ -100,8 +100,8 @@ impl<M> PriorityLevel<M> {
 
 /// Which lane of its band a message belongs to.
 #[inline]
-fn lane_of(is_journalled: bool) -> usize {
-    usize::from(is_journalled)
+fn lane_of(is_journaled: bool) -> usize {
+    usize::from(is_journaled)
 }
 
 impl<M: Message> Ready<M> {
@@ -128,7 +128,7 @@ impl<M: Message> Ready<M> {
     pub(crate) fn publish(&mut self, seq: QueueSeq, message: M) {
         self.count += 1;
         self.bytes += u64::from(message.len());
-        self.lane(message.priority(), message.is_journalled()).publish(seq, message);
+        self.lane(message.priority(), message.is_journaled()).publish(seq, message);
     }
 
     /// The message that goes next: of the highest priority the lowest seq.
@@ -148,8 +148,8 @@ impl<M: Message> Ready<M> {
     }
 
     fn first_return(&mut self) -> Option<Front> {
-        while let Some(Return { seq, priority, is_journalled }) = self.returns.as_ref()?.front().copied() {
-            let lane = lane_of(is_journalled);
+        while let Some(Return { seq, priority, is_journaled }) = self.returns.as_ref()?.front().copied() {
+            let lane = lane_of(is_journaled);
             let band = self.band_of(priority);
             if let Some(head) = self.band(band).lanes[lane].returned(seq) {
                 return Some(Front { head, band, lane });
@@ -241,13 +241,13 @@ impl<M: Message> Ready<M> {
     pub(crate) fn put_back(&mut self, seq: QueueSeq, message: M, unacked: &Unacked<M>) {
         self.count += 1;
         self.bytes += u64::from(message.len());
-        let (priority, is_journalled) = (message.priority(), message.is_journalled());
-        self.lane(priority, is_journalled).put_back(seq, message, unacked);
+        let (priority, is_journaled) = (message.priority(), message.is_journaled());
+        self.lane(priority, is_journaled).put_back(seq, message, unacked);
         if let Some(returns) = &mut self.returns {
-            returns.push_back(Return { seq, priority, is_journalled });
+            returns.push_back(Return { seq, priority, is_journaled });
         }
         if self.groups.is_some() {
-            self.note_put_back(seq, priority, u8::from(is_journalled));
+            self.note_put_back(seq, priority, u8::from(is_journaled));
         }
     }
 
@@ -263,11 +263,11 @@ impl<M: Message> Ready<M> {
     }
 
     /// A message in memory, as one that is passed over.
-    pub(crate) fn entry_of(&self, front: &Front) -> Entry {
+    pub(crate) fn entry_of(&self, front: &Front) -> PassedMessage {
         let (message, lane) = (self.peek(front), if front.lane == 0 { 0 } else { 1 });
         let group = self.groups.as_ref().and_then(|groups| groups.of_message(message?));
         let read_len = message.filter(|message| message.place().is_some()).map_or(0, M::len);
-        Entry { group, lane, read_len }
+        PassedMessage { group, lane, read_len }
     }
 
     /// From now on messages are in groups, by a header of this name, or not.
@@ -347,9 +347,9 @@ impl<M: Message> Ready<M> {
 
     /// The lane of a priority, made if there is none.
     #[inline]
-    pub(crate) fn lane(&mut self, priority: u8, is_journalled: bool) -> &mut Lane<M> {
+    pub(crate) fn lane(&mut self, priority: u8, is_journaled: bool) -> &mut Lane<M> {
         let band = if priority == 0 { &mut self.lowest } else { self.higher_band(priority) };
-        &mut band.lanes[lane_of(is_journalled)]
+        &mut band.lanes[lane_of(is_journaled)]
     }
 
     fn higher_band(&mut self, priority: u8) -> &mut PriorityLevel<M> {
@@ -374,8 +374,8 @@ impl<M: Message> Ready<M> {
     }
 
     /// All lanes of messages that last, or all others.
-    pub(crate) fn lanes_of_mut(&mut self, is_journalled: bool) -> impl Iterator<Item = &mut Lane<M>> {
-        self.bands_mut().map(move |band| &mut band.lanes[lane_of(is_journalled)])
+    pub(crate) fn lanes_of_mut(&mut self, is_journaled: bool) -> impl Iterator<Item = &mut Lane<M>> {
+        self.bands_mut().map(move |band| &mut band.lanes[lane_of(is_journaled)])
     }
 
     /// Some ready messages, counted by (count, bytes) `before`, have turned out to be those counted `after`. How many are missing.

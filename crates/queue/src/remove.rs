@@ -39,7 +39,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             return Take::Taken(message);
         }
         if let Some((message, place)) = read.and_then(|message| Some((message, message.place()?))) {
-            let lane = self.ready.lane(message.priority(), message.is_journalled());
+            let lane = self.ready.lane(message.priority(), message.is_journaled());
             if lane.has_in_range(seq, place) {
                 if !is_alive(place) {
                     return Take::Missing;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::ids::QueueSeq;
 
 use crate::consumers::Gate;
-use crate::effects::{Counts, DropReason, Effects, Returned};
+use crate::effects::{Counts, DropReason, Effects, ReturnedMessage};
 use crate::groups::{Group, Key};
 use crate::message::Message;
 use crate::queue::Queue;
@@ -14,10 +14,10 @@ use crate::set_aside::Why;
 
 /// What is known of messages that have come back. Nothing in queues that do not count.
 #[derive(Debug, Default)]
-pub(crate) struct ReturnCounts(Option<Box<Known>>);
+pub(crate) struct ReturnCounts(Option<Box<ReturnHistory>>);
 
 #[derive(Debug, Default)]
-struct Known {
+struct ReturnHistory {
     counts: BTreeMap<QueueSeq, Counts>,
     /// Of those that waited when the process ended: until when. Those in segments are set aside again when their turn comes.
     waits: BTreeMap<QueueSeq, u64>,
@@ -124,11 +124,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 continue;
             }
             self.counts.set(seq, counts);
-            let is_journalled = message.is_journalled();
+            let is_journaled = message.is_journaled();
             let delay_ms = rules.retry.and_then(|retry| retry_delay_ms(&retry, how, counts));
             let waits_until_ms = delay_ms.map_or(0, |delay_ms| now_ms.saturating_add(delay_ms));
             if delivers {
-                effects.returned.push(Returned { seq, counts, waits_until_ms, is_journalled });
+                effects.returned.push(ReturnedMessage { seq, counts, waits_until_ms, is_journaled });
             }
             if waits_until_ms > 0 {
                 self.set_aside(seq, message, Why::Waiting { until_ms: waits_until_ms });
@@ -196,7 +196,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Every message that lasts and has come back: how often, and until when it waits, in milliseconds since 1970 or 0. What
-    /// [`Restored::returned`](crate::Restored::returned) wants to know.
+    /// [`RestoredQueue::returned`](crate::Restored::returned) wants to know.
     pub fn returned(&self) -> impl Iterator<Item = (QueueSeq, Counts, u64)> {
         let leaving = self.set_aside.iter().flat_map(|set_aside| set_aside.leaving());
         let leaving = leaving.filter(|(_, counts)| *counts != Counts::default());

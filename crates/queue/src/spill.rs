@@ -7,7 +7,7 @@
 use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::consumers::Gate;
-use crate::message::{Message, Moved, Placed};
+use crate::message::{Message, MovedMessage, PlacedMessage};
 use crate::queue::Queue;
 use crate::ranges::PagedRange;
 
@@ -27,11 +27,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// These messages of one priority, by seq, have been written to segments. Ready ones leave memory, unacked ones get their place.
     /// Places of those
     /// that are no longer here are appended to `dead`.
-    pub fn relocate(&mut self, priority: u8, placed: &[Placed], dead: &mut Vec<Place>) {
+    pub fn relocate(&mut self, priority: u8, placed: &[PlacedMessage], dead: &mut Vec<Place>) {
         self.remember_expiries();
         let mut run: Option<PagedRange> = None;
         let has_unacked = self.unacked.count() > 0;
-        for &Placed { seq, place } in placed {
+        for &PlacedMessage { seq, place } in placed {
             let is_unacked = has_unacked && self.unacked.get_mut(seq).is_some();
             if is_unacked {
                 self.place_unacked(seq, place, dead);
@@ -55,7 +55,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Compaction has copied what was alive in the segments `from`: `moved` are this queue's messages among it, by seq. Places of those
     /// that are no longer here are appended to `dead`. Answers with the number of messages that were in ranges of these
     /// segments and are not in `moved`: they are lost.
-    pub fn move_ranges(&mut self, from: &[SegmentId], moved: &[Moved], dead: &mut Vec<Place>) -> u64 {
+    pub fn move_ranges(&mut self, from: &[SegmentId], moved: &[MovedMessage], dead: &mut Vec<Place>) -> u64 {
         self.move_count = self.move_count.wrapping_add(1);
         let (mut missing_count, mut lost_bytes) = (0, 0);
         let mut runs: Vec<PagedRange> = Vec::new();
@@ -101,7 +101,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    fn move_in_memory(&mut self, moved: &Moved, dead: &mut Vec<Place>) {
+    fn move_in_memory(&mut self, moved: &MovedMessage, dead: &mut Vec<Place>) {
         let mut lanes = self.ready.lanes_of_mut(!moved.from.segment.is_transient());
         let message = match self.unacked.get_mut(moved.seq) {
             Some(message) => Some(message),
@@ -126,7 +126,7 @@ fn counts(ranges: &[PagedRange]) -> (u64, u64) {
 }
 
 /// Whether one of the ranges, sorted by place, holds the message.
-fn is_within(ranges: &[PagedRange], moved: &Moved) -> bool {
+fn is_within(ranges: &[PagedRange], moved: &MovedMessage) -> bool {
     let after =
         ranges.partition_point(|range| (range.segment, range.first_slot) <= (moved.from.segment, moved.from.slot));
     let Some(range) = after.checked_sub(1).map(|at| &ranges[at]) else { return false };

@@ -267,7 +267,7 @@ mod tests {
             self.0
         }
 
-        fn is_journalled(&self) -> bool {
+        fn is_journaled(&self) -> bool {
             self.0.is_multiple_of(2)
         }
 
@@ -371,7 +371,7 @@ mod tests {
         assert!(!is_clear(&unacked, 100, 122));
         unacked.insert(QueueSeq(110), Sized(110), None);
         assert!(!is_clear(&unacked, 100, 121));
-        assert!(unacked.is_clear(QueueSeq(100), QueueSeq(121), |message| !message.is_journalled()));
+        assert!(unacked.is_clear(QueueSeq(100), QueueSeq(121), |message| !message.is_journaled()));
     }
 
     #[test]

@@ -15,11 +15,11 @@ use std::time::{Duration, Instant};
 
 use model::ids::{Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
-use queue::{Effects, Gate, Get, Message, Moved, Placed, Queue, Restored, Settings};
+use queue::{Effects, Gate, Get, Message, MovedMessage, PlacedMessage, Queue, RestoredQueue, Settings};
 use store::file::RealDisk;
 use store::{
-    Collected, Content, Kind, LaneResidents, Loaded, Options, QueueOwner, QueueState, RecordBatch, Recovered, Resident,
-    Store,
+    CollectedResidents, Content, Kind, LaneResidents, LoadAnswer, Options, QueueOwner, QueueState, RecordBatch,
+    RecoveredStore, Resident, Store,
 };
 
 #[derive(Clone)]
@@ -32,7 +32,7 @@ impl Message for Held {
     fn len(&self) -> u32 {
         self.content.len()
     }
-    fn is_journalled(&self) -> bool {
+    fn is_journaled(&self) -> bool {
         true
     }
     fn place(&self) -> Option<Place> {
@@ -60,14 +60,14 @@ struct Broker {
 }
 
 impl Broker {
-    fn new(store: &Arc<Store>, recovered: Recovered, queue_count: u64) -> Arc<Broker> {
+    fn new(store: &Arc<Store>, recovered: RecoveredStore, queue_count: u64) -> Arc<Broker> {
         let mut recovered = recovered.queues;
         let queues = (0..queue_count).map(|id| {
             let Some(recovered) = recovered.remove(&QueueId(id)) else { return Queue::new(Settings::default()) };
             let held = |content| Held { content, place: None };
             Queue::restore(
                 Settings::default(),
-                Restored {
+                RestoredQueue {
                     next_seq: recovered.next_seq,
                     watermark: recovered.watermark,
                     ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),
@@ -93,7 +93,7 @@ impl Broker {
 }
 
 impl QueueOwner for Broker {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         for (id, queue) in self.queues.iter().enumerate() {
             let id = QueueId(id as u64);
             let queue = queue.lock();
@@ -105,19 +105,19 @@ impl QueueOwner for Broker {
                 |(seq, held): (QueueSeq, Held)| Resident { seq, body_len: held.len(), content: held.content };
             let residents: Vec<_> = found.into_iter().map(resident).collect();
             if !residents.is_empty() {
-                out.lanes.push(LaneResidents { queue: id, lane: 0, is_journalled: true, residents });
+                out.lanes.push(LaneResidents { queue: id, lane: 0, is_journaled: true, residents });
             }
         }
     }
 
-    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]) {
         let mut dead = Vec::new();
         let mut queue = self.queues[queue.0 as usize].lock();
         queue.relocate(lane, placed, &mut dead);
         self.store().settle_slots(&dead);
     }
 
-    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+    fn loaded(&self, queue: QueueId, loaded: LoadAnswer) {
         let held = |content, place| Held { content, place: Some(place) };
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
         assert!(loaded.error.is_none(), "{:?}", loaded.error);
@@ -138,7 +138,7 @@ impl QueueOwner for Broker {
         self.queues.iter().for_each(|queue| queue.lock().unload());
     }
 
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         let mut dead = Vec::new();
         let mut queue = self.queues[queue.0 as usize].lock();
         assert_eq!(queue.move_ranges(from, moved, &mut dead), 0);
@@ -167,7 +167,7 @@ fn wait_uncongested(store: &Store) -> Duration {
 
 fn fill(broker: &Broker, count: u64, body_len: usize, batch_len: u64) {
     let store = broker.store();
-    let mut writer = store.chunk_writer(Kind::Journalled);
+    let mut writer = store.chunk_writer(Kind::Journaled);
     let mut batch = RecordBatch::new();
     let mut report = Report::new("fill", store);
     let body = vec![7u8; body_len];

@@ -18,10 +18,11 @@ use std::time::{Duration, Instant};
 
 use model::ids::{Place, QueueId, SegmentId};
 use parking_lot::Mutex;
-use queue::{Ask, DelayId, Delays, Message, Moved, Placed, Progress, RestoredGeneration, SettledDelays};
+use queue::{Ask, DelayId, Delays, Message, MovedMessage, PlacedMessage, Progress, RestoredGeneration, SettledDelays};
 use store::file::RealDisk;
 use store::{
-    Collected, Content, Kind, LaneResidents, Loaded, Options, QueueOwner, RecordBatch, Recovered, Resident, Store,
+    CollectedResidents, Content, Kind, LaneResidents, LoadAnswer, Options, QueueOwner, RecordBatch, RecoveredStore,
+    Resident, Store,
 };
 
 #[derive(Clone)]
@@ -34,7 +35,7 @@ impl Message for Held {
     fn len(&self) -> u32 {
         self.content.len()
     }
-    fn is_journalled(&self) -> bool {
+    fn is_journaled(&self) -> bool {
         true
     }
     fn place(&self) -> Option<Place> {
@@ -56,7 +57,7 @@ struct Broker {
 }
 
 impl Broker {
-    fn new(store: &Arc<Store>, recovered: Recovered) -> Arc<Broker> {
+    fn new(store: &Arc<Store>, recovered: RecoveredStore) -> Arc<Broker> {
         let held = |content| Held { content, place: None };
         let last = recovered.queues.keys().map(|id| id.0).max().unwrap_or(0);
         let generations: BTreeMap<_, _> = recovered.queues.into_iter().collect();
@@ -87,7 +88,7 @@ impl Broker {
 }
 
 impl QueueOwner for Broker {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         let mut found = Vec::new();
         self.set.lock().in_memory(&mut |held| is_old(&held.content), &mut |id, held| found.push((id, held.clone())));
         found.sort_by_key(|(id, _): &(DelayId, Held)| *id);
@@ -98,11 +99,11 @@ impl QueueOwner for Broker {
             while let Some((id, held)) = found.next_if(|(id, _)| id.generation == queue) {
                 residents.push(Resident { seq: id.seq, body_len: held.len(), content: held.content });
             }
-            out.lanes.push(LaneResidents { queue, lane: 0, is_journalled: true, residents });
+            out.lanes.push(LaneResidents { queue, lane: 0, is_journaled: true, residents });
         }
     }
 
-    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[PlacedMessage]) {
         for placed in placed.chunks(4096) {
             let mut dead = Vec::new();
             let mut set = self.set.lock();
@@ -111,7 +112,7 @@ impl QueueOwner for Broker {
         }
     }
 
-    fn loaded(&self, _queue: QueueId, loaded: Loaded) {
+    fn loaded(&self, _queue: QueueId, loaded: LoadAnswer) {
         assert!(loaded.error.is_none(), "{:?}", loaded.error);
         let held = |content, place| Held { content, place: Some(place) };
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
@@ -131,7 +132,7 @@ impl QueueOwner for Broker {
         self.set.lock().unload();
     }
 
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         let mut dead = Vec::new();
         let mut set = self.set.lock();
         let alive = self.store().settle_moved(moved);
@@ -170,7 +171,7 @@ fn random(n: u64) -> u64 {
 
 fn fill(broker: &Broker, count: u64, body_len: usize, spread_ms: u64) {
     let store = broker.store();
-    let mut writer = store.chunk_writer(Kind::Journalled);
+    let mut writer = store.chunk_writer(Kind::Journaled);
     let mut batch = RecordBatch::new();
     let mut report = Report::new("fill", store);
     let body = vec![7u8; body_len];

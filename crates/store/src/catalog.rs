@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use model::ids::{Place, QueueId, SegmentId};
 use parking_lot::{Mutex, RwLock};
-use queue::Moved;
+use queue::MovedMessage;
 
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{SegmentState, SegmentView};
@@ -161,7 +161,7 @@ impl Catalog {
     }
 
     /// Those whose old slot is not settled, and the new places of the others.
-    pub(crate) fn split_settled(&self, moved: &[Moved]) -> (Vec<Moved>, Vec<Place>) {
+    pub(crate) fn split_settled(&self, moved: &[MovedMessage]) -> (Vec<MovedMessage>, Vec<Place>) {
         let (mut alive, mut settled) = (Vec::with_capacity(moved.len()), Vec::new());
         for of_segment in moved.chunk_by(|left, right| left.from.segment == right.from.segment) {
             let Some(segment) = of_segment.first().and_then(|moved| self.get(moved.from.segment)) else {

@@ -21,18 +21,18 @@ pub(crate) struct Checkpointer {
     pub(crate) doomed: Vec<SegmentId>,
     /// The segments that the manifest's checkpoint names, and their lengths.
     pub(crate) named: Vec<(SegmentId, u64)>,
-    pub(crate) pinned: Pinned,
+    pub(crate) pinned: PinnedFiles,
 }
 
 /// Files that are being copied: they are not removed, even if nothing names them any more.
 #[derive(Default)]
-pub(crate) struct Pinned {
+pub(crate) struct PinnedFiles {
     pub(crate) checkpoint: Option<u64>,
     /// Sorted.
     pub(crate) segments: Vec<SegmentId>,
 }
 
-impl Pinned {
+impl PinnedFiles {
     pub(crate) fn has_segment(&self, id: SegmentId) -> bool {
         self.segments.binary_search(&id).is_ok()
     }

@@ -50,7 +50,7 @@ impl Handles {
     pub(crate) fn look(&self, segment: &Segment) -> Result<(SegmentFile, Option<Footer>), ReadError> {
         match self.open(segment) {
             Ok((file, footer)) => Ok((file, Some(footer))),
-            Err(error) if !error.is_lasting() => Err(error),
+            Err(error) if !error.is_permanent() => Err(error),
             Err(error) => {
                 let path = self.paths.segment(segment.id);
                 SegmentFile::salvage(&*self.disk, &path, segment.id, &segment.ranges, error)

@@ -53,13 +53,14 @@ pub use journal::{Record, RecordBatch};
 pub use options::Options;
 #[cfg(any(test, feature = "simulation"))]
 pub use random::Random;
-pub use reclaim::Reclaimed;
-pub use recovery::{OpenError, Recovered, RecoveredQueue};
+pub use reclaim::ReclaimReport;
+pub use recovery::{OpenError, RecoveredQueue, RecoveredStore};
 pub use residents::{
-    Collected, LaneResidents, Loaded, LoadedMessage, QueueOwner, QueueState, RecoveredRange, Resident, Returns,
+    CollectedResidents, LaneResidents, LoadAnswer, LoadedMessage, QueueOwner, QueueState, RecoveredRange, Resident,
+    Returns,
 };
-pub use retire::Retired;
-pub use scrub::Scrubbed;
+pub use retire::RetireReport;
+pub use scrub::ScrubReport;
 pub use segment::ReadError;
 pub use store::{CloseError, Kind, Stats, Store};
 pub use wake::Wake;

@@ -9,7 +9,7 @@ use queue::Load;
 use crate::catalog::Segment;
 use crate::damages::SlotRun;
 use crate::loads::Task;
-use crate::residents::{Loaded, LoadedMessage};
+use crate::residents::{LoadAnswer, LoadedMessage};
 use crate::segment::{
     ANCHOR_SLOTS, Flaw, Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SlotReader,
 };
@@ -42,8 +42,8 @@ impl Loader {
             match task {
                 Task::Answer(queue, loaded) => residents.loaded(queue, loaded),
                 Task::Load(queue, load) => match self.load(shared, queue, load) {
-                    Outcome::Loaded(loaded) => residents.loaded(queue, loaded),
-                    Outcome::Stuck(loaded) => shared.loads.answer_at(Instant::now() + RETRY_DELAY, queue, loaded),
+                    LoadOutcome::Loaded(loaded) => residents.loaded(queue, loaded),
+                    LoadOutcome::Stuck(loaded) => shared.loads.answer_at(Instant::now() + RETRY_DELAY, queue, loaded),
                 },
             }
         }
@@ -53,49 +53,55 @@ impl Loader {
     #[cfg(any(test, feature = "simulation"))]
     pub(crate) fn load_once(&mut self, shared: &Shared, residents: &dyn QueueOwner) -> bool {
         let Some((queue, load)) = shared.loads.try_pop() else { return false };
-        let (Outcome::Loaded(loaded) | Outcome::Stuck(loaded)) = self.load(shared, queue, load);
+        let (LoadOutcome::Loaded(loaded) | LoadOutcome::Stuck(loaded)) = self.load(shared, queue, load);
         residents.loaded(queue, loaded);
         true
     }
 
-    pub(crate) fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> Outcome {
+    pub(crate) fn load(&mut self, shared: &Shared, queue: QueueId, load: Load) -> LoadOutcome {
         if shared.is_memory_short() {
             // There may be no publisher that would see it.
             shared.signals.retire.raise();
         }
         let (first_slot, end_slot) = (load.first_slot, load.end_slot);
         let nothing =
-            |next_slot, lost, error| Loaded { load: load.clone(), entries: Vec::new(), next_slot, lost, error };
+            |next_slot, lost, error| LoadAnswer { load: load.clone(), entries: Vec::new(), next_slot, lost, error };
         // A segment that is gone was compacted; the queue has been told, and asked again.
         let Some(segment) = shared.catalog.get(load.segment) else {
-            return Outcome::Loaded(nothing(first_slot, Vec::new(), None));
+            return LoadOutcome::Loaded(nothing(first_slot, Vec::new(), None));
         };
         let loaded = match self.read(shared, queue, &load, &segment) {
             Ok(loaded) => loaded,
             Err(_) if shared.catalog.get(load.segment).is_none() => nothing(first_slot, Vec::new(), None),
             // Said once of a load: the broker that is told writes it to the log.
-            Err(Unread::ForNow { error, is_new }) => {
-                return Outcome::Stuck(nothing(first_slot, Vec::new(), is_new.then_some(error)));
+            Err(ReadFailure::ForNow { error, is_new }) => {
+                return LoadOutcome::Stuck(nothing(first_slot, Vec::new(), is_new.then_some(error)));
             }
-            Err(Unread::Lost(error)) => nothing(end_slot, segment.live_runs(first_slot, end_slot), Some(error)),
+            Err(ReadFailure::Lost(error)) => nothing(end_slot, segment.live_runs(first_slot, end_slot), Some(error)),
         };
         segment.note_success(first_slot);
         if let Some(error) = loaded.error.as_ref().filter(|_| !loaded.lost.is_empty()) {
             shared.damages.note(&segment, &shared.paths.segment(segment.id), error, &loaded.lost);
         }
-        Outcome::Loaded(loaded)
+        LoadOutcome::Loaded(loaded)
     }
 
     /// An error: nothing of it could be read.
-    fn read(&mut self, shared: &Shared, queue: QueueId, load: &Load, segment: &Segment) -> Result<Loaded, Unread> {
-        let unread = |error| Unread::new(segment, load.first_slot, error);
+    fn read(
+        &mut self,
+        shared: &Shared,
+        queue: QueueId,
+        load: &Load,
+        segment: &Segment,
+    ) -> Result<LoadAnswer, ReadFailure> {
+        let unread = |error| ReadFailure::new(segment, load.first_slot, error);
         let file = shared.handles.get(segment).map_err(unread)?;
         note_flaw(shared, segment, &file);
         let (stop, error) = match self.read_from(&file, shared, queue, load, segment) {
             Ok(loaded) => return Ok(loaded),
             Err((stop, error)) => match unread(error) {
-                Unread::Lost(error) => (stop, error),
-                for_now @ Unread::ForNow { .. } => return Err(for_now),
+                ReadFailure::Lost(error) => (stop, error),
+                for_now @ ReadFailure::ForNow { .. } => return Err(for_now),
             },
         };
         if file.flaw().is_some_and(|flaw| !flaw.has_footer) {
@@ -124,7 +130,7 @@ impl Loader {
         queue: QueueId,
         load: &Load,
         segment: &Segment,
-    ) -> Result<Loaded, (Box<Stop>, ReadError)> {
+    ) -> Result<LoadAnswer, (Box<ReadStop>, ReadError)> {
         // Where the seq cannot be sought, it is looked for from the start.
         let sought = load.from_seq.and_then(|seq| self.reader.seek(file, (load.first_slot, load.end_slot), seq).ok());
         let (first_slot, end_slot) = match sought {
@@ -134,7 +140,7 @@ impl Loader {
         let runs = segment.live_runs(first_slot, end_slot);
         let bytes_max = shared.load_len_max().min(u64::from(load.bytes_max));
         let mut gathered =
-            Gathered { queue, load: load.clone(), bytes_max, entries: Vec::new(), len: 0, next_slot: None };
+            LoadBuffer { queue, load: load.clone(), bytes_max, entries: Vec::new(), len: 0, next_slot: None };
         let (contents, mut range) = (&mut self.contents, None);
         let outcome = self.reader.read(file, &runs, ReadAhead::Bytes(bytes_max), &mut |message| {
             let is_known = range.is_some_and(|range: SegmentRange| range.contains_slot(message.slot));
@@ -147,7 +153,7 @@ impl Loader {
             Ok(()) => Ok(gathered.loaded(end_slot, Vec::new(), None)),
             // What was read is worth having; the next load will begin with the one that was not.
             Err((slot, _)) if !gathered.entries.is_empty() => Ok(gathered.loaded(slot, Vec::new(), None)),
-            Err((slot, error)) => Err((Box::new(Stop { slot, runs, gathered }), error)),
+            Err((slot, error)) => Err((Box::new(ReadStop { slot, runs, gathered }), error)),
         }
     }
 
@@ -158,10 +164,10 @@ impl Loader {
         file: &SegmentFile,
         footer: &Footer,
         segment: &Segment,
-        stop: Stop,
+        stop: ReadStop,
         error: ReadError,
-    ) -> Result<Loaded, Unread> {
-        let Stop { slot: first, runs, mut gathered } = stop;
+    ) -> Result<LoadAnswer, ReadFailure> {
+        let ReadStop { slot: first, runs, mut gathered } = stop;
         let end = (first - first % ANCHOR_SLOTS + ANCHOR_SLOTS).min(gathered.load.end_slot);
         let is_asked_for = |slot: u32| slot < end && runs.iter().any(|(first, end)| (*first..*end).contains(&slot));
         let mut lost = Vec::new();
@@ -177,10 +183,10 @@ impl Loader {
                             return Ok(gathered.loaded(end, lost, Some(error)));
                         }
                     }
-                    Err(error) if error.is_lasting() => lost.push((number, number + 1)),
+                    Err(error) if error.is_permanent() => lost.push((number, number + 1)),
                     // The next load begins here.
                     Err(_) if number > first => return Ok(gathered.loaded(number, lost, Some(error))),
-                    Err(error) => return Err(Unread::new(segment, gathered.load.first_slot, error)),
+                    Err(error) => return Err(ReadFailure::new(segment, gathered.load.first_slot, error)),
                 }
             }
         }
@@ -188,8 +194,8 @@ impl Loader {
     }
 
     /// Passes over what cannot be read, up to the next message that is known to lie where it should.
-    fn pass_over(&mut self, file: &SegmentFile, stop: Stop, error: ReadError) -> Loaded {
-        let Stop { slot: first, runs, gathered } = stop;
+    fn pass_over(&mut self, file: &SegmentFile, stop: ReadStop, error: ReadError) -> LoadAnswer {
+        let ReadStop { slot: first, runs, gathered } = stop;
         let next = self.reader.next_readable(file, first, gathered.load.end_slot);
         let runs = runs.into_iter().map(|(start, end)| (start.max(first), end.min(next)));
         gathered.loaded(next, runs.filter(|(first, end)| first < end).collect(), Some(error))
@@ -203,15 +209,15 @@ fn note_flaw(shared: &Shared, segment: &Segment, file: &SegmentFile) {
 }
 
 /// Where reading came to an end too early, and what had been read by then.
-struct Stop {
+struct ReadStop {
     slot: u32,
     /// The slots that are asked for.
     runs: Vec<SlotRun>,
-    gathered: Gathered,
+    gathered: LoadBuffer,
 }
 
 /// Why nothing was read.
-enum Unread {
+enum ReadFailure {
     /// It is tried again later.
     ForNow {
         error: ReadError,
@@ -220,28 +226,28 @@ enum Unread {
     Lost(ReadError),
 }
 
-impl Unread {
+impl ReadFailure {
     /// What this process lacked it may have later; and what the disk says a few times, it may not say again.
     fn new(segment: &Segment, first_slot: u32, error: ReadError) -> Self {
         let count = segment.note_failure(first_slot);
         let may_pass = error.is_io() && count < ATTEMPT_COUNT_MAX;
-        if may_pass || !error.is_lasting() {
-            return Unread::ForNow { error, is_new: count == 1 };
+        if may_pass || !error.is_permanent() {
+            return ReadFailure::ForNow { error, is_new: count == 1 };
         }
-        Unread::Lost(error)
+        ReadFailure::Lost(error)
     }
 }
 
 /// What became of a load.
 #[derive(Debug)]
-pub(crate) enum Outcome {
-    Loaded(Loaded),
+pub(crate) enum LoadOutcome {
+    Loaded(LoadAnswer),
     /// Nothing could be read, for now: to be answered, but not at once.
-    Stuck(Loaded),
+    Stuck(LoadAnswer),
 }
 
 /// Messages that have been read for a load.
-struct Gathered {
+struct LoadBuffer {
     queue: QueueId,
     load: Load,
     bytes_max: u64,
@@ -250,7 +256,7 @@ struct Gathered {
     next_slot: Option<u32>,
 }
 
-impl Gathered {
+impl LoadBuffer {
     fn take(
         &mut self,
         message: &ReadMessage<'_>,
@@ -276,9 +282,9 @@ impl Gathered {
     }
 
     /// The answer; `next_slot` unless there was enough before.
-    fn loaded(self, next_slot: u32, lost: Vec<SlotRun>, error: Option<ReadError>) -> Loaded {
-        let Gathered { load, entries, .. } = self;
+    fn loaded(self, next_slot: u32, lost: Vec<SlotRun>, error: Option<ReadError>) -> LoadAnswer {
+        let LoadBuffer { load, entries, .. } = self;
         let error = error.filter(|_| !lost.is_empty());
-        Loaded { load, entries, next_slot: self.next_slot.unwrap_or(next_slot), lost, error }
+        LoadAnswer { load, entries, next_slot: self.next_slot.unwrap_or(next_slot), lost, error }
     }
 }

@@ -7,7 +7,7 @@ use model::ids::QueueId;
 use parking_lot::{Condvar, Mutex};
 use queue::Load;
 
-use crate::residents::Loaded;
+use crate::residents::LoadAnswer;
 
 /// Loads that have been asked for, and answers that have to wait. Each queue has one of them, and those that it gave up.
 #[derive(Default)]
@@ -20,14 +20,14 @@ pub(crate) struct Loads {
 struct LoadsState {
     loads: VecDeque<(QueueId, Load)>,
     /// In the order in which they are due: all wait equally long. So readers go on with what can be read.
-    answers: VecDeque<(Instant, QueueId, Loaded)>,
+    answers: VecDeque<(Instant, QueueId, LoadAnswer)>,
     is_closed: bool,
 }
 
 /// What a reader does next.
 pub(crate) enum Task {
     Load(QueueId, Load),
-    Answer(QueueId, Loaded),
+    Answer(QueueId, LoadAnswer),
 }
 
 impl Loads {
@@ -51,7 +51,7 @@ impl Loads {
     }
 
     /// Has a queue answered later.
-    pub(crate) fn answer_at(&self, at: Instant, queue: QueueId, loaded: Loaded) {
+    pub(crate) fn answer_at(&self, at: Instant, queue: QueueId, loaded: LoadAnswer) {
         self.waiting.lock().answers.push_back((at, queue, loaded));
         self.arrived.notify_one(); // the reader that waits must learn until when
     }

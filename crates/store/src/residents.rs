@@ -1,7 +1,7 @@
 //! What the store needs from the owner of the queues: the messages that are still alive, and an ear for where they went.
 
 use model::ids::{Place, QueueId, QueueSeq, SegmentId};
-use queue::{Counts, Load, Moved, PagedRange, Placed};
+use queue::{Counts, Load, MovedMessage, PagedRange, PlacedMessage};
 
 use crate::Content;
 use crate::segment::ReadError;
@@ -14,14 +14,14 @@ pub trait QueueOwner: Send + Sync {
     ///
     /// Visits the lock of every shard once, also where nothing is old: whatever was appended before this was called, its
     /// slots are settled when it returns. Locks may be released from one queue to the next.
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected);
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents);
 
     /// These messages of one queue and lane, by rising seq, are in a segment now. Under the lock of the queue's shard: tell
     /// the queue, and settle the slots of those that are gone before the lock is released. Of an unknown queue all are gone.
-    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]);
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]);
 
     /// The answer to [`Store::load`](crate::Store::load).
-    fn loaded(&self, queue: QueueId, loaded: Loaded);
+    fn loaded(&self, queue: QueueId, loaded: LoadAnswer);
 
     /// Memory is short, and nothing is left to be moved to segments. Lets go of what was read ahead (`queue::Queue::unload`), at least
     /// in queues that no consumer takes from just now.
@@ -30,12 +30,12 @@ pub trait QueueOwner: Send + Sync {
     /// What was alive of this queue in the segments `from` has been copied elsewhere; `moved` is all of it, by rising seq. Under
     /// the lock of the queue's shard: tell the queue, and settle the new slots of those that are gone before the lock is
     /// released. Of an unknown queue all are gone.
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]);
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]);
 }
 
 /// What [`QueueOwner::collect`] gathers.
 #[derive(Debug, Default)]
-pub struct Collected {
+pub struct CollectedResidents {
     /// Every durable queue.
     pub queues: Vec<QueueState>,
     /// The old messages.
@@ -74,7 +74,7 @@ pub struct LaneResidents {
     /// Which lane of it: a number of the queue's own, the messages' priority. Messages that last and others are never in one.
     pub lane: u8,
     /// Whether the messages last.
-    pub is_journalled: bool,
+    pub is_journaled: bool,
     /// By rising seq.
     pub residents: Vec<Resident>,
 }
@@ -92,7 +92,7 @@ pub struct Resident {
 
 /// What was read from a segment.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadAnswer {
     /// What was asked for.
     pub load: Load,
     /// The messages in `[load.first_slot, next_slot)` that are not settled, by slot.

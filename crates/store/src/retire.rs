@@ -14,14 +14,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use model::ids::{JournalPosition, Place};
-use queue::Placed;
+use queue::PlacedMessage;
 
 use crate::catalog::Segment;
 use crate::checkpointer::Collection;
 use crate::chunk::CHUNK_LEN;
 use crate::file::File;
 use crate::reserve::Purpose;
-use crate::residents::{Collected, LaneResidents};
+use crate::residents::{CollectedResidents, LaneResidents};
 use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
 use crate::shared::Shared;
 use crate::work_error::{WorkError, attempting};
@@ -46,7 +46,7 @@ pub(crate) struct Goal {
 
 /// What [`Shared::retire_once`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Retired {
+pub struct RetireReport {
     /// Messages written to segments.
     pub message_count: u64,
     /// Whether a checkpoint let journal files go.
@@ -137,7 +137,7 @@ impl Shared {
     }
 
     /// Retires what should be retired now, if anything.
-    pub(crate) fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<Retired>, WorkError> {
+    pub(crate) fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
         self.reserve.want_segment(self.segment_reserve_len());
         if self.is_disk_full() {
             // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
@@ -165,16 +165,16 @@ impl Shared {
     }
 
     /// Moves what the goal names, and lets the journal below its position go.
-    pub(crate) fn retire(&self, goal: Goal, residents: &dyn QueueOwner) -> Result<Retired, WorkError> {
+    pub(crate) fn retire(&self, goal: Goal, residents: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
         let is_old = |content: &Content| {
             let chunk = content.chunk();
             chunk.first_position() < goal.position || chunk.number() < goal.chunk_end
         };
-        let mut collected = Collected::default();
+        let mut collected = CollectedResidents::default();
         residents.collect(&is_old, &mut collected);
-        let Collected { queues, lanes, returned } = collected;
-        let (mut journalled, mut transient): (Vec<_>, Vec<_>) = lanes.into_iter().partition(|lane| lane.is_journalled);
-        let mut message_count = self.spill(&mut journalled, true, residents)?;
+        let CollectedResidents { queues, lanes, returned } = collected;
+        let (mut journaled, mut transient): (Vec<_>, Vec<_>) = lanes.into_iter().partition(|lane| lane.is_journaled);
+        let mut message_count = self.spill(&mut journaled, true, residents)?;
         let has_checkpoint = goal.position > self.checkpointer.lock().manifest.current().position;
         if has_checkpoint {
             self.checkpoint(Some(Collection { position: goal.position, queues, returned }))?;
@@ -184,25 +184,25 @@ impl Shared {
             message_count += self.spill(&mut transient, false, residents)?;
         }
         self.signals.reclaim.raise();
-        Ok(Retired { message_count, has_checkpoint })
+        Ok(RetireReport { message_count, has_checkpoint })
     }
 
     /// Writes the lanes to segments and tells their queues. Lanes are left without what has been written.
     fn spill(
         &self,
         lanes: &mut [LaneResidents],
-        is_journalled: bool,
+        is_journaled: bool,
         residents: &dyn QueueOwner,
     ) -> Result<u64, WorkError> {
         lanes.sort_by_key(|lane| (lane.queue, lane.lane));
         let mut message_count = 0;
         let mut placed = Vec::new();
         // Only one is reserved, and what it has room for is what the journal has of the same messages.
-        let is_sparing = is_journalled && self.is_disk_full();
+        let is_sparing = is_journaled && self.is_disk_full();
         let (len_max, shared_len_min) =
             if is_sparing { (u64::MAX, SPARING_LEN_MIN) } else { (self.options.segment_len, SHARED_LEN_MIN) };
-        for Cut { parts, len } in cut(lanes, len_max, shared_len_min) {
-            let written = self.write_segment(lanes, &parts, len, is_journalled, shared_len_min)?;
+        for SegmentPlan { parts, len } in cut(lanes, len_max, shared_len_min) {
+            let written = self.write_segment(lanes, &parts, len, is_journaled, shared_len_min)?;
             let segment = Arc::new(Segment::written(written));
             self.catalog.insert(segment.clone());
             let mut slot = 0;
@@ -210,7 +210,7 @@ impl Shared {
                 let lane = &mut lanes[part.lane];
                 placed.clear();
                 for resident in &lane.residents[part.residents.clone()] {
-                    placed.push(Placed { seq: resident.seq, place: Place { segment: segment.id, slot } });
+                    placed.push(PlacedMessage { seq: resident.seq, place: Place { segment: segment.id, slot } });
                     slot += 1;
                 }
                 residents.relocate(lane.queue, lane.lane, &placed);
@@ -229,10 +229,10 @@ impl Shared {
         lanes: &[LaneResidents],
         parts: &[Part],
         len: u64,
-        is_journalled: bool,
+        is_journaled: bool,
         shared_len_min: u32,
     ) -> Result<WrittenSegment, WorkError> {
-        let id = self.take_id(is_journalled);
+        let id = self.take_id(is_journaled);
         let path = self.paths.segment(id);
         let mut fill = |file: Box<dyn File>| {
             let mut writer = SegmentWriter::new(id, 0, file).sharing_from(shared_len_min);
@@ -244,9 +244,9 @@ impl Shared {
                     writer.push(resident.seq, resident.body_len, content.bytes(), source_of(content))?;
                 }
             }
-            writer.finish(is_journalled)
+            writer.finish(is_journaled)
         };
-        let written = if is_journalled {
+        let written = if is_journaled {
             self.create_reserved(Purpose::Segment, &path, len, &mut fill)
         } else {
             self.disk.create(&path).and_then(fill).inspect_err(|error| self.reserve.note(error))
@@ -264,14 +264,14 @@ fn source_of(content: &Content) -> Source {
 }
 
 /// What goes to one segment.
-struct Cut {
+struct SegmentPlan {
     parts: Vec<Part>,
     /// About how long it becomes, rather less.
     len: u64,
 }
 
 /// Deals the residents to segments of about `len_max` bytes.
-fn cut(lanes: &[LaneResidents], len_max: u64, shared_len_min: u32) -> Vec<Cut> {
+fn cut(lanes: &[LaneResidents], len_max: u64, shared_len_min: u32) -> Vec<SegmentPlan> {
     let mut segments = Vec::new();
     let mut parts = Vec::new();
     let (mut len, mut count) = (0, 0);
@@ -285,7 +285,7 @@ fn cut(lanes: &[LaneResidents], len_max: u64, shared_len_min: u32) -> Vec<Cut> {
             count += 1;
             if len >= len_max || count >= SLOT_COUNT_MAX {
                 parts.push(Part { lane: index, residents: start..at + 1 });
-                segments.push(Cut { parts: std::mem::take(&mut parts), len });
+                segments.push(SegmentPlan { parts: std::mem::take(&mut parts), len });
                 (start, len, count) = (at + 1, 0, 0);
                 shared.clear();
             }
@@ -295,7 +295,7 @@ fn cut(lanes: &[LaneResidents], len_max: u64, shared_len_min: u32) -> Vec<Cut> {
         }
     }
     if !parts.is_empty() {
-        segments.push(Cut { parts, len });
+        segments.push(SegmentPlan { parts, len });
     }
     segments
 }

@@ -11,7 +11,7 @@ use model::ids::SegmentId;
 use crate::catalog::Segment;
 use crate::damages::SlotRun;
 use crate::load::ATTEMPT_COUNT_MAX;
-use crate::reclaim::Pace;
+use crate::reclaim::RateLimiter;
 use crate::segment::{ANCHOR_SLOTS, Footer, ReadAhead, SLOT_LEN, SegmentFile, SlotReader};
 use crate::shared::Shared;
 
@@ -20,7 +20,7 @@ const PIECE_LEN: u64 = 1 << 20;
 
 /// What a round of scrubbing did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Scrubbed {
+pub struct ScrubReport {
     /// Segments that were read.
     pub segment_count: u64,
     /// Messages that nothing had found to be lost before.
@@ -28,16 +28,16 @@ pub struct Scrubbed {
 }
 
 /// Why a segment is left.
-struct Left;
+struct SegmentSkipped;
 
 impl Shared {
     /// Reads every segment that there is now, beginning with the first whose id is not below `start` and ending before it.
-    pub(crate) fn scrub(&self, start: SegmentId, pace: Pace<'_>) -> Scrubbed {
+    pub(crate) fn scrub(&self, start: SegmentId, pace: RateLimiter<'_>) -> ScrubReport {
         let mut ids: Vec<SegmentId> = self.catalog.all().iter().map(|segment| segment.id).collect();
         let at = ids.partition_point(|id| *id < start);
         ids.rotate_left(at);
         let before = self.damages.lost_count();
-        let mut scrubbed = Scrubbed::default();
+        let mut scrubbed = ScrubReport::default();
         let mut reader = SlotReader::default();
         for id in ids {
             // One that is gone is not missed.
@@ -52,17 +52,22 @@ impl Shared {
         scrubbed
     }
 
-    fn scrub_segment(&self, segment: &Arc<Segment>, reader: &mut SlotReader, pace: Pace<'_>) -> Result<(), Left> {
+    fn scrub_segment(
+        &self,
+        segment: &Arc<Segment>,
+        reader: &mut SlotReader,
+        pace: RateLimiter<'_>,
+    ) -> Result<(), SegmentSkipped> {
         let path = self.paths.segment(segment.id);
         let slot_count = segment.counts().0;
         // Opened anew: header and footer are to be read, too.
         let (file, footer) = match self.handles.look(segment) {
             Ok(opened) => opened,
-            Err(error) if error.is_lasting() && !self.is_ended(segment) => {
+            Err(error) if error.is_permanent() && !self.is_ended(segment) => {
                 self.damages.note(segment, &path, &error, &[(0, slot_count)]);
                 return Ok(());
             }
-            Err(_) => return Err(Left),
+            Err(_) => return Err(SegmentSkipped),
         };
         if let Some(flaw) = file.flaw() {
             self.damages.note(segment, &path, &flaw.error, &[]);
@@ -80,7 +85,7 @@ impl Shared {
             at = match outcome {
                 Ok(()) if len < PIECE_LEN => slot_count,
                 Ok(()) => reached,
-                Err((_, error)) if !error.is_lasting() => return Err(Left),
+                Err((_, error)) if !error.is_permanent() => return Err(SegmentSkipped),
                 Err((slot, error)) => {
                     let (lost, next) = examine(reader, &file, footer.as_ref(), &runs, slot);
                     if !lost.is_empty() && !self.is_ended(segment) {
@@ -90,7 +95,7 @@ impl Shared {
                 }
             };
             if pace(len).is_break() || self.is_ended(segment) {
-                return Err(Left);
+                return Err(SegmentSkipped);
             }
         }
         Ok(())

@@ -64,8 +64,8 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The id of a new segment.
-    pub(crate) fn take_id(&self, is_journalled: bool) -> SegmentId {
-        if is_journalled {
+    pub(crate) fn take_id(&self, is_journaled: bool) -> SegmentId {
+        if is_journaled {
             let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
             assert!(number & SegmentId::TRANSIENT_BIT == 0, "segment numbers fit in 31 bits");
             SegmentId(number)

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use model::ids::{JournalPosition, SegmentId};
 
 use crate::load::Loader;
-use crate::reclaim::{Policy, Reclaimed};
-use crate::retire::{Goal, Retired};
-use crate::{Options, QueueOwner, Scrubbed, Store, WorkError};
+use crate::reclaim::{Policy, ReclaimReport};
+use crate::retire::{Goal, RetireReport};
+use crate::{Options, QueueOwner, ScrubReport, Store, WorkError};
 
 impl Options {
     /// Small files, so that a few hundred messages see every kind of work. `salt` is the journal's, else drawn at random.
@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// Retires what should be retired now, if anything.
-    pub fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<Retired>, WorkError> {
+    pub fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
         self.shared.retire_once(residents)
     }
 
@@ -61,17 +61,17 @@ impl Store {
         position: JournalPosition,
         chunk_end: u64,
         residents: &dyn QueueOwner,
-    ) -> Result<Retired, WorkError> {
+    ) -> Result<RetireReport, WorkError> {
         self.shared.retire(Goal { position, chunk_end }, residents)
     }
 
     /// Does the next job of reclaiming, if there is one.
-    pub fn reclaim_once(&self, residents: &dyn QueueOwner) -> Result<Option<Reclaimed>, WorkError> {
+    pub fn reclaim_once(&self, residents: &dyn QueueOwner) -> Result<Option<ReclaimReport>, WorkError> {
         self.shared.reclaim_once(residents, &mut |_| ControlFlow::Continue(()))
     }
 
     /// Reads every segment there is.
-    pub fn scrub_once(&self) -> Scrubbed {
+    pub fn scrub_once(&self) -> ScrubReport {
         self.shared.scrub(SegmentId(0), &mut |_| ControlFlow::Continue(()))
     }
 

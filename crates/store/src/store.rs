@@ -7,13 +7,13 @@ use std::task::Waker;
 
 use model::ids::{JournalPosition, Place, QueueId};
 use parking_lot::Mutex;
-use queue::{Load, Moved, PagedRange};
+use queue::{Load, MovedMessage, PagedRange};
 use thiserror::Error;
 
 use crate::backup::{self, Backup, BackupError};
 use crate::books::CheckpointDelta;
 use crate::catalog::{Catalog, Segment};
-use crate::checkpointer::{Checkpointer, Pinned};
+use crate::checkpointer::{Checkpointer, PinnedFiles};
 use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
@@ -23,7 +23,7 @@ use crate::loads::Loads;
 use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
 use crate::paths::Paths;
-use crate::recovery::{self, Found, OpenError, Recovered, attempting};
+use crate::recovery::{self, OpenError, RecoveredStore, StartupState, attempting};
 use crate::reserve::Reserve;
 use crate::shared::Shared;
 use crate::signals::Signals;
@@ -38,7 +38,7 @@ const CHECKPOINT_LEN_MIN: u64 = 64 << 10;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// At least one of a message's queues journals it.
-    Journalled,
+    Journaled,
     /// None does.
     Transient,
 }
@@ -78,8 +78,8 @@ pub struct Store {
 
 impl Store {
     /// Opens the data directory and reads what is in it. A corruption is an error; what a crash left half-done is not.
-    pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, Recovered), OpenError> {
-        let opening = Opening::read(options, disk)?;
+    pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
+        let opening = StoreBuilder::read(options, disk)?;
         let signals = opening.signals.clone();
         opening.finish(|recovery, options| {
             let (journal, threads) = journal::start(recovery, options, on_event(&signals))?;
@@ -89,8 +89,8 @@ impl Store {
 
     /// Opens a store whose journal is written only by [`Store::step_journal`], and by what must wait for it.
     #[cfg(any(test, feature = "simulation"))]
-    pub fn open_stepped(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, Recovered), OpenError> {
-        let opening = Opening::read(options, disk)?;
+    pub fn open_stepped(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
+        let opening = StoreBuilder::read(options, disk)?;
         let signals = opening.signals.clone();
         opening.finish(|recovery, options| {
             let (journal, writer, filer) = journal::assemble(recovery, options, on_event(&signals))?;
@@ -250,7 +250,7 @@ impl Store {
     /// others are settled by this. For owners of messages that leave from the middle of a range; called in
     /// [`QueueOwner::moved`], under the shard's lock.
     #[must_use]
-    pub fn settle_moved(&self, moved: &[Moved]) -> Vec<Moved> {
+    pub fn settle_moved(&self, moved: &[MovedMessage]) -> Vec<MovedMessage> {
         let (alive, settled) = self.shared.catalog.split_settled(moved);
         self.settle_slots(&settled);
         alive
@@ -323,32 +323,33 @@ impl Drop for Store {
 }
 
 /// A store that has been read and not yet put together.
-struct Opening {
+struct StoreBuilder {
     options: Options,
     disk: Arc<dyn Disk>,
     paths: Paths,
     dir: DataDir,
     budget: Arc<ChunkBudget>,
-    found: Found,
+    found: StartupState,
     signals: Arc<Signals>,
 }
 
-type Started = (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::FilePreallocator)>);
+type StartedJournal =
+    (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::FilePreallocator)>);
 
-impl Opening {
+impl StoreBuilder {
     fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
         let paths = Paths::new(&options.dir);
         let dir = DataDir::open(&*disk, &options.dir)?;
         let budget = ChunkBudget::sparing(options.chunk_len_max);
         let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
-        Ok(Opening { options, disk, paths, dir, budget, found, signals: Arc::default() })
+        Ok(StoreBuilder { options, disk, paths, dir, budget, found, signals: Arc::default() })
     }
 
     fn finish(
         self,
-        start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<Started, journal::OpenError>,
-    ) -> Result<(Arc<Store>, Recovered), OpenError> {
-        let Opening { options, disk, paths, dir, budget, mut found, signals } = self;
+        start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<StartedJournal, journal::OpenError>,
+    ) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
+        let StoreBuilder { options, disk, paths, dir, budget, mut found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &mut found)?;
         recovery::mend_checkpoint(&*disk, &paths, &found);
         // Both grow with what there is, see `Reserve::want_segment` and `Reserve::note_checkpoint_len`.
@@ -358,8 +359,17 @@ impl Opening {
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
             .map_err(attempting("opening", &paths.reserve()))?
             .beside(file_len, checkpoint_len);
-        let Found { recovered, manifest, journal, segments, queues, returned, next_segment, next_checkpoint, .. } =
-            found;
+        let StartupState {
+            recovered,
+            manifest,
+            journal,
+            segments,
+            queues,
+            returned,
+            next_segment,
+            next_checkpoint,
+            ..
+        } = found;
         let (journal, journal_threads, stepped) = start_journal(journal, options.journal.clone())?;
         let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         let catalog = Catalog::default();
@@ -373,7 +383,7 @@ impl Opening {
             stale: Vec::new(),
             doomed: Vec::new(),
             named,
-            pinned: Pinned::default(),
+            pinned: PinnedFiles::default(),
         };
         let shared = Arc::new(Shared {
             handles: Handles::new(disk.clone(), paths.clone()),

@@ -12,7 +12,7 @@ use model::ids::SegmentId;
 use crate::load::Loader;
 use crate::shared::Shared;
 use crate::work_error::WorkError;
-use crate::{QueueOwner, Scrubbed};
+use crate::{QueueOwner, ScrubReport};
 
 /// How nice the threads are that move messages to segments and copy them there: connections, which bring messages in and take them out, go
 /// first,
@@ -210,7 +210,7 @@ fn scrub(shared: &Shared, _: &dyn QueueOwner) {
         let number = usize::try_from(RandomState::new().hash_one(0)).unwrap_or(0) % segments.len().max(1);
         let first = segments.get(number).map_or(SegmentId(0), |segment| segment.id);
         drop(segments);
-        let Scrubbed { segment_count, lost_count } = shared.scrub(first, &mut pace);
+        let ScrubReport { segment_count, lost_count } = shared.scrub(first, &mut pace);
         let took = start.elapsed();
         if lost_count > 0 {
             tracing::error!(

@@ -179,7 +179,7 @@ impl Broker {
             properties: properties_bytes(parts.header).to_vec(),
             body_len: parts.body.len() as u64,
             body: with_body.then(|| parts.body.to_vec()),
-            is_durable: held.is_journalled(),
+            is_durable: held.is_journaled(),
         })
     }
 

@@ -243,7 +243,7 @@ impl<'a> Page<'a> {
             routing_key: parts.routing_key.to_vec(),
             entered_ms: parts.published_at_ms,
             is_redelivered: is_redelivered(&parts, has_been_handed_out),
-            is_durable: held.is_journalled(),
+            is_durable: held.is_journaled(),
             properties,
             body_len: parts.body.len() as u64,
             body: body.to_vec(),

@@ -12,7 +12,7 @@ use amqp::table::{Table, Value};
 use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
-use queue::{Counts, Seen, Take};
+use queue::{Counts, SeenMessage, Take};
 
 use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX, MISSING_NAMES_MAX};
 use super::sweep::Selected;
@@ -98,7 +98,7 @@ struct Section {
     refused_count: u64,
     unroutable_count: u64,
     /// They lie in a segment by now.
-    unread: Vec<Seen<Held>>,
+    unread: Vec<SeenMessage<Held>>,
 }
 
 impl VhostAccess {
@@ -231,7 +231,12 @@ impl VhostAccess {
         Ok(carried)
     }
 
-    async fn fate_settled(&self, target: &VhostAccess, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<MoveOutcome> {
+    async fn fate_settled(
+        &self,
+        target: &VhostAccess,
+        way: &Way<'_>,
+        seen: &SeenMessage<Held>,
+    ) -> Outcome<MoveOutcome> {
         // Only keys of their own have to be asked about one by one.
         if let Way::Move(Destination::Exchange { routing_key: None, .. }) = way {
             return target.retry_until_authorized(|target| target.fate(way, seen)).await;
@@ -240,7 +245,7 @@ impl VhostAccess {
     }
 
     /// Where a message goes, rewritten as it arrives there.
-    fn fate(&self, way: &Way<'_>, seen: &Seen<Held>) -> Outcome<MoveOutcome> {
+    fn fate(&self, way: &Way<'_>, seen: &SeenMessage<Held>) -> Outcome<MoveOutcome> {
         let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(MoveOutcome::Unroutable) };
         let Ok(header) = ContentHeader::decode(parts.header) else { return Ok(MoveOutcome::Unroutable) };
         let headers = header.properties.headers;
@@ -289,7 +294,7 @@ impl VhostAccess {
     fn bring(
         &self,
         source: &Arc<QueueHandle>,
-        mut transfers: Vec<Transfer<Seen<Held>>>,
+        mut transfers: Vec<Transfer<SeenMessage<Held>>>,
     ) -> Outcome<(Section, Option<JournalPosition>)> {
         let mut mover = FromQueue { source, section: None };
         let committed = self.broker.engine.transfer(&mut transfers, source.shard_bit(), &mut mover);
@@ -307,12 +312,16 @@ struct FromQueue<'a> {
     section: Option<Section>,
 }
 
-impl Leave<Seen<Held>> for FromQueue<'_> {
+impl Leave<SeenMessage<Held>> for FromQueue<'_> {
     fn begin(&mut self, locked: &mut engine::section::Section<'_, '_>) {
         self.section = locked.queue(self.source).map(|_| Section::default());
     }
 
-    fn leave(&mut self, locked: &mut engine::section::Section<'_, '_>, transfer: &mut Transfer<Seen<Held>>) -> bool {
+    fn leave(
+        &mut self,
+        locked: &mut engine::section::Section<'_, '_>,
+        transfer: &mut Transfer<SeenMessage<Held>>,
+    ) -> bool {
         let (Some(section), Some(Arrival { publish, targets })) = (&mut self.section, &mut transfer.arrival) else {
             return false;
         };

@@ -2,7 +2,7 @@
 
 use model::name::QueueName;
 use model::user::Access;
-use queue::{Seen, Take};
+use queue::{SeenMessage, Take};
 
 use super::limits::{ATTEMPT_COUNT_MAX, CARRIED_COUNT_MAX, CARRIED_LEN_MAX};
 use super::sweep::Selected;
@@ -60,7 +60,11 @@ impl VhostAccess {
 }
 
 /// Takes messages out for good. How many there were, and those that lie in a segment by now.
-fn take_all(entry: &mut QueueEntry, work: &mut Work<'_>, seen: Vec<Seen<Held>>) -> (u64, Vec<Seen<Held>>) {
+fn take_all(
+    entry: &mut QueueEntry,
+    work: &mut Work<'_>,
+    seen: Vec<SeenMessage<Held>>,
+) -> (u64, Vec<SeenMessage<Held>>) {
     let (mut taken, mut unread) = (Vec::new(), Vec::new());
     for seen in seen {
         match work.take_seen(entry, &seen) {

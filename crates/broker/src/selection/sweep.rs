@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use model::ids::QueueSeq;
-use queue::{Look, Message, Position, Seen};
+use queue::{Look, Message, Position, SeenMessage};
 
 use super::MessageFilter;
 use super::limits::{ATTEMPT_COUNT_MAX, LOOK_COUNT, LOOK_LEN, LOOKED_AT_COUNT_MAX, LOOKED_AT_LEN_MAX};
@@ -70,7 +70,7 @@ impl<'a> Sweep<'a> {
     }
 
     /// The next messages. `None`: there are none, or it would be too much for one request.
-    pub(super) async fn next(&mut self) -> Outcome<Option<Vec<Seen<Held>>>> {
+    pub(super) async fn next(&mut self) -> Outcome<Option<Vec<SeenMessage<Held>>>> {
         while let Some(at) = self.at {
             if self.looked_at_count >= LOOKED_AT_COUNT_MAX || self.looked_at_len >= LOOKED_AT_LEN_MAX {
                 return Ok(None);
@@ -89,12 +89,17 @@ impl<'a> Sweep<'a> {
     }
 
     /// The message of exactly this position.
-    pub(super) async fn find(&self, position: Position) -> Outcome<Option<Seen<Held>>> {
+    pub(super) async fn find(&self, position: Position) -> Outcome<Option<SeenMessage<Held>>> {
         let (seen, _) = self.look(position, 1, 1).await?;
         Ok(seen.into_iter().next().filter(|seen| seen.position == position))
     }
 
-    async fn look(&self, at: Position, count_max: usize, len_max: u32) -> Outcome<(Vec<Seen<Held>>, Option<Position>)> {
+    async fn look(
+        &self,
+        at: Position,
+        count_max: usize,
+        len_max: u32,
+    ) -> Outcome<(Vec<SeenMessage<Held>>, Option<Position>)> {
         for _ in 0..ATTEMPT_COUNT_MAX {
             let look =
                 self.broker.engine.shards.with_queue(self.queue, |entry| entry.queue.look(at, count_max, len_max));
@@ -148,7 +153,7 @@ pub(super) struct Selected<'a> {
     ids: VecDeque<Position>,
     /// Messages that came after the request are not meant.
     end: QueueSeq,
-    rest: VecDeque<Seen<Held>>,
+    rest: VecDeque<SeenMessage<Held>>,
     count_left: u64,
 }
 
@@ -172,7 +177,7 @@ impl<'a> Selected<'a> {
     }
 
     /// The next ones: so many, and about so many bytes, at most. `None`: that is all for this request.
-    pub(super) async fn next(&mut self, count_max: usize, len_max: u64) -> Outcome<Option<Vec<Seen<Held>>>> {
+    pub(super) async fn next(&mut self, count_max: usize, len_max: u64) -> Outcome<Option<Vec<SeenMessage<Held>>>> {
         let (mut found, mut len) = (Vec::new(), 0);
         while found.len() < count_max && len < len_max && self.count_left > 0 {
             let Some(seen) = self.next_one().await? else { break };
@@ -183,7 +188,7 @@ impl<'a> Selected<'a> {
         Ok((!found.is_empty()).then_some(found))
     }
 
-    async fn next_one(&mut self) -> Outcome<Option<Seen<Held>>> {
+    async fn next_one(&mut self) -> Outcome<Option<SeenMessage<Held>>> {
         let Some(filter) = self.filter else {
             while let Some(position) = self.ids.pop_front() {
                 if let Some(seen) = self.sweep.find(position).await? {
@@ -209,7 +214,7 @@ impl<'a> Selected<'a> {
     }
 
     /// Looks at the same message once more: it has been written to a segment meanwhile.
-    pub(super) async fn find_again(&self, position: Position) -> Outcome<Option<Seen<Held>>> {
+    pub(super) async fn find_again(&self, position: Position) -> Outcome<Option<SeenMessage<Held>>> {
         self.sweep.find(position).await
     }
 

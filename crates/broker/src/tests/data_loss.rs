@@ -129,7 +129,7 @@ fn deleted_queues_leave_nothing_to_be_told_of() {
 #[test]
 fn what_has_lost_its_definition_is_kept_and_given_to_no_other_queue() {
     let node = Node::new();
-    let content = node.broker.engine.store.chunk_writer(Kind::Journalled).copy(&[b"orphan"]);
+    let content = node.broker.engine.store.chunk_writer(Kind::Journaled).copy(&[b"orphan"]);
     let mut records = RecordBatch::new();
     records.publish(&content, &[(QueueId(5000), QueueSeq(1))]);
     node.broker.engine.append(&mut records);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use net::TlsInfo;
 use store::file::SimDisk;
-use store::{QueueOwner, Recovered, Store};
+use store::{QueueOwner, RecoveredStore, Store};
 
 use super::client::{Client, Heard};
 use crate::broker::Broker;
@@ -51,7 +51,7 @@ impl Node {
         Self::over(disk, store, recovered, options)
     }
 
-    pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: Recovered, options: Options) -> Self {
+    pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: RecoveredStore, options: Options) -> Self {
         let broker = Broker::assemble(options, store, recovered).expect("the broker starts");
         let residents = broker.residents();
         Self { broker, residents, disk }
@@ -172,6 +172,6 @@ impl Node {
 }
 
 /// Opens the store on a disk. The salt must be another one each time.
-pub(super) fn open(disk: &SimDisk, salt: u64) -> Result<(Arc<Store>, Recovered), store::OpenError> {
+pub(super) fn open(disk: &SimDisk, salt: u64) -> Result<(Arc<Store>, RecoveredStore), store::OpenError> {
     Store::open_stepped(store::Options::small(PathBuf::from("/data"), salt), Arc::new(disk.clone()))
 }

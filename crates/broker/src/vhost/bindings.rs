@@ -52,7 +52,7 @@ impl Vhost {
         of_exchange(spec.source)
             && match spec.destination {
                 Destination::Exchange(name) => of_exchange(name),
-                Destination::Queue(id) => topology.queues.get(&id).is_some_and(|queue| queue.is_journalled()),
+                Destination::Queue(id) => topology.queues.get(&id).is_some_and(|queue| queue.is_journaled()),
             }
     }
 

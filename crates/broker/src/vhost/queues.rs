@@ -90,12 +90,12 @@ impl Vhost {
             }
             let definition = make(broker.engine.queue_ids.take());
             let id = definition.id;
-            let is_journalled = definition.is_durable && owner.is_none();
+            let is_journaled = definition.is_durable && owner.is_none();
             let policy = effective_for(&self.policies(), &definition);
             let features = QueueFeatures::of(&definition.arguments, &policy);
             let ttls = TtlHistory::always(features.message_ttl_ms);
             let mut position = None;
-            if is_journalled {
+            if is_journaled {
                 let mut records = RecordBatch::new();
                 let stored = Definition::Queue(definition.clone());
                 records.put(&stored.key(), &stored.encode());
@@ -105,7 +105,7 @@ impl Vhost {
                 records.watermark(id, Some(QueueSeq(0)));
                 position = broker.engine.append(&mut records);
             }
-            let watermark = if is_journalled { Watermark::closed_at(QueueSeq(0)) } else { Watermark::NONE };
+            let watermark = if is_journaled { Watermark::closed_at(QueueSeq(0)) } else { Watermark::NONE };
             let mut queue = queue::Queue::new(settings_of(&definition));
             queue.restore_ttls(ttls);
             let queue =
@@ -156,7 +156,7 @@ impl Vhost {
         if let Some(due_ms) = due_ms {
             broker.engine.timers.set([(due_ms, handle.clone().into())].into_iter());
         }
-        topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journalled());
+        topology.exchanges.queue_added(handle.definition.name.as_bytes(), id, handle.is_journaled());
         topology.queues.insert(id, handle.clone());
         topology.by_name.insert(handle.clone());
         broker.engine.track_watermark(&handle, watermark);
@@ -194,7 +194,7 @@ impl Vhost {
                 let removed = topology.exchanges.queue_deleted(id);
                 let mut records = RecordBatch::new();
                 let gone = self.forget(topology, &removed, &mut records);
-                if handle.is_journalled() {
+                if handle.is_journaled() {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
                     if !entry.queue.ttls().changes().is_empty() {
                         records.delete(&ttl_key(id));
@@ -205,7 +205,7 @@ impl Vhost {
                 }
                 let has_messages =
                     entry.queue.ready_count() + entry.queue.unacked_count() + entry.queue.set_aside_count() > 0;
-                if handle.is_journalled() || has_messages {
+                if handle.is_journaled() || has_messages {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.

@@ -12,7 +12,7 @@
 //! left of them.
 
 use model::ids::QueueId;
-use queue::{MessageKey, Remembered};
+use queue::{MessageKey, RememberedKey};
 
 /// What these keys begin with, among definitions.
 const KEY_START: &[u8] = b"key/";
@@ -126,17 +126,17 @@ impl RecordKey {
     }
 }
 
-pub(super) fn encode_key(remembered: &Remembered) -> [u8; 24] {
+pub(super) fn encode_key(remembered: &RememberedKey) -> [u8; 24] {
     let mut value = [0; 24];
     value[..16].copy_from_slice(&remembered.key.0.to_be_bytes());
     value[16..].copy_from_slice(&remembered.expires_at_ms.to_be_bytes());
     value
 }
 
-pub(super) fn decode_key(number: u64, value: &[u8]) -> Result<Remembered, UnreadableKey> {
+pub(super) fn decode_key(number: u64, value: &[u8]) -> Result<RememberedKey, UnreadableKey> {
     let (key, expires_at_ms) = value.split_first_chunk::<16>().ok_or(UnreadableKey::Malformed)?;
     let expires_at_ms = u64::from_be_bytes(expires_at_ms.try_into().map_err(|_| UnreadableKey::Malformed)?);
-    Ok(Remembered { number, key: MessageKey(u128::from_be_bytes(*key)), expires_at_ms, is_lasting: true })
+    Ok(RememberedKey { number, key: MessageKey(u128::from_be_bytes(*key)), expires_at_ms, is_journaled: true })
 }
 
 fn name(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn a_key_reads_back_as_kept() {
-        let kept = Remembered { number: 9, key: MessageKey(1 << 100), expires_at_ms: 5, is_lasting: true };
+        let kept = RememberedKey { number: 9, key: MessageKey(1 << 100), expires_at_ms: 5, is_journaled: true };
         let value = encode_key(&kept);
         assert_eq!(decode_key(9, &value), Ok(kept));
         for len in 0..value.len() {

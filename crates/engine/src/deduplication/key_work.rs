@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use model::ids::QueueId;
-use queue::Remembered;
+use queue::RememberedKey;
 use store::{RecordBatch, Store};
 
 use super::definition::{RecordKey, encode_key};
@@ -16,11 +16,11 @@ pub struct KeyWork {
     /// Whose keys they are, where that has not been recorded yet.
     pub(super) new_owners: Vec<(QueueId, Vec<u8>)>,
     /// Keys of the message that is being put into its queues.
-    pub(super) new_keys: Vec<(QueueId, Remembered)>,
+    pub(super) new_keys: Vec<(QueueId, RememberedKey)>,
     /// Numbers of keys whose records are to go. Only room in between.
     pub(super) forgotten: Vec<u64>,
     /// Those of whose place the message takes that is being put into its queues.
-    pub(super) replaced: Vec<(Arc<QueueHandle>, Remembered)>,
+    pub(super) replaced: Vec<(Arc<QueueHandle>, RememberedKey)>,
     /// Records that count no more, and go when the locks are gone.
     swept: Vec<(QueueId, Vec<u64>)>,
     /// Whether a duplicate's original may not be durable yet.

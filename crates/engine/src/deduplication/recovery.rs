@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use model::ids::{QueueId, QueueSeq};
-use queue::Remembered;
-use store::{RecordBatch, Recovered};
+use queue::RememberedKey;
+use store::{RecordBatch, RecoveredStore};
 
 use super::ExchangeKeys;
 use super::definition::{Ownership, RecordKey, Site, UnreadableKey, decode_key};
@@ -25,12 +25,12 @@ pub struct RecoveredKeys {
 struct Kept {
     /// None: all of it has been forgotten, and is only still there.
     ownership: Option<Ownership>,
-    keys: Vec<Remembered>,
+    keys: Vec<RememberedKey>,
 }
 
 impl RecoveredKeys {
     /// Takes them out of the definitions. An error comes with the key of what cannot be read.
-    pub fn take(recovered: &mut Recovered) -> Result<Self, (Vec<u8>, UnreadableKey)> {
+    pub fn take(recovered: &mut RecoveredStore) -> Result<Self, (Vec<u8>, UnreadableKey)> {
         let mut taken = Self::default();
         let found = recovered.definitions.extract_if(.., |key, _| RecordKey::decode(key).is_some());
         for (key, value) in found {
@@ -83,13 +83,13 @@ enum Owner {
     Exchange(Arc<ExchangeKeys>),
 }
 
-fn restore(engine: &Engine, found: &Owner, owner: QueueId, ownership: &Ownership, keys: &[Remembered]) -> bool {
+fn restore(engine: &Engine, found: &Owner, owner: QueueId, ownership: &Ownership, keys: &[RememberedKey]) -> bool {
     match found {
         Owner::Queue(queue) => {
             let restored = engine.with_queue(queue, |entry, work| {
                 let seqs = SeqsThere::of(entry);
                 let Some(set) = &mut entry.key_set else { return false };
-                let is_there = |key: &&Remembered| !ownership.while_waiting || seqs.has(QueueSeq(key.number));
+                let is_there = |key: &&RememberedKey| !ownership.while_waiting || seqs.has(QueueSeq(key.number));
                 let gone = keys.iter().filter(|key| !is_there(key)).map(|key| key.number);
                 if !set.owns(ownership) {
                     return false;

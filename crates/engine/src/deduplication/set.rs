@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::features::Deduplication;
 use model::ids::{QueueId, QueueSeq};
-use queue::{KeyRules, Keys, Known, MessageKey, Remembered};
+use queue::{KeyRules, Keys, KnownKey, MessageKey, RememberedKey};
 use store::RecordBatch;
 
 pub use super::definition::Site;
@@ -26,7 +26,7 @@ pub struct KeySet {
     /// Whether a new message takes the place of a waiting one.
     replaces: bool,
     /// Messages that others have taken the place of and that lie only in segments: they go when they are read.
-    replaced: BTreeMap<QueueSeq, Remembered>,
+    replaced: BTreeMap<QueueSeq, RememberedKey>,
     /// Under which id keys are kept. None: none has been since they were all forgotten.
     owner: Option<QueueId>,
     /// Of an exchange's next message.
@@ -86,13 +86,13 @@ impl KeySet {
     }
 
     /// The message whose place a new one takes: what lasts does not give way to what does not.
-    pub(super) fn replaceable(&self, key: MessageKey, is_lasting: bool) -> Option<Known> {
-        self.keys.find(key, 0).filter(|known| is_lasting || !known.is_lasting)
+    pub(super) fn replaceable(&self, key: MessageKey, is_journaled: bool) -> Option<KnownKey> {
+        self.keys.find(key, 0).filter(|known| is_journaled || !known.is_journaled)
     }
 
     /// A message lies in a segment, and another has taken its place. Its key is recorded again, so that a restart finds the two.
-    pub(super) fn note_replaced(&mut self, replaced: Remembered, records: &mut RecordBatch) {
-        if let Some(owner) = self.owner.filter(|_| replaced.is_lasting) {
+    pub(super) fn note_replaced(&mut self, replaced: RememberedKey, records: &mut RecordBatch) {
+        if let Some(owner) = self.owner.filter(|_| replaced.is_journaled) {
             let key = RecordKey::Key { owner, number: replaced.number };
             records.put(&key.encode(), &encode_key(&replaced));
         }
@@ -110,8 +110,8 @@ impl KeySet {
     }
 
     /// The message that is there already with this key. What lasts is no duplicate of what does not.
-    pub(super) fn duplicated(&self, key: MessageKey, would_last: bool, now_ms: u64) -> Option<Known> {
-        self.keys.find(key, now_ms).filter(|known| known.is_lasting || !would_last)
+    pub(super) fn duplicated(&self, key: MessageKey, would_be_journaled: bool, now_ms: u64) -> Option<KnownKey> {
+        self.keys.find(key, now_ms).filter(|known| known.is_journaled || !would_be_journaled)
     }
 
     /// A number for a message of an exchange.
@@ -122,8 +122,14 @@ impl KeySet {
     }
 
     /// A message was taken in. It is recorded with the message: see [`KeyWork::record`].
-    pub(super) fn remember(&mut self, new: Remembered, ids: &QueueIds, work: &mut KeyWork, records: &mut RecordBatch) {
-        if new.is_lasting && self.is_durable {
+    pub(super) fn remember(
+        &mut self,
+        new: RememberedKey,
+        ids: &QueueIds,
+        work: &mut KeyWork,
+        records: &mut RecordBatch,
+    ) {
+        if new.is_journaled && self.is_durable {
             let owner = *self.owner.get_or_insert_with(|| {
                 let owner = ids.take();
                 work.new_owners.push((owner, ownership(&self.site, &self.header, &self.keys).encode()));
@@ -150,9 +156,9 @@ impl KeySet {
         if !self.is_while_waiting() {
             return;
         }
-        let known = self.keys.free(seq.0).map(|known| known.is_lasting);
-        let was_lasting = known.or_else(|| self.replaced.remove(&seq).map(|replaced| replaced.is_lasting));
-        if let Some(owner) = self.owner.filter(|_| was_lasting == Some(true)) {
+        let known = self.keys.free(seq.0).map(|known| known.is_journaled);
+        let was_journaled = known.or_else(|| self.replaced.remove(&seq).map(|replaced| replaced.is_journaled));
+        if let Some(owner) = self.owner.filter(|_| was_journaled == Some(true)) {
             records.delete(&RecordKey::Key { owner, number: seq.0 }.encode());
         }
     }
@@ -176,8 +182,8 @@ impl KeySet {
         work: &mut KeyWork,
         records: &mut RecordBatch,
     ) {
-        let is_kept = |key: &Remembered| kept.binary_search(&QueueSeq(key.number)).is_ok();
-        let kept: Vec<Remembered> = self.keys.iter().filter(is_kept).collect();
+        let is_kept = |key: &RememberedKey| kept.binary_search(&QueueSeq(key.number)).is_ok();
+        let kept: Vec<RememberedKey> = self.keys.iter().filter(is_kept).collect();
         self.forget_all(work, records);
         kept.into_iter().for_each(|key| self.remember(key, ids, work, records));
         work.record(records);
@@ -188,7 +194,7 @@ impl KeySet {
         if let Some(owner) = self.owner.take() {
             records.delete(&RecordKey::Owner(owner).encode());
             let all = self.keys.iter().chain(self.replaced.values().copied());
-            work.forgotten.extend(all.filter(|key| key.is_lasting).map(|key| key.number));
+            work.forgotten.extend(all.filter(|key| key.is_journaled).map(|key| key.number));
             work.sweep_later(owner);
         }
         self.keys = Keys::new(self.keys.rules());
@@ -210,7 +216,7 @@ impl KeySet {
     pub(super) fn restore(
         &mut self,
         owner: QueueId,
-        kept: impl Iterator<Item = Remembered>,
+        kept: impl Iterator<Item = RememberedKey>,
         work: &mut KeyWork,
         records: &mut RecordBatch,
     ) {
@@ -221,7 +227,7 @@ impl KeySet {
                 && let Some(known) = self.keys.find(key.key, 0)
             {
                 // Of two messages of one key the later has taken the place of the other.
-                self.replaced.insert(QueueSeq(known.number), Remembered { number: known.number, ..key });
+                self.replaced.insert(QueueSeq(known.number), RememberedKey { number: known.number, ..key });
                 self.keys.free(known.number);
             }
             self.keys.remember(key, &mut work.forgotten);

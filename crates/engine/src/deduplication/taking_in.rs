@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::features::Deduplication;
 use model::ids::QueueSeq;
-use queue::{Known, Remembered, Take};
+use queue::{KnownKey, RememberedKey, Take};
 
 use super::ExchangeKeys;
 use super::set::{KeySet, Site};
@@ -19,8 +19,8 @@ impl Section<'_, '_> {
     /// Whether an exchange drops a message, having had one of its key.
     pub(crate) fn is_duplicate_at(&mut self, keys: &ExchangeKeys, publish: &mut Publish, targets: &Targets) -> bool {
         let Some(set) = self.locked.key_set(keys) else { return false };
-        let would_last = publish.is_persistent && targets.is_journalled;
-        let is_duplicate = self.work.is_duplicate(set, publish, would_last);
+        let would_be_journaled = publish.is_persistent && targets.is_journaled;
+        let is_duplicate = self.work.is_duplicate(set, publish, would_be_journaled);
         if is_duplicate {
             keys.deduplicated.add(1);
         }
@@ -31,7 +31,7 @@ impl Section<'_, '_> {
     pub fn would_be_dropped(&mut self, publish: &mut Publish, targets: &Targets) -> bool {
         if let Some(keys) = &targets.keys
             && let Some(set) = self.locked.key_set(keys)
-            && self.work.original(set, publish, publish.is_persistent && targets.is_journalled).is_some()
+            && self.work.original(set, publish, publish.is_persistent && targets.is_journaled).is_some()
         {
             return true;
         }
@@ -44,13 +44,13 @@ impl Section<'_, '_> {
     }
 
     /// Queues have taken a message in that was published to an exchange.
-    pub(crate) fn remember_at(&mut self, keys: &Arc<ExchangeKeys>, publish: &mut Publish, is_lasting: bool) {
+    pub(crate) fn remember_at(&mut self, keys: &Arc<ExchangeKeys>, publish: &mut Publish, is_journaled: bool) {
         let Some(set) = self.locked.key_set(keys) else { return };
         let Some(key) = publish.key_in(&set.header) else { return };
         let expires_at_ms = set.expiry_of(publish.key_ttl_ms(), self.work.now_ms());
         let number = set.take_number();
         let gathered = &mut *self.work.gathered;
-        let new = Remembered { number, key, expires_at_ms, is_lasting };
+        let new = RememberedKey { number, key, expires_at_ms, is_journaled };
         set.remember(new, &self.work.engine.queue_ids, &mut gathered.keys, &mut gathered.records);
         self.work.set_key_timer(keys, set);
     }
@@ -86,8 +86,8 @@ impl Work<'_> {
     /// Whether a queue drops a message, having one of its key, or having had it.
     pub(crate) fn is_duplicate_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
         let Some(set) = entry.key_set.as_ref().filter(|set| !set.is_replacing()) else { return false };
-        let would_last = publish.is_persistent && entry.handle.is_journalled();
-        let is_duplicate = self.is_duplicate(set, publish, would_last);
+        let would_be_journaled = publish.is_persistent && entry.handle.is_journaled();
+        let is_duplicate = self.is_duplicate(set, publish, would_be_journaled);
         if is_duplicate {
             entry.handle.counters.deduplicated.add(1);
         }
@@ -97,20 +97,20 @@ impl Work<'_> {
     /// Whether a queue would drop a message.
     pub(crate) fn has_key_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
         let Some(set) = &entry.key_set else { return false };
-        let would_last = publish.is_persistent && entry.handle.is_journalled();
-        self.original(set, publish, would_last).is_some()
+        let would_be_journaled = publish.is_persistent && entry.handle.is_journaled();
+        self.original(set, publish, would_be_journaled).is_some()
     }
 
-    fn is_duplicate(&mut self, set: &KeySet, publish: &mut Publish, would_last: bool) -> bool {
-        let Some(known) = self.original(set, publish, would_last) else { return false };
-        publish.outcome.awaits_original |= known.is_lasting;
-        self.gathered.keys.awaits_originals |= known.is_lasting;
+    fn is_duplicate(&mut self, set: &KeySet, publish: &mut Publish, would_be_journaled: bool) -> bool {
+        let Some(known) = self.original(set, publish, would_be_journaled) else { return false };
+        publish.outcome.awaits_original |= known.is_journaled;
+        self.gathered.keys.awaits_originals |= known.is_journaled;
         true
     }
 
-    fn original(&mut self, set: &KeySet, publish: &mut Publish, would_last: bool) -> Option<Known> {
+    fn original(&mut self, set: &KeySet, publish: &mut Publish, would_be_journaled: bool) -> Option<KnownKey> {
         let key = publish.key_in(&set.header)?;
-        set.duplicated(key, would_last, self.now_ms())
+        set.duplicated(key, would_be_journaled, self.now_ms())
     }
 
     /// A queue has taken a message in.
@@ -119,18 +119,18 @@ impl Work<'_> {
         entry: &mut QueueEntry,
         publish: &mut Publish,
         seq: QueueSeq,
-        is_lasting: bool,
+        is_journaled: bool,
     ) {
         let now_ms = self.now_ms();
         let Some(set) = &mut entry.key_set else { return };
         let Some(key) = publish.key_in(&set.header) else { return };
         let expires_at_ms = set.expiry_of(publish.key_ttl_ms(), now_ms);
-        let new = Remembered { number: seq.0, key, expires_at_ms, is_lasting };
+        let new = RememberedKey { number: seq.0, key, expires_at_ms, is_journaled };
         if set.is_replacing()
-            && let Some(known) = set.replaceable(key, is_lasting)
+            && let Some(known) = set.replaceable(key, is_journaled)
         {
-            let Known { number, is_lasting } = known;
-            self.gathered.keys.replaced.push((entry.handle.clone(), Remembered { number, is_lasting, ..new }));
+            let KnownKey { number, is_journaled } = known;
+            self.gathered.keys.replaced.push((entry.handle.clone(), RememberedKey { number, is_journaled, ..new }));
         }
         let gathered = &mut *self.gathered;
         set.remember(new, &self.engine.queue_ids, &mut gathered.keys, &mut gathered.records);
@@ -217,5 +217,5 @@ impl Work<'_> {
 /// An empty set of keys for a queue that is to drop duplicates.
 pub(crate) fn key_set_of(entry: &QueueEntry, deduplication: Option<&Deduplication>) -> Option<Box<KeySet>> {
     let site = Site::Queue(entry.handle.id());
-    deduplication.map(|deduplication| Box::new(KeySet::new(deduplication, site, entry.handle.is_journalled())))
+    deduplication.map(|deduplication| Box::new(KeySet::new(deduplication, site, entry.handle.is_journaled())))
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use model::ids::JournalPosition;
-use queue::{Ask, Cancel, DelayId, Find, Found, Message, Page};
+use queue::{Ask, Cancel, DelayId, Find, Message, Page, SearchOutcome};
 use store::Kind;
 use tokio::sync::oneshot;
 
@@ -31,7 +31,7 @@ pub enum Outcome {
 
 impl State {
     /// Answers those who wait for what was read. Who has gone meanwhile is not asked.
-    pub(super) fn answer(&mut self, set: &Arc<DelaySet>, work: &mut Work<'_>, answered: queue::Answered<Held>) {
+    pub(super) fn answer(&mut self, set: &Arc<DelaySet>, work: &mut Work<'_>, answered: queue::LoadOutcome<Held>) {
         if let Some((number, page)) = answered.page
             && let Some(at) = self.waiters.pages.iter().position(|(waited, _)| *waited == number)
         {
@@ -42,13 +42,13 @@ impl State {
         let seeker = self.waiters.seekers.iter().position(is_it).map(|at| self.waiters.seekers.swap_remove(at));
         let (change, answer) = seeker.map_or((None, None), |seeker| (seeker.change, Some(seeker.answer)));
         let answered = match sought.found {
-            Found::Message(held) if sought.is_cancel => {
+            SearchOutcome::Message(held) if sought.is_cancel => {
                 let (position, id) = self.take_out(set, work, sought.id, &held, change.unwrap_or(Change::Cancel));
                 Answer::Changed(position, id)
             }
-            Found::Message(held) => Answer::Seen(held),
-            Found::Missing => Answer::Missing,
-            Found::Interrupted => Answer::Interrupted,
+            SearchOutcome::Message(held) => Answer::Seen(held),
+            SearchOutcome::Missing => Answer::Missing,
+            SearchOutcome::Interrupted => Answer::Interrupted,
         };
         if let Some(answer) = answer {
             let _ = answer.send(answered);
@@ -65,11 +65,11 @@ impl State {
         change: Change,
     ) -> (Option<JournalPosition>, Option<DelayId>) {
         let record = (id.generation, id.seq, id.seq);
-        let records = if taken.is_journalled() { std::slice::from_ref(&record) } else { &[] };
+        let records = if taken.is_journaled() { std::slice::from_ref(&record) } else { &[] };
         work.settle_delayed(records, std::iter::once(taken));
         let mut new_id = None;
         if let Change::Replace { due_ms, held } = change {
-            let content = held.is_journalled().then(|| held.content().clone());
+            let content = held.is_journaled().then(|| held.content().clone());
             new_id = self.insert(set, work, due_ms, held);
             if let (Some(content), Some(id)) = (content, new_id) {
                 work.gathered.records.publish(&content, &[(id.generation, id.seq)]);
@@ -129,12 +129,12 @@ impl DelaySet {
     /// Has one be due at another time, which may be now.
     pub async fn put_off(self: &Arc<Self>, engine: &Engine, id: DelayId, due_ms: u64) -> Outcome {
         let Some(found) = self.find(engine, id).await else { return Outcome::Missing };
-        let (content, is_journalled) = (found.content(), found.is_journalled());
-        let kind = if is_journalled { Kind::Journalled } else { Kind::Transient };
+        let (content, is_journaled) = (found.content(), found.is_journaled());
+        let kind = if is_journaled { Kind::Journaled } else { Kind::Transient };
         let bytes = content.bytes();
         // What was read from a segment lies in no chunk that the journal knows.
         let copy = engine.chunks.write(kind, bytes.len(), |out| out.copy_from_slice(bytes));
-        let held = Held::new(copy, found.len(), is_journalled, found.has_ttl(), 0);
+        let held = Held::new(copy, found.len(), is_journaled, found.has_ttl(), 0);
         self.change(engine, id, || Change::Replace { due_ms, held: held.clone() }).await
     }
 

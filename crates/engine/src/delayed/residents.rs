@@ -3,22 +3,22 @@
 use std::sync::Arc;
 
 use model::ids::{QueueId, SegmentId};
-use queue::{Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, Resident};
+use queue::{MovedMessage, PlacedMessage};
+use store::{CollectedResidents, Content, LaneResidents, LoadAnswer, Resident};
 
 use super::DelaySet;
 use crate::engine::Engine;
 use crate::message::{Held, Priorities};
 
 /// The old messages of a set.
-pub fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+pub fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
     let first_lane = out.lanes.len();
     set.with(|state| {
         let mut lane = first_lane;
         let delays = &state.delays;
         delays.in_memory(&mut |held| is_old(held.content()), &mut |id, held| {
-            let is_journalled = queue::Message::is_journalled(held);
-            let is_of = |lane: &LaneResidents| lane.queue == id.generation && lane.is_journalled == is_journalled;
+            let is_journaled = queue::Message::is_journaled(held);
+            let is_of = |lane: &LaneResidents| lane.queue == id.generation && lane.is_journaled == is_journaled;
             // Most are in the same one as the message before.
             if !out.lanes.get(lane).is_some_and(is_of) {
                 let known = out.lanes[first_lane..].iter().position(is_of).map(|at| first_lane + at);
@@ -29,7 +29,7 @@ pub fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut Coll
                 let is_first = lane == first_lane;
                 let capacity = if is_first { usize::try_from(delays.unplaced_count()).unwrap_or_default() } else { 0 };
                 let residents = Vec::with_capacity(capacity);
-                out.lanes.push(LaneResidents { queue: id.generation, lane: 0, is_journalled, residents });
+                out.lanes.push(LaneResidents { queue: id.generation, lane: 0, is_journaled, residents });
             }
             let (content, body_len) = (held.content().clone(), queue::Message::len(held));
             out.lanes[lane].residents.push(Resident { seq: id.seq, content, body_len });
@@ -39,7 +39,7 @@ pub fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut Coll
 }
 
 /// These messages of a generation lie in segments now.
-pub(crate) fn relocate(engine: &Engine, set: &DelaySet, generation: QueueId, placed: &[Placed]) {
+pub(crate) fn relocate(engine: &Engine, set: &DelaySet, generation: QueueId, placed: &[PlacedMessage]) {
     set.with(|state| {
         let mut dead = Vec::new();
         state.delays.relocate(generation, placed, &mut dead);
@@ -48,14 +48,14 @@ pub(crate) fn relocate(engine: &Engine, set: &DelaySet, generation: QueueId, pla
 }
 
 /// The answer to a load.
-pub fn loaded(engine: &Engine, set: &Arc<DelaySet>, loaded: Loaded) {
+pub fn loaded(engine: &Engine, set: &Arc<DelaySet>, loaded: LoadAnswer) {
     if let Some(error) = &loaded.error {
         let lost: u32 = loaded.lost.iter().map(|(first, end)| end - first).sum();
         tracing::error!(exchange = %set.name(), lost, %error, "delayed messages cannot be read from a segment");
     }
-    let is_journalled = !loaded.load.segment.is_transient();
+    let is_journaled = !loaded.load.segment.is_transient();
     let entries = loaded.entries.into_iter().filter_map(|entry| {
-        let held = Held::restored(entry.content, is_journalled, Some(entry.place), Priorities::default())?;
+        let held = Held::restored(entry.content, is_journaled, Some(entry.place), Priorities::default())?;
         Some((entry.seq, held))
     });
     let entries = entries.collect();
@@ -84,7 +84,7 @@ pub fn unload(engine: &Engine, set: &Arc<DelaySet>) {
 }
 
 /// Messages of a generation have been copied from these segments to another.
-pub fn moved(engine: &Engine, set: &Arc<DelaySet>, generation: QueueId, from: &[SegmentId], moved: &[Moved]) {
+pub fn moved(engine: &Engine, set: &Arc<DelaySet>, generation: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
     engine.with_work(|work| {
         set.with(|state| {
             let mut dead = Vec::new();

@@ -17,7 +17,7 @@ use crate::perftest::without_agent_token;
 pub(crate) struct Order {
     /// The words after `warren perf`.
     pub(crate) words: Vec<String>,
-    pub(crate) found: Found,
+    pub(crate) found: CommandContext,
     /// Which of its runs.
     pub(crate) run: usize,
 }
@@ -34,7 +34,7 @@ impl Order {
 
 /// What a command has found around it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Found {
+pub(crate) struct CommandContext {
     /// Of the environment.
     variables: BTreeMap<String, String>,
     /// Files, in base64.
@@ -51,9 +51,9 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) enum Surroundings {
     /// This machine. What is found is noted.
-    Here(RefCell<Found>),
+    Here(RefCell<CommandContext>),
     /// What was found on another.
-    There(Found),
+    There(CommandContext),
 }
 
 impl Surroundings {
@@ -62,7 +62,7 @@ impl Surroundings {
     }
 
     /// All that was found.
-    pub(crate) fn into_found(self) -> Found {
+    pub(crate) fn into_found(self) -> CommandContext {
         match self {
             Surroundings::Here(found) => found.into_inner(),
             Surroundings::There(found) => found,

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::recorder::{Collected, LatencyHistograms, Recorder};
-use crate::engine::seen::{PLAUSIBLE_MAX, Sighted};
+use crate::engine::recorder::{CollectedInterval, LatencyHistograms, Recorder};
+use crate::engine::seen::{PLAUSIBLE_MAX, Sightings};
 use crate::histogram;
 use crate::results::Counts;
 
@@ -18,7 +18,7 @@ pub(crate) struct Portion {
     /// In the order of [`LatencyHistograms::five`]; empty for an empty one.
     latencies: [String; 5],
     answers: BTreeMap<String, String>,
-    sighted: Sighted,
+    sighted: Sightings,
     consumed_at: u64,
     cpu_ns: u64,
     connections: u32,
@@ -38,8 +38,8 @@ pub(crate) enum PortionError {
 }
 
 impl Portion {
-    pub(crate) fn new(collected: Collected) -> Self {
-        let Collected { recorder, cpu_ns, connections, blocked, users } = collected;
+    pub(crate) fn new(collected: CollectedInterval) -> Self {
+        let CollectedInterval { recorder, cpu_ns, connections, blocked, users } = collected;
         let answers = recorder.latencies.answers.iter();
         Portion {
             counts: recorder.counts,
@@ -55,7 +55,7 @@ impl Portion {
     }
 
     /// The same on the coordinator, whose clock is ahead by so much, of a run with so many publishers.
-    pub(crate) fn into_collected(self, ahead_ns: i64, publisher_count: u32) -> Result<Collected, PortionError> {
+    pub(crate) fn into_collected(self, ahead_ns: i64, publisher_count: u32) -> Result<CollectedInterval, PortionError> {
         if !self.sighted.is_plausible(publisher_count) || !is_plausible(&self.counts) {
             return Err(PortionError::Implausible);
         }
@@ -70,7 +70,7 @@ impl Portion {
             0 => 0,
             at => at.saturating_add_signed(ahead_ns),
         };
-        Ok(Collected {
+        Ok(CollectedInterval {
             recorder: Recorder { counts: self.counts, latencies, sighted: self.sighted, consumed_at },
             cpu_ns: self.cpu_ns.min(PLAUSIBLE_MAX),
             connections: self.connections.min(u32::from(u16::MAX) * 64),
@@ -123,7 +123,7 @@ fn decode(text: &str) -> Result<Histogram<u64>, PortionError> {
 mod tests {
     use super::*;
 
-    fn collected() -> Collected {
+    fn collected() -> CollectedInterval {
         let mut recorder = Recorder::new();
         recorder.published(100, 5_000, 7_000, true);
         recorder.confirmed(5_000, 7_000, 9_000);
@@ -131,7 +131,7 @@ mod tests {
         recorder.consumed_at = 10_000;
         recorder.sighted.note(3, 70, false, true);
         recorder.answered(&Arc::from("list"), 1_000_000);
-        Collected { recorder, cpu_ns: 1, connections: 2, blocked: 3, users: 4 }
+        CollectedInterval { recorder, cpu_ns: 1, connections: 2, blocked: 3, users: 4 }
     }
 
     #[test]

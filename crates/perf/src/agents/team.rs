@@ -19,7 +19,7 @@ use super::wire::{self, GREETING_LEN_MAX, WireError};
 use crate::engine::clock::{Ahead, now_ns};
 use crate::engine::force::{Force, Reports};
 use crate::engine::incident::{Incidents, Role};
-use crate::engine::recorder::Collected;
+use crate::engine::recorder::CollectedInterval;
 use crate::engine::run_error::RunError;
 use crate::engine::share::{Share, publishers_of};
 use crate::plan::Plan;
@@ -45,13 +45,13 @@ pub struct ConnectError {
 /// Agents that are ready to be told what to do.
 #[derive(Debug)]
 pub struct Team {
-    members: Vec<Greeted>,
+    members: Vec<GreetedAgent>,
     order: Order,
 }
 
 /// An agent that has proved to be one.
 #[derive(Debug)]
-struct Greeted {
+struct GreetedAgent {
     name: String,
     stream: TcpStream,
     processors: u32,
@@ -69,7 +69,7 @@ impl Team {
                     Err(_) => Err("it does not answer; is `warren perf agent` running there?".to_owned()),
                 };
                 match greeted {
-                    Ok((stream, processors, comparisons)) => Ok(Greeted { name, stream, processors, comparisons }),
+                    Ok((stream, processors, comparisons)) => Ok(GreetedAgent { name, stream, processors, comparisons }),
                     Err(reason) => Err(ConnectError { agent: name, reason }),
                 }
             })
@@ -188,8 +188,8 @@ struct Member {
 }
 
 impl Member {
-    fn start(greeted: Greeted, share: Share, plan: &Plan, incidents: Incidents) -> Self {
-        let Greeted { name, stream, comparisons, .. } = greeted;
+    fn start(greeted: GreetedAgent, share: Share, plan: &Plan, incidents: Incidents) -> Self {
+        let GreetedAgent { name, stream, comparisons, .. } = greeted;
         let (commands, command_receiver) = mpsc::unbounded_channel();
         let (reply_sender, replies) = mpsc::unbounded_channel();
         let ahead = Arc::new(Ahead::new());
@@ -287,7 +287,7 @@ impl Force for Agents {
         start
     }
 
-    async fn collect(&mut self) -> Vec<Option<Collected>> {
+    async fn collect(&mut self) -> Vec<Option<CollectedInterval>> {
         self.command(&ToAgent::Collect);
         let mut all = Vec::new();
         for member in &mut self.members {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use tokio::net::{TcpListener, lookup_host};
 
-use super::{Asked, Failure, complain, print, read, signals};
+use super::{Failure, RunRequest, complain, print, read, signals};
 use crate::agents::{Agent, DEFAULT_PORT, Job, Order, Surroundings};
 use crate::engine::{Ahead, StampUnit};
 
@@ -63,11 +63,11 @@ async fn serve(options: Options) -> Result<(), Failure> {
 async fn job(order: Order, ahead: &'static Ahead) -> Result<Job, String> {
     let Order { words, found, run } = order;
     match read(&words, Surroundings::There(found)) {
-        Ok(Asked::Run(mut session)) => {
+        Ok(RunRequest::Run(mut session)) => {
             session.order.run = run;
             session.into_job(StampUnit::Shared(ahead)).await
         }
-        Ok(Asked::Print(_)) | Err(Failure::Status(_)) => Err("the command generates no load".to_owned()),
+        Ok(RunRequest::Print(_)) | Err(Failure::Status(_)) => Err("the command generates no load".to_owned()),
         Err(Failure::Usage(text) | Failure::Failed(text)) => Err(text),
     }
 }
@@ -156,7 +156,7 @@ mod tests {
         ];
         let mut orders = Vec::new();
         for command in &commands {
-            let Ok(Asked::Run(session)) = read(&words(command), Surroundings::here()) else { panic!("{command}") };
+            let Ok(RunRequest::Run(session)) = read(&words(command), Surroundings::here()) else { panic!("{command}") };
             orders.push((session.order.clone(), session.runs[0].plan.clone()));
         }
         std::fs::remove_dir_all(&dir).unwrap();

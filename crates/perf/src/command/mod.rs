@@ -90,7 +90,7 @@ pub fn main(words: &[String]) -> u8 {
 }
 
 /// What a command that generates load asks for.
-pub(crate) enum Asked {
+pub(crate) enum RunRequest {
     /// A text.
     Print(String),
     /// Load.
@@ -98,7 +98,7 @@ pub(crate) enum Asked {
 }
 
 /// Reads a command that generates load.
-pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked, Failure> {
+pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<RunRequest, Failure> {
     match words.split_first() {
         Some((command, rest)) if command == "run" => workload::read(rest, surroundings),
         _ => perftest::read(words, surroundings),
@@ -107,8 +107,8 @@ pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked
 
 fn generate(words: &[String]) -> Result<(), Failure> {
     let session = match read(words, Surroundings::here())? {
-        Asked::Print(text) => return print(&text),
-        Asked::Run(session) => session,
+        RunRequest::Print(text) => return print(&text),
+        RunRequest::Run(session) => session,
     };
     for warning in &session.warnings {
         complain(&format!("warning: {warning}"));

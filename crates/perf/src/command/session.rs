@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use client::without_passwords;
 
 use super::files::Files;
-use super::signals::{self, Signalled};
+use super::signals::{self, SignalFlag};
 use super::target::{Https, target};
 use super::{Failure, complain, oauth2, put};
 use crate::agents::{Job, Order, Team};
@@ -256,7 +256,7 @@ fn add(run: Run, processors: u32, results: &mut Results, put: impl FnOnce(&str) 
 }
 
 /// 0, if nothing went wrong and every verdict is good.
-fn status(results: &Results, signalled: &Signalled) -> Result<(), Failure> {
+fn status(results: &Results, signalled: &SignalFlag) -> Result<(), Failure> {
     if let Some(status) = signalled.status() {
         return Err(Failure::Status(status));
     }

@@ -10,9 +10,9 @@ use crate::engine::Interrupt;
 
 /// Which signal came, if any.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Signalled(Arc<AtomicU8>);
+pub(crate) struct SignalFlag(Arc<AtomicU8>);
 
-impl Signalled {
+impl SignalFlag {
     /// The exit status that shells give to a program that a signal has ended.
     pub(crate) fn status(&self) -> Option<u8> {
         match self.0.load(Ordering::Relaxed) {
@@ -23,9 +23,9 @@ impl Signalled {
 }
 
 /// Listens for signals. To be called within a runtime.
-pub(crate) fn listen() -> std::io::Result<(Interrupt, Signalled)> {
+pub(crate) fn listen() -> std::io::Result<(Interrupt, SignalFlag)> {
     let (sender, interrupt) = watch::channel(false);
-    let signalled = Signalled::default();
+    let signalled = SignalFlag::default();
     let mut interrupts = signal(SignalKind::interrupt())?;
     let mut terminations = signal(SignalKind::terminate())?;
     let seen = signalled.clone();

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::files::Files;
 use super::session::Session;
-use super::{Asked, Failure};
+use super::{Failure, RunRequest};
 use crate::agents::{Order, Surroundings};
 use crate::perftest::{as_override, parse_companion};
 use crate::workload::{self, OpenError, Overrides};
@@ -21,15 +21,15 @@ say otherwise.
 ";
 
 /// Reads the command: the words after `run`.
-pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked, Failure> {
+pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<RunRequest, Failure> {
     if words.iter().any(|word| word == "--help" || word == "-?") {
-        return Ok(Asked::Print(USAGE.to_owned()));
+        return Ok(RunRequest::Print(USAGE.to_owned()));
     }
     let (overrides, rest) = take_overrides(words)?;
     let variable = |name: &str| surroundings.variable(name);
     let companion = match parse_companion(&rest, &variable).map_err(Failure::usage)? {
         Ok(companion) => companion,
-        Err(text) => return Ok(Asked::Print(text)),
+        Err(text) => return Ok(RunRequest::Print(text)),
     };
     let [file] = companion.operands.as_slice() else {
         return Err(Failure::Usage(format!("one workload is needed\n\n{USAGE}")));
@@ -54,7 +54,7 @@ pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<Asked
     let seed = workload.runs.first().map_or(0, |run| run.plan.seed);
     let all_words: Vec<String> = std::iter::once("run".to_owned()).chain(words.iter().cloned()).collect();
     let default_path = |extension| Some(PathBuf::from(format!("{}.{extension}", workload.name.replace('/', "-"))));
-    Ok(Asked::Run(Box::new(Session {
+    Ok(RunRequest::Run(Box::new(Session {
         order: Order::new(&all_words, surroundings),
         files: Files {
             json: options.output.json.clone().or_else(|| default_path("json")),

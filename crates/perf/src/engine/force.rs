@@ -5,7 +5,7 @@
 use tokio::sync::mpsc;
 
 use super::incident::Incident;
-use super::recorder::Collected;
+use super::recorder::CollectedInterval;
 use super::run_error::RunError;
 use crate::results::Usage;
 
@@ -23,7 +23,7 @@ pub(crate) trait Force {
     /// Lets all begin at the same time. Returns it; it may be still to come.
     fn start(&mut self) -> u64;
     /// Takes what each thread has measured; `None` for one that is gone. Always as many as there are threads.
-    async fn collect(&mut self) -> Vec<Option<Collected>>;
+    async fn collect(&mut self) -> Vec<Option<CollectedInterval>>;
     /// What the generator has used of its machines between the last two collections.
     fn usage(&mut self) -> Usage;
     /// Publishers are to stop.

@@ -30,11 +30,11 @@ const GAP_NS: u64 = 50_000;
 #[derive(Debug)]
 pub(crate) struct Pacer {
     timer: AsyncFd<OwnedFd>,
-    waiting: RefCell<Waiting>,
+    waiting: RefCell<WaitingTask>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingTask {
     /// By time, and by who waits.
     wakers: BTreeMap<(u64, u64), Waker>,
     last_id: u64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use hdrhistogram::Histogram;
 
-use super::seen::Sighted;
+use super::seen::Sightings;
 use crate::histogram;
 use crate::results::Counts;
 
@@ -68,7 +68,7 @@ impl LatencyHistograms {
 pub(crate) struct Recorder {
     pub(crate) counts: Counts,
     pub(crate) latencies: LatencyHistograms,
-    pub(crate) sighted: Sighted,
+    pub(crate) sighted: Sightings,
     /// When a message last came; 0 is never.
     pub(crate) consumed_at: u64,
 }
@@ -78,7 +78,7 @@ impl Recorder {
         Recorder {
             counts: Counts::default(),
             latencies: LatencyHistograms::new(),
-            sighted: Sighted::default(),
+            sighted: Sightings::default(),
             consumed_at: 0,
         }
     }
@@ -126,7 +126,7 @@ impl Recorder {
 
 /// One thread's work and what it came to, over one interval.
 #[derive(Debug)]
-pub(crate) struct Collected {
+pub(crate) struct CollectedInterval {
     pub(crate) recorder: Recorder,
     /// CPU time of the thread so far, in nanoseconds.
     pub(crate) cpu_ns: u64,
@@ -135,9 +135,9 @@ pub(crate) struct Collected {
     pub(crate) users: u32,
 }
 
-impl Collected {
+impl CollectedInterval {
     pub(crate) fn take(recorder: &mut Recorder, gauges: &super::worker::Gauges) -> Self {
-        Collected {
+        CollectedInterval {
             recorder: recorder.take(),
             cpu_ns: super::clock::thread_cpu_ns(),
             connections: gauges.connections.get(),

@@ -7,7 +7,7 @@ use super::clock::now_ns;
 use super::environment::Environment;
 use super::force::{Force, Reports};
 use super::incident::Incident;
-use super::measured::Measured;
+use super::measured::Measurements;
 use super::observer::{Interrupt, Observer};
 use super::run_error::RunError;
 use super::settings::Settings;
@@ -86,7 +86,7 @@ async fn load(
     wait_until_ready(other_task_count, &mut reports, &mut early, &mut interrupt).await?;
     let task_count = consumer_task_count + other_task_count;
 
-    let mut measured = Measured::new(environment.plan, settings, task_count, force.thread_count());
+    let mut measured = Measurements::new(environment.plan, settings, task_count, force.thread_count());
     measured.collect_early(&mut force).await;
     let start = force.start();
     tokio::time::sleep(Duration::from_nanos(start.saturating_sub(now_ns()))).await;

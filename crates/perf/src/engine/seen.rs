@@ -1,7 +1,7 @@
 //! Which messages of each publisher have come: to count what is lost and what came twice.
 //!
 //! Consumers on several threads see parts of the same sequences. Each notes what it saw in an interval as words of 64
-//! bits ([`Sighted`]); once an interval these are taken together ([`Seen`]), where a stretch without a hole costs
+//! bits ([`Sightings`]); once an interval these are taken together ([`SeenMessages`]), where a stretch without a hole costs
 //! nothing. So memory does not grow with the length of a run, only with what is missing.
 
 use std::collections::BTreeMap;
@@ -47,11 +47,11 @@ pub(crate) struct Sighting {
 
 /// What one thread saw in one interval, by publisher.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Sighted {
+pub(crate) struct Sightings {
     publishers: FxHashMap<u32, Sighting>,
 }
 
-impl Sighted {
+impl Sightings {
     /// A message has come. `is_late`: after a later one of the same publisher, to the same consumer from the same queue.
     #[inline]
     pub(crate) fn note(&mut self, publisher: u32, position: u64, is_redelivered: bool, is_late: bool) {
@@ -115,14 +115,14 @@ impl Sequence {
 
 /// All that was seen in a run.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct SeenMessages {
     publishers: FxHashMap<u32, Sequence>,
 }
 
-impl Seen {
+impl SeenMessages {
     /// Takes what the threads saw in one interval.
-    pub(crate) fn add(&mut self, all: impl IntoIterator<Item = Sighted>) {
-        let all: Vec<Sighted> = all.into_iter().collect();
+    pub(crate) fn add(&mut self, all: impl IntoIterator<Item = Sightings>) {
+        let all: Vec<Sightings> = all.into_iter().collect();
         // A message that comes back has been somewhere before: what came first has to be known first.
         for (publisher, sighting) in all.iter().flat_map(|sighted| &sighted.publishers) {
             let sequence = self.publishers.entry(*publisher).or_default();
@@ -176,9 +176,9 @@ mod tests {
 
     #[test]
     fn stretch_without_a_hole_costs_nothing() {
-        let mut seen = Seen::default();
+        let mut seen = SeenMessages::default();
         for interval in 0..10 {
-            let mut sighted = Sighted::default();
+            let mut sighted = Sightings::default();
             for position in interval * 1000..(interval + 1) * 1000 {
                 sighted.note(1, position, false, false);
             }
@@ -191,8 +191,8 @@ mod tests {
 
     #[test]
     fn message_that_comes_back_marked_is_no_duplicate() {
-        let mut seen = Seen::default();
-        let (mut one, mut other) = (Sighted::default(), Sighted::default());
+        let mut seen = SeenMessages::default();
+        let (mut one, mut other) = (Sightings::default(), Sightings::default());
         one.note(1, 5, true, false);
         other.note(1, 5, false, false);
         other.note(1, 5, false, true);
@@ -208,11 +208,11 @@ mod tests {
             intervals in proptest::collection::vec(
                 proptest::collection::vec((0usize..3, 0u64..500, any::<bool>()), 0..300), 1..6)
         ) {
-            let mut seen = Seen::default();
+            let mut seen = SeenMessages::default();
             let mut model = std::collections::HashSet::new();
             let (mut duplicate, mut redelivered) = (0, 0);
             for interval in intervals {
-                let mut threads = vec![Sighted::default(); 3];
+                let mut threads = vec![Sightings::default(); 3];
                 // The same order as the threads' sightings are looked at: first those that are not marked.
                 for marked in [false, true] {
                     for (thread, position, is_redelivered) in interval.iter().filter(|seen| seen.2 == marked) {

@@ -54,7 +54,7 @@ pub(crate) async fn until_started(
 }
 
 /// What a wait ended with.
-pub(crate) enum Woken {
+pub(crate) enum WakeReason {
     /// Something came, or all output is sent.
     Socket,
     /// It is time.
@@ -77,11 +77,15 @@ impl<'a> Waiter<'a> {
     }
 
     /// Waits, and counts the bytes that the socket carried meanwhile. Take all events before.
-    pub(crate) async fn wait(&mut self, connection: &mut Connection, wake_at: Option<u64>) -> Result<Woken, Closed> {
+    pub(crate) async fn wait(
+        &mut self,
+        connection: &mut Connection,
+        wake_at: Option<u64>,
+    ) -> Result<WakeReason, Closed> {
         poll_fn(|cx| {
             if let Poll::Ready(stage) = self.next_stage.as_mut().poll(cx) {
                 self.next_stage = Box::pin(self.local.control.clone().after(stage));
-                return Poll::Ready(Ok(Woken::Stage(stage)));
+                return Poll::Ready(Ok(WakeReason::Stage(stage)));
             }
             // After what can wait for another turn: what the socket brings has to be taken.
             if let Poll::Ready(result) = connection.poll_turn(cx) {
@@ -89,10 +93,10 @@ impl<'a> Waiter<'a> {
                 let mut recorder = self.local.recorder.borrow_mut();
                 recorder.counts.sent_wire_bytes += turn.sent as u64;
                 recorder.counts.received_wire_bytes += turn.received as u64;
-                return Poll::Ready(Ok(Woken::Socket));
+                return Poll::Ready(Ok(WakeReason::Socket));
             }
             match wake_at {
-                Some(at) if self.timer.poll_until(cx, at).is_ready() => Poll::Ready(Ok(Woken::Time)),
+                Some(at) if self.timer.poll_until(cx, at).is_ready() => Poll::Ready(Ok(WakeReason::Time)),
                 _ => Poll::Pending,
             }
         })

@@ -35,7 +35,7 @@ pub(crate) fn stamp(body: &[u8]) -> Option<(u32, u64)> {
 
 /// What a message that came says of itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Said {
+pub(crate) struct ReceivedStamp {
     /// When it was sent.
     pub(crate) sent: Option<u64>,
     /// Who published it, how late.
@@ -44,7 +44,7 @@ pub(crate) struct Said {
     pub(crate) sequence: Option<u32>,
 }
 
-impl Said {
+impl ReceivedStamp {
     pub(crate) fn of(content: &Content<'_>) -> Self {
         let properties = content.properties();
         let from_header = || {
@@ -58,7 +58,7 @@ impl Said {
             false => stamp.map(|(_, sent)| sent),
         };
         let origin = properties.and_then(|properties| properties.cluster_id).and_then(Origin::parse);
-        Said {
+        ReceivedStamp {
             sent,
             origin,
             sequence: origin.and_then(|origin| origin.sequence).or(stamp.map(|(sequence, _)| sequence)),

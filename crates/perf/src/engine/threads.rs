@@ -17,7 +17,7 @@ use super::incident::Incidents;
 use super::message::Messages;
 use super::probes::ProbeTask;
 use super::publisher::PublisherTask;
-use super::recorder::Collected;
+use super::recorder::CollectedInterval;
 use super::run_error::RunError;
 use super::settings::Settings;
 use super::share::{Hand, Share, first_publisher};
@@ -244,7 +244,7 @@ impl Force for Threads<'_> {
         start
     }
 
-    async fn collect(&mut self) -> Vec<Option<Collected>> {
+    async fn collect(&mut self) -> Vec<Option<CollectedInterval>> {
         let mut all = Vec::new();
         for worker in self.workers.iter().chain(&self.prober) {
             all.push(worker.collect().await);

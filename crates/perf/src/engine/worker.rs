@@ -13,7 +13,7 @@ use tokio::task::LocalSet;
 
 use super::control::Control;
 use super::pacer::Pacer;
-use super::recorder::{Collected, Recorder};
+use super::recorder::{CollectedInterval, Recorder};
 
 /// What is open and at work on one thread.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ type Task = Box<dyn FnOnce(Local) -> Pin<Box<dyn Future<Output = ()>>> + Send>;
 
 enum Job {
     Spawn(Task),
-    Collect(oneshot::Sender<Collected>),
+    Collect(oneshot::Sender<CollectedInterval>),
 }
 
 /// A thread that generates load.
@@ -94,7 +94,7 @@ impl Worker {
     }
 
     /// Takes what the thread has measured; `None` if it is gone.
-    pub(crate) async fn collect(&self) -> Option<Collected> {
+    pub(crate) async fn collect(&self) -> Option<CollectedInterval> {
         let (sender, receiver) = oneshot::channel();
         self.jobs.send(Job::Collect(sender)).ok()?;
         receiver.await.ok()
@@ -131,7 +131,7 @@ fn run(
             match job {
                 Job::Spawn(task) => spawned.push(tokio::task::spawn_local(task(local.clone()))),
                 Job::Collect(sender) => {
-                    let collected = Collected::take(&mut local.recorder.borrow_mut(), &local.gauges);
+                    let collected = CollectedInterval::take(&mut local.recorder.borrow_mut(), &local.gauges);
                     // Who asked may have given up.
                     let _ = sender.send(collected);
                 }

@@ -24,7 +24,7 @@ pub struct Prometheus {
     labels: Vec<Label>,
     constants: Vec<(String, f64)>,
     command_line: Option<String>,
-    expected: Expected,
+    expected: ExpectedRates,
     last: Last,
     consumer: Latency,
     confirm: Latency,
@@ -32,7 +32,7 @@ pub struct Prometheus {
 
 /// Rates that the plan asks for.
 #[derive(Debug, Default)]
-struct Expected {
+struct ExpectedRates {
     published: Vec<(Schedule, f64)>,
     consumed: Option<f64>,
 }
@@ -69,7 +69,7 @@ impl Prometheus {
             labels,
             constants: settings.constants.clone(),
             command_line: settings.has_command_line.then(|| shown_command_line(command_line)),
-            expected: Expected::of(plan),
+            expected: ExpectedRates::of(plan),
             last: Last::default(),
             consumer: Latency::default(),
             confirm: Latency::default(),
@@ -205,7 +205,7 @@ impl Latency {
     }
 }
 
-impl Expected {
+impl ExpectedRates {
     fn of(plan: &Plan) -> Self {
         let count = |connections: u32, channels: u32| f64::from(connections) * f64::from(channels);
         let published =
@@ -215,7 +215,7 @@ impl Expected {
             .iter()
             .map(|group| group.rate.map(|rate| rate * count(group.connections, group.channels)))
             .collect();
-        Expected {
+        ExpectedRates {
             published: published.collect(),
             consumed: consumed.filter(|rates| !rates.is_empty()).map(|rates| rates.iter().sum()),
         }

@@ -11,7 +11,7 @@
 
 use std::ops::Range;
 
-use super::table::{Entry, Group, OPTIONS, Takes};
+use super::table::{Group, OPTIONS, OptionEntry, Takes};
 
 /// Why words are not a command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,7 +44,7 @@ pub enum WordError {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Words {
     /// Options with their values, in order; a flag has none.
-    pub(super) given: Vec<(&'static Entry, Vec<String>)>,
+    pub(super) given: Vec<(&'static OptionEntry, Vec<String>)>,
     /// Which words each of them is made of.
     spans: Vec<Range<usize>>,
     /// Words that belong to no option.
@@ -136,7 +136,7 @@ impl Parser {
         }
     }
 
-    fn start(&mut self, entry: &'static Entry) -> Result<(), WordError> {
+    fn start(&mut self, entry: &'static OptionEntry) -> Result<(), WordError> {
         self.close()?;
         self.out.given.push((entry, Vec::new()));
         self.out.spans.push(self.at..self.at + 1);
@@ -155,7 +155,7 @@ impl Parser {
         }
     }
 
-    fn start_with(&mut self, entry: &'static Entry, value: &str) -> Result<(), WordError> {
+    fn start_with(&mut self, entry: &'static OptionEntry, value: &str) -> Result<(), WordError> {
         if entry.takes == Takes::Nothing {
             return Err(WordError::ValueUnexpected(entry.name()));
         }
@@ -202,23 +202,24 @@ impl Parser {
     }
 }
 
-fn short_named(name: &str) -> Option<&'static Entry> {
+fn short_named(name: &str) -> Option<&'static OptionEntry> {
     OPTIONS.iter().find(|entry| !entry.short.is_empty() && entry.short == name)
 }
 
 /// Whether this is the beginning of one of PerfTest's names, or one of ours as a whole: ours are not to change what
 /// PerfTest makes of a word with one dash.
 fn has_long_prefix(prefix: &str) -> bool {
-    let is_named = |entry: &Entry| entry.long == prefix || entry.group != Group::Ours && entry.long.starts_with(prefix);
+    let is_named =
+        |entry: &OptionEntry| entry.long == prefix || entry.group != Group::Ours && entry.long.starts_with(prefix);
     !prefix.is_empty() && OPTIONS.iter().any(is_named)
 }
 
-fn long_named(word: &str, name: &str) -> Result<&'static Entry, WordError> {
+fn long_named(word: &str, name: &str) -> Result<&'static OptionEntry, WordError> {
     if let Some(entry) = OPTIONS.iter().find(|entry| entry.long == name) {
         return Ok(entry);
     }
-    let begins = |entry: &&Entry| !name.is_empty() && entry.long.starts_with(name);
-    let (ours, theirs): (Vec<&Entry>, Vec<&Entry>) =
+    let begins = |entry: &&OptionEntry| !name.is_empty() && entry.long.starts_with(name);
+    let (ours, theirs): (Vec<&OptionEntry>, Vec<&OptionEntry>) =
         OPTIONS.iter().filter(begins).partition(|entry| entry.group == Group::Ours);
     match (&theirs[..], &ours[..]) {
         ([entry], _) | ([], [entry]) => Ok(entry),

@@ -41,7 +41,7 @@ pub use plan::{FileError, ReadFile};
 pub use reference::render_reference;
 pub(crate) use secrets::without_agent_token;
 pub use secrets::{without_secret_urls, without_secrets};
-pub use table::{Entry, Group, OPTIONS, Takes, Treatment};
+pub use table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
 pub use value::StreamOffset;
 
 /// With which a process ends whose command makes no sense.

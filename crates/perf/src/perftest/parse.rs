@@ -12,7 +12,7 @@ use super::options::{
     OutputSettings, Producers, QueueNames, TlsSettings, Topology,
 };
 use super::pattern;
-use super::table::{Entry, OPTIONS, Takes, Treatment};
+use super::table::{OPTIONS, OptionEntry, Takes, Treatment};
 use super::value;
 use crate::plan::{Arguments, ExitWhen};
 
@@ -56,7 +56,7 @@ pub enum ParseError {
 /// What is on the command line counts; the environment has what is not. (In PerfTest it is the other way round.)
 pub fn parse(words: &[String], variable: &dyn Fn(&str) -> Option<String>) -> Result<Command, ParseError> {
     let words = command_line::split(words)?;
-    let given = Given { words: &words, variable, prefix: prefix(variable) };
+    let given = GivenOptions { words: &words, variable, prefix: prefix(variable) };
     if let Some(text) = super::usage::requested(&|long| given.is_set(long)) {
         return Ok(Command::Print(text));
     }
@@ -74,28 +74,31 @@ fn prefix(variable: &dyn Fn(&str) -> Option<String>) -> String {
 }
 
 /// What is known about options: those on the command line, then those in the environment.
-struct Given<'a> {
+struct GivenOptions<'a> {
     words: &'a Words,
     variable: &'a dyn Fn(&str) -> Option<String>,
     prefix: String,
 }
 
 /// Values of an option, and what to call it in an error.
-struct Found {
+struct OptionValues {
     name: String,
     values: Vec<String>,
 }
 
-fn entry_of(long: &str) -> &'static Entry {
+fn entry_of(long: &str) -> &'static OptionEntry {
     OPTIONS.iter().find(|entry| entry.long == long).expect("only names from the table are asked for")
 }
 
-impl Given<'_> {
-    fn find(&self, long: &str) -> Option<Found> {
+impl GivenOptions<'_> {
+    fn find(&self, long: &str) -> Option<OptionValues> {
         let entry = entry_of(long);
         let mut values = self.words.given.iter().filter(|(given, _)| given.long == long).peekable();
         if values.peek().is_some() {
-            return Some(Found { name: entry.name(), values: values.flat_map(|(_, values)| values.clone()).collect() });
+            return Some(OptionValues {
+                name: entry.name(),
+                values: values.flat_map(|(_, values)| values.clone()).collect(),
+            });
         }
         let name = format!("{}{}", self.prefix, entry.variable());
         let value = (self.variable)(&name)?;
@@ -103,7 +106,7 @@ impl Given<'_> {
             Takes::Many => value.split(',').map(str::to_owned).collect(),
             _ => vec![value],
         };
-        Some(Found { name, values })
+        Some(OptionValues { name, values })
     }
 
     /// Whether a flag is given. In the environment it has to be `true`.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Entry, Group, OPTIONS, Takes, Treatment};
+use super::table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
 
 const INTRODUCTION: &str = "\
 # Options of `warren perf`
@@ -40,7 +40,7 @@ prefix that `RABBITMQ_PERF_TEST_ENV_PREFIX` has, if it has one. Flags are on whe
 #[must_use]
 pub fn render_reference() -> String {
     let mut out = INTRODUCTION.to_owned();
-    let is_effective = |entry: &&Entry| entry.treatment == Treatment::Effective;
+    let is_effective = |entry: &&OptionEntry| entry.treatment == Treatment::Effective;
     for (group, title) in GROUPS {
         // Writing to a String cannot fail.
         let _ = write!(out, "\n## {title}\n\n| short | long | default | what it does |\n|---|---|---|---|\n");
@@ -69,11 +69,11 @@ const GROUPS: &[(Group, &str)] = &[
     (Group::Information, "Help"),
 ];
 
-fn short(entry: &Entry) -> String {
+fn short(entry: &OptionEntry) -> String {
     if entry.short.is_empty() { String::new() } else { format!("`-{}`", entry.short) }
 }
 
-fn long(entry: &Entry) -> String {
+fn long(entry: &OptionEntry) -> String {
     match entry.takes {
         Takes::Nothing => format!("`--{}`", entry.long),
         Takes::Perhaps => format!("`--{}` [value]", entry.long),
@@ -81,7 +81,7 @@ fn long(entry: &Entry) -> String {
     }
 }
 
-fn help(entry: &Entry) -> String {
+fn help(entry: &OptionEntry) -> String {
     match entry.takes {
         Takes::Many => format!("{} (*repeatable*)", entry.help),
         _ => entry.help.to_owned(),

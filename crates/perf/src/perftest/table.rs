@@ -51,7 +51,7 @@ pub enum Treatment {
 
 /// One option.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry {
+pub struct OptionEntry {
     /// Behind one dash; empty if there is none.
     pub short: &'static str,
     /// Behind two dashes; also its environment variable, in capitals.
@@ -68,7 +68,7 @@ pub struct Entry {
     pub group: Group,
 }
 
-impl Entry {
+impl OptionEntry {
     /// Its environment variable, without a prefix.
     #[must_use]
     pub fn variable(&self) -> String {
@@ -92,8 +92,8 @@ const fn entry(
     takes: Takes,
     default: &'static str,
     help: &'static str,
-) -> Entry {
-    Entry { short, long, takes, default, help, treatment: Treatment::Effective, group }
+) -> OptionEntry {
+    OptionEntry { short, long, takes, default, help, treatment: Treatment::Effective, group }
 }
 
 const fn no_effect(
@@ -103,8 +103,8 @@ const fn no_effect(
     takes: Takes,
     help: &'static str,
     reason: &'static str,
-) -> Entry {
-    Entry { short, long, takes, default: "", help, treatment: Treatment::NoEffect(reason), group }
+) -> OptionEntry {
+    OptionEntry { short, long, takes, default: "", help, treatment: Treatment::NoEffect(reason), group }
 }
 
 const NO_THREADS: &str = "connections here share a few threads, see --threads";
@@ -115,7 +115,7 @@ const NO_SYNC: &str = "instances here do not find each other over Kubernetes; se
 const NO_NETTY: &str = "there is no Netty here";
 
 /// All of them.
-pub static OPTIONS: &[Entry] = &[
+pub static OPTIONS: &[OptionEntry] = &[
     entry(Information, "?", "help", Nothing, "", "show the options"),
     entry(Information, "v", "version", Nothing, "", "show the version"),
     entry(Information, "mh", "metrics-help", Nothing, "", "show the options about metrics"),

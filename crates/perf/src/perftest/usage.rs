@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::table::{Entry, Group, OPTIONS, Takes, Treatment};
+use super::table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
 
 /// Columns of the whole, and of the options' names.
 const WIDTH: usize = 100;
@@ -11,10 +11,10 @@ const WIDTH: usize = 100;
 pub(super) fn requested(is_set: &dyn Fn(&str) -> bool) -> Option<String> {
     let environment = is_set("environment-variables");
     if is_set("metrics-help") {
-        let of_metrics = |entry: &Entry| entry.group == Group::Metrics;
+        let of_metrics = |entry: &OptionEntry| entry.group == Group::Metrics;
         return Some(if environment { variables(&of_metrics) } else { options(&of_metrics) });
     }
-    let others = |entry: &Entry| entry.group != Group::Metrics;
+    let others = |entry: &OptionEntry| entry.group != Group::Metrics;
     if environment {
         return Some(variables(&others));
     }
@@ -28,12 +28,12 @@ fn version() -> String {
     format!("warren perf {}, with the options of PerfTest 2.22\n", env!("CARGO_PKG_VERSION"))
 }
 
-fn options(is_shown: &dyn Fn(&Entry) -> bool) -> String {
+fn options(is_shown: &dyn Fn(&OptionEntry) -> bool) -> String {
     let mut out = "usage: warren perf [OPTION...]\n".to_owned();
     let shown = || OPTIONS.iter().filter(|entry| is_shown(entry));
     let width = shown().map(|entry| names(entry).len()).max().unwrap_or(0);
     for ours in [false, true] {
-        let mut entries: Vec<&Entry> = shown().filter(|entry| (entry.group == Group::Ours) == ours).collect();
+        let mut entries: Vec<&OptionEntry> = shown().filter(|entry| (entry.group == Group::Ours) == ours).collect();
         entries.sort_by_key(|entry| sort_key(entry));
         if entries.is_empty() {
             continue;
@@ -46,12 +46,12 @@ fn options(is_shown: &dyn Fn(&Entry) -> bool) -> String {
     out
 }
 
-fn variables(is_shown: &dyn Fn(&Entry) -> bool) -> String {
+fn variables(is_shown: &dyn Fn(&OptionEntry) -> bool) -> String {
     let mut out = "Each option as an environment variable. Options on the command line count before these. Flags are on when they\n\
                    are 'true'; several values are separated by commas: VARIABLE_RATE='100:60,1000:10,500:15'. With\n\
                    RABBITMQ_PERF_TEST_ENV_PREFIX=PERF, all of them begin with PERF_.\n\n"
         .to_owned();
-    let mut entries: Vec<&Entry> = OPTIONS
+    let mut entries: Vec<&OptionEntry> = OPTIONS
         .iter()
         .filter(|entry| is_shown(entry) && !matches!(entry.long, "help" | "version" | "environment-variables"))
         .collect();
@@ -63,7 +63,7 @@ fn variables(is_shown: &dyn Fn(&Entry) -> bool) -> String {
     out
 }
 
-fn names(entry: &Entry) -> String {
+fn names(entry: &OptionEntry) -> String {
     let value = match entry.takes {
         Takes::Nothing => "",
         Takes::One | Takes::Many => " <arg>",
@@ -76,7 +76,7 @@ fn names(entry: &Entry) -> String {
 }
 
 /// The help, the default, and why it has no effect.
-pub(super) fn description(entry: &Entry) -> String {
+pub(super) fn description(entry: &OptionEntry) -> String {
     let mut text = entry.help.to_owned();
     if !matches!(entry.default, "" | "false") {
         // Writing to a String cannot fail.
@@ -89,7 +89,7 @@ pub(super) fn description(entry: &Entry) -> String {
 }
 
 /// By letter, small before capital.
-fn sort_key(entry: &Entry) -> (String, &'static str) {
+fn sort_key(entry: &OptionEntry) -> (String, &'static str) {
     let name = if entry.short.is_empty() { entry.long } else { entry.short };
     (name.to_lowercase(), entry.long)
 }

@@ -13,7 +13,7 @@ use super::error::Fault;
 
 /// Where something was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum SourcePlace {
     /// Bytes from the start of the file.
     Offset(usize),
     /// An override of the command line, as it was written.
@@ -24,7 +24,7 @@ pub(super) enum Place {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Node {
     pub(super) value: Value,
-    pub(super) place: Place,
+    pub(super) place: SourcePlace,
 }
 
 /// A value.
@@ -39,13 +39,13 @@ pub(super) enum Value {
 }
 
 /// Keys with values, in the order in which they were written.
-pub(super) type Entries = Vec<Entry>;
+pub(super) type Entries = Vec<DocumentEntry>;
 
 /// A key and its value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Entry {
+pub(super) struct DocumentEntry {
     pub(super) key: String,
-    pub(super) place: Place,
+    pub(super) place: SourcePlace,
     pub(super) node: Node,
 }
 
@@ -53,19 +53,19 @@ impl Node {
     /// Reads a whole file.
     pub(super) fn parse(text: &str) -> Result<Node, Fault> {
         let table = DeTable::parse(text).map_err(|error| fault_of(&error))?;
-        let start = Place::Offset(0);
+        let start = SourcePlace::Offset(0);
         Ok(Node { value: Value::Table(entries(table.get_ref())?), place: start })
     }
 
     /// Reads one value: TOML if it is, else a text.
-    pub(super) fn parse_value(text: &str, place: &Place) -> Node {
+    pub(super) fn parse_value(text: &str, place: &SourcePlace) -> Node {
         let parsed = DeValue::parse(text).ok().and_then(|value| node(&value).ok());
         let mut found = parsed.unwrap_or(Node { value: Value::Text(text.to_owned()), place: place.clone() });
         found.move_to(place);
         found
     }
 
-    fn move_to(&mut self, place: &Place) {
+    fn move_to(&mut self, place: &SourcePlace) {
         self.place = place.clone();
         match &mut self.value {
             Value::List(items) => items.iter_mut().for_each(|item| item.move_to(place)),
@@ -96,7 +96,7 @@ impl Node {
         let Value::Table(entries) = &mut self.value else { return };
         match entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => entry.node = node,
-            None => entries.push(Entry { key: key.to_owned(), place: node.place.clone(), node }),
+            None => entries.push(DocumentEntry { key: key.to_owned(), place: node.place.clone(), node }),
         }
     }
 
@@ -134,23 +134,23 @@ impl fmt::Display for Value {
 fn entries(table: &DeTable<'_>) -> Result<Entries, Fault> {
     let mut found = Vec::with_capacity(table.len());
     for (key, value) in table {
-        let place = Place::Offset(key.span().start);
+        let place = SourcePlace::Offset(key.span().start);
         let mut node = node(value)?;
         if matches!(node.value, Value::Table(_)) {
             // Of `[table]`s the parser has only the header's end.
             node.place = place.clone();
         }
-        found.push(Entry { key: key.get_ref().to_string(), place, node });
+        found.push(DocumentEntry { key: key.get_ref().to_string(), place, node });
     }
     found.sort_by_key(|entry| match entry.place {
-        Place::Offset(offset) => offset,
-        Place::Override(_) => usize::MAX,
+        SourcePlace::Offset(offset) => offset,
+        SourcePlace::Override(_) => usize::MAX,
     });
     Ok(found)
 }
 
 fn node(spanned: &Spanned<DeValue<'_>>) -> Result<Node, Fault> {
-    let place = Place::Offset(spanned.span().start);
+    let place = SourcePlace::Offset(spanned.span().start);
     let value = match spanned.get_ref() {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Boolean(value) => Value::Bool(*value),
@@ -172,7 +172,7 @@ fn node(spanned: &Spanned<DeValue<'_>>) -> Result<Node, Fault> {
 }
 
 fn fault_of(error: &toml::de::Error) -> Fault {
-    let place = Place::Offset(error.span().map_or(0, |span| span.start));
+    let place = SourcePlace::Offset(error.span().map_or(0, |span| span.start));
     let message: Vec<&str> = error.message().lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     Fault::new(&place, format!("not TOML: {}", message.join(", ")))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::document::Place;
+use super::document::SourcePlace;
 
 /// A workload that cannot be run as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,20 +42,20 @@ impl fmt::Display for Location {
 /// An error whose place is still an offset.
 #[derive(Debug)]
 pub(super) struct Fault {
-    pub(super) place: Place,
+    pub(super) place: SourcePlace,
     pub(super) message: String,
 }
 
 impl Fault {
-    pub(super) fn new(place: &Place, message: impl Into<String>) -> Self {
+    pub(super) fn new(place: &SourcePlace, message: impl Into<String>) -> Self {
         Fault { place: place.clone(), message: message.into() }
     }
 
     /// With line and column, for the user.
     pub(super) fn into_error(self, file_name: &str, text: &str) -> Error {
         let location = match self.place {
-            Place::Override(setting) => Location::Override(setting.to_string()),
-            Place::Offset(offset) => {
+            SourcePlace::Override(setting) => Location::Override(setting.to_string()),
+            SourcePlace::Offset(offset) => {
                 let before = text.get(..offset).unwrap_or(text);
                 let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
                 Location::File {

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 pub use error::{Error, Location};
 pub use overrides::Overrides;
-pub use shipped::{OpenError, Shipped, find, open, shipped};
+pub use shipped::{OpenError, ShippedWorkload, find, open, shipped};
 
 use crate::plan::{ExitWhen, Plan};
 use crate::results::Variable;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::document::{Node, Place};
+use super::document::{Node, SourcePlace};
 use super::error::{Error, Location};
 
 /// Changes to a workload, for one command: `--set key=value`, `--scale factor`.
@@ -52,6 +52,6 @@ fn parse(setting: &str) -> Result<Setting, Error> {
     if key.is_empty() {
         return Err(invalid());
     }
-    let place = Place::Override(Arc::from(format!("--set {setting}")));
+    let place = SourcePlace::Override(Arc::from(format!("--set {setting}")));
     Ok(Setting { key: key.to_owned(), value: Node::parse_value(value.trim(), &place) })
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::document::{Node, Place};
+use super::document::{Node, SourcePlace};
 use super::error::{Fault, suggestion};
-use super::rates::Pace;
+use super::rates::UnplacedRate;
 use super::table::{Field, Table};
 use crate::plan::{Phase, Rate, Schedule, Segment};
 
@@ -98,13 +98,13 @@ impl<'a> Course<'a> {
 
     /// The schedule of one publisher of a group: `rate` is the group's own, `factor` makes of its rate the publisher's.
     pub(super) fn schedule(&self, group: &str, rate: Option<Field<'a>>, factor: f64) -> Result<Schedule, Fault> {
-        let unlimited = Node { value: super::document::Value::Text("unlimited".into()), place: Place::Offset(0) };
+        let unlimited = Node { value: super::document::Value::Text("unlimited".into()), place: SourcePlace::Offset(0) };
         let is_mentioned =
             self.phases.iter().any(|phase| phase.rates.contains_key(group) || phase.paused.contains_key(group));
         let has_rates = self.phases.iter().any(|phase| phase.rates.contains_key(group));
         if !is_mentioned {
             let field = rate.unwrap_or(Field::new("rate", &unlimited));
-            let pace = Pace::read(&field)?.times(factor);
+            let pace = UnplacedRate::read(&field)?.times(factor);
             // One round is enough of what goes round: spelled out, a day of it would be megabytes for each publisher.
             let repeat = pace.repeats();
             let segments = pace.lay_out(self.duration.filter(|_| !repeat), &field)?;
@@ -123,7 +123,7 @@ impl<'a> Course<'a> {
             }
             match phase.rates.get(group).or(rate.as_ref()) {
                 Some(field) => {
-                    let pace = Pace::read(field)?.times(factor);
+                    let pace = UnplacedRate::read(field)?.times(factor);
                     segments.extend(pace.lay_out(Some(phase.duration), field)?);
                 }
                 // Rates in other phases only: nothing here.

@@ -9,19 +9,19 @@ use crate::plan::{RATE_MAX, Rate, Segment};
 
 /// A rate, not yet laid out.
 #[derive(Clone, Debug)]
-pub(super) enum Pace {
+pub(super) enum UnplacedRate {
     Steady(Rate),
     Ramp { from: f64, to: f64, over: Option<Duration> },
     Steps { steps: Vec<(f64, Option<Duration>)>, repeat: bool },
 }
 
-impl Pace {
+impl UnplacedRate {
     /// A number, `"unlimited"`, `"paused"`, or a table.
     pub(super) fn read(field: &Field<'_>) -> Result<Self, Fault> {
         match &field.node.value {
-            Value::Text(text) if text == "unlimited" => Ok(Pace::Steady(Rate::Unlimited)),
-            Value::Text(text) if text == "paused" => Ok(Pace::Steady(Rate::Fixed(0.0))),
-            Value::Int(_) | Value::Float(_) => rate(field).map(|rate| Pace::Steady(Rate::Fixed(rate))),
+            Value::Text(text) if text == "unlimited" => Ok(UnplacedRate::Steady(Rate::Unlimited)),
+            Value::Text(text) if text == "paused" => Ok(UnplacedRate::Steady(Rate::Fixed(0.0))),
+            Value::Int(_) | Value::Float(_) => rate(field).map(|rate| UnplacedRate::Steady(Rate::Fixed(rate))),
             Value::Table(_) => Self::read_table(field),
             _ => Err(field.expected(
                 "a number of messages a second, \"unlimited\", \"paused\", { from, to }, { poisson } or { steps }",
@@ -37,7 +37,7 @@ impl Pace {
         };
         if let Some(poisson) = table.get("poisson") {
             extra(&["poisson"])?;
-            return Ok(Pace::Steady(Rate::Poisson(rate(&poisson)?)));
+            return Ok(UnplacedRate::Steady(Rate::Poisson(rate(&poisson)?)));
         }
         if let Some(steps) = table.get("steps") {
             extra(&["steps", "every", "repeat"])?;
@@ -53,24 +53,26 @@ impl Pace {
             if repeat && found.iter().any(|(_, time)| time.is_none()) {
                 return Err(steps.fault("steps that repeat need times: \"every\", or [rate, time]"));
             }
-            return Ok(Pace::Steps { steps: found, repeat });
+            return Ok(UnplacedRate::Steps { steps: found, repeat });
         }
         extra(&["from", "to", "over"])?;
         let over = table.get("over").map(|over| over.positive_duration()).transpose()?;
         let end = |key| table.require(key, "a ramp has \"from\" and \"to\"").and_then(|field| rate(&field));
-        Ok(Pace::Ramp { from: end("from")?, to: end("to")?, over })
+        Ok(UnplacedRate::Ramp { from: end("from")?, to: end("to")?, over })
     }
 
     /// The same with rates changed.
     pub(super) fn times(&self, factor: f64) -> Self {
         match self {
-            Pace::Steady(Rate::Fixed(rate)) => Pace::Steady(Rate::Fixed(rate * factor)),
-            Pace::Steady(Rate::Poisson(rate)) => Pace::Steady(Rate::Poisson(rate * factor)),
-            Pace::Steady(other) => Pace::Steady(*other),
-            Pace::Ramp { from, to, over } => Pace::Ramp { from: from * factor, to: to * factor, over: *over },
-            Pace::Steps { steps, repeat } => {
+            UnplacedRate::Steady(Rate::Fixed(rate)) => UnplacedRate::Steady(Rate::Fixed(rate * factor)),
+            UnplacedRate::Steady(Rate::Poisson(rate)) => UnplacedRate::Steady(Rate::Poisson(rate * factor)),
+            UnplacedRate::Steady(other) => UnplacedRate::Steady(*other),
+            UnplacedRate::Ramp { from, to, over } => {
+                UnplacedRate::Ramp { from: from * factor, to: to * factor, over: *over }
+            }
+            UnplacedRate::Steps { steps, repeat } => {
                 let steps = steps.iter().map(|(rate, time)| (rate * factor, *time)).collect();
-                Pace::Steps { steps, repeat: *repeat }
+                UnplacedRate::Steps { steps, repeat: *repeat }
             }
         }
     }
@@ -78,8 +80,8 @@ impl Pace {
     /// Laid out over a time; `None`: without end. Errors are said of `field`.
     pub(super) fn lay_out(&self, length: Option<Duration>, field: &Field<'_>) -> Result<Vec<Segment>, Fault> {
         match self {
-            Pace::Steady(rate) => Ok(vec![Segment { rate: *rate, duration: length }]),
-            Pace::Ramp { from, to, over } => {
+            UnplacedRate::Steady(rate) => Ok(vec![Segment { rate: *rate, duration: length }]),
+            UnplacedRate::Ramp { from, to, over } => {
                 let ramp = Rate::Ramp { from: *from, to: *to };
                 let Some(over) = over.or(length) else {
                     return Err(field.fault("a ramp without end: it needs \"over\", a duration of the run, or phases"));
@@ -92,14 +94,14 @@ impl Pace {
                 }
                 Ok(segments)
             }
-            Pace::Steps { steps, repeat: true } => Ok(repeated(steps, length)),
-            Pace::Steps { steps, repeat: false } => stairs(steps, length, field),
+            UnplacedRate::Steps { steps, repeat: true } => Ok(repeated(steps, length)),
+            UnplacedRate::Steps { steps, repeat: false } => stairs(steps, length, field),
         }
     }
 
     /// Whether it goes round: laid out without end, it is a single round.
     pub(super) fn repeats(&self) -> bool {
-        matches!(self, Pace::Steps { repeat: true, .. })
+        matches!(self, UnplacedRate::Steps { repeat: true, .. })
     }
 }
 

@@ -8,7 +8,7 @@ use super::{Error, Overrides, Workload, read};
 
 /// A workload that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shipped {
+pub struct ShippedWorkload {
     /// Its name.
     pub name: &'static str,
     /// The file, to be copied and changed.
@@ -17,11 +17,11 @@ pub struct Shipped {
 
 macro_rules! shipped {
     ($($name:literal),* $(,)?) => {
-        [$(Shipped { name: $name, text: include_str!(concat!("../../workloads/", $name, ".toml")) }),*]
+        [$(ShippedWorkload { name: $name, text: include_str!(concat!("../../workloads/", $name, ".toml")) }),*]
     };
 }
 
-const SHIPPED: [Shipped; 16] = shipped![
+const SHIPPED: [ShippedWorkload; 16] = shipped![
     "basic-get",
     "confirm-every-n",
     "connection-churn",
@@ -42,11 +42,11 @@ const SHIPPED: [Shipped; 16] = shipped![
 
 /// All of them, by name.
 #[must_use]
-pub fn shipped() -> &'static [Shipped] {
+pub fn shipped() -> &'static [ShippedWorkload] {
     &SHIPPED
 }
 
-impl Shipped {
+impl ShippedWorkload {
     /// What it shows, for people.
     #[must_use]
     pub fn description(&self) -> String {
@@ -105,7 +105,7 @@ pub fn open(name: &str, overrides: &Overrides) -> Result<Workload, OpenError> {
 
 /// The shipped workload of a name, with or without `.toml`.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static Shipped> {
+pub fn find(name: &str) -> Option<&'static ShippedWorkload> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
     shipped().iter().find(|shipped| shipped.name == name)
 }

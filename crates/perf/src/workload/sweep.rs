@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use client::without_passwords;
 
 use super::address;
-use super::document::{Entry, Node, Value};
+use super::document::{DocumentEntry, Node, Value};
 use super::error::{Fault, suggestion};
 use super::overrides::Setting;
 use super::table::Field;
@@ -218,7 +218,7 @@ fn substitute(node: &mut Node, values: &BTreeMap<&str, &Node>) -> Result<(), Fau
             Ok(())
         }
         Value::List(items) => items.iter_mut().try_for_each(|item| substitute(item, values)),
-        Value::Table(entries) => entries.iter_mut().try_for_each(|Entry { node, .. }| substitute(node, values)),
+        Value::Table(entries) => entries.iter_mut().try_for_each(|DocumentEntry { node, .. }| substitute(node, values)),
         Value::Int(_) | Value::Float(_) | Value::Bool(_) => Ok(()),
     }
 }

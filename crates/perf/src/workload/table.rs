@@ -3,15 +3,15 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use super::document::{Entry, Node, Place, Value};
+use super::document::{DocumentEntry, Node, SourcePlace, Value};
 use super::error::{Fault, suggestion};
 use super::quantity;
 
 /// A table whose keys are known.
 pub(super) struct Table<'a> {
     path: String,
-    entries: &'a [Entry],
-    place: &'a Place,
+    entries: &'a [DocumentEntry],
+    place: &'a SourcePlace,
 }
 
 /// A value, and the words by which errors name it.
@@ -35,7 +35,7 @@ impl<'a> Table<'a> {
     }
 
     /// Where a key, or if it is not there the table, is.
-    pub(super) fn place_of(&self, key: &str) -> &'a Place {
+    pub(super) fn place_of(&self, key: &str) -> &'a SourcePlace {
         self.entries.iter().find(|entry| entry.key == key).map_or(self.place, |entry| &entry.place)
     }
 

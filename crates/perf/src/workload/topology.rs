@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::document::{Place, Value as Written};
+use super::document::{SourcePlace, Value as Written};
 use super::error::{Fault, suggestion};
 use super::pattern::{self, Numbers};
 use super::scale::Scale;
@@ -243,7 +243,7 @@ impl Layout {
         let connections = table.count("connections", 1..=GROUP_MAX)?;
         let written = count.unwrap_or_else(|| connections.unwrap_or(1).max(parts));
         let written_connections = connections.unwrap_or(written);
-        let place = |key: &str| -> &Place { table.place_of(key) };
+        let place = |key: &str| -> &SourcePlace { table.place_of(key) };
         if !written.is_multiple_of(written_connections) {
             let message = format!("{written} cannot be shared evenly by {written_connections} connections");
             return Err(Fault::new(place("connections"), message));

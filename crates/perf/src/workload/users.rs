@@ -48,7 +48,7 @@ pub(super) fn steps() -> impl Iterator<Item = &'static str> {
 }
 
 /// What scripts may refer to.
-struct Known<'a> {
+struct KnownNames<'a> {
     throttles: &'a BTreeMap<&'a str, f64>,
     variables: Vec<&'a str>,
 }
@@ -81,7 +81,7 @@ impl<'a> Context<'a> {
             None => f64::from(count),
         };
         let steps = table.require("steps", "what each user does")?;
-        let mut known = Known { throttles, variables: vec!["user", "uuid", "queue"] };
+        let mut known = KnownNames { throttles, variables: vec!["user", "uuid", "queue"] };
         collect_variables(&steps, &mut known.variables);
         let mut is_connected = false;
         let script = Script { steps: known.steps(&steps, &mut is_connected)? };
@@ -107,7 +107,7 @@ fn collect_variables<'a>(steps: &Field<'a>, variables: &mut Vec<&'a str>) {
     }
 }
 
-impl Known<'_> {
+impl KnownNames<'_> {
     fn steps(&self, field: &Field<'_>, is_connected: &mut bool) -> Result<Vec<Step>, Fault> {
         let mut steps = Vec::new();
         for field in field.list("steps")? {

@@ -14,7 +14,7 @@ use model::config::table::{KeyPath, Origin, Values};
 use model::config::{LogLevel, Source, Warning, parse_duration_ms};
 
 use super::address::{ListenAddress, ListenHost};
-use super::ini::{self, Entry};
+use super::ini::{self, IniEntry};
 use super::{schema, upstreams};
 
 /// One of AMQProxy's settings.
@@ -85,7 +85,7 @@ impl<'a> Assembly<'a> {
         let origin = |line| Origin::File { name: source.name.clone(), line };
         for entry in ini::parse(&source.text) {
             match entry {
-                Ok(Entry { section, key, value, line }) => {
+                Ok(IniEntry { section, key, value, line }) => {
                     let known = ENTRIES.iter().find(|(in_section, name, _)| (*in_section, *name) == (section, key));
                     match known {
                         Some((.., setting)) => self.set(*setting, value, &origin(line)),

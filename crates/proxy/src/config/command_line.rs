@@ -27,12 +27,12 @@ pub struct CommandLine {
     /// The files that are to be read, in the order in which they count.
     pub config_files: Vec<String>,
     urls: Vec<String>,
-    given: Vec<Given>,
+    given: Vec<OptionValue>,
 }
 
 /// An option and its value.
 #[derive(Clone, PartialEq, Eq)]
-struct Given {
+struct OptionValue {
     meaning: Meaning,
     name: &'static str,
     value: String,
@@ -176,7 +176,7 @@ impl CommandLine {
                     Meaning::Help => return Ok(Invocation::Help),
                     Meaning::Version => return Ok(Invocation::Version),
                     Meaning::Config => line.config_files.push(value.to_owned()),
-                    meaning => line.given.push(Given { meaning, name: option.long, value: value.to_owned() }),
+                    meaning => line.given.push(OptionValue { meaning, name: option.long, value: value.to_owned() }),
                 }
             } else {
                 line.add_url(word)?;
@@ -190,7 +190,7 @@ impl CommandLine {
         if !self.urls.is_empty() {
             assembly.set_upstreams(&self.urls, &Origin::Option("the command line"));
         }
-        for Given { meaning, name, value } in &self.given {
+        for OptionValue { meaning, name, value } in &self.given {
             match meaning {
                 Meaning::Set => assembly.values.add_set(value),
                 Meaning::Amqproxy(setting) => assembly.set(*setting, value, &Origin::Option(name)),

@@ -8,7 +8,7 @@
 
 /// A line of a section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Entry<'a> {
+pub(super) struct IniEntry<'a> {
     /// `main` before the first section.
     pub(super) section: &'a str,
     pub(super) key: &'a str,
@@ -26,7 +26,7 @@ fn is_word(c: char) -> bool {
 }
 
 /// All entries in order, or the lines that are none.
-pub(super) fn parse(text: &str) -> impl Iterator<Item = Result<Entry<'_>, usize>> {
+pub(super) fn parse(text: &str) -> impl Iterator<Item = Result<IniEntry<'_>, usize>> {
     let mut inside = "main";
     lines(text).filter_map(move |(number, line)| {
         if let Some(name) = section(line) {
@@ -34,7 +34,7 @@ pub(super) fn parse(text: &str) -> impl Iterator<Item = Result<Entry<'_>, usize>
             return None;
         }
         let entry = line.split_once('=').filter(|(key, _)| !key.trim().is_empty()).ok_or(number);
-        Some(entry.map(|(key, value)| Entry { section: inside, key: key.trim(), value: value.trim(), line: number }))
+        Some(entry.map(|(key, value)| IniEntry { section: inside, key: key.trim(), value: value.trim(), line: number }))
     })
 }
 
@@ -67,7 +67,7 @@ mod tests {
     fn entries_have_their_section_and_line() {
         let text = "\u{feff}a=1\n; c\n[listen]\r\n\tb = x # y = z\n= 2\nrubbish";
         let entries: Vec<_> = parse(text).collect();
-        let entry = |section, key, value, line| Ok(Entry { section, key, value, line });
+        let entry = |section, key, value, line| Ok(IniEntry { section, key, value, line });
         assert_eq!(entries, [entry("main", "a", "1", 1), entry("listen", "b", "x # y = z", 4), Err(5), Err(6)]);
     }
 }

@@ -73,7 +73,7 @@ pub(super) fn split(text: &str) -> Vec<String> {
 pub(super) fn replace(values: &mut Values, urls: &[String], origin: &Origin) -> Vec<Warning> {
     let given: Vec<String> = (1..=urls.len()).map(|number| number.to_string()).collect();
     let replaced = names(values).into_iter().filter(|name| !given.contains(name));
-    let replaced = replaced.filter_map(|name| Given { values, name: &name }.replaced_by(origin)).collect();
+    let replaced = replaced.filter_map(|name| UpstreamSettings { values, name: &name }.replaced_by(origin)).collect();
     values.retain(|key, _| match key.segments() {
         [first, second, name, ..] => [first, second] != UPSTREAMS || given.contains(name),
         _ => true,
@@ -95,7 +95,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
         problems.push((Origin::Option("the command line"), text.to_owned()));
     }
     for name in &names {
-        let given = Given { values, name };
+        let given = UpstreamSettings { values, name };
         match given.text(&["url"]) {
             None => {
                 problems.extend(given.first().map(|origin| (origin, format!("'{}' is missing", given.key(&["url"])))))
@@ -113,7 +113,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
 
 /// All upstreams, by name: numbers in their order before other words in theirs.
 pub(super) fn read(values: &Values) -> Vec<Upstream> {
-    names(values).iter().filter_map(|name| Given { values, name }.upstream()).collect()
+    names(values).iter().filter_map(|name| UpstreamSettings { values, name }.upstream()).collect()
 }
 
 fn names(values: &Values) -> Vec<String> {
@@ -126,12 +126,12 @@ fn numbered(word: &str) -> (u32, String) {
 }
 
 /// What is set of one upstream.
-struct Given<'a> {
+struct UpstreamSettings<'a> {
     values: &'a Values,
     name: &'a str,
 }
 
-impl Given<'_> {
+impl UpstreamSettings<'_> {
     fn key(&self, rest: &[&str]) -> KeyPath {
         KeyPath::of(&[&UPSTREAMS[..], &[self.name], rest].concat())
     }

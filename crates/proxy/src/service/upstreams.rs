@@ -147,7 +147,7 @@ fn what_speaks(bytes: &[u8]) -> Option<&'static str> {
 /// All of them.
 #[derive(Debug)]
 pub(crate) struct Upstreams {
-    state: Mutex<Known>,
+    state: Mutex<KnownUpstream>,
     /// As an upstream described itself last.
     server: watch::Sender<Option<Arc<TableBuf>>>,
     /// How often something has changed for which upstream connections may be to be left that were not before.
@@ -156,13 +156,13 @@ pub(crate) struct Upstreams {
 }
 
 #[derive(Debug)]
-struct Known {
+struct KnownUpstream {
     balance: Balance,
     by_name: HashMap<String, Arc<Upstream>>,
 }
 
 /// An upstream connection that is connected.
-pub(crate) struct Dialled {
+pub(crate) struct DialedConnection {
     pub(crate) upstream: UpstreamId,
     pub(crate) name: String,
     pub(crate) stream: Stream,
@@ -173,7 +173,7 @@ pub(crate) struct Dialled {
 impl Upstreams {
     pub(crate) fn new(upstreams: Vec<Upstream>, options: Options) -> Result<Self, OptionsError> {
         let (by_name, options) = known(upstreams, options);
-        let state = Mutex::new(Known { balance: Balance::new(options)?, by_name });
+        let state = Mutex::new(KnownUpstream { balance: Balance::new(options)?, by_name });
         Ok(Upstreams {
             state,
             server: watch::Sender::new(None),
@@ -227,14 +227,19 @@ impl Upstreams {
         client: Option<SocketAddr>,
         patience: Duration,
         troubled: impl Fn(&str),
-    ) -> Result<Dialled, String> {
+    ) -> Result<DialedConnection, String> {
         let (until, mut tried, mut last_error) = (Instant::now() + patience, Vec::new(), None);
         loop {
             let change_count = self.change_count();
             let at_ms = match self.choose(vhost, &tried) {
                 Ok((id, upstream)) => match upstream.dial(client).await {
                     Ok(stream) => {
-                        return Ok(Dialled { upstream: id, name: upstream.name.clone(), stream, change_count });
+                        return Ok(DialedConnection {
+                            upstream: id,
+                            name: upstream.name.clone(),
+                            stream,
+                            change_count,
+                        });
                     }
                     Err(error) => {
                         self.failed(id, vhost, &error);
@@ -421,7 +426,7 @@ impl Upstreams {
     }
 }
 
-impl Known {
+impl KnownUpstream {
     fn upstream(&self, id: UpstreamId) -> Option<Arc<Upstream>> {
         self.by_name.get(&self.balance.options_of(id)?.name).cloned()
     }

@@ -20,7 +20,7 @@ use super::files::{FileInUse, Files};
 use super::gate::{Gate, Seat};
 use super::log;
 use super::sockets::{Party, carry};
-use super::upstreams::{Dialled, Upstreams};
+use super::upstreams::{DialedConnection, Upstreams};
 use crate::balance::UpstreamId;
 use crate::spool::Spool;
 use crate::switchboard::{ClientId, Effect, Options, Refusal, Switchboard, UpstreamConnectionId};
@@ -230,7 +230,7 @@ impl Worker {
         let _file = self.files.take();
         let client = client.and_then(|client| self.peer_of(client));
         let troubled = |why: &str| self.with_board(|board, _| board.dial_failed(id, why));
-        let Dialled { upstream, name, mut stream, change_count } =
+        let DialedConnection { upstream, name, mut stream, change_count } =
             match self.upstreams.dial(vhost.as_deref(), client, self.dial_patience.get(), troubled).await {
                 Ok(dialled) => dialled,
                 Err(error) => return self.with_board(|board, now_ms| board.upstream_lost(id, &error, now_ms)),

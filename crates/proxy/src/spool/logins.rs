@@ -4,21 +4,21 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-struct Accepted {
+struct AcceptedLogin {
     secret: Arc<[u8]>,
     at_ms: u64,
 }
 
 /// Of each user and vhost, the secrets that were accepted, the latest at the end.
 #[derive(Default)]
-pub(super) struct Logins(BTreeMap<Arc<str>, BTreeMap<Arc<str>, Vec<Accepted>>>);
+pub(super) struct Logins(BTreeMap<Arc<str>, BTreeMap<Arc<str>, Vec<AcceptedLogin>>>);
 
 impl Logins {
     pub(super) fn accepted(&mut self, user: &str, secret: &[u8], vhost: &str, now_ms: u64) {
         let vhosts = self.0.entry(user.into()).or_default();
         let accepted = vhosts.entry(vhost.into()).or_default();
         let known = accepted.iter().position(|known| *known.secret == *secret).map(|at| accepted.remove(at).secret);
-        accepted.push(Accepted { secret: known.unwrap_or_else(|| secret.into()), at_ms: now_ms });
+        accepted.push(AcceptedLogin { secret: known.unwrap_or_else(|| secret.into()), at_ms: now_ms });
     }
 
     pub(super) fn refused(&mut self, user: &str, secret: &[u8], vhost: Option<&str>) {

@@ -143,7 +143,7 @@ pub struct Spool {
     /// How often a queue was empty and then was not: looked at for each publish.
     filled_count: AtomicU64,
     state: Mutex<State>,
-    changed: Arc<Changed>,
+    changed: Arc<ChangeSignal>,
     /// What to add to the callers' time for milliseconds since 1970.
     wall_offset_ms: AtomicU64,
     is_stopping: AtomicBool,
@@ -168,9 +168,9 @@ struct State {
 
 /// Tells the listeners that something is different now.
 #[derive(Debug)]
-struct Changed(watch::Sender<()>);
+struct ChangeSignal(watch::Sender<()>);
 
-impl Wake for Changed {
+impl Wake for ChangeSignal {
     fn wake(self: Arc<Self>) {
         self.0.send_replace(());
     }
@@ -191,7 +191,7 @@ impl Spool {
     fn open_as(
         of_store: store::Options,
         options: Options,
-        open: impl FnOnce(store::Options) -> Result<(Arc<Store>, store::Recovered), OpenError>,
+        open: impl FnOnce(store::Options) -> Result<(Arc<Store>, store::RecoveredStore), OpenError>,
     ) -> Result<Arc<Self>, SpoolError> {
         let (store, mut recovered) = open(of_store)?;
         let mut state = State {
@@ -200,7 +200,7 @@ impl Spool {
             last_claimed: QueueId(0),
             len: 0,
             is_room_wanted: false,
-            writer: store.chunk_writer(Kind::Journalled),
+            writer: store.chunk_writer(Kind::Journaled),
             batch: RecordBatch::new(),
             logins: Logins::default(),
             counters: Counters::default(),
@@ -214,7 +214,7 @@ impl Spool {
             state.len += spool_queue.len();
             state.insert(spool_queue);
         }
-        let changed = Arc::new(Changed(watch::Sender::new(())));
+        let changed = Arc::new(ChangeSignal(watch::Sender::new(())));
         let spool = Spool {
             store: store.clone(),
             options,

@@ -3,11 +3,11 @@
 use std::sync::Weak;
 
 use model::ids::{Place, QueueId, SegmentId};
-use queue::{Effects, Message as _, Moved, Placed};
-use store::{Collected, Content, LaneResidents, Loaded, QueueOwner, QueueState, Resident};
+use queue::{Effects, Message as _, MovedMessage, PlacedMessage};
+use store::{CollectedResidents, Content, LaneResidents, LoadAnswer, QueueOwner, QueueState, Resident};
 
 use super::spool_queue::SpoolQueue;
-use super::stored_message::Kept;
+use super::stored_message::StoredMessage;
 use super::{Spool, State};
 
 /// Messages that are told their new places under one lock.
@@ -40,24 +40,25 @@ impl SpoolResidents {
 }
 
 impl QueueOwner for SpoolResidents {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         let Some(spool) = self.0.upgrade() else { return };
         let state: &State = &spool.state.lock();
         for (id, spool_queue) in &state.spool_queues {
             let (next_seq, watermark) = (spool_queue.queue.next_seq(), None);
             out.queues.push(QueueState { queue: *id, next_seq, watermark, may_expire: false });
             let mut found = Vec::new();
-            spool_queue.queue.in_memory(&mut |kept: &Kept| kept.content().is_some_and(is_old), &mut found);
-            let resident =
-                |(seq, kept): (_, Kept)| Some(Resident { seq, content: kept.content()?.clone(), body_len: kept.len() });
+            spool_queue.queue.in_memory(&mut |kept: &StoredMessage| kept.content().is_some_and(is_old), &mut found);
+            let resident = |(seq, kept): (_, StoredMessage)| {
+                Some(Resident { seq, content: kept.content()?.clone(), body_len: kept.len() })
+            };
             let residents: Vec<Resident> = found.into_iter().filter_map(resident).collect();
             if !residents.is_empty() {
-                out.lanes.push(LaneResidents { queue: *id, lane: 0, is_journalled: true, residents });
+                out.lanes.push(LaneResidents { queue: *id, lane: 0, is_journaled: true, residents });
             }
         }
     }
 
-    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]) {
         // In parts, so that others get at the queues in between.
         for placed in placed.chunks(RELOCATED_COUNT) {
             let places = placed.iter().map(|placed| placed.place);
@@ -65,11 +66,11 @@ impl QueueOwner for SpoolResidents {
         }
     }
 
-    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+    fn loaded(&self, queue: QueueId, loaded: LoadAnswer) {
         if let Some(error) = &loaded.error {
             tracing::error!(%error, "kept messages could not be read");
         }
-        let kept = |content, place| Kept::new(content, Some(place));
+        let kept = |content, place| StoredMessage::new(content, Some(place));
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, kept(entry.content, entry.place))).collect();
         self.with_spool_queue(queue, std::iter::empty(), |spool_queue, _| {
             let lost_count = spool_queue.queue.lose(&loaded.load, &loaded.lost);
@@ -90,7 +91,7 @@ impl QueueOwner for SpoolResidents {
         }
     }
 
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         let places = moved.iter().map(|moved| moved.to);
         self.with_spool_queue(queue, places, |spool_queue, dead| {
             tell_lost(spool_queue.queue.move_ranges(from, moved, dead))

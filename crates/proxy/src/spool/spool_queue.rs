@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use model::ids::{Place, QueueId, QueueSeq};
-use queue::{Effects, Get, PagedRange, Purged, Queue, Restored, Return, Settings};
+use queue::{Effects, Get, PagedRange, PurgedMessages, Queue, RestoredQueue, Return, Settings};
 use store::{Content, RecordBatch, RecoveredQueue, Store};
 
 use super::logins::Logins;
-use super::stored_message::{Kept, NoConsumer};
+use super::stored_message::{NoConsumer, StoredMessage};
 use super::{NextPublish, Publish, SpoolQueueReport};
 
 pub(super) struct SpoolQueue {
     pub(super) id: QueueId,
     pub(super) user: Arc<str>,
     pub(super) vhost: Arc<str>,
-    pub(super) queue: Queue<Kept, NoConsumer>,
+    pub(super) queue: Queue<StoredMessage, NoConsumer>,
     /// Whether a forwarder has it.
     pub(super) is_claimed: bool,
     /// Whether there is a connection over which it is sent on.
@@ -40,7 +40,7 @@ impl SpoolQueue {
         Self::with(id, user, vhost, Queue::new(Settings::default()))
     }
 
-    fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<Kept, NoConsumer>) -> Self {
+    fn with(id: QueueId, user: Arc<str>, vhost: Arc<str>, queue: Queue<StoredMessage, NoConsumer>) -> Self {
         SpoolQueue {
             id,
             user,
@@ -61,8 +61,8 @@ impl SpoolQueue {
     /// As it was found.
     pub(super) fn restore(id: QueueId, user: &str, vhost: &str, found: Option<RecoveredQueue>) -> Self {
         let Some(found) = found else { return Self::new(id, user.into(), vhost.into()) };
-        let messages = found.messages.into_iter().map(|(seq, content)| (seq, Kept::new(content, None)));
-        let restored = Restored {
+        let messages = found.messages.into_iter().map(|(seq, content)| (seq, StoredMessage::new(content, None)));
+        let restored = RestoredQueue {
             next_seq: found.next_seq,
             watermark: found.watermark,
             ranges: found.ranges.into_iter().map(|found| (found.lane, found.range)).collect(),
@@ -96,7 +96,7 @@ impl SpoolQueue {
     }
 
     pub(super) fn publish(&mut self, content: Content) -> QueueSeq {
-        self.queue.publish(Kept::new(content, None))
+        self.queue.publish(StoredMessage::new(content, None))
     }
 
     pub(super) fn take(&mut self, store: &Store) -> NextPublish {
@@ -149,7 +149,7 @@ impl SpoolQueue {
         let Some(first) = self.first() else { return Gone::default() };
         let mut settled = Vec::new();
         self.queue.drain_unacked(&mut settled);
-        let mut purged = Purged::default();
+        let mut purged = PurgedMessages::default();
         self.queue.purge(&mut purged);
         self.taken = QueueSeq(self.queue.next_seq().0 - 1);
         // Nothing else is between them.
@@ -178,7 +178,7 @@ pub(super) struct Gone {
 }
 
 /// Where these are in segments.
-fn places(settled: &[(QueueSeq, Kept)]) -> Vec<Place> {
+fn places(settled: &[(QueueSeq, StoredMessage)]) -> Vec<Place> {
     settled.iter().filter_map(|(_, kept)| queue::Message::place(kept)).collect()
 }
 

@@ -18,16 +18,16 @@ pub(super) fn kept_at_ms(content: &[u8]) -> u64 {
 
 /// A message on a queue.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct StoredMessage {
     /// None where it is only in a segment.
     content: Option<Content>,
     len: u32,
     place: Option<Place>,
 }
 
-impl Kept {
+impl StoredMessage {
     pub(super) fn new(content: Content, place: Option<Place>) -> Self {
-        Kept { len: content.len(), content: Some(content), place }
+        StoredMessage { len: content.len(), content: Some(content), place }
     }
 
     pub(super) fn content(&self) -> Option<&Content> {
@@ -35,12 +35,12 @@ impl Kept {
     }
 }
 
-impl Message for Kept {
+impl Message for StoredMessage {
     fn len(&self) -> u32 {
         self.len
     }
 
-    fn is_journalled(&self) -> bool {
+    fn is_journaled(&self) -> bool {
         true
     }
 

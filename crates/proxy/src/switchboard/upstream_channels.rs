@@ -25,14 +25,14 @@ pub(super) struct UpstreamChannel {
     /// Whether its client has gone, and the pool waits for its confirms to give it to the next one.
     is_parked: bool,
     /// A content that is coming from the upstream.
-    incoming: Option<Incoming>,
+    incoming: Option<IncomingContent>,
     /// Since when it has belonged to no client.
     ownerless_since_ms: u64,
 }
 
 /// A content that is coming from an upstream: a message that was returned, or the answer to a get.
 #[derive(Debug, Clone, Copy)]
-struct Incoming {
+struct IncomingContent {
     /// Bytes of the body that are still to come; `None` while the header is.
     left: Option<u64>,
     /// Whether it is an answer.
@@ -125,7 +125,7 @@ impl UpstreamChannel {
 
     /// A content begins to come.
     pub(super) fn begin_incoming(&mut self, is_answer: bool) {
-        self.incoming = Some(Incoming { left: None, is_answer });
+        self.incoming = Some(IncomingContent { left: None, is_answer });
     }
 
     pub(super) fn has_incoming(&self) -> bool {

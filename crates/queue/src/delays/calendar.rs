@@ -12,26 +12,26 @@ use super::limits::{BLOCK_LEN, LOADED_OVERHEAD};
 use crate::message::Message;
 
 #[derive(Debug)]
-pub(super) struct Entry<M> {
+pub(super) struct CalendarEntry<M> {
     pub(super) key: Key,
     pub(super) message: M,
 }
 
 #[derive(Debug)]
 struct Block<M> {
-    entries: Vec<Entry<M>>,
+    entries: Vec<CalendarEntry<M>>,
     is_sorted: bool,
 }
 
 impl<M> Block<M> {
-    fn new(entry: Entry<M>) -> Self {
+    fn new(entry: CalendarEntry<M>) -> Self {
         let mut entries = Vec::with_capacity(BLOCK_LEN);
         entries.push(entry);
         Block { entries, is_sorted: true }
     }
 
     #[inline]
-    fn push(&mut self, entry: Entry<M>) {
+    fn push(&mut self, entry: CalendarEntry<M>) {
         self.is_sorted = self.is_sorted && self.entries.last().is_none_or(|last| last.key < entry.key);
         self.entries.push(entry);
     }
@@ -44,7 +44,7 @@ impl<M> Block<M> {
     }
 
     /// Adds an entry to a full block, by beginning another one: it is returned with its least key.
-    fn overflow(&mut self, entry: Entry<M>) -> (Key, Self) {
+    fn overflow(&mut self, entry: CalendarEntry<M>) -> (Key, Self) {
         self.sort();
         if self.entries.last().is_none_or(|last| last.key < entry.key) {
             return (entry.key, Block::new(entry));
@@ -73,7 +73,7 @@ impl<M> Block<M> {
 /// comes before all of them, is empty only if there are none.
 #[derive(Debug)]
 pub(super) struct Calendar<M> {
-    front: VecDeque<Entry<M>>,
+    front: VecDeque<CalendarEntry<M>>,
     rest: BTreeMap<Key, Block<M>>,
     totals: Totals,
 }
@@ -138,7 +138,7 @@ impl<M: Message> Calendar<M> {
     #[inline]
     pub(super) fn insert(&mut self, key: Key, message: M) {
         self.totals.note(&message, true);
-        let entry = Entry { key, message };
+        let entry = CalendarEntry { key, message };
         let Some((first_of_rest, _)) = self.rest.first_key_value() else { return self.insert_in_front(entry) };
         if key < *first_of_rest {
             return self.insert_in_front(entry);
@@ -170,12 +170,12 @@ impl<M: Message> Calendar<M> {
                 && let Some((key, message)) = messages.next_if(goes_there)
             {
                 self.totals.note(&message, true);
-                block.push(Entry { key, message });
+                block.push(CalendarEntry { key, message });
             }
         }
     }
 
-    fn insert_in_front(&mut self, entry: Entry<M>) {
+    fn insert_in_front(&mut self, entry: CalendarEntry<M>) {
         let at = match self.front.back() {
             Some(last) if last.key > entry.key => self.front.partition_point(|other| other.key < entry.key),
             _ => self.front.len(),
@@ -195,7 +195,7 @@ impl<M: Message> Calendar<M> {
     }
 
     #[inline]
-    pub(super) fn pop_first(&mut self) -> Option<Entry<M>> {
+    pub(super) fn pop_first(&mut self) -> Option<CalendarEntry<M>> {
         let entry = self.front.pop_front()?;
         self.totals.note(&entry.message, false);
         if self.front.is_empty() {
@@ -283,13 +283,13 @@ impl<M: Message> Calendar<M> {
     /// Takes messages out of one block.
     fn take_from(
         &mut self,
-        entries: &mut Vec<Entry<M>>,
+        entries: &mut Vec<CalendarEntry<M>>,
         keys: &[Key],
         are_wanted: &impl Fn(&M) -> bool,
         each: &mut impl FnMut(Option<M>),
     ) {
         let (mut looked_for, mut told) = (0, 0);
-        let is_taken = |entry: &mut Entry<M>| {
+        let is_taken = |entry: &mut CalendarEntry<M>| {
             looked_for += keys[looked_for..].iter().take_while(|key| **key < entry.key).count();
             keys.get(looked_for) == Some(&entry.key) && are_wanted(&entry.message)
         };
@@ -322,14 +322,14 @@ impl<M: Message> Calendar<M> {
     }
 
     /// All, in no order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Entry<M>> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CalendarEntry<M>> {
         self.front.iter().chain(self.rest.values().flat_map(|block| &block.entries))
     }
 
     /// So many from this key on, in order.
     pub(super) fn copy_from(&mut self, key: Key, count_max: usize) -> Vec<(Key, M)> {
-        let copy = |entry: &Entry<M>| (entry.key, entry.message.clone());
-        let is_wanted = |entry: &&Entry<M>| key <= entry.key;
+        let copy = |entry: &CalendarEntry<M>| (entry.key, entry.message.clone());
+        let is_wanted = |entry: &&CalendarEntry<M>| key <= entry.key;
         let mut copied: Vec<_> = self.front.iter().filter(is_wanted).take(count_max).map(copy).collect();
         let first = self.rest.range(..=key).next_back().map_or(key, |(first, _)| *first);
         for (_, block) in self.rest.range_mut(first..) {
@@ -344,18 +344,18 @@ impl<M: Message> Calendar<M> {
     }
 
     /// Takes out what lies in segments too and is due later than `due`.
-    pub(super) fn take_placed(&mut self, due: u64) -> Vec<Entry<M>> {
+    pub(super) fn take_placed(&mut self, due: u64) -> Vec<CalendarEntry<M>> {
         if self.totals.placed_count == 0 {
             return Vec::new();
         }
-        let is_taken = |entry: &Entry<M>| entry.key.due > due && entry.message.place().is_some();
+        let is_taken = |entry: &CalendarEntry<M>| entry.key.due > due && entry.message.place().is_some();
         let keys: Vec<Key> = self.iter().filter(|entry| is_taken(entry)).map(|entry| entry.key).collect();
-        let take = |key| self.remove(key, |_| true).map(|message| Entry { key, message });
+        let take = |key| self.remove(key, |_| true).map(|message| CalendarEntry { key, message });
         keys.into_iter().filter_map(take).collect()
     }
 
     /// Empties it.
-    pub(super) fn drain(&mut self) -> impl Iterator<Item = Entry<M>> + use<M> {
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = CalendarEntry<M>> + use<M> {
         let drained = std::mem::replace(self, Calendar::new());
         drained.front.into_iter().chain(drained.rest.into_values().flat_map(|block| block.entries))
     }
@@ -393,7 +393,7 @@ mod tests {
         fn len(&self) -> u32 {
             self.0
         }
-        fn is_journalled(&self) -> bool {
+        fn is_journaled(&self) -> bool {
             true
         }
         fn place(&self) -> Option<Place> {
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn an_entry_costs_sixteen_bytes_beside_its_message() {
-        assert_eq!(size_of::<Entry<[u64; 4]>>(), 48);
+        assert_eq!(size_of::<CalendarEntry<[u64; 4]>>(), 48);
     }
 
     #[test]

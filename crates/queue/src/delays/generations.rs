@@ -12,13 +12,13 @@ use super::limits::{ARRIVAL_MAX, STEP_BACK_MS};
 pub(super) struct Generations {
     /// Messages in each, but for the open one.
     closed: BTreeMap<QueueId, u64>,
-    open: Option<Open>,
+    open: Option<OpenGeneration>,
     /// Those that have ended and were not reported yet.
     ended: Vec<QueueId>,
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenGeneration {
     id: QueueId,
     next_arrival: u32,
     count: u64,
@@ -49,7 +49,7 @@ impl Generations {
         self.close();
         let last = self.closed.last_key_value().map(|(last, _)| *last);
         assert!(last.is_none_or(|last| last < id), "generation {id} comes after {last:?}");
-        self.open = Some(Open { id, next_arrival: 1, count: 0, floor: QueueSeq(0) });
+        self.open = Some(OpenGeneration { id, next_arrival: 1, count: 0, floor: QueueSeq(0) });
     }
 
     /// Takes no more messages into the open generation.
@@ -117,7 +117,7 @@ impl Generations {
     }
 }
 
-impl Open {
+impl OpenGeneration {
     #[inline]
     fn can_take(&self, due: u64) -> bool {
         self.next_arrival <= ARRIVAL_MAX && due.saturating_add(STEP_BACK_MS) >= due_in(self.floor)

@@ -9,13 +9,13 @@ use super::key::Key;
 
 /// Released messages, in the order in which they were due. That is how they come, and how they go: at the ends nothing is searched.
 #[derive(Debug)]
-pub(super) struct Leaving<M> {
+pub(super) struct ReleasedMessages<M> {
     entries: VecDeque<(Key, M)>,
 }
 
-impl<M> Leaving<M> {
+impl<M> ReleasedMessages<M> {
     pub(super) fn new() -> Self {
-        Leaving { entries: VecDeque::new() }
+        ReleasedMessages { entries: VecDeque::new() }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -93,7 +93,7 @@ mod tests {
 
         #[test]
         fn it_is_a_map(steps in prop::collection::vec((any::<bool>(), (1u64..4, 0u64..5, 1u32..4)), 0..80)) {
-            let (mut leaving, mut model) = (Leaving::new(), BTreeMap::new());
+            let (mut leaving, mut model) = (ReleasedMessages::new(), BTreeMap::new());
             for (number, (is_added, id_parts)) in steps.into_iter().enumerate() {
                 let id = id(id_parts);
                 if is_added && !model.contains_key(&id) {

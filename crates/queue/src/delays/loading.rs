@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
 
-use super::calendar::Entry;
+use super::calendar::CalendarEntry;
 use super::key::{Key, due_in};
 use super::limits::KEPT_MS;
 use super::paging::{Page, PageNumber};
 use super::runs::RunId;
-use super::seek::Sought;
+use super::seek::SearchEnd;
 use super::{DelayId, Delays};
 use crate::lane::Load;
 use crate::message::Message;
@@ -26,18 +26,18 @@ pub struct Ask {
 
 /// What the answer to a load brought about. Release after it.
 #[derive(Debug)]
-pub struct Answered<M> {
+pub struct LoadOutcome<M> {
     /// Messages that should have been there and were not: they are lost.
     pub lost_count: u64,
     /// One that was sought, or that turned out not to be here.
-    pub sought: Option<Sought<M>>,
+    pub sought: Option<SearchEnd<M>>,
     /// A page of a listing that has become complete.
     pub page: Option<(PageNumber, Page<M>)>,
 }
 
-impl<M> Default for Answered<M> {
+impl<M> Default for LoadOutcome<M> {
     fn default() -> Self {
-        Answered { lost_count: 0, sought: None, page: None }
+        LoadOutcome { lost_count: 0, sought: None, page: None }
     }
 }
 
@@ -146,22 +146,22 @@ impl<M: Message> Delays<M> {
         entries: Vec<(QueueSeq, M)>,
         next_slot: u32,
         asks: &mut Vec<Ask>,
-    ) -> Answered<M> {
-        let Some(flight) = self.flights.end(load) else { return Answered::default() };
+    ) -> LoadOutcome<M> {
+        let Some(flight) = self.flights.end(load) else { return LoadOutcome::default() };
         let next_slot = next_slot.min(load.end_slot);
         let entries = well_formed(&flight, entries, next_slot);
         match flight.purpose {
             Purpose::Ahead(run) => {
                 let lost_count = self.take_loaded(run, entries, next_slot);
-                Answered { lost_count, ..Answered::default() }
+                LoadOutcome { lost_count, ..LoadOutcome::default() }
             }
             Purpose::Seek(number) => {
                 let sought = self.seek_answered(number, &flight, entries, next_slot);
-                Answered { sought, ..Answered::default() }
+                LoadOutcome { sought, ..LoadOutcome::default() }
             }
             Purpose::Page(number) => {
                 let page = self.page_answered(number, &flight, entries, next_slot, asks);
-                Answered { page: page.map(|page| (number, page)), ..Answered::default() }
+                LoadOutcome { page: page.map(|page| (number, page)), ..LoadOutcome::default() }
             }
         }
     }
@@ -173,7 +173,7 @@ impl<M: Message> Delays<M> {
         ids.into_iter().for_each(|id| self.runs.set_flight(id, None));
         self.flights.give_up(|flight| matches!(flight.purpose, Purpose::Ahead(_)));
         let mut pages: Vec<(Key, PagedRange)> = Vec::new();
-        for Entry { key, message } in self.calendar.take_placed(self.now) {
+        for CalendarEntry { key, message } in self.calendar.take_placed(self.now) {
             let Some(place) = message.place() else { continue };
             pages.push((key, PagedRange::of_one(key.id().seq, place, message.len())));
         }

@@ -49,7 +49,7 @@ mod set;
 mod spill;
 
 pub use key::DelayId;
-pub use loading::{Answered, Ask};
+pub use loading::{Ask, LoadOutcome};
 pub use paging::{Page, PageNumber};
-pub use seek::{Cancel, Find, Found, Sought};
+pub use seek::{Cancel, Find, SearchEnd, SearchOutcome};
 pub use set::{Delays, Progress, PurgedDelays, RestoredGeneration, SettledDelays};

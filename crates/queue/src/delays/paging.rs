@@ -30,7 +30,7 @@ pub struct Page<M> {
 
 #[derive(Debug)]
 pub(super) struct Pages<M> {
-    by_number: BTreeMap<PageNumber, Gathering<M>>,
+    by_number: BTreeMap<PageNumber, PageRead<M>>,
     last_number: u32,
 }
 
@@ -41,7 +41,7 @@ impl<M> Default for Pages<M> {
 }
 
 #[derive(Debug)]
-struct Gathering<M> {
+struct PageRead<M> {
     after: Option<Key>,
     count_max: usize,
     found: Vec<(Key, M)>,
@@ -54,7 +54,7 @@ struct Gathering<M> {
 
 impl<M: Message> Delays<M> {
     /// Gathers the next messages after one, or from the first on. `Err`: some must be read for it; an
-    /// [`Answered::page`](super::Answered::page) of this number will have it.
+    /// [`LoadOutcome::page`](super::Answered::page) of this number will have it.
     pub fn page(
         &mut self,
         after: Option<DelayId>,
@@ -67,7 +67,7 @@ impl<M: Message> Delays<M> {
         let mut found = self.calendar.copy_from(after.unwrap_or(Key::MIN), count_max.saturating_add(2));
         found.retain(|(key, _)| is_wanted(*key));
         let enough = found.get(count_max).map(|(key, _)| *key);
-        let mut gathering = Gathering { after, count_max, found, end: None, pending_count: 0, is_interrupted: false };
+        let mut gathering = PageRead { after, count_max, found, end: None, pending_count: 0, is_interrupted: false };
         let has_some = |run: &Run| {
             is_wanted(Key::new(run.generation, run.range.last_seq)) && enough.is_none_or(|enough| run.bound() < enough)
         };
@@ -130,11 +130,11 @@ impl<M: Message> Delays<M> {
         if gathering.pending_count > 0 {
             return None;
         }
-        self.pages.by_number.remove(&number).map(Gathering::finish)
+        self.pages.by_number.remove(&number).map(PageRead::finish)
     }
 }
 
-impl<M> Gathering<M> {
+impl<M> PageRead<M> {
     /// No message of the page has a lower seq.
     fn first_seq(&self) -> QueueSeq {
         self.after.map_or(QueueSeq(0), |after| seq_of(after.due, 0))

@@ -19,7 +19,7 @@ pub enum Cancel<M> {
     Unknown,
     /// Here it is; it waits no more. It is to be settled in the journal, and its slot if it has one.
     Taken(M),
-    /// It may be in a segment: an [`Answered::sought`](super::Answered::sought) will tell.
+    /// It may be in a segment: an [`LoadOutcome::sought`](super::Answered::sought) will tell.
     Loading,
 }
 
@@ -30,24 +30,24 @@ pub enum Find<'a, M> {
     Unknown,
     /// Here it is.
     Here(&'a M),
-    /// It may be in a segment: an [`Answered::sought`](super::Answered::sought) will tell.
+    /// It may be in a segment: an [`LoadOutcome::sought`](super::Answered::sought) will tell.
     Loading,
 }
 
 /// The end of a search in segments.
 #[derive(Debug)]
-pub struct Sought<M> {
+pub struct SearchEnd<M> {
     /// Which message was sought.
     pub id: DelayId,
     /// To be cancelled, or only to be seen.
     pub is_cancel: bool,
     /// What came of it.
-    pub found: Found<M>,
+    pub found: SearchOutcome<M>,
 }
 
 /// What came of a search.
 #[derive(Debug)]
-pub enum Found<M> {
+pub enum SearchOutcome<M> {
     /// Here it is. If it was to be cancelled it waits no more, as with [`Cancel::Taken`].
     Message(M),
     /// No such message waits.
@@ -128,7 +128,7 @@ impl<M: Message> Delays<M> {
         flight: &Flight,
         entries: Vec<(QueueSeq, M)>,
         next_slot: u32,
-    ) -> Option<Sought<M>> {
+    ) -> Option<SearchEnd<M>> {
         let seek = self.seeks.by_number.get_mut(&number)?;
         let (id, is_cancel) = (seek.id, seek.is_cancel);
         seek.pending_count -= 1;
@@ -141,14 +141,14 @@ impl<M: Message> Delays<M> {
         let brought = entries.into_iter().find(|(seq, _)| *seq == id.seq);
         let in_run = brought.and_then(|(_, message)| self.take_sought(id, is_cancel, message));
         let found = match in_run.or_else(|| self.find_in_memory(id, is_cancel)) {
-            Some(message) => Found::Message(message),
+            Some(message) => SearchOutcome::Message(message),
             None if !is_last => return None,
-            None if is_interrupted && !is_leaving => Found::Interrupted,
-            None => Found::Missing,
+            None if is_interrupted && !is_leaving => SearchOutcome::Interrupted,
+            None => SearchOutcome::Missing,
         };
         self.seeks.by_number.remove(&number);
         self.flights.forget(Purpose::Seek(number));
-        Some(Sought { id, is_cancel, found })
+        Some(SearchEnd { id, is_cancel, found })
     }
 
     /// A message that was read is still in its run: takes it from there, if it is to be cancelled.

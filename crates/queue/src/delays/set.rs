@@ -7,7 +7,7 @@ use model::ids::{QueueId, QueueSeq};
 use super::calendar::Calendar;
 use super::generations::Generations;
 use super::key::{DelayId, Key, due_of};
-use super::leaving::Leaving;
+use super::leaving::ReleasedMessages;
 use super::loading::{Ask, Flights};
 use super::paging::Pages;
 use super::runs::Runs;
@@ -78,7 +78,7 @@ pub struct Delays<M> {
     pub(super) calendar: Calendar<M>,
     pub(super) runs: Runs,
     /// Released and not settled.
-    pub(super) leaving: Leaving<M>,
+    pub(super) leaving: ReleasedMessages<M>,
     pub(super) flights: Flights,
     pub(super) seeks: Seeks,
     pub(super) pages: Pages<M>,
@@ -100,7 +100,7 @@ impl<M: Message> Delays<M> {
             generations: Generations::default(),
             calendar: Calendar::new(),
             runs: Runs::default(),
-            leaving: Leaving::new(),
+            leaving: ReleasedMessages::new(),
             flights: Flights::default(),
             seeks: Seeks::default(),
             pages: Pages::default(),
@@ -204,7 +204,7 @@ impl<M: Message> Delays<M> {
         let mut open: Option<(QueueId, QueueSeq, QueueSeq)> = None;
         for (id, message) in messages.iter() {
             self.generations.leave(id.generation, 1);
-            if !message.is_journalled() {
+            if !message.is_journaled() {
                 continue;
             }
             match &mut open {
@@ -323,7 +323,7 @@ impl<M: Message> Delays<M> {
 }
 
 /// Whether nothing of the generation is left between `last` and `next`, which has just left.
-fn is_all_gone<M>(leaving: &Leaving<M>, first_waiting: Option<Key>, last: QueueSeq, next: DelayId) -> bool {
+fn is_all_gone<M>(leaving: &ReleasedMessages<M>, first_waiting: Option<Key>, last: QueueSeq, next: DelayId) -> bool {
     let is_waiting = first_waiting.is_some_and(|first| first <= Key::from(next));
     !is_waiting && leaving.between(next.generation, last, next.seq).next().is_none()
 }

@@ -12,7 +12,7 @@ use model::ids::{Place, QueueId, SegmentId};
 use super::key::Key;
 use super::runs::Run;
 use super::{DelayId, Delays};
-use crate::message::{Message, Moved, Placed};
+use crate::message::{Message, MovedMessage, PlacedMessage};
 use crate::ranges::PagedRange;
 
 impl<M: Message> Delays<M> {
@@ -32,13 +32,13 @@ impl<M: Message> Delays<M> {
 
     /// These messages of one generation, by rising seq, have been written to segments. Waiting ones leave memory, leaving ones get
     /// their place. Places of those that are no longer here are appended to `dead`.
-    pub fn relocate(&mut self, generation: QueueId, placed: &[Placed], dead: &mut Vec<Place>) {
+    pub fn relocate(&mut self, generation: QueueId, placed: &[PlacedMessage], dead: &mut Vec<Place>) {
         let mut run: Option<PagedRange> = None;
         let keys: Vec<Key> = placed.iter().map(|placed| Key::new(generation, placed.seq)).collect();
         let (mut rest, leaving, runs) = (placed.iter(), &mut self.leaving, &mut self.runs);
         let is_unplaced = |message: &M| message.place().is_none();
         self.calendar.take_all(&keys, is_unplaced, |taken| {
-            let Some(&Placed { seq, place }) = rest.next() else { return };
+            let Some(&PlacedMessage { seq, place }) = rest.next() else { return };
             if let Some(message) = taken {
                 let range = PagedRange::of_one(seq, place, message.len());
                 match &mut run {
@@ -72,7 +72,7 @@ impl<M: Message> Delays<M> {
         &mut self,
         generation: QueueId,
         from: &[SegmentId],
-        moved: &[Moved],
+        moved: &[MovedMessage],
         dead: &mut Vec<Place>,
     ) -> u64 {
         let runs = self.runs.take_in(generation, from);
@@ -103,7 +103,7 @@ impl<M: Message> Delays<M> {
         }
     }
 
-    fn move_in_memory(&mut self, id: DelayId, moved: &Moved, dead: &mut Vec<Place>) {
+    fn move_in_memory(&mut self, id: DelayId, moved: &MovedMessage, dead: &mut Vec<Place>) {
         let waiting = self.calendar.get(Key::from(id)).and_then(M::place);
         if waiting == Some(moved.from) {
             self.calendar.change_placed(Key::from(id), |message| message.set_place(moved.to));

@@ -3,7 +3,7 @@
 //! What goes next is the first message in the queue's order for which there is a consumer that may have it and can take it: one of those
 //! passed over before, whose group is free by now or whose holder can take more, or the first that has not been looked at.
 
-use super::{Entry, Groups, Key, Standing};
+use super::{Groups, Key, PassedMessage, Standing};
 use crate::consumers::{ConsumerId, Consumers, Gate};
 use crate::effects::Effects;
 use crate::lane::Source;
@@ -16,8 +16,8 @@ impl<M: Message> Ready<M> {
     /// more may be passed over.
     fn next_in_groups(
         &mut self,
-        choose: impl Fn(&mut Groups) -> Option<(Key, Entry)>,
-    ) -> Option<(Front, Option<Entry>)> {
+        choose: impl Fn(&mut Groups) -> Option<(Key, PassedMessage)>,
+    ) -> Option<(Front, Option<PassedMessage>)> {
         loop {
             let passed = choose(self.groups.as_mut()?);
             let unseen = self.first_unseen();
@@ -41,7 +41,7 @@ impl<M: Message> Ready<M> {
         }
     }
 
-    fn pass_over(&mut self, front: &Front, entry: Entry) {
+    fn pass_over(&mut self, front: &Front, entry: PassedMessage) {
         let key = self.key_of(front);
         if let Some(groups) = &mut self.groups {
             groups.pass_over(key, entry);

@@ -4,8 +4,8 @@
 //! *closed* to all while one of its messages waits to be tried again, or is with a client that took it with get. Otherwise it is
 //! free. Nothing of this is stored: holders are live consumers.
 //!
-//! A message whose group is held by a consumer that can take no more is passed over; it stays in its lane, and [`Passed`] remembers what
-//! has been looked at, so that no dispatch looks at it again before its group is free or its holder can take more.
+//! A message whose group is held by a consumer that can take no more is passed over; it stays in its lane, and [`PassedMessages`]
+//! remembers what has been looked at, so that no dispatch looks at it again before its group is free or its holder can take more.
 //!
 //! - `passed`: the messages passed over; `handing_out`: dispatch and get in a queue with groups.
 //!
@@ -20,8 +20,8 @@ use std::num::NonZeroU64;
 use model::ids::QueueSeq;
 use rustc_hash::FxHashMap;
 
-use self::passed::Passed;
-pub(crate) use self::passed::{Entry, Key};
+use self::passed::PassedMessages;
+pub(crate) use self::passed::{Key, PassedMessage};
 use crate::consumers::ConsumerId;
 use crate::limits::GROUPS_KEPT_LEN;
 use crate::message::Message;
@@ -57,7 +57,7 @@ pub(crate) struct Groups {
     holds: FxHashMap<Group, Hold>,
     /// The groups of messages that are unacked or wait.
     of: FxHashMap<QueueSeq, Group>,
-    passed: Passed,
+    passed: PassedMessages,
     /// Consumers that may have become able to take messages since those for them were passed over.
     awake: BTreeSet<ConsumerId>,
     /// Messages that a later one of their priority has overtaken, and that have never been handed out.
@@ -72,7 +72,7 @@ impl Groups {
             header: header.into(),
             holds: FxHashMap::default(),
             of: FxHashMap::default(),
-            passed: Passed::default(),
+            passed: PassedMessages::default(),
             awake: BTreeSet::new(),
             overtaken: BTreeSet::new(),
             holds_up: false,
@@ -157,7 +157,7 @@ impl Groups {
     }
 
     /// A ready message has been looked at and cannot go now.
-    pub(crate) fn pass_over(&mut self, key: Key, entry: Entry) {
+    pub(crate) fn pass_over(&mut self, key: Key, entry: PassedMessage) {
         self.passed.insert(key, entry);
         if let Some(group) = entry.group {
             self.file(group);
@@ -165,7 +165,7 @@ impl Groups {
     }
 
     /// A message is ready again and in memory.
-    pub(crate) fn put_back(&mut self, key: Key, entry: Entry) {
+    pub(crate) fn put_back(&mut self, key: Key, entry: PassedMessage) {
         if key.seq > self.passed.seen(key.rank) {
             return;
         }
@@ -178,7 +178,7 @@ impl Groups {
     /// A ready message has gone.
     pub(crate) fn forget(&mut self, key: Key) {
         self.overtaken.remove(&key);
-        if let Some(Entry { group: Some(group), .. }) = self.passed.remove(key) {
+        if let Some(PassedMessage { group: Some(group), .. }) = self.passed.remove(key) {
             self.file(group);
         }
     }
@@ -192,7 +192,7 @@ impl Groups {
 
     /// All is to be looked at again.
     pub(crate) fn rewind_all(&mut self) {
-        self.passed = Passed::default();
+        self.passed = PassedMessages::default();
     }
 
     /// Nothing is ready any more.
@@ -234,12 +234,12 @@ impl Groups {
     }
 
     /// The first message passed over that any consumer may have now.
-    pub(crate) fn first_free(&self) -> Option<(Key, Entry)> {
+    pub(crate) fn first_free(&self) -> Option<(Key, PassedMessage)> {
         self.passed.first_of(Standing::Free)
     }
 
     /// The first message passed over that may be given to a consumer now.
-    pub(crate) fn first_open(&mut self) -> Option<(Key, Entry)> {
+    pub(crate) fn first_open(&mut self) -> Option<(Key, PassedMessage)> {
         let passed = &self.passed;
         self.awake.retain(|consumer| passed.has_for(*consumer));
         let held = self.awake.iter().filter_map(|consumer| self.passed.first_of(Standing::HeldBy(*consumer)));

@@ -37,7 +37,7 @@ impl Key {
 
 /// A message that was passed over.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Entry {
+pub(crate) struct PassedMessage {
     pub(crate) group: Option<Group>,
     /// Which lane of its band it is in.
     pub(crate) lane: u8,
@@ -55,7 +55,7 @@ struct Line {
 
 /// How far one priority has been looked at.
 #[derive(Debug, Clone, Copy)]
-struct Seen {
+struct LookProgress {
     rank: u8,
     upto: QueueSeq,
     count: usize,
@@ -63,18 +63,18 @@ struct Seen {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Passed {
-    by_key: BTreeMap<Key, Entry>,
+pub(super) struct PassedMessages {
+    by_key: BTreeMap<Key, PassedMessage>,
     lines: FxHashMap<Group, Line>,
     /// By rank.
-    seen: Vec<Seen>,
+    seen: Vec<LookProgress>,
     /// The first of each group that is free, and those in no group.
     free: BTreeSet<Key>,
     /// The first of each group that a consumer holds.
     held: FxHashMap<ConsumerId, BTreeSet<Key>>,
 }
 
-impl Passed {
+impl PassedMessages {
     pub(super) fn seen(&self, rank: u8) -> QueueSeq {
         self.seen.binary_search_by_key(&rank, |seen| seen.rank).map_or(QueueSeq(0), |at| self.seen[at].upto)
     }
@@ -82,7 +82,8 @@ impl Passed {
     /// Whether no more may be passed over of a priority.
     pub(super) fn is_full(&self, rank: u8) -> bool {
         let found = self.seen.binary_search_by_key(&rank, |seen| seen.rank);
-        let is_full = |seen: &Seen| seen.count >= PASSED_OVER_COUNT_MAX || seen.read_bytes >= PASSED_OVER_BYTES_MAX;
+        let is_full =
+            |seen: &LookProgress| seen.count >= PASSED_OVER_COUNT_MAX || seen.read_bytes >= PASSED_OVER_BYTES_MAX;
         found.is_ok_and(|at| is_full(&self.seen[at]))
     }
 
@@ -92,7 +93,7 @@ impl Passed {
     }
 
     /// Adds a message; if it is in a group, that has to be filed after it.
-    pub(super) fn insert(&mut self, key: Key, entry: Entry) {
+    pub(super) fn insert(&mut self, key: Key, entry: PassedMessage) {
         if self.by_key.insert(key, entry).is_some() {
             return;
         }
@@ -111,7 +112,7 @@ impl Passed {
     }
 
     /// Takes a message out; if it is in a group, that has to be filed after it.
-    pub(super) fn remove(&mut self, key: Key) -> Option<Entry> {
+    pub(super) fn remove(&mut self, key: Key) -> Option<PassedMessage> {
         let entry = self.by_key.remove(&key)?;
         let seen = self.seen_mut(key.rank);
         seen.count -= 1;
@@ -185,7 +186,7 @@ impl Passed {
     }
 
     /// The first message of all groups that stand like this.
-    pub(super) fn first_of(&self, standing: Standing) -> Option<(Key, Entry)> {
+    pub(super) fn first_of(&self, standing: Standing) -> Option<(Key, PassedMessage)> {
         let key = match standing {
             Standing::Free => self.free.first(),
             Standing::HeldBy(consumer) => self.held.get(&consumer)?.first(),
@@ -194,11 +195,11 @@ impl Passed {
         Some((*key, self.by_key[key]))
     }
 
-    fn seen_mut(&mut self, rank: u8) -> &mut Seen {
+    fn seen_mut(&mut self, rank: u8) -> &mut LookProgress {
         let at = match self.seen.binary_search_by_key(&rank, |seen| seen.rank) {
             Ok(at) => at,
             Err(at) => {
-                self.seen.insert(at, Seen { rank, upto: QueueSeq(0), count: 0, read_bytes: 0 });
+                self.seen.insert(at, LookProgress { rank, upto: QueueSeq(0), count: 0, read_bytes: 0 });
                 at
             }
         };

@@ -23,4 +23,4 @@
 mod hashing;
 mod set;
 
-pub use set::{KeyRules, Keys, Known, MessageKey, Remembered};
+pub use set::{KeyRules, Keys, KnownKey, MessageKey, RememberedKey};

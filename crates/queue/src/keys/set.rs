@@ -21,7 +21,7 @@ pub struct KeyRules {
 
 /// A key with what is known of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Remembered {
+pub struct RememberedKey {
     /// That of the message.
     pub number: u64,
     /// Its key.
@@ -29,31 +29,31 @@ pub struct Remembered {
     /// From when on it counts as unknown, in milliseconds since 1970. `u64::MAX`: never.
     pub expires_at_ms: u64,
     /// Whether there is a record of it.
-    pub is_lasting: bool,
+    pub is_journaled: bool,
 }
 
 /// The message that has come with a key before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownKey {
     /// Its number.
     pub number: u64,
     /// Whether its key lasts.
-    pub is_lasting: bool,
+    pub is_journaled: bool,
 }
 
 /// The keys of one queue or exchange. See the module's page.
 #[derive(Debug)]
 pub struct Keys {
     rules: KeyRules,
-    by_key: HashMap<MessageKey, Entry, BuildAsItIs>,
+    by_key: HashMap<MessageKey, KeyEntry, BuildAsItIs>,
     by_number: BTreeMap<u64, MessageKey>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct KeyEntry {
     number: u64,
     expires_at_ms: u64,
-    is_lasting: bool,
+    is_journaled: bool,
 }
 
 /// A map with room for more entries than this gives it back when most of it is free.
@@ -80,9 +80,9 @@ impl Keys {
 
     /// The message that came with this key, if that is known.
     #[must_use]
-    pub fn find(&self, key: MessageKey, now_ms: u64) -> Option<Known> {
-        let Entry { number, expires_at_ms, is_lasting } = *self.by_key.get(&key)?;
-        (now_ms < expires_at_ms).then_some(Known { number, is_lasting })
+    pub fn find(&self, key: MessageKey, now_ms: u64) -> Option<KnownKey> {
+        let KeyEntry { number, expires_at_ms, is_journaled } = *self.by_key.get(&key)?;
+        (now_ms < expires_at_ms).then_some(KnownKey { number, is_journaled })
     }
 
     /// When a key expires that comes now, with a message that says for how long it is to be remembered, or does not.
@@ -96,12 +96,12 @@ impl Keys {
 
     /// A message was taken in. Its key stands for it from now on, and for no other. Appends the numbers of what lasted and is forgotten
     /// for it.
-    pub fn remember(&mut self, new: Remembered, forgotten: &mut Vec<u64>) {
-        let Remembered { number, key, expires_at_ms, is_lasting } = new;
-        let before = self.by_key.insert(key, Entry { number, expires_at_ms, is_lasting });
+    pub fn remember(&mut self, new: RememberedKey, forgotten: &mut Vec<u64>) {
+        let RememberedKey { number, key, expires_at_ms, is_journaled } = new;
+        let before = self.by_key.insert(key, KeyEntry { number, expires_at_ms, is_journaled });
         if let Some(before) = before {
             self.by_number.remove(&before.number);
-            forgotten.extend(before.is_lasting.then_some(before.number));
+            forgotten.extend(before.is_journaled.then_some(before.number));
         }
         let taken = self.by_number.insert(number, key);
         assert!(taken.is_none(), "a number is given once");
@@ -110,11 +110,11 @@ impl Keys {
 
     /// A message has left for good: says whether its key had a record, if it was known. For keys that are remembered while messages
     /// wait.
-    pub fn free(&mut self, number: u64) -> Option<Known> {
+    pub fn free(&mut self, number: u64) -> Option<KnownKey> {
         let key = self.by_number.remove(&number)?;
         let entry = self.by_key.remove(&key)?;
         self.tidy();
-        Some(Known { number, is_lasting: entry.is_lasting })
+        Some(KnownKey { number, is_journaled: entry.is_journaled })
     }
 
     /// Forgets the oldest keys as far as they have expired, `count_max` at most. Appends the numbers of those that lasted.
@@ -148,10 +148,10 @@ impl Keys {
     }
 
     /// All of them, the oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = Remembered> {
+    pub fn iter(&self) -> impl Iterator<Item = RememberedKey> {
         self.by_number.iter().filter_map(|(number, key)| {
-            let Entry { expires_at_ms, is_lasting, .. } = *self.by_key.get(key)?;
-            Some(Remembered { number: *number, key: *key, expires_at_ms, is_lasting })
+            let KeyEntry { expires_at_ms, is_journaled, .. } = *self.by_key.get(key)?;
+            Some(RememberedKey { number: *number, key: *key, expires_at_ms, is_journaled })
         })
     }
 
@@ -164,7 +164,7 @@ impl Keys {
     fn forget_oldest(&mut self, forgotten: &mut Vec<u64>) {
         let Some((number, key)) = self.by_number.pop_first() else { return };
         let entry = self.by_key.remove(&key).expect("what has a number has a key");
-        forgotten.extend(entry.is_lasting.then_some(number));
+        forgotten.extend(entry.is_journaled.then_some(number));
     }
 
     fn tidy(&mut self) {

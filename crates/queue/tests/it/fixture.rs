@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Delivery, Effects, Gate, Get, Load, Message, Placed, Queue, Return};
+use ::queue::{Consumer, Delivery, Effects, Gate, Get, Load, Message, PlacedMessage, Queue, Return};
 
 pub(crate) type TestQueue = Queue<Note, Door>;
 
@@ -23,7 +23,7 @@ pub(crate) struct Note {
 struct Paper {
     name: u64,
     len: u32,
-    is_journalled: bool,
+    is_journaled: bool,
     /// It lets go of its body when it is asked to.
     is_light: bool,
     priority: u8,
@@ -33,18 +33,18 @@ struct Paper {
 }
 
 impl Paper {
-    fn new(name: u64, len: u32, is_journalled: bool) -> Self {
-        Paper { name, len, is_journalled, is_light: false, priority: 0, ttl_ms: None, entered_at_ms: 0, group: None }
+    fn new(name: u64, len: u32, is_journaled: bool) -> Self {
+        Paper { name, len, is_journaled, is_light: false, priority: 0, ttl_ms: None, entered_at_ms: 0, group: None }
     }
 }
 
 impl Note {
-    pub(crate) fn new(name: u64, len: u32, is_journalled: bool) -> Self {
-        Note::with_paper(Paper::new(name, len, is_journalled))
+    pub(crate) fn new(name: u64, len: u32, is_journaled: bool) -> Self {
+        Note::with_paper(Paper::new(name, len, is_journaled))
     }
 
-    pub(crate) fn light(name: u64, len: u32, is_journalled: bool) -> Self {
-        Note::with_paper(Paper { is_light: true, ..Paper::new(name, len, is_journalled) })
+    pub(crate) fn light(name: u64, len: u32, is_journaled: bool) -> Self {
+        Note::with_paper(Paper { is_light: true, ..Paper::new(name, len, is_journaled) })
     }
 
     /// The same with a priority.
@@ -107,8 +107,8 @@ impl Message for Note {
         self.paper.len
     }
 
-    fn is_journalled(&self) -> bool {
-        self.paper.is_journalled
+    fn is_journaled(&self) -> bool {
+        self.paper.is_journaled
     }
 
     fn priority(&self) -> u8 {
@@ -201,7 +201,7 @@ pub(crate) fn with_prefetch(prefetch: u16) -> Consumer<Door> {
     Consumer { prefetch, ..acking() }
 }
 
-/// Publishes journalled messages whose names are their seqs.
+/// Publishes journaled messages whose names are their seqs.
 pub(crate) fn publish(queue: &mut TestQueue, count: u64) {
     for _ in 0..count {
         queue.publish(Note::new(queue.next_seq().0, 10, true));
@@ -277,14 +277,13 @@ pub(crate) struct Slot {
 
 impl Disk {
     /// Writes a segment; says where each message lies.
-    pub(crate) fn write(&mut self, is_journalled: bool, messages: &[(QueueSeq, Note)]) -> Vec<Placed> {
+    pub(crate) fn write(&mut self, is_journaled: bool, messages: &[(QueueSeq, Note)]) -> Vec<PlacedMessage> {
         self.next_segment += 1;
-        let segment =
-            if is_journalled { SegmentId(self.next_segment) } else { SegmentId::transient(self.next_segment) };
+        let segment = if is_journaled { SegmentId(self.next_segment) } else { SegmentId::transient(self.next_segment) };
         let slots = messages.iter().map(|(seq, note)| Slot { seq: *seq, note: note.clone(), is_alive: true });
         self.segments.insert(segment, slots.collect());
         let places = (0..).map(|slot| Place { segment, slot });
-        messages.iter().zip(places).map(|((seq, _), place)| Placed { seq: *seq, place }).collect()
+        messages.iter().zip(places).map(|((seq, _), place)| PlacedMessage { seq: *seq, place }).collect()
     }
 
     /// What is alive in the slots of a load before `next_slot`.
@@ -327,13 +326,13 @@ impl Disk {
 pub(crate) fn spill(queue: &mut TestQueue, disk: &mut Disk) {
     let mut messages = Vec::new();
     queue.in_memory(&mut |_| true, &mut messages);
-    let (journalled, transient): (Vec<_>, Vec<_>) = messages.into_iter().partition(|(_, note)| note.is_journalled());
-    for (is_journalled, messages) in [(true, journalled), (false, transient)] {
+    let (journaled, transient): (Vec<_>, Vec<_>) = messages.into_iter().partition(|(_, note)| note.is_journaled());
+    for (is_journaled, messages) in [(true, journaled), (false, transient)] {
         if messages.is_empty() {
             continue;
         }
         let mut dead = Vec::new();
-        queue.relocate(0, &disk.write(is_journalled, &messages), &mut dead);
+        queue.relocate(0, &disk.write(is_journaled, &messages), &mut dead);
         assert_eq!(dead, []);
     }
 }

@@ -1,7 +1,7 @@
 //! One message on demand.
 
 use ::model::ids::QueueSeq;
-use ::queue::{Consumer, Get, Got, Queue, Settings};
+use ::queue::{Consumer, FetchedMessage, Get, Queue, Settings};
 
 use crate::fixture::{Disk, Note, TestQueue, acking, dispatch, get, loaded, publish, requeue, seqs, spill};
 
@@ -12,7 +12,7 @@ fn queue_of(count: u64) -> TestQueue {
 }
 
 #[track_caller]
-fn got(queue: &mut TestQueue, no_ack: bool) -> Got<Note> {
+fn got(queue: &mut TestQueue, no_ack: bool) -> FetchedMessage<Note> {
     match get(queue, no_ack) {
         Get::Message(got) => got,
         other => panic!("expected a message: {other:?}"),

@@ -1,7 +1,7 @@
 //! Keys of messages: rule by rule, and against a model that keeps one list and forgets nothing before it has to.
 
 use proptest::prelude::*;
-use queue::{KeyRules, Keys, Known, MessageKey, Remembered};
+use queue::{KeyRules, Keys, KnownKey, MessageKey, RememberedKey};
 
 fn while_waiting(count_max: u64) -> KeyRules {
     KeyRules { while_waiting: true, count_max, ttl_ms: None }
@@ -29,7 +29,7 @@ impl Told {
             return false;
         }
         let expires_at_ms = self.keys.expiry_of(None, now_ms);
-        let new = Remembered { number: self.next_number, key: MessageKey(key), expires_at_ms, is_lasting: true };
+        let new = RememberedKey { number: self.next_number, key: MessageKey(key), expires_at_ms, is_journaled: true };
         self.next_number += 1;
         self.keys.remember(new, &mut self.forgotten);
         true
@@ -40,7 +40,7 @@ impl Told {
 fn a_key_is_free_again_when_its_message_has_left() {
     let mut told = Told::new(while_waiting(10));
     assert!(told.publish(7, 0) && !told.publish(7, 1_000_000) && told.publish(8, 0));
-    assert_eq!(told.keys.free(1), Some(Known { number: 1, is_lasting: true }));
+    assert_eq!(told.keys.free(1), Some(KnownKey { number: 1, is_journaled: true }));
     assert_eq!(told.keys.free(1), None);
     assert!(told.publish(7, 0) && !told.publish(8, 0));
     assert_eq!(told.keys.first_expiry(), None);
@@ -100,7 +100,7 @@ enum Operation {
     Publish {
         key: u8,
         ttl_ms: Option<u64>,
-        is_lasting: bool,
+        is_journaled: bool,
     },
     /// What is known does not keep it out: it stands for another message from then on.
     Supersede {
@@ -126,7 +126,7 @@ fn operations() -> impl Strategy<Value = Operation> {
     let ttl_ms = || proptest::option::of(0..40_u64);
     prop_oneof![
         10 => (0..24_u8, ttl_ms(), any::<bool>())
-            .prop_map(|(key, ttl_ms, is_lasting)| Operation::Publish { key, ttl_ms, is_lasting }),
+            .prop_map(|(key, ttl_ms, is_journaled)| Operation::Publish { key, ttl_ms, is_journaled }),
         1 => (0..24_u8).prop_map(|key| Operation::Supersede { key }),
         4 => any::<u8>().prop_map(|which| Operation::Free { which }),
         3 => (0..20_u64).prop_map(|ms| Operation::Advance { ms }),
@@ -138,17 +138,17 @@ fn operations() -> impl Strategy<Value = Operation> {
 
 /// The same in one list, by number. What has expired stays until it is too much.
 struct Model {
-    keys: Vec<Remembered>,
+    keys: Vec<RememberedKey>,
     rules: KeyRules,
 }
 
 impl Model {
-    fn find(&self, key: MessageKey, now_ms: u64) -> Option<Known> {
+    fn find(&self, key: MessageKey, now_ms: u64) -> Option<KnownKey> {
         let found = self.keys.iter().find(|known| known.key == key && now_ms < known.expires_at_ms)?;
-        Some(Known { number: found.number, is_lasting: found.is_lasting })
+        Some(KnownKey { number: found.number, is_journaled: found.is_journaled })
     }
 
-    fn remember(&mut self, new: Remembered) {
+    fn remember(&mut self, new: RememberedKey) {
         self.keys.retain(|known| known.key != new.key);
         self.keys.push(new);
         self.forget_beyond();
@@ -169,17 +169,17 @@ fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: V
     for operation in operations {
         let mut forgotten = Vec::new();
         match operation {
-            Operation::Publish { key, ttl_ms, is_lasting } => {
+            Operation::Publish { key, ttl_ms, is_journaled } => {
                 let key = MessageKey(u128::from(key) << 64);
                 let known = keys.find(key, now_ms);
                 assert_eq!(known, model.find(key, now_ms));
                 if known.is_none() {
                     let expires_at_ms = keys.expiry_of(ttl_ms, now_ms);
-                    let new = Remembered { number: next_number, key, expires_at_ms, is_lasting };
+                    let new = RememberedKey { number: next_number, key, expires_at_ms, is_journaled };
                     next_number += 1;
                     keys.remember(new, &mut forgotten);
                     model.remember(new);
-                    if is_lasting {
+                    if is_journaled {
                         records.insert(new.number, new);
                     }
                 }
@@ -187,7 +187,7 @@ fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: V
             Operation::Supersede { key } => {
                 let key = MessageKey(u128::from(key) << 64);
                 let expires_at_ms = keys.expiry_of(None, now_ms);
-                let new = Remembered { number: next_number, key, expires_at_ms, is_lasting: true };
+                let new = RememberedKey { number: next_number, key, expires_at_ms, is_journaled: true };
                 next_number += 1;
                 keys.remember(new, &mut forgotten);
                 model.remember(new);
@@ -195,9 +195,9 @@ fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: V
             }
             Operation::Free { which } if while_waiting && !model.keys.is_empty() => {
                 let gone = model.keys.remove(usize::from(which) % model.keys.len());
-                let expected = Known { number: gone.number, is_lasting: gone.is_lasting };
+                let expected = KnownKey { number: gone.number, is_journaled: gone.is_journaled };
                 assert_eq!(keys.free(gone.number), Some(expected));
-                forgotten.extend(gone.is_lasting.then_some(gone.number));
+                forgotten.extend(gone.is_journaled.then_some(gone.number));
             }
             Operation::Free { .. } => {}
             Operation::Advance { ms } => now_ms += ms,
@@ -220,7 +220,7 @@ fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: V
                 keys = Keys::new(rules);
                 records.values().for_each(|record| keys.remember(*record, &mut forgotten));
                 assert!(forgotten.is_empty(), "there are no more records than keys");
-                model.keys.retain(|known| known.is_lasting);
+                model.keys.retain(|known| known.is_journaled);
             }
         }
         for number in forgotten {
@@ -230,8 +230,8 @@ fn check(while_waiting: bool, count_max: u64, ttl_ms: Option<u64>, operations: V
         for key in (0..24_u128).map(|key| MessageKey(key << 64)) {
             assert_eq!(keys.find(key, now_ms), model.find(key, now_ms));
         }
-        let lasting: Vec<u64> = keys.iter().filter(|known| known.is_lasting).map(|known| known.number).collect();
-        assert_eq!(lasting, records.keys().copied().collect::<Vec<_>>());
+        let journaled: Vec<u64> = keys.iter().filter(|known| known.is_journaled).map(|known| known.number).collect();
+        assert_eq!(journaled, records.keys().copied().collect::<Vec<_>>());
         assert!(keys.count() <= keys.rules().count_max.max(1) && keys.count() as usize <= model.keys.len());
     }
 }

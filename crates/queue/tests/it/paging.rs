@@ -1,7 +1,10 @@
 //! The way to segments and back.
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Delivery, Effects, Get, Load, Message, Moved, Placed, Purged, Queue, Rules, Settings};
+use ::queue::{
+    Consumer, Delivery, Effects, Get, Load, Message, MovedMessage, PlacedMessage, PurgedMessages, Queue, Rules,
+    Settings,
+};
 
 use crate::fixture::{
     Disk, Door, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, get, loaded, no_ack, publish,
@@ -226,7 +229,7 @@ fn a_purge_gives_up_what_is_being_read() {
     let (mut queue, disk) = paged_queue(3);
     queue.consume(acking()).unwrap();
     let load = dispatch_to_load(&mut queue, &mut Vec::new());
-    let mut purged = Purged::default();
+    let mut purged = PurgedMessages::default();
     assert_eq!(queue.purge(&mut purged), 3);
     let range = purged.ranges[0];
     assert_eq!((range.first_slot, range.end_slot, range.first_seq, range.last_seq), (0, 3, QueueSeq(1), QueueSeq(3)));
@@ -392,9 +395,9 @@ fn compact(queue: &mut TestQueue, disk: &mut Disk, kept: &[u64]) -> (Vec<Place>,
     let found: Vec<_> = found.map(|at| (at, slots[at].clone())).collect();
     let copied: Vec<_> = found.iter().map(|(_, slot)| (slot.seq, slot.note.clone())).collect();
     let placed = disk.write(true, &copied);
-    let moved = found.iter().zip(placed).map(|((at, _), Placed { seq, place: to })| {
+    let moved = found.iter().zip(placed).map(|((at, _), PlacedMessage { seq, place: to })| {
         let from = place(1, u32::try_from(*at).unwrap());
-        Moved { seq, from, to, len: 10 }
+        MovedMessage { seq, from, to, len: 10 }
     });
     let mut dead = Vec::new();
     let missing_count = queue.move_ranges(&[SegmentId(1)], &moved.collect::<Vec<_>>(), &mut dead);
@@ -483,7 +486,7 @@ fn a_copy_of_another_place_is_dead() {
     publish(&mut queue, 1);
     get(&mut queue, false);
     spill(&mut queue, &mut disk);
-    let moved = Moved { seq: QueueSeq(1), from: place(8, 0), to: place(9, 0), len: 10 };
+    let moved = MovedMessage { seq: QueueSeq(1), from: place(8, 0), to: place(9, 0), len: 10 };
     let mut dead = Vec::new();
     assert_eq!(queue.move_ranges(&[SegmentId(8)], &[moved], &mut dead), 0);
     assert_eq!(dead, [place(9, 0)]);

@@ -1,15 +1,22 @@
 //! A queue after a restart.
 
 use ::model::ids::{QueueSeq, SegmentId};
-use ::queue::{PagedRange, Queue, Restored, Settings};
+use ::queue::{PagedRange, Queue, RestoredQueue, Settings};
 
 use crate::fixture::{
     Disk, Note, TestQueue, acking, dispatch, dispatch_into, dispatch_loading, loaded, publish, seqs_of,
 };
 
 /// What recovery says of a queue without messages.
-fn nothing(next_seq: QueueSeq, watermark: Option<QueueSeq>) -> Restored<Note> {
-    Restored { next_seq, watermark, ranges: Vec::new(), messages: Vec::new(), returned: Vec::new(), may_expire: false }
+fn nothing(next_seq: QueueSeq, watermark: Option<QueueSeq>) -> RestoredQueue<Note> {
+    RestoredQueue {
+        next_seq,
+        watermark,
+        ranges: Vec::new(),
+        messages: Vec::new(),
+        returned: Vec::new(),
+        may_expire: false,
+    }
 }
 
 fn notes(names: &[u64]) -> Vec<(QueueSeq, Note)> {
@@ -21,7 +28,7 @@ fn restore(next_seq: u64, watermark: Option<u64>, ranges: Vec<PagedRange>, names
     let next_seq = QueueSeq(next_seq);
     Queue::restore(
         Settings::default(),
-        Restored {
+        RestoredQueue {
             ranges: ranges.into_iter().map(|range| (0, range)).collect(),
             messages: notes(names),
             ..nothing(next_seq, watermark)

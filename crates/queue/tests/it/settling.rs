@@ -1,7 +1,7 @@
 //! Acks, rejects, requeues and purges.
 
 use ::model::ids::QueueSeq;
-use ::queue::{Effects, Purged, Queue, Rules, Settings};
+use ::queue::{Effects, PurgedMessages, Queue, Rules, Settings};
 
 use crate::fixture::{Note, TestQueue, acking, dispatch, get, publish, requeue, seqs, seqs_of, with_prefetch};
 
@@ -79,7 +79,7 @@ fn a_redelivered_message_can_be_settled() {
 fn purge_takes_only_what_is_ready() {
     let mut queue = queue_with_unacked(3, 4);
     requeue(&mut queue, &seqs([2]));
-    let mut purged = Purged::default();
+    let mut purged = PurgedMessages::default();
     assert_eq!(queue.purge(&mut purged), 5);
     let mut found: Vec<_> = purged.messages.iter().map(|(seq, _)| seq.0).collect();
     found.sort_unstable();

@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use model::ids::{JournalPosition, SegmentId};
 use parking_lot::MutexGuard;
 
-use crate::checkpointer::Pinned;
+use crate::checkpointer::PinnedFiles;
 use crate::directory::format_text;
 use crate::file::{self, Disk, File};
 use crate::journal::{Hold, synced_file_of};
@@ -68,7 +68,7 @@ pub struct Backup {
 
 /// Makes a backup at its rate.
 pub(crate) fn run(shared: &Shared, to: &Path) -> Result<Backup, BackupError> {
-    let mut making = Making::begin(shared, to, PIECE_LEN)?;
+    let mut making = BackupInProgress::begin(shared, to, PIECE_LEN)?;
     let start = Instant::now();
     let mut copied = 0;
     loop {
@@ -101,7 +101,7 @@ struct Linkable {
 }
 
 /// A backup under way. Dropped before its end, it takes away what it has made.
-pub(crate) struct Making<'a> {
+pub(crate) struct BackupInProgress<'a> {
     shared: &'a Shared,
     manifest: Manifest,
     target: Target<'a>,
@@ -120,7 +120,7 @@ pub(crate) struct Making<'a> {
     _alone: MutexGuard<'a, ()>,
 }
 
-impl<'a> Making<'a> {
+impl<'a> BackupInProgress<'a> {
     /// Looks whether `to` will do, and notes what is to be copied.
     pub(crate) fn begin(shared: &'a Shared, to: &Path, piece_len: usize) -> Result<Self, BackupError> {
         let alone = shared.backup.try_lock().ok_or(BackupError::Busy)?;
@@ -132,7 +132,7 @@ impl<'a> Making<'a> {
         let segment_count = segments.len();
         let linkable = linkable(shared, &target, manifest, segments);
         let backup = Backup { dir: target.dir().to_owned(), end: hold.end, len: 0, linked_len: 0, segment_count };
-        Ok(Making {
+        Ok(BackupInProgress {
             shared,
             manifest,
             target,
@@ -321,7 +321,7 @@ impl<'a> Pins<'a> {
         let manifest = checkpointer.manifest.current();
         let mut named = checkpointer.named.clone();
         named.sort_unstable();
-        checkpointer.pinned = Pinned {
+        checkpointer.pinned = PinnedFiles {
             checkpoint: manifest.checkpoint.map(|file| file.number),
             segments: named.iter().map(|(id, _)| *id).collect(),
         };
@@ -332,7 +332,7 @@ impl<'a> Pins<'a> {
 
 impl Drop for Pins<'_> {
     fn drop(&mut self) {
-        self.shared.checkpointer.lock().pinned = Pinned::default();
+        self.shared.checkpointer.lock().pinned = PinnedFiles::default();
         // What should have been removed meanwhile is removed now.
         self.shared.signals.reclaim.raise();
     }

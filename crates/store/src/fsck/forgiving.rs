@@ -14,14 +14,14 @@ use crate::file::{Disk, File, Lock, PAGE_LEN, write_all_at};
 /// Offsets of pages that cannot be read, by file.
 type Unreadable = Arc<Mutex<BTreeMap<PathBuf, BTreeSet<u64>>>>;
 
-pub(super) struct Forgiving {
+pub(super) struct ForgivingDisk {
     disk: Arc<dyn Disk>,
     unreadable: Unreadable,
 }
 
-impl Forgiving {
+impl ForgivingDisk {
     pub(super) fn new(disk: Arc<dyn Disk>) -> Arc<Self> {
-        Arc::new(Forgiving { disk, unreadable: Unreadable::default() })
+        Arc::new(ForgivingDisk { disk, unreadable: Unreadable::default() })
     }
 
     /// The files with pages that could not be read so far, and how many.
@@ -47,7 +47,7 @@ impl Forgiving {
     }
 }
 
-impl Disk for Forgiving {
+impl Disk for ForgivingDisk {
     fn open(&self, path: &Path) -> io::Result<Box<dyn File>> {
         Ok(self.file(path, self.disk.open(path)?))
     }

@@ -28,12 +28,12 @@ use crate::ChunkWriter;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::directory::{DirError, FORMAT, format_text, parse_format};
 use crate::file::{Disk, Lock, read_exact_at};
-use crate::journal::{self, Record, Said, read_synced};
+use crate::journal::{self, Record, SyncedContent, read_synced};
 use crate::manifest::{self, CheckpointFile, Manifest};
 use crate::paths::Paths;
 use crate::recovery::read_checkpoint;
 
-use forgiving::Forgiving;
+use forgiving::ForgivingDisk;
 use rehearsal::Rehearsal;
 pub use report::{FileReport, Report, Verdict};
 use scan::Scan;
@@ -69,8 +69,8 @@ fn attempting(attempt: &'static str, path: &Path) -> impl FnOnce(io::Error) -> F
 
 /// Checks the data directory of a broker that does not run. Changes nothing.
 pub fn check(disk: &Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
-    let _lock = lock(&**disk, dir, Missing::Left)?;
-    Ok(Examination::new(&Forgiving::new(disk.clone()), dir)?.report)
+    let _lock = lock(&**disk, dir, MissingLock::Left)?;
+    Ok(Examination::new(&ForgivingDisk::new(disk.clone()), dir)?.report)
 }
 
 /// Whether a repair may lose what cannot be read.
@@ -85,7 +85,7 @@ pub enum Loss {
 /// Checks, and repairs what is damaged. The report says what was found and what was done about it, or if that is more loss than is
 /// accepted, what would have been done.
 pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, loss: Loss) -> Result<Report, FsckError> {
-    let _lock = lock(&**disk, dir, Missing::Created)?;
+    let _lock = lock(&**disk, dir, MissingLock::Created)?;
     if loss == Loss::Refused {
         let mut report = repair_on(Rehearsal::new(disk.clone(), Paths::new(dir).segments()), dir)?;
         if !report.losses.is_empty() {
@@ -97,7 +97,7 @@ pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, loss: Loss) -> Result<Report, Fs
 }
 
 fn repair_on(disk: Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
-    let forgiving = Forgiving::new(disk);
+    let forgiving = ForgivingDisk::new(disk);
     let examination = Examination::new(&forgiving, dir)?;
     if examination.report.is_sound() {
         return Ok(examination.report);
@@ -107,12 +107,12 @@ fn repair_on(disk: Arc<dyn Disk>, dir: &Path) -> Result<Report, FsckError> {
 
 /// What is done about a lock file that is not there; no process holds it then.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Missing {
+enum MissingLock {
     Left,
     Created,
 }
 
-fn lock(disk: &dyn Disk, dir: &Path, missing: Missing) -> Result<Option<Box<dyn Lock>>, FsckError> {
+fn lock(disk: &dyn Disk, dir: &Path, missing: MissingLock) -> Result<Option<Box<dyn Lock>>, FsckError> {
     let names = list(disk, dir)?;
     let paths = Paths::new(dir);
     let mut is_ours = names.iter().any(|name| name == "format" || name == "manifest");
@@ -122,7 +122,7 @@ fn lock(disk: &dyn Disk, dir: &Path, missing: Missing) -> Result<Option<Box<dyn 
     if !is_ours {
         return Err(FsckError::NoDataDir { dir: dir.to_owned() });
     }
-    if missing == Missing::Left && !names.iter().any(|name| name == "lock") {
+    if missing == MissingLock::Left && !names.iter().any(|name| name == "lock") {
         return Ok(None);
     }
     let path = dir.join("lock");
@@ -160,7 +160,7 @@ struct ExaminedSegment {
 }
 
 impl Examination {
-    fn new(forgiving: &Arc<Forgiving>, dir: &Path) -> Result<Self, FsckError> {
+    fn new(forgiving: &Arc<ForgivingDisk>, dir: &Path) -> Result<Self, FsckError> {
         let disk: &Arc<dyn Disk> = &(forgiving.clone() as Arc<dyn Disk>);
         let mut examination = Examination {
             paths: Paths::new(dir),
@@ -389,14 +389,14 @@ impl Examination {
     fn look_at_journal(&mut self, disk: &Arc<dyn Disk>) {
         let synced = self.paths.synced();
         match read_synced(&**disk, &synced) {
-            Said::Position(position) => {
+            SyncedContent::Position(position) => {
                 self.report.add(&synced, Verdict::Good, [format!("the journal was synced up to position {position}")]);
             }
-            Said::Damaged => {
+            SyncedContent::Damaged => {
                 let text = "how far the journal was synced is not known".to_owned();
                 self.report.add(&synced, Verdict::Damaged, [text]);
             }
-            Said::Missing => {}
+            SyncedContent::Missing => {}
         }
         let position = self.manifest.map_or(JournalPosition::START, |manifest| manifest.position);
         let (verdict, text) = match read_journal(disk, &self.paths, position) {

@@ -7,21 +7,21 @@ use std::sync::Arc;
 
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
-use super::forgiving::Forgiving;
+use super::forgiving::ForgivingDisk;
 use super::scan::{GoodRange, Scan, Window, content, is_settled};
 use super::{Examination, ExaminedSegment, FsckError, Report, attempting, list, read_start};
 use crate::bitmap::Bitmap;
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::directory::format_text;
 use crate::file::{self, Disk};
-use crate::journal::{self, Said, read_synced};
+use crate::journal::{self, SyncedContent, read_synced};
 use crate::manifest::{self, CheckpointFile, Manifest};
 use crate::paths::Paths;
-use crate::segment::{SegmentWriter, Source, Stored, WrittenSegment};
+use crate::segment::{ContentPlace, SegmentWriter, Source, WrittenSegment};
 use crate::{ChunkBudget, ChunkWriter};
 
 /// Repairs what the examination found.
-pub(super) fn repair(forgiving: &Arc<Forgiving>, examination: Examination) -> Result<Report, FsckError> {
+pub(super) fn repair(forgiving: &Arc<ForgivingDisk>, examination: Examination) -> Result<Report, FsckError> {
     let Examination {
         paths,
         mut report,
@@ -69,13 +69,13 @@ pub(super) fn repair(forgiving: &Arc<Forgiving>, examination: Examination) -> Re
 
 /// Messages that segments hold, while a checkpoint that said which ones count is damaged.
 #[derive(Default)]
-struct Seen {
+struct SegmentMessages {
     messages: HashSet<(QueueId, QueueSeq)>,
     /// Slots of the last segment that hold messages which another one holds too.
     known: Vec<u32>,
 }
 
-impl Seen {
+impl SegmentMessages {
     fn take_out_known(&mut self, scan: &mut Scan, state: Option<&SegmentState>) {
         self.known.clear();
         for GoodRange { queue, lane, slots } in &mut scan.ranges {
@@ -187,7 +187,7 @@ impl Repair<'_> {
         let names = list(&**self.disk, &self.paths.segments())?;
         let largest = names.iter().filter_map(|name| Paths::segment_id(name)).max().unwrap_or(SegmentId(0));
         checkpoint.next_segment = checkpoint.next_segment.max(largest.0 + 1);
-        let mut seen = Seen::default();
+        let mut seen = SegmentMessages::default();
         // The newest first: where a message is in two segments, it was copied to the newer one.
         for ExaminedSegment { state, scan, lost_count } in examined.into_iter().rev() {
             let id = scan.as_ref().map(|scan| scan.id).or(state.as_ref().map(|state| state.id));
@@ -270,8 +270,8 @@ impl Repair<'_> {
             for good in slots {
                 let header = good.header;
                 let slot_offset = match header.stored {
-                    Stored::Inline => good.offset,
-                    Stored::Shared { slot_offset } => slot_offset,
+                    ContentPlace::Inline => good.offset,
+                    ContentPlace::Shared { slot_offset } => slot_offset,
                 };
                 let content = content(&mut window, good)?;
                 let source = Source::Slot { segment: old, slot_offset };
@@ -285,7 +285,7 @@ impl Repair<'_> {
     }
 
     /// Makes journal files readable as a whole: zeros are what was taken for their unreadable pages.
-    fn fill_journal(&mut self, forgiving: &Forgiving) -> Result<(), FsckError> {
+    fn fill_journal(&mut self, forgiving: &ForgivingDisk) -> Result<(), FsckError> {
         for (path, _) in forgiving.unreadable() {
             if path.starts_with(self.paths.journal()) {
                 forgiving.fill(&path).map_err(attempting("writing over what cannot be read of", &path))?;
@@ -335,7 +335,7 @@ impl Repair<'_> {
     /// Takes out what does not say how far the journal was synced. The next start writes another.
     fn repair_synced(&mut self) {
         let path = self.paths.synced();
-        if read_synced(&**self.disk, &path) == Said::Damaged {
+        if read_synced(&**self.disk, &path) == SyncedContent::Damaged {
             self.report.repaired(&path, "taken out".to_owned());
             self.quarantined.push(path);
         }

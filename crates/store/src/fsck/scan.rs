@@ -11,8 +11,8 @@ use crate::bitmap::Bitmap;
 use crate::checkpoint::SegmentState;
 use crate::file::{Disk, File, read_exact_at};
 use crate::segment::{
-    Entry, Footer, HEADER_LEN, MARK_LEN, RangeMark, ReadError, SLOT_LEN, SegmentFile, SegmentRange, SlotHeader, Stored,
-    TRAILER_LEN,
+    ContentPlace, Footer, HEADER_LEN, MARK_LEN, RangeMark, ReadError, SLOT_LEN, SegmentEntry, SegmentFile,
+    SegmentRange, SlotHeader, TRAILER_LEN,
 };
 
 /// How many problems of one file are told one by one.
@@ -47,15 +47,15 @@ pub(super) struct Scan {
     /// What is wrong, in words; nothing if all is well.
     pub(super) problems: Vec<String>,
     /// How many messages of which queues are damaged and were not settled, as far as is known.
-    pub(super) lost: Lost,
+    pub(super) lost: LostCounts,
 }
 
 /// How many messages of which queues are lost.
-pub(super) type Lost = BTreeMap<QueueId, u64>;
+pub(super) type LostCounts = BTreeMap<QueueId, u64>;
 
 /// How many messages of which queues a segment should hold that are not settled.
-pub(super) fn unsettled(state: &SegmentState) -> Lost {
-    let mut counts = Lost::new();
+pub(super) fn unsettled(state: &SegmentState) -> LostCounts {
+    let mut counts = LostCounts::new();
     for range in &state.ranges {
         let settled = state.settled.count(range.first_slot, range.end_slot());
         *counts.entry(range.queue).or_default() += u64::from(range.count - settled);
@@ -65,7 +65,7 @@ pub(super) fn unsettled(state: &SegmentState) -> Lost {
 }
 
 /// In words.
-pub(super) fn describe(lost: &Lost) -> Vec<String> {
+pub(super) fn describe(lost: &LostCounts) -> Vec<String> {
     let mut lines: Vec<String> = lost
         .iter()
         .take(PROBLEM_COUNT_MAX)
@@ -106,7 +106,7 @@ impl Scan {
 
 /// Reads a segment. Only a disk that does not answer is an error.
 pub(super) fn scan(disk: &dyn Disk, path: &Path, id: SegmentId, state: Option<&SegmentState>) -> io::Result<Scan> {
-    let mut scan = Scan { id, opened: None, ranges: Vec::new(), problems: Vec::new(), lost: Lost::new() };
+    let mut scan = Scan { id, opened: None, ranges: Vec::new(), problems: Vec::new(), lost: LostCounts::new() };
     let file = disk.open(path)?;
     match SegmentFile::open(disk, path, id) {
         Ok((segment, footer)) => {
@@ -154,7 +154,7 @@ fn scan_known(
     for (index, range) in footer.ranges().iter().enumerate() {
         let (queue, lane) = (range.queue, range.lane);
         let mark = RangeMark { queue, lane, first_slot: range.first_slot };
-        if window.entry(id, range.offset - MARK_LEN as u64)? != Some(Entry::Mark(mark)) {
+        if window.entry(id, range.offset - MARK_LEN as u64)? != Some(SegmentEntry::Mark(mark)) {
             scan.problem(format!(
                 "the mark before queue {queue} is damaged, at byte {}",
                 range.offset - MARK_LEN as u64
@@ -164,7 +164,11 @@ fn scan_known(
         for slot in footer.slots(index) {
             let entry = window.entry(id, slot.offset)?;
             let header = match entry {
-                Some(Entry::Slot(header)) if header.seq == slot.seq && header.stored_len() == slot.stored_len => header,
+                Some(SegmentEntry::Slot(header))
+                    if header.seq == slot.seq && header.stored_len() == slot.stored_len =>
+                {
+                    header
+                }
                 _ => {
                     let settled = if is_settled(slot.slot) { ", which was settled" } else { "" };
                     *scan.lost.entry(queue).or_default() += u64::from(settled.is_empty());
@@ -190,12 +194,12 @@ fn scan_unknown(file: &dyn File, id: SegmentId, scan: &mut Scan) -> io::Result<(
     let end = window.len.saturating_sub(TRAILER_LEN as u64);
     while offset < end {
         match window.entry(id, offset)? {
-            Some(Entry::Mark(mark)) => {
+            Some(SegmentEntry::Mark(mark)) => {
                 scan.ranges.push(GoodRange { queue: mark.queue, lane: mark.lane, slots: Vec::new() });
                 next_slot = Some(mark.first_slot);
                 offset += MARK_LEN as u64;
             }
-            Some(Entry::Slot(header)) => {
+            Some(SegmentEntry::Slot(header)) => {
                 if let Some(range) = scan.ranges.last_mut() {
                     let is_rising = range.slots.last().is_none_or(|last| last.header.seq < header.seq);
                     if is_rising {
@@ -236,10 +240,10 @@ fn drop_dangling(file: &dyn File, id: SegmentId, state: Option<&SegmentState>, s
         let mut kept = Vec::with_capacity(range.slots.len());
         for slot in std::mem::take(&mut range.slots) {
             let is_good = match slot.header.stored {
-                Stored::Inline => true,
-                Stored::Shared { slot_offset } => matches!(
+                ContentPlace::Inline => true,
+                ContentPlace::Shared { slot_offset } => matches!(
                     window.entry(id, slot_offset)?,
-                    Some(Entry::Slot(SlotHeader { stored: Stored::Inline, content_len, .. }))
+                    Some(SegmentEntry::Slot(SlotHeader { stored: ContentPlace::Inline, content_len, .. }))
                         if content_len == slot.header.content_len && slot_offset < slot.offset
                 ),
             };
@@ -292,7 +296,7 @@ impl<'a> Window<'a> {
     }
 
     /// The entry at an offset, if it is whole.
-    fn entry(&mut self, id: SegmentId, offset: u64) -> io::Result<Option<Entry>> {
+    fn entry(&mut self, id: SegmentId, offset: u64) -> io::Result<Option<SegmentEntry>> {
         let len = match self.peek(offset)? {
             Some(header) => header.stored_len().max(MARK_LEN as u64),
             None => MARK_LEN as u64,
@@ -300,7 +304,7 @@ impl<'a> Window<'a> {
         if len > self.len.saturating_sub(offset) {
             return Ok(None);
         }
-        Ok(Entry::decode(id, self.get(offset, len as usize)?).ok())
+        Ok(SegmentEntry::decode(id, self.get(offset, len as usize)?).ok())
     }
 
     /// The first whole mark at or behind an offset.
@@ -315,7 +319,7 @@ impl<'a> Window<'a> {
                     let at = offset + at as u64;
                     let candidate = at.checked_sub(4).filter(|candidate| *candidate >= from);
                     if let Some(candidate) = candidate
-                        && let Some(Entry::Mark(_)) = self.entry(id, candidate)?
+                        && let Some(SegmentEntry::Mark(_)) = self.entry(id, candidate)?
                     {
                         return Ok(Some(candidate));
                     }
@@ -330,8 +334,8 @@ impl<'a> Window<'a> {
 /// The content of a good slot.
 pub(super) fn content(window: &mut Window<'_>, slot: &GoodSlot) -> io::Result<Vec<u8>> {
     let at = match slot.header.stored {
-        Stored::Inline => slot.offset,
-        Stored::Shared { slot_offset } => slot_offset,
+        ContentPlace::Inline => slot.offset,
+        ContentPlace::Shared { slot_offset } => slot_offset,
     };
     Ok(window.get(at + SLOT_LEN as u64, slot.header.content_len as usize)?.to_vec())
 }

@@ -96,7 +96,7 @@ pub(crate) fn padding(payload_len: u64) -> IoSlice<'static> {
 
 /// Where record batches wait to be written, and commits that have been, to be reused.
 #[derive(Debug)]
-pub(crate) struct Gathering {
+pub(crate) struct BatchQueue {
     commits: VecDeque<Commit>,
     pool: Vec<Commit>,
     /// Where the next record batch begins.
@@ -109,9 +109,9 @@ pub(crate) struct Gathering {
     held_len: u64,
 }
 
-impl Gathering {
-    pub(crate) fn new(next: JournalPosition, options: &Options) -> Gathering {
-        Gathering {
+impl BatchQueue {
+    pub(crate) fn new(next: JournalPosition, options: &Options) -> BatchQueue {
+        BatchQueue {
             commits: VecDeque::new(),
             pool: Vec::new(),
             next,

@@ -86,7 +86,7 @@ pub(crate) use recovery::EXTENSION;
 pub use recovery::Recovery;
 pub use repair::{Lost, Repaired, repair};
 pub use replay::Each;
-pub(crate) use synced::{Said, file_of as synced_file_of, read as read_synced};
+pub(crate) use synced::{SyncedContent, file_of as synced_file_of, read as read_synced};
 pub use threads::{Threads, start};
 pub use writer::{Progress, Writer};
 

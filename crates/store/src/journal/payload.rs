@@ -6,7 +6,7 @@ use crc32c::{crc32c, crc32c_append};
 use model::ids::JournalPosition;
 
 use super::format::CommitHeader;
-use super::record::{self, BATCH_HEADER_LEN, DecodeError, Decoded, Record};
+use super::record::{self, BATCH_HEADER_LEN, DecodeError, DecodedRecord, Record};
 use crate::chunk::{ChunkWriter, Content};
 use crate::file::{File, read_exact_at};
 
@@ -106,11 +106,11 @@ impl Payload<'_> {
             let mut records = batch.records;
             while !records.is_empty() {
                 let record = match record::decode(&mut records).expect("metas were checked") {
-                    Decoded::Publish { targets, .. } => {
+                    DecodedRecord::Publish { targets, .. } => {
                         let content = contents.next().expect("metas were checked").clone();
                         Record::Publish { content, targets }
                     }
-                    Decoded::Other(record) => record,
+                    DecodedRecord::Other(record) => record,
                 };
                 each(start, end, record);
             }
@@ -127,7 +127,7 @@ fn check_metas(metas: &[u8], contents_len: u64) -> Result<(), DecodeError> {
         let mut batch_contents_len = 0;
         let mut records = batch.records;
         while !records.is_empty() {
-            if let Decoded::Publish { content_len, .. } = record::decode(&mut records)? {
+            if let DecodedRecord::Publish { content_len, .. } = record::decode(&mut records)? {
                 batch_contents_len += u64::from(content_len);
             }
         }
@@ -148,7 +148,9 @@ fn read_contents(
     for batch in Batches(metas) {
         let mut records = batch.expect("metas were checked").records;
         while !records.is_empty() {
-            if let Decoded::Publish { content_len, .. } = record::decode(&mut records).expect("metas were checked") {
+            if let DecodedRecord::Publish { content_len, .. } =
+                record::decode(&mut records).expect("metas were checked")
+            {
                 let mut result = Ok(());
                 let content = writer.write(content_len as usize, |bytes| result = source.take(bytes));
                 result?;

@@ -237,7 +237,7 @@ impl RecordBatch {
     fn records(&self) -> impl Iterator<Item = Record<'_>> {
         let mut rest = &self.metas[BATCH_HEADER_LEN..];
         std::iter::from_fn(move || decode(&mut rest).ok())
-            .filter_map(|decoded| if let Decoded::Other(record) = decoded { Some(record) } else { None })
+            .filter_map(|decoded| if let DecodedRecord::Other(record) = decoded { Some(record) } else { None })
     }
 
     /// Whether it may as well be several: it only says what became of messages, each for itself.
@@ -406,7 +406,7 @@ pub(crate) fn split_batch<'a>(metas: &mut &'a [u8]) -> Option<(&'a [u8], u64)> {
 
 /// A record whose content, if it has one, is still elsewhere.
 #[derive(Debug)]
-pub(crate) enum Decoded<'a> {
+pub(crate) enum DecodedRecord<'a> {
     Publish { content_len: u32, targets: Targets<'a> },
     Other(Record<'a>),
 }
@@ -421,7 +421,7 @@ pub(crate) enum DecodeError {
 }
 
 /// Takes the first record off `records`.
-pub(crate) fn decode<'a>(records: &mut &'a [u8]) -> Result<Decoded<'a>, DecodeError> {
+pub(crate) fn decode<'a>(records: &mut &'a [u8]) -> Result<DecodedRecord<'a>, DecodeError> {
     let (kind, fields) = split_record(records).ok_or(DecodeError::Malformed)?;
     decode_fields(kind, fields)?.ok_or(DecodeError::Malformed)
 }
@@ -435,7 +435,7 @@ fn split_record<'a>(records: &mut &'a [u8]) -> Option<([u8; 4], &'a [u8])> {
     Some(([kind, zero, group, group_high], fields))
 }
 
-fn decode_fields([kind, reserved @ ..]: [u8; 4], fields: &[u8]) -> Result<Option<Decoded<'_>>, DecodeError> {
+fn decode_fields([kind, reserved @ ..]: [u8; 4], fields: &[u8]) -> Result<Option<DecodedRecord<'_>>, DecodeError> {
     if reserved != [0; 3] {
         return Err(DecodeError::UnknownKind(kind)); // of a group, which only a newer version has
     }
@@ -443,47 +443,47 @@ fn decode_fields([kind, reserved @ ..]: [u8; 4], fields: &[u8]) -> Result<Option
         PUBLISH => decode_publish(fields),
         SETTLE => decode_settle(fields),
         WATERMARK => decode_watermark(fields),
-        DROP_QUEUE => u64_at(fields, 0).map(|queue| Decoded::Other(Record::DropQueue { queue: QueueId(queue) })),
+        DROP_QUEUE => u64_at(fields, 0).map(|queue| DecodedRecord::Other(Record::DropQueue { queue: QueueId(queue) })),
         PUT => decode_put(fields),
-        DELETE => Some(Decoded::Other(Record::Delete { key: fields })),
+        DELETE => Some(DecodedRecord::Other(Record::Delete { key: fields })),
         RETURNED => decode_returned(fields),
-        CLEAN_SHUTDOWN => Some(Decoded::Other(Record::CleanShutdown)),
-        LOST => {
-            Some(Decoded::Other(Record::Lost { len: (BATCH_HEADER_LEN + RECORD_HEADER_LEN + fields.len()) as u64 }))
-        }
+        CLEAN_SHUTDOWN => Some(DecodedRecord::Other(Record::CleanShutdown)),
+        LOST => Some(DecodedRecord::Other(Record::Lost {
+            len: (BATCH_HEADER_LEN + RECORD_HEADER_LEN + fields.len()) as u64,
+        })),
         unknown => return Err(DecodeError::UnknownKind(unknown)),
     })
 }
 
-fn decode_publish(fields: &[u8]) -> Option<Decoded<'_>> {
+fn decode_publish(fields: &[u8]) -> Option<DecodedRecord<'_>> {
     let content_len = u32_at(fields, 0)?;
     let (targets, rest) = fields.get(8..)?.as_chunks();
-    rest.is_empty().then_some(Decoded::Publish { content_len, targets: Targets(targets) })
+    rest.is_empty().then_some(DecodedRecord::Publish { content_len, targets: Targets(targets) })
 }
 
-fn decode_settle(fields: &[u8]) -> Option<Decoded<'_>> {
+fn decode_settle(fields: &[u8]) -> Option<DecodedRecord<'_>> {
     let (first, last) = (QueueSeq(u64_at(fields, 8)?), QueueSeq(u64_at(fields, 16)?));
     (first <= last).then_some(())?;
-    Some(Decoded::Other(Record::Settle { queue: QueueId(u64_at(fields, 0)?), first, last }))
+    Some(DecodedRecord::Other(Record::Settle { queue: QueueId(u64_at(fields, 0)?), first, last }))
 }
 
-fn decode_watermark(fields: &[u8]) -> Option<Decoded<'_>> {
+fn decode_watermark(fields: &[u8]) -> Option<DecodedRecord<'_>> {
     let seq = u64_at(fields, 8)?;
     let seq = (seq != WATERMARK_OPEN).then_some(QueueSeq(seq));
-    Some(Decoded::Other(Record::Watermark { queue: QueueId(u64_at(fields, 0)?), seq }))
+    Some(DecodedRecord::Other(Record::Watermark { queue: QueueId(u64_at(fields, 0)?), seq }))
 }
 
-fn decode_put(fields: &[u8]) -> Option<Decoded<'_>> {
+fn decode_put(fields: &[u8]) -> Option<DecodedRecord<'_>> {
     let key_len = u32_at(fields, 0)? as usize;
     let (key, value) = fields.get(4..)?.split_at_checked(key_len)?;
-    Some(Decoded::Other(Record::Put { key, value }))
+    Some(DecodedRecord::Other(Record::Put { key, value }))
 }
 
-fn decode_returned(fields: &[u8]) -> Option<Decoded<'_>> {
+fn decode_returned(fields: &[u8]) -> Option<DecodedRecord<'_>> {
     let counts = Counts { delivery_count: u32_at(fields, 16)?, acquired_count: u32_at(fields, 20)? };
     let returns = Returns { counts, waits_until_ms: u64_at(fields, 24)? };
     let (queue, seq) = (QueueId(u64_at(fields, 0)?), QueueSeq(u64_at(fields, 8)?));
-    Some(Decoded::Other(Record::Returned { queue, seq, returns }))
+    Some(DecodedRecord::Other(Record::Returned { queue, seq, returns }))
 }
 
 fn u32_at(bytes: &[u8], offset: usize) -> Option<u32> {

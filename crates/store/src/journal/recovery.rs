@@ -12,7 +12,7 @@ use model::ids::JournalPosition;
 
 use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
 use super::options::{FilePlace, OpenError};
-use super::synced::{self, Said};
+use super::synced::{self, SyncedContent};
 use crate::file::{Disk, File, PAGE_LEN, read_exact_at};
 
 /// How the names of journal files end.
@@ -98,9 +98,9 @@ impl Recovery {
     fn ask_how_far(&mut self) {
         let path = synced::path_of(&self.dir);
         match synced::read(&*self.disk, &path) {
-            Said::Position(position) => self.synced = position,
-            Said::Missing => {}
-            Said::Damaged => {
+            SyncedContent::Position(position) => self.synced = position,
+            SyncedContent::Missing => {}
+            SyncedContent::Damaged => {
                 tracing::warn!(path = %path.display(), "damaged: whether the journal is there to its end cannot be told");
             }
         }
@@ -126,9 +126,9 @@ impl Recovery {
         let file = self.disk.open(&path).map_err(OpenError::io("opening", &path))?;
         let len = file.len().map_err(OpenError::io("looking at", &path))?;
         match file_state(file.as_ref(), len, &path, self.from)? {
-            Found::InUse(header) => self.files.push(FoundFile { path, file, len, used_len: 0, header }),
-            Found::Spare => self.spares.push(SpareFile { path, file, len }),
-            Found::Headless(commits) => headless.push(HeadlessFile { file: SpareFile { path, file, len }, commits }),
+            FileKind::InUse(header) => self.files.push(FoundFile { path, file, len, used_len: 0, header }),
+            FileKind::Spare => self.spares.push(SpareFile { path, file, len }),
+            FileKind::Headless(commits) => headless.push(HeadlessFile { file: SpareFile { path, file, len }, commits }),
         }
         Ok(())
     }
@@ -208,22 +208,22 @@ impl HeadlessFile {
 }
 
 /// What a file is, as far as it says itself.
-enum Found {
+enum FileKind {
     InUse(FileHeader),
     Spare,
     /// These commits are in it.
     Headless(Vec<CommitHeader>),
 }
 
-fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<Found, OpenError> {
+fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<FileKind, OpenError> {
     if len < FILE_HEADER_LEN {
-        return Ok(Found::Spare); // its creation was interrupted
+        return Ok(FileKind::Spare); // its creation was interrupted
     }
     let mut page = [0; PAGE_LEN];
     read_exact_at(file, &mut page, 0).map_err(OpenError::io("reading", path))?;
     match FileHeader::decode(&page) {
-        FileState::Spare => Ok(Found::Spare),
-        FileState::InUse(header) => Ok(Found::InUse(header)),
+        FileState::Spare => Ok(FileKind::Spare),
+        FileState::InUse(header) => Ok(FileKind::InUse(header)),
         FileState::Unknown(version) => Err(OpenError::NewerFormat { path: path.to_owned(), version }),
         FileState::Damaged => damaged_file_state(file, len, path, from),
     }
@@ -231,7 +231,7 @@ fn file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> 
 
 /// A header is damaged when the power went while it was written or taken off, and then nothing in the file is needed
 /// that is not whole; or because the disk rots. The first commit says the same as the header did.
-fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<Found, OpenError> {
+fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosition) -> Result<FileKind, OpenError> {
     tracing::warn!(path = %path.display(), "journal file has a damaged header");
     let mut commits = Vec::new();
     let mut offset = FILE_HEADER_LEN;
@@ -239,7 +239,7 @@ fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosit
         if let Some(commit) = commit_header_at(file, offset).map_err(OpenError::io("reading", path))? {
             if offset == FILE_HEADER_LEN {
                 let CommitHeader { generation, salt, first, synced, .. } = commit;
-                return Ok(Found::InUse(FileHeader { generation, salt, first, synced, file_len: len }));
+                return Ok(FileKind::InUse(FileHeader { generation, salt, first, synced, file_len: len }));
             }
             if commit.end() > from {
                 commits.push(commit);
@@ -247,7 +247,7 @@ fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosit
         }
         offset += PAGE_LEN as u64;
     }
-    Ok(if commits.is_empty() { Found::Spare } else { Found::Headless(commits) })
+    Ok(if commits.is_empty() { FileKind::Spare } else { FileKind::Headless(commits) })
 }
 
 /// The commit header at this place, if one is there, of whatever file.

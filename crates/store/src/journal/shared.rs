@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
-use super::commit::{Commit, Gathering};
+use super::commit::{BatchQueue, Commit};
 use super::files::{AnchoredFile, Files, PreparedFile};
 use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
 use super::synced::{SyncedFile, SyncedRecord};
-use super::syncer::Syncing;
+use super::syncer::SyncInProgress;
 use super::waiters::Waiters;
 use crate::file::{Disk, File};
 
@@ -82,8 +82,8 @@ pub(crate) mod congestion {
 }
 
 /// What is to be written.
-pub(crate) struct Pending {
-    pub(crate) gathering: Gathering,
+pub(crate) struct PendingWork {
+    pub(crate) gathering: BatchQueue,
     /// A caller needs all before this synced, though confirms do not.
     pub(crate) sync_wanted: JournalPosition,
     pub(crate) is_writer_waiting: bool,
@@ -95,7 +95,7 @@ pub(crate) struct Shared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) marks: Marks,
-    pub(crate) pending: Mutex<Pending>,
+    pub(crate) pending: Mutex<PendingWork>,
     /// The writer waits here, with `pending`.
     pub(crate) work: Condvar,
     pub(crate) files: Mutex<Files>,
@@ -104,7 +104,7 @@ pub(crate) struct Shared {
     /// The writer waits here for a file, with `files`.
     pub(crate) filed: Condvar,
     /// What is being synced beside the writer.
-    pub(crate) syncing: Syncing,
+    pub(crate) syncing: SyncInProgress,
     /// How far it is synced, for the next start to know.
     pub(crate) synced_record: SyncedRecord,
     /// The writer ends when nothing is left to write.
@@ -130,8 +130,8 @@ impl Shared {
         synced_file: SyncedFile,
         on_event: OnEvent,
     ) -> Shared {
-        let pending = Pending {
-            gathering: Gathering::new(end, &options),
+        let pending = PendingWork {
+            gathering: BatchQueue::new(end, &options),
             sync_wanted: JournalPosition::START,
             is_writer_waiting: false,
         };
@@ -142,7 +142,7 @@ impl Shared {
             marks: Marks::new(end),
             pending: Mutex::new(pending),
             work: Condvar::new(),
-            syncing: Syncing::default(),
+            syncing: SyncInProgress::default(),
             synced_record: SyncedRecord::new(synced_file),
             is_stopping: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),

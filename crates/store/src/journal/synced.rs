@@ -37,7 +37,7 @@ pub(crate) fn path_of(journal_dir: &Path) -> PathBuf {
 
 /// What a file says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Said {
+pub(crate) enum SyncedContent {
     /// It is not there: an older version wrote the directory, or the power went during the first start.
     Missing,
     /// Neither slot is valid, or it cannot be read.
@@ -47,14 +47,14 @@ pub(crate) enum Said {
 }
 
 /// Reads it.
-pub(crate) fn read(disk: &dyn Disk, path: &Path) -> Said {
+pub(crate) fn read(disk: &dyn Disk, path: &Path) -> SyncedContent {
     let slots = match disk.open(path).and_then(|file| slots(&*file)) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Said::Missing,
-        Err(_) => return Said::Damaged,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return SyncedContent::Missing,
+        Err(_) => return SyncedContent::Damaged,
         Ok(slots) => slots,
     };
     let slot = slots.into_iter().flatten().max_by_key(|slot| slot.generation);
-    slot.map_or(Said::Damaged, |slot| Said::Position(slot.position))
+    slot.map_or(SyncedContent::Damaged, |slot| SyncedContent::Position(slot.position))
 }
 
 /// A whole file that says this.
@@ -235,7 +235,7 @@ mod tests {
     fn begun() -> (SimDisk, SyncedFile) {
         let disk = SimDisk::new(1);
         disk.create_dir(Path::new("/data")).unwrap();
-        assert_eq!(read(&disk, &path()), Said::Missing);
+        assert_eq!(read(&disk, &path()), SyncedContent::Missing);
         let mut file = SyncedFile::open(&disk, &path());
         file.write(&disk, JournalPosition(10)).unwrap();
         (disk, file)
@@ -243,7 +243,7 @@ mod tests {
 
     #[track_caller]
     fn check_says(disk: &SimDisk, position: u64) {
-        assert_eq!(read(disk, &path()), Said::Position(JournalPosition(position)));
+        assert_eq!(read(disk, &path()), SyncedContent::Position(JournalPosition(position)));
     }
 
     #[test]
@@ -266,7 +266,7 @@ mod tests {
             disk.flip_bit(&path(), PAGE_LEN as u64 + bit / 8, (bit % 8) as u8);
             check_says(&disk, 10);
             disk.flip_bit(&path(), bit / 8, (bit % 8) as u8);
-            assert_eq!(read(&disk, &path()), Said::Damaged);
+            assert_eq!(read(&disk, &path()), SyncedContent::Damaged);
         }
     }
 

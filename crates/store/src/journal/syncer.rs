@@ -16,7 +16,7 @@ use crate::file::File;
 
 /// The sync under way, if there is one.
 #[derive(Default)]
-pub(crate) struct Syncing {
+pub(crate) struct SyncInProgress {
     state: Mutex<State>,
     changed: Condvar,
     /// There is an outcome: seen without a lock.
@@ -30,7 +30,7 @@ enum State {
     Idle,
     Asked(Job),
     Running,
-    Done(Outcome),
+    Done(SyncOutcome),
 }
 
 struct Job {
@@ -40,12 +40,12 @@ struct Job {
 }
 
 /// What came of a sync.
-pub(crate) struct Outcome {
+pub(crate) struct SyncOutcome {
     pub(crate) end: JournalPosition,
     pub(crate) result: io::Result<()>,
 }
 
-impl Syncing {
+impl SyncInProgress {
     pub(crate) fn ask(&self, file: Arc<dyn File>, end: JournalPosition) {
         let mut state = self.state.lock();
         assert!(matches!(*state, State::Idle), "one sync is under way at a time");
@@ -58,12 +58,12 @@ impl Syncing {
     }
 
     /// What came of it, once: `None` if it has not ended.
-    pub(crate) fn take_done(&self) -> Option<Outcome> {
+    pub(crate) fn take_done(&self) -> Option<SyncOutcome> {
         self.is_done().then(|| self.end())?
     }
 
     /// Waits until nothing is under way. What has not begun is given up: then there is no outcome.
-    pub(crate) fn end(&self) -> Option<Outcome> {
+    pub(crate) fn end(&self) -> Option<SyncOutcome> {
         let mut state = self.state.lock();
         while matches!(*state, State::Running) {
             self.changed.wait(&mut state);
@@ -111,7 +111,7 @@ impl Syncer {
         let result = job.file.fdatasync();
         {
             let mut state = syncing.state.lock();
-            *state = State::Done(Outcome { end: job.end, result });
+            *state = State::Done(SyncOutcome { end: job.end, result });
             syncing.is_done.store(true, Ordering::Release);
             syncing.changed.notify_all();
         }

@@ -14,7 +14,7 @@ use super::files::{AnchoredFile, ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader};
 use super::options::{ConfirmAfter, Event, Failed};
 use super::shared::{Shared, congestion};
-use super::syncer::{Outcome, Syncer};
+use super::syncer::{SyncOutcome, Syncer};
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
 /// What [`Writer::commit_once`] found to do.
@@ -152,7 +152,7 @@ impl Writer {
         Ok(())
     }
 
-    fn act_on(&mut self, outcome: Outcome) -> Result<(), Failed> {
+    fn act_on(&mut self, outcome: SyncOutcome) -> Result<(), Failed> {
         self.is_sync_under_way = false;
         match outcome.result {
             Ok(()) => {

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use model::ids::{Place, QueueId, SegmentId};
-use queue::Moved;
+use queue::MovedMessage;
 
-use super::Pace;
+use super::RateLimiter;
 use crate::QueueOwner;
 use crate::catalog::Segment;
 use crate::reserve::Purpose;
@@ -47,7 +47,7 @@ impl Shared {
         from: &[Arc<Segment>],
         level: u8,
         residents: &dyn QueueOwner,
-        pace: Pace<'_>,
+        pace: RateLimiter<'_>,
     ) -> Result<usize, WorkError> {
         let mut copy = Copy::new(self, from, level)?;
         if let Err(error) = copy.run(pace) {
@@ -77,7 +77,7 @@ impl Shared {
 /// Copies nothing of this segment any more until the next start, if reading it would fail again: else the same would be tried
 /// for ever, and no other segment's turn would come.
 fn give_up(shared: &Shared, segment: &Segment, error: &ReadError) {
-    if error.is_lasting() && segment.set_damaged() {
+    if error.is_permanent() && segment.set_damaged() {
         // Which messages are lost the next one to ask for them finds out, or the scrub.
         shared.damages.note(segment, &shared.paths.segment(segment.id), error, &[]);
         tracing::error!(segment = %segment.id, %error, "segment cannot be read and will not be compacted");
@@ -111,7 +111,7 @@ impl<'a> Copy<'a> {
         }
     }
 
-    fn run(&mut self, pace: Pace<'_>) -> Result<(), WorkError> {
+    fn run(&mut self, pace: RateLimiter<'_>) -> Result<(), WorkError> {
         let shared = self.shared;
         let order = self.order();
         let mut rest = order.as_slice();
@@ -170,7 +170,7 @@ impl<'a> Copy<'a> {
     }
 
     /// Fills one segment from the front of `rest`, which is left with what did not fit.
-    fn fill(&mut self, writer: &mut SegmentWriter, rest: &mut &[Part], pace: Pace<'_>) -> Result<(), WorkError> {
+    fn fill(&mut self, writer: &mut SegmentWriter, rest: &mut &[Part], pace: RateLimiter<'_>) -> Result<(), WorkError> {
         let mut open: Option<SegmentRange> = None;
         while let Some((Part { range, old, runs }, after)) = rest.split_first() {
             if writer.slot_count() > 0 && writer.is_full(self.shared.options.segment_len) {
@@ -237,7 +237,7 @@ fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents
     let mut runs = runs.iter().copied();
     let mut run = runs.next();
     let mut told: Option<QueueId> = None;
-    let mut moved: BTreeMap<SegmentId, Vec<Moved>> = BTreeMap::new();
+    let mut moved: BTreeMap<SegmentId, Vec<MovedMessage>> = BTreeMap::new();
     for (segment, footer) in new.iter().zip(footers) {
         for (index, range) in footer.ranges().iter().enumerate() {
             if told.is_some_and(|queue| queue != range.queue) {
@@ -252,7 +252,12 @@ fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents
                 }
                 let Some(run) = run else { unreachable!("slot {to} was written without a source") };
                 let from = Place { slot: run.from.slot + (to.slot - run.to.slot), ..run.from };
-                moved.entry(from.segment).or_default().push(Moved { seq: slot.seq, from, to, len: slot.body_len });
+                moved.entry(from.segment).or_default().push(MovedMessage {
+                    seq: slot.seq,
+                    from,
+                    to,
+                    len: slot.body_len,
+                });
             }
         }
     }
@@ -265,7 +270,7 @@ impl Run {
     }
 }
 
-fn tell(queue: Option<QueueId>, moved: &mut BTreeMap<SegmentId, Vec<Moved>>, residents: &dyn QueueOwner) {
+fn tell(queue: Option<QueueId>, moved: &mut BTreeMap<SegmentId, Vec<MovedMessage>>, residents: &dyn QueueOwner) {
     let Some(queue) = queue else { return };
     for (from, mut moved) in std::mem::take(moved) {
         moved.sort_by_key(|moved| moved.seq);

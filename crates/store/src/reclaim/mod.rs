@@ -29,11 +29,11 @@ use crate::shared::Shared;
 use crate::work_error::{WorkError, attempting};
 
 /// Called with the bytes that were read or written; may take its time, and may break the work off.
-pub(crate) type Pace<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
+pub(crate) type RateLimiter<'a> = &'a mut dyn FnMut(u64) -> ControlFlow<()>;
 
 /// What [`Shared::reclaim_once`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Reclaimed {
+pub enum ReclaimReport {
     /// So many segments had nothing alive.
     Removed(usize),
     /// So many segments were copied together into so many new ones.
@@ -50,8 +50,8 @@ impl Shared {
     pub(crate) fn reclaim_once(
         &self,
         residents: &dyn QueueOwner,
-        pace: Pace<'_>,
-    ) -> Result<Option<Reclaimed>, WorkError> {
+        pace: RateLimiter<'_>,
+    ) -> Result<Option<ReclaimReport>, WorkError> {
         // A deleted queue's messages are settled here rather than when it is deleted: that may be a walk over every segment.
         let dropped = self.books.take_dropped();
         if !dropped.is_empty() {
@@ -63,7 +63,7 @@ impl Shared {
             None => Ok(None),
             Some(Job::Remove(ended)) => {
                 self.remove_ended(&ended);
-                Ok(Some(Reclaimed::Removed(ended.len())))
+                Ok(Some(ReclaimReport::Removed(ended.len())))
             }
             // There may be no room for what is alive in a single one.
             Some(Job::Copy { from, .. }) if !self.has_room_to_copy(&from, &facts)? => Ok(None),
@@ -71,7 +71,7 @@ impl Shared {
                 let from: Vec<_> =
                     segments.into_iter().filter(|segment| from.binary_search(&segment.id).is_ok()).collect();
                 let to = self.copy(&from, level, residents, pace)?;
-                Ok(Some(Reclaimed::Copied { from: from.len(), to }))
+                Ok(Some(ReclaimReport::Copied { from: from.len(), to }))
             }
         }
     }

@@ -93,9 +93,9 @@ impl Policy {
         if !ended.is_empty() {
             return Some(Job::Remove(ended));
         }
-        let (transient, journalled): (Vec<_>, Vec<_>) =
+        let (transient, journaled): (Vec<_>, Vec<_>) =
             segments.iter().copied().partition(|facts| facts.id.is_transient());
-        [journalled, transient].iter().find_map(|kind| self.plan_garbage(kind).or_else(|| self.plan_merge(kind)))
+        [journaled, transient].iter().find_map(|kind| self.plan_garbage(kind).or_else(|| self.plan_merge(kind)))
     }
 
     fn plan_garbage(&self, segments: &[SegmentFacts]) -> Option<Job> {

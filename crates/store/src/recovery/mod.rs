@@ -86,7 +86,7 @@ pub(crate) fn attempting(attempt: &'static str, path: &std::path::Path) -> impl 
 
 /// What a start found.
 #[derive(Debug, Default)]
-pub struct Recovered {
+pub struct RecoveredStore {
     /// The definitions, by key.
     pub definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The queues that records, checkpoint or segments name.
@@ -113,8 +113,8 @@ pub struct RecoveredQueue {
 }
 
 /// All that a start knows when it has read everything.
-pub(crate) struct Found {
-    pub(crate) recovered: Recovered,
+pub(crate) struct StartupState {
+    pub(crate) recovered: RecoveredStore,
     pub(crate) manifest: ManifestFile,
     /// The checkpoint is damaged, and its copy was read.
     pub(crate) is_copy_used: bool,
@@ -127,7 +127,11 @@ pub(crate) struct Found {
 }
 
 /// Reads everything that a start needs; changes nothing but a new store's first files.
-pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkWriter) -> Result<Found, OpenError> {
+pub(crate) fn recover(
+    disk: &Arc<dyn Disk>,
+    paths: &Paths,
+    contents: &mut ChunkWriter,
+) -> Result<StartupState, OpenError> {
     for dir in [paths.checkpoints(), paths.segments(), paths.transient()] {
         disk.create_dir(&dir).map_err(attempting("creating", &dir))?;
     }
@@ -160,12 +164,22 @@ pub(crate) fn recover(disk: &Arc<dyn Disk>, paths: &Paths, contents: &mut ChunkW
         .max()
         .unwrap_or(0)
         + 1;
-    Ok(Found { recovered, manifest, is_copy_used, journal, segments, queues, returned, next_segment, next_checkpoint })
+    Ok(StartupState {
+        recovered,
+        manifest,
+        is_copy_used,
+        journal,
+        segments,
+        queues,
+        returned,
+        next_segment,
+        next_checkpoint,
+    })
 }
 
 /// Deletes what nothing names: segments and checkpoints of a crash half-way, and transient segments. Files with other names than the
 /// store gives are not its own.
-pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut Found) -> Result<(), OpenError> {
+pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut StartupState) -> Result<(), OpenError> {
     // Else a power cut could bring back another manifest, and what that names would be gone.
     found.manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;
     let in_force = found.manifest.current().checkpoint.map(|file| file.number);
@@ -218,7 +232,7 @@ fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenErr
 }
 
 /// Sees to it that the checkpoint is there twice. What cannot be done is told and left: one of the two has been read.
-pub(crate) fn mend_checkpoint(disk: &dyn Disk, paths: &Paths, found: &Found) {
+pub(crate) fn mend_checkpoint(disk: &dyn Disk, paths: &Paths, found: &StartupState) {
     let Some(file) = found.manifest.current().checkpoint else { return };
     let mended = if found.is_copy_used {
         checkpoint_copy::restore(disk, paths, file)
@@ -280,7 +294,7 @@ fn open_segment(disk: &dyn Disk, paths: &Paths, segment: &SegmentState) -> Resul
             return Err(corrupt(0, "the checkpoint names it, and it is missing".to_owned()));
         }
         // What the disk cannot read is as lost as what is not right.
-        Err(error) if !error.is_lasting() => return Err(error.into()),
+        Err(error) if !error.is_permanent() => return Err(error.into()),
         Err(ReadError::Io { error, .. }) if error.kind() != io::ErrorKind::PermissionDenied => {
             return Err(corrupt(0, format!("it cannot be read: {error}")));
         }

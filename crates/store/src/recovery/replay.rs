@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use model::ids::{QueueId, QueueSeq};
 
 use super::messages::Messages;
-use super::{OpenError, Recovered};
+use super::{OpenError, RecoveredStore};
 use crate::checkpoint::{Checkpoint, SegmentState};
 use crate::file::Disk;
 use crate::journal::Record;
@@ -193,11 +193,11 @@ impl Replay {
         mut self,
         disk: &dyn Disk,
         paths: &Paths,
-    ) -> Result<(Recovered, Vec<SegmentState>), OpenError> {
+    ) -> Result<(RecoveredStore, Vec<SegmentState>), OpenError> {
         let ranges = self.resolve(disk, paths)?;
         let Replay { definitions, queues, segments, was_clean, .. } = self;
         let queues = queues.into_iter().map(|(id, queue)| (id, queue.recovered())).collect();
-        let mut recovered = Recovered { definitions, queues, was_clean };
+        let mut recovered = RecoveredStore { definitions, queues, was_clean };
         for (queue, range) in ranges {
             if let Some(queue) = recovered.queues.get_mut(&queue) {
                 queue.ranges.push(range);

@@ -69,7 +69,7 @@ impl RangeMark {
 
 /// Where a slot's content lies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stored {
+pub(crate) enum ContentPlace {
     /// Directly behind the slot's header.
     Inline,
     /// Behind the header of the slot at this offset.
@@ -82,15 +82,15 @@ pub(crate) struct SlotHeader {
     pub(crate) seq: QueueSeq,
     pub(crate) content_len: u32,
     pub(crate) body_len: u32,
-    pub(crate) stored: Stored,
+    pub(crate) stored: ContentPlace,
 }
 
 impl SlotHeader {
     /// Bytes from one slot's start to the next one's.
     pub(crate) fn stored_len(&self) -> u64 {
         match self.stored {
-            Stored::Inline => SLOT_LEN as u64 + u64::from(self.content_len),
-            Stored::Shared { .. } => SLOT_LEN as u64 + 8,
+            ContentPlace::Inline => SLOT_LEN as u64 + u64::from(self.content_len),
+            ContentPlace::Shared { .. } => SLOT_LEN as u64 + 8,
         }
     }
 
@@ -105,7 +105,8 @@ impl SlotHeader {
         let body_len = reader.u32().ok()?;
         let seq = QueueSeq(reader.u64().ok()?);
         let is_shared = len & SHARED_BIT != 0;
-        let stored = if is_shared { Stored::Shared { slot_offset: reader.u64().ok()? } } else { Stored::Inline };
+        let stored =
+            if is_shared { ContentPlace::Shared { slot_offset: reader.u64().ok()? } } else { ContentPlace::Inline };
         Some(SlotHeader { seq, content_len: len & !SHARED_BIT, body_len, stored })
     }
 
@@ -113,16 +114,16 @@ impl SlotHeader {
     pub(crate) fn encode(&self, segment: SegmentId, content: &[u8], out: &mut Vec<u8>) {
         assert!(self.content_len <= CONTENT_LEN_MAX, "a content of {} bytes", self.content_len);
         let mut rest = [0; SLOT_LEN - 4];
-        let shared_bit = if matches!(self.stored, Stored::Inline) { 0 } else { SHARED_BIT };
+        let shared_bit = if matches!(self.stored, ContentPlace::Inline) { 0 } else { SHARED_BIT };
         rest[..4].copy_from_slice(&(self.content_len | shared_bit).to_le_bytes());
         rest[4..8].copy_from_slice(&self.body_len.to_le_bytes());
         rest[8..].copy_from_slice(&self.seq.0.to_le_bytes());
         match self.stored {
-            Stored::Inline => {
+            ContentPlace::Inline => {
                 out.extend_from_slice(&slot_crc(segment, &rest, content).to_le_bytes());
                 out.extend_from_slice(&rest);
             }
-            Stored::Shared { slot_offset } => {
+            ContentPlace::Shared { slot_offset } => {
                 let offset = slot_offset.to_le_bytes();
                 out.extend_from_slice(&slot_crc(segment, &rest, &offset).to_le_bytes());
                 out.extend_from_slice(&rest);
@@ -139,7 +140,7 @@ pub(crate) fn slot_crc(segment: SegmentId, header: &[u8], rest: &[u8]) -> u32 {
 
 /// What begins at an offset between header and footer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Entry {
+pub(crate) enum SegmentEntry {
     Mark(RangeMark),
     Slot(SlotHeader),
 }
@@ -153,7 +154,7 @@ pub(crate) enum EntryError {
     Checksum,
 }
 
-impl Entry {
+impl SegmentEntry {
     /// Reads the entry at the start of `bytes` and checks its CRC.
     pub(crate) fn decode(segment: SegmentId, bytes: &[u8]) -> Result<Self, EntryError> {
         let short = EntryError::Short(SLOT_LEN as u64 + 8);
@@ -170,7 +171,7 @@ impl Entry {
         if slot_crc(segment, fixed, follows) != crc {
             return Err(EntryError::Checksum);
         }
-        SlotHeader::peek(bytes).map(Entry::Slot).ok_or(short)
+        SlotHeader::peek(bytes).map(SegmentEntry::Slot).ok_or(short)
     }
 
     fn decode_mark(segment: SegmentId, crc: u32, mark: &[u8; MARK_LEN - 4]) -> Option<Self> {
@@ -180,7 +181,11 @@ impl Entry {
         let _zero: [u8; 3] = reader.array().ok()?;
         let first_slot = reader.u32().ok()?;
         let queue = QueueId(reader.u64().ok()?);
-        (crc == crc32c::crc32c_append(segment.0, mark)).then_some(Entry::Mark(RangeMark { queue, lane, first_slot }))
+        (crc == crc32c::crc32c_append(segment.0, mark)).then_some(SegmentEntry::Mark(RangeMark {
+            queue,
+            lane,
+            first_slot,
+        }))
     }
 }
 
@@ -230,8 +235,12 @@ mod tests {
     const SEGMENT: SegmentId = SegmentId(7);
 
     fn inline(content: &[u8]) -> Vec<u8> {
-        let header =
-            SlotHeader { seq: QueueSeq(42), content_len: content.len() as u32, body_len: 3, stored: Stored::Inline };
+        let header = SlotHeader {
+            seq: QueueSeq(42),
+            content_len: content.len() as u32,
+            body_len: 3,
+            stored: ContentPlace::Inline,
+        };
         let mut out = Vec::new();
         header.encode(SEGMENT, content, &mut out);
         out.extend_from_slice(content);
@@ -241,24 +250,24 @@ mod tests {
     #[test]
     fn entries_come_back_as_written() {
         let bytes = inline(b"hello");
-        let Ok(Entry::Slot(header)) = Entry::decode(SEGMENT, &bytes) else { panic!("not a slot") };
+        let Ok(SegmentEntry::Slot(header)) = SegmentEntry::decode(SEGMENT, &bytes) else { panic!("not a slot") };
         assert_eq!((header.seq, header.content_len, header.body_len), (QueueSeq(42), 5, 3));
         assert_eq!(header.stored_len(), bytes.len() as u64);
 
-        let shared = SlotHeader { stored: Stored::Shared { slot_offset: 99 }, content_len: 5000, ..header };
+        let shared = SlotHeader { stored: ContentPlace::Shared { slot_offset: 99 }, content_len: 5000, ..header };
         let mut out = Vec::new();
         shared.encode(SEGMENT, &[], &mut out);
-        assert_eq!(Entry::decode(SEGMENT, &out), Ok(Entry::Slot(shared)));
+        assert_eq!(SegmentEntry::decode(SEGMENT, &out), Ok(SegmentEntry::Slot(shared)));
         assert_eq!(shared.stored_len(), out.len() as u64);
 
         let mark = RangeMark { queue: QueueId(u64::MAX), lane: 9, first_slot: 1 };
-        assert_eq!(Entry::decode(SEGMENT, &mark.encode(SEGMENT)), Ok(Entry::Mark(mark)));
+        assert_eq!(SegmentEntry::decode(SEGMENT, &mark.encode(SEGMENT)), Ok(SegmentEntry::Mark(mark)));
     }
 
     #[test]
     fn another_segments_bytes_do_not_pass() {
         let bytes = inline(b"hello");
-        assert_eq!(Entry::decode(SegmentId(8), &bytes), Err(EntryError::Checksum));
+        assert_eq!(SegmentEntry::decode(SegmentId(8), &bytes), Err(EntryError::Checksum));
         let header = SegmentHeader { id: SEGMENT, level: 2 };
         assert_eq!(SegmentHeader::decode(SEGMENT, &header.encode()), Some(header));
         assert_eq!(SegmentHeader::decode(SegmentId(8), &header.encode()), None);
@@ -267,8 +276,8 @@ mod tests {
     #[test]
     fn a_cut_slot_says_how_much_is_needed() {
         let bytes = inline(b"hello");
-        assert_eq!(Entry::decode(SEGMENT, &bytes[..24]), Err(EntryError::Short(25)));
-        assert_eq!(Entry::decode(SEGMENT, &bytes[..3]), Err(EntryError::Short(28)));
+        assert_eq!(SegmentEntry::decode(SEGMENT, &bytes[..24]), Err(EntryError::Short(25)));
+        assert_eq!(SegmentEntry::decode(SEGMENT, &bytes[..3]), Err(EntryError::Short(28)));
     }
 
     #[test]
@@ -277,7 +286,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut flipped = bytes.clone();
             flipped[bit / 8] ^= 1 << (bit % 8);
-            assert!(Entry::decode(SEGMENT, &flipped).is_err(), "bit {bit}");
+            assert!(SegmentEntry::decode(SEGMENT, &flipped).is_err(), "bit {bit}");
         }
     }
 

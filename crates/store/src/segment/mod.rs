@@ -34,7 +34,8 @@ mod write;
 
 pub(crate) use footer::{Footer, SegmentRange};
 pub(crate) use header::{
-    Entry, HEADER_LEN, MARK_LEN, RangeMark, SLOT_LEN, SegmentHeader, SlotHeader, Stored, TRAILER_LEN, Trailer,
+    ContentPlace, HEADER_LEN, MARK_LEN, RangeMark, SLOT_LEN, SegmentEntry, SegmentHeader, SlotHeader, TRAILER_LEN,
+    Trailer,
 };
 pub(crate) use index::{ANCHOR_SLOTS, Index};
 pub use read::ReadError;

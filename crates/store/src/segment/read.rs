@@ -11,8 +11,8 @@ use thiserror::Error;
 use super::header::EntryError;
 use super::salvage;
 use super::{
-    ANCHOR_SLOTS, Entry, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentHeader, SegmentRange, SlotHeader, Source, Stored,
-    TRAILER_LEN, Trailer,
+    ANCHOR_SLOTS, ContentPlace, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentEntry, SegmentHeader, SegmentRange,
+    SlotHeader, Source, TRAILER_LEN, Trailer,
 };
 use crate::file::{Disk, File, read_exact_at};
 
@@ -47,7 +47,7 @@ pub enum ReadError {
 
 impl ReadError {
     /// Whether the next attempt would fail, too: not if it was this process that lacked something.
-    pub(crate) fn is_lasting(&self) -> bool {
+    pub(crate) fn is_permanent(&self) -> bool {
         let is_lack = |error: &io::Error| {
             use rustix::io::Errno;
             let errno = Errno::from_io_error(error);
@@ -324,7 +324,7 @@ impl SlotReader {
         let bound = Bound { offset: segment.index.end(), len_max: READ_AT_LEN };
         // What fails may lie behind the message.
         let bound = match self.message_at(segment, slot, offset, bound) {
-            Err(error) if error.is_io() && error.is_lasting() => Bound { len_max: 0, ..bound },
+            Err(error) if error.is_io() && error.is_permanent() => Bound { len_max: 0, ..bound },
             _ => bound,
         };
         self.message_at(segment, slot, offset, bound)
@@ -353,7 +353,7 @@ impl SlotReader {
     ) -> Result<ReadMessage<'_>, ReadError> {
         for _ in 1..attempt_count {
             match self.read_at(segment, slot, offset) {
-                Err(error) if error.is_io() && error.is_lasting() => {}
+                Err(error) if error.is_io() && error.is_permanent() => {}
                 _ => break,
             }
         }
@@ -381,8 +381,8 @@ impl SlotReader {
     ) -> Result<ReadMessage<'a>, ReadError> {
         let checked = self.window.slot(segment, offset, header.stored_len(), bound)?;
         let (slot_offset, content) = match header.stored {
-            Stored::Inline => (offset, &checked[SLOT_LEN..]),
-            Stored::Shared { slot_offset } => {
+            ContentPlace::Inline => (offset, &checked[SLOT_LEN..]),
+            ContentPlace::Shared { slot_offset } => {
                 let len = SLOT_LEN as u64 + u64::from(header.content_len);
                 if slot_offset >= offset {
                     return Err(segment.corrupt(offset, "a shared content that lies behind its use"));
@@ -460,9 +460,9 @@ impl Window {
     /// A whole slot, its CRC checked.
     fn slot(&mut self, segment: &SegmentFile, offset: u64, len: u64, bound: Bound) -> Result<&[u8], ReadError> {
         let bytes = self.get(segment, offset, len, bound)?;
-        match Entry::decode(segment.id, bytes) {
-            Ok(Entry::Slot(_)) => Ok(bytes),
-            Ok(Entry::Mark(_)) => Err(segment.corrupt(offset, "a slot expected, found the mark of a range")),
+        match SegmentEntry::decode(segment.id, bytes) {
+            Ok(SegmentEntry::Slot(_)) => Ok(bytes),
+            Ok(SegmentEntry::Mark(_)) => Err(segment.corrupt(offset, "a slot expected, found the mark of a range")),
             Err(EntryError::Checksum) => Err(segment.corrupt(offset, "bad checksum of a message")),
             Err(EntryError::Short(_)) => Err(segment.corrupt(offset, "a message of another length")),
         }

@@ -5,7 +5,7 @@ use std::io;
 use model::ids::SegmentId;
 
 use super::header::EntryError;
-use super::{ANCHOR_SLOTS, Entry, SLOT_LEN, SegmentRange, SlotHeader};
+use super::{ANCHOR_SLOTS, SLOT_LEN, SegmentEntry, SegmentRange, SlotHeader};
 use crate::file::{File, read_exact_at};
 
 /// What is read at a time.
@@ -41,7 +41,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     /// Where the slot ends that begins here. Of a damaged one the length is believed if something whole follows.
     fn next(&mut self, offset: u64) -> Option<u64> {
-        if let Some(Entry::Slot(header)) = self.entry(offset) {
+        if let Some(SegmentEntry::Slot(header)) = self.entry(offset) {
             return offset.checked_add(header.stored_len());
         }
         let header = SlotHeader::peek(self.get(offset, SLOT_LEN as u64 + 8).ok()?)?;
@@ -49,10 +49,10 @@ impl Walk<'_> {
         self.entry(next).map(|_| next)
     }
 
-    fn entry(&mut self, offset: u64) -> Option<Entry> {
+    fn entry(&mut self, offset: u64) -> Option<SegmentEntry> {
         let id = self.id;
-        match Entry::decode(id, self.get(offset, SLOT_LEN as u64 + 8).ok()?) {
-            Err(EntryError::Short(len)) => Entry::decode(id, self.get(offset, len).ok()?).ok(),
+        match SegmentEntry::decode(id, self.get(offset, SLOT_LEN as u64 + 8).ok()?) {
+            Err(EntryError::Short(len)) => SegmentEntry::decode(id, self.get(offset, len).ok()?).ok(),
             decoded => decoded.ok(),
         }
     }

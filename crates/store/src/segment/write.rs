@@ -6,8 +6,8 @@ use std::io::{self, IoSlice};
 use model::ids::{QueueId, QueueSeq, SegmentId};
 
 use super::footer::FooterBuilder;
+use super::{ContentPlace, SlotHeader, Trailer};
 use super::{RangeMark, SHARED_LEN_MIN, SLOT_COUNT_MAX, SegmentHeader, SegmentRange};
-use super::{SlotHeader, Stored, Trailer};
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
 /// What is gathered before it is written.
@@ -121,7 +121,7 @@ impl SegmentWriter {
             }
             self.slot_offsets.insert(source, self.len());
         }
-        let header = SlotHeader { seq, content_len, body_len, stored: Stored::Inline };
+        let header = SlotHeader { seq, content_len, body_len, stored: ContentPlace::Inline };
         header.encode(self.id, content, &mut self.buffer);
         if content.len() >= DIRECT_LEN_MIN {
             let mut slices = [IoSlice::new(&self.buffer), IoSlice::new(content)];
@@ -144,7 +144,7 @@ impl SegmentWriter {
     ) -> io::Result<u32> {
         let slot_offset = *self.slot_offsets.get(&source).expect("the caller asked whether the content is here");
         self.write_mark();
-        let header = SlotHeader { seq, content_len, body_len, stored: Stored::Shared { slot_offset } };
+        let header = SlotHeader { seq, content_len, body_len, stored: ContentPlace::Shared { slot_offset } };
         header.encode(self.id, &[], &mut self.buffer);
         self.push_slot(&header)
     }

@@ -13,7 +13,7 @@ use super::meddling::Meddling;
 use super::power_loss::check;
 use super::seeds::for_each_seed;
 use super::threads::{self, TempDir};
-use crate::backup::{Making, Step};
+use crate::backup::{BackupInProgress, Step};
 use crate::file::{Disk, Faults, RealDisk, SimDisk};
 use crate::fsck;
 use crate::journal::ConfirmAfter;
@@ -25,7 +25,7 @@ const COPIES: &str = "/copies";
 
 /// A backup that was begun.
 struct Begun<'a> {
-    making: Making<'a>,
+    making: BackupInProgress<'a>,
     dir: PathBuf,
     /// What was durable then.
     durable: JournalPosition,
@@ -122,7 +122,7 @@ impl World {
             }
             let durable = store.durable();
             let piece_len = 512 << self.random.below(6);
-            return match Making::begin(&store.shared, &dir, piece_len) {
+            return match BackupInProgress::begin(&store.shared, &dir, piece_len) {
                 Ok(making) => Some(Begun { making, dir, durable }),
                 Err(error) => {
                     assert!(self.disk.is_cut(), "{error}");
@@ -197,7 +197,7 @@ impl World {
         }
     }
 
-    fn open(&mut self) -> (Arc<Store>, crate::Recovered) {
+    fn open(&mut self) -> (Arc<Store>, crate::RecoveredStore) {
         Store::open_stepped(options(Path::new(DATA), &mut self.random), self.disk.clone()).unwrap()
     }
 }
@@ -329,7 +329,7 @@ fn a_journal_that_went_on_in_another_file_is_copied_from_both() {
         (0..20).for_each(|round| go_on(round % 5 == seed % 5));
         let durable = store.durable();
         // Where a file could not be prepared, the disk counts as full.
-        let mut making = match Making::begin(&store.shared, &copy_dir(), 4096) {
+        let mut making = match BackupInProgress::begin(&store.shared, &copy_dir(), 4096) {
             Err(BackupError::DiskFull) => continue,
             making => making.unwrap(),
         };
@@ -365,7 +365,7 @@ fn a_backup_that_finds_no_room_leaves_nothing_and_stops_nobody() {
         let used = disk.used();
         let room = (1 << 20) + (seed * seed * 300);
         disk.set_faults(Faults { capacity: Some(used + room), ..Faults::default() });
-        let mut making = Making::begin(&store.shared, &copy_dir(), 4096).unwrap();
+        let mut making = BackupInProgress::begin(&store.shared, &copy_dir(), 4096).unwrap();
         let outcome = loop {
             match making.step() {
                 Ok(Step::Copied(_)) => broker.publish(), // which may take the room there was
@@ -400,7 +400,7 @@ fn the_journal_is_retired_while_it_is_copied() {
     let disk = SimDisk::new(1);
     let (store, broker) = busy(1, &disk, small_options());
     let durable = store.durable();
-    let mut making = Making::begin(&store.shared, &copy_dir(), 4096).unwrap();
+    let mut making = BackupInProgress::begin(&store.shared, &copy_dir(), 4096).unwrap();
     let bound = store.shared.options.journal.unretired_len_max;
     for _ in 0..400 {
         broker.publish();
@@ -439,7 +439,7 @@ fn what_a_backup_pinned_is_removed_when_it_has_ended() {
         store.checkpoint_once().unwrap();
     };
     empty(&store);
-    let making = Making::begin(&store.shared, &copy_dir(), 4096).unwrap();
+    let making = BackupInProgress::begin(&store.shared, &copy_dir(), 4096).unwrap();
     let pinned = segments(&disk);
     assert!(pinned > 0);
     while broker.consume() {
@@ -476,7 +476,7 @@ fn directories_that_will_not_do_are_refused() {
 fn one_backup_is_made_at_a_time() {
     let disk = SimDisk::new(1);
     let (store, _broker) = busy(1, &disk, small_options());
-    let making = Making::begin(&store.shared, &copy_dir(), 4096).unwrap();
+    let making = BackupInProgress::begin(&store.shared, &copy_dir(), 4096).unwrap();
     assert!(matches!(store.backup(&Path::new(COPIES).join("other")), Err(BackupError::Busy)));
     drop(making);
     store.backup(&Path::new(COPIES).join("other")).unwrap();

@@ -13,7 +13,7 @@ use super::power_loss::{options, read_ranges};
 use super::seeds::for_each_seed;
 use crate::file::{Disk, SimDisk};
 use crate::fsck::{self, FsckError, Loss, Report, Verdict};
-use crate::{DirError, Random, Recovered, Store};
+use crate::{DirError, Random, RecoveredStore, Store};
 
 pub(super) type Messages = BTreeMap<(QueueId, QueueSeq), MessageNumber>;
 
@@ -130,7 +130,7 @@ fn damage(disk: &SimDisk, random: &mut Random) {
     }
 }
 
-pub(super) fn all_messages(store: &Store, recovered: &Recovered) -> Messages {
+pub(super) fn all_messages(store: &Store, recovered: &RecoveredStore) -> Messages {
     let mut found = BTreeMap::new();
     for (id, queue) in &recovered.queues {
         let in_memory = queue.messages.iter().map(|(seq, content)| (*seq, number_of(content.bytes())));

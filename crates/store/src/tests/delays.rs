@@ -10,8 +10,8 @@ use std::sync::Arc;
 use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
 use queue::{
-    Ask, Cancel, DelayId, Delays, Found, Message, Moved, Placed, Progress, PurgedDelays, RestoredGeneration,
-    SettledDelays,
+    Ask, Cancel, DelayId, Delays, Message, MovedMessage, PlacedMessage, Progress, PurgedDelays, RestoredGeneration,
+    SearchOutcome, SettledDelays,
 };
 
 use super::held::{Held, content_of};
@@ -19,8 +19,8 @@ use super::history::{Event, History, MessageNumber};
 use super::power_loss::check;
 use crate::file::SimDisk;
 use crate::{
-    ChunkWriter, Collected, Content, Kind, LaneResidents, Loaded, Options, QueueOwner, QueueState, Random, ReadError,
-    Reclaimed, RecordBatch, Recovered, Resident, Store, WorkError,
+    ChunkWriter, CollectedResidents, Content, Kind, LaneResidents, LoadAnswer, Options, QueueOwner, QueueState, Random,
+    ReadError, ReclaimReport, RecordBatch, RecoveredStore, Resident, Store, WorkError,
 };
 
 /// A queue whose messages have no priorities: as these messages are.
@@ -65,7 +65,7 @@ struct Legacy {
 }
 
 impl Owner {
-    fn new(store: Arc<Store>, recovered: Recovered, mut legacy: Legacy) -> Owner {
+    fn new(store: Arc<Store>, recovered: RecoveredStore, mut legacy: Legacy) -> Owner {
         let mut live = BTreeMap::new();
         for (queue, durable) in &legacy.history.cut_at(store.appended()).queues {
             for (seq, message) in &durable.messages {
@@ -81,7 +81,7 @@ impl Owner {
             messages: recovered.messages.into_iter().map(|(seq, content)| (seq, held(content))).collect(),
         }));
         assert_eq!(set.count(), live.len() as u64);
-        let writer = store.chunk_writer(Kind::Journalled);
+        let writer = store.chunk_writer(Kind::Journaled);
         let mut state = State { set, writer, live, leaving: BTreeMap::new(), legacy };
         state.settled(&store, Vec::new(), std::iter::empty());
         Owner { store, state: Mutex::new(state) }
@@ -105,7 +105,7 @@ impl Owner {
                 seen.checkpoints += u64::from(retired.has_checkpoint);
             }
             73..80 => {
-                if let Some(Reclaimed::Copied { from, .. }) = self.store.reclaim_once(self)? {
+                if let Some(ReclaimReport::Copied { from, .. }) = self.store.reclaim_once(self)? {
                     self.state.lock().legacy.seen.copied += from as u64;
                 }
             }
@@ -288,7 +288,7 @@ impl State {
 }
 
 impl QueueOwner for Owner {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         self.interfere();
         let mut found = Vec::new();
         {
@@ -313,12 +313,12 @@ impl QueueOwner for Owner {
             };
             let residents = of_generation.iter().map(resident).collect();
             let queue = of_generation[0].0.generation;
-            out.lanes.push(LaneResidents { queue, lane: 0, is_journalled: true, residents });
+            out.lanes.push(LaneResidents { queue, lane: 0, is_journaled: true, residents });
         }
         self.interfere();
     }
 
-    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[PlacedMessage]) {
         self.interfere();
         {
             let mut dead = Vec::new();
@@ -329,7 +329,7 @@ impl QueueOwner for Owner {
         self.interfere();
     }
 
-    fn loaded(&self, _queue: QueueId, loaded: Loaded) {
+    fn loaded(&self, _queue: QueueId, loaded: LoadAnswer) {
         let mut state = self.state.lock();
         state.legacy.seen.loaded += loaded.entries.len() as u64;
         if let Some(error) = &loaded.error {
@@ -343,16 +343,18 @@ impl QueueOwner for Owner {
         if let Some(sought) = answered.sought {
             state.legacy.seen.sought += 1;
             match sought.found {
-                Found::Message(held) => state.cancelled(&self.store, sought.id, &held),
-                Found::Missing => assert!(!state.live.contains_key(&(sought.id.due_ms(), sought.id)), "{sought:?}"),
-                Found::Interrupted => {}
+                SearchOutcome::Message(held) => state.cancelled(&self.store, sought.id, &held),
+                SearchOutcome::Missing => {
+                    assert!(!state.live.contains_key(&(sought.id.due_ms(), sought.id)), "{sought:?}")
+                }
+                SearchOutcome::Interrupted => {}
             }
         }
         drop(state);
         self.ask(asks);
     }
 
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         self.interfere();
         {
             let mut dead = Vec::new();

@@ -10,7 +10,7 @@ use super::power_loss::{check, options};
 use super::seeds::for_each_seed;
 use crate::file::{Faults, SimDisk};
 use crate::journal::ConfirmAfter;
-use crate::{Options, Random, Recovered, Store, WorkError, journal};
+use crate::{Options, Random, RecoveredStore, Store, WorkError, journal};
 
 /// How publishers behave before the alarm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn fill(disk: &SimDisk) {
 }
 
 /// Opens the store on a full disk. Only the power may keep it from that.
-fn open_full(options: &Options, disk: &SimDisk, random: &mut Random) -> (Arc<Store>, Recovered) {
+fn open_full(options: &Options, disk: &SimDisk, random: &mut Random) -> (Arc<Store>, RecoveredStore) {
     loop {
         fill(disk);
         if random.percent(30) {

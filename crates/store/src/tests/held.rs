@@ -37,16 +37,16 @@ pub(super) fn number_of(content: &[u8]) -> MessageNumber {
 pub(super) struct Held {
     pub(super) content: Option<Content>,
     pub(super) body_len: u32,
-    pub(super) is_journalled: bool,
+    pub(super) is_journaled: bool,
     pub(super) priority: u8,
     pub(super) place: Option<Place>,
 }
 
 impl Held {
-    pub(super) fn new(queue: QueueId, content: Content, is_journalled: bool, place: Option<Place>) -> Self {
+    pub(super) fn new(queue: QueueId, content: Content, is_journaled: bool, place: Option<Place>) -> Self {
         let body_len = body_len_of(content.bytes());
         let priority = priority_of(queue, number_of(content.bytes()));
-        Held { content: Some(content), body_len, is_journalled, priority, place }
+        Held { content: Some(content), body_len, is_journaled, priority, place }
     }
 }
 
@@ -60,8 +60,8 @@ impl Message for Held {
         self.body_len
     }
 
-    fn is_journalled(&self) -> bool {
-        self.is_journalled
+    fn is_journaled(&self) -> bool {
+        self.is_journaled
     }
 
     fn priority(&self) -> u8 {

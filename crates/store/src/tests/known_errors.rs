@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
-use queue::{Get, Moved, PagedRange, Placed, Queue, Restored, Settings};
+use queue::{Get, MovedMessage, PagedRange, PlacedMessage, Queue, RestoredQueue, Settings};
 
 use super::held::{Held, Open};
 use crate::chunk::CHUNK_LEN;
 use crate::file::{Disk, Faults, SimDisk};
-use crate::load::{Loader, Outcome};
+use crate::load::{LoadOutcome, Loader};
 use crate::threads::{Rest, retire_step};
 use crate::{
-    ChunkWriter, Collected, Content, DamagedSegment, Kind, LaneResidents, Loaded, Options, QueueOwner, Reclaimed,
-    RecordBatch, Resident, Store,
+    ChunkWriter, CollectedResidents, Content, DamagedSegment, Kind, LaneResidents, LoadAnswer, Options, QueueOwner,
+    ReclaimReport, RecordBatch, Resident, Store,
 };
 
 /// Queues whose messages stay in memory until the store has moved them.
@@ -25,32 +25,32 @@ use crate::{
 struct Lanes(Mutex<Vec<LaneResidents>>);
 
 impl Lanes {
-    fn add(&self, queue: QueueId, is_journalled: bool, contents: &[Content]) {
+    fn add(&self, queue: QueueId, is_journaled: bool, contents: &[Content]) {
         let residents = contents.iter().zip(1..).map(|(content, seq)| Resident {
             seq: QueueSeq(seq),
             content: content.clone(),
             body_len: content.len(),
         });
-        self.0.lock().push(LaneResidents { queue, lane: 0, is_journalled, residents: residents.collect() });
+        self.0.lock().push(LaneResidents { queue, lane: 0, is_journaled, residents: residents.collect() });
     }
 }
 
 impl QueueOwner for Lanes {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         out.lanes = self.0.lock().clone();
         out.lanes.iter_mut().for_each(|lane| lane.residents.retain(|resident| is_old(&resident.content)));
         out.lanes.retain(|lane| !lane.residents.is_empty());
     }
 
-    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, _lane: u8, placed: &[PlacedMessage]) {
         for lane in self.0.lock().iter_mut().filter(|lane| lane.queue == queue) {
             lane.residents.retain(|resident| placed.iter().all(|placed| placed.seq != resident.seq));
         }
     }
 
-    fn loaded(&self, _queue: QueueId, _loaded: Loaded) {}
+    fn loaded(&self, _queue: QueueId, _loaded: LoadAnswer) {}
 
-    fn moved(&self, _queue: QueueId, _from: &[SegmentId], _moved: &[Moved]) {}
+    fn moved(&self, _queue: QueueId, _from: &[SegmentId], _moved: &[MovedMessage]) {}
 }
 
 fn open(disk: &SimDisk, options: Options) -> Arc<Store> {
@@ -120,7 +120,7 @@ fn asking_whether_publishers_must_wait_changes_nothing() {
 #[test]
 fn any_number_of_writers_leaves_room() {
     let store = open(&SimDisk::new(0), options());
-    let mut writers: Vec<_> = (0..50).map(|_| store.chunk_writer(Kind::Journalled)).collect();
+    let mut writers: Vec<_> = (0..50).map(|_| store.chunk_writer(Kind::Journaled)).collect();
     writers.iter_mut().for_each(|writer| drop(writer.copy(&[b"gone at once"])));
     assert!(!store.is_memory_short() && !store.is_congested(), "{:?}", store.stats());
 }
@@ -131,7 +131,7 @@ fn any_number_of_writers_leaves_room() {
 fn a_deleted_queue_is_reclaimed_without_other_traffic() {
     let (disk, lanes) = (SimDisk::new(0), Lanes::default());
     let store = open(&disk, options());
-    let content = store.chunk_writer(Kind::Journalled).copy(&[&[b'x'; 5000]]);
+    let content = store.chunk_writer(Kind::Journaled).copy(&[&[b'x'; 5000]]);
     lanes.add(QueueId(1), true, std::slice::from_ref(&content));
     let end = publish(&store, QueueId(1), &content);
     assert_eq!(store.retire_to(end, 0, &lanes).unwrap().message_count, 1);
@@ -141,7 +141,7 @@ fn a_deleted_queue_is_reclaimed_without_other_traffic() {
     batch.drop_queue(QueueId(1));
     store.append(&mut batch);
     assert!(store.shared.signals.reclaim.is_raised());
-    assert_eq!(store.reclaim_once(&lanes).unwrap(), Some(Reclaimed::Removed(1)));
+    assert_eq!(store.reclaim_once(&lanes).unwrap(), Some(ReclaimReport::Removed(1)));
     assert!(store.shared.has_doomed(), "only a checkpoint is missing, which the reclaiming thread makes");
 }
 
@@ -172,7 +172,7 @@ fn a_spill_that_finds_no_room_keeps_no_journal() {
 fn journal_files_are_retired_one_by_one_when_the_disk_is_nearly_full() {
     let disk = SimDisk::new(0);
     let store = open(&disk, options());
-    let mut writer = store.chunk_writer(Kind::Journalled);
+    let mut writer = store.chunk_writer(Kind::Journaled);
     for _ in 0..12 {
         publish(&store, QueueId(1), &writer.copy(&[&[b'x'; 10_000]]));
         (0..3).for_each(|_| store.step_journal().unwrap());
@@ -216,7 +216,7 @@ fn a_start_removes_no_checkpoint_that_a_power_cut_brings_back() {
 fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path::PathBuf, Vec<u64>) {
     let lanes = Lanes::default();
     let store = open(disk, Options { segment_len: 1 << 20, ..options() });
-    let mut writer = store.chunk_writer(Kind::Journalled);
+    let mut writer = store.chunk_writer(Kind::Journaled);
     let contents: Vec<_> = (0..count).map(|number| writer.copy(&[&number.to_le_bytes()])).collect();
     lanes.add(QueueId(1), true, &contents);
     let mut batch = RecordBatch::new();
@@ -228,7 +228,7 @@ fn with_segment(disk: &SimDisk, count: u32) -> (Arc<Store>, SegmentId, std::path
     (store.clone(), segment.id, store.shared.paths.segment(segment.id), offsets)
 }
 
-fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> Outcome {
+fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> LoadOutcome {
     let range = PagedRange {
         segment,
         first_slot,
@@ -238,7 +238,7 @@ fn load(store: &Store, segment: SegmentId, first_slot: u32, end_slot: u32) -> Ou
         first_seq: QueueSeq(1),
         last_seq: QueueSeq(1000),
     };
-    let restored = Restored {
+    let restored = RestoredQueue {
         next_seq: QueueSeq(1001),
         watermark: None,
         ranges: vec![(0, range)],
@@ -263,13 +263,13 @@ fn a_damaged_length_loses_one_message() {
     let mut next = 0;
     let mut seqs = Vec::new();
     while next < 200 {
-        let Outcome::Loaded(loaded) = load(&store, segment, next, 200) else { panic!("stuck at {next}") };
+        let LoadOutcome::Loaded(loaded) = load(&store, segment, next, 200) else { panic!("stuck at {next}") };
         assert!(loaded.next_slot > next);
         next = loaded.next_slot;
         seqs.extend(loaded.entries.iter().map(|entry| entry.seq.0));
     }
     assert_eq!(seqs, (1..=200).filter(|seq| *seq != 71).collect::<Vec<_>>());
-    let Outcome::Loaded(loaded) = load(&store, segment, 75, 80) else { panic!("stuck behind the damage") };
+    let LoadOutcome::Loaded(loaded) = load(&store, segment, 75, 80) else { panic!("stuck behind the damage") };
     assert_eq!((loaded.entries.len(), loaded.next_slot), (5, 80));
 }
 
@@ -323,8 +323,8 @@ fn load_all(store: &Store, segment: SegmentId, count: u32) -> Vec<u64> {
     let (mut next, mut seqs, mut wait_count) = (0, Vec::new(), 0);
     while next < count {
         let loaded = match load(store, segment, next, count) {
-            Outcome::Loaded(loaded) => loaded,
-            Outcome::Stuck(loaded) => {
+            LoadOutcome::Loaded(loaded) => loaded,
+            LoadOutcome::Stuck(loaded) => {
                 wait_count += 1;
                 assert!(wait_count < 5, "a queue waits for slot {next}");
                 loaded
@@ -357,7 +357,7 @@ fn a_full_disk_does_not_keep_the_store_from_closing() {
     let (store, _) = Store::open(options(), Arc::new(disk.clone())).unwrap();
     store.start(Arc::new(Lanes::default()));
     disk.set_faults(Faults { capacity: Some(0), ..Faults::default() });
-    let mut writer = store.chunk_writer(Kind::Journalled);
+    let mut writer = store.chunk_writer(Kind::Journaled);
     for queue in 1..=3 {
         publish(&store, QueueId(queue), &large(&mut writer));
     }

@@ -18,7 +18,7 @@ use super::seeds::for_each_seed;
 use crate::file::{Disk, Faults, SimDisk};
 use crate::fsck::{self, FsckError};
 use crate::segment::{ReadAhead, SlotReader};
-use crate::{Options, Random, Recovered, RecoveredQueue, Store};
+use crate::{Options, Random, RecoveredQueue, RecoveredStore, Store};
 
 const SEED_COUNT: u64 = 3000;
 
@@ -27,7 +27,7 @@ pub(super) fn options(random: &mut Random) -> Options {
 }
 
 /// Opens the store; the power may go while it does.
-fn open(disk: &Arc<Meddling>, random: &mut Random) -> (Arc<Store>, Recovered) {
+fn open(disk: &Arc<Meddling>, random: &mut Random) -> (Arc<Store>, RecoveredStore) {
     loop {
         if random.percent(30) {
             disk.cut_power_at(disk.operation_count() + random.below(12));
@@ -90,7 +90,7 @@ fn check_queue(store: &Store, id: QueueId, expected: &DurableQueue, recovered: O
 }
 
 /// Checks what was recovered; what the journal does not have any more has never been.
-pub(super) fn check(store: &Store, recovered: &Recovered, history: &mut History, durable: JournalPosition) {
+pub(super) fn check(store: &Store, recovered: &RecoveredStore, history: &mut History, durable: JournalPosition) {
     let end = store.appended();
     assert!(end >= durable, "recovered up to {end}, but {durable} was durable");
     let expected = history.cut_at(end);

@@ -4,15 +4,15 @@ use amqp::{Method, TableBuf, basic};
 use client::{Connection, Content, Event};
 
 use super::ConsumerTask;
-use super::state::{Consumer, Waiting};
+use super::state::{Consumer, WaitingDelivery};
 use crate::engine::clock::{now_ns, ns};
 use crate::engine::control::Stage;
 use crate::engine::message::in_cycle;
 use crate::engine::pacer::Timer;
 use crate::engine::recorder::Recorder;
 use crate::engine::seen::unwrapped;
-use crate::engine::serving::{ServeError, Waiter, Woken};
-use crate::engine::stamp::{NO_PUBLISHER, Said};
+use crate::engine::serving::{ServeError, Waiter, WakeReason};
+use crate::engine::stamp::{NO_PUBLISHER, ReceivedStamp};
 use crate::engine::tag::tag_number;
 use crate::engine::target::GOODBYE;
 use crate::engine::worker::Local;
@@ -54,11 +54,11 @@ impl ConsumerTask {
                 };
             }
             match waiter.wait(connection, wake_at).await? {
-                Woken::Socket | Woken::Time | Woken::Stage(Stage::Preparing) => {}
-                Woken::Stage(Stage::Running { start: at }) => *start = Some(at),
+                WakeReason::Socket | WakeReason::Time | WakeReason::Stage(Stage::Preparing) => {}
+                WakeReason::Stage(Stage::Running { start: at }) => *start = Some(at),
                 // Consumers take what is still there.
-                Woken::Stage(Stage::Draining) => *start = local.control.start(),
-                Woken::Stage(Stage::Ended) => {
+                WakeReason::Stage(Stage::Draining) => *start = local.control.start(),
+                WakeReason::Stage(Stage::Ended) => {
                     consumers.iter_mut().for_each(|consumer| consumer.settle_rest(connection));
                     return Ok(());
                 }
@@ -143,10 +143,10 @@ impl ConsumerTask {
         consumer.get_queue = (consumer.get_queue + 1) % consumer.queues.len().max(1);
     }
 
-    fn look_at(&self, tag: u64, redelivered: bool, queue: u16, content: Content<'_>) -> Waiting {
-        let said = Said::of(&content);
+    fn look_at(&self, tag: u64, redelivered: bool, queue: u16, content: Content<'_>) -> WaitingDelivery {
+        let said = ReceivedStamp::of(&content);
         let publisher = said.origin.map(|origin| origin.publisher).filter(|number| *number < self.publisher_count);
-        Waiting {
+        WaitingDelivery {
             tag,
             body_len: content.body.len(),
             sent: said.sent,
@@ -163,7 +163,7 @@ impl ConsumerTask {
 
     /// A message has come: measures it, or puts it in line. Returns whether it is to be settled now.
     #[inline]
-    fn take(&self, consumer: &mut Consumer, waiting: Waiting, recorder: &mut Recorder, now: u64) -> bool {
+    fn take(&self, consumer: &mut Consumer, waiting: WaitingDelivery, recorder: &mut Recorder, now: u64) -> bool {
         let takes_time = consumer.gap_ns.is_some()
             || !matches!(self.group.processing, Processing::None)
             || !self.group.pauses.is_empty();
@@ -185,7 +185,7 @@ impl ConsumerTask {
 
     /// Measures a message. Returns whether it is to be settled: one beyond the limit is left to others.
     #[inline]
-    fn consume(&self, consumer: &mut Consumer, waiting: Waiting, recorder: &mut Recorder, now: u64) -> bool {
+    fn consume(&self, consumer: &mut Consumer, waiting: WaitingDelivery, recorder: &mut Recorder, now: u64) -> bool {
         if consumer.left == 0 {
             return false;
         }

@@ -10,7 +10,7 @@ use crate::plan::{Random, Settle};
 
 /// A delivery that waits in line.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Waiting {
+pub(super) struct WaitingDelivery {
     pub(super) tag: u64,
     pub(super) body_len: usize,
     pub(super) sent: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct Consumer {
     pub(super) left: u64,
     /// The last position that came from a publisher, by publisher and queue.
     pub(super) last: FxHashMap<(u32, u16), u64>,
-    pub(super) line: VecDeque<Waiting>,
+    pub(super) line: VecDeque<WaitingDelivery>,
     pub(super) busy_until: u64,
     pub(super) gap_ns: Option<u64>,
     pub(super) random: Random,

@@ -16,7 +16,7 @@ use super::force::{Force, Reports};
 use super::incident::{Incident, PublisherEnd, Role};
 use super::observer::{Interrupt, Observer};
 use super::recorder::LatencyHistograms;
-use super::seen::Seen;
+use super::seen::SeenMessages;
 use super::settings::Settings;
 use crate::dashboard::Overall;
 use crate::plan::{ExitWhen, Plan};
@@ -35,14 +35,14 @@ const IDLE_AFTER: Duration = Duration::from_secs(1);
 const GOODBYE: Duration = Duration::from_secs(10);
 
 /// What has been measured so far.
-pub(crate) struct Measured<'a> {
+pub(crate) struct Measurements<'a> {
     plan: &'a Plan,
     settings: &'a mut Settings,
     start: u64,
     last_at: u64,
     /// Since the start, warm-up included.
     total: Counts,
-    seen: Seen,
+    seen: SeenMessages,
     samples: Vec<Sample>,
     /// After the warm-up.
     latencies: LatencyHistograms,
@@ -67,15 +67,15 @@ pub(crate) struct Measured<'a> {
     interrupted: Option<String>,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> Measurements<'a> {
     pub(crate) fn new(plan: &'a Plan, settings: &'a mut Settings, working: usize, threads: usize) -> Self {
-        Measured {
+        Measurements {
             plan,
             settings,
             start: 0,
             last_at: 0,
             total: Counts::default(),
-            seen: Seen::default(),
+            seen: SeenMessages::default(),
             samples: Vec::new(),
             latencies: LatencyHistograms::new(),
             measured: Counts::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Measured, seconds};
+use super::{Measurements, seconds};
 use crate::results::{
     BrokerUsage, Distribution, Latencies, PhaseMark, PublisherSequence, Run, Sequence, SequenceCounts, Summary,
 };
@@ -11,7 +11,7 @@ use crate::results::{
 const BUSY_SHARE: f64 = 0.9;
 /// Publishers that are listed one by one in results.
 const LISTED_PUBLISHERS: usize = 1_000;
-impl Measured<'_> {
+impl Measurements<'_> {
     /// The run as it is reported. Publishers were told to stop at `stopped_at`.
     pub(crate) fn into_run(mut self, stopped_at: u64) -> Run {
         let duration_s = seconds(self.measured_ns);

@@ -20,7 +20,7 @@ use std::time::Duration;
 use amqp::{channel, confirm, tx};
 use client::{BackOff, CallError, Connection, Unconfirmed};
 
-use self::serve::{Served, serve};
+use self::serve::{ServiceEnd, serve};
 use self::state::{Phase, Publisher};
 use super::clock::{StampUnit, ns};
 use super::incident::{Incident, Incidents, PublisherEnd, Role, tell};
@@ -110,7 +110,7 @@ impl PublisherTask {
                     if !open.close(FAREWELL).await {
                         publishers.iter_mut().for_each(Publisher::lose_connection);
                     }
-                    if matches!(served, Served::Done) {
+                    if matches!(served, ServiceEnd::Done) {
                         break;
                     }
                 }

@@ -10,7 +10,7 @@ use crate::engine::clock::{now_ns, ns};
 use crate::engine::control::Stage;
 use crate::engine::pacer::Timer;
 use crate::engine::recorder::Recorder;
-use crate::engine::serving::{ServeError, Waiter, Woken};
+use crate::engine::serving::{ServeError, Waiter, WakeReason};
 use crate::engine::worker::Local;
 use crate::plan::Publishers;
 
@@ -18,7 +18,7 @@ use crate::plan::Publishers;
 pub(super) const OUTPUT_LEN: usize = 64 * 1024;
 
 /// How the service of a connection ended.
-pub(super) enum Served {
+pub(super) enum ServiceEnd {
     /// All publishers are done, or the run is.
     Done,
     /// It carried as many messages as it was to.
@@ -33,12 +33,12 @@ pub(super) async fn serve(
     start: u64,
     local: &Local,
     timer: &mut Timer,
-) -> Result<Served, ServeError> {
+) -> Result<ServiceEnd, ServeError> {
     let mut on_connection = group.messages_per_connection.map_or(u64::MAX, u64::from);
     let stage = local.control.stage();
     if stage >= Stage::Draining {
         // It was opened too late.
-        return Ok(Served::Done);
+        return Ok(ServiceEnd::Done);
     }
     let mut waiter = Waiter::new(local, timer, stage);
     let mut is_stopped = false;
@@ -62,10 +62,10 @@ pub(super) async fn serve(
         let is_all_confirmed = publishers.iter().all(|publisher| publisher.unconfirmed.is_empty());
         if is_all_confirmed && connection.output_len() == 0 {
             if is_stopped || publishers.iter().all(|publisher| publisher.phase == Phase::Done) {
-                return Ok(Served::Done);
+                return Ok(ServiceEnd::Done);
             }
             if on_connection == 0 {
-                return Ok(Served::WornOut);
+                return Ok(ServiceEnd::WornOut);
             }
         }
         // A broker that has blocked the connection does not even read what it would confirm.
@@ -80,15 +80,15 @@ pub(super) async fn serve(
         }
         let wake_at = [wake_at, patience_ends].into_iter().flatten().min();
         match waiter.wait(connection, wake_at).await? {
-            Woken::Socket | Woken::Time => {}
-            Woken::Stage(stage) if stage >= Stage::Draining => {
+            WakeReason::Socket | WakeReason::Time => {}
+            WakeReason::Stage(stage) if stage >= Stage::Draining => {
                 is_stopped = true;
                 publishers.iter_mut().for_each(|publisher| publisher.stop(connection));
                 if stage == Stage::Ended {
-                    return Ok(Served::Done);
+                    return Ok(ServiceEnd::Done);
                 }
             }
-            Woken::Stage(_) => {}
+            WakeReason::Stage(_) => {}
         }
     }
 }

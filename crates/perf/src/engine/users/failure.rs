@@ -66,9 +66,9 @@ impl Failure {
 
 /// Failures of a group that were told of: the first of each kind, and not too many.
 #[derive(Debug, Default)]
-pub(crate) struct Told(Mutex<HashSet<(usize, Discriminant<Failure>, u16)>>);
+pub(crate) struct ToldFailures(Mutex<HashSet<(usize, Discriminant<Failure>, u16)>>);
 
-impl Told {
+impl ToldFailures {
     /// So many are told of at most.
     const COUNT_MAX: usize = 10;
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_failure_is_told_once_for_each_step() {
-        let told = Told::default();
+        let told = ToldFailures::default();
         let refused = |code, name: &str| Failure::Refused { code, text: format!("no queue '{name}'") };
         assert!(told.is_worth_telling(0, &refused(404, "a")));
         assert!(!told.is_worth_telling(0, &refused(404, "b")));
@@ -94,6 +94,6 @@ mod tests {
         assert!(told.is_worth_telling(1, &refused(404, "a")));
         assert!(told.is_worth_telling(0, &Failure::NotConnected));
         let more = (2..100).filter(|step| told.is_worth_telling(*step, &Failure::NotConnected)).count();
-        assert_eq!(more, Told::COUNT_MAX - 4);
+        assert_eq!(more, ToldFailures::COUNT_MAX - 4);
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// What became of asking for a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum TurnAnswer {
     /// The turn is taken. It could have been since `due`.
     Taken {
         /// When the throttle was free, and a user there to take the turn.
@@ -23,10 +23,10 @@ pub(crate) enum Asked {
 
 /// A place in line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Place(u64);
+pub(crate) struct Ticket(u64);
 
 #[derive(Debug)]
-struct Waiting<W> {
+struct WaitingUser<W> {
     since: u64,
     waker: W,
 }
@@ -36,7 +36,7 @@ struct Waiting<W> {
 pub(crate) struct Line<W> {
     gap_ns: u64,
     taken_at: Option<u64>,
-    waiting: BTreeMap<Place, Waiting<W>>,
+    waiting: BTreeMap<Ticket, WaitingUser<W>>,
     last_place: u64,
 }
 
@@ -53,34 +53,34 @@ impl<W: Clone> Line<W> {
     }
 
     /// Gets in line, behind all others.
-    pub(crate) fn enter(&mut self, now: u64, waker: W) -> Place {
+    pub(crate) fn enter(&mut self, now: u64, waker: W) -> Ticket {
         self.last_place += 1;
-        let place = Place(self.last_place);
-        self.waiting.insert(place, Waiting { since: now, waker });
+        let place = Ticket(self.last_place);
+        self.waiting.insert(place, WaitingUser { since: now, waker });
         place
     }
 
     /// Asks whether it is this one's turn, and takes it. `waker` replaces the one from before.
-    pub(crate) fn ask(&mut self, place: Place, now: u64, waker: &W) -> Asked {
+    pub(crate) fn ask(&mut self, place: Ticket, now: u64, waker: &W) -> TurnAnswer {
         let is_first = self.waiting.first_key_value().is_none_or(|(first, _)| *first == place);
-        let Some(waiting) = self.waiting.get_mut(&place) else { return Asked::Behind };
+        let Some(waiting) = self.waiting.get_mut(&place) else { return TurnAnswer::Behind };
         if !is_first {
             waiting.waker.clone_from(waker);
-            return Asked::Behind;
+            return TurnAnswer::Behind;
         }
         let free_at = self.taken_at.map_or(0, |taken_at| taken_at.saturating_add(self.gap_ns));
         if free_at > now {
             waiting.waker.clone_from(waker);
-            return Asked::At(free_at);
+            return TurnAnswer::At(free_at);
         }
         let due = free_at.max(waiting.since);
         self.waiting.remove(&place);
         self.taken_at = Some(now);
-        Asked::Taken { due }
+        TurnAnswer::Taken { due }
     }
 
     /// Leaves the line without a turn.
-    pub(crate) fn leave(&mut self, place: Place) {
+    pub(crate) fn leave(&mut self, place: Ticket) {
         self.waiting.remove(&place);
     }
 
@@ -109,20 +109,20 @@ mod tests {
     fn first_turn_is_free_and_those_after_it_keep_their_distance() {
         let mut line = line(10.0);
         let [one, other] = [line.enter(5, ()), line.enter(5, ())];
-        assert_eq!(line.ask(other, 5, &()), Asked::Behind);
-        assert_eq!(line.ask(one, 5, &()), Asked::Taken { due: 5 });
-        assert_eq!(line.ask(other, 6, &()), Asked::At(100_000_005));
-        assert_eq!(line.ask(other, 100_000_004, &()), Asked::At(100_000_005));
-        assert_eq!(line.ask(other, 100_000_005, &()), Asked::Taken { due: 100_000_005 });
+        assert_eq!(line.ask(other, 5, &()), TurnAnswer::Behind);
+        assert_eq!(line.ask(one, 5, &()), TurnAnswer::Taken { due: 5 });
+        assert_eq!(line.ask(other, 6, &()), TurnAnswer::At(100_000_005));
+        assert_eq!(line.ask(other, 100_000_004, &()), TurnAnswer::At(100_000_005));
+        assert_eq!(line.ask(other, 100_000_005, &()), TurnAnswer::Taken { due: 100_000_005 });
     }
 
     #[test]
     fn a_late_turn_moves_all_others_back() {
         let mut line = line(10.0);
         let places: Vec<_> = (0..3).map(|_| line.enter(0, ())).collect();
-        assert_eq!(line.ask(places[0], 0, &()), Asked::Taken { due: 0 });
-        assert_eq!(line.ask(places[1], 190_000_000, &()), Asked::Taken { due: 100_000_000 });
-        assert_eq!(line.ask(places[2], 200_000_000, &()), Asked::At(290_000_000));
+        assert_eq!(line.ask(places[0], 0, &()), TurnAnswer::Taken { due: 0 });
+        assert_eq!(line.ask(places[1], 190_000_000, &()), TurnAnswer::Taken { due: 100_000_000 });
+        assert_eq!(line.ask(places[2], 200_000_000, &()), TurnAnswer::At(290_000_000));
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
         let mut taken = Vec::new();
         for place in (0..3).map(|_| line.enter(60_000_000_000, ())).collect::<Vec<_>>() {
             let at = match line.ask(place, 60_000_000_000, &()) {
-                Asked::At(at) => at,
+                TurnAnswer::At(at) => at,
                 _ => 60_000_000_000,
             };
             line.ask(place, at, &());
@@ -145,20 +145,20 @@ mod tests {
         let mut line = Line::new(10.0);
         let one = line.enter(0, 'a');
         let other = line.enter(0, 'b');
-        assert_eq!(line.ask(other, 0, &'c'), Asked::Behind);
+        assert_eq!(line.ask(other, 0, &'c'), TurnAnswer::Behind);
         line.leave(one);
         assert_eq!(line.first(), Some('c'));
-        assert_eq!(line.ask(other, 3, &'c'), Asked::Taken { due: 0 });
+        assert_eq!(line.ask(other, 3, &'c'), TurnAnswer::Taken { due: 0 });
         assert_eq!(line.first(), None);
-        assert_eq!(line.ask(other, u64::MAX, &'c'), Asked::Behind);
+        assert_eq!(line.ask(other, u64::MAX, &'c'), TurnAnswer::Behind);
     }
 
     #[test]
     fn a_rate_of_nothing_gives_one_turn() {
         let mut line = line(0.0);
         let [one, other] = [line.enter(1, ()), line.enter(1, ())];
-        assert_eq!(line.ask(one, 1, &()), Asked::Taken { due: 1 });
-        assert_eq!(line.ask(other, u64::MAX - 1, &()), Asked::At(u64::MAX));
+        assert_eq!(line.ask(one, 1, &()), TurnAnswer::Taken { due: 1 });
+        assert_eq!(line.ask(other, u64::MAX - 1, &()), TurnAnswer::At(u64::MAX));
     }
 
     /// What happens to a line in the model.
@@ -191,7 +191,7 @@ mod tests {
             let mut line = line(10.0);
             let mut rate = 10.0;
             let mut now = 1_000;
-            let mut model: Vec<Place> = Vec::new();
+            let mut model: Vec<Ticket> = Vec::new();
             let mut taken: Option<u64> = None;
             for event in events {
                 match event {
@@ -203,7 +203,7 @@ mod tests {
                     }
                     Event::Leave(at) if at < model.len() => line.leave(model.remove(at)),
                     Event::Ask(at) if at < model.len() => match line.ask(model[at], now, &()) {
-                        Asked::Taken { due } => {
+                        TurnAnswer::Taken { due } => {
                             prop_assert_eq!(at, 0, "not the first in line");
                             prop_assert!(due <= now);
                             if let Some(taken) = taken {
@@ -212,14 +212,14 @@ mod tests {
                             taken = Some(now);
                             model.remove(0);
                         }
-                        Asked::At(free_at) => {
+                        TurnAnswer::At(free_at) => {
                             prop_assert_eq!(at, 0);
                             prop_assert!(free_at > now);
                             // It is not held back longer than it has to be.
                             let gap = free_at - taken.expect("the first turn is free");
                             prop_assert!((gap - 1) as f64 * rate / 1e9 < 1.0, "{} ns at {}", gap, rate);
                         }
-                        Asked::Behind => prop_assert!(at > 0),
+                        TurnAnswer::Behind => prop_assert!(at > 0),
                     },
                     Event::Ask(_) | Event::Leave(_) => {}
                 }

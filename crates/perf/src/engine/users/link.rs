@@ -12,7 +12,7 @@ use client::{Connection, Content, Event, Route, Unconfirmed};
 use super::super::clock::{now_ns, ns};
 use super::super::pacer::Timer;
 use super::super::recorder::Recorder;
-use super::super::stamp::Said;
+use super::super::stamp::ReceivedStamp;
 use super::super::tag::tag_number;
 use super::super::target::GOODBYE;
 use super::super::worker::Gauges;
@@ -357,7 +357,7 @@ impl Consumer {
 }
 
 fn measure(station: &Station, recorder: &mut Recorder, is_redelivered: bool, content: &Content<'_>, now: u64) {
-    let said = Said::of(content);
+    let said = ReceivedStamp::of(content);
     let late_ns = said.origin.map_or(0, |origin| origin.late_ns);
     let timing = said.sent.map(|sent| (station.crowd.unit.age_ns(sent, now), late_ns));
     recorder.consumed(content.body.len(), timing);

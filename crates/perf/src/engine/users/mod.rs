@@ -45,7 +45,7 @@ use http_client::HttpUrl;
 
 pub(crate) use arrivals::Arrivals;
 use arrivals::Timetable;
-use failure::Told;
+use failure::ToldFailures;
 use program::Program;
 use throttle::Throttles;
 
@@ -65,7 +65,7 @@ pub(crate) struct Crowd {
     incidents: Incidents,
     unit: StampUnit,
     seed: u64,
-    told: Told,
+    told: ToldFailures,
 }
 
 /// What users of one group on one thread share.
@@ -106,7 +106,7 @@ impl Crowd {
                 incidents: incidents.clone(),
                 unit: settings.unit,
                 seed,
-                told: Told::default(),
+                told: ToldFailures::default(),
             }))
         };
         plan.users.iter().enumerate().map(crowd).collect()

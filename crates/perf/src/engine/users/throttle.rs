@@ -11,7 +11,7 @@ use std::task::{Context, Poll, Waker};
 
 use super::super::clock::now_ns;
 use super::super::pacer::Timer;
-use super::line::{Asked, Line, Place};
+use super::line::{Line, Ticket, TurnAnswer};
 use crate::plan::{self, Script, Step};
 
 /// Turns that all users of the process take together.
@@ -47,7 +47,7 @@ impl Throttle {
 #[derive(Debug)]
 pub(crate) struct Turn {
     throttle: Arc<Throttle>,
-    place: Place,
+    place: Ticket,
     is_over: bool,
 }
 
@@ -58,7 +58,7 @@ impl Turn {
             let mut line = self.throttle.line();
             let now = now_ns();
             match line.ask(self.place, now, cx.waker()) {
-                Asked::Taken { due } => {
+                TurnAnswer::Taken { due } => {
                     let next = line.first();
                     drop(line);
                     self.is_over = true;
@@ -67,7 +67,7 @@ impl Turn {
                     }
                     return Poll::Ready((due, now));
                 }
-                Asked::At(at) => {
+                TurnAnswer::At(at) => {
                     drop(line);
                     if timer.poll_until(cx, at).is_pending() {
                         return Poll::Pending;
@@ -75,7 +75,7 @@ impl Turn {
                     // The pacer's idea of "now" is a microsecond wide. The throttle's is not.
                     std::hint::spin_loop();
                 }
-                Asked::Behind => return Poll::Pending,
+                TurnAnswer::Behind => return Poll::Pending,
             }
         }
     }
@@ -215,7 +215,7 @@ mod tests {
         let throttle = throttles.get(&plan::Throttle { name: "t".to_owned(), rate: 5.0 });
         let mut line = throttle.line();
         let [one, other] = [line.enter(0, Waker::noop().clone()), line.enter(0, Waker::noop().clone())];
-        assert_eq!(line.ask(one, 0, Waker::noop()), Asked::Taken { due: 0 });
-        assert_eq!(line.ask(other, 0, Waker::noop()), Asked::At(500_000_000));
+        assert_eq!(line.ask(one, 0, Waker::noop()), TurnAnswer::Taken { due: 0 });
+        assert_eq!(line.ask(other, 0, Waker::noop()), TurnAnswer::At(500_000_000));
     }
 }

@@ -9,7 +9,7 @@ use client::{ConnectOptions, Connection, OpenError, Uri};
 use tokio::task::JoinSet;
 
 use self::sender::Sender;
-use super::upstreams::{Dialled, Upstreams};
+use super::upstreams::{DialedConnection, Upstreams};
 use crate::balance::UpstreamId;
 use crate::limits::SPOOL_FORWARDER_COUNT_MAX;
 use crate::spool::{Job, Spool, Window};
@@ -81,8 +81,8 @@ async fn send_on(spool: Arc<Spool>, upstreams: Arc<Upstreams>, job: Job) {
         match send_over_new_connection(spool, upstreams, job, &mut window).await {
             Ok(()) => break Ok(()),
             // It is clearer now what is to blame.
-            Err(Ended::Blamed) => {}
-            Err(Ended::Lost(error)) => break Err(error),
+            Err(EndReason::Blamed) => {}
+            Err(EndReason::Lost(error)) => break Err(error),
         }
     };
     match &result {
@@ -95,7 +95,7 @@ async fn send_on(spool: Arc<Spool>, upstreams: Arc<Upstreams>, job: Job) {
 }
 
 /// Why a connection is over before all was sent.
-enum Ended {
+enum EndReason {
     /// For something that was sent over it.
     Blamed,
     /// For any other reason.
@@ -107,8 +107,8 @@ async fn send_over_new_connection(
     upstreams: &Upstreams,
     job: &Job,
     window: &mut Window,
-) -> Result<(), Ended> {
-    let (mut connection, open) = connect(spool, upstreams, job).await.map_err(Ended::Lost)?;
+) -> Result<(), EndReason> {
+    let (mut connection, open) = connect(spool, upstreams, job).await.map_err(EndReason::Lost)?;
     spool.sends(job.spool_queue, upstreams.now_ms());
     let mut sender = Sender::new(spool, upstreams, open.upstream, job, window);
     let sent = sender.send_all(&mut connection).await;
@@ -118,11 +118,16 @@ async fn send_over_new_connection(
     Ok(())
 }
 
-async fn connect<'a>(spool: &Spool, upstreams: &'a Upstreams, job: &Job) -> Result<(Connection, Open<'a>), String> {
+async fn connect<'a>(
+    spool: &Spool,
+    upstreams: &'a Upstreams,
+    job: &Job,
+) -> Result<(Connection, OpenConnection<'a>), String> {
     let Ok(password) = std::str::from_utf8(&job.secret) else {
         return Err("the user's password is not UTF-8".to_owned());
     };
-    let Dialled { upstream, stream, .. } = upstreams.dial(Some(&*job.vhost), None, DIAL_PATIENCE, |_| {}).await?;
+    let DialedConnection { upstream, stream, .. } =
+        upstreams.dial(Some(&*job.vhost), None, DIAL_PATIENCE, |_| {}).await?;
     let uri = Uri {
         user: job.user.to_string(),
         password: password.to_owned(),
@@ -137,7 +142,7 @@ async fn connect<'a>(spool: &Spool, upstreams: &'a Upstreams, job: &Job) -> Resu
         ..ConnectOptions::default()
     };
     match Connection::over(stream, &uri, &options).await {
-        Ok(connection) => Ok((connection, Open::new(upstreams, upstream, &job.vhost))),
+        Ok(connection) => Ok((connection, OpenConnection::new(upstreams, upstream, &job.vhost))),
         Err(error) => {
             let text = without_address(&error);
             match &error {
@@ -194,19 +199,19 @@ fn without_address(error: &OpenError) -> String {
 }
 
 /// An open connection to an upstream, as the balance counts it.
-struct Open<'a> {
+struct OpenConnection<'a> {
     upstreams: &'a Upstreams,
     upstream: UpstreamId,
 }
 
-impl<'a> Open<'a> {
+impl<'a> OpenConnection<'a> {
     fn new(upstreams: &'a Upstreams, upstream: UpstreamId, vhost: &str) -> Self {
         upstreams.opened(upstream, Some(vhost));
-        Open { upstreams, upstream }
+        OpenConnection { upstreams, upstream }
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.upstreams.lost(self.upstream);
     }

@@ -6,7 +6,7 @@ use model::ids::QueueSeq;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 
-use super::Ended;
+use super::EndReason;
 use crate::balance::UpstreamId;
 use crate::limits::{SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS, UPSTREAM_OUTPUT_LEN_MAX};
 use crate::service::upstreams::Upstreams;
@@ -23,14 +23,14 @@ const TELL_INTERVAL: Duration = Duration::from_secs(1);
 const CHANNEL: u16 = 1;
 
 /// What an upstream said.
-enum Said {
+enum UpstreamReply {
     Settled { seqs: Vec<QueueSeq>, is_refused: bool },
     ChannelClosed(String),
 }
 
 /// What is told in the log, not of each message.
 #[derive(Default)]
-struct Told {
+struct LogCounts {
     refused_count: u64,
     returned_count: u64,
     /// The upstream's words of the last one.
@@ -46,7 +46,7 @@ pub(super) struct Sender<'a> {
     window: &'a mut Window,
     changes: watch::Receiver<()>,
     begun_ms: u64,
-    told: Told,
+    told: LogCounts,
 }
 
 impl<'a> Sender<'a> {
@@ -58,11 +58,11 @@ impl<'a> Sender<'a> {
         window: &'a mut Window,
     ) -> Self {
         let (changes, begun_ms) = (spool.changes(), upstreams.now_ms());
-        Sender { spool, upstreams, upstream, job, window, changes, begun_ms, told: Told::default() }
+        Sender { spool, upstreams, upstream, job, window, changes, begun_ms, told: LogCounts::default() }
     }
 
     /// Until nothing is left, or it is another's turn.
-    pub(super) async fn send_all(&mut self, connection: &mut Connection) -> Result<(), Ended> {
+    pub(super) async fn send_all(&mut self, connection: &mut Connection) -> Result<(), EndReason> {
         open_channel(connection).await?;
         let mut moved_at = Instant::now();
         loop {
@@ -76,14 +76,16 @@ impl<'a> Sender<'a> {
                 _ = self.changes.changed() => continue,
                 () = tokio::time::sleep_until(moved_at + CONFIRM_PATIENCE), if !self.window.is_empty() => {
                     let text = format!("nothing was confirmed for {} s", CONFIRM_PATIENCE.as_secs());
-                    return Err(Ended::Lost(text));
+                    return Err(EndReason::Lost(text));
                 }
             }
             while let Some(said) = self.next(connection)? {
                 moved_at = Instant::now();
                 match said {
-                    Said::Settled { seqs, is_refused } => self.settle(&seqs, is_refused.then_some("it was nacked")),
-                    Said::ChannelClosed(text) => {
+                    UpstreamReply::Settled { seqs, is_refused } => {
+                        self.settle(&seqs, is_refused.then_some("it was nacked"))
+                    }
+                    UpstreamReply::ChannelClosed(text) => {
                         self.failed(&text);
                         open_channel(connection).await?;
                     }
@@ -129,16 +131,16 @@ impl<'a> Sender<'a> {
     }
 
     /// What came next that matters here.
-    fn next(&mut self, connection: &mut Connection) -> Result<Option<Said>, Ended> {
+    fn next(&mut self, connection: &mut Connection) -> Result<Option<UpstreamReply>, EndReason> {
         loop {
             match connection.next_event() {
                 Ok(Some(Event::Confirmed { tag, is_multiple, is_ack, .. })) => {
                     let seqs = self.window.settled(tag, is_multiple);
-                    return Ok(Some(Said::Settled { seqs, is_refused: !is_ack }));
+                    return Ok(Some(UpstreamReply::Settled { seqs, is_refused: !is_ack }));
                 }
                 Ok(Some(Event::ChannelClosed { close, .. })) => {
                     let text = String::from_utf8_lossy(close.reply_text);
-                    return Ok(Some(Said::ChannelClosed(format!("{} {text}", close.reply_code))));
+                    return Ok(Some(UpstreamReply::ChannelClosed(format!("{} {text}", close.reply_code))));
                 }
                 Ok(Some(Event::Returned { returned, .. })) => {
                     self.told.returned_count += 1;
@@ -180,7 +182,7 @@ impl<'a> Sender<'a> {
     /// Tells what was not told yet.
     pub(super) fn tell(&mut self) {
         let (user, vhost) = (&self.job.user, &self.job.vhost);
-        let Told { refused_count, returned_count, text, .. } = std::mem::take(&mut self.told);
+        let LogCounts { refused_count, returned_count, text, .. } = std::mem::take(&mut self.told);
         if refused_count > 0 {
             tracing::warn!(%user, %vhost, %text, count = refused_count, "messages that had been kept were refused, and are dropped");
         }
@@ -194,13 +196,13 @@ impl<'a> Sender<'a> {
     }
 
     /// The connection is over.
-    fn ended(&mut self, error: &Closed) -> Ended {
+    fn ended(&mut self, error: &Closed) -> EndReason {
         match error {
             Closed::ByBroker { code, text } if is_blaming(*code) && !self.window.is_empty() => {
                 self.failed(&format!("{code} {text}"));
-                Ended::Blamed
+                EndReason::Blamed
             }
-            other => Ended::Lost(other.to_string()),
+            other => EndReason::Lost(other.to_string()),
         }
     }
 }
@@ -210,10 +212,10 @@ fn is_blaming(code: u16) -> bool {
     ![ReplyCode::ConnectionForced, ReplyCode::InternalError].map(ReplyCode::code).contains(&code)
 }
 
-async fn open_channel(connection: &mut Connection) -> Result<(), Ended> {
+async fn open_channel(connection: &mut Connection) -> Result<(), EndReason> {
     let opening = async {
         connection.open_channel(CHANNEL).await?;
         connection.select_confirms(CHANNEL).await
     };
-    opening.await.map_err(|error: CallError| Ended::Lost(error.to_string()))
+    opening.await.map_err(|error: CallError| EndReason::Lost(error.to_string()))
 }

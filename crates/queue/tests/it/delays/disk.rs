@@ -24,10 +24,10 @@ pub(super) struct Slot {
 
 impl Disk {
     /// Writes a segment; slots of one range have equal numbers.
-    pub(super) fn write(&mut self, is_journalled: bool, messages: Vec<(u32, DelayId, Note)>) -> SegmentId {
+    pub(super) fn write(&mut self, is_journaled: bool, messages: Vec<(u32, DelayId, Note)>) -> SegmentId {
         self.next_segment += 1;
         let number = self.next_segment;
-        let segment = if is_journalled { SegmentId(number) } else { SegmentId::transient(number) };
+        let segment = if is_journaled { SegmentId(number) } else { SegmentId::transient(number) };
         let slots = messages.into_iter().map(|(range, id, note)| Slot { id, note, is_alive: true, range });
         self.segments.insert(segment, slots.collect());
         segment

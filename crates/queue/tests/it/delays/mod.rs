@@ -15,7 +15,7 @@ enum Operation {
         delay_ms: u64,
         /// Each waits up to so much longer.
         spread_ms: u64,
-        journalled: u64,
+        journaled: u64,
     },
     /// Lets time pass.
     Advance {
@@ -78,7 +78,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     let spread = prop_oneof![2 => Just(1u64), 1 => Just(10), 2 => Just(5_000), 1 => Just(50_000)];
     prop_oneof![
         8 => (count, delay(), spread, prop_oneof![2 => Just(u64::MAX), 1 => Just(0), 1 => any::<u64>()])
-            .prop_map(|(count, delay_ms, spread_ms, journalled)| Insert { count, delay_ms, spread_ms, journalled }),
+            .prop_map(|(count, delay_ms, spread_ms, journaled)| Insert { count, delay_ms, spread_ms, journaled }),
         6 => prop_oneof![1..10u64, 1..3_000u64, 1..20_000u64].prop_map(|ms| Advance { ms }),
         1 => (1..5_000u64).prop_map(|ms| StepBack { ms }),
         10 => prop_oneof![1..20u16, Just(u16::MAX)].prop_map(|count_max| Release { count_max }),

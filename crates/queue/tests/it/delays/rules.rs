@@ -1,7 +1,7 @@
 //! What the model cannot say: limits, memory, generations.
 
 use ::model::ids::{Place, QueueId, SegmentId};
-use ::queue::{Cancel, Delays, Found, Message, Placed, Progress};
+use ::queue::{Cancel, Delays, Message, PlacedMessage, Progress, SearchOutcome};
 
 use crate::fixture::Note;
 
@@ -54,7 +54,7 @@ fn far_messages_are_read_once_and_left_where_they_are() {
         // Two are due now, all others in an hour.
         let delay = if slot < 2 { 0 } else { 3_600_000 };
         let id = set.insert(START_MS + delay, note.clone(), || QueueId(1));
-        placed.push(Placed { seq: id.seq, place: Place { segment: SegmentId(1), slot } });
+        placed.push(PlacedMessage { seq: id.seq, place: Place { segment: SegmentId(1), slot } });
     }
     set.relocate(QueueId(1), &placed, &mut Vec::new());
     assert_eq!(set.paged_count(), 100);
@@ -75,7 +75,7 @@ fn a_damaged_segment_loses_its_messages_and_no_others() {
     let mut placed = Vec::new();
     for slot in 0..10 {
         let id = set.insert(START_MS, note(slot), || QueueId(1));
-        placed.push(Placed { seq: id.seq, place: Place { segment: SegmentId(1), slot: slot as u32 } });
+        placed.push(PlacedMessage { seq: id.seq, place: Place { segment: SegmentId(1), slot: slot as u32 } });
     }
     set.insert(START_MS, note(10), || unreachable!());
     set.relocate(QueueId(1), &placed, &mut Vec::new());
@@ -100,7 +100,7 @@ fn what_is_put_back_while_it_is_sought_is_not_called_missing() {
     for (segment, at) in [(1, [0, 2]), (2, [1, 3])] {
         let place = |slot| Place { segment: SegmentId(segment), slot };
         let of_segment: Vec<_> =
-            (0..).zip(at).map(|(slot, at)| Placed { seq: placed[at].0.seq, place: place(slot) }).collect();
+            (0..).zip(at).map(|(slot, at)| PlacedMessage { seq: placed[at].0.seq, place: place(slot) }).collect();
         set.relocate(QueueId(1), &of_segment, &mut Vec::new());
     }
     let (id, note) = (placed[2].0, &placed[2].1);
@@ -131,5 +131,10 @@ fn what_is_put_back_while_it_is_sought_is_not_called_missing() {
     set.put_back(&[id]);
     let sought = answer(&mut set, 2, vec![read(3, 2, 1)]).expect("it was the last");
     assert_eq!(sought.id, id);
-    assert!(matches!(sought.found, Found::Interrupted), "{note:?} with {} bytes waits: {:?}", note.len(), sought.found);
+    assert!(
+        matches!(sought.found, SearchOutcome::Interrupted),
+        "{note:?} with {} bytes waits: {:?}",
+        note.len(),
+        sought.found
+    );
 }

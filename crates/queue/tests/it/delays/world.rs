@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use ::model::ids::{Place, QueueId, QueueSeq, SegmentId};
 use ::queue::{
-    Answered, Ask, Cancel, DelayId, Delays, Find, Found, Message, Moved, Page, PageNumber, Placed, Progress,
-    PurgedDelays, RestoredGeneration, SettledDelays,
+    Ask, Cancel, DelayId, Delays, Find, LoadOutcome, Message, MovedMessage, Page, PageNumber, PlacedMessage, Progress,
+    PurgedDelays, RestoredGeneration, SearchOutcome, SettledDelays,
 };
 
 use super::Operation;
@@ -16,14 +16,14 @@ use crate::fixture::Note;
 type Due = (u64, u64);
 
 #[derive(Debug)]
-struct Known {
+struct KnownKey {
     id: DelayId,
     note: Note,
     place: Option<Place>,
 }
 
 /// By generation and old segment.
-type MovedBySegment = BTreeMap<(QueueId, SegmentId), Vec<Moved>>;
+type MovedBySegment = BTreeMap<(QueueId, SegmentId), Vec<MovedMessage>>;
 
 struct Asked {
     ask: Ask,
@@ -43,8 +43,8 @@ pub(super) struct World {
     disk: Disk,
     now: u64,
     released_at: u64,
-    waiting: BTreeMap<Due, Known>,
-    leaving: BTreeMap<DelayId, Known>,
+    waiting: BTreeMap<Due, KnownKey>,
+    leaving: BTreeMap<DelayId, KnownKey>,
     /// What the journal says is gone.
     gone: Vec<(QueueId, QueueSeq, QueueSeq)>,
     generations: BTreeSet<QueueId>,
@@ -56,7 +56,7 @@ pub(super) struct World {
     seeks: Vec<(DelayId, bool)>,
     pages: BTreeMap<PageNumber, Listing>,
     version: u64,
-    spills: Vec<(QueueId, Vec<Placed>)>,
+    spills: Vec<(QueueId, Vec<PlacedMessage>)>,
     compaction: Option<(Vec<SegmentId>, MovedBySegment)>,
 }
 
@@ -90,11 +90,11 @@ impl World {
     pub(super) fn run(&mut self, operation: Operation) {
         self.version += u64::from(!matches!(operation, Operation::Answer { .. } | Operation::Page { .. }));
         match operation {
-            Operation::Insert { count, delay_ms, spread_ms, journalled } => {
+            Operation::Insert { count, delay_ms, spread_ms, journaled } => {
                 for n in 0..u64::from(count) {
-                    let is_journalled = journalled >> (n % 64) & 1 == 1;
+                    let is_journaled = journaled >> (n % 64) & 1 == 1;
                     // Neither rising nor falling.
-                    self.insert(delay_ms + n * 7919 % spread_ms, is_journalled);
+                    self.insert(delay_ms + n * 7919 % spread_ms, is_journaled);
                 }
             }
             Operation::Advance { ms } => self.now += ms,
@@ -117,11 +117,11 @@ impl World {
         self.note_ended();
     }
 
-    fn insert(&mut self, delay_ms: u64, is_journalled: bool) {
+    fn insert(&mut self, delay_ms: u64, is_journaled: bool) {
         let name = self.next_name;
         self.next_name += 1;
         let len = u32::try_from(name % 7).unwrap() * 1000;
-        let note = if self.is_light { Note::light } else { Note::new }(name, len, is_journalled);
+        let note = if self.is_light { Note::light } else { Note::new }(name, len, is_journaled);
         let due = self.now + delay_ms;
         let next_id = &mut self.next_id;
         let id = self.set.insert(due, note.clone(), || {
@@ -136,7 +136,7 @@ impl World {
         assert!(!self.gone.iter().any(is_gone), "a record has said that {id:?} is gone");
         self.generations.insert(id.generation);
         assert!(!self.ended.contains(&id.generation), "{id:?} is of a generation that has ended");
-        self.waiting.insert((id.due_ms(), name), Known { id, note, place: None });
+        self.waiting.insert((id.due_ms(), name), KnownKey { id, note, place: None });
     }
 
     fn release(&mut self, count_max: usize) {
@@ -195,7 +195,7 @@ impl World {
                 .records
                 .iter()
                 .any(|(generation, first, last)| *generation == id.generation && (*first..=*last).contains(&id.seq));
-            assert!(is_said || !note.is_journalled(), "no record says that {id:?} is gone");
+            assert!(is_said || !note.is_journaled(), "no record says that {id:?} is gone");
         }
         self.check_gone(&settled.records);
         let all_journalled = self.leaving.is_empty() && chosen.len() > 1;
@@ -229,7 +229,7 @@ impl World {
     }
 
     /// A message that left: its slot is dead from now on.
-    fn forget(&mut self, known: &Known, note: &Note) {
+    fn forget(&mut self, known: &KnownKey, note: &Note) {
         assert_eq!(note.name(), known.note.name());
         assert_eq!(note.place(), known.place, "where {} lies", note.name());
         if let Some(place) = known.place {
@@ -258,7 +258,7 @@ impl World {
             Cancel::Taken(note) => {
                 self.cancelled(id, &note);
                 if let Some(delay_ms) = reschedule_ms {
-                    self.insert(delay_ms, note.is_journalled());
+                    self.insert(delay_ms, note.is_journaled());
                 }
             }
             Cancel::Loading => {
@@ -361,22 +361,22 @@ impl World {
             all.filter(|known| known.place.is_none() && is_old(&known.note)).map(|known| known.id).collect();
         expected.sort_unstable();
         assert_eq!(messages.iter().map(|(id, _)| *id).collect::<Vec<_>>(), expected, "in memory");
-        for is_journalled in [true, false] {
-            let of_kind: Vec<_> = messages.iter().filter(|(_, note)| note.is_journalled() == is_journalled).collect();
+        for is_journaled in [true, false] {
+            let of_kind: Vec<_> = messages.iter().filter(|(_, note)| note.is_journaled() == is_journaled).collect();
             for in_segment in of_kind.chunks(piece) {
                 let slots = in_segment.iter().map(|(id, note)| (id.generation.0 as u32, *id, note.clone())).collect();
-                let segment = self.disk.write(is_journalled, slots);
-                let mut placed: BTreeMap<QueueId, Vec<Placed>> = BTreeMap::new();
+                let segment = self.disk.write(is_journaled, slots);
+                let mut placed: BTreeMap<QueueId, Vec<PlacedMessage>> = BTreeMap::new();
                 for (slot, (id, _)) in (0..).zip(in_segment) {
                     let of_generation = placed.entry(id.generation).or_default();
-                    of_generation.push(Placed { seq: id.seq, place: Place { segment, slot } });
+                    of_generation.push(PlacedMessage { seq: id.seq, place: Place { segment, slot } });
                 }
                 self.spills.extend(placed);
             }
         }
     }
 
-    fn known_mut(&mut self, id: DelayId) -> Option<&mut Known> {
+    fn known_mut(&mut self, id: DelayId) -> Option<&mut KnownKey> {
         let waiting = self.waiting.values_mut().find(|known| known.id == id);
         waiting.or(self.leaving.get_mut(&id))
     }
@@ -389,7 +389,7 @@ impl World {
         let mut dead = Vec::new();
         self.set.relocate(generation, &placed, &mut dead);
         let mut expected_dead = Vec::new();
-        for Placed { seq, place } in placed {
+        for PlacedMessage { seq, place } in placed {
             match self.known_mut(DelayId { generation, seq }).filter(|known| known.place.is_none()) {
                 Some(known) => known.place = Some(place),
                 None => expected_dead.push(place),
@@ -423,17 +423,19 @@ impl World {
         self.note_answer(answered);
     }
 
-    fn note_answer(&mut self, answered: Answered<Note>) {
-        let Answered { lost_count, sought, page } = answered;
+    fn note_answer(&mut self, answered: LoadOutcome<Note>) {
+        let LoadOutcome { lost_count, sought, page } = answered;
         assert_eq!(lost_count, 0, "messages are missing");
         if let Some(sought) = sought {
             let at = self.seeks.iter().position(|seek| *seek == (sought.id, sought.is_cancel));
             self.seeks.remove(at.expect("it was sought"));
             match sought.found {
-                Found::Message(note) if sought.is_cancel => self.cancelled(sought.id, &note),
-                Found::Message(note) => assert_eq!(self.due(sought.id), Some((sought.id.due_ms(), note.name()))),
-                Found::Missing => assert_eq!(self.due(sought.id), None, "{:?} waits", sought.id),
-                Found::Interrupted => {}
+                SearchOutcome::Message(note) if sought.is_cancel => self.cancelled(sought.id, &note),
+                SearchOutcome::Message(note) => {
+                    assert_eq!(self.due(sought.id), Some((sought.id.due_ms(), note.name())))
+                }
+                SearchOutcome::Missing => assert_eq!(self.due(sought.id), None, "{:?} waits", sought.id),
+                SearchOutcome::Interrupted => {}
             }
             self.version += 1;
         }
@@ -477,7 +479,7 @@ impl World {
         let mut moved = MovedBySegment::new();
         for (slot, (_, id, note, from)) in (0..).zip(&copied) {
             let to = Place { segment, slot };
-            moved.entry((id.generation, from.segment)).or_default().push(Moved {
+            moved.entry((id.generation, from.segment)).or_default().push(MovedMessage {
                 seq: id.seq,
                 from: *from,
                 to,
@@ -497,7 +499,7 @@ impl World {
             settled.into_iter().for_each(|moved| self.disk.settle(moved.to));
             assert_eq!(self.set.move_ranges(generation, &[segment], &moved, &mut dead), 0, "messages are missing");
             let mut expected_dead = Vec::new();
-            for Moved { seq, from, to, .. } in moved {
+            for MovedMessage { seq, from, to, .. } in moved {
                 match self.known_mut(DelayId { generation, seq }).filter(|known| known.place == Some(from)) {
                     Some(known) => known.place = Some(to),
                     None => expected_dead.push(to),
@@ -513,7 +515,7 @@ impl World {
     fn restart(&mut self) {
         for (_, placed) in self.spills.drain(..) {
             // Of a segment that was told in part, the rest is not known to be dead: it was not told.
-            for Placed { place, .. } in placed {
+            for PlacedMessage { place, .. } in placed {
                 if let Some(slots) = self.disk.segments.get_mut(&place.segment) {
                     slots[place.slot as usize].is_alive = false;
                 }
@@ -531,7 +533,7 @@ impl World {
         for (id, known) in std::mem::take(&mut self.leaving) {
             self.waiting.insert((id.due_ms(), known.note.name()), known);
         }
-        self.waiting.retain(|_, known| known.note.is_journalled());
+        self.waiting.retain(|_, known| known.note.is_journaled());
         let mut ranges = self.disk.recovered();
         let mut messages: BTreeMap<QueueId, Vec<_>> = BTreeMap::new();
         for known in self.waiting.values().filter(|known| known.place.is_none()) {
@@ -557,7 +559,7 @@ impl World {
 
     pub(super) fn check(&self) {
         let set = &self.set;
-        let bytes = |known: &Known| u64::from(known.note.len());
+        let bytes = |known: &KnownKey| u64::from(known.note.len());
         assert_eq!(set.count(), self.waiting.len() as u64, "count");
         assert_eq!(set.bytes(), self.waiting.values().map(bytes).sum::<u64>(), "bytes");
         assert_eq!(set.leaving_count(), self.leaving.len() as u64, "leaving");

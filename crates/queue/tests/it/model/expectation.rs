@@ -12,7 +12,7 @@ use crate::fixture::{Disk, Door, Note};
 pub(super) struct Model {
     pub(super) next_seq: u64,
     /// Every message that is ready or unacked.
-    pub(super) messages: BTreeMap<QueueSeq, Known>,
+    pub(super) messages: BTreeMap<QueueSeq, KnownKey>,
     pub(super) ready: BTreeSet<QueueSeq>,
     pub(super) unacked: BTreeMap<QueueSeq, Option<ConsumerId>>,
     /// Dropped, and not elsewhere yet.
@@ -44,7 +44,7 @@ pub(super) struct Model {
     pub(super) turns: BTreeMap<i32, Vec<ConsumerId>>,
 }
 
-pub(super) struct Known {
+pub(super) struct KnownKey {
     pub(super) note: Note,
     pub(super) place: Option<Place>,
 }
@@ -228,8 +228,8 @@ impl Model {
         }
     }
 
-    pub(super) fn is_journalled(&self, seq: QueueSeq) -> bool {
-        self.messages[&seq].note.is_journalled()
+    pub(super) fn is_journaled(&self, seq: QueueSeq) -> bool {
+        self.messages[&seq].note.is_journaled()
     }
 
     pub(super) fn bytes<'a>(&self, seqs: impl IntoIterator<Item = &'a QueueSeq>) -> u64 {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use ::model::ids::QueueSeq;
-use ::queue::{ConsumerId, Delivery, DropReason, Dropped, Get, Message};
+use ::queue::{ConsumerId, Delivery, DropReason, DroppedMessage, Get, Message};
 
 use super::expectation::Model;
 use super::world::World;
@@ -113,10 +113,10 @@ impl World {
     }
 
     /// What has expired is dropped wherever it was met, and the heads in any case.
-    pub(super) fn drop_expired_amid(&mut self, dropped: Vec<Dropped<Note>>) -> Vec<Dropped<Note>> {
+    pub(super) fn drop_expired_amid(&mut self, dropped: Vec<DroppedMessage<Note>>) -> Vec<DroppedMessage<Note>> {
         let (expired, rest): (Vec<_>, Vec<_>) =
             dropped.into_iter().partition(|drop| drop.reason == DropReason::Expired);
-        for Dropped { seq, message, reason, .. } in expired {
+        for DroppedMessage { seq, message, reason, .. } in expired {
             let model = &mut self.model;
             assert!(model.expiry(seq).is_some_and(|at| at <= model.now_ms), "{seq} has not expired");
             assert!(message.has_body());

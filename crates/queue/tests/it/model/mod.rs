@@ -17,7 +17,7 @@ use self::world::World;
 enum Operation {
     Publish {
         count: u16,
-        journalled: u64,
+        journaled: u64,
         /// Priorities are the lowest bits of it and the seq.
         priorities: u8,
         ttl_ms: Option<u64>,
@@ -121,9 +121,9 @@ fn operation() -> impl Strategy<Value = Operation> {
             prop_oneof![3 => Just(None), 1 => (0..30u64).prop_map(Some)],
             prop_oneof![Just(2u8), Just(5), Just(40)],
         )
-            .prop_map(|(count, journalled, priorities, ttl_ms, group_count)| Publish {
+            .prop_map(|(count, journaled, priorities, ttl_ms, group_count)| Publish {
                 count,
-                journalled,
+                journaled,
                 priorities,
                 ttl_ms,
                 group_count
@@ -222,8 +222,8 @@ proptest! {
                 continue;
             }
             let operation = match operation {
-                Operation::Publish { count, journalled, priorities, group_count, .. } if !has_times => {
-                    Operation::Publish { count, journalled, priorities, ttl_ms: None, group_count }
+                Operation::Publish { count, journaled, priorities, group_count, .. } if !has_times => {
+                    Operation::Publish { count, journaled, priorities, ttl_ms: None, group_count }
                 }
                 Operation::SetGroups { header } => match (grouping, header) {
                     (Grouping::Never, _) | (Grouping::Always, None) => continue,

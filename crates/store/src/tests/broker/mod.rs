@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
 use parking_lot::Mutex;
-use queue::{Counts, Effects, Get, PagedRange, Purged, Queue, Restored, Return, Rules, Settings};
+use queue::{Counts, Effects, Get, PagedRange, PurgedMessages, Queue, RestoredQueue, Return, Rules, Settings};
 
 use super::held::{Held, Open, content_of, number_of, priority_of};
 use super::history::{Event, History, MessageNumber};
-use crate::{ChunkWriter, Kind, Random, Reclaimed, RecordBatch, Recovered, Returns, Store, WorkError};
+use crate::{ChunkWriter, Kind, Random, ReclaimReport, RecordBatch, RecoveredStore, Returns, Store, WorkError};
 
 /// A queue, and what it must hold.
 struct Cell {
@@ -100,7 +100,7 @@ fn queue_of(definition: &[u8]) -> Option<QueueId> {
 
 impl Broker {
     /// Goes on from what was recovered, which the caller has checked.
-    pub(super) fn restore(store: Arc<Store>, recovered: Recovered, legacy: Legacy) -> Arc<Self> {
+    pub(super) fn restore(store: Arc<Store>, recovered: RecoveredStore, legacy: Legacy) -> Arc<Self> {
         let mut queues = BTreeMap::new();
         let recovered_definitions = recovered.definitions;
         for (id, recovered) in recovered.queues {
@@ -114,7 +114,7 @@ impl Broker {
                 .map(|(seq, content)| (seq, Held::new(id, content, true, None)))
                 .collect();
             let returned = recovered.returned.iter();
-            let restored = Restored {
+            let restored = RestoredQueue {
                 next_seq: recovered.next_seq,
                 watermark: recovered.watermark,
                 ranges: recovered.ranges.into_iter().map(|recovered| (recovered.lane, recovered.range)).collect(),
@@ -132,7 +132,7 @@ impl Broker {
             queues.entry(id).or_insert_with(|| Cell::new(true));
         }
         let Legacy { seen, random, history, next_queue, next_message } = legacy;
-        let writers = [store.chunk_writer(Kind::Journalled), store.chunk_writer(Kind::Transient)];
+        let writers = [store.chunk_writer(Kind::Journaled), store.chunk_writer(Kind::Transient)];
         let (batch, events) = (RecordBatch::new(), Vec::new());
         let (is_careful, has_publishers) = (false, true);
         let state = State {
@@ -227,8 +227,8 @@ impl Broker {
                 let reclaimed = self.store.reclaim_once(self)?;
                 let seen = &mut self.state.lock().seen;
                 match reclaimed {
-                    Some(Reclaimed::Removed(count)) => seen.removed += count as u64,
-                    Some(Reclaimed::Copied { from, .. }) => seen.copied += from as u64,
+                    Some(ReclaimReport::Removed(count)) => seen.removed += count as u64,
+                    Some(ReclaimReport::Copied { from, .. }) => seen.copied += from as u64,
                     None => {}
                 }
             }
@@ -370,19 +370,19 @@ impl State {
             targets.sort_unstable();
             targets.dedup();
             let content = self.writers[usize::from(!is_persistent)].copy(&[&content_of(number)]);
-            let mut journalled = Vec::new();
+            let mut journaled = Vec::new();
             for id in targets {
                 let cell = self.queues.get_mut(&id).expect("picked");
-                let is_journalled = is_persistent && cell.is_durable;
-                let seq = cell.queue.publish(Held::new(id, content.clone(), is_journalled, None));
-                cell.live.insert(seq, (number, is_journalled));
-                if is_journalled {
-                    journalled.push((id, seq));
+                let is_journaled = is_persistent && cell.is_durable;
+                let seq = cell.queue.publish(Held::new(id, content.clone(), is_journaled, None));
+                cell.live.insert(seq, (number, is_journaled));
+                if is_journaled {
+                    journaled.push((id, seq));
                     self.events.push(Event::Publish { queue: id, seq, message: number });
                 }
             }
-            if !journalled.is_empty() {
-                self.batch.publish(&content, &journalled);
+            if !journaled.is_empty() {
+                self.batch.publish(&content, &journaled);
             }
         }
         self.commit(store);
@@ -450,9 +450,9 @@ impl State {
     /// A message leaves its queue.
     fn forget(&mut self, id: QueueId, seq: QueueSeq) {
         let cell = self.queues.get_mut(&id).expect("picked");
-        let (_, is_journalled) = cell.live.remove(&seq).expect("a settled message was alive");
+        let (_, is_journaled) = cell.live.remove(&seq).expect("a settled message was alive");
         cell.returned.remove(&seq);
-        if is_journalled {
+        if is_journaled {
             self.batch.settle(id, seq, seq);
             self.events.push(Event::Settle { queue: id, seq });
         }
@@ -479,7 +479,7 @@ impl State {
 
     fn purge(&mut self, store: &Store, id: QueueId) {
         let cell = self.queues.get_mut(&id).expect("picked");
-        let mut purged = Purged::default();
+        let mut purged = PurgedMessages::default();
         let count = cell.queue.purge(&mut purged);
         let ready: Vec<_> = cell.live.keys().filter(|seq| !cell.unacked.contains(seq)).copied().collect();
         assert_eq!(count, ready.len() as u64, "queue {id} purged");
@@ -498,7 +498,7 @@ impl State {
             return;
         }
         // Nothing of it is in the journal, so the store learns of it slot by slot.
-        let (mut purged, mut unacked) = (Purged::default(), Vec::new());
+        let (mut purged, mut unacked) = (PurgedMessages::default(), Vec::new());
         cell.queue.purge(&mut purged);
         cell.queue.drain_unacked(&mut unacked);
         purged.messages.append(&mut unacked);
@@ -545,11 +545,11 @@ impl State {
 
     fn change_chunks(&mut self, store: &Store) {
         let which = self.random.below(2) as usize;
-        self.writers[which] = store.chunk_writer(Kind::Journalled);
+        self.writers[which] = store.chunk_writer(Kind::Journaled);
     }
 }
 
-fn settle_purged(store: &Store, purged: &Purged<Held>) {
+fn settle_purged(store: &Store, purged: &PurgedMessages<Held>) {
     let places: Vec<Place> = purged.messages.iter().filter_map(|(_, message)| message.place).collect();
     store.settle_slots(&places);
     store.settle_ranges(&purged.ranges);

@@ -1,15 +1,15 @@
 //! What the store asks of the broker in the middle of its work; other threads do something meanwhile.
 
 use model::ids::{QueueId, SegmentId};
-use queue::{Effects, Moved, Placed};
+use queue::{Effects, MovedMessage, PlacedMessage};
 
 use super::super::held::Held;
 use super::{Broker, State};
-use crate::residents::{Collected, LaneResidents, Loaded, QueueState, Resident};
+use crate::residents::{CollectedResidents, LaneResidents, LoadAnswer, QueueState, Resident};
 use crate::{Content, QueueOwner, ReadError};
 
 impl QueueOwner for Broker {
-    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&self, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         self.interfere_deeply();
         let ids: Vec<_> = self.state.lock().queues.keys().copied().collect();
         for id in ids {
@@ -18,7 +18,7 @@ impl QueueOwner for Broker {
         }
     }
 
-    fn relocate(&self, queue: QueueId, lane: u8, placed: &[Placed]) {
+    fn relocate(&self, queue: QueueId, lane: u8, placed: &[PlacedMessage]) {
         self.interfere_deeply();
         {
             let mut state = self.state.lock();
@@ -32,12 +32,12 @@ impl QueueOwner for Broker {
         self.interfere_deeply();
     }
 
-    fn loaded(&self, queue: QueueId, loaded: Loaded) {
+    fn loaded(&self, queue: QueueId, loaded: LoadAnswer) {
         let mut state = self.state.lock();
         state.seen.loaded += loaded.entries.len() as u64;
         let Some(cell) = state.queues.get_mut(&queue) else { return };
-        let is_journalled = !loaded.load.segment.is_transient();
-        let held = |content, place| Held::new(queue, content, is_journalled, Some(place));
+        let is_journaled = !loaded.load.segment.is_transient();
+        let held = |content, place| Held::new(queue, content, is_journaled, Some(place));
         let entries: Vec<_> =
             loaded.entries.into_iter().map(|entry| (entry.seq, held(entry.content, entry.place))).collect();
         if let Some(error) = &loaded.error {
@@ -52,7 +52,7 @@ impl QueueOwner for Broker {
         assert_eq!(lost, 0, "messages of queue {queue} are not where they should be");
     }
 
-    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[Moved]) {
+    fn moved(&self, queue: QueueId, from: &[SegmentId], moved: &[MovedMessage]) {
         self.interfere_with_loads();
         {
             let mut state = self.state.lock();
@@ -71,7 +71,7 @@ impl QueueOwner for Broker {
 }
 
 impl State {
-    fn collect(&mut self, id: QueueId, is_old: &dyn Fn(&Content) -> bool, out: &mut Collected) {
+    fn collect(&mut self, id: QueueId, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
         let Some(cell) = self.queues.get_mut(&id) else { return };
         if cell.is_durable {
             out.queues.push(QueueState {
@@ -84,9 +84,9 @@ impl State {
         }
         let mut found = Vec::new();
         cell.queue.in_memory(&mut |message| message.content.as_ref().is_some_and(is_old), &mut found);
-        for (lane, is_journalled) in (0..3).flat_map(|lane| [(lane, false), (lane, true)]) {
+        for (lane, is_journaled) in (0..3).flat_map(|lane| [(lane, false), (lane, true)]) {
             let of_lane =
-                found.iter().filter(|(_, message)| (message.priority, message.is_journalled) == (lane, is_journalled));
+                found.iter().filter(|(_, message)| (message.priority, message.is_journaled) == (lane, is_journaled));
             let residents: Vec<_> = of_lane
                 .map(|(seq, message)| Resident {
                     seq: *seq,
@@ -95,7 +95,7 @@ impl State {
                 })
                 .collect();
             if !residents.is_empty() {
-                out.lanes.push(LaneResidents { queue: id, lane, is_journalled, residents });
+                out.lanes.push(LaneResidents { queue: id, lane, is_journaled, residents });
             }
         }
     }

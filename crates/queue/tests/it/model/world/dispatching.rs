@@ -1,7 +1,7 @@
 //! Messages are handed out, or given up because they are old or too much.
 
 use ::model::ids::QueueSeq;
-use ::queue::{Delivery, DropReason, Dropped, Effects, Message};
+use ::queue::{Delivery, DropReason, DroppedMessage, Effects, Message};
 
 use super::World;
 use crate::fixture::Note;
@@ -40,7 +40,7 @@ impl World {
         self.end_dispatch(&mut dropped, is_loading);
     }
 
-    fn end_dispatch(&mut self, dropped: &mut impl Iterator<Item = Dropped<Note>>, is_loading: bool) {
+    fn end_dispatch(&mut self, dropped: &mut impl Iterator<Item = DroppedMessage<Note>>, is_loading: bool) {
         self.drop_heads(dropped, is_loading, true);
         assert_eq!(dropped.next(), None);
         self.model.fresh_from = self.model.next_seq;
@@ -71,7 +71,7 @@ impl World {
     /// The head, and the next one, and so on up to `next`, have been dropped rather than handed out, since they had expired; or wait on.
     pub(super) fn pass_over(
         &mut self,
-        dropped: &mut std::iter::Peekable<impl Iterator<Item = Dropped<Note>>>,
+        dropped: &mut std::iter::Peekable<impl Iterator<Item = DroppedMessage<Note>>>,
         next: Option<QueueSeq>,
     ) {
         while let Some(seq) = self.model.head().filter(|seq| Some(*seq) != next) {
@@ -95,12 +95,12 @@ impl World {
     /// Heads have been dropped because they had expired or were too much.
     pub(super) fn drop_heads(
         &mut self,
-        dropped: &mut impl Iterator<Item = Dropped<Note>>,
+        dropped: &mut impl Iterator<Item = DroppedMessage<Note>>,
         is_loading: bool,
         has_limits: bool,
     ) {
         let mut has_limited = false;
-        for Dropped { seq, message, reason, .. } in dropped {
+        for DroppedMessage { seq, message, reason, .. } in dropped {
             let model = &mut self.model;
             match reason {
                 DropReason::Expired => {

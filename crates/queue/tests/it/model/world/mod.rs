@@ -10,10 +10,10 @@ mod settling;
 use std::collections::BTreeSet;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Load, Message, Moved, PagedRange, Placed, Queue, Return, Rules, Settings};
+use ::queue::{Consumer, Load, Message, MovedMessage, PagedRange, PlacedMessage, Queue, Return, Rules, Settings};
 
 use super::Operation;
-use super::expectation::{Known, Model};
+use super::expectation::{KnownKey, Model};
 use crate::fixture::{Disk, Door, Note, TestQueue};
 
 /// As many messages as there may be: no more than may be passed over.
@@ -27,8 +27,8 @@ pub(super) struct World {
     is_light: bool,
     /// Loads that wait for an answer.
     loads: Vec<Asked>,
-    spills: Vec<(u8, Vec<Placed>)>,
-    compaction: Option<(Vec<SegmentId>, Vec<Moved>)>,
+    spills: Vec<(u8, Vec<PlacedMessage>)>,
+    compaction: Option<(Vec<SegmentId>, Vec<MovedMessage>)>,
 }
 
 struct Asked {
@@ -58,8 +58,8 @@ impl World {
 
     pub(super) fn run(&mut self, operation: Operation) {
         match operation {
-            Operation::Publish { count, journalled, priorities, ttl_ms, group_count } => {
-                self.publish(count, journalled, priorities, ttl_ms, group_count);
+            Operation::Publish { count, journaled, priorities, ttl_ms, group_count } => {
+                self.publish(count, journaled, priorities, ttl_ms, group_count);
             }
             Operation::SetGroups { header } => self.set_groups(header),
             Operation::Pass { ms } => self.model.now_ms += ms,
@@ -98,16 +98,16 @@ impl World {
         }
     }
 
-    fn publish(&mut self, count: u16, journalled: u64, priorities: u8, ttl_ms: Option<u64>, group_count: u8) {
+    fn publish(&mut self, count: u16, journaled: u64, priorities: u8, ttl_ms: Option<u64>, group_count: u8) {
         // How many may be passed over is tested apart: what came back counts only when it is looked at.
         if self.model.ready.len() + self.model.unacked.len() + usize::from(count) > MESSAGE_COUNT_MAX {
             return;
         }
         for _ in 0..count {
             let seq = QueueSeq(self.model.next_seq);
-            let is_journalled = journalled >> (seq.0 % 64) & 1 == 1;
+            let is_journaled = journaled >> (seq.0 % 64) & 1 == 1;
             let len = u32::try_from(seq.0 % 7).unwrap();
-            let note = if self.is_light { Note::light } else { Note::new }(seq.0 * 1000, len, is_journalled);
+            let note = if self.is_light { Note::light } else { Note::new }(seq.0 * 1000, len, is_journaled);
             let note = note.of_priority(seq.0 as u8 & priorities).with_ttl(ttl_ms, self.model.now_ms);
             // Those of remainder 0 are in none.
             let group = (seq.0 * 7 / 3).checked_rem(group_count.into()).filter(|group| *group > 0);
@@ -122,7 +122,7 @@ impl World {
                 continue;
             }
             assert_eq!(self.queue.publish(note.clone()), seq);
-            self.model.messages.insert(seq, Known { note, place: None });
+            self.model.messages.insert(seq, KnownKey { note, place: None });
             self.model.ready.insert(seq);
             self.model.next_seq += 1;
         }
@@ -168,7 +168,7 @@ impl World {
                 assert!(in_ranges.insert(*seq), "{seq} is in two ranges");
             }
             let mut inside = model.unacked.range(range.first_seq..=range.last_seq).map(|(seq, _)| *seq);
-            let lane = |seq| (model.is_journalled(seq), model.priority(seq));
+            let lane = |seq| (model.is_journaled(seq), model.priority(seq));
             let of_range = found.first().map(|(seq, _)| lane(*seq));
             let is_same_lane = |seq| Some(lane(seq)) == of_range;
             assert!(!inside.any(is_same_lane), "an unacked message lies inside {range:?}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ::model::ids::QueueSeq;
-use ::queue::{Effects, Message, PagedRange, Position, Seen, Take};
+use ::queue::{Effects, Message, PagedRange, Position, SeenMessage, Take};
 
 use super::World;
 use crate::fixture::Note;
@@ -38,7 +38,7 @@ impl World {
                 look.loaded(entries, next_slot).unwrap();
             }
             let looked = look.end();
-            for Seen { position, message, redelivered } in looked.messages {
+            for SeenMessage { position, message, redelivered } in looked.messages {
                 assert!(message.has_body());
                 assert_eq!(message.name(), self.model.messages[&position.seq].note.name());
                 assert_eq!(message.place(), self.model.messages[&position.seq].place);

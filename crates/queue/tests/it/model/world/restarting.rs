@@ -1,7 +1,7 @@
 //! The process ends, and another one starts with what lasts.
 
 use ::model::ids::QueueSeq;
-use ::queue::{Counts, Message, PagedRange, Queue, Restored, TtlHistory};
+use ::queue::{Counts, Message, PagedRange, Queue, RestoredQueue, TtlHistory};
 
 use super::World;
 
@@ -18,7 +18,7 @@ impl World {
         }
         self.disk.segments.retain(|segment, _| !segment.is_transient());
         self.loads.clear();
-        let mut returned: Vec<_> = self.queue.returned().filter(|(seq, ..)| self.model.is_journalled(*seq)).collect();
+        let mut returned: Vec<_> = self.queue.returned().filter(|(seq, ..)| self.model.is_journaled(*seq)).collect();
         returned.sort_unstable_by_key(|(seq, ..)| *seq);
         let model = &mut self.model;
         model.consumers.clear();
@@ -30,7 +30,7 @@ impl World {
         let leaving = std::mem::take(&mut model.leaving).into_iter();
         model.counts.extend(leaving.map(|(seq, (_, counts))| (seq, counts)));
         model.counts.retain(|_, counts| *counts != Counts::default());
-        model.messages.retain(|_, known| known.note.is_journalled());
+        model.messages.retain(|_, known| known.note.is_journaled());
         model.counts.retain(|seq, _| model.messages.contains_key(seq));
         model.waiting.retain(|seq, _| model.messages.contains_key(seq));
         model.waits_again.retain(|seq, _| model.messages.contains_key(seq));
@@ -71,7 +71,7 @@ impl World {
         let next_seq = QueueSeq(model.next_seq);
         let may_expire = self.queue.may_expire();
         let ttls = self.queue.ttls().changes().to_vec();
-        let restored = Restored { next_seq, watermark, ranges, messages, returned, may_expire };
+        let restored = RestoredQueue { next_seq, watermark, ranges, messages, returned, may_expire };
         self.queue = Queue::restore(self.settings, restored);
         self.queue.set_rules(model.rules);
         self.queue.set_groups(model.header.as_deref());

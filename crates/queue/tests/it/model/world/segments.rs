@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Dropped, Effects, Load, Message, Moved, Placed};
+use ::queue::{DroppedMessage, Effects, Load, Message, MovedMessage, PlacedMessage};
 
 use super::{Asked, World};
 use crate::fixture::Note;
-use crate::model::expectation::Known;
+use crate::model::expectation::KnownKey;
 
 impl World {
     pub(super) fn start_spill(&mut self, old_until: u16, pattern: u64, piece: u16) {
@@ -19,18 +19,18 @@ impl World {
         assert_eq!(seqs, self.expected_in_memory(&mut is_old), "in memory");
         let mut lanes: BTreeMap<(u8, bool), Vec<_>> = BTreeMap::new();
         for (seq, note) in messages {
-            lanes.entry((note.priority(), note.is_journalled())).or_default().push((seq, note));
+            lanes.entry((note.priority(), note.is_journaled())).or_default().push((seq, note));
         }
-        for ((priority, is_journalled), messages) in lanes {
+        for ((priority, is_journaled), messages) in lanes {
             for segment in messages.chunks(usize::from(piece)) {
-                self.spills.push((priority, self.disk.write(is_journalled, segment)));
+                self.spills.push((priority, self.disk.write(is_journaled, segment)));
             }
         }
     }
 
     fn expected_in_memory(&self, is_old: &mut dyn FnMut(&Note) -> bool) -> Vec<QueueSeq> {
         let model = &self.model;
-        let lane = |known: &Known| (known.note.priority(), known.note.is_journalled());
+        let lane = |known: &KnownKey| (known.note.priority(), known.note.is_journaled());
         let mut last_old: BTreeMap<_, QueueSeq> = BTreeMap::new();
         for seq in &model.ready {
             let known = &model.messages[seq];
@@ -57,7 +57,7 @@ impl World {
         let mut dead = Vec::new();
         self.queue.relocate(priority, &placed, &mut dead);
         let mut expected_dead = Vec::new();
-        for Placed { seq, place } in placed {
+        for PlacedMessage { seq, place } in placed {
             match self.model.messages.get_mut(&seq) {
                 Some(known) if known.place.is_none() => known.place = Some(place),
                 _ => expected_dead.push(place),
@@ -108,7 +108,7 @@ impl World {
         let Effects { deliveries, dropped, returned, loads, .. } = effects;
         assert!(deliveries.is_empty() && returned.is_empty());
         self.asked(loads);
-        for Dropped { seq, message, reason, .. } in dropped {
+        for DroppedMessage { seq, message, reason, .. } in dropped {
             // To be brought elsewhere it needs its body. If it need not be by now, a failed load is of no account.
             assert!(message.has_body() || !self.model.rules.keeps_dropped);
             assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));
@@ -148,7 +148,7 @@ impl World {
         }
         let written: Vec<_> = copied.iter().map(|(seq, note, _)| (*seq, note.clone())).collect();
         let placed = self.disk.write(!is_transient, &written);
-        let moved = copied.iter().zip(placed).map(|((seq, note, from), placed)| Moved {
+        let moved = copied.iter().zip(placed).map(|((seq, note, from), placed)| MovedMessage {
             seq: *seq,
             from: *from,
             to: placed.place,
@@ -167,7 +167,7 @@ impl World {
         let mut dead = Vec::new();
         assert_eq!(self.queue.move_ranges(&from, &moved, &mut dead), 0, "messages are missing");
         let mut expected_dead = Vec::new();
-        for Moved { seq, from, to, .. } in moved {
+        for MovedMessage { seq, from, to, .. } in moved {
             match self.model.messages.get_mut(&seq) {
                 Some(known) if known.place == Some(from) => known.place = Some(to),
                 _ => expected_dead.push(to),

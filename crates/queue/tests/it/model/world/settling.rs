@@ -2,7 +2,7 @@
 
 use ::model::features::{BackOff, DelayedRetry, RetryOf};
 use ::model::ids::QueueSeq;
-use ::queue::{Counts, DropReason, Dropped, Effects, Get, Message, Purged, Return, Returned};
+use ::queue::{Counts, DropReason, DroppedMessage, Effects, Get, Message, PurgedMessages, Return, ReturnedMessage};
 
 use super::World;
 use crate::fixture::Note;
@@ -99,9 +99,9 @@ impl World {
             }
             let waits_until_ms = model.rules.retry.and_then(|retry| delay(&retry, how, counts));
             let waits_until_ms = waits_until_ms.map_or(0, |delay| model.now_ms + delay);
-            let is_journalled = model.is_journalled(seq);
+            let is_journaled = model.is_journaled(seq);
             if how != Return::Undelivered {
-                assert_eq!(returned.next(), Some(Returned { seq, counts, waits_until_ms, is_journalled }));
+                assert_eq!(returned.next(), Some(ReturnedMessage { seq, counts, waits_until_ms, is_journaled }));
             }
             if waits_until_ms > 0 {
                 model.waiting.insert(seq, waits_until_ms);
@@ -114,7 +114,7 @@ impl World {
 
     /// A message that was unacked has been dropped. One whose body is in a segment is told of only when that has been read, if it is
     /// to be kept.
-    fn dropped_with_body(&mut self, seq: QueueSeq, reason: DropReason, dropped: Option<Dropped<Note>>) {
+    fn dropped_with_body(&mut self, seq: QueueSeq, reason: DropReason, dropped: Option<DroppedMessage<Note>>) {
         if let Some(dropped) = &dropped {
             assert_eq!(dropped.reason, reason);
             assert_eq!(dropped.message.name(), self.model.messages[&seq].note.name());
@@ -161,7 +161,7 @@ impl World {
         let keeps_dropped = self.model.rules.keeps_dropped;
         self.queue.retry_dead_letters(&failed, &mut effects);
         self.asked(effects.loads);
-        for Dropped { seq, message, reason, .. } in effects.dropped {
+        for DroppedMessage { seq, message, reason, .. } in effects.dropped {
             assert_eq!(Some(reason), self.model.leaving.get(&seq).map(|(reason, _)| *reason));
             if !keeps_dropped {
                 self.model.leaving.remove(&seq);
@@ -171,9 +171,9 @@ impl World {
     }
 
     pub(super) fn purge(&mut self) {
-        let mut purged = Purged::default();
+        let mut purged = PurgedMessages::default();
         assert_eq!(self.queue.purge(&mut purged), self.model.ready.len() as u64);
-        let Purged { mut messages, ranges, kept } = purged;
+        let PurgedMessages { mut messages, ranges, kept } = purged;
         for range in ranges {
             messages.extend(self.read_range(&range));
         }

@@ -36,6 +36,14 @@ pub(crate) const fn untold(name: &'static str) -> Column {
     Column { name, field: "", convert: unchanged }
 }
 
+/// Columns, one after the other: a name alone is a column that has its own name in the objects.
+macro_rules! columns {
+    (@one { $column:expr }) => { $column };
+    (@one $name:literal) => { $crate::listing::same($name) };
+    ($($column:tt)*) => { &[$($crate::listing::columns!(@one $column)),*] };
+}
+pub(crate) use columns;
+
 /// As rabbitmqctl shows some: the value's JSON, so that a text has its quotes.
 pub(crate) fn json_text(value: Value) -> Value {
     Value::String(value.to_string())

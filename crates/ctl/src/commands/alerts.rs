@@ -6,7 +6,7 @@ use super::browsing::answered;
 use crate::command::{Command, repeated, required};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{Listing, converted, json_text, renamed, same, text};
+use crate::listing::{Listing, columns, converted, json_text, renamed, text};
 use crate::output::Output;
 use crate::step::{Ask, Step, StepResult, path};
 
@@ -30,97 +30,55 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("delete_alert_rule", "removes a rule of alerts", |input| delete(input, "rules", "alert rule"))
         .taking(&[required("name")])
         .saying("Deleting alert rule \"{name}\" ..."),
-    Command::new("list_alert_webhooks", "lists who is told of alerts, and what has become of it", |input| {
+    Command::new("list_alert_webhooks", "lists the webhooks that are notified of alerts, with counts", |input| {
         WEBHOOKS.ask(input, path(&["alerts", "webhooks"]))
     })
     .taking(&[repeated("column")])
     .saying("Listing alert webhooks ..."),
     // Its definition may have a secret in it, and is not said again.
-    Command::new("set_alert_webhook", "sets whom to tell of alerts, given as JSON", |input| set(input, "webhooks"))
-        .taking(&[required("name"), required("definition")])
-        .saying("Setting alert webhook \"{name}\" ..."),
+    Command::new("set_alert_webhook", "sets a webhook that is notified of alerts, given as JSON", |input| {
+        set(input, "webhooks")
+    })
+    .taking(&[required("name"), required("definition")])
+    .saying("Setting alert webhook \"{name}\" ..."),
     Command::new("delete_alert_webhook", "removes a webhook that no rule names", |input| {
         delete(input, "webhooks", "alert webhook")
     })
     .taking(&[required("name")])
     .saying("Deleting alert webhook \"{name}\" ..."),
-    Command::new("test_alert_webhook", "tells a webhook something, to see whether it works", test)
+    Command::new("test_alert_webhook", "sends a test notification to a webhook", test)
         .taking(&[required("name")])
         .long()
         .saying("Testing alert webhook \"{name}\" ..."),
 ];
 
 const ALERTS: Listing = Listing {
-    columns: &[
-        same("state"),
-        same("rule"),
-        same("kind"),
-        same("severity"),
-        same("vhost"),
-        same("queue"),
-        same("value"),
-        same("threshold"),
-        same("since"),
-        same("id"),
-    ],
+    columns: columns! {
+        "state" "rule" "kind" "severity" "vhost" "queue" "value" "threshold" "since" "id"
+    },
     default: &["state", "severity", "rule", "vhost", "queue", "value", "threshold", "since"],
 };
 
 const HISTORY: Listing = Listing {
-    columns: &[
-        same("at"),
-        same("status"),
-        same("reason"),
-        same("rule"),
-        same("kind"),
-        same("severity"),
-        same("vhost"),
-        same("queue"),
-        same("value"),
-        same("threshold"),
-        same("since"),
-        same("id"),
-    ],
+    columns: columns! {
+        "at" "status" "reason" "rule" "kind" "severity" "vhost" "queue" "value" "threshold" "since" "id"
+    },
     default: &["at", "status", "severity", "rule", "vhost", "queue", "value"],
 };
 
 const RULES: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("source"),
-        same("kind"),
-        same("vhost"),
-        same("queue"),
-        same("unacked"),
-        same("above"),
-        same("clear"),
-        same("for"),
-        same("clear_for"),
-        same("repeat"),
-        same("window"),
-        same("severity"),
-        converted("webhooks", "webhooks", json_text),
-        same("untracked"),
-        same("problem"),
-    ],
+    columns: columns! {
+        "name" "source" "kind" "vhost" "queue" "unacked" "above" "clear" "for" "clear_for" "repeat" "window"
+        "severity" { converted("webhooks", "webhooks", json_text) } "untracked" "problem"
+    },
     default: &["name", "source", "kind", "vhost", "queue", "above", "for", "severity"],
 };
 
 const WEBHOOKS: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("source"),
-        same("url"),
-        same("timeout"),
-        same("signed"),
-        same("waiting"),
-        same("delivered"),
-        same("failed"),
-        same("dropped"),
-        same("folded"),
-        renamed("error", "last_error"),
-        same("problem"),
-    ],
+    columns: columns! {
+        "name" "source" "url" "timeout" "signed" "waiting" "delivered" "failed" "dropped" "folded"
+        { renamed("error", "last_error") } "problem"
+    },
     default: &["name", "url", "waiting", "delivered", "failed", "dropped", "error"],
 };
 

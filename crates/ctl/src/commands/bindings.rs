@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::command::{Command, repeated};
-use crate::listing::{Column, Listing, converted, renamed, same};
+use crate::listing::{Column, Listing, columns, converted, renamed};
 use crate::step::path;
 
 pub(crate) const COMMANDS: &[Command] = &[Command::new("list_bindings", "lists a virtual host's bindings", |input| {
@@ -13,15 +13,10 @@ pub(crate) const COMMANDS: &[Command] = &[Command::new("list_bindings", "lists a
 .saying("Listing bindings for vhost {vhost}...")];
 
 const BINDINGS: Listing = Listing {
-    columns: &[
-        renamed("source_name", "source"),
-        SOURCE_KIND,
-        renamed("destination_name", "destination"),
-        renamed("destination_kind", "destination_type"),
-        same("routing_key"),
-        same("arguments"),
-        same("vhost"),
-    ],
+    columns: columns! {
+        { renamed("source_name", "source") } { SOURCE_KIND } { renamed("destination_name", "destination") }
+        { renamed("destination_kind", "destination_type") } "routing_key" "arguments" "vhost"
+    },
     default: &["source_name", "source_kind", "destination_name", "destination_kind", "routing_key", "arguments"],
 };
 

@@ -10,7 +10,7 @@ use super::queues::no_such_queue;
 use crate::command::{Command, Opt, flag, option, repeated, required, truth};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{Listing, renamed, same};
+use crate::listing::{Listing, columns, renamed};
 use crate::output::Output;
 use crate::reply::Reply;
 use crate::step::{Ask, Step, StepResult, escaped, path};
@@ -46,7 +46,7 @@ macro_rules! with_selection {
 }
 
 const BROWSE: &[Opt] = with_filter!(
-    option("count", "count", "how many at most: 100 unless said"),
+    option("count", "count", "how many at most, by default 100"),
     option("from", "id", "begins at this message"),
     option("tail", "count", "begins so many messages from the end"),
     option("truncate", "bytes", "how much of each body"),
@@ -60,7 +60,7 @@ const MOVE: &[Opt] = with_selection!(
     option("to-vhost", "vhost", "in this virtual host instead of their own"),
 );
 const REDRIVE: &[Opt] =
-    with_selection!(option("to", "first|last", "to the queue where they died first, or last (unless said)"));
+    with_selection!(option("to", "first|last", "to the queue where they died first, or last (the default)"));
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("browse_queue", "shows messages of a queue without taking them", browse)
@@ -109,22 +109,12 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 const MESSAGES: Listing = Listing {
-    columns: &[
-        same("id"),
-        same("exchange"),
-        same("routing_key"),
-        same("entered"),
-        same("redelivered"),
-        same("durable"),
-        same("properties"),
-        same("payload_bytes"),
-        same("payload"),
-        same("payload_encoding"),
-        renamed("headers", "properties.headers"),
-        renamed("connection", "held_by.connection"),
-        renamed("channel", "held_by.channel"),
-        renamed("consumer_tag", "held_by.consumer_tag"),
-    ],
+    columns: columns! {
+        "id" "exchange" "routing_key" "entered" "redelivered" "durable" "properties" "payload_bytes" "payload"
+        "payload_encoding" { renamed("headers", "properties.headers") }
+        { renamed("connection", "held_by.connection") } { renamed("channel", "held_by.channel") }
+        { renamed("consumer_tag", "held_by.consumer_tag") }
+    },
     default: &["id", "exchange", "routing_key", "redelivered", "payload_bytes", "payload"],
 };
 const UNACKED_DEFAULT: &[&str] =

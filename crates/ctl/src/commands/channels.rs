@@ -1,7 +1,7 @@
 //! Channels.
 
 use crate::command::{Command, repeated};
-use crate::listing::{Listing, renamed, same};
+use crate::listing::{Listing, columns, renamed};
 
 pub(crate) const COMMANDS: &[Command] =
     &[Command::new("list_channels", "lists channels of all virtual hosts", |input| {
@@ -11,24 +11,11 @@ pub(crate) const COMMANDS: &[Command] =
     .saying("Listing channels ...")];
 
 const CHANNELS: Listing = Listing {
-    columns: &[
+    columns: columns! {
         // Over HTTP a channel goes by its name.
-        renamed("pid", "name"),
-        renamed("connection", "connection_details.name"),
-        same("name"),
-        same("number"),
-        same("user"),
-        same("vhost"),
-        same("transactional"),
-        same("confirm"),
-        same("consumer_count"),
-        same("messages_unacknowledged"),
-        same("messages_uncommitted"),
-        same("acks_uncommitted"),
-        same("messages_unconfirmed"),
-        same("prefetch_count"),
-        same("global_prefetch_count"),
-        same("state"),
-    ],
+        { renamed("pid", "name") } { renamed("connection", "connection_details.name") } "name" "number" "user" "vhost"
+        "transactional" "confirm" "consumer_count" "messages_unacknowledged" "messages_uncommitted" "acks_uncommitted"
+        "messages_unconfirmed" "prefetch_count" "global_prefetch_count" "state"
+    },
     default: &["pid", "user", "consumer_count", "messages_unacknowledged"],
 };

@@ -13,20 +13,20 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("config_file show_path", "shows where the file of settings is", |_| {
         Ok(Step::ReadSettings(Box::new(|file| say(file.path.display().to_string()))))
     }),
-    Command::new("config_file show", "shows what is in it, without passwords", |input| {
+    Command::new("config_file show", "shows the file of settings, without passwords", |input| {
         let shows_passwords = input.has("reveal-passwords");
         Ok(Step::ReadSettings(Box::new(move |file| table(&there(file)?, shows_passwords))))
     })
     .with(&[flag("reveal-passwords", "with passwords")]),
-    Command::new("config_file add_node", "names another server in it", |input| edit(input, Edit::Add))
+    Command::new("config_file add_node", "adds a server to the file of settings", |input| edit(input, Edit::Add))
         .taking(NODE)
         .with(FLAGS),
-    Command::new("config_file update_node", "changes how a server is asked, or names another", |input| {
+    Command::new("config_file update_node", "changes or adds a server in the file of settings", |input| {
         edit(input, Edit::Update)
     })
     .taking(NODE)
     .with(FLAGS),
-    Command::new("config_file delete_node", "names a server no more", |input| {
+    Command::new("config_file delete_node", "removes a server from the file of settings", |input| {
         let name = input.text("node").to_owned();
         Ok(Step::ReadSettings(Box::new(move |file| {
             let (path, text) = (file.path.clone(), there(file)?);

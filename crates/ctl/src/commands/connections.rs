@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
-use crate::listing::{self, Listing, converted, renamed, same, untold};
+use crate::listing::{self, Listing, columns, converted, renamed, untold};
 use crate::step::{Ask, Step, StepResult, done, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -81,42 +81,14 @@ const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is closed
 const BY_HAND: &str = "Closed via warren ctl";
 
 const CONNECTIONS: Listing = Listing {
-    columns: &[
-        // Over HTTP a connection goes by its name, and so does who wants to close it.
-        renamed("pid", "name"),
-        same("name"),
-        same("port"),
-        same("host"),
-        same("peer_port"),
-        same("peer_host"),
-        same("ssl"),
-        same("ssl_protocol"),
-        same("ssl_key_exchange"),
-        same("ssl_cipher"),
-        same("ssl_hash"),
-        same("peer_cert_subject"),
-        same("peer_cert_issuer"),
-        same("peer_cert_validity"),
-        untold("peer_cert_serial_number"),
-        same("state"),
-        same("channels"),
-        converted("protocol", "protocol", protocol),
-        same("auth_mechanism"),
-        same("user"),
-        same("vhost"),
-        same("timeout"),
-        same("frame_max"),
-        same("channel_max"),
-        same("client_properties"),
-        same("recv_oct"),
-        same("recv_cnt"),
-        same("send_oct"),
-        same("send_cnt"),
-        same("send_pend"),
-        same("connected_at"),
-        same("container_id"),
-        same("node"),
-    ],
+    columns: columns! {
+        // Over HTTP a connection goes by its name, and is closed by it.
+        { renamed("pid", "name") } "name" "port" "host" "peer_port" "peer_host" "ssl" "ssl_protocol"
+        "ssl_key_exchange" "ssl_cipher" "ssl_hash" "peer_cert_subject" "peer_cert_issuer" "peer_cert_validity"
+        { untold("peer_cert_serial_number") } "state" "channels" { converted("protocol", "protocol", protocol) }
+        "auth_mechanism" "user" "vhost" "timeout" "frame_max" "channel_max" "client_properties" "recv_oct" "recv_cnt"
+        "send_oct" "send_cnt" "send_pend" "connected_at" "container_id" "node"
+    },
     default: &["user", "peer_host", "peer_port", "state"],
 };
 

@@ -1,7 +1,7 @@
 //! Consumers.
 
 use crate::command::{Command, repeated};
-use crate::listing::{Listing, renamed, same};
+use crate::listing::{Listing, columns, renamed};
 use crate::step::path;
 
 pub(crate) const COMMANDS: &[Command] =
@@ -12,15 +12,9 @@ pub(crate) const COMMANDS: &[Command] =
     .saying("Listing consumers in vhost {vhost} ...")];
 
 const CONSUMERS: Listing = Listing {
-    columns: &[
-        renamed("queue_name", "queue.name"),
-        renamed("channel_pid", "channel_details.name"),
-        same("consumer_tag"),
-        same("ack_required"),
-        same("prefetch_count"),
-        same("active"),
-        same("activity_status"),
-        same("arguments"),
-    ],
+    columns: columns! {
+        { renamed("queue_name", "queue.name") } { renamed("channel_pid", "channel_details.name") } "consumer_tag"
+        "ack_required" "prefetch_count" "active" "activity_status" "arguments"
+    },
     default: &["queue_name", "channel_pid", "consumer_tag", "ack_required", "prefetch_count", "active", "arguments"],
 };

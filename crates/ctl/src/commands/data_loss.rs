@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use crate::command::{Command, repeated};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{Listing, same, show};
+use crate::listing::{Listing, columns, show};
 use crate::reply::Reply;
 use crate::step::{Ask, StepResult};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("list_data_losses", "lists messages that were lost to damaged files, until it is acknowledged", list)
+    Command::new("list_data_losses", "lists messages that were lost to damaged files and not acknowledged", list)
         .taking(&[repeated("column")])
         .saying("Listing messages that were lost to damaged files ..."),
     Command::new(
@@ -22,15 +22,9 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 const LOSSES: Listing = Listing {
-    columns: &[
-        same("vhost"),
-        same("queue"),
-        same("exchange"),
-        same("messages"),
-        same("path"),
-        same("what"),
-        same("found_at"),
-    ],
+    columns: columns! {
+        "vhost" "queue" "exchange" "messages" "path" "what" "found_at"
+    },
     default: &["vhost", "queue", "exchange", "messages", "path", "what"],
 };
 

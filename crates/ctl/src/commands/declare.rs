@@ -60,14 +60,14 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("tracing"),
     ])
     .with(&[flag("tracing", "with tracing on")]),
-    Command::new("declare user", "creates a user, or changes one", user).also(&["users declare"]).taking(&[
+    Command::new("declare user", "creates or updates a user", user).also(&["users declare"]).taking(&[
         required("name"),
         optional("password"),
         optional("password-hash"),
         optional("hashing-algorithm"),
         optional("tags"),
     ]),
-    Command::new("declare permission", "says what a user may configure, write to and read from", |input| {
+    Command::new("declare permission", "sets a user's permissions in a virtual host", |input| {
         let body = json!({
             "configure": input.text("configure"), "write": input.text("write"), "read": input.text("read")
         });
@@ -75,14 +75,14 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .also(&["declare permissions", "permissions declare"])
     .taking(&[USER, required("configure"), required("write"), required("read")]),
-    Command::new("declare topic_permission", "says which routing keys a user may use on a topic exchange", |input| {
+    Command::new("declare topic_permission", "sets a user's permissions on a topic exchange", |input| {
         let body = json!({
             "exchange": input.text("exchange"), "write": input.text("write"), "read": input.text("read")
         });
         put(input, &["topic-permissions", input.vhost(), input.text("user")], &body, "topic permission declared")
     })
     .taking(&[USER, required("exchange"), required("write"), required("read")]),
-    Command::new("declare policy", "sets arguments for all queues and exchanges whose names fit", |input| {
+    Command::new("declare policy", "sets arguments for all queues and exchanges whose names match", |input| {
         then_say(policies::set(input, "policies"), "policy declared".to_owned())
     })
     .also(&["policies declare", "policies update", "policies set"])

@@ -7,7 +7,7 @@ use super::pages::Pages;
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{Listing, renamed, same, text};
+use crate::listing::{Listing, columns, renamed, text};
 use crate::output::Output;
 use crate::step::{Ask, Step, StepResult, escaped, path};
 
@@ -24,7 +24,7 @@ macro_rules! with_filter {
     };
 }
 
-const LIST: &[Opt] = with_filter!(option("count", "count", "how many at most: 100 unless said"));
+const LIST: &[Opt] = with_filter!(option("count", "count", "how many at most, by default 100"));
 const CANCEL: &[Opt] = with_filter!(flag("all", "all, if nothing else says which"));
 const WHEN: &[Opt] = &[
     option("due", "ms", "when, in milliseconds since 1970"),
@@ -32,17 +32,21 @@ const WHEN: &[Opt] = &[
 ];
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("list_delayed_exchanges", "lists exchanges at which messages wait until they are due", |input| {
+    Command::new("list_delayed_exchanges", "lists exchanges with delayed messages", |input| {
         EXCHANGES.ask(input, path(&["delayed", input.vhost()]))
     })
     .taking(&[repeated("column")])
     .saying("Listing exchanges with delayed messages for vhost {vhost} ..."),
-    Command::new("list_delayed_messages", "lists messages that wait at an exchange, by when they are due", list)
-        .taking(&[required("exchange"), repeated("column")])
-        .with(LIST)
-        .long()
-        .saying("Listing delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("show_delayed_message", "shows a message that waits, with its body", |input| {
+    Command::new(
+        "list_delayed_messages",
+        "lists an exchange's delayed messages, in the order in which they are due",
+        list,
+    )
+    .taking(&[required("exchange"), repeated("column")])
+    .with(LIST)
+    .long()
+    .saying("Listing delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
+    Command::new("show_delayed_message", "shows a delayed message, with its body", |input| {
         let missing = no_such_message(input);
         Ask::get(one(input, "")).then(move |reply| {
             let value = answered(reply, missing)?;
@@ -52,12 +56,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("exchange"), required("id")])
     .saying("Showing delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("cancel_delayed_messages", "cancels a message that waits, or all that are meant", cancel)
+    Command::new("cancel_delayed_messages", "cancels a delayed message, or all that match", cancel)
         .taking(&[required("exchange"), optional("id")])
         .with(CANCEL)
         .long()
         .saying("Cancelling delayed messages of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("reschedule_delayed_message", "has a message that waits be due at another time", |input| {
+    Command::new("reschedule_delayed_message", "reschedules a delayed message", |input| {
         let body = match (input.number("due")?, duration_ms(input, "delay")?) {
             (Some(due_ms), None) => json!({"due": due_ms}),
             (None, Some(delay_ms)) => json!({"delay": delay_ms}),
@@ -68,7 +72,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("exchange"), required("id")])
     .with(WHEN)
     .saying("Rescheduling delayed message {id} of exchange '{exchange}' in vhost '{vhost}' ..."),
-    Command::new("release_delayed_message", "has a message that waits be due now", |input| {
+    Command::new("release_delayed_message", "releases a delayed message now", |input| {
         renamed_to(Ask::post(one(input, "release"), &json!({})), no_such_message(input), "Message is due now")
     })
     .taking(&[required("exchange"), required("id")])
@@ -76,28 +80,18 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 const EXCHANGES: Listing = Listing {
-    columns: &[
-        renamed("name", "exchange"),
-        same("messages_delayed"),
-        same("message_bytes_delayed"),
-        same("messages_released"),
-        same("next_due"),
-        same("vhost"),
-    ],
+    columns: columns! {
+        { renamed("name", "exchange") } "messages_delayed" "message_bytes_delayed" "messages_released" "next_due"
+        "vhost"
+    },
     default: &["name", "messages_delayed", "next_due"],
 };
 
 const MESSAGES: Listing = Listing {
-    columns: &[
-        same("id"),
-        same("due"),
-        same("exchange"),
-        same("routing_key"),
-        same("durable"),
-        same("properties"),
-        same("payload_bytes"),
-        renamed("headers", "properties.headers"),
-    ],
+    columns: columns! {
+        "id" "due" "exchange" "routing_key" "durable" "properties" "payload_bytes"
+        { renamed("headers", "properties.headers") }
+    },
     default: &["id", "due", "routing_key", "payload_bytes"],
 };
 

@@ -57,29 +57,27 @@ pub(crate) const COMMANDS: &[Command] = &[
         &[declare::USER],
         |input| &["permissions", input.vhost(), input.text("user")]
     ),
-    deleted!("delete policy", &["policies delete"], "takes a policy away", NAME, |input| &[
+    deleted!("delete policy", &["policies delete"], "removes a policy", NAME, |input| &[
         "policies",
         input.vhost(),
         input.text("name")
     ]),
-    deleted!(
-        "delete operator_policy",
-        &["operator_policies delete"],
-        "takes an operator's policy away",
-        NAME,
-        |input| &["operator-policies", input.vhost(), input.text("name")]
-    ),
+    deleted!("delete operator_policy", &["operator_policies delete"], "removes an operator policy", NAME, |input| &[
+        "operator-policies",
+        input.vhost(),
+        input.text("name")
+    ]),
     deleted!(
         "delete parameter",
         &["parameters clear", "parameters delete"],
-        "takes a parameter away",
+        "removes a parameter",
         &[required("component"), required("name")],
         |input| &["parameters", input.text("component"), input.vhost(), input.text("name")]
     ),
     deleted!(
         "delete global_parameter",
         &["global_parameters clear", "global_parameters delete"],
-        "takes a global parameter away",
+        "removes a global parameter",
         NAME,
         |input| &["global-parameters", input.text("name")]
     ),

@@ -1,7 +1,7 @@
 //! Exchanges.
 
 use crate::command::{Command, repeated};
-use crate::listing::{Listing, same};
+use crate::listing::{Listing, columns};
 use crate::step::path;
 
 pub(crate) const COMMANDS: &[Command] =
@@ -12,15 +12,8 @@ pub(crate) const COMMANDS: &[Command] =
     .saying("Listing exchanges for vhost {vhost} ...")];
 
 const EXCHANGES: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("type"),
-        same("durable"),
-        same("auto_delete"),
-        same("internal"),
-        same("arguments"),
-        same("policy"),
-        same("vhost"),
-    ],
+    columns: columns! {
+        "name" "type" "durable" "auto_delete" "internal" "arguments" "policy" "vhost"
+    },
     default: &["name", "type"],
 };

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, flag, repeated, required};
 use crate::failure::{Failure, USAGE};
-use crate::listing::{Listing, renamed, same, text, untold};
+use crate::listing::{Listing, columns, renamed, text, untold};
 use crate::step::{Ask, StepResult, done, each, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -22,7 +22,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("name")])
     .with(&[flag("opt-in", "one that is experimental").also(&["experimental"])])
     .saying("Enabling feature flag \"{name}\" ..."),
-    Command::new("list_deprecated_features", "lists what is going away", |input| {
+    Command::new("list_deprecated_features", "lists deprecated features", |input| {
         let path = if input.has("used") { "deprecated-features/used" } else { "deprecated-features" };
         DEPRECATED.ask(input, path.to_owned())
     })
@@ -39,28 +39,16 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 const FLAGS: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("state"),
-        same("stability"),
-        same("provided_by"),
-        same("desc"),
-        same("doc_url"),
-        same("require_level"),
-        same("experiment_level"),
-        untold("callbacks"),
-    ],
+    columns: columns! {
+        "name" "state" "stability" "provided_by" "desc" "doc_url" "require_level" "experiment_level"
+        { untold("callbacks") }
+    },
     default: &["name", "state"],
 };
 const DEPRECATED: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("deprecation_phase"),
-        same("state"),
-        same("provided_by"),
-        same("desc"),
-        renamed("doc_url", "doc_url"),
-    ],
+    columns: columns! {
+        "name" "deprecation_phase" "state" "provided_by" "desc" { renamed("doc_url", "doc_url") }
+    },
     default: &["name", "deprecation_phase", "state"],
 };
 

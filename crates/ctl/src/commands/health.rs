@@ -53,11 +53,9 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("check_if_node_is_quorum_critical", "fails if queues lose their quorum when the node stops", |_| {
         check(&["node-is-quorum-critical"], "The node is not critical for the quorum of any queue")
     }),
-    Command::new(
-        "check_if_any_deprecated_features_are_used",
-        "fails if features are in use that are going away",
-        |_| no_deprecated_features(),
-    ),
+    Command::new("check_if_any_deprecated_features_are_used", "fails if deprecated features are in use", |_| {
+        no_deprecated_features()
+    }),
     Command::new("check_if_metadata_store_is_initialized", "fails while the metadata store starts", |_| {
         check(&["metadata-store", "initialized"], "The metadata store has completed its initialization")
     }),
@@ -132,7 +130,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
         "fails if queues lose their quorum when the node stops",
         |_| check(&["node-is-quorum-critical"], "health check passed"),
     ),
-    Command::new("health_check deprecated_features_in_use", "fails if features are in use that are going away", |_| {
+    Command::new("health_check deprecated_features_in_use", "fails if deprecated features are in use", |_| {
         no_deprecated_features()
     }),
     Command::new("health_check port_listener", "fails unless the node listens on a port", port)

@@ -21,7 +21,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[required("definition")])
     .saying("Setting vhost limits to \"{definition}\" for vhost \"{vhost}\" ..."),
-    Command::new("clear_vhost_limits", "takes a virtual host's limits away", |input| {
+    Command::new("clear_vhost_limits", "clears a virtual host's limits", |input| {
         let vhost = input.vhost().to_owned();
         known_vhost(&vhost.clone(), clear_all("vhost-limits", vhost))
     })
@@ -43,7 +43,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("username"), required("definition")])
     .saying("Setting user limits to \"{definition}\" for user \"{username}\" ..."),
-    Command::new("clear_user_limits", "takes one of a user's limits away, or all", |input| {
+    Command::new("clear_user_limits", "clears one of a user's limits, or all", |input| {
         let user = input.text("username").to_owned();
         known_user(
             &user.clone(),

@@ -117,14 +117,14 @@ pub(crate) const COMMANDS: &[Command] = &[
     listed!(
         "list deprecated_features",
         &["deprecated_features list"],
-        "lists what is going away",
+        "lists deprecated features",
         ListOwner::All("deprecated-features"),
         &["name", "deprecation_phase", "state"]
     ),
     listed!(
         "list deprecated_features_in_use",
         &["deprecated_features list_used"],
-        "lists what is going away and in use",
+        "lists deprecated features that are in use",
         ListOwner::All("deprecated-features/used"),
         &["name", "deprecation_phase", "state"]
     ),

@@ -29,7 +29,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         completion_for(input.text("shell"))
     })
     .taking(&[required("shell")]),
-    Command::new("autocomplete", "lists commands that begin like this", |input| {
+    Command::new("autocomplete", "lists commands that begin with a text", |input| {
         let prefix = input.optional("prefix").unwrap_or_default();
         let names = words::commands().flat_map(|(_, command)| command.names());
         let mut names: Vec<&str> = names.filter(|name| !name.contains(' ') && name.starts_with(prefix)).collect();

@@ -7,13 +7,13 @@ use crate::invocation::Invocation;
 use crate::step::{Ask, StepResult, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("add_member", "has a node hold a quorum queue, too", |input| {
+    Command::new("add_member", "adds a quorum queue's member on a node", |input| {
         member(input, Ask::post(place(input, "add"), &json!({"node": input.text("on-node")})))
     })
     .taking(&[required("queue"), required("on-node")])
     .with(&[option("membership", "KIND", "accepted: the server decides")])
     .saying("Adding a replica for queue {queue} on node {on-node}..."),
-    Command::new("delete_member", "has a node hold a quorum queue no more", |input| {
+    Command::new("delete_member", "removes a quorum queue's member from a node", |input| {
         let body = json!({"node": input.text("on-node")}).to_string();
         member(input, Ask::delete(place(input, "delete")).with_body(body.into_bytes()))
     })
@@ -39,7 +39,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         ERRORS_ONLY,
     ])
     .saying("Growing {strategy} quorum queues on {on-node}..."),
-    Command::new("shrink", "has a node hold no quorum queue any more", |input| {
+    Command::new("shrink", "removes the members of all quorum queues from a node", |input| {
         Ask::delete(path(&["queues", "quorum", "replicas", "on", input.text("on-node"), "shrink"])).done()
     })
     .taking(&[required("on-node")])

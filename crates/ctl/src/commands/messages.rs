@@ -12,14 +12,16 @@ use crate::output::{Output, Table};
 use crate::step::{Ask, Source, Step, StepResult, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("publish", "publishes a message; without a payload it is read from what comes in", publish).taking(&[
-        optional("exchange"),
-        required("routing-key"),
-        optional("payload"),
-        optional("properties"),
-        optional("payload-encoding"),
-    ]),
-    Command::new("publish message", "publishes a message, 'test' if no payload is said", |input| {
+    Command::new("publish", "publishes a message; without a payload it is read from standard input", publish).taking(
+        &[
+            optional("exchange"),
+            required("routing-key"),
+            optional("payload"),
+            optional("properties"),
+            optional("payload-encoding"),
+        ],
+    ),
+    Command::new("publish message", "publishes a message; the default payload is 'test'", |input| {
         publish_payload(input, Some("test"))
     })
     .taking(&[

@@ -21,7 +21,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying(
         "Setting runtime parameter \"{name}\" for component \"{component}\" to \"{value}\" in vhost \"{vhost}\" ...",
     ),
-    Command::new("clear_parameter", "takes a parameter away", |input| {
+    Command::new("clear_parameter", "removes a parameter", |input| {
         let (vhost, component, name) = (input.vhost(), input.text("component"), input.text("name"));
         let missing = format!("{component} has no parameter '{name}' in virtual host '{vhost}'");
         Ask::delete(path(&["parameters", component, vhost, name]))
@@ -44,7 +44,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("name"), required("value")])
     .saying("Setting global runtime parameter \"{name}\" to \"{value}\" ..."),
-    Command::new("clear_global_parameter", "takes a global parameter away", |input| {
+    Command::new("clear_global_parameter", "removes a global parameter", |input| {
         let missing = format!("there is no global parameter '{}'", input.text("name"));
         Ask::delete(path(&["global-parameters", input.text("name")]))
             .then(move |reply| reply.unless(404, || Failure::unavailable(missing))?.done())

@@ -33,7 +33,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(&[PID])
     .saying_if("pid", "Waiting for pid {pid} ...")
     .saying("Waiting for pid file '{pid-file}' to appear ..."),
-    Command::new("await_online_nodes", "waits until so many nodes of the cluster run", |input| {
+    Command::new("await_online_nodes", "waits until a number of the cluster's nodes run", |input| {
         let text = input.text("count");
         let count: usize = text
             .parse()

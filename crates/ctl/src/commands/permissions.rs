@@ -18,24 +18,28 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[required("username"), required("configure"), required("write"), required("read")])
     .saying("Setting permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
-    Command::new("set_permissions_globally", "says so in all virtual hosts that there are", set_permissions_globally)
-        .taking(&[required("username"), required("configure"), required("write"), required("read")])
-        .saying("Setting permissions for user \"{username}\" in all virtual hosts ..."),
-    Command::new("clear_permissions", "takes a user's permissions in a virtual host away", |input| {
+    Command::new(
+        "set_permissions_globally",
+        "sets a user's permissions in all virtual hosts",
+        set_permissions_globally,
+    )
+    .taking(&[required("username"), required("configure"), required("write"), required("read")])
+    .saying("Setting permissions for user \"{username}\" in all virtual hosts ..."),
+    Command::new("clear_permissions", "removes a user's permissions in a virtual host", |input| {
         clear(input, path(&["permissions", input.vhost(), input.text("username")]))
     })
     .taking(&[required("username")])
     .saying("Clearing permissions for user \"{username}\" in vhost \"{vhost}\" ..."),
-    Command::new("list_permissions", "lists who may do what in a virtual host", |input| {
+    Command::new("list_permissions", "lists permissions in a virtual host", |input| {
         OF_VHOST.ask(input, path(&["vhosts", input.vhost(), "permissions"]))
     })
     .saying("Listing permissions for vhost \"{vhost}\" ..."),
-    Command::new("list_user_permissions", "lists what a user may do where", |input| {
+    Command::new("list_user_permissions", "lists a user's permissions", |input| {
         of_user(input, &OF_USER, "permissions")
     })
     .taking(&[required("username")])
     .saying("Listing permissions for user \"{username}\" ..."),
-    Command::new("set_topic_permissions", "says which routing keys a user may use on a topic exchange", |input| {
+    Command::new("set_topic_permissions", "sets a user's permissions on a topic exchange", |input| {
         let body = json!({
             "exchange": input.text("exchange"), "write": input.text("write"), "read": input.text("read")
         });
@@ -44,7 +48,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("username"), required("exchange"), required("write"), required("read")])
     .saying("Setting topic permissions on \"{exchange}\" for user \"{username}\" in vhost \"{vhost}\" ..."),
-    Command::new("clear_topic_permissions", "takes a user's topic permissions away, on one exchange or all", |input| {
+    Command::new("clear_topic_permissions", "removes a user's topic permissions, on one exchange or all", |input| {
         let (vhost, user) = (input.vhost(), input.text("username"));
         clear(
             input,

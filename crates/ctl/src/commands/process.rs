@@ -47,11 +47,11 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[required("log-level")])
     .saying("Setting log level to \"{log-level}\" ..."),
-    Command::new("suspend_listeners", "refuses new connections of clients; those that are open stay", |_| {
+    Command::new("suspend_listeners", "refuses new client connections; open ones stay", |_| {
         change(Ask::post("warren/listeners/suspend".to_owned(), &json!({})), UNAVAILABLE)
     })
     .saying("Will suspend client connection listeners. The node will no longer accept client connections!"),
-    Command::new("resume_listeners", "takes new connections of clients again", |_| {
+    Command::new("resume_listeners", "accepts new client connections again", |_| {
         change(Ask::post("warren/listeners/resume".to_owned(), &json!({})), UNAVAILABLE)
     })
     .saying("Will resume client connection listeners. The node will now accept client connections"),

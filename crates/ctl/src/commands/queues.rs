@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::command::{Command, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure, USAGE};
 use crate::invocation::Invocation;
-use crate::listing::{self, Column, Listing, renamed, same, text, untold};
+use crate::listing::{self, Column, Listing, columns, renamed, same, text, untold};
 use crate::step::{Ask, StepResult, done, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
@@ -79,67 +79,25 @@ const KNOWN_AT_ONCE: &[&str] = &[
 ];
 
 const QUEUES: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("durable"),
-        same("auto_delete"),
-        same("arguments"),
-        same("policy"),
-        same("operator_policy"),
-        same("effective_policy_definition"),
-        untold("pid"),
-        renamed("owner_pid", "owner_pid_details.name"),
-        same("exclusive"),
-        untold("exclusive_consumer_pid"),
-        same("exclusive_consumer_tag"),
-        same("single_active_consumer_tag"),
-        same("messages_ready"),
-        same("messages_unacknowledged"),
-        same("messages"),
-        same("messages_dlx"),
-        same("messages_delayed"),
-        same("messages_deduplicated"),
-        same("messages_dropped"),
-        same("messages_ready_ram"),
-        same("messages_unacknowledged_ram"),
-        same("messages_ram"),
-        same("messages_persistent"),
-        same("message_bytes"),
-        same("message_bytes_ready"),
-        same("message_bytes_unacknowledged"),
-        same("message_bytes_ram"),
-        same("message_bytes_persistent"),
-        same("head_message_timestamp"),
-        untold("disk_reads"),
-        untold("disk_writes"),
-        same("consumers"),
-        same("consumer_utilisation"),
-        same("consumer_capacity"),
-        same("memory"),
-        same("state"),
-        same("type"),
-        same("leader"),
-        same("members"),
-        same("online"),
-        same("vhost"),
-        same("node"),
-    ],
+    columns: columns! {
+        "name" "durable" "auto_delete" "arguments" "policy" "operator_policy" "effective_policy_definition"
+        { untold("pid") } { renamed("owner_pid", "owner_pid_details.name") } "exclusive"
+        { untold("exclusive_consumer_pid") } "exclusive_consumer_tag" "single_active_consumer_tag" "messages_ready"
+        "messages_unacknowledged" "messages" "messages_dlx" "messages_delayed" "messages_deduplicated"
+        "messages_dropped" "messages_ready_ram" "messages_unacknowledged_ram" "messages_ram" "messages_persistent"
+        "message_bytes" "message_bytes_ready" "message_bytes_unacknowledged" "message_bytes_ram"
+        "message_bytes_persistent" "head_message_timestamp" { untold("disk_reads") } { untold("disk_writes") }
+        "consumers" "consumer_utilisation" "consumer_capacity" "memory" "state" "type" "leader" "members" "online"
+        "vhost" "node"
+    },
     default: &["name", "messages"],
 };
 
 const UNRESPONSIVE: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("durable"),
-        same("auto_delete"),
-        same("arguments"),
-        same("policy"),
-        untold("pid"),
-        untold("recoverable_mirrors"),
-        untold("recoverable_slaves"),
-        same("type"),
-        same("state"),
-    ],
+    columns: columns! {
+        "name" "durable" "auto_delete" "arguments" "policy" { untold("pid") } { untold("recoverable_mirrors") }
+        { untold("recoverable_slaves") } "type" "state"
+    },
     default: &["name"],
 };
 

@@ -15,7 +15,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         Ask::get("overview".to_owned()).then(move |reply| row(&reply.value()?, columns, OVERVIEW))
     })
     .taking(&[repeated("column")]),
-    Command::new("show churn", "shows how many objects came and went", |input| {
+    Command::new("show churn", "shows how many objects were created and deleted", |input| {
         let columns: Vec<String> = input.all("column").to_vec();
         Ask::get("overview".to_owned()).then(move |reply| row(&reply.value()?["churn_rates"], columns, CHURN))
     })

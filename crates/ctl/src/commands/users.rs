@@ -11,7 +11,7 @@ use crate::reply::Reply;
 use crate::step::{Ask, Source, StepResult, path, say};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("add_user", "creates a user; without a password it is read from what comes in", add_user)
+    Command::new("add_user", "creates a user; without a password it is read from standard input", add_user)
         .taking(&[required("username"), optional("password")])
         .with(&[flag("pre-hashed-password", "what is given is a hash, as hash_password prints it")])
         .saying("Adding user \"{username}\" ..."),
@@ -32,7 +32,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("username")])
     .saying("Clearing password for user \"{username}\" ..."),
-    Command::new("authenticate_user", "tries a user's password", authenticate_user)
+    Command::new("authenticate_user", "checks a user's password", authenticate_user)
         .taking(&[required("username"), optional("password")])
         .saying("Authenticating user \"{username}\" ..."),
     Command::new("set_user_tags", "sets a user's tags, replacing those it has", |input| {
@@ -53,7 +53,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] =
-    &[Command::new("passwords salt_and_hash", "prints a password's salted hash, made here", hash_password)
+    &[Command::new("passwords salt_and_hash", "prints a password's salted hash, made on this machine", hash_password)
         .taking(&[optional("password").bare(), optional("hashing-algorithm")])];
 
 const USERS: Listing = Listing { columns: &[renamed("user", "name"), same("tags")], default: &["user", "tags"] };

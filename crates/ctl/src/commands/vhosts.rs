@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::{DATA, Failure};
 use crate::invocation::{DEFAULT_VHOST, Invocation};
-use crate::listing::{Listing, same, text};
+use crate::listing::{Listing, columns, text};
 use crate::output::{Output, Table};
 use crate::step::{Ask, Step, StepResult, path, remark, then_say};
 
@@ -104,16 +104,10 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 const VHOSTS: Listing = Listing {
-    columns: &[
-        same("name"),
-        same("description"),
-        same("tags"),
-        same("default_queue_type"),
-        same("protected_from_deletion"),
-        same("metadata"),
-        same("tracing"),
-        same("cluster_state"),
-    ],
+    columns: columns! {
+        "name" "description" "tags" "default_queue_type" "protected_from_deletion" "metadata" "tracing"
+        "cluster_state"
+    },
     default: &["name"],
 };
 

@@ -22,7 +22,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(&[option("format", "FORMAT", "json, the only one")])
     .long()
     .saying("Exporting definitions in JSON to a file at \"{file}\" ..."),
-    Command::new("import_definitions", "takes definitions in from a file, or from what comes in", |input| {
+    Command::new("import_definitions", "imports definitions from a file, or from standard input", |input| {
         refuse_erlang(input)?;
         let place = definitions(input.said_vhost());
         let file = input.optional("file").unwrap_or("-");
@@ -50,14 +50,14 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     .taking(FILE)
     .with(EXPORT)
     .long(),
-    Command::new("import", "takes definitions in from a file, with --vhost into one virtual host", |input| {
+    Command::new("import", "imports definitions from a file, with --vhost into one virtual host", |input| {
         admin_import(input, input.said_vhost())
     })
     .also(&["definitions import", "import definitions"])
     .taking(FILE)
     .with(IMPORT)
     .long(),
-    Command::new("definitions import_into_vhost", "takes a virtual host's definitions in from a file", |input| {
+    Command::new("definitions import_into_vhost", "imports a virtual host's definitions from a file", |input| {
         admin_import(input, Some(input.vhost()))
     })
     .taking(FILE)

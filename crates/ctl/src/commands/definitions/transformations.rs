@@ -73,11 +73,11 @@ fn prepare_for_quorum_queues(definitions: &mut Value) {
         }
     }
     for queue in list(definitions, "queues").into_iter().flatten() {
-        let lasts = queue["durable"] != json!(false)
+        let is_durable = queue["durable"] != json!(false)
             && queue["auto_delete"] != json!(true)
             && queue["exclusive"] != json!(true);
         let Some(arguments) = queue["arguments"].as_object_mut() else { continue };
-        if !lasts || !matches!(arguments.get("x-queue-type").and_then(Value::as_str), None | Some("classic")) {
+        if !is_durable || !matches!(arguments.get("x-queue-type").and_then(Value::as_str), None | Some("classic")) {
             continue;
         }
         arguments.retain(|key, _| !key.strip_prefix("x-").is_some_and(never));

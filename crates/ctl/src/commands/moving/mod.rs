@@ -13,7 +13,7 @@ use crate::step::{Ask, Step, StepResult, path, remark};
 pub(crate) use verification::COMMANDS as VERIFICATION_COMMANDS;
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("shovels list_all", "lists shovels and how they are", |_| all("shovels".to_owned())),
+    Command::new("shovels list_all", "lists shovels and their states", |_| all("shovels".to_owned())),
     Command::new("shovels list", "lists a virtual host's shovels", |input| all(path(&["shovels", input.vhost()]))),
     Command::new("shovels declare_amqp091", "declares a shovel between AMQP 0-9-1 queues and exchanges", shovel)
         .taking(&[
@@ -50,7 +50,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("federation list_all_upstreams", "lists federation upstreams", |_| {
         all("parameters/federation-upstream".to_owned())
     }),
-    Command::new("federation list_all_links", "lists federation links and how they are", |_| {
+    Command::new("federation list_all_links", "lists federation links and their states", |_| {
         all("federation-links".to_owned())
     }),
     Command::new("federation declare_upstream", "declares an upstream for exchanges and queues", upstream)
@@ -82,10 +82,10 @@ pub(crate) const COMMANDS: &[Command] = &[
 
 /// rabbitmqctl's, with the plugins.
 pub(crate) const CTL_COMMANDS: &[Command] = &[
-    Command::new("shovel_status", "lists shovels and how they are", |_| all("shovels".to_owned())),
+    Command::new("shovel_status", "lists shovels and their states", |_| all("shovels".to_owned())),
     Command::new("delete_shovel", "deletes a shovel", |input| delete(input, "shovel", "shovel deleted"))
         .taking(&[required("name")]),
-    Command::new("federation_status", "lists federation links and how they are", |input| {
+    Command::new("federation_status", "lists federation links and their states", |input| {
         all(if input.has("only-down") { "federation-links/state/down" } else { "federation-links" }.to_owned())
     })
     .with(&[flag("only-down", "only those that do not run")]),

@@ -29,7 +29,7 @@ macro_rules! definition_commands {
                 |input| change_all($kind, None, set_key(input)),
             )
             .taking(&[required("definition-key"), required("new-value")]),
-            Command::new(concat!($group, " patch"), "changes keys of a policy, and leaves its others", |input| {
+            Command::new(concat!($group, " patch"), "changes some keys of a policy", |input| {
                 change_one($kind, input, merge(input)?)
             })
             .taking(&[required("name"), required("definition")]),
@@ -76,9 +76,11 @@ pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
         |input| mirroring(input, "policies"),
     )
     .saying("Listing policies with classic queue mirroring ..."),
-    Command::new("list_operator_policies_with_classic_queue_mirroring", "the same of the operator's", |input| {
-        mirroring(input, "operator-policies")
-    })
+    Command::new(
+        "list_operator_policies_with_classic_queue_mirroring",
+        "lists operator policies with mirroring keys",
+        |input| mirroring(input, "operator-policies"),
+    )
     .saying("Listing operator policies with classic queue mirroring ..."),
     Command::new(
         "check_if_cluster_has_classic_queue_mirroring_policy",

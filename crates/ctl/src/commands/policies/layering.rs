@@ -12,18 +12,18 @@ use crate::output::{Output, Table};
 use crate::step::{Ask, Step, StepResult, path};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("policies declare_override", "puts a policy over another: what it says, and some keys more", over)
-        .taking(&[required("name"), optional("override-name"), required("definition")]),
-    Command::new("policies declare_blanket", "declares a policy for all that no other policy fits", blanket).taking(&[
+    Command::new("policies declare_override", "puts a policy over another: its keys, and some more", over).taking(&[
         required("name"),
-        required("apply-to").also(&["applies-to"]),
+        optional("override-name"),
         required("definition"),
     ]),
-    Command::new("policies list_in", "lists policies of a virtual host, maybe of one kind of things", |input| {
+    Command::new("policies declare_blanket", "declares a policy for objects that no other policy matches", blanket)
+        .taking(&[required("name"), required("apply-to").also(&["applies-to"]), required("definition")]),
+    Command::new("policies list_in", "lists policies of a virtual host, optionally for one kind of object", |input| {
         list_in("policies", input)
     })
     .taking(KIND),
-    Command::new("policies list_matching_object", "lists policies that fit a thing, the strongest first", |input| {
+    Command::new("policies list_matching_object", "lists policies that match an object, by priority", |input| {
         list_matching("policies", input)
     })
     .taking(OBJECT),
@@ -35,11 +35,13 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("policies list_conflicting_in", "lists those of a virtual host", |input| {
         list_conflicting(Some(input.vhost()))
     }),
-    Command::new("operator_policies list_in", "lists operator policies, maybe of one kind of things", |input| {
-        list_in("operator-policies", input)
-    })
+    Command::new(
+        "operator_policies list_in",
+        "lists operator policies of a virtual host, optionally for one kind of object",
+        |input| list_in("operator-policies", input),
+    )
     .taking(KIND),
-    Command::new("operator_policies list_matching_object", "lists operator policies that fit a thing", |input| {
+    Command::new("operator_policies list_matching_object", "lists operator policies that match an object", |input| {
         list_matching("operator-policies", input)
     })
     .taking(OBJECT),

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::command::{Command, Opt, option, repeated, required};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{self, Listing, converted, json_text, same};
+use crate::listing::{self, Listing, columns, converted, json_text};
 use crate::output::Output;
 use crate::step::{Ask, Step, StepResult, path};
 
@@ -22,14 +22,14 @@ const OPTIONS: &[Opt] = &[
 ];
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("set_policy", "sets arguments for all queues and exchanges whose names fit a pattern", |input| {
+    Command::new("set_policy", "sets arguments for all queues and exchanges whose names match a pattern", |input| {
         set(input, "policies")
     })
     .taking(&[required("name"), required("pattern"), required("definition")])
     .with(OPTIONS)
     .saying("Setting policy \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \"{priority|0}\" for vhost \
         \"{vhost}\" ..."),
-    Command::new("clear_policy", "takes a policy away", |input| clear(input, "policies"))
+    Command::new("clear_policy", "removes a policy", |input| clear(input, "policies"))
         .taking(&[required("name")])
         .saying("Clearing policy \"{name}\" on vhost \"{vhost}\" ..."),
     Command::new("list_policies", "lists a virtual host's policies", |input| list(input, "policies"))
@@ -42,7 +42,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(OPTIONS)
     .saying("Setting operator policy override \"{name}\" for pattern \"{pattern}\" to \"{definition}\" with priority \
         \"{priority|0}\" for vhost \"{vhost}\" ..."),
-    Command::new("clear_operator_policy", "takes an operator's policy away", |input| clear(input, "operator-policies"))
+    Command::new("clear_operator_policy", "removes an operator policy", |input| clear(input, "operator-policies"))
         .taking(&[required("name")])
         .saying("Clearing operator policy \"{name}\" on vhost \"{vhost}\" ..."),
     Command::new("list_operator_policies", "lists a virtual host's operator policies", |input| {
@@ -50,21 +50,16 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[repeated("column")])
     .saying("Listing operator policy overrides for vhost \"{vhost}\" ..."),
-    Command::new("list_policies_that_match", "shows which policy a queue or an exchange has", that_match)
+    Command::new("list_policies_that_match", "shows which policy applies to a queue or an exchange", that_match)
         .taking(&[required("name")])
         .with(&[option("object-type", "TYPE", "queue (default) or exchange")])
         .saying("Listing policies that match {object-type|queue} '{name}' in vhost '{vhost}' ..."),
 ];
 
 const POLICIES: Listing = Listing {
-    columns: &[
-        same("vhost"),
-        same("name"),
-        same("pattern"),
-        same("apply-to"),
-        converted("definition", "definition", json_text),
-        same("priority"),
-    ],
+    columns: columns! {
+        "vhost" "name" "pattern" "apply-to" { converted("definition", "definition", json_text) } "priority"
+    },
     default: &["vhost", "name", "pattern", "apply-to", "definition", "priority"],
 };
 

@@ -10,14 +10,14 @@ use self::memory::Unit;
 use crate::command::{Command, Opt, flag, option, optional, required};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{self, Listing, field, same, text};
+use crate::listing::{self, Listing, columns, field, same, text};
 use crate::output::Output;
 use crate::step::{Ask, Step, StepResult, path, say};
 
 const UNIT: Opt = option("unit", "UNIT", "bytes, kb, mb, gb (default), tb; or in full, as in gigabytes");
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("status", "shows what the node is and how it is", |input| {
+    Command::new("status", "shows the node's versions and state", |input| {
         let unit = Unit::of(input)?;
         overview_and_nodes(move |overview, nodes| report::status(&overview, &nodes, unit))
     })
@@ -49,7 +49,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("erlang_version", "shows which Erlang the server runs on, if any", |_| {
         of_overview(|overview| format!("Erlang/OTP {}", text(overview, "erlang_version")))
     }),
-    Command::new("set_cluster_name", "names the cluster", |input| {
+    Command::new("set_cluster_name", "sets the cluster's name", |input| {
         Ask::put("cluster-name".to_owned(), &json!({"name": input.text("name")})).done()
     })
     .taking(&[required("name")])
@@ -82,10 +82,10 @@ pub(crate) const COMMANDS: &[Command] = &[
     .with(&[UNIT])
     .taking(&[optional("node-name")])
     .saying("Reporting memory breakdown ..."),
-    Command::new("list_node_auth_attempt_stats", "counts who tried to log in", |input| auth_attempts(input, None))
+    Command::new("list_node_auth_attempt_stats", "shows counts of login attempts", |input| auth_attempts(input, None))
         .with(ATTEMPTS_OPTIONS)
         .saying("Listing authentication attempts ..."),
-    Command::new("reset_node_auth_attempt_metrics", "counts login attempts from zero again", |_| {
+    Command::new("reset_node_auth_attempt_metrics", "resets the counts of login attempts", |_| {
         of_node(None, |node| Ask::delete(path(&["auth", "attempts", node])).done())
     })
     .saying("Resetting auth attempt metrics ..."),
@@ -97,7 +97,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .with(&[flag("all", "of all nodes")])
     .saying("Resetting statistics ..."),
-    Command::new("report", "shows all that the server tells of itself, for who is to help", |_| everything::report())
+    Command::new("report", "shows everything that the server tells of itself, for support", |_| everything::report())
         .long()
         .saying("Reporting server status ..."),
     Command::new("quorum_status", "shows the members of a quorum queue", |input| {
@@ -113,7 +113,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] =
-    &[Command::new("auth_attempts stats", "counts who tried to log in at a node", |input| {
+    &[Command::new("auth_attempts stats", "shows counts of a node's login attempts", |input| {
         auth_attempts(input, input.optional("node"))
     })
     .taking(&[optional("node").short('N')])
@@ -138,14 +138,9 @@ const ATTEMPTS: Listing = Listing {
     default: &["protocol", "auth_attempts", "auth_attempts_failed", "auth_attempts_succeeded"],
 };
 const ATTEMPTS_BY_SOURCE: Listing = Listing {
-    columns: &[
-        same("remote_address"),
-        same("username"),
-        same("protocol"),
-        same("auth_attempts"),
-        same("auth_attempts_failed"),
-        same("auth_attempts_succeeded"),
-    ],
+    columns: columns! {
+        "remote_address" "username" "protocol" "auth_attempts" "auth_attempts_failed" "auth_attempts_succeeded"
+    },
     default: &[
         "remote_address",
         "username",

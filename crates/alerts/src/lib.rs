@@ -12,7 +12,7 @@
 //! Nothing here reads a clock, opens a socket or draws a random number, so tests drive hours of alerts and of receivers that fail in no
 //! time.
 //!
-//! Deliberately absent: who looks at queues, HTTP, and anything that lasts. `management` has the first two; rules are kept as global
+//! Deliberately absent: who looks at queues, HTTP, and anything durable. `management` has the first two; rules are kept as global
 //! parameters of the broker. What fires is not kept: it is looked at again after a restart.
 
 mod condition;

@@ -71,17 +71,17 @@ impl Answer {
         Answer::of(status, Content::Empty)
     }
 
-    /// 201 for what is new, 204 for what has changed; when that lasts.
+    /// 201 for what is new, 204 for what has changed; when that is durable.
     pub(crate) fn changed(changed: &Changed) -> Answer {
         if changed.is_new { Answer::created() } else { Answer::no_content() }.after(changed)
     }
 
-    /// 204 when the change lasts.
+    /// 204 when the change is durable.
     pub(crate) fn done(changed: &Changed) -> Answer {
         Answer::no_content().after(changed)
     }
 
-    /// Said when the change lasts.
+    /// Answered when the change is durable.
     pub(crate) fn after(self, changed: &Changed) -> Answer {
         Answer { position: changed.position.max(self.position), ..self }
     }

@@ -48,7 +48,7 @@ const ERROR: &[Field] = &[
 
 const PAGE: &[Field] = &[
     Field::required("total_count", Kind::Integer, "How many objects there are."),
-    Field::required("filtered_count", Kind::Integer, "How many of them have a name that is wanted."),
+    Field::required("filtered_count", Kind::Integer, "How many of them match the filter."),
     Field::required("item_count", Kind::Integer, "How many of them are on this page."),
     Field::required("page", Kind::Integer, "Which page this is, from 1."),
     Field::required("page_size", Kind::Integer, "How many objects a page has."),
@@ -147,21 +147,25 @@ fn query_parameters(group: Parameters) -> Vec<Value> {
         Parameters::Columns => vec![parameter(
             "columns",
             Kind::Text,
-            "Members that are wanted, with commas between them; `a.b` is the member `b` of `a`.",
+            "The members to return, separated by commas; `a.b` is the member `b` of `a`.",
         )],
         Parameters::Sort => vec![
-            parameter("sort", Kind::Text, "Members to sort by, with commas between them."),
-            parameter("sort_reverse", Kind::Boolean, "`true`: from the last to the first."),
+            parameter("sort", Kind::Text, "The members to sort by, separated by commas."),
+            parameter("sort_reverse", Kind::Boolean, "`true`: sorts in reverse order."),
         ],
         Parameters::Page => vec![
-            parameter("page", Kind::Integer, "Which page, from 1. Without it there are no pages."),
-            parameter("page_size", Kind::Integer, "How many objects on a page: 100 unless said, 500 at most."),
-            parameter("name", Kind::Text, "A part of the names that are wanted; only with `page`."),
+            parameter("page", Kind::Integer, "The page, from 1. Without it all objects are returned."),
+            parameter("page_size", Kind::Integer, "Objects on a page. Default: 100; at most 500."),
+            parameter("name", Kind::Text, "Returns only objects whose names contain this; only with `page`."),
             parameter("use_regex", Kind::Boolean, "`true`: `name` is a regular expression."),
         ],
         Parameters::Stats => vec![
             parameter("disable_stats", Kind::Boolean, "`true`: without statistics."),
-            parameter("enable_queue_totals", Kind::Boolean, "`true`: then still with the counts of queues' messages."),
+            parameter(
+                "enable_queue_totals",
+                Kind::Boolean,
+                "`true`: returns the counts of queues' messages all the same.",
+            ),
         ],
         Parameters::Other(name, text) => vec![parameter(name, Kind::Text, text)],
     }
@@ -175,8 +179,8 @@ fn answers(operation: &Operation, schemas: &mut BTreeMap<String, Value>, respons
     let asked_for = "What was asked for.";
     match &operation.answer {
         Shape::Done => {
-            responses.insert("201".to_owned(), json!({"description": "It is new."}));
-            responses.insert("204".to_owned(), json!({"description": "It was there, and is as asked for now."}));
+            responses.insert("201".to_owned(), json!({"description": "It was created."}));
+            responses.insert("204".to_owned(), json!({"description": "It existed, and was updated."}));
         }
         Shape::NoContent => {
             responses.insert("204".to_owned(), json!({"description": "Done."}));
@@ -205,7 +209,7 @@ fn selected(object: Value, operation: &Operation) -> Value {
     if !operation.query.contains(&Parameters::Columns) {
         return object;
     }
-    json!({"anyOf": [object, {"type": "array", "maxItems": 0, "description": "None of its members is wanted."}]})
+    json!({"anyOf": [object, {"type": "array", "maxItems": 0, "description": "None of its members was asked for."}]})
 }
 
 /// A list of which pages can be asked for.
@@ -287,7 +291,7 @@ mod tests {
 
     #[test]
     fn an_object_without_wanted_members_is_described_as_an_empty_list() {
-        let nothing = json!({"type": "array", "maxItems": 0, "description": "None of its members is wanted."});
+        let nothing = json!({"type": "array", "maxItems": 0, "description": "None of its members was asked for."});
         assert_eq!(schema_of("/api/overview", "200")["anyOf"][1], nothing);
         assert_eq!(schema_of("/api/nodes", "200")["items"]["anyOf"][1], nothing);
         assert_eq!(schema_of("/api/whoami", "200")["type"], "object");

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::config::LogLevel;
 use net::Gate;
 
-/// The process. What is changed here lasts until it ends.
+/// The process. What is changed here holds until it ends.
 pub struct Process {
     memory_len: u64,
     log: Box<dyn Fn(LogLevel) + Send + Sync>,

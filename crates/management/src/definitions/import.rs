@@ -17,7 +17,7 @@ use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 /// What an import came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportResult {
-    /// When all of it lasts; see [`Broker::until_durable`].
+    /// When all of it is durable; see [`Broker::until_durable`].
     pub position: Option<JournalPosition>,
     /// What has no effect.
     pub warnings: Vec<String>,

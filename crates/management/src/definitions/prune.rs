@@ -32,7 +32,7 @@ pub struct PruneResult {
     pub deleted: Names,
     /// What the document does not have either and stays, and why.
     pub spared: Names,
-    /// When all of it lasts.
+    /// When all of it is durable.
     pub position: Option<JournalPosition>,
 }
 

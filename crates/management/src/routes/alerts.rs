@@ -40,31 +40,29 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/alerts/rules/{name}",
         &[
-            Operation::get(Monitoring, rule, "Tells of a rule.", Shape::Object(RULE)),
+            Operation::get(Monitoring, rule, "Returns a rule.", Shape::Object(RULE)),
             Operation::put(Administrator, put_rule, "Sets a rule.", RULE_BODY),
             Operation::delete(Administrator, delete_rule, "Removes a rule."),
         ],
     ),
-    at("/api/alerts/webhooks", &[Operation::get(Monitoring, webhooks, "Lists who is told of alerts.", Shape::List)]),
+    at(
+        "/api/alerts/webhooks",
+        &[Operation::get(Monitoring, webhooks, "Lists the webhooks that are notified of alerts.", Shape::List)],
+    ),
     at(
         "/api/alerts/webhooks/{name}",
         &[
-            Operation::get(
-                Monitoring,
-                webhook,
-                "Tells of a webhook, and what has become of what it was told.",
-                WEBHOOK,
-            ),
+            Operation::get(Monitoring, webhook, "Returns a webhook, and counts of its notices.", WEBHOOK),
             Operation::put(Administrator, put_webhook, "Sets a webhook.", WEBHOOK_BODY),
             Operation::delete(Administrator, delete_webhook, "Removes a webhook that no rule names."),
         ],
     ),
     at(
         "/api/alerts/webhooks/{name}/test",
-        &[Operation::post(Administrator, never, "Tells a webhook something, to see whether it works.", &[])
+        &[Operation::post(Administrator, never, "Sends a test notification.", &[])
             .answers(Shape::Object(&[
-                Field::required("delivered", Boolean, "Whether it has taken it."),
-                Field::required("status", Any, "The status that it answered, or null."),
+                Field::required("delivered", Boolean, "Whether the webhook has accepted it."),
+                Field::required("status", Any, "The status of its answer, or null."),
                 Field::required("error", Any, "What went wrong, or null."),
                 Field::required("duration", Integer, "How long that took, in milliseconds."),
             ]))
@@ -79,21 +77,25 @@ const RULE_BODY: &[Field] = &[
         "What is watched: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `data-loss`, \
          `flow`, `lock-outs`, `connections` or `unroutable`.",
     ),
-    Field::optional("vhost", Text, "A regular expression: in which vhosts. All unless said."),
-    Field::optional("queue", Text, "A regular expression: which queues. All unless said."),
+    Field::optional("vhost", Text, "A regular expression for names of vhosts. Default: all."),
+    Field::optional("queue", Text, "A regular expression for names of queues. Default: all."),
     Field::optional("unacked", Boolean, "Whether a queue's length counts unacked messages, too."),
     Field::optional("above", Any, "The threshold, a number."),
-    Field::optional("clear", Any, "At this or below it is over, a number: 90 % of the threshold unless said."),
+    Field::optional("clear", Any, "A firing alert is over at this value or below. Default: 90 % of the threshold."),
     Field::optional(
         "for",
         Any,
-        "How long it has to be so before it is an alert: milliseconds, or a text such as `5m`.",
+        "How long the value has to be above the threshold before the alert fires: milliseconds, or a text such as `5m`. Default: 0.",
     ),
-    Field::optional("clear_for", Any, "How long it has to be over before the alert is resolved."),
-    Field::optional("repeat", Any, "How often webhooks are reminded while it fires; never unless said."),
-    Field::optional("window", Any, "What growth and rates are measured over: a minute unless said."),
-    Field::optional("severity", Text, "`info`, `warning` (unless said) or `critical`."),
-    Field::optional("webhooks", List, "Names of the webhooks to tell; all unless said."),
+    Field::optional(
+        "clear_for",
+        Any,
+        "How long the value has to be at `clear` or below before the alert is resolved. Default: 0.",
+    ),
+    Field::optional("repeat", Any, "How often webhooks are reminded while it fires. Default: never."),
+    Field::optional("window", Any, "The time over which growth and rates are measured. Default: a minute."),
+    Field::optional("severity", Text, "`info`, `warning` or `critical`. Default: `warning`."),
+    Field::optional("webhooks", List, "Names of the webhooks to notify. Default: all."),
 ];
 
 const RULE: &[Field] = &[
@@ -105,7 +107,7 @@ const RULE: &[Field] = &[
         Text,
         "What is wrong with it, if anything is: it cannot be read, or names a webhook that is not there.",
     ),
-    Field::optional("untracked", Integer, "How many queues meet its condition beyond those that are listed."),
+    Field::optional("untracked", Integer, "How many further queues meet its condition."),
 ];
 
 const WEBHOOK_BODY: &[Field] = &[
@@ -114,7 +116,7 @@ const WEBHOOK_BODY: &[Field] = &[
     Field::optional(
         "timeout",
         Any,
-        "How long an answer may take, in milliseconds or as a text such as `2s`: 5 seconds unless said.",
+        "How long an answer may take, in milliseconds or as a text such as `2s`. Default: 5 seconds.",
     ),
     Field::optional("secret", Text, "What requests are signed with."),
 ];
@@ -122,16 +124,16 @@ const WEBHOOK_BODY: &[Field] = &[
 const WEBHOOK: Shape = Shape::Object(&[
     Field::required("name", Text, "Its name."),
     Field::required("source", Text, "`configuration` or `runtime`."),
-    Field::optional("url", Text, "Where it is; for others than administrators without the path."),
+    Field::optional("url", Text, "Its URL; only administrators see the path."),
     Field::optional("headers", Object, "The names of headers."),
     Field::optional("timeout", Integer, "How long an answer may take, in milliseconds."),
     Field::optional("signed", Boolean, "Whether requests are signed."),
     Field::optional("problem", Text, "Why it cannot be read, if it cannot."),
-    Field::required("waiting", Integer, "Notices that wait for it."),
+    Field::required("waiting", Integer, "Notices that wait to be sent."),
     Field::required("delivered", Integer, "Notices that it has taken since the start."),
     Field::required("failed", Integer, "Attempts that failed."),
-    Field::required("dropped", Integer, "Notices that were given up."),
-    Field::required("folded", Integer, "Notices that others have in them."),
+    Field::required("dropped", Integer, "Notices that were dropped."),
+    Field::required("folded", Integer, "Notices that were folded into others."),
     Field::required("last_error", Any, "Why the last attempt failed, or null."),
 ]);
 

@@ -18,8 +18,8 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::post(
         Administrator,
         |_| Err(Problem::not_found()),
-        "Copies all that the broker has into a directory on its own machine.",
-        &[Field::required("path", Text, "The directory, from `/` on. It must not exist yet, or be empty.")],
+        "Copies the broker's data into a directory on its own machine.",
+        &[Field::required("path", Text, "The absolute path of the directory, which must not exist or must be empty.")],
     )
     .later(|call| Box::pin(back_up(call)) as AnswerFuture)
     .answers(Shape::Object(&[

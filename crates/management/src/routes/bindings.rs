@@ -34,15 +34,15 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/bindings/{vhost}/e/{source}/{type}/{destination}",
         &[
             Operation::list(InVhost, between, "Lists the bindings between two ends.", BINDINGS).query(LIST),
-            Operation::post(InVhost, bind, "Binds; the header `location` names the binding.", BINDING)
+            Operation::post(InVhost, bind, "Creates a binding; the header `location` names it.", BINDING)
                 .answers(Shape::Done),
         ],
     ),
     at(
         "/api/bindings/{vhost}/e/{source}/{type}/{destination}/{props}",
         &[
-            Operation::get(InVhost, one, "Tells of a binding.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::delete(InVhost, unbind, "Unbinds."),
+            Operation::get(InVhost, one, "Returns a binding.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::delete(InVhost, unbind, "Deletes a binding."),
         ],
     ),
     at(

@@ -20,12 +20,17 @@ use crate::statistics::{Ranges, Stats, rfc3339, wants_samples};
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/channels",
-        &[Operation::list(Management, all, "Lists channels: who may not monitor sees its own.", Shape::Many(&TABLE))
-            .query(COUNTED)],
+        &[Operation::list(
+            Management,
+            all,
+            "Lists channels; users without the tag `monitoring` see their own.",
+            Shape::Many(&TABLE),
+        )
+        .query(COUNTED)],
     ),
     at(
         "/api/channels/{channel}",
-        &[Operation::get(Management, one, "Tells of a channel.", Shape::One(&TABLE)).query(SINGLE)],
+        &[Operation::get(Management, one, "Returns a channel.", Shape::One(&TABLE)).query(SINGLE)],
     ),
     at(
         "/api/vhosts/{vhost}/channels",

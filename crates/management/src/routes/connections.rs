@@ -27,7 +27,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Management,
             all,
-            "Lists connections: who may not monitor sees its own.",
+            "Lists connections; users without the tag `monitoring` see their own.",
             Shape::Many(&TABLE),
         )
         .query(COUNTED)],
@@ -46,11 +46,11 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/connections/{connection}",
         &[
-            Operation::get(Management, one, "Tells of a connection.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::get(Management, one, "Returns a connection.", Shape::One(&TABLE)).query(SINGLE),
             Operation::delete(
                 Management,
                 close,
-                "Closes a connection; the header `X-Reason` says why, and the client is told so.",
+                "Closes a connection; the client is told the reason in the header `X-Reason`.",
             ),
         ],
     ),

@@ -17,8 +17,13 @@ use crate::service::Service;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/consumers",
-        &[Operation::list(Management, all, "Lists consumers: who may not monitor sees its own.", Shape::Many(&TABLE))
-            .query(LIST)],
+        &[Operation::list(
+            Management,
+            all,
+            "Lists consumers; users without the tag `monitoring` see their own.",
+            Shape::Many(&TABLE),
+        )
+        .query(LIST)],
     ),
     at(
         "/api/consumers/{vhost}",

@@ -16,17 +16,13 @@ pub(super) static ROUTES: &[Route] = &[at(
         Operation::get(
             Monitoring,
             all,
-            "Tells of damaged files of messages, as far as no operator has taken note, and what is lost by them.",
+            "Lists damaged files of messages that no operator has acknowledged, and what is lost by them.",
             Shape::Object(&[
                 Field::required("lost_messages", Integer, "How many messages are lost."),
                 Field::required("damaged_files", List, FILES),
             ]),
         ),
-        Operation::delete(
-            Administrator,
-            acknowledge,
-            "Says that an operator has taken note of all that was lost so far: the health check passes again.",
-        ),
+        Operation::delete(Administrator, acknowledge, "Acknowledges all losses so far: the health check passes again."),
     ],
 )];
 

@@ -37,9 +37,9 @@ const DOWNLOAD: &[Parameters] = &[Parameters::Other("download", "The name of the
 const IMPORT: &[Parameters] = &[
     Parameters::Other(
         "prune",
-        "`true`: delete what the document does not have, of kinds that it mentions. `dry-run`: only tell what that would be.",
+        "`true`: deletes objects that the document does not have, of the kinds that it mentions. `dry-run`: only lists them.",
     ),
-    Parameters::Other("skip_unsupported", "`true`: leave out what this broker cannot do, and list it in the answer."),
+    Parameters::Other("skip_unsupported", "`true`: skips unsupported entries, and lists them in the answer."),
 ];
 const DOCUMENT: &[Field] = &[
     Field::optional("users", List, "Users."),

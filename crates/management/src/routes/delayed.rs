@@ -23,34 +23,33 @@ use crate::service::Service;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/delayed",
-        &[Operation::list(Management, all, "Lists exchanges at which messages wait.", Shape::Many(&TABLE))
-            .query(PAGED)],
+        &[Operation::list(Management, all, "Lists exchanges with delayed messages.", Shape::Many(&TABLE)).query(PAGED)],
     ),
     at(
         "/api/delayed/{vhost}",
-        &[Operation::list(
-            InVhost,
-            of_vhost,
-            "Lists exchanges of a vhost at which messages wait.",
-            Shape::Many(&TABLE),
-        )
-        .query(PAGED)],
+        &[Operation::list(InVhost, of_vhost, "Lists exchanges with delayed messages in a vhost.", Shape::Many(&TABLE))
+            .query(PAGED)],
     ),
     at(
         "/api/delayed/{vhost}/{exchange}/messages",
         &[
-            Operation::get(AdministratorInVhost, never, "Lists messages that wait, by when they are due.", PAGE)
-                .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, AFTER, COUNT])
-                .strict()
-                .later(|call| Box::pin(list(call)) as AnswerFuture),
-            Operation::delete(AdministratorInVhost, never, "Cancels messages that wait: those that the query means.")
+            Operation::get(
+                AdministratorInVhost,
+                never,
+                "Lists delayed messages, in the order in which they are due.",
+                PAGE,
+            )
+            .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, AFTER, COUNT])
+            .strict()
+            .later(|call| Box::pin(list(call)) as AnswerFuture),
+            Operation::delete(AdministratorInVhost, never, "Cancels the delayed messages that match the query.")
                 .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, ALL])
                 .answers(Shape::Object(&[
                     Field::required("cancelled", Integer, "How many."),
                     Field::required(
                         "partial",
                         Kind::Boolean,
-                        "Whether there may be more: it was too much for one request.",
+                        "Whether there may be more messages than one request handles.",
                     ),
                 ]))
                 .strict()
@@ -63,7 +62,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(
                 AdministratorInVhost,
                 never,
-                "Shows a message that waits, with its body.",
+                "Returns a delayed message, with its body.",
                 Shape::Object(MESSAGE),
             )
             .strict()
@@ -71,7 +70,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::put(
                 AdministratorInVhost,
                 never,
-                "Has a message be due at another time.",
+                "Reschedules a delayed message.",
                 &[
                     Field::optional("due", Integer, "When, in milliseconds since 1970."),
                     Field::optional("delay", Integer, "Or in how many milliseconds from now."),
@@ -80,14 +79,14 @@ pub(super) static ROUTES: &[Route] = &[
             .answers(RESCHEDULED)
             .strict()
             .later(|call| Box::pin(reschedule(call)) as AnswerFuture),
-            Operation::delete(AdministratorInVhost, never, "Cancels a message that waits.")
+            Operation::delete(AdministratorInVhost, never, "Cancels a delayed message.")
                 .strict()
                 .later(|call| Box::pin(cancel(call)) as AnswerFuture),
         ],
     ),
     at(
         "/api/delayed/{vhost}/{exchange}/messages/{id}/release",
-        &[Operation::post(AdministratorInVhost, never, "Has a message be due now.", &[])
+        &[Operation::post(AdministratorInVhost, never, "Releases a delayed message now.", &[])
             .answers(RESCHEDULED)
             .strict()
             .later(|call| Box::pin(release(call)) as AnswerFuture)],
@@ -99,9 +98,9 @@ const DUE_TO: Parameters = Parameters::Other("due_to", "Due at this time or soon
 const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "With this routing key.");
 const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
 const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
-const ALL: Parameters = Parameters::Other("all", "`true`: all, if nothing else says which.");
+const ALL: Parameters = Parameters::Other("all", "`true`: all messages; needed if there is no other filter.");
 const AFTER: Parameters = Parameters::Other("after", "Where to go on: the `next` of the page before.");
-const COUNT: Parameters = Parameters::Other("count", "How many at most: 100 unless said, and never more than 1000.");
+const COUNT: Parameters = Parameters::Other("count", "How many at most. Default: 100; at most 1000.");
 
 /// Messages on a page unless the request says how many.
 const PAGE_COUNT: u64 = 100;
@@ -114,13 +113,13 @@ const PAGE: Shape = Shape::Object(&[
 ]);
 const RESCHEDULED: Shape = Shape::Object(&[Field::required("id", Text, "The message's id from now on.")]);
 const MESSAGE: &[Field] = &[
-    Field::required("id", Text, "By which it is found again."),
+    Field::required("id", Text, "Its id."),
     Field::required("due", Integer, "When it is due, in milliseconds since 1970."),
     Field::required("exchange", Text, "To which exchange it was published."),
     Field::required("routing_key", Text, "With which routing key."),
     Field::required("properties", Kind::Object, "Its properties."),
     Field::required("payload_bytes", Integer, "How long its body is."),
-    Field::required("durable", Kind::Boolean, "Whether it outlives a restart."),
+    Field::required("durable", Kind::Boolean, "Whether it survives a restart."),
     Field::optional("payload", Text, "Its body."),
     Field::optional("payload_encoding", Text, "How the body is written: `string` (UTF-8) or `base64`."),
 ];

@@ -31,7 +31,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/exchanges/{vhost}/{exchange}",
         &[
-            Operation::get(InVhost, one, "Tells of an exchange.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::get(InVhost, one, "Returns an exchange.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(InVhost, put, "Declares an exchange.", FACTS),
             Operation::delete(InVhost, delete, "Deletes an exchange.")
                 .query(&[Parameters::Other("if-unused", "`true`: only if nothing is bound to it.")]),
@@ -43,10 +43,10 @@ const FACTS: &[Field] = &[
     Field::optional(
         "type",
         Text,
-        "`direct` (unless said), `fanout`, `topic`, `headers`, or another one that `/api/overview` tells.",
+        "`direct`, `fanout`, `topic`, `headers`, or another type that `/api/overview` lists. Default: `direct`.",
     ),
-    Field::optional("durable", Boolean, "Whether it outlives a restart."),
-    Field::optional("auto_delete", Boolean, "Whether it goes with the last binding from it."),
+    Field::optional("durable", Boolean, "Whether it survives a restart."),
+    Field::optional("auto_delete", Boolean, "Whether it is deleted with the last binding from it."),
     Field::optional("internal", Boolean, "Whether only other exchanges may publish to it."),
     Field::optional("arguments", Object, "Arguments."),
 ];

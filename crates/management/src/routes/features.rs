@@ -22,21 +22,16 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/feature-flags/{name}/enable",
-        &[Operation::put(Administrator, enable, "Enables a feature flag; all are.", &[]).answers(Shape::NoContent)],
+        &[Operation::put(Administrator, enable, "Enables a feature flag; all are enabled.", &[])
+            .answers(Shape::NoContent)],
     ),
     at(
         "/api/deprecated-features",
-        &[Operation::list(
-            Management,
-            deprecated,
-            "Lists features that RabbitMQ phases out.",
-            Shape::Many(&DEPRECATED),
-        )
-        .query(LIST)],
+        &[Operation::list(Management, deprecated, "Lists deprecated features.", Shape::Many(&DEPRECATED)).query(LIST)],
     ),
     at(
         "/api/deprecated-features/used",
-        &[Operation::list(Management, used, "Lists those of them that are in use.", Shape::Many(&DEPRECATED))
+        &[Operation::list(Management, used, "Lists deprecated features that are in use.", Shape::Many(&DEPRECATED))
             .query(LIST)],
     ),
 ];

@@ -33,9 +33,9 @@ pub(super) static ROUTES: &[Route] = checks! {
     "/api/health/checks/alarms" => Management, alarms, "No alarm is on.";
     "/api/health/checks/local-alarms" => Management, alarms, "No alarm of this node is on.";
     "/api/health/checks/data-loss" => Management, data_loss,
-        "No file of messages is damaged, or an operator has taken note of those that are.";
+        "No file of messages is damaged, or an operator has acknowledged the damage.";
     "/api/health/checks/certificate-expiration/{within}/{unit}" => Management, certificates,
-        "No certificate of a listener expires so soon.";
+        "No certificate of a listener expires within that time.";
     "/api/health/checks/port-listener/{port}" => Management, port, "Something listens on a port.";
     "/api/health/checks/protocol-listener/{protocols}" => Management, protocols, "Something listens for each protocol.";
     "/api/health/checks/virtual-hosts" => Management, ok, "All vhosts run.";

@@ -16,16 +16,21 @@ use crate::route::Role::{Administrator, Management, Monitoring, Public};
 use crate::route::{AnswerFuture, Field, LOGIN_REFUSED, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/whoami", &[Operation::get(Management, whoami, "Tells who asks.", Shape::Object(USER))]),
+    at("/api/whoami", &[Operation::get(Management, whoami, "Returns the user of the request.", Shape::Object(USER))]),
     at(
         "/api/version",
-        &[Operation::get(Public, version, "Tells the version of RabbitMQ that this is compatible with.", Shape::Text)],
+        &[Operation::get(
+            Public,
+            version,
+            "Returns the version of RabbitMQ that this is compatible with.",
+            Shape::Text,
+        )],
     ),
     at(
         "/api/cluster-name",
         &[
-            Operation::get(Management, cluster_name, "Tells the cluster's name.", Shape::Object(NAME)),
-            Operation::put(Administrator, put_cluster_name, "Names the cluster.", NAME).answers(Shape::NoContent),
+            Operation::get(Management, cluster_name, "Returns the cluster's name.", Shape::Object(NAME)),
+            Operation::put(Administrator, put_cluster_name, "Sets the cluster's name.", NAME).answers(Shape::NoContent),
         ],
     ),
     at(
@@ -55,15 +60,15 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/auth/attempts/{node}",
         &[
-            Operation::get(Monitoring, attempts, "Tells how often users tried to log in.", Shape::List),
-            Operation::delete(Administrator, reset_attempts, "Counts attempts to log in from zero again."),
+            Operation::get(Monitoring, attempts, "Returns the counts of login attempts.", Shape::List),
+            Operation::delete(Administrator, reset_attempts, "Resets the counts of login attempts."),
         ],
     ),
     at(
         "/api/auth/attempts/{node}/source",
         &[
             Operation::get(Monitoring, attempts_by_source, "Logins by source, which are not counted.", Shape::List),
-            Operation::delete(Administrator, reset_attempts, "Counts attempts to log in from zero again."),
+            Operation::delete(Administrator, reset_attempts, "Resets the counts of login attempts."),
         ],
     ),
     at(
@@ -80,7 +85,7 @@ const USER: &[Field] = &[
 ];
 const NAME: &[Field] = &[Field::required("name", Text, "The name.")];
 const LOGIN: &[Field] = &[
-    Field::required("user", ObjectKind, "Who that is."),
+    Field::required("user", ObjectKind, "The user's name."),
     Field::required("token", ObjectKind, "What `authorization` says from now on."),
 ];
 const TEXT: &str = "text/plain";

@@ -28,7 +28,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/vhost-limits/{vhost}",
-        &[Operation::list(MonitoringOrInVhost, of_vhost, "Tells the limits of a vhost.", Shape::Many(&VHOSTS))
+        &[Operation::list(MonitoringOrInVhost, of_vhost, "Returns the limits of a vhost.", Shape::Many(&VHOSTS))
             .query(LIST)],
     ),
     at(
@@ -45,7 +45,8 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/user-limits/{user}",
-        &[Operation::list(MonitoringOfObject, of_user, "Tells the limits of a user.", Shape::Many(&USERS)).query(LIST)],
+        &[Operation::list(MonitoringOfObject, of_user, "Returns the limits of a user.", Shape::Many(&USERS))
+            .query(LIST)],
     ),
     at(
         "/api/user-limits/{user}/{name}",
@@ -56,7 +57,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const VALUE: &[Field] = &[Field::required("value", Integer, "The limit; a negative one is none.")];
+const VALUE: &[Field] = &[Field::required("value", Integer, "The limit; a negative number means no limit.")];
 
 static VHOSTS: Table<VhostView, Service> = Table {
     title: "VhostLimits",

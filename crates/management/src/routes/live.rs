@@ -16,19 +16,19 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Management,
         |_| Err(Problem::not_found()),
-        "Tells numbers and changes while they happen, as server-sent events, until one side ends it.",
+        "Streams numbers and changes as server-sent events, until one side ends it.",
         Shape::Page(EVENT_STREAM),
     )
     .later(|call| Box::pin(stream(call)) as AnswerFuture)
     .query(&[
         Parameters::Other(
             "events",
-            "What is wanted, with commas between, or several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, with \
-            names as in paths.",
+            "The events, separated by commas or given several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, \
+             with names as in paths.",
         ),
-        Parameters::Other("interval", "Seconds between two looks at numbers: 1 to 60."),
+        Parameters::Other("interval", "Seconds between two events with numbers: 1 to 60."),
     ])
-    .refuses(&[("503", "There are as many streams as there may be.")])],
+    .refuses(&[("503", "The limit of streams is reached.")])],
 )];
 
 const EVENT_STREAM: &str = "text/event-stream";

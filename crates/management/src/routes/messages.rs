@@ -23,7 +23,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/queues/{vhost}/{queue}/messages",
         &[
-            Operation::get(InVhost, never, "Shows messages of a queue, and changes nothing about them.", PAGE)
+            Operation::get(InVhost, never, "Returns messages of a queue without taking them.", PAGE)
                 .query(&[
                     STATE,
                     FROM,
@@ -44,7 +44,7 @@ pub(super) static ROUTES: &[Route] = &[
                 ])
                 .strict()
                 .later(|call| Box::pin(browse(call)) as AnswerFuture),
-            Operation::delete(InVhost, never, "Deletes ready messages: those that the query means.")
+            Operation::delete(InVhost, never, "Deletes the ready messages that match the query.")
                 .query(&[
                     IDS,
                     FROM,
@@ -70,7 +70,7 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/queues/{vhost}/{queue}/messages/move",
         &[Operation::post(InVhost, never, "Moves ready messages to another queue, or by an exchange.", MOVE)
             .answers(Shape::Object(&[
-                Field::required("moved", Integer, "How many are elsewhere now."),
+                Field::required("moved", Integer, "How many were moved."),
                 UNROUTABLE,
                 REFUSED,
                 PARTIAL,
@@ -83,15 +83,15 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/queues/{vhost}/{queue}/messages/redrive",
         &[Operation::post(InVhost, never, "Sends dead letters back to the queues in which they died.", REDRIVE)
             .answers(Shape::Object(&[
-                Field::required("redriven", Integer, "How many are back."),
-                Field::required("not_dead", Integer, "How many stay because they are no dead letters."),
+                Field::required("redriven", Integer, "How many were sent back."),
+                Field::required("not_dead", Integer, "How many stay because they are not dead letters."),
                 Field::required("already_there", Integer, "How many stay because they are in that queue already."),
                 UNROUTABLE,
                 REFUSED,
                 Field::required(
                     "missing_queues",
                     Kind::Object,
-                    "Queues that are gone, each with how many would go there.",
+                    "Queues that do not exist any more, each with how many messages would go there.",
                 ),
                 PARTIAL,
                 NEXT,
@@ -104,12 +104,12 @@ pub(super) static ROUTES: &[Route] = &[
 const STATE: Parameters = Parameters::Other("state", "`ready` (the default), or `unacked`.");
 const FROM: Parameters =
     Parameters::Other("from", "Where to begin: the `id` of a message, or the `next` of an answer before.");
-const TAIL: Parameters = Parameters::Other("tail", "Begins so many messages from the end, instead; 10,000 at most.");
-const COUNT: Parameters = Parameters::Other("count", "How many at most: 100 unless said, and never more than 1000.");
-const TRUNCATE: Parameters = Parameters::Other("truncate", "How many bytes of each body at most: 50,000 unless said.");
+const TAIL: Parameters = Parameters::Other("tail", "Begins this many messages from the end instead; at most 10,000.");
+const COUNT: Parameters = Parameters::Other("count", "How many at most. Default: 100; at most 1000.");
+const TRUNCATE: Parameters = Parameters::Other("truncate", "How many bytes of each body at most. Default: 50,000.");
 const ENCODING: Parameters = Parameters::Other(
     "encoding",
-    "`auto` (unless said): bodies as text where they are text, else base64. `base64`: always base64.",
+    "`auto`: bodies as text if they are text, otherwise in base64. `base64`: always in base64. Default: `auto`.",
 );
 const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
 const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
@@ -118,18 +118,18 @@ const EXCHANGE: Parameters = Parameters::Other("exchange", "That came over this 
 const BODY: Parameters = Parameters::Other("body", "With this text somewhere in the body.");
 const OLDER: Parameters = Parameters::Other("older_than", "In the queue for so many milliseconds or longer.");
 const YOUNGER: Parameters = Parameters::Other("younger_than", "In the queue for so many milliseconds or shorter.");
-const REDELIVERED: Parameters = Parameters::Other("redelivered", "`true`: handed out before. `false`: never.");
+const REDELIVERED: Parameters = Parameters::Other("redelivered", "`true`: delivered before. `false`: never.");
 const DEAD: Parameters = Parameters::Other("dead", "`true`: dead letters. `false`: others.");
 const REASON: Parameters = Parameters::Other(
     "death_reason",
     "First dead-lettered for this reason: `rejected`, `expired`, `maxlen` or `delivery_limit`.",
 );
-const IDS: Parameters = Parameters::Other("ids", "These: their `id`s, with commas between; 1000 at most.");
+const IDS: Parameters = Parameters::Other("ids", "The `id`s of messages, separated by commas; at most 1000.");
 const LIMIT: Parameters = Parameters::Other("limit", "So many at most.");
-const ALL: Parameters = Parameters::Other("all", "`true`: all, if nothing else says which.");
+const ALL: Parameters = Parameters::Other("all", "`true`: all messages; needed if there is no other filter.");
 
 const PARTIAL: Field =
-    Field::required("partial", Boolean, "Whether there may be more: it was too much for one request.");
+    Field::required("partial", Boolean, "Whether there may be more messages than one request handles.");
 const NEXT: Field = Field::required("next", Kind::Any, "Where to go on, or null at the end.");
 const UNROUTABLE: Field =
     Field::required("unroutable", Integer, "How many stay because no queue would take them, or only their own.");
@@ -140,10 +140,10 @@ macro_rules! selecting {
     ($($own:expr),* $(,)?) => {
         &[
             $($own,)*
-            Field::optional("ids", List, "These: their `id`s; 1000 at most."),
+            Field::optional("ids", List, "The `id`s of messages; at most 1000."),
             Field::optional("from", Text, "From this message or place on."),
             Field::optional("limit", Integer, "So many at most."),
-            Field::optional("all", Boolean, "All, if nothing else says which."),
+            Field::optional("all", Boolean, "All messages; needed if there is no other filter."),
             Field::optional("header", Text, "With a header of this name."),
             Field::optional("header_value", Text, "That header having this value."),
             Field::optional("routing_key", Text, "With this routing key."),
@@ -151,7 +151,7 @@ macro_rules! selecting {
             Field::optional("body", Text, "With this text somewhere in the body."),
             Field::optional("older_than", Integer, "In the queue for so many milliseconds or longer."),
             Field::optional("younger_than", Integer, "In the queue for so many milliseconds or shorter."),
-            Field::optional("redelivered", Boolean, "Whether they may have been handed out before."),
+            Field::optional("redelivered", Boolean, "Whether they may have been delivered before."),
             Field::optional("dead", Boolean, "Whether they are dead letters."),
             Field::optional("death_reason", Text, "First dead-lettered for this reason."),
         ]
@@ -167,7 +167,7 @@ const MOVE: &[Field] = selecting!(
 const REDRIVE: &[Field] = selecting!(Field::optional(
     "to",
     Text,
-    "`last` (unless said): to the queue in which they died last. `first`: in which they died first."
+    "`last`: to the queue in which they died last. `first`: to the one in which they died first. Default: `last`."
 ));
 
 const PAGE: Shape =

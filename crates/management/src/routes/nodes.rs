@@ -22,16 +22,16 @@ pub(super) static ROUTES: &[Route] = &[
     at("/api/nodes", &[Operation::list(Monitoring, all, "Lists nodes.", Shape::Many(&TABLE)).query(LIST)]),
     at(
         "/api/nodes/{node}",
-        &[Operation::get(Monitoring, one, "Tells of a node.", Shape::One(&TABLE))
+        &[Operation::get(Monitoring, one, "Returns a node.", Shape::One(&TABLE))
             .query(&[Parameters::Columns, Parameters::Other("memory", "`true`: with what its memory is used for.")])],
     ),
     at(
         "/api/nodes/{node}/memory",
-        &[Operation::get(Monitoring, memory, "Tells what a node's memory is used for, in bytes.", MEMORY)],
+        &[Operation::get(Monitoring, memory, "Returns what a node's memory is used for, in bytes.", MEMORY)],
     ),
     at(
         "/api/nodes/{node}/memory/relative",
-        &[Operation::get(Monitoring, memory_relative, "Tells what a node's memory is used for, in percent.", MEMORY)],
+        &[Operation::get(Monitoring, memory_relative, "Returns what a node's memory is used for, in percent.", MEMORY)],
     ),
     at(
         "/api/nodes/{node}/memory/ets",

@@ -24,8 +24,13 @@ use crate::statistics::Stats;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/overview",
-    &[Operation::get(Management, overview, "Tells what runs here, and how many there are of everything.", OVERVIEW)
-        .query(&[Parameters::Columns, Parameters::Stats])],
+    &[Operation::get(
+        Management,
+        overview,
+        "Returns the versions, and how many objects of each kind there are.",
+        OVERVIEW,
+    )
+    .query(&[Parameters::Columns, Parameters::Stats])],
 )];
 
 const OVERVIEW: Shape = Shape::Object(&[
@@ -39,10 +44,14 @@ const OVERVIEW: Shape = Shape::Object(&[
         ObjectKind,
         "How many queues, exchanges, connections, channels and consumers there are.",
     ),
-    Field::optional("churn_rates", ObjectKind, "How many connections, channels and queues have come and gone."),
+    Field::optional(
+        "churn_rates",
+        ObjectKind,
+        "How many connections, channels and queues were opened, closed, created and deleted.",
+    ),
     Field::optional("message_stats", ObjectKind, "What has happened to messages, and how fast it goes."),
     Field::optional("queue_totals", ObjectKind, "How many messages there are in queues."),
-    Field::optional("node", Text, "The node's name, for who may monitor."),
+    Field::optional("node", Text, "The node's name, for users who may monitor."),
 ]);
 
 /// Exchange types that can be declared, by name, and what each does.

@@ -25,7 +25,7 @@ use observe::alerting;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/parameters",
-        &[Operation::list(Policymaker, all, "Lists the parameters of vhosts; policies of users apart.", PARAMETERS)
+        &[Operation::list(Policymaker, all, "Lists the parameters of vhosts, without policies of users.", PARAMETERS)
             .query(LIST)],
     ),
     at(
@@ -40,7 +40,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/parameters/{component}/{vhost}/{name}",
         &[
-            Operation::get(PolicymakerInVhost, one, "Tells of a parameter.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::get(PolicymakerInVhost, one, "Returns a parameter.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(PolicymakerInVhost, put, "Sets a parameter.", VALUE),
             Operation::delete(PolicymakerInVhost, delete, "Removes a parameter."),
         ],
@@ -52,7 +52,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/global-parameters/{name}",
         &[
-            Operation::get(Policymaker, one_global, "Tells of a global parameter.", Shape::One(&GLOBAL)).query(SINGLE),
+            Operation::get(Policymaker, one_global, "Returns a global parameter.", Shape::One(&GLOBAL)).query(SINGLE),
             Operation::put(Policymaker, put_global, "Sets a global parameter.", VALUE),
             Operation::delete(Policymaker, delete_global, "Removes a global parameter."),
         ],

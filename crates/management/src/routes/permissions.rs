@@ -23,10 +23,10 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/permissions/{vhost}/{user}",
         &[
-            Operation::get(Administrator, one, "Tells what a user may do in a vhost.", Shape::One(&TABLE))
+            Operation::get(Administrator, one, "Returns a user's permissions in a vhost.", Shape::One(&TABLE))
                 .query(SINGLE),
-            Operation::put(Administrator, put, "Says what a user may do in a vhost.", PERMISSION),
-            Operation::delete(Administrator, delete, "Takes a user's permissions in a vhost away."),
+            Operation::put(Administrator, put, "Sets a user's permissions in a vhost.", PERMISSION),
+            Operation::delete(Administrator, delete, "Removes a user's permissions in a vhost."),
         ],
     ),
     at(

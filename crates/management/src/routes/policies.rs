@@ -29,8 +29,8 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/policies/{vhost}/{name}",
         &[
-            Operation::get(PolicymakerInVhost, one, "Tells of a policy.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::put(PolicymakerInVhost, put, "Makes a policy, or changes one.", POLICY),
+            Operation::get(PolicymakerInVhost, one, "Returns a policy.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(PolicymakerInVhost, put, "Creates or updates a policy.", POLICY),
             Operation::delete(PolicymakerInVhost, delete, "Deletes a policy."),
         ],
     ),
@@ -46,9 +46,9 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/operator-policies/{vhost}/{name}",
         &[
-            Operation::get(AdministratorInVhost, one_operator, "Tells of an operator policy.", Shape::One(&TABLE))
+            Operation::get(AdministratorInVhost, one_operator, "Returns an operator policy.", Shape::One(&TABLE))
                 .query(SINGLE),
-            Operation::put(AdministratorInVhost, put_operator, "Makes an operator policy, or changes one.", POLICY)
+            Operation::put(AdministratorInVhost, put_operator, "Creates or updates an operator policy.", POLICY)
                 .refuses(UNCHANGEABLE),
             Operation::delete(AdministratorInVhost, delete_operator, "Deletes an operator policy.")
                 .refuses(UNCHANGEABLE),
@@ -56,17 +56,16 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const UNCHANGEABLE: &[(&str, &str)] =
-    &[("405", "The configuration rules out that operator policies are changed here.")];
+const UNCHANGEABLE: &[(&str, &str)] = &[("405", "The configuration forbids changing operator policies here.")];
 
 const POLICY: &[Field] = &[
     Field::required("pattern", Text, "A pattern of names of queues and exchanges."),
-    Field::required("definition", Object, "What it sets: keys and values."),
-    Field::optional("priority", Integer, "The highest one counts where several match; 0 unless said."),
+    Field::required("definition", Object, "Its keys and values."),
+    Field::optional("priority", Integer, "If several match, the one with the highest priority counts. Default: 0."),
     Field::optional(
         "apply-to",
         Text,
-        "`all` (unless said), `queues`, `classic_queues`, `quorum_queues`, `streams` or `exchanges`.",
+        "`all`, `queues`, `classic_queues`, `quorum_queues`, `streams` or `exchanges`. Default: `all`.",
     ),
 ];
 

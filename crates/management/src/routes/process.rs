@@ -28,7 +28,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::put(
             Administrator,
             set_memory_limit,
-            "Sets above how much resident memory publishers are blocked, until the process ends.",
+            "Sets the limit of resident memory above which publishers are blocked, until the process ends.",
             &[
                 Field::optional("relative", Number, "A fraction of the memory, from 0 to 1: this or `absolute`."),
                 ABSOLUTE,
@@ -42,7 +42,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::put(
             Administrator,
             set_disk_free_limit,
-            "Sets below how much free disk publishers are blocked, until the process ends.",
+            "Sets the limit of free disk below which publishers are blocked, until the process ends.",
             &[
                 Field::optional("relative", Number, "A multiple of the memory, from 0 to 1000: this or `absolute`."),
                 ABSOLUTE,
@@ -56,7 +56,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::put(
             Administrator,
             set_log_level,
-            "Sets how severe has to be what is logged, until the process ends.",
+            "Sets the least severe level that is logged, until the process ends.",
             &[Field::required(
                 "level",
                 Text,
@@ -71,14 +71,14 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(
             Administrator,
             suspend_listeners,
-            "Refuses new connections of AMQP, those over WebSockets too. Those that are open stay.",
+            "Refuses new AMQP connections, also over WebSockets. Open ones stay.",
             &[],
         )
         .refuses(LISTENER_REFUSALS)],
     ),
     at(
         "/api/warren/listeners/resume",
-        &[Operation::post(Administrator, resume_listeners, "Takes new connections of AMQP again.", &[])
+        &[Operation::post(Administrator, resume_listeners, "Accepts new AMQP connections again.", &[])
             .refuses(LISTENER_REFUSALS)],
     ),
 ];

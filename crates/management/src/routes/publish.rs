@@ -22,7 +22,7 @@ use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/exchanges/{vhost}/{exchange}/publish",
-        &[Operation::post(InVhost, publish, "Publishes a message, and waits until it lasts.", MESSAGE)
+        &[Operation::post(InVhost, publish, "Publishes a message, and waits until it is durable.", MESSAGE)
             .answers(Shape::Object(&[Field::required("routed", Boolean, "Whether a queue took it.")]))],
     ),
     at(
@@ -44,10 +44,14 @@ const GET: &[Field] = &[
     Field::required(
         "ackmode",
         Text,
-        "What becomes of them: `ack_requeue_true`, `ack_requeue_false`, `reject_requeue_true` or `reject_requeue_false`.",
+        "What is done with the messages: `ack_requeue_true`, `ack_requeue_false`, `reject_requeue_true` or `reject_requeue_false`.",
     ),
     Field::required("count", Any, "How many at most."),
-    Field::required("encoding", Text, "`auto`: as text where it is text, else base64. `base64`: always base64."),
+    Field::required(
+        "encoding",
+        Text,
+        "`auto`: as text if it is text, otherwise in base64. `base64`: always in base64.",
+    ),
     Field::optional("truncate", Integer, "How many bytes of each body at most."),
 ];
 

@@ -21,8 +21,8 @@ pub(super) static ROUTES: &[Route] = &[at(
         Shape::Many(&TABLE),
     )
     .query(&[
-        Parameters::Other("max_len", "Only queues with at most so many messages that are ready."),
-        Parameters::Other("vhost", "The vhost; `/` if it is not named."),
+        Parameters::Other("max_len", "Only queues with at most this many ready messages."),
+        Parameters::Other("vhost", "The vhost. Default: `/`."),
     ])
     .refuses(&[("404", "There is no such vhost, or the user may not enter it.")])],
 )];

@@ -26,7 +26,7 @@ pub(super) static ROUTES: &[Route] = &[
     at("/api/queues", &[Operation::list(Management, all, "Lists queues.", Shape::Many(&TABLE)).query(COUNTED)]),
     at(
         "/api/queues/detailed",
-        &[Operation::list(Management, all_detailed, "Lists queues with all there is to tell.", Shape::Many(&TABLE))
+        &[Operation::list(Management, all_detailed, "Lists queues with all details.", Shape::Many(&TABLE))
             .query(COUNTED)],
     ),
     at(
@@ -36,7 +36,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/queues/{vhost}/{queue}",
         &[
-            Operation::get(InVhost, one, "Tells of a queue.", Shape::One(&TABLE))
+            Operation::get(InVhost, one, "Returns a queue.", Shape::One(&TABLE))
                 .query(&[Parameters::Columns, Parameters::Stats]),
             Operation::put(InVhost, put, "Declares a queue.", FACTS),
             Operation::delete(InVhost, delete, "Deletes a queue.").query(&[
@@ -45,10 +45,7 @@ pub(super) static ROUTES: &[Route] = &[
             ]),
         ],
     ),
-    at(
-        "/api/queues/{vhost}/{queue}/contents",
-        &[Operation::delete(InVhost, purge, "Removes all messages that are ready.")],
-    ),
+    at("/api/queues/{vhost}/{queue}/contents", &[Operation::delete(InVhost, purge, "Removes all ready messages.")]),
     at(
         "/api/queues/{vhost}/{queue}/actions",
         &[Operation::post(AdministratorInVhost, act, "Nothing any more: RabbitMQ has no actions left either.", ACTION)],
@@ -66,10 +63,10 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 const FACTS: &[Field] = &[
-    Field::optional("durable", Boolean, "Whether it outlives a restart."),
-    Field::optional("auto_delete", Boolean, "Whether it goes with its last consumer."),
+    Field::optional("durable", Boolean, "Whether it survives a restart."),
+    Field::optional("auto_delete", Boolean, "Whether it is deleted with its last consumer."),
     Field::optional("arguments", Object, "Arguments, such as `x-queue-type`."),
-    Field::optional("node", Text, "Where it shall be: this node."),
+    Field::optional("node", Text, "The node: only this one."),
 ];
 
 const ACTION: &[Field] = &[Field::required("action", Text, "What to do.")];

@@ -17,7 +17,7 @@ use crate::route::{Field, Operation, Route, Shape, at};
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/queues/quorum/{vhost}/{queue}/status",
-        &[Operation::get(InVhost, status, "Tells where the replicas of a quorum queue are.", Shape::List)
+        &[Operation::get(InVhost, status, "Returns where the replicas of a quorum queue are.", Shape::List)
             .refuses(&[("503", "It is a classic queue.")])],
     ),
     at(

@@ -11,19 +11,20 @@ use crate::route::Role::Public;
 use crate::route::{LOGIN_REFUSED, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/", &[Operation::get(Public, page, "Says what this is.", Shape::Page(HTML))]),
-    at("/index.html", &[Operation::get(Public, page, "Says what this is.", Shape::Page(HTML))]),
-    at("/api", &[Operation::get(Public, to_reference, "Leads to the description of the API.", Shape::Page(HTML))]),
+    at("/", &[Operation::get(Public, page, "Shows the start page.", Shape::Page(HTML))]),
+    at("/index.html", &[Operation::get(Public, page, "Shows the start page.", Shape::Page(HTML))]),
+    at("/api", &[Operation::get(Public, to_reference, "Redirects to the description of the API.", Shape::Page(HTML))]),
     at(
         "/api/index.html",
-        &[Operation::get(Public, reference, "Lists what the API can do.", Shape::Page(HTML)).refuses(LOGIN_REFUSED)],
+        &[Operation::get(Public, reference, "Lists the requests of the API.", Shape::Page(HTML))
+            .refuses(LOGIN_REFUSED)],
     ),
     at(
         "/api/openapi.json",
         &[Operation::get(Public, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))
             .refuses(LOGIN_REFUSED)],
     ),
-    at("/mgmt", &[Operation::get(Public, to_page, "Leads to the page.", Shape::Page(HTML))]),
+    at("/mgmt", &[Operation::get(Public, to_page, "Redirects to the start page.", Shape::Page(HTML))]),
     at(
         "/js/oidc-oauth/bootstrap.js",
         &[Operation::get(
@@ -35,7 +36,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/doc/stats.html",
-        &[Operation::get(Public, to_reference, "Leads to the description of the API.", Shape::Page(HTML))],
+        &[Operation::get(Public, to_reference, "Redirects to the description of the API.", Shape::Page(HTML))],
     ),
 ];
 

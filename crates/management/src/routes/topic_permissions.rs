@@ -28,8 +28,8 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::list(Administrator, some, "Lists a user's topic permissions in a vhost.", Shape::Many(&TABLE))
                 .query(LIST),
-            Operation::put(Administrator, put, "Says which routing keys a user may use.", TOPIC_PERMISSION),
-            Operation::delete(Administrator, delete, "Takes a user's topic permissions in a vhost away."),
+            Operation::put(Administrator, put, "Sets a user's topic permission.", TOPIC_PERMISSION),
+            Operation::delete(Administrator, delete, "Removes a user's topic permissions in a vhost."),
         ],
     ),
     at(
@@ -42,8 +42,8 @@ pub(super) static ROUTES: &[Route] = &[
                 Shape::Many(&TABLE),
             )
             .query(LIST),
-            Operation::put(Administrator, put, "Says which routing keys a user may use.", TOPIC_PERMISSION),
-            Operation::delete(Administrator, delete, "Takes a user's topic permission for an exchange away."),
+            Operation::put(Administrator, put, "Sets a user's topic permission.", TOPIC_PERMISSION),
+            Operation::delete(Administrator, delete, "Removes a user's topic permission for an exchange."),
         ],
     ),
     at(

@@ -24,7 +24,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Administrator,
             without_permissions,
-            "Lists users who may enter no vhost.",
+            "Lists users without permissions in any vhost.",
             Shape::Many(&TABLE),
         )
         .query(LIST)],
@@ -34,32 +34,32 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(
             Administrator,
             delete_many,
-            "Deletes users. Those that are not there, or that are protected, are skipped.",
+            "Deletes users. Unknown and protected users are skipped.",
             &[Field::required("users", List, "Their names.")],
         )],
     ),
     at(
         "/api/users/{user}",
         &[
-            Operation::get(Administrator, one, "Tells of a user.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::put(Administrator, put, "Makes a user, or changes one.", USER),
+            Operation::get(Administrator, one, "Returns a user.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(Administrator, put, "Creates or updates a user.", USER),
             Operation::delete(Administrator, delete, "Deletes a user, and closes its connections."),
         ],
     ),
 ];
 
 const USER: &[Field] = &[
-    Field::required("tags", Any, "Roles: a list of texts, or one text with commas between them."),
+    Field::required("tags", Any, "Roles: a list of texts, or one text separated by commas."),
     Field::optional(
         "password",
         Text,
         "The password. Without it and without a hash the user cannot log in by password.",
     ),
     Field::optional("password_hash", Text, "The base64 of a salt and a hash, in place of the password."),
-    Field::optional("hashing_algorithm", Text, "How the hash was made: `rabbit_password_hashing_sha256`, unless said."),
+    Field::optional("hashing_algorithm", Text, "The hashing algorithm. Default: `rabbit_password_hashing_sha256`."),
     Field::optional("second_password", Text, "Another password that is valid, too."),
     Field::optional("second_password_hash", Text, "The base64 of a salt and a hash, in place of the second password."),
-    Field::optional("keep_old_password", Boolean, "Whether the password so far stays valid beside the new one."),
+    Field::optional("keep_old_password", Boolean, "Whether the old password stays valid beside the new one."),
 ];
 
 pub(super) static TABLE: Table<Arc<User>, Service> = Table {

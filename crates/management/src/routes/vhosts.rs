@@ -30,8 +30,8 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/vhosts/{vhost}",
         &[
-            Operation::get(Administrator, one, "Tells of a vhost.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::put(Administrator, put, "Makes a vhost, or changes what is said about it.", FACTS),
+            Operation::get(Administrator, one, "Returns a vhost.", Shape::One(&TABLE)).query(SINGLE),
+            Operation::put(Administrator, put, "Creates or updates a vhost.", FACTS),
             Operation::delete(Administrator, delete, "Deletes a vhost and all that is in it.")
                 .refuses(&[("412", "It is protected from being deleted.")]),
         ],
@@ -40,20 +40,20 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/vhosts/{vhost}/deletion/protection",
         &[
             Operation::post(Administrator, protect, "Protects a vhost from being deleted.", &[]),
-            Operation::delete(Administrator, unprotect, "Lets a vhost be deleted again."),
+            Operation::delete(Administrator, unprotect, "Allows a vhost to be deleted again."),
         ],
     ),
     at(
         "/api/vhosts/{vhost}/start/{node}",
-        &[Operation::post(Administrator, start, "Starts a vhost; here all always run.", &[])],
+        &[Operation::post(Administrator, start, "Starts a vhost; all vhosts always run.", &[])],
     ),
 ];
 
 const FACTS: &[Field] = &[
     Field::optional("description", Text, "What it is for."),
-    Field::optional("tags", Any, "Labels: a list of texts, or one text with commas between them."),
-    Field::optional("default_queue_type", Text, "The type of queues that are declared without one."),
-    Field::optional("protected_from_deletion", Boolean, "Whether it must not be deleted."),
+    Field::optional("tags", Any, "Labels: a list of texts, or one text separated by commas."),
+    Field::optional("default_queue_type", Text, "The default type of queues."),
+    Field::optional("protected_from_deletion", Boolean, "Whether it is protected from being deleted."),
     Field::optional("tracing", Boolean, "Whether its messages are traced."),
 ];
 

@@ -66,7 +66,7 @@ impl QueueType {
 /// What a declaration says of a queue besides its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueShape {
-    /// Whether it outlives a restart.
+    /// Whether it survives a restart.
     pub is_durable: bool,
     /// Whether it belongs to one connection.
     pub is_exclusive: bool,

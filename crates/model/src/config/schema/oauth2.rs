@@ -37,7 +37,7 @@ const KEYS: &[Key] = &[
         "auth_oauth2.discovery_endpoint_path",
         Type::Text,
         "",
-        "Where below the issuer that is asked; `.well-known/openid-configuration` unless said.",
+        "The path below the issuer that is asked. Default: `.well-known/openid-configuration`.",
     ),
     effective("auth_oauth2.discovery_endpoint_params.$param", Type::Text, "", "Parameters of that question."),
     effective("auth_oauth2.jwks_uri", Type::Text, "", "Where the issuer publishes its keys."),

@@ -64,7 +64,7 @@ const KEYS: &[Key] = &[
         "default_policies.operator.$id.apply_to",
         Type::OneOf(&["all", "exchanges", "queues", "classic_queues", "quorum_queues", "streams"]),
         "",
-        "What it is for; all unless said.",
+        "What it applies to. Default: all.",
     ),
     effective(
         "default_policies.operator.$id.expires",

@@ -76,8 +76,8 @@ impl Session {
     #[inline]
     fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
         let len = self.handle_frame(frame, rest);
-        if !self.waits.has_question() {
-            self.principal.forget_answers();
+        if self.principal.asks_back_ends() && !self.waits.has_question() {
+            self.principal.access().permissions.forget_answers();
         }
         len
     }

@@ -80,12 +80,10 @@ impl Principal {
         self.asks_back_ends = !self.login().identity.is_stored();
     }
 
-    /// What was asked of back ends is done, or refused: the next time they are asked again.
+    /// Whether others than the broker say what the user of an open connection may do.
     #[inline]
-    pub(super) fn forget_answers(&self) {
-        if self.asks_back_ends {
-            self.access().permissions.forget_answers();
-        }
+    pub(super) fn asks_back_ends(&self) -> bool {
+        self.asks_back_ends
     }
 
     /// The user has changed: what it may do is asked anew.

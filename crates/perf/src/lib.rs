@@ -19,16 +19,16 @@
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
 
-pub mod agents;
+mod agents;
 pub mod command;
 pub mod dashboard;
-pub mod engine;
+mod engine;
 mod format;
 pub mod histogram;
-pub mod output;
+mod output;
 pub mod perftest;
 pub mod plan;
 pub mod report;
 pub mod results;
-pub mod watch;
-pub mod workload;
+mod watch;
+mod workload;

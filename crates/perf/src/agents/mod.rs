@@ -37,10 +37,10 @@ mod wire;
 
 pub(crate) use order::{Order, Surroundings};
 pub(crate) use serve::{Agent, Job};
-pub use team::{ConnectError, Team};
+pub(crate) use team::Team;
 
 /// The port that agents listen on, unless another is given.
-pub const DEFAULT_PORT: u16 = 5699;
+pub(crate) const DEFAULT_PORT: u16 = 5699;
 
 #[cfg(test)]
 mod tests {

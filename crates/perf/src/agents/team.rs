@@ -37,14 +37,14 @@ const GOODBYE: Duration = Duration::from_secs(25);
 /// Why there is no run with these agents.
 #[derive(Debug, thiserror::Error)]
 #[error("agent {agent}: {reason}")]
-pub struct ConnectError {
+pub(crate) struct ConnectError {
     agent: String,
     reason: String,
 }
 
 /// Agents that are ready to be told what to do.
 #[derive(Debug)]
-pub struct Team {
+pub(crate) struct Team {
     members: Vec<GreetedAgent>,
     order: Order,
 }

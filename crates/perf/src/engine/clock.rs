@@ -8,7 +8,7 @@ use rustix::time::{ClockId, clock_gettime};
 /// Nanoseconds of the machine's monotonic clock: the same for all processes of one machine, Java's `nanoTime` included.
 #[inline]
 #[must_use]
-pub fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     // The clock starts when the machine does: never negative.
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
@@ -17,24 +17,24 @@ pub fn now_ns() -> u64 {
 /// How far another machine's clock is ahead of this one's: their time less ours. Clocks drift, so it changes, rarely;
 /// everybody who needs it looks at the same place.
 #[derive(Debug, Default)]
-pub struct Ahead(AtomicI64);
+pub(crate) struct Ahead(AtomicI64);
 
 impl Ahead {
     /// A place for it, to be kept as long as the program runs.
     #[must_use]
-    pub const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Ahead(AtomicI64::new(0))
     }
 
     /// In nanoseconds.
     #[inline]
     #[must_use]
-    pub fn ns(&self) -> i64 {
+    pub(crate) fn ns(&self) -> i64 {
         self.0.load(Ordering::Relaxed)
     }
 
     /// It was measured.
-    pub fn set(&self, ns: i64) {
+    pub(crate) fn set(&self, ns: i64) {
         self.0.store(ns, Ordering::Relaxed);
     }
 }
@@ -50,7 +50,7 @@ impl Eq for Ahead {}
 
 /// What the time in messages means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StampUnit {
+pub(crate) enum StampUnit {
     /// Nanoseconds of the monotonic clock, as PerfTest's: for one machine.
     Monotonic,
     /// Milliseconds since 1970, as PerfTest's `--use-millis`: for several.
@@ -63,7 +63,7 @@ impl StampUnit {
     /// What to write into a message that is sent at `at` (see [`now_ns`]).
     #[inline]
     #[must_use]
-    pub fn stamp(self, at: u64) -> u64 {
+    pub(crate) fn stamp(self, at: u64) -> u64 {
         match self {
             Self::Monotonic => at,
             Self::Millis => wall_millis(),
@@ -75,7 +75,7 @@ impl StampUnit {
     /// ahead of ours makes it 0.
     #[inline]
     #[must_use]
-    pub fn age_ns(self, stamp: u64, at: u64) -> u64 {
+    pub(crate) fn age_ns(self, stamp: u64, at: u64) -> u64 {
         match self {
             Self::Monotonic => at.saturating_sub(stamp),
             Self::Millis => wall_millis().saturating_sub(stamp).saturating_mul(1_000_000),

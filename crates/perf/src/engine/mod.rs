@@ -55,9 +55,9 @@ mod users;
 mod values;
 mod worker;
 
-pub use clock::{Ahead, StampUnit, now_ns};
-pub use observer::{Interrupt, Observer};
-pub use run::run;
-pub use run_error::RunError;
-pub use settings::Settings;
-pub use target::{Allocation, Recovery, Target};
+pub(crate) use clock::{Ahead, StampUnit};
+pub(crate) use observer::{Interrupt, Observer};
+pub(crate) use run::run;
+pub(crate) use run_error::RunError;
+pub(crate) use settings::Settings;
+pub(crate) use target::{Allocation, Recovery, Target};

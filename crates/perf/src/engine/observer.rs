@@ -6,7 +6,7 @@ use crate::dashboard::Overall;
 use crate::results::{Broker, Counts, Sample};
 
 /// What is told how a run goes: the terminal, files, metrics. All is called from one task.
-pub trait Observer {
+pub(crate) trait Observer {
     /// The broker is there; this is what it says of itself.
     fn connected(&mut self, broker: &Broker);
     /// All tasks are ready: it begins.
@@ -18,4 +18,4 @@ pub trait Observer {
 }
 
 /// Ends a run early, from outside: Ctrl-C.
-pub type Interrupt = watch::Receiver<bool>;
+pub(crate) type Interrupt = watch::Receiver<bool>;

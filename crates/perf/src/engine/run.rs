@@ -19,7 +19,7 @@ use crate::plan::Plan;
 use crate::results::Run;
 
 /// Does one run.
-pub async fn run(
+pub(crate) async fn run(
     plan: &Plan,
     target: &Arc<Target>,
     settings: &mut Settings,

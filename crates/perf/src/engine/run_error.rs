@@ -7,7 +7,7 @@ use super::values::NameTooLong;
 
 /// Why there was no run at all.
 #[derive(Debug, thiserror::Error)]
-pub enum RunError {
+pub(crate) enum RunError {
     /// There is no connection to the broker.
     #[error(transparent)]
     Open(#[from] OpenError),

@@ -9,7 +9,7 @@ use crate::watch::{Management, Processes};
 
 /// How a run is done, beside what it does.
 #[derive(Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Threads that generate load.
     pub threads: usize,
     /// How far these let other programs go first, from 0 to 19; as they were started if it is not said.

@@ -13,7 +13,7 @@ use crate::plan::Random;
 
 /// Which of several addresses a connection goes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Allocation {
+pub(crate) enum Allocation {
     /// Any.
     #[default]
     Random,
@@ -23,7 +23,7 @@ pub enum Allocation {
 
 /// How soon a lost connection is tried again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recovery {
+pub(crate) enum Recovery {
     /// After a time of this range, over and over.
     Every(RangeInclusive<Duration>),
     /// Not at all: the run ends.
@@ -32,7 +32,7 @@ pub enum Recovery {
 
 /// The broker under load.
 #[derive(Debug)]
-pub struct Target {
+pub(crate) struct Target {
     /// Where it is; several for a cluster.
     pub uris: Vec<Uri>,
     /// Which of them a connection goes to.
@@ -60,7 +60,7 @@ const STARTUP_RETRY: Duration = Duration::from_millis(500);
 impl Target {
     /// One broker, with defaults: lost connections are tried again after five seconds, as PerfTest does.
     #[must_use]
-    pub fn new(uris: Vec<Uri>, options: ConnectOptions) -> Self {
+    pub(crate) fn new(uris: Vec<Uri>, options: ConnectOptions) -> Self {
         Target {
             uris,
             allocation: Allocation::Random,

@@ -7,7 +7,7 @@ use crate::plan::{Arguments, Value};
 /// Why a value cannot be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the argument name '{0}' is longer than 255 bytes")]
-pub struct NameTooLong(String);
+pub(crate) struct NameTooLong(String);
 
 /// Arguments as a field table.
 pub(crate) fn table(arguments: &Arguments) -> Result<TableBuf, NameTooLong> {

@@ -4,7 +4,7 @@ use crate::plan::Plan;
 
 /// Which columns there are: those of things that can happen in the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Columns {
+pub(crate) struct Columns {
     /// There are producers.
     pub published: bool,
     /// There are consumers.
@@ -18,7 +18,7 @@ pub struct Columns {
 impl Columns {
     /// Those of a plan.
     #[must_use]
-    pub fn of(plan: &Plan) -> Self {
+    pub(crate) fn of(plan: &Plan) -> Self {
         let publishers = plan.publishers.iter();
         Columns {
             published: !plan.publishers.is_empty(),
@@ -31,7 +31,7 @@ impl Columns {
 
 /// In what unit latency is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
+pub(crate) enum Unit {
     /// Microseconds.
     #[default]
     Micros,
@@ -42,7 +42,7 @@ pub enum Unit {
 impl Unit {
     /// As it is written.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::Micros => "µs",
             Unit::Millis => "ms",

@@ -15,7 +15,7 @@ use crate::results::{Counts, Percentiles, Run, Sample, per_second};
 const PERCENTILES: &str = "min/median/75th/95th/99th";
 
 /// Writes lines to the console.
-pub struct Console<W> {
+pub(crate) struct Console<W> {
     outlet: Outlet<W>,
     lines: Lines,
     rows: Rows,
@@ -24,7 +24,7 @@ pub struct Console<W> {
 
 impl<W: Write + Send> Console<W> {
     /// Lines about this plan. The summary of the run is not among them.
-    pub fn new(writer: W, plan: &Plan, format: Format, unit: Unit) -> Self {
+    pub(crate) fn new(writer: W, plan: &Plan, format: Format, unit: Unit) -> Self {
         let lines = Lines { id: plan.name.clone(), format, unit, columns: Columns::of(plan) };
         Console { outlet: Outlet::new(writer, None), lines, rows: Rows::default(), has_header: false }
     }

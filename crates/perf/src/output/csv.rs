@@ -11,7 +11,7 @@ use crate::plan::Plan;
 use crate::results::{Counts, Percentiles, Sample};
 
 /// Writes rows. Columns of things that cannot happen are there, and empty.
-pub struct Csv<W> {
+pub(crate) struct Csv<W> {
     outlet: Outlet<W>,
     id: String,
     unit: Unit,
@@ -24,7 +24,7 @@ pub struct Csv<W> {
 
 impl<W: Write + Send> Csv<W> {
     /// Rows about this plan. The name is for the warning when it cannot be written.
-    pub fn new(writer: W, name: &str, plan: &Plan, unit: Unit) -> Self {
+    pub(crate) fn new(writer: W, name: &str, plan: &Plan, unit: Unit) -> Self {
         Csv {
             outlet: Outlet::new(writer, Some(name.to_owned())),
             id: plan.name.clone(),

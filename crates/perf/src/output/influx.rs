@@ -133,14 +133,14 @@ fn put_known(fields: &mut Fields<'_>, name: &str, number: Option<u64>) {
 }
 
 /// Writes lines to a file.
-pub struct InfluxFile<W> {
+pub(crate) struct InfluxFile<W> {
     outlet: Outlet<W>,
     lines: Lines,
 }
 
 impl<W: Write + Send> InfluxFile<W> {
     /// Lines of a run. The name is for the warning when it cannot be written.
-    pub fn new(writer: W, name: &str, id: &str, labels: &[(String, String)]) -> Self {
+    pub(crate) fn new(writer: W, name: &str, id: &str, labels: &[(String, String)]) -> Self {
         InfluxFile { outlet: Outlet::new(writer, Some(name.to_owned())), lines: Lines::new(id, labels) }
     }
 }

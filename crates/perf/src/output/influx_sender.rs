@@ -26,17 +26,17 @@ const PATH: &str = "/write?db=perftest";
 /// Why a URL cannot be posted to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}; one is http://localhost:8086/write?db=perf")]
-pub struct InfluxUrlError(#[from] HttpUrlError);
+pub(crate) struct InfluxUrlError(#[from] HttpUrlError);
 
 /// Posts what its [`InfluxOutput`] hands to it.
 #[derive(Debug)]
-pub struct InfluxSender {
+pub(crate) struct InfluxSender {
     task: JoinHandle<()>,
     warning: Arc<Warning>,
 }
 
 /// Hands samples to an [`InfluxSender`].
-pub struct InfluxOutput {
+pub(crate) struct InfluxOutput {
     lines: Lines,
     sender: mpsc::Sender<String>,
     warning: Arc<Warning>,
@@ -45,7 +45,7 @@ pub struct InfluxOutput {
 impl InfluxSender {
     /// Lines of a run go to this URL. User and password in it are sent as such; without a path they
     /// go to `/write?db=perftest`. To be called within a tokio runtime.
-    pub fn start(
+    pub(crate) fn start(
         url: &str,
         tls: Option<&ClientTls>,
         id: &str,
@@ -66,7 +66,7 @@ impl InfluxSender {
 
     /// Waits until what was handed over is posted, but not for ever. The output has to be gone. Returns what went wrong
     /// since the last call.
-    pub async fn close(mut self) -> Option<String> {
+    pub(crate) async fn close(mut self) -> Option<String> {
         if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
             self.task.abort();
             self.warning.set("--influx: the last samples were lost, the server is too slow".to_owned());

@@ -23,18 +23,20 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// Serves metrics until it is dropped.
 #[derive(Debug)]
-pub struct MetricsServer {
+pub(crate) struct MetricsServer {
+    #[cfg(test)]
     address: SocketAddr,
     task: JoinHandle<()>,
 }
 
 impl MetricsServer {
     /// Listens; PerfTest does so on all addresses. Requests for another path than this one are answered with 404.
-    pub fn start(address: SocketAddr, path: &str, metrics: SharedPrometheus) -> io::Result<Self> {
+    pub(crate) fn start(address: SocketAddr, path: &str, metrics: SharedPrometheus) -> io::Result<Self> {
         let listener = Listener::bind(address, SocketOptions::default()).map_err(|error| match error {
             BindError::Refused { source, .. } => source,
             _ => rustix::io::Errno::ADDRINUSE.into(),
         })?;
+        #[cfg(test)]
         let address = listener.local_addr()?;
         let path: Arc<str> = path.into();
         let limits = Limits { head_timeout: REQUEST_TIMEOUT, ..Limits::default() };
@@ -51,12 +53,17 @@ impl MetricsServer {
                 http_server::serve(stream, limits, answer, std::future::pending())
             },
         );
-        Ok(MetricsServer { address, task: tokio::spawn(accepting) })
+        Ok(MetricsServer {
+            #[cfg(test)]
+            address,
+            task: tokio::spawn(accepting),
+        })
     }
 
     /// Where it listens.
+    #[cfg(test)]
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 }

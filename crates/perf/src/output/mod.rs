@@ -29,15 +29,15 @@ mod rows;
 mod stop_reason;
 mod summary;
 
-pub use columns::{Columns, Unit};
-pub use console::Console;
-pub use csv::Csv;
-pub use influx::InfluxFile;
-pub use influx_sender::{InfluxOutput, InfluxSender, InfluxUrlError};
-pub use metrics_server::MetricsServer;
-pub use open::{ANY_ADDRESS, OpenError, Outputs};
-pub use prometheus::{Prometheus, SharedPrometheus};
-pub use summary::render_summary;
+pub(crate) use columns::Unit;
+pub(crate) use console::Console;
+pub(crate) use csv::Csv;
+pub(crate) use influx::InfluxFile;
+pub(crate) use influx_sender::{InfluxSender, InfluxUrlError};
+pub(crate) use metrics_server::MetricsServer;
+pub(crate) use open::{ANY_ADDRESS, Outputs};
+pub(crate) use prometheus::{Prometheus, SharedPrometheus};
+pub(crate) use summary::render_summary;
 
 use std::time::SystemTime;
 
@@ -45,7 +45,7 @@ use crate::plan::Plan;
 use crate::results::{Counts, Run, Sample};
 
 /// One that is told how a run goes. Calls come from one task, one after the other, and must not take long.
-pub trait Output: Send {
+pub(crate) trait Output: Send {
     /// The run begins, at this time; everything is declared.
     fn started(&mut self, _plan: &Plan, _at: SystemTime) {}
 

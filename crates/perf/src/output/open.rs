@@ -16,11 +16,11 @@ use crate::plan::Plan;
 use crate::results::{Counts, Run, Sample};
 
 /// Where metrics are served, as PerfTest serves them: on all addresses, of both families if the machine has them.
-pub const ANY_ADDRESS: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)];
+pub(crate) const ANY_ADDRESS: [IpAddr; 2] = [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)];
 
 /// Why something cannot be written or served.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub(crate) enum OpenError {
     /// A file.
     #[error("cannot write {option} {}: {error}", path.display())]
     File {
@@ -45,7 +45,7 @@ pub enum OpenError {
 }
 
 /// Everything that is written and served during a run.
-pub struct Outputs {
+pub(crate) struct Outputs {
     all: Vec<Box<dyn Output>>,
     influx: Option<InfluxSender>,
     metrics: Option<MetricsServer>,
@@ -56,7 +56,7 @@ impl Outputs {
     /// server of
     /// `--influx` is trusted as `tls` says, or as the system does. Metrics are served on the first of the addresses on which that is
     /// possible. To be called within a tokio runtime.
-    pub async fn open(
+    pub(crate) async fn open(
         settings: &OutputSettings,
         plan: &Plan,
         command_line: &[String],
@@ -97,28 +97,29 @@ impl Outputs {
     }
 
     /// Where metrics are served.
+    #[cfg(test)]
     #[must_use]
-    pub fn metrics_address(&self) -> Option<SocketAddr> {
+    pub(crate) fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(MetricsServer::address)
     }
 
     /// The run begins, at this time; everything is declared.
-    pub fn started(&mut self, plan: &Plan, at: SystemTime) {
+    pub(crate) fn started(&mut self, plan: &Plan, at: SystemTime) {
         self.all.iter_mut().for_each(|output| output.started(plan, at));
     }
 
     /// An interval has passed. `totals` counts since the start.
-    pub fn sample(&mut self, sample: &Sample, totals: &Counts) {
+    pub(crate) fn sample(&mut self, sample: &Sample, totals: &Counts) {
         self.all.iter_mut().for_each(|output| output.sample(sample, totals));
     }
 
     /// What went wrong since the last call.
-    pub fn take_warning(&mut self) -> Option<String> {
+    pub(crate) fn take_warning(&mut self) -> Option<String> {
         self.all.iter_mut().find_map(|output| output.take_warning())
     }
 
     /// Writes what comes after the run, and closes everything. Returns what went wrong since the last call.
-    pub async fn close(mut self, plan: &Plan, run: &Run) -> Vec<String> {
+    pub(crate) async fn close(mut self, plan: &Plan, run: &Run) -> Vec<String> {
         self.all.iter_mut().for_each(|output| output.ended(plan, run));
         let mut warnings: Vec<String> = std::iter::from_fn(|| self.take_warning()).collect();
         let Outputs { all, influx, .. } = self;

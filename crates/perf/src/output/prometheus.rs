@@ -18,7 +18,7 @@ const MAX_INTERVALS: usize = 3;
 
 /// The metrics, as they are now.
 #[derive(Debug)]
-pub struct Prometheus {
+pub(crate) struct Prometheus {
     prefix: String,
     /// All metrics have them; `name="value"`, by name.
     labels: Vec<Label>,
@@ -59,7 +59,7 @@ struct Latency {
 impl Prometheus {
     /// Nothing has happened yet. The command line is what `--metrics-command-line-arguments` shows.
     #[must_use]
-    pub fn new(settings: &MetricsSettings, command_line: &[String], plan: &Plan) -> Self {
+    pub(crate) fn new(settings: &MetricsSettings, command_line: &[String], plan: &Plan) -> Self {
         let mut labels: Vec<Label> =
             settings.labels.iter().map(|(name, value)| (metric_name(name), value.clone())).collect();
         labels.sort();
@@ -77,7 +77,7 @@ impl Prometheus {
     }
 
     /// The next interval.
-    pub fn update(&mut self, sample: &Sample) {
+    pub(crate) fn update(&mut self, sample: &Sample) {
         let counts = &sample.counts;
         let per_s = |count: u64| per_second(count as f64, sample.duration_s);
         self.last = Last {
@@ -94,7 +94,7 @@ impl Prometheus {
 
     /// The text that is served.
     #[must_use]
-    pub fn render(&self) -> Vec<u8> {
+    pub(crate) fn render(&self) -> Vec<u8> {
         let mut families = self.families();
         families.sort_by(|a, b| a.name.cmp(&b.name));
         families.dedup_by(|b, a| a.name == b.name);
@@ -253,18 +253,18 @@ fn rate_at(schedule: &Schedule, second: f64) -> Option<f64> {
 
 /// Metrics that an engine updates and a server shows.
 #[derive(Clone, Debug)]
-pub struct SharedPrometheus(Arc<Mutex<Prometheus>>);
+pub(crate) struct SharedPrometheus(Arc<Mutex<Prometheus>>);
 
 impl SharedPrometheus {
     /// Shares these.
     #[must_use]
-    pub fn new(prometheus: Prometheus) -> Self {
+    pub(crate) fn new(prometheus: Prometheus) -> Self {
         SharedPrometheus(Arc::new(Mutex::new(prometheus)))
     }
 
     /// The text that is served.
     #[must_use]
-    pub fn render(&self) -> Vec<u8> {
+    pub(crate) fn render(&self) -> Vec<u8> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).render()
     }
 }

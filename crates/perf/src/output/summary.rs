@@ -23,7 +23,7 @@ const NAME_WIDTH: usize = 15;
 
 /// What came of a run, for a terminal. `processors` is how many the generator may use; 0 if that is not known.
 #[must_use]
-pub fn render_summary(run: &Run, processors: u32) -> String {
+pub(crate) fn render_summary(run: &Run, processors: u32) -> String {
     let summary = &run.summary;
     let mut out = format!("summary of {:.1} s", summary.duration_s);
     // Writing to a String cannot fail, here and below.

@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Why the management API is not watched.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch the broker's management API at {url}: {reason}")]
-pub struct ManagementError {
+pub(crate) struct ManagementError {
     /// Host and port.
     url: String,
     /// What is wrong.
@@ -24,14 +24,14 @@ pub struct ManagementError {
 
 /// A broker's management API, asked once an interval. It is not waited for: a slow answer is a late one.
 #[derive(Debug)]
-pub struct Management {
+pub(crate) struct Management {
     latest: Arc<Mutex<Option<BrokerUsage>>>,
     task: JoinHandle<()>,
 }
 
 impl Management {
     /// Starts to ask. It has to answer once. To be called within a runtime.
-    pub async fn start(url: &HttpUrl, interval: Duration) -> Result<Self, ManagementError> {
+    pub(crate) async fn start(url: &HttpUrl, interval: Duration) -> Result<Self, ManagementError> {
         let first = ask(url).await.map_err(|reason| ManagementError { url: url.to_string(), reason })?;
         let latest = Arc::new(Mutex::new(Some(first)));
         let (url, shared) = (url.clone(), Arc::clone(&latest));
@@ -50,7 +50,7 @@ impl Management {
 
     /// What it said last. Of its usage only what is in use now is known: memory.
     #[must_use]
-    pub fn latest(&self) -> Option<BrokerUsage> {
+    pub(crate) fn latest(&self) -> Option<BrokerUsage> {
         *self.latest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,5 +3,5 @@
 mod management;
 mod process;
 
-pub use management::{Management, ManagementError};
-pub use process::{ProcessError, Processes, machine, processors};
+pub(crate) use management::Management;
+pub(crate) use process::{Processes, machine, processors};

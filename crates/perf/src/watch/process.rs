@@ -8,7 +8,7 @@ use crate::results::{Machine, Usage};
 /// A process that cannot be watched.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot watch process {pid}: {source}")]
-pub struct ProcessError {
+pub(crate) struct ProcessError {
     /// As asked for.
     pub pid: u32,
     /// What the system says.
@@ -17,14 +17,14 @@ pub struct ProcessError {
 
 /// Processes that are watched together: a broker and what belongs to it.
 #[derive(Clone, Debug)]
-pub struct Processes {
+pub(crate) struct Processes {
     pids: Vec<u32>,
     last: Usage,
 }
 
 impl Processes {
     /// Starts to watch. All of them have to be there.
-    pub fn new(pids: Vec<u32>) -> Result<Self, ProcessError> {
+    pub(crate) fn new(pids: Vec<u32>) -> Result<Self, ProcessError> {
         for pid in &pids {
             fs::metadata(format!("/proc/{pid}/stat")).map_err(|source| ProcessError { pid: *pid, source })?;
         }
@@ -34,14 +34,14 @@ impl Processes {
 
     /// This process.
     #[must_use]
-    pub fn own() -> Self {
+    pub(crate) fn own() -> Self {
         let pids = vec![std::process::id()];
         let last = totals(&pids);
         Processes { pids, last }
     }
 
     /// What was used since the last time; memory is what is in use now. A process that is gone has used nothing.
-    pub fn sample(&mut self) -> Usage {
+    pub(crate) fn sample(&mut self) -> Usage {
         let now = totals(&self.pids);
         let last = std::mem::replace(&mut self.last, now);
         let since = |now: Option<u64>, last: Option<u64>| Some(now?.saturating_sub(last?));
@@ -108,13 +108,13 @@ fn network(pid: u32) -> Option<(u64, u64)> {
 
 /// How many processors this process may use.
 #[must_use]
-pub fn processors() -> u32 {
+pub(crate) fn processors() -> u32 {
     std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
 }
 
 /// The machine that this runs on.
 #[must_use]
-pub fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let processor = fs::read_to_string("/proc/cpuinfo").ok().and_then(|text| {
         let line = text.lines().find(|line| line.starts_with("model name"))?;

@@ -7,7 +7,7 @@ use super::document::SourcePlace;
 /// A workload that cannot be run as it is written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{location}: {message}")]
-pub struct Error {
+pub(crate) struct Error {
     /// Where.
     pub location: Location,
     /// What was found, and what should be there.
@@ -16,7 +16,7 @@ pub struct Error {
 
 /// Where an error is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Location {
+pub(crate) enum Location {
     /// In a file.
     File {
         /// Its name, as it was given.

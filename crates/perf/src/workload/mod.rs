@@ -31,9 +31,9 @@ mod values;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-pub use error::{Error, Location};
-pub use overrides::Overrides;
-pub use shipped::{OpenError, ShippedWorkload, find, open, shipped};
+pub(crate) use error::Error;
+pub(crate) use overrides::Overrides;
+pub(crate) use shipped::{OpenError, find, open, shipped};
 
 use crate::plan::{ExitWhen, Plan};
 use crate::results::Variable;
@@ -71,7 +71,7 @@ const TOP_KEYS: [&str; 19] = [
 
 /// A workload file, read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
+pub(crate) struct Workload {
     /// Its name; the file's if it has none.
     pub name: String,
     /// What it shows, for people.
@@ -84,7 +84,7 @@ pub struct Workload {
 
 /// One run of a workload.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlannedRun {
+pub(crate) struct PlannedRun {
     /// Tells it from the others of a sweep: `confirm_window=13, publishers=5`. Empty if there is no sweep.
     pub label: String,
     /// The sweep's values, by name.
@@ -94,7 +94,7 @@ pub struct PlannedRun {
 }
 
 /// Reads a workload. `file_name` is what errors call it.
-pub fn read(text: &str, file_name: &str, overrides: &Overrides) -> Result<Workload, Error> {
+pub(crate) fn read(text: &str, file_name: &str, overrides: &Overrides) -> Result<Workload, Error> {
     let settings = overrides.parse()?;
     let default_name = default_name(file_name);
     read_document(text, default_name, &settings, Scale(overrides.scale))

@@ -7,7 +7,7 @@ use super::error::{Error, Location};
 
 /// Changes to a workload, for one command: `--set key=value`, `--scale factor`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Overrides {
+pub(crate) struct Overrides {
     /// `key=value` each. A key is a variable's name, or names a field, as in a sweep. A value is written as in the file;
     /// texts need no quotes. Naming something that is swept pins it.
     pub settings: Vec<String>,

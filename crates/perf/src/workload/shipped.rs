@@ -8,7 +8,7 @@ use super::{Error, Overrides, Workload, read};
 
 /// A workload that comes with the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ShippedWorkload {
+pub(crate) struct ShippedWorkload {
     /// Its name.
     pub name: &'static str,
     /// The file, to be copied and changed.
@@ -42,14 +42,14 @@ const SHIPPED: [ShippedWorkload; 16] = shipped![
 
 /// All of them, by name.
 #[must_use]
-pub fn shipped() -> &'static [ShippedWorkload] {
+pub(crate) fn shipped() -> &'static [ShippedWorkload] {
     &SHIPPED
 }
 
 impl ShippedWorkload {
     /// What it shows, for people.
     #[must_use]
-    pub fn description(&self) -> String {
+    pub(crate) fn description(&self) -> String {
         Node::parse(self.text).ok().and_then(|workload| description(&workload)).unwrap_or_default()
     }
 }
@@ -63,7 +63,7 @@ fn description(workload: &Node) -> Option<String> {
 
 /// A workload that cannot be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub(crate) enum OpenError {
     /// Neither a file nor shipped.
     #[error("there is no file {name} and no shipped workload of that name{hint}")]
     Unknown {
@@ -86,7 +86,7 @@ pub enum OpenError {
 }
 
 /// Opens a file, or, if there is no such file, the shipped workload of that name, with or without `.toml`.
-pub fn open(name: &str, overrides: &Overrides) -> Result<Workload, OpenError> {
+pub(crate) fn open(name: &str, overrides: &Overrides) -> Result<Workload, OpenError> {
     match std::fs::read_to_string(name) {
         Ok(text) => return Ok(read(&text, name, overrides)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -105,7 +105,7 @@ pub fn open(name: &str, overrides: &Overrides) -> Result<Workload, OpenError> {
 
 /// The shipped workload of a name, with or without `.toml`.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static ShippedWorkload> {
+pub(crate) fn find(name: &str) -> Option<&'static ShippedWorkload> {
     let name = name.strip_suffix(".toml").unwrap_or(name);
     shipped().iter().find(|shipped| shipped.name == name)
 }

@@ -38,22 +38,22 @@ pub async fn accept<F>(
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
-    let seats = Arc::new(Semaphore::new(places.count_max));
+    let slots = Arc::new(Semaphore::new(places.count_max));
     let address_limiter = AddressLimiter::new(places.address_count_max);
     let mut connections = JoinSet::new();
     loop {
         let awaited = match places.when_full {
-            WhenFull::Wait => seats.clone().acquire_owned().await.ok(),
+            WhenFull::Wait => slots.clone().acquire_owned().await.ok(),
             WhenFull::Close => None,
         };
         let (stream, peer) = listener.accept(&mut on_refusal).await;
         while connections.try_join_next().is_some() {}
-        let Some(seat) = awaited.or_else(|| seats.clone().try_acquire_owned().ok()) else { continue };
+        let Some(slot) = awaited.or_else(|| slots.clone().try_acquire_owned().ok()) else { continue };
         let Some(permit) = address_limiter.take(peer.ip()) else { continue };
         let serving = serve(stream, peer);
         connections.spawn(async move {
             serving.await;
-            drop((seat, permit));
+            drop((slot, permit));
         });
     }
 }

@@ -49,5 +49,5 @@ pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
 pub use process::Process;
-pub use server::{AmqpSink, Entrance, Seat, Server, Site};
+pub use server::{AmqpSink, ConnectionPermit, Entrance, Server, Site};
 pub use service::Service;

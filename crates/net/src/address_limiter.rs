@@ -73,8 +73,8 @@ mod tests {
 
     #[test]
     fn an_address_has_so_many_and_others_have_theirs() {
-        let seats = AddressLimiter::new(2);
-        let take = |address: &str| seats.take(address.parse().unwrap());
+        let limiter = AddressLimiter::new(2);
+        let take = |address: &str| limiter.take(address.parse().unwrap());
         let first = take("192.0.2.1").unwrap();
         let _mapped = take("::ffff:192.0.2.1").unwrap();
         assert!(take("192.0.2.1").is_none());
@@ -87,9 +87,9 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_of_addresses_that_have_gone() {
-        let seats = AddressLimiter::new(1);
-        drop(seats.take([192, 0, 2, 1].into()).unwrap());
-        assert!(AddressLimiter { max: 0, ..seats.clone() }.take([192, 0, 2, 1].into()).is_none());
-        assert!(seats.taken.lock().is_empty());
+        let limiter = AddressLimiter::new(1);
+        drop(limiter.take([192, 0, 2, 1].into()).unwrap());
+        assert!(AddressLimiter { max: 0, ..limiter.clone() }.take([192, 0, 2, 1].into()).is_none());
+        assert!(limiter.taken.lock().is_empty());
     }
 }

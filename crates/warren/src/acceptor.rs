@@ -18,7 +18,7 @@ const COMPLAINT_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Acceptor {
     pub(crate) socket: Listener,
     pub(crate) admission: Admission,
-    pub(crate) seats: ConnectionLimiter,
+    pub(crate) limiter: ConnectionLimiter,
     /// How many one address may have; None: as many as there are.
     pub(crate) address_limiter: Option<AddressLimiter>,
 }
@@ -32,7 +32,7 @@ impl Acceptor {
         on_refused: impl Fn(),
         on_admitted: impl Fn(Stream, SocketAddr, ConnectionPermits) + Clone + Send + 'static,
     ) {
-        shared.push(self.seats);
+        shared.push(self.limiter);
         let is_admission_due = self.admission.proxy_protocol.is_some() || self.admission.tls.is_some();
         let mut refusals = RefusalLog { on_refused, last_at: None };
         let mut admissions = JoinSet::new();
@@ -41,21 +41,21 @@ impl Acceptor {
                 accepted = self.socket.accept(|_| refusals.refuse(OUT_OF_FILES)) => accepted,
                 Some(_) = admissions.join_next() => continue,
             };
-            let seats = match ConnectionPermits::take(&shared, self.address_limiter.as_ref(), peer.ip()) {
-                Ok(seats) => seats,
+            let permits = match ConnectionPermits::take(&shared, self.address_limiter.as_ref(), peer.ip()) {
+                Ok(permits) => permits,
                 Err(limit_message) => {
                     refusals.refuse(limit_message);
                     continue;
                 }
             };
             if !is_admission_due {
-                on_admitted(stream, peer, seats);
+                on_admitted(stream, peer, permits);
                 continue;
             }
             let (admission, on_admitted) = (self.admission.clone(), on_admitted.clone());
             admissions.spawn(async move {
                 match admission.admit(stream).await {
-                    Ok(stream) => on_admitted(stream, peer, seats),
+                    Ok(stream) => on_admitted(stream, peer, permits),
                     Err(error @ AdmitError::Gone) => tracing::debug!(%peer, %error, "connection was closed"),
                     Err(error) => tracing::warn!(%peer, %error, "connection was closed"),
                 }

@@ -35,14 +35,14 @@ impl ConnectionLimiter {
 
     /// One of each, or what to complain of.
     fn take_each(all: &[ConnectionLimiter]) -> Result<Vec<ConnectionPermit>, &'static str> {
-        all.iter().map(|seats| seats.take().ok_or(seats.limit_message)).collect()
+        all.iter().map(|limiter| limiter.take().ok_or(limiter.limit_message)).collect()
     }
 }
 
 /// What a connection keeps as long as it is open.
 #[derive(Debug)]
 pub(crate) struct ConnectionPermits {
-    _seats: Vec<ConnectionPermit>,
+    _permits: Vec<ConnectionPermit>,
     _of_address: Option<AddressPermit>,
 }
 
@@ -57,8 +57,8 @@ impl ConnectionPermits {
         peer: IpAddr,
     ) -> Result<Self, &'static str> {
         // First, so that who has too many takes none away from others even for a moment.
-        let of_address = of_address.map(|seats| seats.take(peer).ok_or(ADDRESS_FULL)).transpose()?;
-        Ok(Self { _seats: ConnectionLimiter::take_each(all)?, _of_address: of_address })
+        let of_address = of_address.map(|limiter| limiter.take(peer).ok_or(ADDRESS_FULL)).transpose()?;
+        Ok(Self { _permits: ConnectionLimiter::take_each(all)?, _of_address: of_address })
     }
 }
 
@@ -114,15 +114,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn seats_come_back_when_connections_go() {
-        let seats = ConnectionLimiter::new(2, "full");
-        let (first, _second) = (seats.take().unwrap(), seats.take().unwrap());
-        assert!(seats.take().is_none());
-        assert!(seats.clone().take().is_none());
+    fn permits_come_back_when_connections_go() {
+        let limiter = ConnectionLimiter::new(2, "full");
+        let (first, _second) = (limiter.take().unwrap(), limiter.take().unwrap());
+        assert!(limiter.take().is_none());
+        assert!(limiter.clone().take().is_none());
         drop(first);
-        let third = seats.take();
+        let third = limiter.take();
         assert!(third.is_some());
-        assert!(seats.take().is_none());
+        assert!(limiter.take().is_none());
     }
 
     #[test]
@@ -139,8 +139,8 @@ mod tests {
     #[test]
     fn neither_amqp_nor_http_takes_all_of_the_house() {
         let house = GlobalLimit::new(160);
-        let take = |seats: &[ConnectionLimiter]| {
-            std::iter::from_fn(|| ConnectionLimiter::take_each(seats).ok()).collect::<Vec<_>>()
+        let take = |limiter: &[ConnectionLimiter]| {
+            std::iter::from_fn(|| ConnectionLimiter::take_each(limiter).ok()).collect::<Vec<_>>()
         };
         let of_amqp = take(&house.of_amqp());
         assert_eq!((of_amqp.len(), take(&house.of_http()).len()), (150, 10));

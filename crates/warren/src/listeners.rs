@@ -83,21 +83,26 @@ impl Listeners {
         listening.context("cannot look at a listener")
     }
 
-    /// Accepts until `stopping` changes. Each connection takes a place of each of `seats`, too.
-    pub(crate) async fn run(self, broker: Arc<Broker>, seats: Vec<ConnectionLimiter>, stopping: watch::Receiver<bool>) {
+    /// Accepts until `stopping` changes. Each connection takes a place of each of `limiters`, too.
+    pub(crate) async fn run(
+        self,
+        broker: Arc<Broker>,
+        limiters: Vec<ConnectionLimiter>,
+        stopping: watch::Receiver<bool>,
+    ) {
         let mut tasks = JoinSet::new();
         for listener in self.0 {
-            let (broker, seats, mut stopping) = (broker.clone(), seats.clone(), stopping.clone());
+            let (broker, limiters, mut stopping) = (broker.clone(), limiters.clone(), stopping.clone());
             tasks.spawn(async move {
                 let refusing = broker.clone();
                 let accepting = listener.run(
-                    seats,
+                    limiters,
                     move || refusing.count_refused_connection(),
-                    move |stream, _, seats| {
+                    move |stream, _, permits| {
                         let broker = broker.clone();
                         tokio::spawn(async move {
                             broker.serve(stream).await;
-                            drop(seats);
+                            drop(permits);
                         });
                     },
                 );
@@ -113,7 +118,7 @@ impl Listeners {
 
 fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>) -> Acceptor {
     let max = connection_max.and_then(|max| usize::try_from(max).ok()).unwrap_or(usize::MAX);
-    Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter: None }
+    Acceptor { socket, admission, limiter: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter: None }
 }
 
 const LISTENER_FULL: &str = "a connection was refused because its listener has as many as it may (connection_max)";

@@ -228,7 +228,7 @@ impl OpenListener {
         let of_address = config.http_max_connections_per_address.and_then(|max| usize::try_from(max).ok());
         let address_limiter = of_address.map(AddressLimiter::new);
         let acceptor =
-            Acceptor { socket, admission, seats: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter };
+            Acceptor { socket, admission, limiter: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter };
         Ok(Self { acceptor, limits, interface: Interface::Http, offers })
     }
 
@@ -238,7 +238,7 @@ impl OpenListener {
             acceptor: Acceptor {
                 socket: Listener::bind_unix(&data_dir.join(CONTROL_SOCKET), CONTROL_BACKLOG)?,
                 admission: Admission::default(),
-                seats: ConnectionLimiter::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
+                limiter: ConnectionLimiter::new(CONTROL_CONNECTIONS_MAX, LISTENER_FULL),
                 address_limiter: None,
             },
             limits: ConnectionLimits::default(),
@@ -259,14 +259,14 @@ impl OpenListener {
     }
 
     /// Accepts until it is aborted.
-    async fn run(self, seats: Vec<ConnectionLimiter>, entrance: Entrance) {
+    async fn run(self, limiters: Vec<ConnectionLimiter>, entrance: Entrance) {
         let interface = self.interface;
-        let on_admitted = move |stream: net::Stream, peer, seats: ConnectionPermits| {
+        let on_admitted = move |stream: net::Stream, peer, permits: ConnectionPermits| {
             let peer = stream.peer_addr().unwrap_or(peer);
             let origin = Origin { peer: (interface == Interface::Http).then_some(peer), interface };
-            entrance.admit(stream, origin, Arc::new(seats));
+            entrance.admit(stream, origin, Arc::new(permits));
         };
-        self.acceptor.run(seats, || (), on_admitted).await;
+        self.acceptor.run(limiters, || (), on_admitted).await;
     }
 }
 
@@ -282,11 +282,11 @@ const LISTENER_FULL: &str = "an HTTP connection was refused: its listener has as
 /// Brings WebSockets to the broker, on the runtime where all of its connections are.
 fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
     let runtime = Handle::current();
-    Arc::new(move |stream, seat| {
+    Arc::new(move |stream, permit| {
         let serving = broker.clone().serve(stream);
         runtime.spawn(async move {
             serving.await;
-            drop(seat);
+            drop(permit);
         });
     })
 }

@@ -86,15 +86,15 @@ async fn run(
     }
 
     let mut addresses = listeners.addresses()?;
-    let seats = connection_limiter::GlobalLimit::new(connection_max);
+    let limit = connection_limiter::GlobalLimit::new(connection_max);
     let gates = addresses.iter().filter_map(|listening| listening.gate.clone()).collect();
     let process = Process::new(memory_len(config), Box::new(move |level| log_level.set(level)), gates);
     // A caller that is answered, over HTTP or AMQP, may tell it to stop.
     let mut signals = Signals::listen()?;
-    let mut management = management.serve(config, data_dir, &broker, &addresses, &seats, process)?;
+    let mut management = management.serve(config, data_dir, &broker, &addresses, &limit, process)?;
     addresses.extend(management.listening());
     let (stop, stopping) = watch::channel(false);
-    let accepting = tokio::spawn(listeners.run(broker.clone(), seats.of_amqp(), stopping));
+    let accepting = tokio::spawn(listeners.run(broker.clone(), limit.of_amqp(), stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
     let house = tokio::spawn(broker.clone().run_maintenance(data_dir.to_owned()));
     let ready_after = started_at.elapsed();

@@ -11,7 +11,7 @@ use net::proxy_protocol::Endpoints;
 use net::{Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
-use super::{AmqpSink, Seat, Site};
+use super::{AmqpSink, ConnectionPermit, Site};
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::options::ConnectionLimits;
 use crate::stage::Stage;
@@ -22,13 +22,13 @@ pub(super) struct ConnectionContext {
     pub(super) origin: Origin,
     pub(super) limits: ConnectionLimits,
     pub(super) amqp: Option<AmqpSink>,
-    pub(super) seat: Seat,
+    pub(super) permit: ConnectionPermit,
 }
 
 /// Serves until the client goes, misbehaves, or the server stops.
 pub(super) async fn serve(site: Site, stream: Stream, context: ConnectionContext, mut stage: watch::Receiver<Stage>) {
-    let ConnectionContext { origin, limits, amqp, seat } = context;
-    let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, seat.clone())).map(Arc::new);
+    let ConnectionContext { origin, limits, amqp, permit } = context;
+    let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, permit.clone())).map(Arc::new);
     let answer = move |request: Request<Incoming>| {
         let (site, upgrade) = (site.clone(), upgrade.clone());
         async move {
@@ -84,14 +84,14 @@ struct WebSocketUpgrade {
     endpoints: Endpoints,
     tls: Option<TlsInfo>,
     amqp: AmqpSink,
-    seat: Seat,
+    permit: ConnectionPermit,
 }
 
 impl WebSocketUpgrade {
     /// None where there is no network between: no client needs a WebSocket there.
-    fn of(stream: &Stream, amqp: AmqpSink, seat: Seat) -> Option<WebSocketUpgrade> {
+    fn of(stream: &Stream, amqp: AmqpSink, permit: ConnectionPermit) -> Option<WebSocketUpgrade> {
         let endpoints = Endpoints { peer: stream.peer_addr().ok()?, local: stream.local_addr().ok()? };
-        Some(WebSocketUpgrade { endpoints, tls: stream.tls_info(), amqp, seat })
+        Some(WebSocketUpgrade { endpoints, tls: stream.tls_info(), amqp, permit })
     }
 
     fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Response<AnswerBody> {
@@ -108,7 +108,7 @@ impl WebSocketUpgrade {
             // An error means that the client has gone meanwhile.
             if let Ok(upgraded) = upgrading.await {
                 let stream = websocket::stream(TokioIo::new(upgraded), upgrade.endpoints, upgrade.tls.clone());
-                (upgrade.amqp)(stream, upgrade.seat.clone());
+                (upgrade.amqp)(stream, upgrade.permit.clone());
             }
         });
         let mut response = refused(StatusCode::SWITCHING_PROTOCOLS, String::new());

@@ -34,10 +34,10 @@ pub struct Server {
 }
 
 /// What a connection keeps a place by: dropped when it has ended.
-pub type Seat = Arc<dyn Any + Send + Sync>;
+pub type ConnectionPermit = Arc<dyn Any + Send + Sync>;
 
 /// Takes the streams of clients that ask for AMQP over a WebSocket, and their places.
-pub type AmqpSink = Arc<dyn Fn(Stream, Seat) + Send + Sync>;
+pub type AmqpSink = Arc<dyn Fn(Stream, ConnectionPermit) + Send + Sync>;
 
 /// What is behind an entrance.
 #[derive(Debug, Clone)]
@@ -119,8 +119,8 @@ pub struct Entrance {
 
 impl Entrance {
     /// Serves a connection on the server's thread.
-    pub fn admit(&self, stream: Stream, origin: Origin, seat: Seat) {
-        let context = ConnectionContext { origin, limits: self.limits, amqp: self.amqp.clone(), seat };
+    pub fn admit(&self, stream: Stream, origin: Origin, permit: ConnectionPermit) {
+        let context = ConnectionContext { origin, limits: self.limits, amqp: self.amqp.clone(), permit };
         let serving = connection::serve(self.site.clone(), stream, context, self.stop.clone());
         let place = OpenConnection::take(&self.open);
         self.runtime.spawn(async move {

@@ -219,14 +219,14 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
             socket.write_all(request.as_bytes()).await.unwrap();
             socket
         };
-        let seats = [Arc::new(()), Arc::new(())];
+        let permits = [Arc::new(()), Arc::new(())];
         let accepting = server.runtime().spawn({
-            let seats = seats.clone();
+            let permits = permits.clone();
             async move {
-                for seat in seats {
+                for permit in permits {
                     let (stream, peer) = listener.accept().await.unwrap();
                     let origin = Origin { peer: Some(peer), interface: Interface::Http };
-                    entrance.admit(net::Stream::Tcp(stream), origin, seat);
+                    entrance.admit(net::Stream::Tcp(stream), origin, permit);
                 }
             }
         });
@@ -243,14 +243,14 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
             read_until(&mut reader, &mut read, &format!("\"x{number}\"")).await;
         };
         let mut count = 0;
-        // As long as the seat is taken, so is the connection.
-        while Arc::strong_count(&seats[0]) > 1 {
+        // As long as the permit is held, so is the connection.
+        while Arc::strong_count(&permits[0]) > 1 {
             assert!(Instant::now() < deadline, "who reads nothing keeps the connection");
             told(count).await;
             count += 1;
         }
         told(count).await;
-        assert_eq!(Arc::strong_count(&seats[1]), 2, "who reads keeps it");
+        assert_eq!(Arc::strong_count(&permits[1]), 2, "who reads keeps it");
         let live = &house.service.live;
         let places: Vec<_> = (0..LIVE_COUNT_MAX).map_while(|_| live.take_place()).collect();
         assert_eq!(places.len(), LIVE_COUNT_MAX - 1, "one of both places has been given back");

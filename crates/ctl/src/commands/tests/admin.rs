@@ -10,7 +10,7 @@ fn check_both(old: &[&str], new: &[&str], expected: &str) {
 }
 
 #[test]
-fn declare() {
+fn queues_exchanges_and_bindings_are_declared() {
     check_both(
         &["declare", "queue", "name=a/b", "durable=false", r#"arguments={"x-max-length":5}"#],
         &["queues", "declare", "--name", "a/b", "--durable", "false", "--arguments", r#"{"x-max-length":5}"#],
@@ -61,6 +61,10 @@ fn declare() {
         ],
         r#"POST bindings/%2F/e/e/e/f {"arguments":{},"routing_key":""}"#,
     );
+}
+
+#[test]
+fn vhosts_users_and_what_they_have_are_declared() {
     check_both(
         &["declare", "vhost", "name=v", "tracing=true"],
         &["vhosts", "declare", "--name", "v", "--tracing"],

@@ -109,7 +109,7 @@ pub fn record_ttls(records: &mut RecordBatch, queue: QueueId, ttls: &TtlHistory)
     }
 }
 
-/// The key under which a history of times to live lasts.
+/// The key of the record of a history of times to live.
 pub fn ttl_key(queue: QueueId) -> Vec<u8> {
     [TTL_KEY, &queue.0.to_be_bytes()].concat()
 }

@@ -24,7 +24,7 @@ use engine::queue_handle::QueueHandle;
 pub struct QueueRequest<'a> {
     /// Its name; empty for a generated one.
     pub name: &'a QueueName,
-    /// Whether it outlives a restart.
+    /// Whether it survives a restart.
     pub is_durable: bool,
     /// Whether it goes with its last consumer.
     pub is_auto_delete: bool,
@@ -36,7 +36,7 @@ pub struct QueueRequest<'a> {
 
 impl QueueRequest<'_> {
     /// An exclusive queue does not outlive its connection, whatever was asked for.
-    fn is_lasting(&self) -> bool {
+    fn is_effectively_durable(&self) -> bool {
         self.is_durable && !self.is_exclusive
     }
 
@@ -166,7 +166,7 @@ impl VhostAccess {
             vhost: self.vhost.name().clone(),
             name: name.clone(),
             id,
-            is_durable: request.is_lasting(),
+            is_durable: request.is_effectively_durable(),
             is_auto_delete: request.is_auto_delete,
             is_exclusive: request.is_exclusive,
             arguments,
@@ -209,7 +209,7 @@ impl VhostAccess {
         }
         let checked = match is_relaxed {
             true => definition.arguments.check_equivalent_to_classic(received, definition.resource()),
-            false => definition.check_redeclare(request.is_lasting(), request.is_auto_delete, received),
+            false => definition.check_redeclare(request.is_effectively_durable(), request.is_auto_delete, received),
         };
         checked.map_or_else(|error| refusal::precondition_failed(error.to_string()), |()| Ok(existing))
     }

@@ -1,4 +1,4 @@
-//! What lasts of keys, among the definitions.
+//! What is durable of keys, among the definitions.
 //!
 //! ```text
 //!  whose they are | "key/" | owner u64 |              → | version u8 | while_waiting u8 | header_len u32 | header | site … |

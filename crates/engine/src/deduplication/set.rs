@@ -1,4 +1,4 @@
-//! The keys of one queue or exchange, with what lasts of them.
+//! The keys of one queue or exchange, with what is durable of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -85,7 +85,7 @@ impl KeySet {
         self.replaces && self.is_while_waiting()
     }
 
-    /// The message whose place a new one takes: what lasts does not give way to what does not.
+    /// The message whose place a new one takes: a durable one does not give way to a transient one.
     pub(super) fn replaceable(&self, key: MessageKey, is_journaled: bool) -> Option<KnownKey> {
         self.keys.find(key, 0).filter(|known| is_journaled || !known.is_journaled)
     }
@@ -109,7 +109,7 @@ impl KeySet {
         self.replaced.keys().copied().collect()
     }
 
-    /// The message that is there already with this key. What lasts is no duplicate of what does not.
+    /// The message that is there already with this key. A durable message is no duplicate of a transient one.
     pub(super) fn duplicated(&self, key: MessageKey, would_be_journaled: bool, now_ms: u64) -> Option<KnownKey> {
         self.keys.find(key, now_ms).filter(|known| known.is_journaled || !would_be_journaled)
     }

@@ -1,7 +1,7 @@
 //! Duplicates: which messages they are, what their publishers hear, and what is known of keys after a restart.
 
+mod durable;
 mod exchanges;
-mod lasting;
 mod policies;
 mod publishers;
 mod queues;

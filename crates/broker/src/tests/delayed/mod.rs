@@ -1,8 +1,8 @@
 //! Messages that wait at an exchange: until when, what becomes of them then, and over restarts.
 
 mod due;
+mod durable;
 mod exchanges;
-mod lasting;
 mod operators;
 mod policies;
 mod publishers;

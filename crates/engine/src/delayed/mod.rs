@@ -13,10 +13,10 @@
 //! So a message is never nowhere, nor twice: what a crash finds in its set is released once more. The sets' locks are taken before those of
 //! shards, in the order of the sets' numbers.
 //!
-//! - `set`: a [`DelaySet`] and its lock. `registry`: whose a generation is. `header`: what `x-delay` says. `definition`: what is durable of a
-//!   set besides its messages. `release`: the way out. `residents`: the store's questions. `pace`: the most that are released in a second.
-//!   `flow`: publishers that are too fast. `changes`: what comes in and leaves. `operators`: finding, listing, cancelling; `waiters`:
-//!   operators that wait for that.
+//! - `set`: a [`DelaySet`] and its lock. `registry`: whose a generation is. `header`: what `x-delay` says. `definition`: what is durable
+//!   of a set besides its messages. `release`: the way out. `residents`: the store's questions. `pace`: the most that are released in a
+//!   second. `flow`: publishers that are too fast. `changes`: what comes in and leaves. `operators`: finding, listing, cancelling;
+//!   `waiters`: operators that wait for that.
 //!
 //! Deliberately absent: the order in which messages are due, and what of them is in memory; see [`queue::Delays`].
 

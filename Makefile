@@ -135,11 +135,11 @@ bench-perf: bench-build
 bench-build:
 	$(CARGO) build --release --locked -p warren -p bench
 
-docs:
-	$(CARGO) run -p model --example configuration > docs/configuration.md
-	$(CARGO) run -p proxy --example configuration > docs/proxy-configuration.md
-	$(CARGO) run -p perf --example perf_options > docs/perf-options.md
-	$(CARGO) run -p management --example openapi > docs/openapi.json
+docs: test-binary
+	target/debug/examples/configuration > docs/configuration.md
+	target/debug/examples/proxy_configuration > docs/proxy-configuration.md
+	target/debug/examples/perf_options > docs/perf-options.md
+	target/debug/examples/openapi > docs/openapi.json
 
 clean:
 	$(CARGO) clean

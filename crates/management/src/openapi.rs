@@ -270,7 +270,7 @@ mod tests {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/openapi.json");
         let written = std::fs::read_to_string(path).unwrap_or_default();
         let current = format!("{:#}\n", description());
-        assert!(written == current, "run `cargo run -p management --example openapi > docs/openapi.json`");
+        assert!(written == current, "run `make docs`");
     }
 
     #[test]

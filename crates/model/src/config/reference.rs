@@ -8,7 +8,7 @@ use super::table::{Key, State, Table};
 const INTRODUCTION: &str = "\
 # Configuration
 
-<!-- Made from the schema in crates/model/src/config. Do not edit: `cargo run -p model --example configuration > docs/configuration.md` -->
+<!-- Made from the schema in crates/model/src/config. Do not edit: `make docs` -->
 
 Warren reads RabbitMQ's `rabbitmq.conf`: same format, same keys. Keys of its own begin with `warren.`. Every key has a default, so a
 file is needed only for what differs. A key that neither knows is an error, which names the closest one that is known.
@@ -138,10 +138,7 @@ mod tests {
     #[test]
     fn the_checked_in_reference_is_current() {
         let checked_in = include_str!("../../../../docs/configuration.md");
-        assert!(
-            checked_in == render_reference(),
-            "run `cargo run -p model --example configuration > docs/configuration.md`"
-        );
+        assert!(checked_in == render_reference(), "run `make docs`");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use super::table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
 const INTRODUCTION: &str = "\
 # Options of `warren perf`
 
-<!-- Made from the table in crates/perf/src/perftest. Do not edit: `cargo run -p perf --example perf_options > docs/perf-options.md` -->
+<!-- Made from the table in crates/perf/src/perftest. Do not edit: `make docs` -->
 
 `warren perf` takes the options of RabbitMQ's PerfTest (version 2.22.1) by the same names, so that its commands work as they are:
 

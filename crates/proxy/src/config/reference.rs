@@ -5,8 +5,7 @@ use super::schema::TABLE;
 const INTRODUCTION: &str = "\
 # Configuration of the proxy
 
-<!-- Made from the table in crates/proxy/src/config. Do not edit: `cargo run -p proxy --example configuration \
-> docs/proxy-configuration.md` -->
+<!-- Made from the table in crates/proxy/src/config. Do not edit: `make docs` -->
 
 `warren proxy` needs nothing but the URL of a broker:
 
@@ -92,10 +91,7 @@ mod tests {
     #[test]
     fn the_checked_in_reference_is_current() {
         let checked_in = include_str!("../../../../docs/proxy-configuration.md");
-        assert!(
-            checked_in == render_reference(),
-            "run `cargo run -p proxy --example configuration > docs/proxy-configuration.md`"
-        );
+        assert!(checked_in == render_reference(), "run `make docs`");
     }
 
     #[test]

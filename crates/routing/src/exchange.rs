@@ -150,7 +150,7 @@ impl Exchange {
     /// The name of the exchange that gets what matches nothing here; it need not exist. The argument goes before the
     /// policy.
     #[must_use]
-    pub fn effective_alternate(&self) -> Option<&[u8]> {
+    pub(crate) fn effective_alternate(&self) -> Option<&[u8]> {
         self.alternate.as_deref().or(self.policy_alternate.as_deref())
     }
 }

@@ -48,7 +48,7 @@ pub use binding::{BindingRef, BindingSpec, Destination, RemovedBinding};
 pub use cache::{CacheLimits, RouteCache};
 pub use consistent_hash::{InvalidWeight, WEIGHT_MAX, parse_weight};
 pub use exchange::{Declaration, Exchange, ExchangeType, UnknownExchangeType};
-pub use exchanges::{DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed, TRACE_EXCHANGE};
+pub use exchanges::{DEFAULT_EXCHANGE, DeleteError, Epoch, Exchanges, Removed};
 pub use handles::ExchangeRef;
 pub use headers::is_valid_match;
 pub use routable::Routable;

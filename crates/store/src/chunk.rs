@@ -23,7 +23,7 @@ use model::ids::JournalPosition;
 use parking_lot::Mutex;
 
 /// A chunk's length.
-pub const CHUNK_LEN: usize = 1 << 20;
+pub(crate) const CHUNK_LEN: usize = 1 << 20;
 /// A content longer than this has a chunk of its own, so that at most a quarter of a chunk is wasted at its end.
 const SHARED_LEN_MAX: usize = CHUNK_LEN / 4;
 /// Chunks kept for reuse: fresh memory costs a page fault every 4 KiB, more than copying the content does. As many as become free at once
@@ -52,7 +52,7 @@ impl Chunk {
     /// Where the first record batch that uses the chunk starts in the journal; [`JournalPosition::MAX`] before.
     /// A content of a record that ended at or before `p` is in a chunk whose first position is below `p`.
     #[must_use]
-    pub fn first_position(&self) -> JournalPosition {
+    pub(crate) fn first_position(&self) -> JournalPosition {
         JournalPosition(self.first_position.load(Ordering::Acquire))
     }
 
@@ -173,7 +173,7 @@ impl ChunkBudget {
 
     /// The same, for whom contents are to take about so many bytes: what is kept for reuse is little beside it.
     #[must_use]
-    pub fn sparing(len_max: u64) -> Arc<ChunkBudget> {
+    pub(crate) fn sparing(len_max: u64) -> Arc<ChunkBudget> {
         let share = usize::try_from(len_max / SPARE_SHARE / CHUNK_LEN as u64).unwrap_or(usize::MAX);
         Arc::new(ChunkBudget {
             spare_count_max: share.clamp(1, SPARE_COUNT_MAX),
@@ -193,7 +193,7 @@ impl ChunkBudget {
     /// The same without the chunks that are being written: these stay however much is moved out of memory, one for each
     /// [`ChunkWriter`]. What is bounded is the rest, so that any number of writers leaves room for contents.
     #[must_use]
-    pub fn movable_len(&self) -> u64 {
+    pub(crate) fn movable_len(&self) -> u64 {
         let open_len = self.open_count() * CHUNK_LEN as u64;
         self.used().saturating_sub(open_len)
     }

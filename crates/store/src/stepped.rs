@@ -39,7 +39,8 @@ impl Store {
     }
 
     /// Writes down how far the journal is synced.
-    pub fn record_synced(&self) {
+    #[cfg(test)]
+    pub(crate) fn record_synced(&self) {
         self.shared.journal.record_synced();
     }
 
@@ -86,7 +87,8 @@ impl Store {
     }
 
     /// Makes the reserve on disk whole, if there is room; says whether it is.
-    pub fn refill_reserve(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn refill_reserve(&self) -> bool {
         self.shared.refill_reserve()
     }
 }

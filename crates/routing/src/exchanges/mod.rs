@@ -41,7 +41,7 @@ const PREDECLARED: [(&[u8], ExchangeType); 6] = [
 ];
 
 /// Where the firehose publishes what it traces. Internal.
-pub const TRACE_EXCHANGE: &[u8] = b"amq.rabbitmq.trace";
+pub(crate) const TRACE_EXCHANGE: &[u8] = b"amq.rabbitmq.trace";
 
 /// One vhost's exchanges, bindings and names of queues.
 #[derive(Debug)]

@@ -19,7 +19,7 @@ pub use real::RealDisk;
 pub use simulated::{Faults, SimDisk};
 
 /// What alignment makes a write replace whole pages: no read before it, and no synced page ever written again.
-pub const PAGE_LEN: usize = 4096;
+pub(crate) const PAGE_LEN: usize = 4096;
 
 /// The most slices that one `pwritev` takes (Linux's `IOV_MAX`).
 const SLICE_COUNT_MAX: usize = 1024;
@@ -95,7 +95,7 @@ pub fn write_all_at(file: &dyn File, bytes: &[u8], offset: u64) -> io::Result<()
 }
 
 /// Writes all of the slices, one after the other, in as few calls as can be. The slices are used up.
-pub fn write_all_vectored_at(file: &dyn File, slices: &mut [IoSlice<'_>], offset: u64) -> io::Result<()> {
+pub(crate) fn write_all_vectored_at(file: &dyn File, slices: &mut [IoSlice<'_>], offset: u64) -> io::Result<()> {
     let mut rest = slices;
     let mut offset = offset;
     IoSlice::advance_slices(&mut rest, 0); // drops empty slices at the front

@@ -34,7 +34,7 @@ impl FilePreallocator {
     }
 
     /// Prepares or recycles one file.
-    pub fn file_once(&mut self) -> Filing {
+    pub(crate) fn file_once(&mut self) -> Filing {
         let Some(job) = self.shared.files.lock().take_job() else {
             // The writer may have taken what it waited for, when all else was ready already.
             if self.shared.is_reserve_refilled(&self.shared.files.lock()) {

@@ -82,7 +82,7 @@ impl Journal {
     }
 
     /// Wakes once when all before `position` is synced or never will be; at once if so. Hastens the sync.
-    pub fn when_synced(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
+    pub(crate) fn when_synced(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
         self.shared.synced_waiters.add(position, wake, || self.synced() >= position || self.is_failed());
         self.shared.want_sync(position);
     }
@@ -139,7 +139,8 @@ impl Journal {
     }
 
     /// Blocks this thread until all before `position` is synced.
-    pub fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
+    #[cfg(test)]
+    pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
         self.when_synced(position, Arc::new(ThreadWake(std::thread::current())));
         self.park_until(position, Marks::synced)
     }
@@ -214,7 +215,7 @@ impl Journal {
 
     /// The files in use but for the one being written, oldest first.
     #[must_use]
-    pub fn closed_files(&self) -> Vec<FileSpan> {
+    pub(crate) fn closed_files(&self) -> Vec<FileSpan> {
         self.shared.files.lock().spans()
     }
 

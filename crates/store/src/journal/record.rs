@@ -197,7 +197,7 @@ impl RecordBatch {
     }
 
     /// All state is in the journal; nothing comes after this but what the next start says.
-    pub fn clean_shutdown(&mut self) {
+    pub(crate) fn clean_shutdown(&mut self) {
         self.record(CLEAN_SHUTDOWN, 0);
     }
 

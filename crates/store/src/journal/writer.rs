@@ -100,7 +100,7 @@ impl Writer {
     }
 
     /// Makes durable what has gathered, up to one commit's length.
-    pub fn commit_once(&mut self) -> Result<Progress, Failed> {
+    pub(crate) fn commit_once(&mut self) -> Result<Progress, Failed> {
         self.commit_at(Instant::now())
     }
 
@@ -168,7 +168,7 @@ impl Writer {
     }
 
     /// Syncs what is written, if anything is not.
-    pub fn sync_once(&mut self) -> Result<(), Failed> {
+    pub(crate) fn sync_once(&mut self) -> Result<(), Failed> {
         self.shared.check()?;
         self.sync()
     }

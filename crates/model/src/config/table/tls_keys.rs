@@ -20,7 +20,7 @@ pub const CIPHERS: &[&str] = &[
 ];
 
 /// The versions that are spoken.
-pub const VERSIONS: &[&str] = &["tlsv1.3", "tlsv1.2"];
+pub(crate) const VERSIONS: &[&str] = &["tlsv1.3", "tlsv1.2"];
 
 /// Why keys with certificates in them are refused.
 pub const NO_INLINE: &str = "certificates and keys are read from files only; name a file";

@@ -15,6 +15,7 @@ mod state;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+#[cfg(test)]
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
@@ -70,7 +71,8 @@ impl SimDisk {
 
     /// Another disk that is as this one is now.
     #[must_use]
-    pub fn fork(&self) -> SimDisk {
+    #[cfg(test)]
+    pub(crate) fn fork(&self) -> SimDisk {
         SimDisk { state: Arc::new(Mutex::new(self.state.lock().clone())) }
     }
 
@@ -128,7 +130,8 @@ impl SimDisk {
     }
 
     /// Whether each of the next `fdatasync`s fails.
-    pub fn fail_sync_pattern(&self, failures: &[bool]) {
+    #[cfg(test)]
+    pub(crate) fn fail_sync_pattern(&self, failures: &[bool]) {
         self.state.lock().sync_failures = failures.iter().copied().collect();
     }
 
@@ -151,14 +154,16 @@ impl SimDisk {
     ///
     /// # Panics
     /// If there is no such file.
-    pub fn fail_reads(&self, path: &Path, range: Range<u64>) {
+    #[cfg(test)]
+    pub(crate) fn fail_reads(&self, path: &Path, range: Range<u64>) {
         let mut state = self.state.lock();
         let inode = state.find(path).expect("the file to damage exists");
         state.inodes[inode].unreadable.push(range);
     }
 
     /// From now on what is below `dir` is on another file system: no file has names on both.
-    pub fn mount(&self, dir: &Path) {
+    #[cfg(test)]
+    pub(crate) fn mount(&self, dir: &Path) {
         self.state.lock().mounts.insert(dir.to_owned());
     }
 

@@ -225,8 +225,7 @@ impl Permissions {
     }
 
     fn question(&self, access: Access, resource: Resource, name: &str) -> Question {
-        // The default exchange goes by another name here.
-        let name = if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name }.to_owned();
+        let name = permission_name(name).to_owned();
         Question::Resource { vhost: self.vhost.to_string(), resource, name, access }
     }
 
@@ -260,8 +259,7 @@ impl Permissions {
         if self.allows(users, &question) {
             return Ok(Permitted(()));
         }
-        // As the question names it.
-        let name = if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name };
+        let name = permission_name(name);
         let word = match access {
             Access::Configure => "configure",
             Access::Write => "write",
@@ -316,9 +314,25 @@ impl Permissions {
     }
 }
 
+/// What a permission's pattern is matched with: the default exchange goes by another name there.
+fn permission_name(name: &str) -> &str {
+    if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name }
+}
+
 impl Known {
     fn remember(&mut self, question: &Question) {
         self.allowed.truncate(REMEMBERED_COUNT - 1);
         self.allowed.push_front(question.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_exchange_has_another_name_in_permissions() {
+        assert_eq!(permission_name(""), "amq.default");
+        assert_eq!(permission_name("logs"), "logs");
     }
 }

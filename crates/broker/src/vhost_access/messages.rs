@@ -132,10 +132,7 @@ impl VhostAccess {
         let published_at_ms = self.broker.engine.clock.now_ms();
         let parts = Parts { published_at_ms, history, exchange, routing_key, header: &header, body };
         if exchange.is_empty() && reply_to::is_address(routing_key) {
-            let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
-            let is_there =
-                self.broker.replies.send(self.vhost.name().as_str(), permitted.with(routing_key).into_inner(), content);
-            return Ok((is_there, None));
+            return Ok((self.send_reply(permitted, &parts), None));
         }
         let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
         let (properties, is_delayed) = (&request.properties, asked.terms.is_delayed());
@@ -176,6 +173,12 @@ impl VhostAccess {
         self.vhost.counters.stripe().refused.add(1 - counted.confirmed);
         self.count(counted);
         Ok((is_routed, durable_at))
+    }
+
+    /// Sends a direct reply. Says whether its address has a consumer.
+    fn send_reply(&self, _permitted: Permitted, parts: &Parts<'_>) -> bool {
+        let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
+        self.broker.replies.send(self.vhost.name().as_str(), parts.routing_key, content)
     }
 
     /// Where a message goes that the user may publish.

@@ -31,7 +31,7 @@ pub struct BatchRoute {
     pub count: u32,
 }
 
-/// Deliveries of one queue that a client settled.
+/// Deliveries of one queue that a client settled. None of them: the queue is only served.
 #[derive(Debug)]
 struct Settlement {
     queue: Arc<QueueHandle>,
@@ -125,6 +125,14 @@ impl Batch {
                 self.shards |= queue.shard_bit();
                 self.settlements.push(Settlement { queue: queue.clone(), holder, end });
             }
+        }
+    }
+
+    /// Has a queue, to which something was given back, hand out what it can.
+    pub fn serve(&mut self, queue: &Arc<QueueHandle>) {
+        if self.settlements.last().is_none_or(|last| last.queue.id() != queue.id()) {
+            self.shards |= queue.shard_bit();
+            self.settlements.push(Settlement { queue: queue.clone(), holder: None, end: self.seqs.len() });
         }
     }
 

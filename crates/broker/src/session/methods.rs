@@ -32,8 +32,15 @@ impl Session {
         if let Method::ChannelOpen(_) = method {
             return self.open_channel(number);
         }
-        // Acks are gathered; all else sees the effect of what was sent before it.
-        let is_gathered = matches!(method, Method::BasicAck(_) | Method::BasicPublish(_));
+        // All but these see the effect of what was sent before them.
+        let is_gathered = match method {
+            Method::BasicAck(_) | Method::BasicPublish(_) => true,
+            // What a rejection passes on comes after what was published before it.
+            Method::BasicNack(_) | Method::BasicReject(_) | Method::BasicRecover(_) | Method::BasicRecoverAsync(_) => {
+                self.batch.publishes().is_empty()
+            }
+            _ => false,
+        };
         if !is_gathered {
             self.stop_serving(number, &method);
             self.apply_batch();

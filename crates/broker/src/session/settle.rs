@@ -102,9 +102,9 @@ impl Session {
         self.consumers.tidy(number);
     }
 
-    /// Gives deliveries back to their queues, to their places, and hands them out again.
+    /// Gives deliveries back to their queues, to their places. They are handed out again with the batch.
     pub(super) fn requeue(&mut self, channel: &Channel, deliveries: &mut [UnackedDelivery], how: Return) {
-        self.give_back(channel, deliveries, |entry, work, seqs| work.requeue(entry, seqs, how));
+        self.give_back(channel, deliveries, |entry, work, seqs| work.give_back(entry, seqs, how));
     }
 
     /// Tells queues that no consumer is to get these deliveries again. Says where that is durable. As in RabbitMQ they do not count as
@@ -115,12 +115,10 @@ impl Session {
         deliveries: &mut [UnackedDelivery],
         has_failed: bool,
     ) -> Option<JournalPosition> {
-        self.give_back(channel, deliveries, |entry, work, seqs| {
-            work.reject(entry, seqs, has_failed);
-            work.dispatch(entry);
-        })
+        self.give_back(channel, deliveries, |entry, work, seqs| work.reject(entry, seqs, has_failed))
     }
 
+    /// Queues have deliveries back at once, and are served with the batch: a consumer that ends in the same read is given nothing more.
     fn give_back(
         &mut self,
         channel: &Channel,
@@ -147,8 +145,8 @@ impl Session {
                 act(entry, work, &still_held(&entry.queue, &held));
             });
             durable_at = durable_at.max(given.and_then(|((), position)| position));
+            self.batch.serve(&queue);
         }
-        self.resume_parked();
         durable_at
     }
 

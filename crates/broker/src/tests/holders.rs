@@ -277,26 +277,52 @@ fn what_several_consumers_of_a_channel_give_back_at_once_is_back_at_once() {
 
 #[test]
 fn who_ends_in_the_same_write_is_given_nothing_more() {
-    let cancels: [fn(&mut Vec<u8>); 3] = [
+    type Put = fn(&mut Vec<u8>);
+    let ends: [Put; 3] = [
         |bytes| put_method(bytes, 1, &basic::Cancel { consumer_tag: b"c", no_wait: false }),
         |bytes| put_method(bytes, 1, &channel::Close { reply_code: 200, reply_text: b"", class_id: 0, method_id: 0 }),
         |bytes| {
             put_method(bytes, 0, &connection::Close { reply_code: 200, reply_text: b"", class_id: 0, method_id: 0 })
         },
     ];
+    let ack: Put = |bytes| put_method(bytes, 1, &basic::Ack { delivery_tag: 1, multiple: false });
+    let reject: Put = |bytes| put_method(bytes, 1, &basic::Reject { delivery_tag: 2, requeue: false });
+    let nack: Put = |bytes| {
+        put_method(bytes, 1, &basic::Nack { delivery_tag: 0, multiple: true, requeue: false });
+    };
+    let requeue: Put = |bytes| put_method(bytes, 1, &basic::Reject { delivery_tag: 1, requeue: true });
+    let requeue_all: Put = |bytes| {
+        put_method(bytes, 1, &basic::Nack { delivery_tag: 2, multiple: true, requeue: true });
+    };
+    let recover: Put = |bytes| put_method(bytes, 1, &basic::Recover { requeue: true });
+    // What is settled and how, how many of the two that are held are still in the queue.
+    let settlings: [(&str, &[Put], usize); 8] = [
+        ("ack, reject", &[ack, reject], 0),
+        ("reject, ack", &[reject, ack], 0),
+        ("nack", &[nack], 0),
+        ("requeue, reject", &[requeue, reject], 1),
+        ("requeue_all", &[requeue_all], 2),
+        ("recover", &[recover], 2),
+        ("recover twice", &[recover, recover], 2),
+        ("requeue, recover", &[requeue, recover], 2),
+    ];
     for queue_type in TYPES {
-        for put_end in cancels {
-            let node = Node::new();
-            let mut publisher = node.connect();
-            declare(&mut publisher, queue_type, &[]);
-            publish(&mut publisher, 0..3);
-            let mut client = consumer(&node, 1, 0);
-            let mut bytes = Vec::new();
-            put_method(&mut bytes, 1, &basic::Ack { delivery_tag: 1, multiple: false });
-            put_end(&mut bytes);
-            client.send_bytes(&bytes);
-            let left = [("1".to_owned(), false), ("2".to_owned(), false)];
-            assert_eq!(node.drain_marked("q"), left, "{queue_type}");
+        for (end, put_end) in ends.iter().enumerate() {
+            for (name, settling, held_count) in settlings {
+                let node = Node::new();
+                let mut publisher = node.connect();
+                declare(&mut publisher, queue_type, &[]);
+                publish(&mut publisher, 0..6);
+                let mut client = consumer(&node, 2, 0);
+                let mut bytes = Vec::new();
+                settling.iter().for_each(|put| put(&mut bytes));
+                put_end(&mut bytes);
+                client.send_bytes(&bytes);
+                let held = (0..held_count).map(|number| (number.to_string(), true));
+                let never_sent = (2..6).map(|number| (number.to_string(), false));
+                let left: Vec<_> = held.chain(never_sent).collect();
+                assert_eq!(node.drain_marked("q"), left, "{queue_type}, {name}, end {end}");
+            }
         }
     }
 }

@@ -261,3 +261,46 @@ fn what_nothing_is_bound_for_goes_to_the_alternate_or_back() {
         assert_eq!(client.hear_one(), Heard::Returned { code: 312, body: Vec::new() }, "{kind}");
     }
 }
+
+/// On two channels in turn, in every order of kinds of messages: what is kept from one message must not stand for the next.
+#[test]
+fn a_message_without_headers_reaches_no_binding_that_asks_for_one() {
+    let node = Node::new();
+    let mut client = node.connect();
+    client.open_channel(2);
+    client.select_confirms(1);
+    client.select_confirms(2);
+    assert_done(declare(&mut client, "h", "headers", Table::EMPTY));
+    let one = |name: &str| TableBuf::new().with(name, Value::I32(1));
+    let present = TableBuf::new().with("a", Value::Void);
+    for (queue, conditions, how) in [
+        ("all", one("a"), "all"),
+        ("any", one("a").with("b", Value::I32(1)), "any"),
+        ("present", present, "any-with-x"),
+    ] {
+        client.declare(queue);
+        let arguments = conditions.with("x-match", Value::LongStr(how.as_bytes()));
+        let (queue, arguments) = (queue.as_bytes(), arguments.as_table());
+        client.send(1, &queue::Bind { queue, exchange: b"h", arguments, ..Default::default() });
+        assert_done(client.hear_one());
+    }
+    let (matching, foreign) = (one("a"), one("c"));
+    let kinds = [None, Some(Table::EMPTY), Some(foreign.as_table()), Some(matching.as_table())].map(|headers| {
+        let mut header = Vec::new();
+        let properties = Properties { headers, delivery_mode: Some(1), ..Default::default() };
+        ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut header);
+        amqp::content::properties_bytes(&header).to_vec()
+    });
+    let mut expected = Vec::new();
+    for number in 0..4 * 4_usize.pow(4) {
+        let kind = ((number / 4) >> (2 * (number % 4))) & 3;
+        client.publish(1 + (number % 2) as u16, "h", "key", &kinds[kind], number.to_string().as_bytes());
+        assert!(matches!(client.hear_one(), Heard::Ack { multiple: false, .. }));
+        if kind == 3 {
+            expected.push(number.to_string());
+        }
+    }
+    for queue in ["all", "any", "present"] {
+        assert_eq!(take_all(&node, &mut client, queue), expected, "{queue}");
+    }
+}

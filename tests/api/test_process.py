@@ -149,3 +149,38 @@ def test_a_broker_stops_and_starts_whatever_was_changed(own_broker):
     own_broker.start()
     assert [address for address in own_broker.addresses if connects(address)] == own_broker.addresses
     assert own_broker.management.get("/nodes").json[0]["disk_free_limit"] == 50_000_000
+
+
+def test_an_address_cannot_take_all_connections_of_http(pytestconfig):
+    broker = brokers.from_options(pytestconfig.option, {"warren.http.max_connections_per_address": "3"}, management=True)
+    if not isinstance(broker, brokers.Warren):
+        pytest.skip("RabbitMQ has no such limit")
+    address = (broker.host, broker.management_port)
+
+    def answers(client: socket.socket) -> bool:
+        try:
+            client.sendall(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            return bool(client.recv(1))
+        except (ConnectionResetError, BrokenPipeError):
+            return False
+
+    def come(source: str) -> socket.socket:
+        return socket.create_connection(address, timeout=10, source_address=(source, 0))
+
+    try:
+        broker.start()
+        inside = [come("127.0.0.2") for _ in range(3)]
+        assert all(answers(client) for client in inside)
+        with come("127.0.0.2") as one_more, come("127.0.0.3") as other:
+            assert not answers(one_more) and answers(other)
+        inside.pop().close()
+        deadline = time.monotonic() + 10
+        is_let_in = False
+        while not is_let_in and time.monotonic() < deadline:
+            with come("127.0.0.2") as next_one:
+                is_let_in = answers(next_one)
+        assert is_let_in
+        for client in inside:
+            client.close()
+    finally:
+        broker.remove()

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::house::{House, in_house, in_house_of, in_house_with};
+use crate::definitions::{Scope, parse};
 use crate::options::Options;
 
 /// A little of everything.
@@ -181,6 +182,16 @@ fn unsupported() -> Value {
             {"vhost": "shop", "source": "e", "destination": "q", "destination_type": "queue", "routing_key": ""},
         ],
     })
+}
+
+/// What brokers write for "none" is nothing to warn of; a type that there is not may be a mistake.
+#[test]
+fn a_default_queue_type_that_is_none_is_passed_over_in_silence() {
+    for (value, warning_count) in [(json!("undefined"), 0), (json!(""), 0), (json!(null), 0), (json!("nosuch"), 1)] {
+        let document = json!({"vhosts": [{"name": "v", "default_queue_type": value}]}).to_string();
+        let read = parse(document.as_bytes(), Scope::Broker).unwrap();
+        assert_eq!(read.warnings.len(), warning_count, "{document}: {:?}", read.warnings);
+    }
 }
 
 #[test]

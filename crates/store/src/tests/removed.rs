@@ -10,7 +10,7 @@ use model::ids::JournalPosition;
 
 use super::power_loss::options;
 use super::threads::TempDir;
-use crate::file::{Disk, RealDisk, SimDisk};
+use crate::file::{Disk, Faults, RealDisk, SimDisk};
 use crate::{Options, Random, RecordBatch, Store};
 
 const DATA: &str = "/data";
@@ -61,6 +61,22 @@ fn no_checkpoint_is_made_where_no_start_would_find_it() {
     }
 }
 
+/// It waited for room that no wait brings.
+#[test]
+fn a_directory_that_takes_no_files_any_more_is_noticed() {
+    let disk = SimDisk::new(1);
+    let store = opened(&disk);
+    disk.set_faults(Faults { is_read_only: true, ..Faults::default() });
+    let error = (0..100).find_map(|_| {
+        put(&store, 10_000);
+        let _ = store.settle_down();
+        store.failure()
+    });
+    let error = error.expect("it is noticed when another file is needed").to_string();
+    assert!(error.contains("no file can be made ready in /data/journal any more"), "{error}");
+    assert!(store.close().is_err());
+}
+
 #[test]
 fn what_says_how_far_the_journal_is_synced_is_made_again() {
     let disk = SimDisk::new(1);
@@ -103,6 +119,18 @@ fn failure_after(change: impl FnOnce(&Path)) -> String {
         let left = end.checked_duration_since(Instant::now()).expect("it is noticed in time");
         std::thread::park_timeout(left);
     }
+}
+
+/// No other file is needed, so that only who looks for it misses it.
+#[test]
+fn a_running_store_notices_that_its_journal_file_is_gone() {
+    let remove = |dir: &Path| {
+        for entry in std::fs::read_dir(dir.join("journal")).unwrap() {
+            std::fs::remove_file(entry.unwrap().path()).unwrap();
+        }
+    };
+    let error = failure_after(remove);
+    assert!(error.contains(".journal is not there any more"), "{error}");
 }
 
 #[test]

@@ -19,6 +19,7 @@ impl Disk for SimDisk {
     fn create(&self, path: &Path) -> io::Result<Box<dyn File>> {
         let mut state = self.state.lock();
         let is_cut = state.operation()?;
+        state.check_changeable()?;
         let (dir, name) = split(path)?;
         if state.find(path).is_ok() {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -33,6 +34,7 @@ impl Disk for SimDisk {
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
         let is_cut = state.operation()?;
+        state.check_changeable()?;
         let (dir, name) = split(path)?;
         let inode = state.find(path)?;
         let number = state.operation_count;
@@ -44,6 +46,7 @@ impl Disk for SimDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut state = self.state.lock();
         let is_cut = state.operation()?;
+        state.check_changeable()?;
         let ((from_dir, from_name), (to_dir, to_name)) = (split(from)?, split(to)?);
         let inode = state.find(from)?;
         if let Ok(replaced) = state.find(to) {

@@ -40,6 +40,8 @@ pub struct Faults {
     pub sync_failure_percent: u64,
     /// How many bytes all files together may have.
     pub capacity: Option<u64>,
+    /// Whether directories may not be changed any more, as on a disk that has become read-only.
+    pub is_read_only: bool,
 }
 
 /// The disk; a handle, clones are the same disk.

@@ -42,6 +42,10 @@ impl State {
         if self.is_cut { Err(io::Error::other("the power is cut")) } else { Ok(()) }
     }
 
+    pub(super) fn check_changeable(&self) -> io::Result<()> {
+        if self.faults.is_read_only { Err(io::ErrorKind::ReadOnlyFilesystem.into()) } else { Ok(()) }
+    }
+
     /// Counts an operation; says whether the power goes while it runs.
     pub(super) fn operation(&mut self) -> io::Result<bool> {
         self.check_power()?;

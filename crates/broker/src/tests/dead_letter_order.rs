@@ -1,5 +1,7 @@
 //! Dead letters arrive in the order in which they left, though some of them lie in segments and have to be read first.
 
+use amqp::content::{put_body_frames, put_header_encoded};
+use amqp::frame::put_method;
 use amqp::method::basic;
 use amqp::table::Value;
 use proptest::prelude::*;
@@ -209,6 +211,25 @@ fn rejects_of_messages_in_memory_wait_for_those_that_are_read() {
         }
         let (arrived, expected) = scene.end();
         assert_eq!(arrived, expected, "{queue_type}");
+    }
+}
+
+/// In one write, of which rejections are carried out at once and publishes are gathered.
+#[test]
+fn a_dead_letter_comes_after_what_was_published_before_its_rejection() {
+    for queue_type in ["classic", "quorum"] {
+        let mut scene = Scene::new(Cause::Reject, queue_type, false);
+        [Step::Publish { count: 1, is_persistent: false, len: 3 }, Step::Listen]
+            .into_iter()
+            .for_each(|step| scene.take(step));
+        let mut bytes = Vec::new();
+        put_method(&mut bytes, 1, &basic::Publish { routing_key: b"d", ..Default::default() });
+        put_header_encoded(&mut bytes, 1, 5, TRANSIENT);
+        put_body_frames(&mut bytes, 1, b"first", 131_072);
+        put_method(&mut bytes, 1, &basic::Reject { delivery_tag: scene.held[0].0, requeue: false });
+        scene.consumer.send_bytes(&bytes);
+        let (arrived, _) = scene.end();
+        assert_eq!(arrived, ["first", "000"], "{queue_type}");
     }
 }
 

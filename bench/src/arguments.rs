@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::str::FromStr;
 use std::time::Duration;
 
-const SWITCHES: [&str; 3] = ["persistent", "fill-only", "keep"];
+const SWITCHES: [&str; 5] = ["persistent", "fill-only", "keep", "dead-letters", "unanswered"];
 
 /// What stood on the command line, and what every command needs of it.
 pub(crate) struct Arguments {

@@ -101,13 +101,17 @@ impl Blast {
                 _ => send_in_window(connection, &publish, write_count, window, &counters),
             }));
         }
-        wait(self.warm_up, &mut threads)?;
+        wait(self.warm_up, &mut threads, || Ok(()))?;
         let start = self.snapshot(&counters)?;
-        wait(self.measure, &mut threads)?;
+        let mut rss_bytes_max = 0;
+        wait(self.measure, &mut threads, || {
+            rss_bytes_max = process::rss_bytes(&self.broker.pids)?.max(rss_bytes_max);
+            Ok(())
+        })?;
         let end = self.snapshot(&counters)?;
         stop(&counters, &streams, threads);
         Connection::open(&self.broker)?.delete(&self.broker)?;
-        Ok(self.report(&start, &end))
+        Ok(self.report(&start, &end).number("rss_max_mib", rss_bytes_max as f64 / f64::from(1 << 20)))
     }
 
     fn snapshot(&self, counters: &Counters) -> io::Result<Snapshot> {
@@ -141,14 +145,19 @@ impl Blast {
     }
 }
 
-/// Sleeps, but not on when a thread has failed.
-fn wait(duration: Duration, threads: &mut Vec<JoinHandle<io::Result<()>>>) -> io::Result<()> {
+/// Sleeps, but not on when a thread has failed, and has a look `at_times`.
+fn wait(
+    duration: Duration,
+    threads: &mut Vec<JoinHandle<io::Result<()>>>,
+    mut at_times: impl FnMut() -> io::Result<()>,
+) -> io::Result<()> {
     let until = Instant::now() + duration;
     loop {
         if let Some(at) = threads.iter().position(JoinHandle::is_finished) {
             let outcome = threads.swap_remove(at).join().expect("threads here do not panic");
             return outcome.and(Err(io::Error::other("a thread ended early")));
         }
+        at_times()?;
         let Some(left) = until.checked_duration_since(Instant::now()) else { return Ok(()) };
         thread::sleep(left.min(CHECK_EVERY));
     }

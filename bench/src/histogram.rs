@@ -3,6 +3,8 @@
 //! A bucket's number is the position of the highest bit, then the seven bits below it; values under 128 have a bucket
 //! each.
 
+use crate::json::Object;
+
 const PRECISION_BITS: u32 = 7;
 const BUCKETS: usize = ((64 - PRECISION_BITS) as usize + 1) << PRECISION_BITS;
 
@@ -32,12 +34,25 @@ impl Histogram {
         self.max = self.max.max(other.max);
     }
 
+    #[cfg(test)]
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
+    #[cfg(test)]
     pub(crate) fn max(&self) -> u64 {
         self.max
+    }
+
+    /// How many there are, and what a report says of their times.
+    pub(crate) fn percentiles(&self) -> Object {
+        let ms = |ns: u64| ns as f64 / 1e6;
+        Object::new()
+            .field("count", self.count)
+            .number("p50_ms", ms(self.percentile(50.0)))
+            .number("p95_ms", ms(self.percentile(95.0)))
+            .number("p99_ms", ms(self.percentile(99.0)))
+            .number("max_ms", ms(self.max))
     }
 
     /// The smallest bucket's upper end that has this share of the values at or below it; 0 if there are none.

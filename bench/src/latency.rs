@@ -12,7 +12,7 @@ use crate::json::Object;
 use crate::process;
 use crate::publish::{self, Publish, STAMP_LEN};
 use crate::unconfirmed::Unconfirmed;
-use crate::wire::{self, BASIC_ACK, BASIC_DELIVER, BASIC_NACK, Connection, FRAME_BODY};
+use crate::wire::{self, BASIC_ACK, BASIC_DELIVER, BASIC_NACK, Connection, FRAME_BODY, Payload};
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ pub(crate) struct Latency {
     publishers: usize,
     consumers: usize,
     is_persistent: bool,
+    /// All go to a queue that holds none, and from there to the one that is consumed.
+    has_dead_letters: bool,
     prefetch: u16,
     warm_up: Duration,
     measure: Duration,
@@ -79,6 +81,7 @@ impl Latency {
             publishers: arguments.get("publishers", 1)?,
             consumers: arguments.get("consumers", 1)?,
             is_persistent: arguments.get("persistent", false)?,
+            has_dead_letters: arguments.get("dead-letters", false)?,
             prefetch: arguments.get("prefetch", 0)?,
             warm_up: arguments.seconds("warm-up-s", 2.0)?,
             measure: arguments.seconds("measure-s", 8.0)?,
@@ -94,6 +97,7 @@ impl Latency {
 
     pub(crate) fn run(&self) -> io::Result<Object> {
         Connection::open(&self.broker)?.declare_afresh(&self.broker)?;
+        let published_to = self.declare_published_to()?;
         let consuming = (0..self.consumers)
             .map(|_| {
                 let mut connection = Connection::open(&self.broker)?;
@@ -131,7 +135,7 @@ impl Latency {
         let mut senders: Vec<JoinHandle<io::Result<()>>> = Vec::new();
         for (number, stream) in writing.into_iter().enumerate() {
             let (clock, schedule) = (clock.clone(), self.schedule(number));
-            let publish = Publish::encode(&self.broker.queue, self.body_len, self.is_persistent);
+            let publish = Publish::encode(&published_to.queue, self.body_len, self.is_persistent);
             senders.push(thread::spawn(move || send(stream, &publish, &schedule, &clock)));
         }
 
@@ -155,6 +159,7 @@ impl Latency {
         }
         let (deliver, confirm) = histograms.split_at(self.consumers);
         Connection::open(&self.broker)?.delete(&self.broker)?;
+        Connection::open(&self.broker)?.delete(&published_to)?;
         Ok(Object::new()
             .number("rate_per_s", self.rate_per_s)
             .field("sent", self.count())
@@ -162,9 +167,25 @@ impl Latency {
             .field("confirmed", confirmed)
             .field("deliver", percentiles(deliver))
             .field("confirm", percentiles(confirm))
+            .number("cpu_us_per_message", cpu_s * 1e6 / self.count() as f64)
             .number("broker_cpu_s", cpu_s)
             .number("machine_cpu_s", machine_cpu_s)
             .number("wall_s", wall_s))
+    }
+
+    /// Where messages are published to.
+    fn declare_published_to(&self) -> io::Result<Broker> {
+        if !self.has_dead_letters {
+            return Ok(self.broker.clone());
+        }
+        let limited = Broker { queue: format!("{}-limited", self.broker.queue), ..self.broker.clone() };
+        let arguments = Payload::empty().short("x-max-length").u8(b'I').u32(0);
+        let arguments = arguments.short("x-dead-letter-exchange").u8(b'S').long(b"");
+        let arguments = arguments.short("x-dead-letter-routing-key").u8(b'S').long(self.broker.queue.as_bytes());
+        let mut connection = Connection::open(&self.broker)?;
+        connection.delete(&limited)?;
+        connection.declare(&limited, arguments)?;
+        Ok(limited)
     }
 
     /// All messages of the run.
@@ -311,13 +332,7 @@ fn confirm(
 fn percentiles(histograms: &[Histogram]) -> Object {
     let mut histogram = Histogram::new();
     histograms.iter().for_each(|each| histogram.merge(each));
-    let ms = |ns: u64| ns as f64 / 1e6;
-    Object::new()
-        .field("count", histogram.count())
-        .number("p50_ms", ms(histogram.percentile(50.0)))
-        .number("p95_ms", ms(histogram.percentile(95.0)))
-        .number("p99_ms", ms(histogram.percentile(99.0)))
-        .number("max_ms", ms(histogram.max()))
+    histogram.percentiles()
 }
 
 #[cfg(test)]

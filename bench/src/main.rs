@@ -7,11 +7,14 @@ mod arguments;
 mod binds;
 mod blast;
 mod churn;
+mod disk;
 mod flat;
+mod gets;
 mod herd;
 mod histogram;
 mod json;
 mod latency;
+mod lone;
 mod loopback;
 mod process;
 mod publish;
@@ -29,6 +32,9 @@ use wire::Connection;
 const USAGE: &str = "\
 usage: bench blast   --port PORT --pid PID [options]     as fast as it goes
        bench latency --port PORT --pid PID --rate N      at a fixed rate
+       bench lone    --port PORT --pid PID               one message at a time, each publisher waiting for the answer
+       bench gets    --port PORT --pid PID               fetch and acknowledge messages one by one
+       bench disk    --dir DIRECTORY                     writes that are synced one by one, without a broker
        bench flat    --port PORT --pid PID               fill a queue, then drain it
        bench binds   --port PORT --pid PID               declare and bind many queues, waiting for each answer
        bench declare --port PORT --pid PID               declare the queue afresh, for another generator
@@ -43,7 +49,12 @@ blast:   --size 1024  --senders 1  --readers 1  --persistent  --window N (unconf
          --warm-up-s 2  --measure-s 5  --queue-type TYPE  --prefetch N (0 = auto-ack)
          --write-len 65536 (bytes a write; 1 = every publish by itself)
 latency: --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 2  --measure-s 8  --queue-type TYPE
-         --prefetch N (0 = auto-ack)
+         --prefetch N (0 = auto-ack)  --dead-letters (by way of a queue that holds none)
+lone:    --size 1024  --publishers 1  --consumers 1  --persistent  --warm-up-s 1  --measure-s 4  --queue-type TYPE
+         --prefetch N (0 = auto-ack)  --tx-len N (publishes of a transaction; 0 = confirms)  --headers N (of 100 bytes)
+         --unanswered (neither transactions nor confirms)
+gets:    --size 1024  --count 30000  --persistent  --queue-type TYPE
+disk:    --size 4096  --rate N (0 = one after the other)  --measure-s 4
 flat:    --size 1024  --count 10000000  --step 1000000  --window 1000  --queue-type TYPE  --prefetch 2000 (0 = auto-ack)
          --fill-only (leave the messages there)
 binds:   --count 100000  --publishes 500000 (eight times)  --keep (leave the queues there)
@@ -65,6 +76,9 @@ fn main() -> ExitCode {
     let outcome = match command.as_str() {
         "blast" => blast::Blast::parse(&arguments).map(|blast| blast.run()),
         "latency" => latency::Latency::parse(&arguments).map(|latency| latency.run()),
+        "lone" => lone::Lone::parse(&arguments).map(|lone| lone.run()),
+        "gets" => gets::Gets::parse(&arguments).map(|gets| gets.run()),
+        "disk" => disk::DiskFloor::parse(&arguments).map(|floor| floor.run()),
         "binds" => binds::Binds::parse(&arguments).map(|binds| binds.run()),
         "churn" => churn::Churn::parse(&arguments).map(|churn| churn.run()),
         "herd" => herd::Herd::parse(&arguments).map(|herd| herd.run()),

@@ -20,19 +20,33 @@ pub(crate) fn cpu_s(pids: &[u32]) -> io::Result<f64> {
 /// CPU seconds of the whole machine, less this process's own: the broker, the kernel's threads that write for it, and
 /// whatever else runs.
 pub(crate) fn machine_cpu_s() -> io::Result<f64> {
+    Ok(total_cpu_s()? - cpu_s(&[std::process::id()])?)
+}
+
+/// CPU seconds of the whole machine.
+pub(crate) fn total_cpu_s() -> io::Result<f64> {
     let path = "/proc/stat";
     let stat = fs::read_to_string(path).map_err(|error| io::Error::other(format!("{path}: {error}")))?;
     let ticks = busy_ticks(&stat).ok_or_else(|| io::Error::other(format!("{path} is not understood")))?;
-    Ok(ticks as f64 / TICKS_PER_S - cpu_s(&[std::process::id()])?)
+    Ok(ticks as f64 / TICKS_PER_S)
 }
 
 /// Anonymous memory that is resident: what the processes hold for themselves, page cache apart.
 pub(crate) fn rss_anon_bytes(pids: &[u32]) -> io::Result<u64> {
+    status_bytes(pids, "RssAnon:")
+}
+
+/// All memory that is resident, with the pages of the program itself.
+pub(crate) fn rss_bytes(pids: &[u32]) -> io::Result<u64> {
+    status_bytes(pids, "VmRSS:")
+}
+
+fn status_bytes(pids: &[u32], name: &str) -> io::Result<u64> {
     let mut kib = 0;
     for pid in pids {
         let path = format!("/proc/{pid}/status");
         let status = fs::read_to_string(&path).map_err(|error| io::Error::other(format!("{path}: {error}")))?;
-        kib += rss_anon_kib(&status).ok_or_else(|| io::Error::other(format!("{path} is not understood")))?;
+        kib += status_kib(&status, name).ok_or_else(|| io::Error::other(format!("{path} is not understood")))?;
     }
     Ok(kib * 1024)
 }
@@ -55,8 +69,8 @@ fn busy_ticks(stat: &str) -> Option<u64> {
     Some(user + nice + system + next()? + next()?)
 }
 
-fn rss_anon_kib(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+fn status_kib(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
     line.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
@@ -78,15 +92,15 @@ mod tests {
     }
 
     #[test]
-    fn anonymous_memory_is_found() {
-        assert_eq!(rss_anon_kib("Name:\tx\nRssAnon:\t    1234 kB\nRssFile:\t 5 kB\n"), Some(1234));
-        assert_eq!(rss_anon_kib("Name:\tx\n"), None);
+    fn memory_is_found() {
+        assert_eq!(status_kib("Name:\tx\nRssAnon:\t    1234 kB\nRssFile:\t 5 kB\n", "RssAnon:"), Some(1234));
+        assert_eq!(status_kib("Name:\tx\n", "RssAnon:"), None);
     }
 
     #[test]
     fn this_process_and_machine_have_them() {
         let pid = std::process::id();
         assert!(cpu_s(&[pid]).is_ok() && machine_cpu_s().is_ok());
-        assert!(rss_anon_bytes(&[pid]).unwrap() > 0);
+        assert!(rss_bytes(&[pid]).unwrap() > rss_anon_bytes(&[pid]).unwrap());
     }
 }

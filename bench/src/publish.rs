@@ -19,13 +19,32 @@ impl Publish {
 
     /// To any exchange, under any key.
     pub(crate) fn encode_for(exchange: &str, routing_key: &str, body_len: usize, is_persistent: bool) -> Publish {
+        Publish::encode_with_headers(exchange, routing_key, body_len, is_persistent, 0)
+    }
+
+    /// With so many headers of 100 bytes.
+    pub(crate) fn encode_with_headers(
+        exchange: &str,
+        routing_key: &str,
+        body_len: usize,
+        is_persistent: bool,
+        header_count: usize,
+    ) -> Publish {
         assert!(body_len + FRAME_OVERHEAD <= FRAME_LEN_MAX as usize, "the body is larger than a frame");
         let mut bytes = Vec::new();
         let method = Payload::method(60, 40).u16(0).short(exchange).short(routing_key).u8(0);
         method.put(FRAME_METHOD, CHANNEL, &mut bytes);
+        const HEADERS: u16 = 1 << 13;
         const DELIVERY_MODE: u16 = 1 << 12;
-        let header = Payload::method(60, 0).u64(body_len as u64);
-        let header = if is_persistent { header.u16(DELIVERY_MODE).u8(2) } else { header.u16(0) };
+        let flags = if header_count > 0 { HEADERS } else { 0 } | if is_persistent { DELIVERY_MODE } else { 0 };
+        let mut header = Payload::method(60, 0).u64(body_len as u64).u16(flags);
+        if header_count > 0 {
+            let fields = (0..header_count).fold(Payload::empty(), |fields, number| {
+                fields.short(&format!("x-header-{number:04}")).u8(b'S').long(&[b'.'; 81])
+            });
+            header = header.long(fields.bytes());
+        }
+        header = if is_persistent { header.u8(2) } else { header };
         header.put(FRAME_HEADER, CHANNEL, &mut bytes);
         let body_at = bytes.len() + wire::FRAME_PREFIX_LEN;
         if body_len > 0 {

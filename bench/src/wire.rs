@@ -133,6 +133,15 @@ impl FrameReader {
 pub(crate) struct Payload(Vec<u8>);
 
 impl Payload {
+    /// What a table consists of, to begin with.
+    pub(crate) fn empty() -> Payload {
+        Payload(Vec::new())
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     pub(crate) fn method(class: u16, method: u16) -> Payload {
         Payload(Vec::new()).u16(class).u16(method)
     }
@@ -240,12 +249,16 @@ impl Connection {
     /// Declares the broker's queue, durable, deleting what was there.
     pub(crate) fn declare_afresh(&mut self, broker: &Broker) -> io::Result<()> {
         self.delete(broker)?;
-        let mut arguments = Vec::new();
+        self.declare(broker, Payload::empty())
+    }
+
+    /// Declares the broker's queue, which is not there, with further arguments.
+    pub(crate) fn declare(&mut self, broker: &Broker, mut arguments: Payload) -> io::Result<()> {
         if let Some(queue_type) = &broker.queue_type {
-            arguments = Payload(arguments).short("x-queue-type").u8(b'S').long(queue_type.as_bytes()).0;
+            arguments = arguments.short("x-queue-type").u8(b'S').long(queue_type.as_bytes());
         }
         const DURABLE: u8 = 0b10;
-        let declare = Payload::method(50, 10).u16(0).short(&broker.queue).u8(DURABLE).long(&arguments);
+        let declare = Payload::method(50, 10).u16(0).short(&broker.queue).u8(DURABLE).long(arguments.bytes());
         self.call(CHANNEL, &declare, (50, 11)).map(drop)
     }
 

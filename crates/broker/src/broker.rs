@@ -210,6 +210,7 @@ impl Broker {
                 _ = watermarks.tick() => {
                     self.engine.close_watermarks(false);
                     self.engine.store.trim_memory();
+                    self.engine.store.trim_disk();
                 }
                 _ = histories.tick() => self.record_histories(),
                 _ = statistics.tick(), if has_rates => self.tick(&data_dir, self.engine.clock.now_ms()),

@@ -8,12 +8,15 @@ use std::cell::RefCell;
 use std::future::{Future, poll_fn};
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use engine::outbox::Outbox;
 use net::Stream;
+use parking_lot::Mutex;
+use store::DurableWaiter;
 use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
@@ -38,14 +41,37 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let id = broker.connections.next_id();
     let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), wall_ms());
     broker.connections.add(handle.clone());
-    let session = Session::new(broker, handle);
-    let mut connection = Box::pin(Connection::new(stream, session));
-    poll_fn(|cx| connection.as_mut().get_mut().poll(cx)).await;
+    let session = Session::new(broker, handle.clone());
+    let connection = Arc::new(Mutex::new(Connection::new(stream, session)));
+    let waiter = ConnectionWaiter { connection: Arc::downgrade(&connection), outbox: handle.outbox.clone() };
+    let _ = handle.durable_waiter.set(Arc::new(waiter));
+    poll_fn(|cx| connection.lock().poll(cx)).await;
+    let mut connection = connection.lock();
     connection.session.end();
     connection.leave_listings();
 }
 
-struct Connection {
+/// A connection that waits for the journal. Where its task does nothing just now, what may leave is written by the journal's thread: a
+/// task is woken by a switch of threads, which costs more than what it would do then.
+#[derive(Debug)]
+pub(crate) struct ConnectionWaiter {
+    connection: Weak<Mutex<Connection>>,
+    outbox: Arc<Outbox>,
+}
+
+impl DurableWaiter for ConnectionWaiter {
+    fn wake(&self) {
+        self.outbox.wake_up();
+    }
+
+    fn finish_here(&self) -> bool {
+        let Some(connection) = self.connection.upgrade() else { return true };
+        // Where its task is at work, that looks once more.
+        connection.try_lock().is_some_and(|mut connection| connection.write_durable())
+    }
+}
+
+pub(crate) struct Connection {
     stream: Stream,
     session: Session,
     received: Received,
@@ -136,6 +162,34 @@ impl Connection {
         self.session.report();
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Writes what the journal has been waited for with. Says whether that was all there is to be done.
+    fn write_durable(&mut self) -> bool {
+        // What waits for the socket, or is in TLS, is for the task.
+        if !matches!(self.stream, Stream::Tcp(_)) || !self.session.output().is_empty() {
+            return false;
+        }
+        self.session.borrow_buffers();
+        let is_all = self.session.write_durable() && self.try_write();
+        self.session.report();
+        self.session.shrink();
+        is_all
+    }
+
+    /// Writes the output as far as the socket takes it at once; says whether that was all of it.
+    fn try_write(&mut self) -> bool {
+        let Stream::Tcp(socket) = &self.stream else { return false };
+        // Whatever is wrong with the socket, the task sees it, too.
+        let Ok(len) = socket.try_write(self.session.output()) else { return false };
+        self.session.note_sent(len);
+        self.last_sent = Instant::now();
+        if len < self.session.output().len() {
+            self.session.remove_output(len);
+            return false;
+        }
+        self.session.clear_output();
+        true
     }
 
     /// One round of everything. True when something was done.

@@ -13,8 +13,10 @@ use model::name::VhostName;
 use net::TlsInfo;
 use parking_lot::Mutex;
 use queue::ConsumerId;
+use store::DurableWaiter;
 use telemetry::{Counter, Gauge, LocalCounter};
 
+use crate::connection::ConnectionWaiter;
 use crate::identity::Identity;
 use crate::statistics::numbers::CONNECTION_COUNT;
 use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
@@ -36,6 +38,8 @@ pub(crate) struct Connections {
 pub(crate) struct ConnectionHandle {
     pub(crate) id: ConnectionId,
     pub(crate) outbox: Arc<Outbox>,
+    /// What waits for the journal on its behalf.
+    pub(crate) durable_waiter: OnceLock<Arc<ConnectionWaiter>>,
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
     /// What TLS agreed on, and whose certificate the client showed.
@@ -189,6 +193,14 @@ impl ChannelHandle {
 }
 
 impl ConnectionHandle {
+    /// What is told when the journal has got somewhere.
+    pub(crate) fn as_durable_waiter(&self) -> Arc<dyn DurableWaiter> {
+        match self.durable_waiter.get() {
+            Some(waiter) => waiter.clone(),
+            None => self.outbox.clone(),
+        }
+    }
+
     pub(crate) fn new(
         id: ConnectionId,
         peer: SocketAddr,
@@ -199,6 +211,7 @@ impl ConnectionHandle {
         Arc::new(Self {
             id,
             outbox: Outbox::new(),
+            durable_waiter: OnceLock::new(),
             peer: canonical(peer),
             local: canonical(local),
             tls: tls.map(Box::new),

@@ -25,6 +25,7 @@ mod changed;
 mod connection;
 mod connections;
 mod control;
+mod durable_wakes;
 mod emit;
 mod events;
 mod history;

@@ -14,7 +14,6 @@ use parking_lot::Mutex;
 use store::Content;
 
 use engine::gate::window_cost;
-use engine::message::Parts;
 use engine::outbox::{ConnectionEvent, Outbox};
 
 /// The pseudo-queue's name.
@@ -81,9 +80,8 @@ impl Replies {
         let Some(place) = places.get(address).filter(|place| place.vhost.as_str() == vhost) else { return false };
         let (outbox, channel, address) = (place.outbox.clone(), place.channel, place.address.clone());
         drop(places);
-        let len = Parts::read(content.bytes()).map_or(0, |parts| parts.body.len());
         // A requester that does not read loses replies rather than making the broker keep them.
-        if outbox.try_acquire_overdrawn(window_cost(len)) {
+        if outbox.try_acquire_overdrawn(window_cost(content.len())) {
             outbox.tell(ConnectionEvent::Reply { channel, address, content });
         }
         true

@@ -51,6 +51,8 @@ pub struct Batch {
     shards: u64,
     /// Where messages wait.
     sets: Vec<Arc<DelaySet>>,
+    /// Bytes of the publishes.
+    published_len: u64,
     /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken: many publishers
     /// that send little at a time are faster than consumers, too.
     backpressure_len: u64,
@@ -100,6 +102,7 @@ impl Batch {
             _ => self.add_route(targets, publish.channel),
         }
         publish.route = self.routes.len() as u32 - 1;
+        self.published_len += window_cost(publish.content().len()) as u64;
         self.publishes.push(publish);
         if let (Some(headers), Some(publish)) = (&targets.key_headers, self.publishes.last_mut()) {
             // Before any lock is taken.
@@ -171,9 +174,9 @@ impl Batch {
             }
         });
         engine.store.relieve_memory();
+        let published_len = std::mem::take(&mut self.published_len);
         if committed.consumers_lag {
-            let cost = |publish: &Publish| window_cost(publish.body_len as usize) as u64;
-            self.backpressure_len += self.publishes.iter().map(cost).sum::<u64>();
+            self.backpressure_len += published_len;
         }
         committed.position
     }

@@ -107,7 +107,7 @@ impl Engine {
             if position <= self.store.durable() || self.store.failure().is_some() {
                 return Poll::Ready(());
             }
-            self.store.when_durable(position, cx.waker().clone());
+            self.store.when_durable(position, Arc::new(cx.waker().clone()));
             // It may have become so between the two.
             if position <= self.store.durable() { Poll::Ready(()) } else { Poll::Pending }
         })
@@ -121,7 +121,7 @@ impl Engine {
             Some(failed) => Poll::Ready(failed),
             None => {
                 // Wakes at once if it has failed meanwhile.
-                self.store.when_durable(JournalPosition::MAX, cx.waker().clone());
+                self.store.when_durable(JournalPosition::MAX, Arc::new(cx.waker().clone()));
                 Poll::Pending
             }
         })

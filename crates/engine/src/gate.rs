@@ -77,16 +77,16 @@ impl ConsumerGate {
     }
 }
 
-/// What a delivery with a body of `body_len` bytes takes of the window.
+/// What a message takes of the window on its way to a consumer: all of it, since a header may be longer than the body.
 #[inline]
-pub fn window_cost(body_len: usize) -> i64 {
-    body_len as i64 + DELIVERY_OVERHEAD_LEN
+pub fn window_cost(content_len: u32) -> i64 {
+    i64::from(content_len) + DELIVERY_OVERHEAD_LEN
 }
 
 impl queue::Gate for ConsumerGate {
     #[inline]
     fn try_acquire(&self, len: u32) -> bool {
-        let cost = window_cost(len as usize);
+        let cost = window_cost(len);
         if self.try_acquire_once(cost) {
             return true;
         }

@@ -7,7 +7,7 @@ pub const OUTBOX_WINDOW_LEN: i64 = 1 << 20;
 pub const OUTBOX_OVERDRAFT_LEN: i64 = 16 << 20;
 
 /// What a delivery counts in the window besides its content: it bounds how many tiny messages wait.
-pub(crate) const DELIVERY_OVERHEAD_LEN: i64 = 64;
+pub(crate) const DELIVERY_OVERHEAD_LEN: i64 = 16;
 
 /// Publishes and acknowledgements of one read that are brought to their queues together, at most.
 pub const BATCH_COUNT: usize = 1024;

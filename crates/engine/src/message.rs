@@ -358,6 +358,11 @@ impl queue::Message for Held {
     }
 
     #[inline]
+    fn delivered_len(&self) -> u32 {
+        self.content.as_ref().map_or(0, Content::len)
+    }
+
+    #[inline]
     fn is_journaled(&self) -> bool {
         self.marks.has(Marks::IS_JOURNALED)
     }

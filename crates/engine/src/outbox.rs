@@ -13,7 +13,7 @@ use std::task::{Wake, Waker};
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::Mutex;
 use queue::Counts;
-use store::Content;
+use store::{Content, DurableWaiter};
 
 pub use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
 
@@ -213,7 +213,13 @@ impl Outbox {
     }
 }
 
-/// The journal wakes a connection through this.
+impl DurableWaiter for Outbox {
+    fn wake(&self) {
+        self.wake_up();
+    }
+}
+
+/// What makes room again wakes a connection through this.
 impl Wake for Outbox {
     fn wake(self: Arc<Self>) {
         self.wake_up();

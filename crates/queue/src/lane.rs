@@ -105,13 +105,15 @@ pub(crate) struct Head {
     pub(crate) seq: QueueSeq,
     /// Bytes of its body; 0 if it is not in memory.
     pub(crate) len: u32,
+    /// Bytes of a delivery of it; 0 if it is not in memory.
+    pub(crate) delivered_len: u32,
     pub(crate) source: Source,
 }
 
 impl Head {
     #[inline]
     fn of<M: Message>(seq: QueueSeq, message: &M, source: Source) -> Self {
-        Head { seq, len: message.len(), source }
+        Head { seq, len: message.len(), delivered_len: message.delivered_len(), source }
     }
 }
 
@@ -546,7 +548,7 @@ impl<M> Default for NonFifo<M> {
 
 impl<M: Message> NonFifo<M> {
     fn head(&self, in_fifo: Option<Head>) -> Option<Head> {
-        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
+        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, delivered_len: 0, source: Source::Paged });
         let returned = self.returned.first_key_value().map(|(seq, message)| Head::of(*seq, message, Source::Returned));
         let loaded = self.loaded.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Loaded));
         // The first of equals wins: a range, see above.
@@ -554,7 +556,7 @@ impl<M: Message> NonFifo<M> {
     }
 
     fn head_after(&self, seq: QueueSeq, in_fifo: Option<Head>) -> Option<Head> {
-        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, source: Source::Paged });
+        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, delivered_len: 0, source: Source::Paged });
         let returned = self.returned.range((Bound::Excluded(seq), Bound::Unbounded)).next();
         let returned = returned.map(|(seq, message)| Head::of(*seq, message, Source::InMemory));
         let loaded = self.loaded.get(self.loaded.partition_point(|entry| entry.seq <= seq));

@@ -9,6 +9,11 @@ pub trait Message: Clone {
     /// Bytes of the body, for counts and limits.
     fn len(&self) -> u32;
 
+    /// Bytes that a delivery of it takes on its way to a consumer, for what bounds that. Asked only of a message with its body.
+    fn delivered_len(&self) -> u32 {
+        self.len()
+    }
+
     /// Whether the body is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0

@@ -271,7 +271,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let is_watchful = self.is_watchful();
         let timeout_ms = self.consumer_timeout_ms();
         while let Some(front) = self.ready.front() {
-            let Head { len, source, .. } = front.head;
+            let Head { delivered_len, source, .. } = front.head;
             if source == Source::Paged {
                 if consumers.is_waiting()
                     && let Some(load) = self.ready.lane_at(&front).ask(true)
@@ -289,7 +289,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
                     continue;
                 }
             }
-            let Some(turn) = consumers.take_turn(len) else { break };
+            let Some(turn) = consumers.take_turn(delivered_len) else { break };
             self.deliver(&front, turn, timeout_ms, now_ms, effects);
         }
         true

@@ -108,6 +108,8 @@ impl Shared {
                 left_len = left_len.saturating_sub(file.used_len);
                 goal.position = goal.position.max(file.end);
             }
+        } else if let Some(position) = self.retirable_at_rest(retired_already) {
+            goal.position = position;
         }
         let retired_len = files.iter().take_while(|file| file.end <= goal.position).map(|file| file.used_len).sum();
         if self.is_disk_full() || (goal.position > retired_already && !self.has_room_for(retired_len)) {
@@ -143,6 +145,7 @@ impl Shared {
             // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
             self.journal.remove_surplus();
         }
+        self.remove_surplus_at_rest();
         let Some(goal) = self.retire_goal() else {
             if self.is_disk_full() {
                 // Nothing can be let go before the journal has gone on.

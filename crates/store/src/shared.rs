@@ -28,6 +28,7 @@ use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
 use crate::paths::Paths;
 use crate::reserve::{Purpose, Reserve, is_full};
+use crate::rest::Rest;
 use crate::signals::Signals;
 
 /// How long is waited for a sync before it is looked whether the journal lacks a file.
@@ -48,6 +49,7 @@ pub(crate) struct Shared {
     pub(crate) reserve: Reserve,
     pub(crate) loads: Loads,
     pub(crate) memory_waiters: MemoryWaiters,
+    pub(crate) rest: Rest,
     /// Also keeps checkpoints and the moving of messages between segments apart: see `reclaim`.
     pub(crate) checkpointer: Mutex<Checkpointer>,
     /// Held as long as a backup is made.

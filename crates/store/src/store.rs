@@ -25,10 +25,11 @@ use crate::options::Options;
 use crate::paths::Paths;
 use crate::recovery::{self, OpenError, RecoveredStore, StartupState, attempting};
 use crate::reserve::Reserve;
+use crate::rest::Rest;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::threads::Threads;
-use crate::wake::Wake;
+use crate::wake::DurableWaiter;
 use crate::{ChunkBudget, ChunkWriter, QueueOwner, RecordBatch};
 
 /// So much is reserved for a checkpoint at least.
@@ -170,9 +171,25 @@ impl Store {
         self.shared.journal.durable()
     }
 
-    /// Wakes once when all before `position` is durable or never will be; at once if so.
-    pub fn when_durable(&self, position: JournalPosition, waker: Waker) {
-        self.shared.journal.when_durable(position, Arc::new(WakeTask(waker)));
+    /// Wakes a task once when all before `position` is durable or never will be; at once if so.
+    pub fn when_durable(&self, position: JournalPosition, task: Arc<dyn DurableWaiter>) {
+        self.shared.journal.when_durable(position, task);
+    }
+
+    /// From now on tasks that wait for the journal are not woken on its threads: `notify` is called there when some are to be, and then
+    /// [`Store::wake_due_tasks`] has to be called elsewhere. `notify` must be quick.
+    pub fn relay_wakes(&self, notify: impl Fn() + Send + Sync + 'static) {
+        self.shared.journal.relay().start(Arc::new(notify));
+    }
+
+    /// Wakes the tasks whose turn has come.
+    pub fn wake_due_tasks(&self) {
+        self.shared.journal.relay().wake_due();
+    }
+
+    /// From now on tasks are woken on the journal's threads again.
+    pub fn end_relay(&self) {
+        self.shared.journal.relay().stop();
     }
 
     /// Whether publishers must wait: too much is not synced or not retired, memory for content is full, or the journal failed.
@@ -204,14 +221,19 @@ impl Store {
         self.shared.budget.trim();
     }
 
+    /// Gives back room on disk that the journal does not need while hardly anything is appended. To be called every few seconds: that is
+    /// judged by what came since the last time.
+    pub fn trim_disk(&self) {
+        self.shared.trim_disk();
+    }
+
     /// Wakes once when publishers should look again; at once if they may go on.
     pub fn when_uncongested(&self, waker: Waker) {
-        let wake = Arc::new(WakeTask(waker));
         if self.shared.journal.is_congested() {
-            self.shared.journal.when_uncongested(wake);
+            self.shared.journal.when_uncongested(waker);
             return;
         }
-        self.shared.memory_waiters.push(wake);
+        self.shared.memory_waiters.push(waker);
         self.shared.wake_for_memory();
         self.shared.signals.retire.raise();
     }
@@ -399,6 +421,7 @@ impl StoreBuilder {
             reserve,
             loads: Loads::default(),
             memory_waiters: MemoryWaiters::default(),
+            rest: Rest::default(),
             checkpointer: Mutex::new(checkpointer),
             backup: Mutex::new(()),
             next_segment: AtomicU32::new(next_segment),
@@ -419,13 +442,4 @@ impl StoreBuilder {
 fn on_event(signals: &Arc<Signals>) -> OnEvent {
     let signals = signals.clone();
     Arc::new(move |_| signals.retire.raise())
-}
-
-/// A task's waker, as the journal takes it.
-struct WakeTask(Waker);
-
-impl Wake for WakeTask {
-    fn wake(&self) {
-        self.0.wake_by_ref();
-    }
 }

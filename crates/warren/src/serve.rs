@@ -97,6 +97,7 @@ async fn run(
     let accepting = tokio::spawn(listeners.run(broker.clone(), limit.of_amqp(), stopping));
     let watching = tokio::spawn(tls_files.clone().watch());
     let house = tokio::spawn(broker.clone().run_maintenance(data_dir.to_owned()));
+    let waking = tokio::spawn(broker.clone().wake_for_journal());
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: &addresses, ready_after }.print();
     for listening in &addresses {
@@ -122,6 +123,7 @@ async fn run(
     house.abort();
     let _ = house.await;
     let closed = stop_broker(&broker, config.shutdown_timeout, &mut signals).await;
+    waking.abort();
     // After AMQP, some of which comes over WebSockets.
     management.end();
     // Whatever else has failed: what was done is written down.

@@ -57,9 +57,10 @@ impl Session {
     #[inline(always)]
     fn encode_delivery(&mut self, outgoing: &Outgoing, now_ms: Option<u64>, run: &mut HandedRun) -> i64 {
         let content = outgoing.content.bytes();
+        let content_len = outgoing.content.len();
         let Some(parts) = Parts::read(content) else {
-            tracing::error!(len = content.len(), "a message's content was unreadable and was not delivered");
-            return 0;
+            tracing::error!(len = content_len, "a message's content was unreadable and was not delivered");
+            return window_cost(content_len);
         };
         if let Some(slot) = self.consumers.get_mut(outgoing.consumer)
             && let Some(channel) = self.channels.get_mut(slot.channel)
@@ -74,7 +75,7 @@ impl Session {
             }
             put_delivery(&mut self.out, self.frame_len_max, channel, slot, outgoing, &parts);
         }
-        window_cost(parts.body.len())
+        window_cost(content_len)
     }
 
     /// Encodes a delivery for a channel that is taken out of the session.
@@ -140,8 +141,8 @@ impl Session {
     }
 
     fn deliver_reply(&mut self, number: u16, address: &str, content: &store::Content) {
+        self.handle.outbox.release(window_cost(content.len()));
         let Some(parts) = Parts::read(content.bytes()) else { return };
-        self.handle.outbox.release(window_cost(parts.body.len()));
         if self.out.len() > OUTBOX_OVERDRAFT_LEN as usize {
             return; // the requester does not read
         }

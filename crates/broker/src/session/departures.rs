@@ -24,7 +24,6 @@ use crate::session::unacked::UnackedDelivery;
 use crate::session::{Session, Site};
 use engine::batch::still_held;
 use engine::gate::window_cost;
-use engine::message::Parts;
 use engine::outbox::Outgoing;
 use engine::queue_handle::QueueHandle;
 
@@ -317,5 +316,5 @@ fn take_unacked(channel: &mut Channel) -> Vec<UnackedDelivery> {
 }
 
 fn cost_of(outgoing: &Outgoing) -> i64 {
-    Parts::read(outgoing.content.bytes()).map_or(0, |parts| window_cost(parts.body.len()))
+    window_cost(outgoing.content.len())
 }

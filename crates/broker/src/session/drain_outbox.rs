@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use model::ids::JournalPosition;
 
-use crate::session::Session;
+use crate::session::{Phase, Session};
 use engine::batch::{Batch, BatchRoute};
 use engine::outbox::ConnectionEvent;
 
@@ -81,11 +81,26 @@ impl Session {
         }
     }
 
+    /// Writes the confirms that may leave, if they are all that the journal is waited for with, and nothing else is. Else says so, and does
+    /// nothing.
+    pub(crate) fn write_durable(&mut self) -> bool {
+        let waits_for_more = self.waits.has_any()
+            || self.flow.is_stopped()
+            || self.deliveries.hold_until() > Some(self.broker.engine.store.durable())
+            || !self.deliveries.is_empty()
+            || !matches!(self.phase, Phase::Running);
+        if waits_for_more {
+            return false;
+        }
+        self.write_confirms();
+        true
+    }
+
     /// Asks to be woken when the journal is durable up to `position`, unless that has been asked for.
     fn wake_at(&mut self, position: JournalPosition) {
         let store = &self.broker.engine.store;
         if self.waits.note_wake_at(position, store.durable()) {
-            store.when_durable(position, Waker::from(self.handle.outbox.clone()));
+            store.when_durable(position, self.handle.as_durable_waiter());
         }
     }
 

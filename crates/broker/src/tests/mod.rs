@@ -19,6 +19,7 @@ mod deduplication;
 mod deduplication_power_loss;
 mod delayed;
 mod delayed_power_loss;
+mod durable_waits;
 mod endings;
 mod events;
 mod exchange_types;

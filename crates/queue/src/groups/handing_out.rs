@@ -86,10 +86,10 @@ impl<M: Message, G: Gate> Queue<M, G> {
             let standing = self.ready.standing(entry.group);
             let turn = match standing {
                 Standing::Free => {
-                    let Some(turn) = consumers.take_turn(front.head.len) else { break };
+                    let Some(turn) = consumers.take_turn(front.head.delivered_len) else { break };
                     Some(turn)
                 }
-                Standing::HeldBy(holder) => consumers.take_turn_of(holder, front.head.len),
+                Standing::HeldBy(holder) => consumers.take_turn_of(holder, front.head.delivered_len),
                 Standing::Closed => None,
             };
             let Some(turn) = turn else {

@@ -107,6 +107,8 @@ pub(crate) struct BatchQueue {
     divided_len_min: u64,
     /// Bytes of all commits that are in memory.
     held_len: u64,
+    /// Bytes of those that have not been taken.
+    unwritten_len: u64,
 }
 
 impl BatchQueue {
@@ -118,6 +120,7 @@ impl BatchQueue {
             commit_len_max: options.commit_len_max(),
             divided_len_min: options.divided_len_min(),
             held_len: 0,
+            unwritten_len: 0,
         }
     }
 
@@ -127,6 +130,15 @@ impl BatchQueue {
 
     pub(crate) fn held_len(&self) -> u64 {
         self.held_len
+    }
+
+    pub(crate) fn unwritten_len(&self) -> u64 {
+        self.unwritten_len
+    }
+
+    /// Where the next commit begins, if there is one.
+    pub(crate) fn first(&self) -> Option<JournalPosition> {
+        self.commits.front().map(|commit| commit.first)
     }
 
     /// Takes what is in the batch; says where it ends.
@@ -153,12 +165,15 @@ impl BatchQueue {
         self.next = JournalPosition(self.next.0 + len);
         assert_eq!(commit.end(), self.next, "a batch is as long as it says");
         self.held_len += len;
+        self.unwritten_len += len;
         self.next
     }
 
     /// The next commit to write. It stays counted until it is released.
     pub(crate) fn take(&mut self) -> Option<Commit> {
-        self.commits.pop_front()
+        let commit = self.commits.pop_front()?;
+        self.unwritten_len -= commit.len();
+        Some(commit)
     }
 
     /// The commit is synced and emptied.

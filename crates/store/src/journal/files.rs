@@ -182,6 +182,11 @@ impl Files {
         self.prepared.push(file);
     }
 
+    /// Whether there are files of the usual length beyond those that are kept ready.
+    pub(crate) fn has_surplus(&self) -> bool {
+        self.prepared.iter().filter(|file| file.len == self.file_len).count() > PREPARED_COUNT
+    }
+
     /// Files of the usual length beyond those that are kept ready. They must be removed, or come back by [`Files::add_prepared`].
     pub(crate) fn take_surplus(&mut self) -> Vec<PreparedFile> {
         let file_len = self.file_len;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
@@ -15,7 +16,7 @@ use super::record::RecordBatch;
 use super::room::{cut_closed, give_room, remove_prepared};
 use super::shared::{Marks, Shared, congestion};
 use crate::file::{File, PAGE_LEN};
-use crate::wake::{ThreadWake, Wake};
+use crate::wake::{DurableWaiter, Waiting, WakeRelay};
 
 /// The journal; a cheap handle, clones are the same journal.
 #[derive(Clone)]
@@ -58,12 +59,17 @@ impl Journal {
         self.shared.marks.synced()
     }
 
-    /// Removes files that are ready beyond those that must be: on a full disk others need their room more.
+    /// Removes files that are ready beyond those that must be.
     pub(crate) fn remove_surplus(&self) {
         let surplus = self.shared.files.lock().take_surplus();
         if !surplus.is_empty() {
             remove_prepared(&self.shared, surplus);
         }
+    }
+
+    /// Whether more files are ready than must be.
+    pub(crate) fn has_surplus(&self) -> bool {
+        self.shared.files.lock().has_surplus()
     }
 
     /// Gives up of what is ready what can be spared, if that makes room for so much; says whether it does.
@@ -76,20 +82,26 @@ impl Journal {
         cut_closed(&self.shared)
     }
 
-    /// Wakes once when all before `position` is durable or never will be; at once if so.
-    pub fn when_durable(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
-        self.shared.durable_waiters.add(position, wake, || self.durable() >= position || self.is_failed());
+    /// Wakes a task once when all before `position` is durable or never will be; at once if so.
+    pub fn when_durable(&self, position: JournalPosition, task: Arc<dyn DurableWaiter>) {
+        self.add_durable_waiter(position, Waiting::Task(task));
     }
 
-    /// Wakes once when all before `position` is synced or never will be; at once if so. Hastens the sync.
-    pub(crate) fn when_synced(&self, position: JournalPosition, wake: Arc<dyn Wake>) {
-        self.shared.synced_waiters.add(position, wake, || self.synced() >= position || self.is_failed());
+    fn add_durable_waiter(&self, position: JournalPosition, waiting: Waiting) {
+        self.shared.durable_waiters.add(position, waiting, || self.durable() >= position || self.is_failed());
+        self.shared.hasten(position);
+    }
+
+    /// Wakes this thread once when all before `position` is synced or never will be; at once if so. Hastens the sync.
+    fn when_synced(&self, position: JournalPosition) {
+        let is_reached = || self.synced() >= position || self.is_failed();
+        self.shared.synced_waiters.add(position, Waiting::this_thread(), is_reached);
         self.shared.want_sync(position);
     }
 
     /// As [`Journal::wait_synced`], for a while at most; says whether it is synced.
     pub(crate) fn wait_synced_for(&self, position: JournalPosition, time: Duration) -> Result<bool, Failed> {
-        self.when_synced(position, Arc::new(ThreadWake(std::thread::current())));
+        self.when_synced(position);
         let end = Instant::now() + time;
         while self.synced() < position {
             self.shared.check()?;
@@ -134,14 +146,14 @@ impl Journal {
 
     /// Blocks this thread until all before `position` is durable.
     pub fn wait_durable(&self, position: JournalPosition) -> Result<(), Failed> {
-        self.when_durable(position, Arc::new(ThreadWake(std::thread::current())));
+        self.add_durable_waiter(position, Waiting::this_thread());
         self.park_until(position, Marks::durable)
     }
 
     /// Blocks this thread until all before `position` is synced.
     #[cfg(test)]
     pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
-        self.when_synced(position, Arc::new(ThreadWake(std::thread::current())));
+        self.when_synced(position);
         self.park_until(position, Marks::synced)
     }
 
@@ -161,8 +173,14 @@ impl Journal {
     }
 
     /// Wakes once when publishers may go on; at once if they may.
-    pub fn when_uncongested(&self, wake: Arc<dyn Wake>) {
-        self.shared.congestion_waiters.add(JournalPosition::START, wake, || !self.is_congested());
+    pub fn when_uncongested(&self, waker: Waker) {
+        let waiting = Waiting::Task(Arc::new(waker));
+        self.shared.congestion_waiters.add(JournalPosition::START, waiting, || !self.is_congested());
+    }
+
+    /// Where tasks are woken.
+    pub(crate) fn relay(&self) -> &WakeRelay {
+        &self.shared.relay
     }
 
     /// Whether only the reserve is left for what must still be written: the disk alarm.

@@ -63,6 +63,7 @@ mod handle;
 mod hold;
 mod options;
 mod payload;
+mod pending;
 mod record;
 mod recovery;
 mod repair;

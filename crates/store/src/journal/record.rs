@@ -240,9 +240,14 @@ impl RecordBatch {
             .filter_map(|decoded| if let DecodedRecord::Other(record) = decoded { Some(record) } else { None })
     }
 
-    /// Whether it may as well be several: it only says what became of messages, each for itself.
+    /// Whether it only says what became of messages, each for itself. Then it may as well be several batches, and wait for others.
     pub(crate) fn is_divisible(&self) -> bool {
         self.contents_len == 0 && !self.has_definitions
+    }
+
+    /// Whether no caller waits for it, unless it says so.
+    pub(crate) fn can_wait(&self) -> bool {
+        self.is_divisible()
     }
 
     /// Its records in batches of at most this length, as far as a record is not longer.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
@@ -10,10 +11,12 @@ use parking_lot::{Condvar, Mutex};
 use super::commit::{BatchQueue, Commit};
 use super::files::{AnchoredFile, Files, PreparedFile};
 use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
+use super::pending::PendingWork;
 use super::synced::{SyncedFile, SyncedRecord};
 use super::syncer::SyncInProgress;
 use super::waiters::Waiters;
 use crate::file::{Disk, File};
+use crate::wake::WakeRelay;
 
 /// How far the journal has got. Invariant: `synced <= durable <= written <= appended`, and none ever goes back.
 #[derive(Debug)]
@@ -81,20 +84,14 @@ pub(crate) mod congestion {
     pub(crate) const FILES: u8 = 16;
 }
 
-/// What is to be written.
-pub(crate) struct PendingWork {
-    pub(crate) gathering: BatchQueue,
-    /// A caller needs all before this synced, though confirms do not.
-    pub(crate) sync_wanted: JournalPosition,
-    pub(crate) is_writer_waiting: bool,
-}
-
 /// Everything the handles, the writer and the filer share. Of its locks none is taken under another.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
     pub(crate) marks: Marks,
+    /// As [`PendingWork`] has it, to be seen without its lock.
+    awaited: AtomicU64,
     pub(crate) pending: Mutex<PendingWork>,
     /// The writer waits here, with `pending`.
     pub(crate) work: Condvar,
@@ -116,6 +113,8 @@ pub(crate) struct Shared {
     pub(crate) durable_waiters: Waiters,
     pub(crate) synced_waiters: Waiters,
     pub(crate) congestion_waiters: Waiters,
+    /// Where tasks among them are woken.
+    pub(crate) relay: Arc<WakeRelay>,
     failure: OnceLock<Failed>,
     on_event: OnEvent,
 }
@@ -130,16 +129,14 @@ impl Shared {
         synced_file: SyncedFile,
         on_event: OnEvent,
     ) -> Shared {
-        let pending = PendingWork {
-            gathering: BatchQueue::new(end, &options),
-            sync_wanted: JournalPosition::START,
-            is_writer_waiting: false,
-        };
+        let pending = PendingWork::new(BatchQueue::new(end, &options));
+        let relay = Arc::<WakeRelay>::default();
         Shared {
             options,
             disk,
             dir,
             marks: Marks::new(end),
+            awaited: AtomicU64::new(end.0),
             pending: Mutex::new(pending),
             work: Condvar::new(),
             syncing: SyncInProgress::default(),
@@ -151,9 +148,10 @@ impl Shared {
             filing: Condvar::new(),
             filed: Condvar::new(),
             congestion: AtomicU8::new(0),
-            durable_waiters: Waiters::default(),
-            synced_waiters: Waiters::default(),
-            congestion_waiters: Waiters::default(),
+            durable_waiters: Waiters::new(relay.clone()),
+            synced_waiters: Waiters::new(relay.clone()),
+            congestion_waiters: Waiters::new(relay.clone()),
+            relay,
             failure: OnceLock::new(),
             on_event,
         }
@@ -164,18 +162,40 @@ impl Shared {
         if batch.is_empty() {
             return self.marks.appended();
         }
+        let can_wait = batch.can_wait();
         let end = pending.gathering.append(batch);
         self.marks.set_appended(end);
         if pending.gathering.held_len() > self.options.pending_len_max() {
             self.congest(congestion::PENDING);
         }
-        let is_writer_waiting = std::mem::take(&mut pending.is_writer_waiting);
+        let must_wake = if can_wait {
+            pending.postpone(Instant::now)
+        } else {
+            self.awaited.store(end.0, Ordering::Relaxed);
+            pending.hasten(end)
+        };
         drop(pending);
-        if is_writer_waiting {
+        if must_wake {
             self.work.notify_one();
         }
         batch.clear();
         end
+    }
+
+    /// A caller waits for all before `position`: it is written at once, though nothing of it is of the kind that is.
+    pub(crate) fn hasten(&self, position: JournalPosition) {
+        // What is awaited only grows: most callers wait for what has been hastened when it was appended.
+        if position.0 <= self.awaited.load(Ordering::Relaxed) {
+            return;
+        }
+        let mut pending = self.pending.lock();
+        let position = position.min(self.marks.appended());
+        self.awaited.fetch_max(position.0, Ordering::Relaxed);
+        let must_wake = pending.hasten(position);
+        drop(pending);
+        if must_wake {
+            self.work.notify_one();
+        }
     }
 
     /// Wakes the writer until all before `position` is synced, whatever confirms wait for.

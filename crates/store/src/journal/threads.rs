@@ -10,6 +10,7 @@ use super::assembly::assemble;
 use super::filer::{FilePreallocator, Filing};
 use super::handle::Journal;
 use super::options::{ConfirmAfter, Failed, OnEvent, OpenError, Options};
+use super::pending::{POSTPONED, WriterWait};
 use super::recovery::Recovery;
 use super::shared::Shared;
 use super::syncer::Syncer;
@@ -109,20 +110,19 @@ fn guard(shared: &Shared, name: &str, run: impl FnOnce()) {
 
 fn write(mut writer: Writer, shared: &Shared) {
     loop {
-        let result = match writer.commit_once() {
-            Ok(Progress::Committed) => Ok(()),
-            Ok(Progress::NeedsFile) => wait_for_file(shared),
-            Ok(Progress::Held) => {
-                wait_while_held(shared);
-                Ok(())
-            }
-            Ok(Progress::Idle) => match wait_for_work(shared, &writer) {
-                Work::Commit => Ok(()),
-                Work::Sync => writer.sync_soon(),
-                Work::LookAtSync => writer.look_at_sync(Instant::now()),
-                Work::Stop => return drop(writer.sync_once()),
+        let result = match wait_for_work(shared, &writer) {
+            Work::Commit => match writer.commit_once() {
+                Ok(Progress::Committed | Progress::Idle) => Ok(()),
+                Ok(Progress::NeedsFile) => wait_for_file(shared),
+                Ok(Progress::Held) => {
+                    wait_while_held(shared);
+                    Ok(())
+                }
+                Err(failed) => Err(failed),
             },
-            Err(failed) => Err(failed),
+            Work::Sync => writer.sync_soon(),
+            Work::LookAtSync => writer.look_at_sync(Instant::now()),
+            Work::Stop => return drop(writer.sync_once()),
         };
         if result.is_err() {
             return; // everyone has been told
@@ -139,27 +139,39 @@ enum Work {
 
 fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
     let has_unsynced = writer.has_unsynced();
+    // What can wait mostly comes soon after what cannot. A writer that waits no longer than that need not be woken to see how long.
+    let mut linger = Some(POSTPONED);
     let mut pending = shared.pending.lock();
     loop {
-        if !pending.gathering.is_empty() {
+        let now = Instant::now();
+        let is_stopping = shared.is_stopping.load(Ordering::SeqCst);
+        if writer.has_next() || pending.is_due(now) || (is_stopping && !pending.gathering.is_empty()) {
             return Work::Commit;
         }
         if shared.syncing.is_done() {
             return Work::LookAtSync;
         }
         let may_sync = has_unsynced && !writer.is_sync_under_way();
-        if may_sync && pending.sync_wanted > shared.marks.synced() {
+        let sync_due_in = writer.sync_due_in(now).filter(|_| may_sync);
+        if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.marks.synced()) {
             return Work::Sync;
         }
-        if shared.is_stopping.load(Ordering::SeqCst) {
+        if is_stopping {
             return Work::Stop;
         }
-        pending.is_writer_waiting = true;
-        match writer.sync_due_in(Instant::now()).filter(|_| may_sync) {
-            None => shared.work.wait(&mut pending),
-            Some(Duration::ZERO) => return Work::Sync,
-            Some(delay) => drop(shared.work.wait_for(&mut pending, delay)),
+        match [pending.due_in(now), sync_due_in, linger].into_iter().flatten().min() {
+            None => {
+                pending.note_wait(WriterWait::UntilWoken);
+                shared.work.wait(&mut pending);
+            }
+            Some(delay) => {
+                pending.note_wait(WriterWait::ForAWhile);
+                if shared.work.wait_for(&mut pending, delay).timed_out() {
+                    linger = None;
+                }
+            }
         }
+        pending.note_wait(WriterWait::No);
     }
 }
 

@@ -7,42 +7,56 @@ use std::sync::Arc;
 use model::ids::JournalPosition;
 use parking_lot::Mutex;
 
-use crate::wake::Wake;
+use crate::wake::{DurableWaiter, Waiting, WakeRelay};
 
 /// Everyone who waits for one mark of the journal, lowest position first.
 #[derive(Default)]
 pub(crate) struct Waiters {
     heap: Mutex<BinaryHeap<Waiter>>,
+    /// Where tasks are woken.
+    relay: Arc<WakeRelay>,
 }
 
 struct Waiter {
     position: JournalPosition,
-    wake: Arc<dyn Wake>,
+    waiting: Waiting,
 }
 
 impl Waiters {
+    pub(crate) fn new(relay: Arc<WakeRelay>) -> Waiters {
+        Waiters { heap: Mutex::default(), relay }
+    }
+
     /// Wakes once when the mark has reached `position`; at once if it has, which `reached` tells.
-    pub(crate) fn add(&self, position: JournalPosition, wake: Arc<dyn Wake>, reached: impl Fn() -> bool) {
+    pub(crate) fn add(&self, position: JournalPosition, waiting: Waiting, reached: impl Fn() -> bool) {
         let mut heap = self.heap.lock();
         // Asked under the lock: who moves the mark takes the lock afterwards, so either we see it or it sees us.
         if reached() {
             drop(heap);
-            wake.wake();
+            waiting.wake();
             return;
         }
-        heap.push(Waiter { position, wake });
+        heap.push(Waiter { position, waiting });
     }
 
     /// Wakes all that wait for `position` or less.
     pub(crate) fn wake(&self, position: JournalPosition) {
-        let mut due = Vec::new();
+        let mut threads = Vec::new();
+        let mut tasks: Vec<Arc<dyn DurableWaiter>> = Vec::new();
         let mut heap = self.heap.lock();
-        while heap.peek().is_some_and(|waiter| waiter.position <= position) {
-            due.extend(heap.pop());
+        while heap.peek().is_some_and(|waiter| waiter.position <= position)
+            && let Some(waiter) = heap.pop()
+        {
+            match waiter.waiting {
+                Waiting::Thread(thread) => threads.push(thread),
+                Waiting::Task(task) => tasks.push(task),
+            }
         }
         drop(heap);
-        for waiter in due {
-            waiter.wake.wake();
+        threads.into_iter().for_each(|thread| thread.unpark());
+        // A single one is quicker done here than another thread is woken. Of several each would hold up the next commit.
+        if !matches!(&*tasks, [] | [_]) || tasks.first().is_some_and(|task| !task.finish_here()) {
+            self.relay.wake(&mut tasks);
         }
     }
 }
@@ -74,30 +88,63 @@ mod tests {
     use super::*;
 
     #[derive(Default)]
-    struct Count(AtomicU32);
+    struct Count {
+        woken: AtomicU32,
+        asked: AtomicU32,
+        finishes_here: bool,
+    }
 
-    impl Wake for Count {
+    impl DurableWaiter for Count {
         fn wake(&self) {
-            self.0.fetch_add(1, SeqCst);
+            self.woken.fetch_add(1, SeqCst);
         }
+
+        fn finish_here(&self) -> bool {
+            self.asked.fetch_add(1, SeqCst);
+            self.finishes_here
+        }
+    }
+
+    impl Count {
+        #[track_caller]
+        fn check(&self, woken: u32, asked: u32) {
+            assert_eq!((self.woken.load(SeqCst), self.asked.load(SeqCst)), (woken, asked));
+        }
+    }
+
+    fn task(count: &Arc<Count>) -> Waiting {
+        Waiting::Task(count.clone())
     }
 
     #[test]
     fn those_that_wait_for_less_are_woken_once() {
         let (waiters, count) = (Waiters::default(), Arc::new(Count::default()));
         for position in [5, 1, 3, 3] {
-            waiters.add(JournalPosition(position), count.clone(), || false);
+            waiters.add(JournalPosition(position), task(&count), || false);
         }
-        for (position, woken) in [(0, 0), (3, 3), (3, 3), (4, 3), (9, 4)] {
+        for (position, woken, asked) in [(0, 0, 0), (3, 3, 0), (3, 3, 0), (4, 3, 0), (9, 4, 1)] {
             waiters.wake(JournalPosition(position));
-            assert_eq!(count.0.load(SeqCst), woken, "at {position}");
+            count.check(woken, asked);
         }
     }
 
     #[test]
     fn who_comes_late_is_woken_at_once() {
         let count = Arc::new(Count::default());
-        Waiters::default().add(JournalPosition(1), count.clone(), || true);
-        assert_eq!(count.0.load(SeqCst), 1);
+        Waiters::default().add(JournalPosition(1), task(&count), || true);
+        count.check(1, 0);
+    }
+
+    #[test]
+    fn who_is_alone_and_finishes_here_is_not_woken() {
+        let (waiters, count) = (Waiters::default(), Arc::new(Count { finishes_here: true, ..Count::default() }));
+        waiters.add(JournalPosition(1), task(&count), || false);
+        waiters.wake(JournalPosition(1));
+        count.check(0, 1);
+        for _ in 0..2 {
+            waiters.add(JournalPosition(2), task(&count), || false);
+        }
+        waiters.wake(JournalPosition(2));
+        count.check(2, 1);
     }
 }

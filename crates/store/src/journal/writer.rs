@@ -107,7 +107,7 @@ impl Writer {
     pub(crate) fn commit_at(&mut self, now: Instant) -> Result<Progress, Failed> {
         self.shared.check()?;
         self.look_at_sync(now)?;
-        let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().gathering.take()) else {
+        let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().take()) else {
             return Ok(Progress::Idle);
         };
         if self.is_held_back(&commit) {
@@ -161,6 +161,11 @@ impl Writer {
             }
             Err(error) => self.rewrite("syncing", error),
         }
+    }
+
+    /// A commit has been taken and is not written.
+    pub(crate) fn has_next(&self) -> bool {
+        self.next.is_some()
     }
 
     pub(crate) fn is_sync_under_way(&self) -> bool {

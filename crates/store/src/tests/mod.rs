@@ -15,5 +15,6 @@ mod known_errors;
 mod meddling;
 mod power_loss;
 mod removed;
+mod rest;
 mod seeds;
 mod threads;

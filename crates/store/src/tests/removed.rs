@@ -107,7 +107,7 @@ fn failure_after(change: impl FnOnce(&Path)) -> String {
     put(&store, 100);
     store.shared.journal.wait_synced(store.appended()).unwrap();
     // What is never appended is awaited until the store has failed.
-    store.when_durable(JournalPosition::MAX, Waker::from(Arc::new(Unpark(std::thread::current()))));
+    store.when_durable(JournalPosition::MAX, Arc::new(Waker::from(Arc::new(Unpark(std::thread::current())))));
     change(&dir.0);
     put(&store, 100);
     let end = Instant::now() + Duration::from_secs(20);

@@ -171,7 +171,7 @@ fn contents_that_lie_side_by_side_are_written_as_one() {
     for _ in 0..50 {
         world.publish("side by side");
     }
-    let commit = world.writer.shared().pending.lock().gathering.take().unwrap();
+    let commit = world.writer.shared().pending.lock().take().unwrap();
     assert_eq!(commit.run_count(), 1);
 }
 

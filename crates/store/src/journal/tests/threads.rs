@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
-use crate::wake::Wake;
 
 fn start_on(disk: &SimDisk, options: &Options) -> (Journal, Threads, Vec<Said>) {
     disk.create_dir(Path::new(DIR)).unwrap();
@@ -47,7 +46,7 @@ fn what_many_threads_append_is_durable_and_comes_back() {
 
 struct Count(AtomicU32, std::thread::Thread);
 
-impl Wake for Count {
+impl crate::DurableWaiter for Count {
     fn wake(&self) {
         self.0.fetch_add(1, Ordering::SeqCst);
         self.1.unpark();
@@ -111,4 +110,38 @@ fn a_stop_on_a_full_disk_ends_with_an_error() {
     journal.append(&mut batch);
     let failed = threads.stop().unwrap_err();
     assert!(failed.to_string().contains("disk is full"), "{failed}");
+}
+
+#[test]
+fn what_can_wait_is_durable_as_soon_as_a_caller_waits_for_it() {
+    let disk = SimDisk::new(0);
+    let (journal, threads, _) = start_on(&disk, &small_options());
+    let mut batch = RecordBatch::new();
+    for seq in 1..=20 {
+        batch.settle(QueueId(1), QueueSeq(seq), QueueSeq(seq));
+        let end = journal.append(&mut batch);
+        journal.wait_durable(end).unwrap();
+        batch.settle(QueueId(2), QueueSeq(seq), QueueSeq(seq));
+        let end = journal.append(&mut batch);
+        assert!(journal.wait_synced_for(end, Duration::from_secs(60)).unwrap());
+    }
+    batch.settle(QueueId(3), QueueSeq(1), QueueSeq(1));
+    journal.append(&mut batch);
+    threads.stop().unwrap();
+    assert_eq!(journal.synced(), journal.appended(), "a stop writes all");
+}
+
+#[test]
+fn what_no_caller_waits_for_is_written_all_the_same() {
+    let disk = SimDisk::new(0);
+    let (journal, _threads, _) = start_on(&disk, &small_options());
+    let mut batch = RecordBatch::new();
+    batch.settle(QueueId(1), QueueSeq(1), QueueSeq(1));
+    let end = journal.append(&mut batch);
+    // Not `wait_durable`, which would hasten it.
+    let waiting = std::time::Instant::now();
+    while journal.durable() < end {
+        assert!(waiting.elapsed() < Duration::from_secs(60));
+        std::thread::yield_now();
+    }
 }

@@ -222,7 +222,11 @@ impl Broker {
             60..65 => self.store.step_journal()?,
             65..66 => self.store.record_synced(),
             66..72 => self.retire()?,
-            72..74 => drop(self.store.retire_once(self)?),
+            72..74 => {
+                // Now and then the journal has rested.
+                self.store.trim_disk();
+                self.store.retire_once(self)?;
+            }
             74..80 => {
                 let reclaimed = self.store.reclaim_once(self)?;
                 let seen = &mut self.state.lock().seen;

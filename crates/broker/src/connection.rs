@@ -180,6 +180,9 @@ impl Connection {
     /// Writes the output as far as the socket takes it at once; says whether that was all of it.
     fn try_write(&mut self) -> bool {
         let Stream::Tcp(socket) = &self.stream else { return false };
+        if self.session.output().is_empty() {
+            return true;
+        }
         // Whatever is wrong with the socket, the task sees it, too.
         let Ok(len) = socket.try_write(self.session.output()) else { return false };
         self.session.note_sent(len);

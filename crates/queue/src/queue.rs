@@ -522,8 +522,14 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
-    pub fn consumers_lag(&self) -> bool {
-        self.ready.bytes + self.ready.count * MESSAGE_OVERHEAD > LAG_LEN
+    pub fn consumers_lag(&mut self) -> bool {
+        if self.ready.count == 0 {
+            return false;
+        }
+        // A header may be longer than the body. It is not counted for each message: those of a queue are mostly alike.
+        let front = self.ready.front();
+        let header_len = front.map_or(0, |front| front.head.delivered_len.saturating_sub(front.head.len));
+        self.ready.bytes + self.ready.count * (MESSAGE_OVERHEAD + u64::from(header_len)) > LAG_LEN
             && self.consumers.as_ref().is_some_and(|consumers| consumers.has_demand())
             // Slower publishers would not help consumers that get nothing because of groups.
             && self.ready.groups.as_ref().is_none_or(|groups| !groups.holds_up)

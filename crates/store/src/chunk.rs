@@ -30,9 +30,9 @@ const SHARED_LEN_MAX: usize = CHUNK_LEN / 4;
 /// when old ones are moved to segments.
 const SPARE_COUNT_MAX: usize = 64;
 /// They take no more than one of so many parts of what contents may take.
-const SPARE_SHARE: u64 = 4;
+const SPARE_SHARE: u64 = 8;
 /// Those that are kept though so many have not been needed lately.
-const SPARE_COUNT_IDLE: usize = 16;
+const SPARE_COUNT_IDLE: usize = 2;
 
 /// A piece of memory with contents. See the module.
 pub struct Chunk {

@@ -38,7 +38,7 @@ impl Options {
         Options {
             dir,
             journal: journal::Options::default(),
-            chunk_len_max: 256 << 20,
+            chunk_len_max: 40 << 20,
             message_len_max: 16 << 20,
             segment_len: 64 << 20,
             is_reserve_kept: true,

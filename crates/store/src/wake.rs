@@ -82,7 +82,7 @@ impl WakeRelay {
             tasks.drain(..).for_each(|task| task.wake());
             return;
         };
-        // Whoever is on its way finds these, too.
+        // A call of `wake_due` that is on its way finds these, too.
         let notify = state.due.is_empty().then(|| notify.clone());
         state.due.append(tasks);
         drop(state);

@@ -104,6 +104,7 @@ struct FsckArgs {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    machine::use_small_pages();
     let result = match cli.command {
         Command::Serve(args) => serve::serve(&args),
         Command::Fsck(args) => fsck::fsck(&args),

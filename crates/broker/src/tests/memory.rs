@@ -1,6 +1,9 @@
 //! What was read ahead from segments is given back when memory is short.
 
-use super::client::{Heard, PERSISTENT};
+use amqp::content::Properties;
+use amqp::table::Value;
+
+use super::client::{Heard, PERSISTENT, table_of};
 use super::node::Node;
 
 fn bodies(heard: &[Heard]) -> Vec<u8> {
@@ -61,4 +64,21 @@ fn who_waits_for_a_read_is_not_forgotten() {
         seen.append(&mut bodies(&client.hear()));
     }
     assert_eq!(seen, [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+}
+
+#[test]
+fn headers_take_room_on_the_way_to_a_consumer_as_bodies_do() {
+    let node = Node::new();
+    let (mut publisher, mut consumer) = (node.connect(), node.connect());
+    publisher.declare("q");
+    consumer.consume(1, "q", "c", true);
+    consumer.hear();
+    let long = "x".repeat(10_000);
+    let headers = table_of(&[("h", Value::LongStr(long.as_bytes()))]);
+    for _ in 0..300 {
+        let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
+        publisher.publish_with("q", properties, "x");
+    }
+    let (ready_count, _) = node.counts("q");
+    assert!((150..250).contains(&ready_count), "{ready_count} of 300 wait in the queue");
 }

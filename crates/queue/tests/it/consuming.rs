@@ -259,11 +259,18 @@ fn an_idle_queue_is_small() {
 /// Publishes far more than one with a prefetch of 100 gets, who acks all of it or nothing in every so many rounds. Says
 /// whether the queue is outrun.
 fn consumers_lag(rounds: u64, acks_every: Option<u64>) -> bool {
+    consumers_lag_with(0, rounds, acks_every)
+}
+
+/// The same of messages with headers of so many bytes.
+fn consumers_lag_with(header_len: u32, rounds: u64, acks_every: Option<u64>) -> bool {
     let mut queue = new_queue();
     queue.consume(with_prefetch(100)).unwrap();
     let mut held: Vec<QueueSeq> = Vec::new();
     for round in 1..=rounds {
-        publish(&mut queue, 1_000);
+        for _ in 0..1_000 {
+            queue.publish(Note::new(queue.next_seq().0, 10, true).with_header(header_len));
+        }
         if acks_every.is_some_and(|every| round % every == 0) {
             queue.settle(&held, &mut Vec::new());
             held.clear();
@@ -279,4 +286,5 @@ fn queue_is_outrun_whose_consumers_keep_on_acking() {
     assert!(!consumers_lag(100, None), "it waits for a consumer that does nothing");
     assert!(!consumers_lag(100, Some(20)), "the consumer is slow by itself");
     assert!(!consumers_lag(10, Some(1)), "little waits");
+    assert!(consumers_lag_with(1_000, 10, Some(1)), "headers wait, too");
 }

@@ -30,11 +30,22 @@ struct Paper {
     ttl_ms: Option<u64>,
     entered_at_ms: u64,
     group: Option<u64>,
+    header_len: u32,
 }
 
 impl Paper {
     fn new(name: u64, len: u32, is_journaled: bool) -> Self {
-        Paper { name, len, is_journaled, is_light: false, priority: 0, ttl_ms: None, entered_at_ms: 0, group: None }
+        Paper {
+            name,
+            len,
+            is_journaled,
+            is_light: false,
+            priority: 0,
+            ttl_ms: None,
+            entered_at_ms: 0,
+            group: None,
+            header_len: 0,
+        }
     }
 }
 
@@ -55,6 +66,11 @@ impl Note {
     /// The same with a time to live, entering now.
     pub(crate) fn with_ttl(self, ttl_ms: Option<u64>, entered_at_ms: u64) -> Self {
         self.change(|paper| (paper.ttl_ms, paper.entered_at_ms) = (ttl_ms, entered_at_ms))
+    }
+
+    /// The same with a header.
+    pub(crate) fn with_header(self, header_len: u32) -> Self {
+        self.change(|paper| paper.header_len = header_len)
     }
 
     /// The same in a group.
@@ -105,6 +121,10 @@ impl Note {
 impl Message for Note {
     fn len(&self) -> u32 {
         self.paper.len
+    }
+
+    fn delivered_len(&self) -> u32 {
+        self.paper.len + self.paper.header_len
     }
 
     fn is_journaled(&self) -> bool {

@@ -51,8 +51,9 @@
 //! # Who does what
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
-//! ran; where confirms do not wait for syncs, a `Syncer` syncs beside it. [`FilePreallocator`] prepares files. [`Recovery`] reads, and
-//! [`repair`] puts marks where something is damaged. What to retire, and what records mean, is not known here.
+//! ran, when a caller may wait for it (see `pending`); where confirms do not wait for syncs, a `Syncer` syncs beside it.
+//! [`FilePreallocator`] prepares files. [`Recovery`] reads, and [`repair`] puts marks where something is damaged. What to retire, and
+//! what records mean, is not known here.
 
 mod assembly;
 mod commit;

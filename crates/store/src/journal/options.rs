@@ -44,7 +44,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Options {
-            file_len: 32 << 20,
+            file_len: 8 << 20,
             unretired_len_max: 256 << 20,
             pending_len_max: u64::MAX,
             commit_len_max: 4 << 20,

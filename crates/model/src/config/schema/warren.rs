@@ -28,13 +28,13 @@ const KEYS: &[Key] = &[
     effective(
         "warren.journal.file_size",
         Type::Size(1 << 20, 1 << 30),
-        "32MiB",
+        "8MiB",
         "The size of one journal file; at least four must fit into the bound.",
     ),
     effective(
         "warren.chunks.bound",
         Type::Size(8 << 20, 1 << 40),
-        "128MiB",
+        "40MiB",
         "The most memory for messages; beyond it they are read from disk.",
     ),
     effective(

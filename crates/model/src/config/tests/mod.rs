@@ -74,8 +74,8 @@ fn without_any_file_the_defaults_are_rabbitmqs() {
             data_dir: "warren-data".to_owned(),
             confirm_after: ConfirmAfter::Fsync,
             journal_bound: 256 << 20,
-            journal_file_len: 32 << 20,
-            chunk_bound: 128 << 20,
+            journal_file_len: 8 << 20,
+            chunk_bound: 40 << 20,
             scrub_interval: Some(Duration::from_secs(7 * 24 * 3600)),
         }
     );
@@ -434,8 +434,8 @@ fn the_journal_must_hold_four_of_its_files() {
         "rabbitmq.conf:1: 'warren.journal.bound' (256MiB) must hold at least 4 files of 'warren.journal.file_size' (128MiB)",
     );
     check_error(
-        "\nwarren.journal.bound = 64MiB",
-        "rabbitmq.conf:2: 'warren.journal.bound' (64MiB) must hold at least 4 files of 'warren.journal.file_size' (32MiB)",
+        "\nwarren.journal.bound = 16MiB",
+        "rabbitmq.conf:2: 'warren.journal.bound' (16MiB) must hold at least 4 files of 'warren.journal.file_size' (8MiB)",
     );
     assert_eq!(config("warren.journal.bound = 128MiB").store.journal_bound, 128 << 20);
 }

@@ -16,7 +16,6 @@ use queue::ConsumerId;
 use store::DurableWaiter;
 use telemetry::{Counter, Gauge, LocalCounter};
 
-use crate::connection::ConnectionWaiter;
 use crate::identity::Identity;
 use crate::statistics::numbers::CONNECTION_COUNT;
 use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
@@ -39,7 +38,7 @@ pub(crate) struct ConnectionHandle {
     pub(crate) id: ConnectionId,
     pub(crate) outbox: Arc<Outbox>,
     /// What waits for the journal on its behalf.
-    pub(crate) durable_waiter: OnceLock<Arc<ConnectionWaiter>>,
+    pub(crate) durable_waiter: OnceLock<Arc<dyn DurableWaiter>>,
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
     /// What TLS agreed on, and whose certificate the client showed.

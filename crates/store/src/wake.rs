@@ -8,7 +8,7 @@ use std::thread::Thread;
 use parking_lot::Mutex;
 
 /// A task that waits for the journal.
-pub trait DurableWaiter: Send + Sync {
+pub trait DurableWaiter: fmt::Debug + Send + Sync {
     /// Has it look again, on whatever thread it runs. Quick, and waits for nothing.
     fn wake(&self);
 
@@ -110,7 +110,7 @@ mod tests {
 
     use super::*;
 
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Count(AtomicUsize);
 
     impl DurableWaiter for Count {

@@ -66,6 +66,7 @@ const BROKER: &[&str] = &[
     "publish_properties",
     "vhosts",
     "broker",
+    "durable_wakes",
     "login",
     "vhost",
     "emit",

@@ -78,6 +78,8 @@ fn headers_take_room_on_the_way_to_a_consumer_as_bodies_do() {
     for _ in 0..300 {
         let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
         publisher.publish_with("q", properties, "x");
+        node.spill();
+        publisher.hear();
     }
     let (ready_count, _) = node.counts("q");
     assert!((150..250).contains(&ready_count), "{ready_count} of 300 wait in the queue");

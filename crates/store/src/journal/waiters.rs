@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
 
-    #[derive(Default)]
+    #[derive(Debug, Default)]
     struct Count {
         woken: AtomicU32,
         asked: AtomicU32,

@@ -44,6 +44,7 @@ fn what_many_threads_append_is_durable_and_comes_back() {
     }
 }
 
+#[derive(Debug)]
 struct Count(AtomicU32, std::thread::Thread);
 
 impl crate::DurableWaiter for Count {

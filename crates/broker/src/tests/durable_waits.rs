@@ -133,10 +133,10 @@ async fn a_confirm_that_is_alone_is_written_by_the_journal() {
 async fn what_is_more_than_a_confirm_is_left_to_the_connection() {
     let node = node_with_queue();
     let mut client = SocketClient::connect(&node).await;
-    client.put(1, &tx::Select::default());
+    client.put(1, &tx::Select);
     client.call(&[0, 90, 0, 11, 0xCE]).await;
     client.publish(b"q");
-    client.put(1, &tx::Commit::default());
+    client.put(1, &tx::Commit);
     client.send().await;
     run_until(|| !is_all_durable(&node)).await;
     for _ in 0..10 {

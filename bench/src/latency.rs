@@ -7,12 +7,13 @@
 //! no percentiles; it fails.
 
 use crate::arguments::{Arguments, Broker};
+use crate::consume::consume;
 use crate::histogram::Histogram;
 use crate::json::Object;
 use crate::process;
-use crate::publish::{self, Publish, STAMP_LEN};
+use crate::publish::{Publish, STAMP_LEN};
 use crate::unconfirmed::Unconfirmed;
-use crate::wire::{self, BASIC_ACK, BASIC_DELIVER, BASIC_NACK, Connection, FRAME_BODY, Payload};
+use crate::wire::{BASIC_ACK, BASIC_NACK, Connection, Payload};
 use std::io::{self, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
@@ -124,7 +125,13 @@ impl Latency {
         let mut recorders: Vec<Recorder> = Vec::new();
         for connection in consuming {
             let clock = clock.clone();
-            let consume = move || until_over(&clock, |histogram| consume(connection, has_acks, &clock, histogram));
+            let consume = move || {
+                until_over(&clock, |histogram| {
+                    consume(connection, has_acks, &clock.delivered, |due_ns| {
+                        clock.record(histogram, due_ns, clock.now_ns());
+                    })
+                })
+            };
             recorders.push(thread::spawn(consume));
         }
         for (number, connection) in publishing.into_iter().enumerate() {
@@ -272,32 +279,6 @@ fn send(mut stream: TcpStream, publish: &Publish, schedule: &Schedule, clock: &C
         stream.write_all(&out)?;
     }
     Ok(())
-}
-
-fn consume(mut connection: Connection, has_acks: bool, clock: &Clock, histogram: &mut Histogram) -> io::Result<()> {
-    let mut out = Vec::new();
-    loop {
-        let now_ns = clock.now_ns();
-        let mut count = 0;
-        out.clear();
-        while let Some(frame) = connection.frames.take() {
-            if frame.kind == FRAME_BODY {
-                let due_ns = publish::stamp_of(frame.payload).ok_or_else(|| io::Error::other("a body is too short"))?;
-                clock.record(histogram, due_ns, now_ns);
-                count += 1;
-            } else if frame.method() == Some(BASIC_DELIVER) && has_acks {
-                let tag = frame.delivery_tag().ok_or_else(|| io::Error::other("torn basic.deliver"))?;
-                wire::put_ack(&mut out, tag, false);
-            } else if let Some(refusal) = frame.refusal() {
-                return Err(refusal);
-            }
-        }
-        if !out.is_empty() {
-            connection.stream.write_all(&out)?;
-        }
-        clock.delivered.fetch_add(count, Ordering::Relaxed);
-        connection.frames.fill(&mut connection.stream)?;
-    }
 }
 
 fn confirm(

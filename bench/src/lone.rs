@@ -5,11 +5,12 @@
 //! and so are deliveries. The result is CPU time of the broker a message.
 
 use crate::arguments::{Arguments, Broker};
+use crate::consume::consume;
 use crate::histogram::Histogram;
 use crate::json::Object;
 use crate::process;
-use crate::publish::{self, Publish, STAMP_LEN};
-use crate::wire::{self, BASIC_ACK, BASIC_DELIVER, CHANNEL, Connection, FRAME_BODY, FRAME_METHOD, Payload};
+use crate::publish::{Publish, STAMP_LEN};
+use crate::wire::{BASIC_ACK, CHANNEL, Connection, FRAME_METHOD, Payload};
 use std::io::{self, Write};
 use std::net::Shutdown;
 use std::sync::Arc;
@@ -126,8 +127,11 @@ impl Lone {
             connection.consume(&self.broker, self.prefetch)?;
             streams.push(connection.stream.try_clone()?);
             let (clock, has_acks) = (clock.clone(), self.prefetch > 0);
-            consuming
-                .push(thread::spawn(move || until_over(&clock, |found| consume(connection, has_acks, &clock, found))));
+            consuming.push(thread::spawn(move || {
+                until_over(&clock, |found| {
+                    consume(connection, has_acks, &clock.delivered, |from_ns| clock.record(found, from_ns))
+                })
+            }));
         }
         for _ in 0..self.publishers {
             let mut connection = Connection::open(&self.broker)?;
@@ -216,30 +220,4 @@ fn publish_each(
         clock.answered.fetch_add(answer.count(), Ordering::Relaxed);
     }
     Ok(())
-}
-
-fn consume(mut connection: Connection, has_acks: bool, clock: &Clock, histogram: &mut Histogram) -> io::Result<()> {
-    let mut out = Vec::new();
-    loop {
-        let mut count = 0;
-        out.clear();
-        while let Some(frame) = connection.frames.take() {
-            if frame.kind == FRAME_BODY {
-                let from_ns =
-                    publish::stamp_of(frame.payload).ok_or_else(|| io::Error::other("a body is too short"))?;
-                clock.record(histogram, from_ns);
-                count += 1;
-            } else if frame.method() == Some(BASIC_DELIVER) && has_acks {
-                let tag = frame.delivery_tag().ok_or_else(|| io::Error::other("torn basic.deliver"))?;
-                wire::put_ack(&mut out, tag, false);
-            } else if let Some(refusal) = frame.refusal() {
-                return Err(refusal);
-            }
-        }
-        if !out.is_empty() {
-            connection.stream.write_all(&out)?;
-        }
-        clock.delivered.fetch_add(count, Ordering::Relaxed);
-        connection.frames.fill(&mut connection.stream)?;
-    }
 }

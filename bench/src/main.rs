@@ -7,6 +7,7 @@ mod arguments;
 mod binds;
 mod blast;
 mod churn;
+mod consume;
 mod disk;
 mod flat;
 mod gets;

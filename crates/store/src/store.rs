@@ -377,7 +377,7 @@ impl StoreBuilder {
         // Both grow with what there is, see `Reserve::want_segment` and `Reserve::note_checkpoint_len`.
         let file_len = options.journal.file_len;
         let checkpoint_len = found.manifest.current().checkpoint.map_or(0, |file| file.len);
-        let reserve_lens = (0, CHECKPOINT_LEN_MIN.max(file_len / 2).max(checkpoint_len * 4));
+        let reserve_lens = (0, CHECKPOINT_LEN_MIN.max(file_len / 4).max(checkpoint_len * 4));
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
             .map_err(attempting("opening", &paths.reserve()))?
             .beside(file_len, checkpoint_len);

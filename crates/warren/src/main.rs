@@ -105,6 +105,7 @@ struct FsckArgs {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     machine::use_small_pages();
+    machine::purge_memory_soon();
     let result = match cli.command {
         Command::Serve(args) => serve::serve(&args),
         Command::Fsck(args) => fsck::fsck(&args),

@@ -86,8 +86,6 @@ pub(crate) struct Connection {
     is_ended: bool,
     is_listed: bool,
     timer: Pin<Box<Sleep>>,
-    /// The kernel has been told how much of what the client sends it may keep.
-    has_limited_buffer: bool,
     /// Until then nothing is read: consumers come first.
     pause: Option<PublisherPause>,
     /// Until then nothing is read: the vhost's limit of rates asks for it.
@@ -136,7 +134,6 @@ impl Connection {
             is_ended: false,
             is_listed: true,
             timer: Box::pin(sleep_until(handshake_until.into())),
-            has_limited_buffer: false,
             pause: None,
             throttle: None,
             opened_at: now,
@@ -300,7 +297,6 @@ impl Connection {
         if pauses > 0 {
             self.session.broker().counters.flow_entered.add(1);
             self.session.note_flow();
-            self.limit_receive_buffer();
             self.pause = Some(PublisherPause::new(pauses, self.session.broker()));
         }
         let Some(pause) = &mut self.pause else { return false };
@@ -309,16 +305,6 @@ impl Connection {
             self.pause = None;
         }
         is_pausing
-    }
-
-    fn limit_receive_buffer(&mut self) {
-        if std::mem::replace(&mut self.has_limited_buffer, true) {
-            return;
-        }
-        let Some(len) = self.session.broker().options.outrunning_receive_len else { return };
-        if let Err(error) = self.stream.limit_receive_buffer(len) {
-            tracing::debug!(%error, peer = %self.session.peer(), "a publisher's receive buffer stays as it is");
-        }
     }
 
     fn write(&mut self, cx: &mut Context<'_>) -> Result<bool, Over> {

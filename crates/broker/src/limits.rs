@@ -21,10 +21,6 @@ pub(crate) const PUBLISHER_PAUSE_LEN: u64 = 64 << 10;
 /// Consumers that are merely slow stop no publisher.
 pub(crate) const PUBLISHER_PAUSE: Duration = Duration::from_millis(1);
 
-/// So much of what such a connection has sent waits in the kernel, from its first pause on. What waits there is delivered as late as what
-/// waits in a queue, and the kernel by itself lets it grow to megabytes, which leave the processor's caches before they are read.
-pub(crate) const OUTRUNNING_RECEIVE_LEN: usize = 256 << 10;
-
 /// [`PUBLISHER_PAUSE`]s of one pause for one connection: what one read brings. A message of many megabytes is much more than consumers
 /// have in
 /// memory at a time, and still only one.

@@ -11,7 +11,6 @@ use model::vhost::VhostDefaults;
 
 use crate::backend::AuthStep;
 use crate::events::EventSink;
-use crate::limits::OUTRUNNING_RECEIVE_LEN;
 use crate::lockout::LockoutOptions;
 use crate::random::{RandomError, fill_random};
 use crate::statistics;
@@ -29,8 +28,6 @@ pub struct Options {
     pub heartbeat_s: u16,
     /// How long a client may take until its connection is open.
     pub handshake_timeout: Duration,
-    /// Bytes that the kernel may keep of what a publisher has sent, once it has outrun consumers; `None`: as many as it chooses.
-    pub outrunning_receive_len: Option<usize>,
     /// Open connections at a time.
     pub connection_max: Option<usize>,
     /// Consumers that a channel may have.
@@ -107,7 +104,6 @@ impl Default for Options {
             channel_max: 2047,
             heartbeat_s: 60,
             handshake_timeout: Duration::from_secs(10),
-            outrunning_receive_len: Some(OUTRUNNING_RECEIVE_LEN),
             connection_max: None,
             consumer_max_per_channel: None,
             message_len_max: 16 << 20,

@@ -5,7 +5,6 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use socket2::SockRef;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -86,18 +85,6 @@ impl Stream {
         let Self::Unix(unix) = self else { return None };
         let credentials = unix.peer_cred().ok()?;
         Some(PeerCredentials { uid: credentials.uid(), gid: credentials.gid(), pid: credentials.pid() })
-    }
-
-    /// Has the kernel keep some `len` bytes at most of what the peer sends before it is read; TCP then slows the peer. By itself the
-    /// kernel lets that grow to megabytes. What is not TCP, or is a WebSocket, stays as it is.
-    pub fn limit_receive_buffer(&self, len: usize) -> io::Result<()> {
-        let tcp = match self {
-            Self::Tcp(tcp) => tcp,
-            Self::Proxied(proxied) => &proxied.tcp,
-            Self::Tls(tls) => tls.tcp(),
-            Self::Unix(_) | Self::WebSocket(_) => return Ok(()),
-        };
-        SockRef::from(tcp).set_recv_buffer_size(len)
     }
 
     /// Reads what has arrived, as [`AsyncRead::poll_read`].

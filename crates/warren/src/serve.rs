@@ -216,15 +216,12 @@ fn broker_options(
 ) -> broker::Options {
     let memory_len = memory_len(config);
     let part = |factor: f64| (memory_len as f64 * factor) as u64;
-    let defaults = broker::Options::default();
     broker::Options {
         frame_len_max: config.frame_max,
         initial_frame_len_max: config.initial_frame_max,
         channel_max: config.channel_max,
         heartbeat_s: config.heartbeat,
         handshake_timeout: config.handshake_timeout,
-        // A buffer that the operator has chosen stays.
-        outrunning_receive_len: defaults.outrunning_receive_len.filter(|_| config.tcp_listen_options.recbuf.is_none()),
         connection_max: config.connection_max.map(|max| max as usize),
         consumer_max_per_channel: config.consumer_max_per_channel.map(|max| max as usize),
         message_len_max: config.max_message_size,

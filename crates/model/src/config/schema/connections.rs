@@ -107,7 +107,7 @@ const KEYS: &[Key] = &[
         "tcp_listen_options.recbuf",
         Type::Size(1, i32::MAX as u64),
         "",
-        "The socket's receive buffer; unset lets the system choose, and of publishers that outrun consumers it is 256 KiB.",
+        "The socket's receive buffer; unset lets the system choose.",
     ),
     effective(
         "tcp_listen_options.linger.on",

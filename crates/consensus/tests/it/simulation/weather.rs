@@ -29,7 +29,7 @@ impl World {
             88..90 => self.replace_removed(group),
             _ => self.change_members(group),
         }
-        let us = self.random.range(2_000..60_000);
+        let us = self.random.range(2_000..60_000) * self.calmness;
         self.after(us, Event::Weather);
     }
 

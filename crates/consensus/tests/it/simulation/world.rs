@@ -74,6 +74,8 @@ pub(super) struct World {
     pub(super) network: Network,
     pub(super) fault: Fault,
     last_member: u64,
+    /// How much rarer than in most runs something happens: there are long reigns, too.
+    pub(super) calmness: u64,
     pub(super) is_calm: bool,
     /// Since then: what was proposed to each group when all was well again.
     pub(super) healing: Vec<Option<LogId>>,
@@ -105,6 +107,7 @@ impl World {
             network,
             fault,
             last_member: 0,
+            calmness: if seed % 8 == 5 { 12 } else { 1 },
             is_calm: false,
             healing: Vec::new(),
             ready: Ready::default(),

@@ -345,3 +345,26 @@ fn what_is_sent_is_in_the_log() {
     let sent = leader.sync(number);
     assert!(sent.iter().all(|body| !matches!(body, Body::Append { .. })), "{sent:?}");
 }
+
+#[test]
+fn a_shipment_of_an_earlier_term_says_nothing() {
+    let mut leader = Driver::new(opening(1, log(&[1, 2, 3], &[])));
+    let ship = |leader: &mut Driver| {
+        leader.win(2);
+        let status = leader.engine.status();
+        let previous = Index(status.last.index.0 - 1);
+        let refused = Body::Refused { previous, hint: LogId::default(), committed: Index(0) };
+        leader.step(3, status.term().0, refused).ship.pop().unwrap()
+    };
+    let earlier = ship(&mut leader);
+    let term = leader.engine.status().term().0 + 1;
+    let number = leader.step(2, term, Body::Heartbeat { committed: Index(1) }).number;
+    leader.sync(number);
+    let later = ship(&mut leader);
+    drop(earlier);
+    leader.look();
+    assert!(leader.engine.peers().iter().any(|peer| peer.is_shipped_to));
+    drop(later);
+    leader.look();
+    assert!(!leader.engine.peers().iter().any(|peer| peer.is_shipped_to));
+}

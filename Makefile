@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -116,6 +116,11 @@ test-crash: build
 # The full numbers of bad input, of what is shipped: ten thousand connections and so on.
 test-abuse: build
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/abuse/run.py --long
+
+# Ten thousand seeds of whole groups under crashes, cuts and slow disks: minutes. SEEDS=from..to for others.
+SEEDS ?= 0..10000
+sim-consensus:
+	CONSENSUS_SEEDS=$(SEEDS) $(CARGO) test --locked -p consensus groups_agree -- --nocapture
 
 # Each fuzz target for a while (FUZZ_SECONDS); needs cargo-fuzz and a nightly toolchain.
 FUZZ_SECONDS ?= 60

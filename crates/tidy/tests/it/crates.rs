@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "alerts",
     "influx",
     "telemetry",
+    "consensus",
     "store",
     "net",
     "http_server",
@@ -34,7 +35,7 @@ const CRATES: &[&str] = &[
 ];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
-const PURE: &[&str] = &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx"];
+const PURE: &[&str] = &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "consensus"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

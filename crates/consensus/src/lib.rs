@@ -1,0 +1,46 @@
+//! Consensus: one member of one group decides, with its peers, which entries are in the group's log and who leads.
+//!
+//! ```text
+//!   tick, step(message), propose(len), change(members) ─► Engine ─► Ready: write ballot, restore, append ─► persisted(number)
+//!                                                                         send messages, ship files
+//!                                                                         committed up to, leadership, members
+//! ```
+//!
+//! - `engine`: the trait, the only door; `raft_engine`: it over raft-rs, with `storage` and `translate` between its structs and ours.
+//! - `log`: where entries stand, in memory; `ballot`: what was promised, as two sectors; `members`: who belongs to a group.
+//! - `message`: what members say; `wire`: as bytes. `ready`: what is to be done. `limits`: every number.
+//!
+//! **Contents never come in here.** An entry is its term, index, kind and length; its bytes are a commit of the journal. Who sends an
+//! `Append` puts the bytes behind it, who appends has them from the message before: see `message`.
+//!
+//! Deliberately absent: clocks, threads, files, sockets, groups (their number is for panics only), and reads that need no leader's disk.
+//! `docs/dev/cluster.md` has the rules for who drives an engine.
+
+mod ballot;
+mod engine;
+mod entry;
+mod ids;
+mod limits;
+mod log;
+mod members;
+mod message;
+mod raft_engine;
+mod random;
+mod ready;
+mod storage;
+mod translate;
+mod wire;
+
+pub use ballot::{Ballot, BallotFile, NumberedBallot, SECTOR_LEN, Sector};
+pub use engine::{Engine, PeerStatus, Refusal, Status};
+pub use entry::{Entry, Kind, Proposal};
+pub use ids::{GroupId, Index, LogId, MemberId, Term};
+pub use limits::{
+    ENTRIES_PER_MESSAGE_MAX, MEMBERS_MAX, MESSAGE_CONTENTS_LEN_MAX, MESSAGE_LEN_MAX, MESSAGES_UNDER_WAY_MAX,
+};
+pub use log::{Log, LogError};
+pub use members::{Base, MemberChange, MemberStep, Members};
+pub use message::{Body, Message, Round};
+pub use raft_engine::{OpenError, Opening, RaftEngine, Timing};
+pub use ready::{Leadership, Ready, ReadyNumber, Role, Shipment};
+pub use wire::DecodeError;

@@ -105,9 +105,11 @@ struct FsckArgs {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     machine::use_small_pages();
-    machine::purge_memory_soon();
     let result = match cli.command {
-        Command::Serve(args) => serve::serve(&args),
+        Command::Serve(args) => {
+            machine::purge_memory_soon();
+            serve::serve(&args)
+        }
         Command::Fsck(args) => fsck::fsck(&args),
         Command::Proxy { words } => return proxy::main(&words),
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),

@@ -76,7 +76,7 @@ impl Shared {
         // What is retired below is found only by who finds these.
         self.check_place(&checkpointer.manifest)?;
         // (5)
-        checkpointer.manifest.switch(file, position).map_err(attempting("switching", &self.paths.manifest()))?;
+        checkpointer.manifest.switch(file, position, None).map_err(attempting("switching", &self.paths.manifest()))?;
         checkpointer.named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         // (6)
         self.journal.retire(position);

@@ -4,7 +4,15 @@
 //!  file | slot | slot |                                                               4096 bytes each, used in turn
 //!  slot | magic "WRNMANIF" | generation u64 | checkpoint u64 | checkpoint_len u64 | position u64
 //!       | checkpoint crc32c u32 | crc32c u32 | zeros |
+//!
+//!  of a member of a group:
+//!       | magic "WRNMANI2" | generation u64 | checkpoint u64 | checkpoint_len u64 | position u64
+//!       | checkpoint crc32c u32 | base_len u32 | journal_generation_min u64 | base … | crc32c u32 | zeros |
 //! ```
+//!
+//! A member's manifest says beside the position which entry of the group's log ends there and who the members were then (`consensus::Base`).
+//! Journal files of lower generations than `journal_generation_min` hold nothing: a switch to files that another member shipped lets go of
+//! the whole journal at once. A manifest that never had such a base is written as it always was.
 //!
 //! The valid slot with the higher generation is in force. A new one is written over the other and synced, so that a torn
 //! write leaves the old one. `checkpoint` is a file's number, 0 for none: a store that never made one. The last CRC
@@ -12,7 +20,9 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
+use consensus::Base;
 use model::ids::JournalPosition;
 use thiserror::Error;
 
@@ -23,14 +33,21 @@ use crate::varint::Reader;
 pub(crate) const SLOT_LEN: usize = 4096;
 const RECORD_LEN: usize = 48;
 const MAGIC: [u8; 8] = *b"WRNMANIF";
+const MAGIC_OF_MEMBER: [u8; 8] = *b"WRNMANI2";
+/// Where a member's base begins.
+const BASE_OFFSET: usize = 56;
 
 /// What a slot says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub(crate) generation: u64,
     pub(crate) checkpoint: Option<CheckpointFile>,
     /// Replay begins here.
     pub(crate) position: JournalPosition,
+    /// Of a member of a group: which entry ends there.
+    pub(crate) base: Option<Arc<Base>>,
+    /// Journal files of lower generations hold nothing.
+    pub(crate) journal_generation_min: u64,
 }
 
 /// Names a checkpoint and what it must contain.
@@ -42,23 +59,43 @@ pub(crate) struct CheckpointFile {
 }
 
 impl Manifest {
-    pub(crate) const FIRST: Manifest = Manifest { generation: 1, checkpoint: None, position: JournalPosition::START };
+    pub(crate) const FIRST: Manifest = Manifest::alone(1, None, JournalPosition::START);
+
+    /// Of a store that belongs to no group.
+    pub(crate) const fn alone(generation: u64, checkpoint: Option<CheckpointFile>, position: JournalPosition) -> Self {
+        Manifest { generation, checkpoint, position, base: None, journal_generation_min: 0 }
+    }
 
     fn encode(&self) -> [u8; SLOT_LEN] {
         let file = self.checkpoint.unwrap_or(CheckpointFile { number: 0, len: 0, crc: 0 });
         let mut out = [0; SLOT_LEN];
-        out[..8].copy_from_slice(&MAGIC);
+        out[..8].copy_from_slice(if self.base.is_some() { &MAGIC_OF_MEMBER } else { &MAGIC });
         out[8..16].copy_from_slice(&self.generation.to_le_bytes());
         out[16..24].copy_from_slice(&file.number.to_le_bytes());
         out[24..32].copy_from_slice(&file.len.to_le_bytes());
         out[32..40].copy_from_slice(&self.position.0.to_le_bytes());
         out[40..44].copy_from_slice(&file.crc.to_le_bytes());
-        let crc = crc32c::crc32c(&out[..44]);
-        out[44..48].copy_from_slice(&crc.to_le_bytes());
+        let Some(base) = &self.base else {
+            let crc = crc32c::crc32c(&out[..44]);
+            out[44..48].copy_from_slice(&crc.to_le_bytes());
+            return out;
+        };
+        let mut bytes = Vec::new();
+        base.encode(&mut bytes);
+        let end = BASE_OFFSET + bytes.len();
+        out[44..48].copy_from_slice(&(bytes.len() as u32).to_le_bytes());
+        out[48..56].copy_from_slice(&self.journal_generation_min.to_le_bytes());
+        out[BASE_OFFSET..end].copy_from_slice(&bytes);
+        let crc = crc32c::crc32c(&out[..end]);
+        out[end..end + 4].copy_from_slice(&crc.to_le_bytes());
         out
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.starts_with(&MAGIC_OF_MEMBER) { Self::decode_of_member(bytes) } else { Self::decode_alone(bytes) }
+    }
+
+    fn decode_alone(bytes: &[u8]) -> Option<Self> {
         let record = bytes.get(..RECORD_LEN)?;
         let mut reader = Reader::new(record);
         let magic: [u8; 8] = reader.array().ok()?;
@@ -71,7 +108,24 @@ impl Manifest {
             return None;
         }
         let checkpoint = (number != 0).then_some(CheckpointFile { number, len, crc: file_crc });
-        Some(Manifest { generation, checkpoint, position })
+        Some(Manifest::alone(generation, checkpoint, position))
+    }
+
+    fn decode_of_member(bytes: &[u8]) -> Option<Self> {
+        let mut reader = Reader::new(bytes.get(8..)?);
+        let generation = reader.u64().ok()?;
+        let (number, len) = (reader.u64().ok()?, reader.u64().ok()?);
+        let position = JournalPosition(reader.u64().ok()?);
+        let (file_crc, base_len) = (reader.u32().ok()?, reader.u32().ok()?);
+        let journal_generation_min = reader.u64().ok()?;
+        let end = BASE_OFFSET.checked_add(base_len as usize)?;
+        let crc = bytes.get(end..)?.first_chunk().map(|crc| u32::from_le_bytes(*crc))?;
+        if crc != crc32c::crc32c(&bytes[..end]) {
+            return None;
+        }
+        let base = Some(Arc::new(Base::decode(&bytes[BASE_OFFSET..end]).ok()?));
+        let checkpoint = (number != 0).then_some(CheckpointFile { number, len, crc: file_crc });
+        Some(Manifest { generation, checkpoint, position, base, journal_generation_min })
     }
 }
 
@@ -119,7 +173,8 @@ impl ManifestFile {
         };
         let found = slots(&*file)?.into_iter().enumerate().filter_map(|(slot, found)| Some((slot, found?)));
         let (slot, current) = found.max_by_key(|(_, found)| found.generation).ok_or(ManifestError::Invalid)?;
-        Ok(ManifestFile { file, current, slot, generation_max: current.generation })
+        let generation_max = current.generation;
+        Ok(ManifestFile { file, current, slot, generation_max })
     }
 
     /// Whether it is the file that the next start finds.
@@ -127,8 +182,8 @@ impl ManifestFile {
         self.file.is_at(path)
     }
 
-    pub(crate) fn current(&self) -> Manifest {
-        self.current
+    pub(crate) fn current(&self) -> &Manifest {
+        &self.current
     }
 
     /// Makes what is in force last. It may have been read from the page cache of a kernel that has failed to write it; or it lasts, and
@@ -143,11 +198,47 @@ impl ManifestFile {
         Ok(())
     }
 
-    /// Puts a checkpoint in force. If it fails, either may be in force after a restart: what both name must be kept.
-    pub(crate) fn switch(&mut self, checkpoint: CheckpointFile, position: JournalPosition) -> io::Result<()> {
+    /// Puts a checkpoint in force; of a member of a group, with the entry that ends at the position. If it fails, either may be in force
+    /// after a restart: what both name must be kept.
+    pub(crate) fn switch(
+        &mut self,
+        checkpoint: CheckpointFile,
+        position: JournalPosition,
+        base: Option<Arc<Base>>,
+    ) -> io::Result<()> {
         assert!(position >= self.current.position, "replay would begin where the journal has been recycled");
+        assert!(base.is_some() || self.current.base.is_none(), "a member's checkpoint has a base");
+        let journal_generation_min = self.current.journal_generation_min;
+        self.put_in_force(Manifest {
+            generation: 0,
+            checkpoint: Some(checkpoint),
+            position,
+            base,
+            journal_generation_min,
+        })
+    }
+
+    /// Puts in force what another member shipped. Of the journal nothing counts any more: files of lower generations than this.
+    pub(crate) fn restore(
+        &mut self,
+        checkpoint: CheckpointFile,
+        position: JournalPosition,
+        base: Arc<Base>,
+        journal_generation_min: u64,
+    ) -> io::Result<()> {
+        let base = Some(base);
+        self.put_in_force(Manifest {
+            generation: 0,
+            checkpoint: Some(checkpoint),
+            position,
+            base,
+            journal_generation_min,
+        })
+    }
+
+    fn put_in_force(&mut self, next: Manifest) -> io::Result<()> {
         self.generation_max += 1;
-        let next = Manifest { generation: self.generation_max, checkpoint: Some(checkpoint), position };
+        let next = Manifest { generation: self.generation_max, ..next };
         let slot = 1 - self.slot;
         write_all_at(&*self.file, &next.encode(), (slot * SLOT_LEN) as u64)?;
         self.file.fdatasync()?;
@@ -165,15 +256,13 @@ pub(crate) fn file_of(manifest: &Manifest) -> Vec<u8> {
 
 /// What the two slots say, as far as they are valid.
 pub(crate) fn slots(file: &dyn File) -> io::Result<[Option<Manifest>; 2]> {
-    let mut found = [None; 2];
+    let mut found = [None, None];
     let len = file.len()?;
     for (slot, found) in found.iter_mut().enumerate() {
         let offset = (slot * SLOT_LEN) as u64;
-        let mut record = [0; RECORD_LEN];
-        if offset + RECORD_LEN as u64 <= len {
-            read_exact_at(file, &mut record, offset)?;
-            *found = Manifest::decode(&record);
-        }
+        let mut record = vec![0; len.saturating_sub(offset).min(SLOT_LEN as u64) as usize];
+        read_exact_at(file, &mut record, offset)?;
+        *found = Manifest::decode(&record);
     }
     Ok(found)
 }
@@ -207,12 +296,48 @@ mod tests {
     #[test]
     fn the_last_switch_is_in_force() {
         let disk = created();
-        assert_eq!(open(&disk).current(), Manifest::FIRST);
+        assert_eq!(*open(&disk).current(), Manifest::FIRST);
         for number in 1..6 {
             let mut manifest = open(&disk);
-            manifest.switch(checkpoint(number), JournalPosition(number * 10)).unwrap();
+            manifest.switch(checkpoint(number), JournalPosition(number * 10), None).unwrap();
             assert_eq!(open(&disk).current(), manifest.current());
             assert_eq!(open(&disk).current().checkpoint, Some(checkpoint(number)));
+        }
+    }
+
+    fn base(index: u64) -> Arc<Base> {
+        let voters = [1, 2, 3].into_iter().filter_map(consensus::MemberId::new);
+        Arc::new(Base { id: consensus::LogId::new(index, index), ..Base::of_new_group(voters) })
+    }
+
+    #[test]
+    fn a_members_manifest_says_which_entry_ends_at_the_position() {
+        let disk = created();
+        let mut manifest = open(&disk);
+        manifest.switch(checkpoint(1), JournalPosition(10), Some(base(7))).unwrap();
+        assert_eq!(*open(&disk).current(), *manifest.current());
+        assert_eq!(open(&disk).current().base, Some(base(7)));
+        manifest.restore(checkpoint(2), JournalPosition(5), base(9), 30).unwrap();
+        assert_eq!(*open(&disk).current(), *manifest.current());
+        // What was shipped stays in force under the next checkpoints.
+        manifest.switch(checkpoint(3), JournalPosition(6), Some(base(11))).unwrap();
+        let found = open(&disk).current().clone();
+        assert_eq!(
+            (found.position, found.base, found.journal_generation_min),
+            (JournalPosition(6), Some(base(11)), 30)
+        );
+    }
+
+    #[test]
+    fn every_flipped_bit_of_a_members_manifest_is_noticed() {
+        let disk = created();
+        open(&disk).switch(checkpoint(1), JournalPosition(1), Some(base(1))).unwrap();
+        let before = open(&disk).current().clone();
+        open(&disk).switch(checkpoint(2), JournalPosition(2), Some(base(2))).unwrap();
+        for bit in 0..(BASE_OFFSET as u64 + 48) * 8 {
+            disk.flip_bit(&path(), bit / 8, (bit % 8) as u8);
+            assert_eq!(*open(&disk).current(), before, "bit {bit}");
+            disk.flip_bit(&path(), bit / 8, (bit % 8) as u8);
         }
     }
 
@@ -220,11 +345,11 @@ mod tests {
     fn a_torn_switch_leaves_the_one_before() {
         for bit in 0..RECORD_LEN as u64 * 8 {
             let disk = created();
-            open(&disk).switch(checkpoint(1), JournalPosition(1)).unwrap();
-            let before = open(&disk).current();
-            open(&disk).switch(checkpoint(2), JournalPosition(2)).unwrap();
+            open(&disk).switch(checkpoint(1), JournalPosition(1), None).unwrap();
+            let before = open(&disk).current().clone();
+            open(&disk).switch(checkpoint(2), JournalPosition(2), None).unwrap();
             disk.flip_bit(&path(), bit / 8, (bit % 8) as u8);
-            assert_eq!(open(&disk).current(), before, "bit {bit}");
+            assert_eq!(*open(&disk).current(), before, "bit {bit}");
         }
     }
 
@@ -232,15 +357,15 @@ mod tests {
     fn after_a_failed_switch_the_one_in_force_is_not_overwritten() {
         let disk = created();
         let mut manifest = open(&disk);
-        manifest.switch(checkpoint(1), JournalPosition(1)).unwrap();
-        let before = manifest.current();
+        manifest.switch(checkpoint(1), JournalPosition(1), None).unwrap();
+        let before = manifest.current().clone();
         disk.fail_syncs(1);
-        manifest.switch(checkpoint(2), JournalPosition(2)).unwrap_err();
+        manifest.switch(checkpoint(2), JournalPosition(2), None).unwrap_err();
         disk.fail_syncs(1);
-        manifest.switch(checkpoint(3), JournalPosition(3)).unwrap_err();
+        manifest.switch(checkpoint(3), JournalPosition(3), None).unwrap_err();
         let slots = slots(&*disk.open(&path()).unwrap()).unwrap();
         assert!(slots.contains(&Some(before)), "{slots:?}");
-        manifest.switch(checkpoint(4), JournalPosition(4)).unwrap();
+        manifest.switch(checkpoint(4), JournalPosition(4), None).unwrap();
         assert_eq!(open(&disk).current().checkpoint, Some(checkpoint(4)));
     }
 

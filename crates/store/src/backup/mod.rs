@@ -130,7 +130,7 @@ impl<'a> BackupInProgress<'a> {
         shared.wait_synced(shared.journal.durable())?;
         let (pins, manifest, hold, segments) = Pins::pin(shared);
         let segment_count = segments.len();
-        let linkable = linkable(shared, &target, manifest, segments);
+        let linkable = linkable(shared, &target, &manifest, segments);
         let backup = Backup { dir: target.dir().to_owned(), end: hold.end, len: 0, linked_len: 0, segment_count };
         Ok(BackupInProgress {
             shared,
@@ -295,7 +295,7 @@ fn may_be_copied(error: &io::Error) -> bool {
 fn linkable(
     shared: &Shared,
     target: &Target<'_>,
-    manifest: Manifest,
+    manifest: &Manifest,
     segments: Vec<(SegmentId, u64)>,
 ) -> VecDeque<Linkable> {
     let (paths, copied) = (&shared.paths, target.temporary());
@@ -318,7 +318,7 @@ impl<'a> Pins<'a> {
     /// Pins what the manifest's checkpoint names, and holds the journal that continues it.
     fn pin(shared: &'a Shared) -> (Self, Manifest, Hold, Vec<(SegmentId, u64)>) {
         let mut checkpointer = shared.checkpointer.lock();
-        let manifest = checkpointer.manifest.current();
+        let manifest = checkpointer.manifest.current().clone();
         let mut named = checkpointer.named.clone();
         named.sort_unstable();
         checkpointer.pinned = PinnedFiles {

@@ -252,7 +252,7 @@ impl Examination {
     /// Where the manifest is damaged, or its newer slot, the newest whole checkpoint is the one that was in force: those before are
     /// removed as soon as one is.
     fn find_checkpoint(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
-        let named = self.manifest.and_then(|manifest| manifest.checkpoint);
+        let named = self.manifest.as_ref().and_then(|manifest| manifest.checkpoint);
         let is_whole = |file: CheckpointFile| {
             let paths = [self.paths.checkpoint(file.number), self.paths.checkpoint_copy(file.number)];
             paths.iter().any(|path| read_checkpoint(disk, path, file).is_ok())
@@ -272,10 +272,10 @@ impl Examination {
                 let Some(bytes) = read_start(disk, &path, u64::MAX)? else { continue };
                 let (Ok(checkpoint), Some(crc)) = (Checkpoint::decode(&bytes), bytes.last_chunk()) else { continue };
                 let file = CheckpointFile { number, len: bytes.len() as u64, crc: u32::from_le_bytes(*crc) };
-                let generation = self.manifest.map_or(0, |manifest| manifest.generation) + 1;
+                let generation = self.manifest.as_ref().map_or(0, |manifest| manifest.generation) + 1;
                 let text = format!("checkpoint {number} is whole, and newer than what it names");
                 self.report.damaged(&self.paths.manifest(), text);
-                self.manifest = Some(Manifest { generation, checkpoint: Some(file), position: checkpoint.position });
+                self.manifest = Some(Manifest::alone(generation, Some(file), checkpoint.position));
                 self.is_manifest_found = true;
                 return Ok(());
             }
@@ -285,7 +285,7 @@ impl Examination {
 
     fn look_at_checkpoints(&mut self, disk: &dyn Disk) -> Result<(), FsckError> {
         self.find_checkpoint(disk)?;
-        let in_force = self.manifest.and_then(|manifest| manifest.checkpoint);
+        let in_force = self.manifest.as_ref().and_then(|manifest| manifest.checkpoint);
         for name in list(disk, &self.paths.checkpoints())? {
             let Some(number) = Paths::checkpoint_number(&name).or_else(|| Paths::copy_number(&name)) else { continue };
             if in_force.is_none_or(|file| file.number != number) {
@@ -293,7 +293,7 @@ impl Examination {
                 self.report.add(&self.paths.checkpoints().join(name), verdict, []);
             }
         }
-        let Some(manifest) = self.manifest else { return Ok(()) };
+        let Some(manifest) = self.manifest.clone() else { return Ok(()) };
         let Some(file) = manifest.checkpoint else {
             self.checkpoint = Some(Checkpoint::empty());
             return Ok(());
@@ -398,7 +398,7 @@ impl Examination {
             }
             SyncedContent::Missing => {}
         }
-        let position = self.manifest.map_or(JournalPosition::START, |manifest| manifest.position);
+        let position = self.manifest.as_ref().map_or(JournalPosition::START, |manifest| manifest.position);
         let (verdict, text) = match read_journal(disk, &self.paths, position) {
             Ok((end, counts)) if counts.lost_len == 0 => {
                 self.is_journal_sound = true;

@@ -44,10 +44,12 @@ pub(super) fn repair(forgiving: &Arc<ForgivingDisk>, examination: Examination) -
     }
     let has_checkpoint = checkpoint.is_some();
     let (mut checkpoint, generation) = match checkpoint {
-        Some(checkpoint) => (checkpoint, manifest.map_or(0, |manifest| manifest.generation)),
-        None => (repair.salvage_checkpoint(manifest)?, manifest.map_or(0, |manifest| manifest.generation)),
+        Some(checkpoint) => (checkpoint, manifest.as_ref().map_or(0, |manifest| manifest.generation)),
+        None => {
+            (repair.salvage_checkpoint(manifest.as_ref())?, manifest.as_ref().map_or(0, |manifest| manifest.generation))
+        }
     };
-    let position = manifest.map_or(checkpoint.position, |manifest| manifest.position);
+    let position = manifest.as_ref().map_or(checkpoint.position, |manifest| manifest.position);
     checkpoint.position = position;
 
     let are_segments_sound =
@@ -124,7 +126,7 @@ impl Repair<'_> {
     }
 
     /// What can be read of a checkpoint that is damaged, or that no manifest names.
-    fn salvage_checkpoint(&mut self, manifest: Option<Manifest>) -> Result<Checkpoint, FsckError> {
+    fn salvage_checkpoint(&mut self, manifest: Option<&Manifest>) -> Result<Checkpoint, FsckError> {
         let named = manifest.and_then(|manifest| manifest.checkpoint).map(|file| file.number);
         let names = list(&**self.disk, &self.paths.checkpoints())?;
         let number_of = |name: &String| Paths::checkpoint_number(name).or_else(|| Paths::copy_number(name));
@@ -354,7 +356,7 @@ impl Repair<'_> {
         };
         let (len, crc) = write().map_err(attempting("writing", &path))?;
         let file = CheckpointFile { number, len, crc };
-        let manifest = Manifest { generation: generation + 1, checkpoint: Some(file), position: checkpoint.position };
+        let manifest = Manifest::alone(generation + 1, Some(file), checkpoint.position);
         let manifest_path = self.paths.manifest();
         self.replace(&manifest_path, &manifest::file_of(&manifest))?;
         self.report.repaired(&manifest_path, format!("checkpoint {number} was written and is in force"));

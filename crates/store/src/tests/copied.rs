@@ -45,7 +45,7 @@ fn repair(change: impl FnOnce(&mut SegmentState, &mut SegmentState)) -> Vec<u64>
     let file = disk.create(&paths().checkpoint(1)).unwrap();
     let (len, crc) = checkpoint.write(file).unwrap().finish().unwrap();
     let checkpoint = Some(CheckpointFile { number: 1, len, crc: !crc });
-    let manifest = Manifest { generation: 2, checkpoint, position: JournalPosition::START };
+    let manifest = Manifest::alone(2, checkpoint, JournalPosition::START);
     write_all_at(&*disk.create(&paths().manifest()).unwrap(), &manifest::file_of(&manifest), 0).unwrap();
 
     let shared: Arc<dyn Disk> = Arc::new(disk);

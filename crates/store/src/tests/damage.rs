@@ -418,8 +418,8 @@ fn a_damaged_manifest_is_put_together_again_from_the_checkpoint() {
         let Written { disk, mut random, expected, .. } = write(seed, Stop::Clean);
         let file = disk.open(Path::new("/data/manifest")).unwrap();
         let slots = crate::manifest::slots(&*file).unwrap();
-        let newest = (0..2).max_by_key(|slot| slots[*slot].map(|slot| slot.generation)).unwrap();
-        if slots[newest].is_none_or(|slot| slot.checkpoint.is_none()) {
+        let newest = (0..2).max_by_key(|slot| slots[*slot].as_ref().map(|slot| slot.generation)).unwrap();
+        if slots[newest].as_ref().is_none_or(|slot| slot.checkpoint.is_none()) {
             continue;
         }
         disk.flip_bit(Path::new("/data/manifest"), newest as u64 * 4096 + 9, 0);

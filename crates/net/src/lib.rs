@@ -21,7 +21,7 @@ pub use dial::{DialError, DialOptions, dial};
 pub use gate::Gate;
 pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
-pub use stream::{ProxiedStream, Stream, TlsStream};
+pub use stream::{DetachedStream, ForwardedStream, Liveness, ProxiedStream, Stream, TlsStream};
 pub use tls::{
     AlternativeName, CertificateFile, CertificateUse, ClientTls, ClientTlsOptions, ClientVerification, Identity,
     PeerCertificate, Reload, ServerTls, ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust,

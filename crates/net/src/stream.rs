@@ -4,7 +4,9 @@ use std::io;
 use std::net::SocketAddr;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
+use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -27,6 +29,8 @@ pub enum Stream {
     Unix(UnixStream),
     /// A WebSocket over whatever an HTTP server has upgraded.
     WebSocket(Box<WebSocketStream>),
+    /// Whatever another node has passed on for its client.
+    Forwarded(Box<ForwardedStream>),
 }
 
 /// TCP through a proxy.
@@ -45,9 +49,86 @@ pub struct TlsStream {
     pub(crate) endpoints: Option<Endpoints>,
 }
 
+/// What another node has passed on: its own connection, and what it told of its client's.
+#[derive(Debug)]
+pub struct ForwardedStream {
+    carrier: Stream,
+    endpoints: Endpoints,
+    tls: Option<TlsInfo>,
+}
+
+/// A connection that no runtime watches, on its way from one to another.
+#[derive(Debug)]
+pub struct DetachedStream(Detached);
+
+#[derive(Debug)]
+enum Detached {
+    Tcp(std::net::TcpStream),
+    /// Bound to the reactor that it began with.
+    Other(Stream),
+}
+
+impl DetachedStream {
+    /// Has the runtime that this is called in watch it.
+    pub fn attach(self) -> io::Result<Stream> {
+        match self.0 {
+            Detached::Tcp(tcp) => TcpStream::from_std(tcp).map(Stream::Tcp),
+            Detached::Other(stream) => Ok(stream),
+        }
+    }
+}
+
+/// When the kernel gives a connection up because the other side is silent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Liveness {
+    /// After how long without a byte it asks the other side, and how often until it gives up after as long again.
+    pub idle: Duration,
+    /// How long what was sent may stay unacknowledged, or unread for want of room; the kernel's own way when absent.
+    pub unacknowledged: Option<Duration>,
+}
+
 impl Stream {
-    /// The other side's address: the client's, not the proxy's, if there is a proxy that told it. Over a Unix-domain socket, which has
-    /// none, it is this host's, with port 0.
+    /// A client's connection that another node passes on over `carrier`.
+    #[must_use]
+    pub fn forwarded(carrier: Stream, endpoints: Endpoints, tls: Option<TlsInfo>) -> Self {
+        Self::Forwarded(Box::new(ForwardedStream { carrier, endpoints, tls }))
+    }
+
+    /// Takes it from the runtime that watches it, where its carrier allows that: plain TCP does.
+    pub fn detach(self) -> io::Result<DetachedStream> {
+        Ok(DetachedStream(match self {
+            Self::Tcp(tcp) => Detached::Tcp(tcp.into_std()?),
+            other => Detached::Other(other),
+        }))
+    }
+
+    /// Has the kernel notice that the other side is gone. A wish: a socket that refuses still works.
+    pub fn keep_alive(&self, liveness: Liveness) {
+        const PROBES: u32 = 3;
+        let Some(tcp) = self.tcp() else { return };
+        let socket = SockRef::from(tcp);
+        // Whole seconds are all that the kernel knows.
+        let interval = (liveness.idle / PROBES).max(Duration::from_secs(1));
+        let probing = TcpKeepalive::new().with_time(liveness.idle).with_interval(interval).with_retries(PROBES);
+        let _ = socket.set_tcp_keepalive(&probing);
+        #[cfg(any(target_os = "linux", target_os = "android"))]
+        if let Some(unacknowledged) = liveness.unacknowledged {
+            let _ = socket.set_tcp_user_timeout(Some(unacknowledged));
+        }
+    }
+
+    fn tcp(&self) -> Option<&TcpStream> {
+        match self {
+            Self::Tcp(tcp) => Some(tcp),
+            Self::Proxied(proxied) => Some(&proxied.tcp),
+            Self::Tls(tls) => Some(tls.tcp()),
+            Self::Forwarded(forwarded) => forwarded.carrier.tcp(),
+            Self::Unix(_) | Self::WebSocket(_) => None,
+        }
+    }
+
+    /// The other side's address: the client's, not the proxy's or the other node's, if one of them told it. Over a Unix-domain socket,
+    /// which has none, it is this host's, with port 0.
     pub fn peer_addr(&self) -> io::Result<SocketAddr> {
         match self {
             Self::Tcp(tcp) => tcp.peer_addr(),
@@ -55,6 +136,7 @@ impl Stream {
             Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().peer_addr(), |ends| Ok(ends.peer)),
             Self::Unix(_) => Ok(UNIX_PEER),
             Self::WebSocket(socket) => Ok(socket.peer_addr()),
+            Self::Forwarded(forwarded) => Ok(forwarded.endpoints.peer),
         }
     }
 
@@ -66,6 +148,7 @@ impl Stream {
             Self::Tls(tls) => tls.endpoints.map_or_else(|| tls.tcp().local_addr(), |ends| Ok(ends.local)),
             Self::Unix(_) => Ok(UNIX_PEER),
             Self::WebSocket(socket) => Ok(socket.local_addr()),
+            Self::Forwarded(forwarded) => Ok(forwarded.endpoints.local),
         }
     }
 
@@ -76,6 +159,7 @@ impl Stream {
             Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => None,
             Self::Tls(tls) => TlsInfo::of(tls.tls.get_ref().1),
             Self::WebSocket(socket) => socket.tls_info(),
+            Self::Forwarded(forwarded) => forwarded.tls.clone(),
         }
     }
 
@@ -95,6 +179,7 @@ impl Stream {
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_read(cx, buffer),
             Self::Unix(unix) => Pin::new(unix).poll_read(cx, buffer),
             Self::WebSocket(socket) => socket.poll_read(cx, buffer),
+            Self::Forwarded(forwarded) => forwarded.carrier.poll_read(cx, buffer),
         }
     }
 
@@ -106,6 +191,7 @@ impl Stream {
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_write(cx, bytes),
             Self::Unix(unix) => Pin::new(unix).poll_write(cx, bytes),
             Self::WebSocket(socket) => socket.poll_write(cx, bytes),
+            Self::Forwarded(forwarded) => forwarded.carrier.poll_write(cx, bytes),
         }
     }
 
@@ -117,6 +203,7 @@ impl Stream {
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_shutdown(cx),
             Self::Unix(unix) => Pin::new(unix).poll_shutdown(cx),
             Self::WebSocket(socket) => socket.poll_shutdown(cx),
+            Self::Forwarded(forwarded) => forwarded.carrier.poll_shutdown(cx),
         }
     }
 
@@ -126,6 +213,7 @@ impl Stream {
             Self::Tcp(_) | Self::Proxied(_) | Self::Unix(_) => Poll::Ready(Ok(())),
             Self::Tls(tls) => Pin::new(&mut tls.tls).poll_flush(cx),
             Self::WebSocket(socket) => socket.poll_flush(cx),
+            Self::Forwarded(forwarded) => forwarded.carrier.poll_flush(cx),
         }
     }
 }

@@ -3,7 +3,11 @@
 use rustls::{CommonState, ProtocolVersion};
 
 use super::certificate::PeerCertificate;
-use super::suites::shown_parts;
+use super::suites::{UNKNOWN, known_part, shown_parts};
+
+const V1_2: &str = "tlsv1.2";
+const V1_3: &str = "tlsv1.3";
+const HASH: &str = "aead";
 
 /// A connection's TLS, in RabbitMQ's words.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,11 +29,19 @@ impl TlsInfo {
     pub(crate) fn of(state: &CommonState) -> Option<Self> {
         let (key_exchange, cipher) = shown_parts(state.negotiated_cipher_suite()?);
         let protocol = match state.protocol_version()? {
-            ProtocolVersion::TLSv1_2 => "tlsv1.2",
-            ProtocolVersion::TLSv1_3 => "tlsv1.3",
-            _ => "unknown",
+            ProtocolVersion::TLSv1_2 => V1_2,
+            ProtocolVersion::TLSv1_3 => V1_3,
+            _ => UNKNOWN,
         };
         let peer = state.peer_certificates().and_then(<[_]>::first).and_then(|der| PeerCertificate::parse(der));
-        Some(Self { protocol, cipher, key_exchange, hash: "aead", peer })
+        Some(Self { protocol, cipher, key_exchange, hash: HASH, peer })
+    }
+
+    /// The same by its words, as another node tells them, and without a certificate. `None`: these words are said of no connection.
+    #[must_use]
+    pub fn named(protocol: &str, cipher: &str, key_exchange: &str, hash: &str) -> Option<Self> {
+        let protocol = [V1_2, V1_3, UNKNOWN].into_iter().find(|known| *known == protocol)?;
+        let (key_exchange, cipher) = (known_part(key_exchange)?, known_part(cipher)?);
+        (hash == HASH).then_some(Self { protocol, cipher, key_exchange, hash: HASH, peer: None })
     }
 }

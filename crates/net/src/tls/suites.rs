@@ -86,7 +86,16 @@ pub fn parse_cipher_suite(name: &str) -> Result<SupportedCipherSuite, TlsSetupEr
 
 /// Key exchange and cipher of a suite, as RabbitMQ shows them.
 pub(super) fn shown_parts(suite: SupportedCipherSuite) -> (&'static str, &'static str) {
-    SUITES.iter().find(|known| known.suite == suite).map_or(("unknown", "unknown"), |known| known.erlang)
+    SUITES.iter().find(|known| known.suite == suite).map_or((UNKNOWN, UNKNOWN), |known| known.erlang)
+}
+
+/// What RabbitMQ calls what has no name with it.
+pub(super) const UNKNOWN: &str = "unknown";
+
+/// A name of a key exchange or of a cipher, as [`shown_parts`] has them.
+pub(super) fn known_part(name: &str) -> Option<&'static str> {
+    let parts = SUITES.iter().flat_map(|suite| [suite.erlang.0, suite.erlang.1]);
+    parts.chain([UNKNOWN]).find(|part| *part == name)
 }
 
 #[cfg(test)]

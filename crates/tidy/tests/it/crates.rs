@@ -23,6 +23,7 @@ const CRATES: &[&str] = &[
     "http_server",
     "engine",
     "broker",
+    "cluster",
     "client",
     "http_client",
     "auth",

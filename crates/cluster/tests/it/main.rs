@@ -1,0 +1,7 @@
+//! Links between nodes: their bytes, and their sockets.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+
+mod frames;
+mod handshake;
+mod nodes;

@@ -38,7 +38,7 @@ fn main() {
 
 fn open(dir: &Path, confirm_after: ConfirmAfter) -> (Journal, Threads, u64) {
     let mut contents = ChunkWriter::new(ChunkBudget::new());
-    let mut recovery = Recovery::open(Arc::new(RealDisk), dir, JournalPosition::START).unwrap();
+    let mut recovery = Recovery::open(Arc::new(RealDisk), dir, JournalPosition::START, 0).unwrap();
     let mut count = 0;
     recovery.replay(&mut contents, &mut |_, _| count += 1).unwrap();
     let on_event = Arc::new(|event| {
@@ -47,7 +47,7 @@ fn open(dir: &Path, confirm_after: ConfirmAfter) -> (Journal, Threads, u64) {
         }
     });
     let (journal, threads) =
-        start(recovery, Options { salt: 1, confirm_after, ..Options::default() }, on_event).unwrap();
+        start(recovery, Options { salt: 1, confirm_after, ..Options::default() }, on_event, None).unwrap();
     (journal, threads, count)
 }
 

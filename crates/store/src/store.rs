@@ -83,7 +83,7 @@ impl Store {
         let opening = StoreBuilder::read(options, disk)?;
         let signals = opening.signals.clone();
         opening.finish(|recovery, options| {
-            let (journal, threads) = journal::start(recovery, options, on_event(&signals))?;
+            let (journal, threads) = journal::start(recovery, options, on_event(&signals), None)?;
             Ok((journal, Some(threads), None))
         })
     }
@@ -94,7 +94,7 @@ impl Store {
         let opening = StoreBuilder::read(options, disk)?;
         let signals = opening.signals.clone();
         opening.finish(|recovery, options| {
-            let (journal, writer, filer) = journal::assemble(recovery, options, on_event(&signals))?;
+            let (journal, writer, filer) = journal::assemble(recovery, options, on_event(&signals), None)?;
             Ok((journal, None, Some((writer, filer))))
         })
     }

@@ -432,7 +432,7 @@ fn read_journal(
     from: JournalPosition,
 ) -> Result<(JournalPosition, Counts), journal::OpenError> {
     let mut counts = Counts::default();
-    let mut recovery = journal::Recovery::open(disk.clone(), &paths.journal(), from)?;
+    let mut recovery = journal::Recovery::open(disk.clone(), &paths.journal(), from, 0)?;
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let end = recovery.replay(&mut contents, &mut |_, record| {
         counts.record_count += 1;

@@ -301,7 +301,7 @@ impl Repair<'_> {
     fn repair_journal(&mut self, checkpoint: &mut Checkpoint) -> Result<(), FsckError> {
         let dir = self.paths.journal();
         let mut contents = ChunkWriter::new(ChunkBudget::new());
-        match journal::repair(self.disk, &dir, checkpoint.position, &mut contents) {
+        match journal::repair(self.disk, &dir, checkpoint.position, 0, &mut contents) {
             Ok(repaired) => {
                 if repaired.losses.is_empty() {
                     self.report.repaired(&dir, format!("replayed from position {}", checkpoint.position));

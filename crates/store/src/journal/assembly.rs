@@ -4,14 +4,18 @@ use std::io::{self, IoSlice};
 use std::path::Path;
 use std::sync::Arc;
 
+use model::ids::JournalPosition;
+
 use super::commit::padding;
 use super::filer::{self, FilePreallocator, Filing};
 use super::files::{ClosedFile, Files, PreparedFile};
-use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN};
+use super::format::{CommitHeader, FILE_HEADER_LEN};
 use super::handle::Journal;
-use super::options::{OnEvent, OpenError, Options};
+use super::marks::Marks;
+use super::options::{ConfirmAfter, OnEvent, OpenError, Options};
 use super::recovery::{ChainEnd, FoundFile, Recovery};
-use super::shared::Shared;
+use super::replication::Replication;
+use super::shared::{Owner, Shared};
 use super::synced::{self, SyncedFile};
 use super::writer::{CurrentFile, Writer, file_header};
 use crate::file::{File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
@@ -20,7 +24,8 @@ use crate::reserve::is_full;
 /// The pages of a file's header and of its first commit's.
 const SCRUBBED_LEN: usize = FILE_HEADER_LEN as usize + PAGE_LEN;
 
-/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`FilePreallocator::file_once`] itself.
+/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`FilePreallocator::file_once`] itself. With a
+/// replication the journal is one of a group: what it had is committed, unless [`Recovery::set_committed`] has said less.
 ///
 /// # Panics
 /// If the recovery has not been replayed.
@@ -28,9 +33,10 @@ pub fn assemble(
     recovery: Recovery,
     options: Options,
     on_event: OnEvent,
+    replication: Option<Arc<dyn Replication>>,
 ) -> Result<(Journal, Writer, FilePreallocator), OpenError> {
     options.check();
-    let Recovery { disk, dir, from, files: found, spares, generation_max, number_max, end, .. } = recovery;
+    let Recovery { disk, dir, from, files: found, spares, generation_max, number_max, end, committed, .. } = recovery;
     let end = end.expect("a journal is replayed before it goes on");
     // What a dead process created or removed may not be on disk yet.
     disk.create_dir(&dir).map_err(OpenError::io("creating", &dir))?;
@@ -48,7 +54,12 @@ pub fn assemble(
     let last = found.last().map(|last| last.path.clone());
     close_all(&mut files, found, &end);
     let synced_file = SyncedFile::open(&*disk, &synced::path_of(&dir));
-    let shared = Arc::new(Shared::new(options, disk, dir.clone(), end.position, files, synced_file, on_event));
+    let marks = match replication {
+        Some(_) => Marks::new(end.position, committed.unwrap_or(end.position), true),
+        None => Marks::new(end.position, JournalPosition::MAX, options.confirm_after == ConfirmAfter::Write),
+    };
+    let owner = Owner { on_event, replication };
+    let shared = Arc::new(Shared::new(options, disk, dir.clone(), marks, files, synced_file, owner));
     shared.retire(from);
     let mut filer = FilePreallocator::new(shared.clone());
     if !tail.is_empty() {
@@ -95,12 +106,13 @@ fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
             file: file.file.into(),
             len: file.len,
             used_len: file.used_len,
-            first: file.header.first,
+            last: file.last,
             end: next,
             // Another file begins only where all before it was synced, or a commit says so. A file from which nothing
             // is known to be synced may be there only in the page cache.
             is_anchored: next > file.header.first,
             is_trusted: true,
+            header: file.header,
         });
     }
 }
@@ -116,8 +128,8 @@ fn read_tail(last: Option<&FoundFile>, end: &ChainEnd) -> Result<Vec<(CommitHead
 }
 
 fn read_payload(file: &dyn File, offset: u64, header: &CommitHeader) -> io::Result<Vec<u8>> {
-    let mut payload = vec![0; (header.metas_len + header.contents_len) as usize];
-    read_exact_at(file, &mut payload, offset + COMMIT_HEADER_LEN as u64)?;
+    let mut payload = vec![0; header.payload_len() as usize];
+    read_exact_at(file, &mut payload, offset + header.len())?;
     Ok(payload)
 }
 
@@ -125,21 +137,22 @@ fn read_payload(file: &dyn File, offset: u64, header: &CommitHeader) -> io::Resu
 fn write_tail(shared: &Shared, end: &ChainEnd, tail: &[(CommitHeader, Vec<u8>)]) -> io::Result<Option<CurrentFile>> {
     let Some((first, _)) = tail.first() else { return Ok(None) };
     let prepared = filer::take_or_create(shared, tail.iter().map(|(header, _)| header.disk_len()).sum())?;
-    let header = file_header(shared, prepared.len, first.first, end.position);
+    let layout = first.layout();
+    let header = file_header(shared, layout, prepared.len, first.first, end.position);
     let file = prepared.file;
     let mut offset = FILE_HEADER_LEN;
     for (commit, payload) in tail {
         let commit = CommitHeader { generation: header.generation, salt: header.salt, synced: header.first, ..*commit };
         let commit_header = commit.encode();
-        let mut slices =
-            [IoSlice::new(&commit_header), IoSlice::new(payload), padding(commit.metas_len + commit.contents_len)];
+        let mut slices = [IoSlice::new(&commit_header), IoSlice::new(payload), padding(layout, commit.payload_len())];
         write_all_vectored_at(file.as_ref(), &mut slices, offset)?;
         offset += commit.disk_len();
     }
     file.fdatasync()?;
     write_all_at(file.as_ref(), &header.encode(), 0)?;
     file.fdatasync()?;
-    Ok(Some(CurrentFile { path: prepared.path, file, header, offset, is_anchored: true }))
+    let last = tail.last().and_then(|(commit, _)| commit.id());
+    Ok(Some(CurrentFile { path: prepared.path, file, header, offset, is_anchored: true, last }))
 }
 
 /// When a full disk has no other file: at least what was found is synced where it is. It is not written again there, for the power may

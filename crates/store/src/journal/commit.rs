@@ -3,10 +3,12 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
+use consensus::LogId;
 use crc32c::{crc32c, crc32c_append};
 use model::ids::JournalPosition;
 
-use super::format::{CommitHeader, FileHeader, disk_len};
+use super::entry::{CommitKind, EntryHead, ReceivedCommit, SharedCommit};
+use super::format::{CommitHeader, FileHeader, Layout};
 use super::options::Options;
 use super::record::RecordBatch;
 use crate::chunk::Content;
@@ -17,22 +19,34 @@ const KEPT_LEN_MAX: usize = 1 << 20;
 /// Released commits kept for reuse: one gathers, one is written, one is spare.
 const POOL_COUNT_MAX: usize = 3;
 
-/// Record batches that are written together.
+/// What is written together: record batches, a change of members, or what the leader wrote together.
 #[derive(Debug)]
 pub(crate) struct Commit {
     first: JournalPosition,
-    /// Headers and records of the batches.
-    metas: Vec<u8>,
+    /// Headers and records of the batches. Of a commit that came from the leader: all of it.
+    bytes: Vec<u8>,
+    metas_len: u64,
     /// Their contents, adjacent ones joined. Held until all is synced, to be written again if syncing fails.
     runs: Vec<Content>,
     contents_len: u64,
+    kind: CommitKind,
+    /// Its place in the group's log, once it has one.
+    id: Option<LogId>,
 }
 
 static ZEROS: [u8; PAGE_LEN] = [0; PAGE_LEN];
 
 impl Commit {
-    fn new(first: JournalPosition) -> Commit {
-        Commit { first, metas: Vec::new(), runs: Vec::new(), contents_len: 0 }
+    fn new() -> Commit {
+        Commit {
+            first: JournalPosition::START,
+            bytes: Vec::new(),
+            metas_len: 0,
+            runs: Vec::new(),
+            contents_len: 0,
+            kind: CommitKind::Records,
+            id: None,
+        }
     }
 
     pub(crate) fn end(&self) -> JournalPosition {
@@ -41,22 +55,50 @@ impl Commit {
 
     /// Bytes of records and contents.
     pub(crate) fn len(&self) -> u64 {
-        self.metas.len() as u64 + self.contents_len
+        self.metas_len + self.contents_len
     }
 
     /// Bytes it takes in a file.
-    pub(crate) fn disk_len(&self) -> u64 {
-        disk_len(self.len())
+    pub(crate) fn disk_len(&self, layout: Layout) -> u64 {
+        layout.disk_len(self.len())
     }
 
     pub(crate) fn run_count(&self) -> usize {
         self.runs.len()
     }
 
+    /// Its place in the group's log, once it has one.
+    pub(crate) fn id(&self) -> Option<LogId> {
+        self.id
+    }
+
+    pub(crate) fn set_id(&mut self, id: LogId) {
+        assert!(self.id.is_none(), "a commit gets its number once");
+        self.id = Some(id);
+    }
+
+    /// Its bytes, for those who send it. Contents are not copied.
+    pub(crate) fn share(&self) -> SharedCommit {
+        SharedCommit {
+            first: self.first,
+            kind: self.kind,
+            metas: self.bytes.clone(),
+            runs: self.runs.clone(),
+            contents_len: self.contents_len,
+        }
+    }
+
+    /// Whether a record batch may be added.
+    fn is_open(&self) -> bool {
+        self.kind == CommitKind::Records && self.id.is_none()
+    }
+
     fn append(&mut self, batch: &mut RecordBatch) {
         let start = self.end();
         self.contents_len += batch.contents_len();
-        self.metas.extend_from_slice(batch.metas());
+        let metas = batch.metas();
+        self.bytes.extend_from_slice(metas);
+        self.metas_len += metas.len() as u64;
         for run in batch.take_runs() {
             run.chunk().use_at(start);
             let is_joined = self.runs.last_mut().is_some_and(|last| last.join(&run));
@@ -68,29 +110,37 @@ impl Commit {
 
     /// Its header in the given file.
     pub(crate) fn header(&self, file: &FileHeader, synced: JournalPosition) -> CommitHeader {
-        let metas_crc = crc32c(&self.metas);
+        let bytes_crc = crc32c(&self.bytes);
+        let head = match file.layout {
+            Layout::Alone => None,
+            Layout::Replicated => {
+                let id = self.id.expect("a commit of a replicated journal has its number before it is written");
+                Some(EntryHead { id, kind: self.kind })
+            }
+        };
         CommitHeader {
-            payload_crc: self.runs.iter().fold(metas_crc, |crc, run| crc32c_append(crc, run.bytes())),
+            payload_crc: self.runs.iter().fold(bytes_crc, |crc, run| crc32c_append(crc, run.bytes())),
             generation: file.generation,
             salt: file.salt,
             first: self.first,
             synced,
-            metas_len: self.metas.len() as u64,
+            metas_len: self.metas_len,
             contents_len: self.contents_len,
+            head,
         }
     }
 
     /// What is written behind the commit's header: metas, contents, zeros up to the page's end.
-    pub(crate) fn payload<'a>(&'a self, slices: &mut Vec<IoSlice<'a>>) {
-        slices.push(IoSlice::new(&self.metas));
+    pub(crate) fn payload<'a>(&'a self, layout: Layout, slices: &mut Vec<IoSlice<'a>>) {
+        slices.push(IoSlice::new(&self.bytes));
         slices.extend(self.runs.iter().map(|run| IoSlice::new(run.bytes())));
-        slices.push(padding(self.len()));
+        slices.push(padding(layout, self.len()));
     }
 }
 
 /// The zeros behind a commit with so many bytes of metas and contents.
-pub(crate) fn padding(payload_len: u64) -> IoSlice<'static> {
-    let len = disk_len(payload_len) - payload_len - super::format::COMMIT_HEADER_LEN as u64;
+pub(crate) fn padding(layout: Layout, payload_len: u64) -> IoSlice<'static> {
+    let len = layout.disk_len(payload_len) - payload_len - layout.commit_header_len() as u64;
     IoSlice::new(&ZEROS[..len as usize])
 }
 
@@ -154,16 +204,47 @@ impl BatchQueue {
 
     fn append_whole(&mut self, batch: &mut RecordBatch) -> JournalPosition {
         let len = batch.len();
-        let fits = self.commits.back().is_some_and(|last| last.len() + len <= self.commit_len_max);
-        if !fits {
-            let mut commit = self.pool.pop().unwrap_or_else(|| Commit::new(self.next));
-            commit.first = self.next;
-            self.commits.push_back(commit);
+        let fits = |last: &Commit| last.is_open() && last.len() + len <= self.commit_len_max;
+        if !self.commits.back().is_some_and(fits) {
+            self.push();
         }
         let commit = self.commits.back_mut().expect("one was pushed if there was none");
         commit.append(batch);
+        self.count(len)
+    }
+
+    /// Takes a change of members, which is a commit of its own; says where it ends.
+    pub(crate) fn append_members(&mut self, change: &[u8]) -> JournalPosition {
+        let len = change.len() as u64;
+        let commit = self.push();
+        commit.kind = CommitKind::Members;
+        commit.bytes.extend_from_slice(change);
+        commit.metas_len = len;
+        self.count(len)
+    }
+
+    /// Takes a commit that was appended elsewhere; says where it ends.
+    pub(crate) fn receive(&mut self, received: ReceivedCommit) -> JournalPosition {
+        let len = received.payload.len() as u64;
+        let commit = self.push();
+        (commit.kind, commit.id) = (received.head.kind, Some(received.head.id));
+        (commit.metas_len, commit.contents_len) = (received.metas_len, len - received.metas_len);
+        commit.bytes = received.payload;
+        self.count(len)
+    }
+
+    fn push(&mut self) -> &mut Commit {
+        let mut commit = self.pool.pop().unwrap_or_else(Commit::new);
+        commit.first = self.next;
+        self.commits.push_back(commit);
+        self.commits.back_mut().expect("one was pushed")
+    }
+
+    /// The last commit has become longer.
+    fn count(&mut self, len: u64) -> JournalPosition {
         self.next = JournalPosition(self.next.0 + len);
-        assert_eq!(commit.end(), self.next, "a batch is as long as it says");
+        let end = self.commits.back().map(Commit::end);
+        assert_eq!(end, Some(self.next), "what is appended is as long as it says");
         self.held_len += len;
         self.unwritten_len += len;
         self.next
@@ -190,9 +271,10 @@ impl Commit {
     pub(crate) fn empty(&mut self) -> u64 {
         let len = self.len();
         self.runs.clear();
-        self.contents_len = 0;
-        self.metas.clear();
-        self.metas.shrink_to(KEPT_LEN_MAX);
+        (self.metas_len, self.contents_len) = (0, 0);
+        (self.kind, self.id) = (CommitKind::Records, None);
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_LEN_MAX);
         len
     }
 }

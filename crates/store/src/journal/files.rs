@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use consensus::LogId;
 use model::ids::JournalPosition;
 
 use super::format::{FILE_HEADER_LEN, FileHeader};
@@ -43,8 +44,10 @@ pub(crate) struct ClosedFile {
     pub(crate) file: Arc<dyn File>,
     pub(crate) len: u64,
     pub(crate) used_len: u64,
-    pub(crate) first: JournalPosition,
+    pub(crate) header: FileHeader,
     pub(crate) end: JournalPosition,
+    /// The last entry before `end`.
+    pub(crate) last: Option<LogId>,
     /// Its header is on disk.
     pub(crate) is_anchored: bool,
     /// No sync of it has failed.
@@ -248,7 +251,7 @@ impl Files {
         // One of which nothing was read, its header not either, is left as it is.
         let is_too_long = |file: &&mut ClosedFile| {
             let is_known = file.is_anchored && file.used_len >= FILE_HEADER_LEN;
-            is_known && file.first >= held_to && file.used_len < file.len
+            is_known && file.header.first >= held_to && file.used_len < file.len
         };
         let shorten = |file: &mut ClosedFile| {
             file.len = file.used_len;
@@ -293,7 +296,7 @@ impl Files {
         let kept = if self.current.as_ref().is_some_and(|current| current.header.first <= to) {
             self.closed.len()
         } else {
-            self.closed.iter().rposition(|file| file.is_anchored && file.first <= to).unwrap_or(0)
+            self.closed.iter().rposition(|file| file.is_anchored && file.header.first <= to).unwrap_or(0)
         };
         self.is_stalled &= kept == 0;
         let retired_len = self.closed.iter().take(kept).map(|file| file.used_len).sum();
@@ -308,9 +311,9 @@ impl Files {
         let mut retired_len = 0;
         for at in (0..self.closed.len()).rev() {
             let file = &self.closed[at];
-            let is_rewritten = file.first == file.end && anchored_first == Some(file.first);
+            let is_rewritten = file.header.first == file.end && anchored_first == Some(file.header.first);
             if file.is_anchored {
-                anchored_first = Some(file.first);
+                anchored_first = Some(file.header.first);
             }
             if is_rewritten && let Some(file) = self.closed.remove(at) {
                 retired_len += file.used_len;
@@ -338,7 +341,7 @@ impl Files {
     }
 
     fn is_held(&self, file: &ClosedFile) -> bool {
-        file.first < self.held_to
+        file.header.first < self.held_to
     }
 
     /// Leaves files with anything before `to` as they are, retired or not; all are let go with the journal's start.
@@ -362,7 +365,12 @@ impl Files {
     }
 
     pub(crate) fn spans(&self) -> Vec<FileSpan> {
-        let span = |file: &ClosedFile| FileSpan { first: file.first, end: file.end, used_len: file.used_len };
+        let span = |file: &ClosedFile| FileSpan {
+            first: file.header.first,
+            end: file.end,
+            used_len: file.used_len,
+            last: file.last,
+        };
         self.closed.iter().map(span).collect()
     }
 }

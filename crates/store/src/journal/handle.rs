@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
+use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::PreparedFile;
-use super::format::disk_len;
 use super::hold::Hold;
+use super::marks::Marks;
 use super::options::{Failed, FileSpan};
 use super::record::RecordBatch;
 use super::room::{cut_closed, give_room, remove_prepared};
-use super::shared::{Marks, Shared, congestion};
+use super::shared::{Shared, congestion};
 use crate::file::{File, PAGE_LEN};
 use crate::wake::{DurableWaiter, Waiting, WakeRelay};
 
@@ -35,6 +36,25 @@ impl Journal {
         self.shared.append(batch)
     }
 
+    /// Takes a commit that the group's leader has numbered, and writes it at once; returns where it ends. It has to begin where the journal
+    /// ends. What follows on one another is synced together. Of a replicated journal only.
+    pub fn receive(&self, commit: ReceivedCommit) -> Result<JournalPosition, ReceiveError> {
+        self.shared.receive(commit)
+    }
+
+    /// Takes a change of members, as `MemberChange::encode` has it: a commit of its own, written at once. Returns where it ends. Of a
+    /// replicated journal only.
+    pub fn append_members(&self, change: &[u8]) -> JournalPosition {
+        assert!(!change.is_empty(), "a commit has a length");
+        self.shared.append_members(change)
+    }
+
+    /// All before `position` is on the disks of a majority of the group, whether it is on this one or not. What is behind that, or is said
+    /// late, changes nothing.
+    pub fn set_committed(&self, position: JournalPosition) {
+        self.shared.advance_committed(position);
+    }
+
     /// The end of all that was appended.
     #[must_use]
     pub fn appended(&self) -> JournalPosition {
@@ -47,13 +67,19 @@ impl Journal {
         self.shared.marks.written()
     }
 
+    /// The end of all that is on this disk. In a group that may not be committed: see [`Journal::synced`].
+    #[must_use]
+    pub fn flushed(&self) -> JournalPosition {
+        self.shared.marks.flushed()
+    }
+
     /// The end of all that confirms may leave for.
     #[must_use]
     pub fn durable(&self) -> JournalPosition {
         self.shared.marks.durable()
     }
 
-    /// The end of all that survives a power cut. Checkpoints go by this, whatever confirms go by.
+    /// The end of all that survives a power cut, and in a group is committed. Checkpoints go by this, whatever confirms go by.
     #[must_use]
     pub fn synced(&self) -> JournalPosition {
         self.shared.marks.synced()
@@ -141,7 +167,7 @@ impl Journal {
     pub(crate) fn longest_file(&self, message_len: u64) -> u64 {
         let files = self.shared.files.lock();
         // Besides, there are the queues that it goes to.
-        files.longest().max(files.len_for(disk_len(message_len) + PAGE_LEN as u64))
+        files.longest().max(files.len_for(self.shared.layout.disk_len(message_len) + PAGE_LEN as u64))
     }
 
     /// Blocks this thread until all before `position` is durable.

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
-use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
+use super::format::{FILE_HEADER_LEN, FileHeader, FileState};
+use super::recovery::commit_header_at;
 use super::shared::Shared;
 use crate::file::{File, PAGE_LEN, read_exact_at};
 
@@ -42,10 +43,10 @@ impl Hold {
         let mut files = shared.files.lock();
         let (closed, current) = files.in_use();
         // A file to which others were rewritten is known before what it has counts as synced.
-        let end = shared.marks.synced().max(current.map_or(JournalPosition::START, |current| current.header.synced));
+        let end = shared.marks.flushed().max(current.map_or(JournalPosition::START, |current| current.header.synced));
         let mut held: Vec<_> = closed
             .iter()
-            .filter(|file| file.first < file.end)
+            .filter(|file| file.header.first < file.end)
             .map(|file| HeldFile {
                 path: file.path.clone(),
                 file: file.file.clone(),
@@ -89,15 +90,11 @@ impl HeldFile {
     fn find(&self, end: JournalPosition) -> io::Result<Option<u64>> {
         let mut page = [0; PAGE_LEN];
         read_exact_at(self.file.as_ref(), &mut page, 0)?;
-        let FileState::InUse(FileHeader { generation, salt, first, .. }) = FileHeader::decode(&page) else {
-            return Ok(None);
-        };
-        let (mut position, mut offset) = (first, FILE_HEADER_LEN);
+        let FileState::InUse(header) = FileHeader::decode(&page) else { return Ok(None) };
+        let (mut position, mut offset) = (header.first, FILE_HEADER_LEN);
         while position < end && offset + PAGE_LEN as u64 <= self.len {
-            let mut header = [0; COMMIT_HEADER_LEN];
-            read_exact_at(self.file.as_ref(), &mut header, offset)?;
-            let commit = CommitHeader::decode(&header)
-                .filter(|commit| (commit.generation, commit.salt, commit.first) == (generation, salt, position));
+            let commit = commit_header_at(self.file.as_ref(), offset)?
+                .filter(|commit| commit.is_of(&header) && commit.first == position);
             let Some(commit) = commit else { return Ok(None) };
             (position, offset) = (commit.end(), offset.saturating_add(commit.disk_len()));
         }

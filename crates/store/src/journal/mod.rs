@@ -57,11 +57,14 @@
 
 mod assembly;
 mod commit;
+mod entry;
+mod entry_reader;
 mod filer;
 mod files;
 mod format;
 mod handle;
 mod hold;
+mod marks;
 mod options;
 mod payload;
 mod pending;
@@ -69,15 +72,19 @@ mod record;
 mod recovery;
 mod repair;
 mod replay;
+mod replication;
 mod room;
 mod shared;
 mod synced;
 mod syncer;
 mod threads;
+mod truncate;
 mod waiters;
 mod writer;
 
 pub use assembly::assemble;
+pub use entry::{CommitKind, EMPTY_METAS, EntryHead, FoundEntry, ReceiveError, ReceivedCommit, SharedCommit};
+pub use entry_reader::EntryReader;
 pub use filer::{FilePreallocator, Filing};
 pub(crate) use files::PREPARED_COUNT;
 pub use handle::Journal;
@@ -88,8 +95,10 @@ pub(crate) use recovery::EXTENSION;
 pub use recovery::Recovery;
 pub use repair::{Lost, Repaired, repair};
 pub use replay::Each;
+pub use replication::Replication;
 pub(crate) use synced::{SyncedContent, file_of as synced_file_of, read as read_synced};
 pub use threads::{Threads, start};
+pub use truncate::truncate;
 pub use writer::{Progress, Writer};
 
 #[cfg(test)]

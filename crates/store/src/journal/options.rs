@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use consensus::LogId;
 use model::ids::JournalPosition;
 
 use super::format::FILE_HEADER_LEN;
@@ -119,6 +120,8 @@ pub struct FileSpan {
     pub end: JournalPosition,
     /// Bytes of the file that are in use.
     pub used_len: u64,
+    /// The last entry in it; nothing in what a node alone has written.
+    pub last: Option<LogId>,
 }
 
 /// Where in the journal's files something is.

@@ -8,9 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use consensus::LogId;
 use model::ids::JournalPosition;
 
-use super::format::{COMMIT_HEADER_LEN, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
+use super::format::{COMMIT_HEADER_LEN_MAX, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
 use super::options::{FilePlace, OpenError};
 use super::synced::{self, SyncedContent};
 use crate::file::{Disk, File, PAGE_LEN, read_exact_at};
@@ -40,6 +41,8 @@ pub struct Recovery {
     pub(crate) number_max: u64,
     /// Set by replay.
     pub(crate) end: Option<ChainEnd>,
+    /// Up to here it is known to be committed, if that is less than all.
+    pub(crate) committed: Option<JournalPosition>,
 }
 
 /// A file in use.
@@ -49,6 +52,8 @@ pub(crate) struct FoundFile {
     pub(crate) len: u64,
     /// How much of it has been read; set by replay.
     pub(crate) used_len: u64,
+    /// The last of its entries that nothing replaces; set by replay.
+    pub(crate) last: Option<LogId>,
     pub(crate) header: FileHeader,
 }
 
@@ -71,8 +76,14 @@ pub(crate) struct ChainEnd {
 }
 
 impl Recovery {
-    /// Looks at the files of `dir`. Records that end at or before `from` are not needed: a checkpoint has them.
-    pub fn open(disk: Arc<dyn Disk>, dir: &Path, from: JournalPosition) -> Result<Recovery, OpenError> {
+    /// Looks at the files of `dir`. Records that end at or before `from` are not needed: a checkpoint has them. Files of generations below
+    /// `generation_min` hold nothing, whatever is in them.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        dir: &Path,
+        from: JournalPosition,
+        _generation_min: u64,
+    ) -> Result<Recovery, OpenError> {
         let mut recovery = Recovery {
             disk,
             dir: dir.to_owned(),
@@ -85,6 +96,7 @@ impl Recovery {
             generation_max: 0,
             number_max: 0,
             end: None,
+            committed: None,
         };
         recovery.look()?;
         recovery.ask_how_far();
@@ -93,6 +105,11 @@ impl Recovery {
         recovery.check_order()?;
         recovery.start = recovery.find_start()?;
         Ok(recovery)
+    }
+
+    /// The journal is one of a group, and no more than this of it is known to be committed.
+    pub fn set_committed(&mut self, position: JournalPosition) {
+        self.committed = Some(position);
     }
 
     fn ask_how_far(&mut self) {
@@ -126,7 +143,7 @@ impl Recovery {
         let file = self.disk.open(&path).map_err(OpenError::io("opening", &path))?;
         let len = file.len().map_err(OpenError::io("looking at", &path))?;
         match file_state(file.as_ref(), len, &path, self.from)? {
-            FileKind::InUse(header) => self.files.push(FoundFile { path, file, len, used_len: 0, header }),
+            FileKind::InUse(header) => self.files.push(FoundFile { path, file, len, used_len: 0, last: None, header }),
             FileKind::Spare => self.spares.push(SpareFile { path, file, len }),
             FileKind::Headless(commits) => headless.push(HeadlessFile { file: SpareFile { path, file, len }, commits }),
         }
@@ -239,7 +256,8 @@ fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosit
         if let Some(commit) = commit_header_at(file, offset).map_err(OpenError::io("reading", path))? {
             if offset == FILE_HEADER_LEN {
                 let CommitHeader { generation, salt, first, synced, .. } = commit;
-                return Ok(FileKind::InUse(FileHeader { generation, salt, first, synced, file_len: len }));
+                let layout = commit.layout();
+                return Ok(FileKind::InUse(FileHeader { layout, generation, salt, first, synced, file_len: len }));
             }
             if commit.end() > from {
                 commits.push(commit);
@@ -252,7 +270,7 @@ fn damaged_file_state(file: &dyn File, len: u64, path: &Path, from: JournalPosit
 
 /// The commit header at this place, if one is there, of whatever file.
 pub(crate) fn commit_header_at(file: &dyn File, offset: u64) -> io::Result<Option<CommitHeader>> {
-    let mut header = [0; COMMIT_HEADER_LEN];
+    let mut header = [0; COMMIT_HEADER_LEN_MAX];
     read_exact_at(file, &mut header, offset)?;
     Ok(CommitHeader::decode(&header))
 }

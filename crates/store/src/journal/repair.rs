@@ -8,11 +8,13 @@ use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use consensus::LogId;
 use crc32c::crc32c;
 use model::ids::JournalPosition;
 
 use super::commit::padding;
-use super::format::{CommitHeader, FILE_HEADER_LEN, FileHeader, FileState, disk_len};
+use super::entry::{CommitKind, EntryHead};
+use super::format::{CommitHeader, FILE_HEADER_LEN, FileHeader, FileState, Layout};
 use super::options::{FilePlace, OpenError};
 use super::record::{LOST_LEN_MIN, lost_batch};
 use super::recovery::{EXTENSION, FoundFile, Recovery, commit_header_at};
@@ -43,11 +45,12 @@ pub fn repair(
     disk: &Arc<dyn Disk>,
     dir: &Path,
     from: JournalPosition,
+    generation_min: u64,
     contents: &mut ChunkWriter,
 ) -> Result<Repaired, OpenError> {
     let mut repaired = Repaired::default();
     loop {
-        let mut recovery = match Recovery::open(disk.clone(), dir, from) {
+        let mut recovery = match Recovery::open(disk.clone(), dir, from, generation_min) {
             Err(OpenError::Corrupt { place, what }) if place.offset == 0 => {
                 let loss = restart(&**disk, dir, from, &place).map_err(OpenError::io("repairing", &place.path))?;
                 let Some(loss) = loss else { return Err(OpenError::Corrupt { place, what }) };
@@ -92,11 +95,12 @@ fn restart(disk: &dyn Disk, dir: &Path, from: JournalPosition, place: &FilePlace
 
     let before = end_before(disk, dir, path, generation)?.unwrap_or(from);
     // What is between is gone; if nothing is, the file before has it.
-    let first = if before.0 + LOST_LEN_MIN as u64 <= header.first.0 { before } else { header.first };
-    let mark = lost_batch_between(first, header.first);
-    let mark_len = if mark.is_empty() { 0 } else { disk_len(mark.len() as u64) };
+    let layout = header.layout();
+    let first = if before.0 + mark_len_min(layout) <= header.first.0 { before } else { header.first };
+    let lost_len = header.first.0 - first.0;
+    let mark_len = if lost_len == 0 { 0 } else { layout.disk_len(lost_len) };
     let len = (FILE_HEADER_LEN + mark_len + (end - start)).max(file_len);
-    let file_header = FileHeader { generation, salt: header.salt, first, synced: first, file_len: len };
+    let file_header = FileHeader { layout, generation, salt: header.salt, first, synced: first, file_len: len };
 
     let new_path = path.with_extension("new");
     match disk.remove(&new_path) {
@@ -106,8 +110,8 @@ fn restart(disk: &dyn Disk, dir: &Path, from: JournalPosition, place: &FilePlace
     let new = disk.create(&new_path)?;
     new.allocate(len)?;
     write_all_at(&*new, &file_header.encode(), 0)?;
-    if !mark.is_empty() {
-        write_mark(&*new, FILE_HEADER_LEN, &file_header, first, &mark)?;
+    if lost_len > 0 {
+        write_mark(&*new, FILE_HEADER_LEN, &file_header, first, lost_len)?;
     }
     let mut piece = vec![0; PAGE_LEN * 256];
     let (mut at, mut to) = (start, FILE_HEADER_LEN + mark_len);
@@ -122,10 +126,6 @@ fn restart(disk: &dyn Disk, dir: &Path, from: JournalPosition, place: &FilePlace
     disk.sync_dir(dir)?;
     let lost_place = FilePlace::new(path, 0, first);
     Ok(Some((first < header.first).then_some(Lost { place: lost_place, end: header.first })))
-}
-
-fn lost_batch_between(first: JournalPosition, end: JournalPosition) -> Vec<u8> {
-    if first < end { lost_batch((end.0 - first.0) as usize) } else { Vec::new() }
 }
 
 /// All commit headers behind the file's first page, of whatever use.
@@ -155,32 +155,48 @@ fn end_before(disk: &dyn Disk, dir: &Path, path: &Path, generation: u64) -> io::
         let is_closer = before.is_none_or(|(known, _)| known.generation < header.generation);
         if header.generation < generation && is_closer {
             let of_use = commits(&*file, len)?.into_iter().map(|(_, commit)| commit);
-            let of_use = of_use.filter(|commit| (commit.generation, commit.salt) == (header.generation, header.salt));
+            let of_use = of_use.filter(|commit| commit.is_of(&header));
             before = Some((header, of_use.map(|commit| commit.end()).max().unwrap_or(header.first)));
         }
     }
     Ok(before.map(|(_, end)| end))
 }
 
-/// Writes a commit that says that this much is lost.
+/// How much at least has to be lost for a commit to say so. A replicated journal has commits that hold nothing, and are shorter than any record.
+fn mark_len_min(layout: Layout) -> u64 {
+    match layout {
+        Layout::Alone => LOST_LEN_MIN as u64,
+        Layout::Replicated => 1,
+    }
+}
+
+/// Writes a commit that says that so many bytes are lost.
 fn write_mark(
     file: &dyn File,
     offset: u64,
-    of: &FileHeader,
+    file_header: &FileHeader,
     first: JournalPosition,
-    metas: &[u8],
+    len: u64,
 ) -> io::Result<CommitHeader> {
+    let (kind, metas) = if len < LOST_LEN_MIN as u64 {
+        (CommitKind::Empty, vec![0; len as usize])
+    } else {
+        (CommitKind::Records, lost_batch(len as usize))
+    };
+    let layout = file_header.layout;
     let header = CommitHeader {
-        payload_crc: crc32c(metas),
-        generation: of.generation,
-        salt: of.salt,
+        payload_crc: crc32c(&metas),
+        generation: file_header.generation,
+        salt: file_header.salt,
         first,
-        synced: of.first,
-        metas_len: metas.len() as u64,
+        synced: file_header.first,
+        metas_len: len,
         contents_len: 0,
+        // No entry has the index 0: a journal with such a commit is no member's any more.
+        head: (layout == Layout::Replicated).then(|| EntryHead { id: LogId::default(), kind }),
     };
     let encoded = header.encode();
-    let mut slices = [IoSlice::new(&encoded), IoSlice::new(metas), padding(metas.len() as u64)];
+    let mut slices = [IoSlice::new(&encoded), IoSlice::new(&metas), padding(layout, len)];
     write_all_vectored_at(file, &mut slices, offset)?;
     Ok(header)
 }
@@ -200,11 +216,10 @@ fn fill(recovery: &Recovery, place: &FilePlace) -> io::Result<Option<Lost>> {
         },
     };
     let len = end.0.saturating_sub(place.position.0);
-    let Some(lens) = split(len, page_count) else { return Ok(None) };
+    let Some(lens) = split(file.header.layout, len, page_count) else { return Ok(None) };
     let mut commit = FilePlace::clone(place);
     for len in lens {
-        let metas = lost_batch(len as usize);
-        let header = write_mark(file.file.as_ref(), commit.offset, &file.header, commit.position, &metas)?;
+        let header = write_mark(file.file.as_ref(), commit.offset, &file.header, commit.position, len)?;
         (commit.position, commit.offset) = (header.end(), commit.offset + header.disk_len());
     }
     file.file.fdatasync()?;
@@ -215,10 +230,8 @@ fn fill(recovery: &Recovery, place: &FilePlace) -> io::Result<Option<Lost>> {
 fn next_in_file(file: &FoundFile, place: &FilePlace) -> io::Result<Option<(u64, CommitHeader)>> {
     let mut offset = place.offset + PAGE_LEN as u64;
     while offset + PAGE_LEN as u64 <= file.len {
-        let header = commit_header_at(file.file.as_ref(), offset)?.filter(|header| {
-            (header.generation, header.salt) == (file.header.generation, file.header.salt)
-                && header.first > place.position
-        });
+        let header = commit_header_at(file.file.as_ref(), offset)?
+            .filter(|header| header.is_of(&file.header) && header.first > place.position);
         if let Some(header) = header {
             return Ok(Some((offset, header)));
         }
@@ -229,9 +242,9 @@ fn next_in_file(file: &FoundFile, place: &FilePlace) -> io::Result<Option<(u64, 
 
 /// The lengths of commits that together have this length and take exactly so many pages, if that matters: short ones of a
 /// page each, then one with all the rest. `None`: impossible.
-fn split(len: u64, page_count: Option<u64>) -> Option<Vec<u64>> {
-    let short = LOST_LEN_MIN as u64;
-    let pages = |len: u64| disk_len(len) / PAGE_LEN as u64;
+fn split(layout: Layout, len: u64, page_count: Option<u64>) -> Option<Vec<u64>> {
+    let short = mark_len_min(layout);
+    let pages = |len: u64| layout.disk_len(len) / PAGE_LEN as u64;
     let mut lens = Vec::new();
     let mut rest = len;
     if let Some(page_count) = page_count {
@@ -253,7 +266,18 @@ mod tests {
 
     #[track_caller]
     fn check_split(len: u64, page_count: Option<u64>, expected: Option<&[u64]>) {
-        assert_eq!(split(len, page_count).as_deref(), expected);
+        assert_eq!(split(Layout::Alone, len, page_count).as_deref(), expected);
+    }
+
+    #[test]
+    fn lost_commits_that_held_nothing_can_be_said_too() {
+        let check = |len, page_count, expected: Option<&[u64]>| {
+            assert_eq!(split(Layout::Replicated, len, page_count).as_deref(), expected);
+        };
+        check(8, Some(1), Some(&[8]));
+        check(16, Some(2), Some(&[1, 15]));
+        check(5000, Some(4), Some(&[1, 1, 4998]));
+        check(0, None, None);
     }
 
     #[test]

@@ -9,66 +9,18 @@ use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
 use super::commit::{BatchQueue, Commit};
+use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::{AnchoredFile, Files, PreparedFile};
-use super::options::{ConfirmAfter, Event, Failed, OnEvent, Options};
+use super::format::Layout;
+use super::marks::{Advanced, Marks};
+use super::options::{Event, Failed, OnEvent, Options};
 use super::pending::PendingWork;
+use super::replication::Replication;
 use super::synced::{SyncedFile, SyncedRecord};
 use super::syncer::SyncInProgress;
 use super::waiters::Waiters;
 use crate::file::{Disk, File};
 use crate::wake::WakeRelay;
-
-/// How far the journal has got. Invariant: `synced <= durable <= written <= appended`, and none ever goes back.
-#[derive(Debug)]
-pub(crate) struct Marks {
-    appended: AtomicU64,
-    written: AtomicU64,
-    durable: AtomicU64,
-    synced: AtomicU64,
-}
-
-impl Marks {
-    fn new(position: JournalPosition) -> Marks {
-        let mark = || AtomicU64::new(position.0);
-        Marks { appended: mark(), written: mark(), durable: mark(), synced: mark() }
-    }
-
-    pub(crate) fn appended(&self) -> JournalPosition {
-        JournalPosition(self.appended.load(Ordering::Acquire))
-    }
-
-    pub(crate) fn written(&self) -> JournalPosition {
-        JournalPosition(self.written.load(Ordering::Acquire))
-    }
-
-    pub(crate) fn durable(&self) -> JournalPosition {
-        JournalPosition(self.durable.load(Ordering::Acquire))
-    }
-
-    pub(crate) fn synced(&self) -> JournalPosition {
-        JournalPosition(self.synced.load(Ordering::Acquire))
-    }
-
-    /// Only under the lock of the gathering.
-    fn set_appended(&self, to: JournalPosition) {
-        self.appended.store(to.0, Ordering::Release);
-    }
-
-    fn set_written(&self, to: JournalPosition) {
-        assert!(self.written() <= to && to <= self.appended(), "written to {to}: {self:?}");
-        self.written.store(to.0, Ordering::Release);
-    }
-
-    fn set_durable(&self, to: JournalPosition) {
-        assert!(self.durable() <= to && to <= self.written(), "durable to {to}: {self:?}");
-        self.durable.store(to.0, Ordering::Release);
-    }
-
-    fn set_synced(&self, to: JournalPosition) {
-        assert!(self.synced() <= to && to <= self.durable(), "synced to {to}: {self:?}");
-        self.synced.store(to.0, Ordering::Release);
-    }
-}
 
 /// Why publishers must wait; bits.
 pub(crate) mod congestion {
@@ -84,12 +36,22 @@ pub(crate) mod congestion {
     pub(crate) const FILES: u8 = 16;
 }
 
+/// Who is told what happens, and who numbers commits and says what is committed, unless the node is alone.
+pub(crate) struct Owner {
+    pub(crate) on_event: OnEvent,
+    pub(crate) replication: Option<Arc<dyn Replication>>,
+}
+
 /// Everything the handles, the writer and the filer share. Of its locks none is taken under another.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) dir: PathBuf,
+    /// How what is written is laid out.
+    pub(crate) layout: Layout,
     pub(crate) marks: Marks,
+    /// Who numbers commits and says what is committed; nothing if the node is alone.
+    pub(crate) replication: Option<Arc<dyn Replication>>,
     /// As [`PendingWork`] has it, to be seen without its lock.
     awaited: AtomicU64,
     pub(crate) pending: Mutex<PendingWork>,
@@ -124,18 +86,22 @@ impl Shared {
         options: Options,
         disk: Arc<dyn Disk>,
         dir: PathBuf,
-        end: JournalPosition,
+        marks: Marks,
         files: Files,
         synced_file: SyncedFile,
-        on_event: OnEvent,
+        owner: Owner,
     ) -> Shared {
+        let Owner { on_event, replication } = owner;
+        let end = marks.appended();
         let pending = PendingWork::new(BatchQueue::new(end, &options));
         let relay = Arc::<WakeRelay>::default();
         Shared {
             options,
             disk,
             dir,
-            marks: Marks::new(end),
+            layout: if replication.is_some() { Layout::Replicated } else { Layout::Alone },
+            marks,
+            replication,
             awaited: AtomicU64::new(end.0),
             pending: Mutex::new(pending),
             work: Condvar::new(),
@@ -182,6 +148,41 @@ impl Shared {
         end
     }
 
+    /// Takes a change of members, which is written at once; says where it ends.
+    pub(crate) fn append_members(&self, change: &[u8]) -> JournalPosition {
+        self.append_awaited(|pending| pending.gathering.append_members(change))
+    }
+
+    /// Takes a commit that another member has numbered, which is written at once; says where it ends.
+    pub(crate) fn receive(&self, commit: ReceivedCommit) -> Result<JournalPosition, ReceiveError> {
+        let mut refusal = None;
+        let end = self.append_awaited(|pending| match commit.check(self.marks.appended()) {
+            Ok(()) => pending.gathering.receive(commit),
+            Err(error) => {
+                refusal = Some(error);
+                self.marks.appended()
+            }
+        });
+        refusal.map_or(Ok(end), Err)
+    }
+
+    fn append_awaited(&self, append: impl FnOnce(&mut PendingWork) -> JournalPosition) -> JournalPosition {
+        assert!(self.replication.is_some(), "only a replicated journal has such commits");
+        let mut pending = self.pending.lock();
+        let end = append(&mut pending);
+        self.marks.set_appended(end);
+        self.awaited.store(end.0, Ordering::Relaxed);
+        if pending.gathering.held_len() > self.options.pending_len_max() {
+            self.congest(congestion::PENDING);
+        }
+        let must_wake = pending.hasten(end);
+        drop(pending);
+        if must_wake {
+            self.work.notify_one();
+        }
+        end
+    }
+
     /// A caller waits for all before `position`: it is written at once, though nothing of it is of the kind that is.
     pub(crate) fn hasten(&self, position: JournalPosition) {
         // What is awaited only grows: most callers wait for what has been hastened when it was appended.
@@ -208,7 +209,7 @@ impl Shared {
 
     /// Whether more is to be synced than is, whatever confirms wait for.
     pub(crate) fn is_sync_wanted(&self) -> bool {
-        self.pending.lock().sync_wanted > self.marks.synced()
+        self.pending.lock().sync_wanted > self.marks.flushed()
     }
 
     /// Whether what cannot be written will not be.
@@ -217,24 +218,26 @@ impl Shared {
     }
 
     pub(crate) fn advance_written(&self, to: JournalPosition) {
-        self.marks.set_written(to);
-        if self.options.confirm_after == ConfirmAfter::Write {
-            self.advance_durable(to);
-        }
+        self.wake(self.marks.set_written(to));
     }
 
-    pub(crate) fn advance_synced(&self, to: JournalPosition) {
-        if self.marks.durable() < to {
-            self.advance_durable(to);
-        }
-        self.marks.set_synced(to);
-        self.synced_waiters.wake(to);
+    pub(crate) fn advance_flushed(&self, to: JournalPosition) {
+        self.wake(self.marks.set_flushed(to));
         self.synced_record.note();
     }
 
-    fn advance_durable(&self, to: JournalPosition) {
-        self.marks.set_durable(to);
-        self.durable_waiters.wake(to);
+    /// All before `to` is on the disks of a majority.
+    pub(crate) fn advance_committed(&self, to: JournalPosition) {
+        self.wake(self.marks.set_committed(to));
+    }
+
+    fn wake(&self, advanced: Advanced) {
+        if let Some(durable) = advanced.durable {
+            self.durable_waiters.wake(durable);
+        }
+        if let Some(synced) = advanced.synced {
+            self.synced_waiters.wake(synced);
+        }
     }
 
     /// These commits are synced: their contents need be held no longer.

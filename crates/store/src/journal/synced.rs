@@ -189,7 +189,7 @@ impl SyncedRecord {
         let mut is_stopping = self.is_stopping.lock();
         self.is_resting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if shared.marks.synced() > self.file.lock().position() {
+        if shared.marks.flushed() > self.file.lock().position() {
             self.is_resting.store(false, Ordering::Relaxed);
         }
         while self.is_resting.load(Ordering::Relaxed) && !*is_stopping {
@@ -209,8 +209,8 @@ impl SyncedRecord {
     /// Makes the file anew at a start. On a full disk the one that is there must do.
     pub(crate) fn renew(&self, shared: &Shared) {
         let mut file = self.file.lock();
-        let synced = shared.marks.synced();
-        if let Err(error) = file.replace(&*shared.disk, synced) {
+        let flushed = shared.marks.flushed();
+        if let Err(error) = file.replace(&*shared.disk, flushed) {
             tracing::warn!(dir = %shared.dir.display(), %error, "how far the journal is synced could not be written down");
         }
     }
@@ -218,8 +218,8 @@ impl SyncedRecord {
     /// Writes down how far the journal is synced by now, if that is further than it says.
     pub(crate) fn update(&self, shared: &Shared) -> io::Result<()> {
         let mut file = self.file.lock();
-        let synced = shared.marks.synced();
-        if synced > file.position() { file.write(&*shared.disk, synced) } else { Ok(()) }
+        let flushed = shared.marks.flushed();
+        if flushed > file.position() { file.write(&*shared.disk, flushed) } else { Ok(()) }
     }
 }
 

@@ -12,6 +12,7 @@ use super::handle::Journal;
 use super::options::{ConfirmAfter, Failed, OnEvent, OpenError, Options};
 use super::pending::{POSTPONED, WriterWait};
 use super::recovery::Recovery;
+use super::replication::Replication;
 use super::shared::Shared;
 use super::syncer::Syncer;
 use super::writer::{Progress, Writer};
@@ -21,13 +22,18 @@ const HELD_DELAY: Duration = Duration::from_millis(10);
 /// How long after a file could not be prepared it is tried again. Only then, so a journal that is well costs nothing.
 const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Goes on where a replayed journal ends, with a thread that writes and one that prepares files.
+/// Goes on where a replayed journal ends, with a thread that writes and one that prepares files; as [`assemble`].
 ///
 /// # Panics
 /// If the recovery has not been replayed.
-pub fn start(recovery: Recovery, options: Options, on_event: OnEvent) -> Result<(Journal, Threads), OpenError> {
+pub fn start(
+    recovery: Recovery,
+    options: Options,
+    on_event: OnEvent,
+    replication: Option<Arc<dyn Replication>>,
+) -> Result<(Journal, Threads), OpenError> {
     let dir = recovery.dir.clone();
-    let (journal, mut writer, filer) = assemble(recovery, options, on_event)?;
+    let (journal, mut writer, filer) = assemble(recovery, options, on_event, replication)?;
     let shared = writer.shared().clone();
     let syncer = (shared.options.confirm_after == ConfirmAfter::Write).then(|| writer.split_syncer());
     let mut threads = Threads { shared, writer: None, filer: None, syncer: None, recorder: None };
@@ -153,7 +159,7 @@ fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
         }
         let may_sync = has_unsynced && !writer.is_sync_under_way();
         let sync_due_in = writer.sync_due_in(now).filter(|_| may_sync);
-        if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.marks.synced()) {
+        if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.marks.flushed()) {
             return Work::Sync;
         }
         if is_stopping {
@@ -178,7 +184,7 @@ fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
 /// Until a checkpoint wants what is held back, or it is time to see whether another file is ready.
 fn wait_while_held(shared: &Shared) {
     let mut pending = shared.pending.lock();
-    if pending.sync_wanted <= shared.marks.synced() && !shared.is_ending() {
+    if pending.sync_wanted <= shared.marks.flushed() && !shared.is_ending() {
         shared.work.wait_for(&mut pending, HELD_DELAY);
     }
 }

@@ -6,16 +6,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use consensus::LogId;
 use model::ids::JournalPosition;
 
 use super::commit::Commit;
 use super::filer;
 use super::files::{AnchoredFile, ClosedFile, PreparedFile};
-use super::format::{FILE_HEADER_LEN, FileHeader};
+use super::format::{FILE_HEADER_LEN, FileHeader, Layout};
 use super::options::{ConfirmAfter, Event, Failed};
 use super::shared::{Shared, congestion};
 use super::syncer::{SyncOutcome, Syncer};
 use crate::file::{File, write_all_at, write_all_vectored_at};
+
+/// Why a journal fails whose owner does not lead its group.
+const NOT_LEADING: &str = "this node does not lead any more";
 
 /// What [`Writer::commit_once`] found to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +58,8 @@ pub(crate) struct CurrentFile {
     pub(crate) offset: u64,
     /// The header is on disk.
     pub(crate) is_anchored: bool,
+    /// The last entry of which all is on disk.
+    pub(crate) last: Option<LogId>,
 }
 
 impl CurrentFile {
@@ -68,8 +74,9 @@ impl CurrentFile {
             file: self.file,
             len: self.header.file_len,
             used_len: self.offset,
-            first: self.header.first,
+            header: self.header,
             end,
+            last: self.last,
             is_anchored: self.is_anchored,
             is_trusted,
         }
@@ -190,7 +197,7 @@ impl Writer {
 
     fn is_sync_due(&self, now: Instant) -> bool {
         let shared = &self.shared;
-        let unsynced_len: u64 = self.unsynced.iter().map(Commit::disk_len).sum();
+        let unsynced_len: u64 = self.unsynced.iter().map(|commit| commit.disk_len(shared.layout)).sum();
         shared.options.confirm_after == ConfirmAfter::Sync
             || unsynced_len >= shared.options.unsynced_len_max()
             || self.sync_due_in(now).is_some_and(|delay| delay.is_zero())
@@ -198,7 +205,11 @@ impl Writer {
     }
 
     fn has_room(&self, commit: &Commit) -> bool {
-        self.current.as_ref().is_some_and(|current| current.header.file_len - current.offset >= commit.disk_len())
+        let layout = self.shared.layout;
+        self.current.as_ref().is_some_and(|current| {
+            // The tail that was written again at the start may have the other layout.
+            current.header.layout == layout && current.header.file_len - current.offset >= commit.disk_len(layout)
+        })
     }
 
     /// Whether this commit would go to the last file that there is, though another could be used again after a checkpoint. A
@@ -208,7 +219,7 @@ impl Writer {
         if !shared.is_congested_by(congestion::RESERVE) || shared.is_ending() {
             return false;
         }
-        let len = commit.disk_len();
+        let len = commit.disk_len(shared.layout);
         let is_last = match &self.current {
             // Before its header is written no checkpoint lets go of the files before it.
             Some(current) if self.has_room(commit) => {
@@ -225,8 +236,8 @@ impl Writer {
         if self.has_room(commit) {
             return Ok(true); // syncing failed and went on in a new file
         }
-        let Some(prepared) = self.shared.take_prepared(commit.disk_len()) else { return Ok(false) };
-        let synced = self.shared.marks.synced();
+        let Some(prepared) = self.shared.take_prepared(commit.disk_len(self.shared.layout)) else { return Ok(false) };
+        let synced = self.shared.marks.flushed();
         if let Some(full) = self.current.take() {
             self.shared.files.lock().close(full.close(synced, true));
             self.shared.tell(Event::FileClosed);
@@ -236,23 +247,46 @@ impl Writer {
     }
 
     fn begin(&self, prepared: PreparedFile, first: JournalPosition, synced: JournalPosition) -> CurrentFile {
-        let header = file_header(&self.shared, prepared.len, first, synced);
-        CurrentFile { path: prepared.path, file: prepared.file, header, offset: FILE_HEADER_LEN, is_anchored: false }
+        let header = file_header(&self.shared, self.shared.layout, prepared.len, first, synced);
+        CurrentFile {
+            path: prepared.path,
+            file: prepared.file,
+            header,
+            offset: FILE_HEADER_LEN,
+            is_anchored: false,
+            last: None,
+        }
+    }
+
+    /// Has the commit numbered, if it is to have a number and has none yet.
+    fn number(&self, commit: &mut Commit) -> Result<(), Failed> {
+        let Some(replication) = self.shared.replication.as_ref().filter(|_| commit.id().is_none()) else {
+            return Ok(());
+        };
+        match replication.propose(Arc::new(commit.share())) {
+            Some(id) => {
+                commit.set_id(id);
+                Ok(())
+            }
+            None => Err(self.shared.fail(NOT_LEADING)),
+        }
     }
 
     /// Writes the commit, together with the file's header if it is the file's first.
-    fn write(&mut self, commit: Commit) -> Result<(), Failed> {
+    fn write(&mut self, mut commit: Commit) -> Result<(), Failed> {
+        self.number(&mut commit)?;
+        let layout = self.shared.layout;
         let current = self.current.as_mut().expect("a file with room was opened");
-        let header = commit.header(&current.header, self.shared.marks.synced()).encode();
+        let header = commit.header(&current.header, self.shared.marks.flushed()).encode();
         let is_first = current.offset == FILE_HEADER_LEN;
         let page = is_first.then(|| current.header.encode());
         let mut slices = Vec::with_capacity(commit.run_count() + 4);
         slices.extend(page.as_ref().map(|page| IoSlice::new(page)));
         slices.push(IoSlice::new(&header));
-        commit.payload(&mut slices);
+        commit.payload(layout, &mut slices);
         let offset = if is_first { 0 } else { current.offset };
         let result = write_all_vectored_at(current.file.as_ref(), &mut slices, offset);
-        let (len, end) = (commit.disk_len(), commit.end());
+        let (len, end) = (commit.disk_len(layout), commit.end());
         current.offset += len;
         self.shared.grow_unretired(if is_first { len + FILE_HEADER_LEN } else { len });
         self.unsynced.push_back(commit);
@@ -284,13 +318,17 @@ impl Writer {
     /// All up to `end` is on disk, in the current file and those before.
     fn finish_sync(&mut self, end: JournalPosition) {
         let current = self.current.as_mut().expect("something was synced");
+        let synced_count = self.unsynced.iter().take_while(|commit| commit.end() <= end).count();
+        current.last = self.unsynced.iter().take(synced_count).next_back().and_then(Commit::id).or(current.last);
         // First: a caller that sees that something is synced finds the file that has it.
         if !std::mem::replace(&mut current.is_anchored, true) {
             self.shared.anchor(current.anchored());
         }
-        self.shared.advance_synced(end);
-        let synced_count = self.unsynced.iter().take_while(|commit| commit.end() <= end).count();
+        self.shared.advance_flushed(end);
         self.shared.release(self.unsynced.drain(..synced_count));
+        if let Some(replication) = &self.shared.replication {
+            replication.flushed(end);
+        }
     }
 
     /// The current file failed: nothing of it that was not synced is trusted again, whatever it says later. All that is
@@ -303,7 +341,7 @@ impl Writer {
         let failed = self.current.take().expect("a current file failed");
         tracing::error!(path = %failed.path.display(), %error, attempt, "journal file failed, going on in another");
         let why = format!("{attempt} {} failed ({error})", failed.path.display());
-        let synced = self.shared.marks.synced();
+        let synced = self.shared.marks.flushed();
         self.shared.files.lock().close(failed.close(synced, false));
         self.shared.tell(Event::FileClosed);
         match self.write_again(synced) {
@@ -325,15 +363,16 @@ impl Writer {
     /// header is not on disk, the file means nothing and the failed one still counts for what it may have.
     fn write_again(&mut self, synced: JournalPosition) -> io::Result<JournalPosition> {
         let end = self.unsynced.back().expect("something was not synced").end();
-        let payload_len = self.unsynced.iter().map(Commit::disk_len).sum();
+        let layout = self.shared.layout;
+        let payload_len = self.unsynced.iter().map(|commit| commit.disk_len(layout)).sum();
         let prepared = filer::take_or_create(&self.shared, payload_len)?;
         let mut current = self.begin(prepared, synced, end);
         for commit in &self.unsynced {
             let header = commit.header(&current.header, synced).encode();
             let mut slices = vec![IoSlice::new(&header)];
-            commit.payload(&mut slices);
+            commit.payload(layout, &mut slices);
             write_all_vectored_at(current.file.as_ref(), &mut slices, current.offset)?;
-            current.offset += commit.disk_len();
+            current.offset += commit.disk_len(layout);
         }
         current.file.fdatasync()?;
         write_all_at(current.file.as_ref(), &current.header.encode(), 0)?;
@@ -347,12 +386,13 @@ impl Writer {
 /// The header of a file's next use.
 pub(crate) fn file_header(
     shared: &Shared,
+    layout: Layout,
     file_len: u64,
     first: JournalPosition,
     synced: JournalPosition,
 ) -> FileHeader {
     let generation = shared.files.lock().take_generation();
-    FileHeader { generation, salt: mix(shared.options.salt ^ generation), first, synced, file_len }
+    FileHeader { layout, generation, salt: mix(shared.options.salt ^ generation), first, synced, file_len }
 }
 
 /// SplitMix64's finish: each use of a file has a salt of its own.

@@ -146,7 +146,7 @@ pub(crate) fn recover(
     let next_segment = next_segment(&**disk, paths, checkpoint.next_segment)?;
     check_segments(&**disk, paths, &checkpoint.segments)?;
 
-    let mut journal = journal::Recovery::open(disk.clone(), &paths.journal(), current.position)?;
+    let mut journal = journal::Recovery::open(disk.clone(), &paths.journal(), current.position, 0)?;
     let mut replay = Replay::new(checkpoint);
     let mut thinned = Ok(());
     journal.replay(contents, &mut |_, record| {

@@ -67,7 +67,7 @@ fn borders(disk: &SimDisk, path: &Path, random: &mut Random) -> Vec<u64> {
 /// Up to where the journal of a stopped directory reaches.
 fn journal_end(disk: &SimDisk) -> JournalPosition {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let mut recovery = Recovery::open(shared, &Path::new(DATA).join("journal"), JournalPosition::START).unwrap();
+    let mut recovery = Recovery::open(shared, &Path::new(DATA).join("journal"), JournalPosition::START, 0).unwrap();
     recovery.replay(&mut crate::ChunkWriter::new(crate::ChunkBudget::new()), &mut |_, _| {}).unwrap()
 }
 

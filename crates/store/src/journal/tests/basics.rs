@@ -186,7 +186,7 @@ fn a_chunk_knows_where_it_is_first_used() {
     disk.restart();
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let mut positions = Vec::new();
-    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
     let each: Each<'_> = &mut |end, record| {
         if let Record::Publish { content, .. } = record {
             positions.push((content.chunk().first_position(), end));

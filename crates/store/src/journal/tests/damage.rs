@@ -24,7 +24,7 @@ fn journal_with(disk: &SimDisk, commits: usize) -> Layout {
 }
 
 fn layout(disk: &SimDisk) -> Layout {
-    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
     let file = &recovery.files[0];
     let mut commits = Vec::new();
     let mut offset = FILE_HEADER_LEN;
@@ -125,7 +125,7 @@ fn missing_files_are_noticed() {
     }
     let spans = world.journal.closed_files();
     disk.restart();
-    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
     let paths: Vec<_> = recovery.files.iter().map(|file| file.path.clone()).collect();
     assert!(paths.len() > 3);
     disk.remove(&paths[1]).unwrap();
@@ -326,12 +326,12 @@ fn a_repair_marks_what_is_missing_of_the_end() {
     let (end, spans) = (world.journal.synced(), world.journal.closed_files());
     world.journal.record_synced();
     disk.kill_process();
-    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
     disk.remove(&recovery.files.last().unwrap().path).unwrap();
     assert!(matches!(open_and_read(&disk), Err(OpenError::Short { .. })));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut contents = ChunkWriter::new(ChunkBudget::new());
-    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap().losses;
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, 0, &mut contents).unwrap().losses;
     let [Lost { place, end: lost_to }] = &losses[..] else { panic!("{losses:?}") };
     assert_eq!((place.position, *lost_to), (spans[1].end, end));
     let (world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
@@ -350,7 +350,7 @@ fn check_repaired(seed: u64, hits: &[usize]) {
     }
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
-    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap().losses;
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, 0, &mut contents).unwrap().losses;
     disk.restart();
     let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
     assert_eq!(world.journal.appended(), layout.commits[5].1.end(), "positions stay");
@@ -384,7 +384,7 @@ fn a_repair_of_a_whole_journal_changes_nothing() {
     let before = disk.operation_count();
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut contents = ChunkWriter::new(ChunkBudget::new());
-    assert_eq!(repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap(), Repaired::default());
+    assert_eq!(repair(&shared, Path::new(DIR), JournalPosition::START, 0, &mut contents).unwrap(), Repaired::default());
     assert_eq!(disk.operation_count(), before);
 }
 
@@ -401,7 +401,7 @@ fn journal_of_files(disk: &SimDisk) -> Vec<Found> {
         world.file_all();
     }
     disk.restart();
-    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
     recovery.files.iter().map(|file| (file.path.clone(), file.header)).collect()
 }
 
@@ -417,7 +417,7 @@ fn check_repaired_files(damage: &dyn Fn(&SimDisk, &[Found]), lost: usize) {
     assert!(matches!(open_and_read(&disk), Err(OpenError::Corrupt { .. })));
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let mut contents = ChunkWriter::new(ChunkBudget::new());
-    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, &mut contents).unwrap().losses;
+    let losses = repair(&shared, Path::new(DIR), JournalPosition::START, 0, &mut contents).unwrap().losses;
     assert_eq!(losses.len(), 1, "{losses:?}");
     disk.restart();
     let (world, after) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();

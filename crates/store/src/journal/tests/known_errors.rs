@@ -88,6 +88,7 @@ fn a_commit_that_never_got_its_header_is_forgotten() {
             synced: JournalPosition::START,
             metas_len: 100,
             contents_len: 0,
+            head: None,
         };
         write_all_at(disk.open(&spare).unwrap().as_ref(), &commit.encode(), FILE_HEADER_LEN).unwrap();
     }
@@ -101,7 +102,7 @@ fn a_commit_that_never_got_its_header_is_forgotten() {
 }
 
 fn spares(disk: &SimDisk) -> Vec<std::path::PathBuf> {
-    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START).unwrap();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
     assert!(!recovery.spares.is_empty());
     recovery.spares.iter().map(|spare| spare.path.clone()).collect()
 }

@@ -83,7 +83,7 @@ impl World {
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = events.clone();
         let on_event: OnEvent = Arc::new(move |event| told.lock().push(event));
-        let (journal, writer, filer) = assemble(recovery, options.clone(), on_event)?;
+        let (journal, writer, filer) = assemble(recovery, options.clone(), on_event, None)?;
         Ok((World { journal, writer, filer, syncer: None, contents, batch: RecordBatch::new(), events }, said))
     }
 
@@ -128,7 +128,7 @@ fn replay(
     from: JournalPosition,
     contents: &mut ChunkWriter,
 ) -> Result<(Recovery, Vec<Said>), OpenError> {
-    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), from)?;
+    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), from, 0)?;
     let mut said = Vec::new();
     let end = recovery.replay(contents, &mut |position, record| said.push((position, text(&record))))?;
     assert!(said.last().is_none_or(|(position, _)| *position <= end));

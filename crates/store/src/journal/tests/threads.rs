@@ -8,7 +8,7 @@ fn start_on(disk: &SimDisk, options: &Options) -> (Journal, Threads, Vec<Said>) 
     disk.create_dir(Path::new(DIR)).unwrap();
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let (recovery, said) = replay(disk, JournalPosition::START, &mut contents).unwrap();
-    let (journal, threads) = start(recovery, options.clone(), Arc::new(|_| {})).unwrap();
+    let (journal, threads) = start(recovery, options.clone(), Arc::new(|_| {}), None).unwrap();
     (journal, threads, said)
 }
 

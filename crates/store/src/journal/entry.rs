@@ -1,4 +1,4 @@
-//! A commit of a replicated journal as an entry of its group's log: where it stands, what it is, and its bytes on their way between members.
+//! A commit of a replicated journal as an entry of its group's log: where it stands, what it is, and its bytes on their way to others.
 
 use std::io::IoSlice;
 

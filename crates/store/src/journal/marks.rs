@@ -8,7 +8,7 @@ use model::ids::JournalPosition;
 /// goes back.
 ///
 /// `flushed` is what is on this disk, `committed` what is on the disks of a majority of the group, on this one or not. The journal of a node
-/// that is alone is committed as soon as it is there. `durable` is what confirms may leave for, `synced` what checkpoints may rely on.
+/// that is alone is committed at once. `durable` is what confirms may leave for, `synced` what checkpoints may rely on.
 #[derive(Debug)]
 pub(crate) struct Marks {
     appended: AtomicU64,

@@ -162,7 +162,8 @@ fn end_before(disk: &dyn Disk, dir: &Path, path: &Path, generation: u64) -> io::
     Ok(before.map(|(_, end)| end))
 }
 
-/// How much at least has to be lost for a commit to say so. A replicated journal has commits that hold nothing, and are shorter than any record.
+/// How much at least has to be lost for a commit to say so. A replicated journal has commits that hold nothing and are shorter than any
+/// record.
 fn mark_len_min(layout: Layout) -> u64 {
     match layout {
         Layout::Alone => LOST_LEN_MIN as u64,

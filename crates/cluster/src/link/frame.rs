@@ -16,8 +16,10 @@ use crate::link::lane::Lane;
 
 const LEN_LEN: usize = 4;
 const CHECKSUM_LEN: usize = 4;
-/// A read brings at most about this much, and a reader that has nothing to read keeps no more.
+/// Room that a reader begins with.
 const READ_LEN: usize = 64 << 10;
+/// Room that a reader keeps when it has nothing to read: that of the usual frames with entries.
+const KEPT_LEN: usize = 1 << 20;
 /// A read has room for at least this much.
 const ROOM_LEN_MIN: usize = 4 << 10;
 
@@ -142,8 +144,11 @@ impl FrameWriter {
                     bytes.len() as u64
                 }
                 Part::Shared(payload) => {
-                    copy(&**payload, self.offset, room, to);
-                    payload.byte_count()
+                    let part_len = payload.byte_count();
+                    let left = usize::try_from(part_len - self.offset).unwrap_or(usize::MAX);
+                    copy(&**payload, self.offset, room.min(left), to);
+                    assert!(left == 0 || to.len() > begin, "a payload is shorter than it says");
+                    part_len
                 }
             };
             self.checksum = crc32c_append(self.checksum, &to[begin..]);
@@ -192,7 +197,7 @@ impl FrameReader {
     pub fn space(&mut self) -> &mut [u8] {
         if self.start == self.end {
             (self.start, self.end) = (0, 0);
-            if self.bytes.len() > READ_LEN {
+            if self.bytes.len() > KEPT_LEN {
                 self.bytes = Vec::new();
             }
         }
@@ -234,6 +239,17 @@ impl FrameReader {
         let start = self.start;
         self.start += covered_len + CHECKSUM_LEN;
         Ok(Some(&self.bytes[start + LEN_LEN..start + covered_len]))
+    }
+
+    /// How many bytes the next frame lacks, as far as is known: who reads no more than that takes nothing that follows it.
+    #[must_use]
+    pub fn lacking(&self) -> usize {
+        let waiting = &self.bytes[self.start..self.end];
+        let whole = match waiting.first_chunk::<LEN_LEN>() {
+            None => LEN_LEN,
+            Some(len) => LEN_LEN + u32::from_le_bytes(*len) as usize + CHECKSUM_LEN,
+        };
+        whole.saturating_sub(waiting.len())
     }
 
     /// Whether the last frame that came was whole, so that the connection may end here.

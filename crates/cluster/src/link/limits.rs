@@ -11,8 +11,8 @@ pub const HANDSHAKE_FRAME_LEN_MAX: usize = 1024;
 
 /// Bytes of a frame with heartbeats, votes and the like.
 pub const VOTES_FRAME_LEN_MAX: u32 = 64 << 10;
-/// Bytes of a frame with entries: one entry may be as long as the largest message that a broker takes. Memory is taken as bytes arrive.
-pub const COMMITS_FRAME_LEN_MAX: u32 = 1 << 30;
+/// Bytes of a frame with entries: one entry may be as long as a transaction of the largest messages. Memory is taken as bytes arrive.
+pub const COMMITS_FRAME_LEN_MAX: u32 = u32::MAX - 1;
 /// Bytes of a piece of a file.
 pub const FILE_PIECE_LEN_MAX: usize = 256 << 10;
 /// Bytes of a frame of the lane of files.

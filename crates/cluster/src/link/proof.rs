@@ -10,30 +10,39 @@ pub(crate) const PROOF_LEN: usize = 32;
 
 /// What all nodes of a cluster know and no other does. It is nowhere shown.
 #[derive(Clone)]
-pub struct Secret(hmac::Key);
+pub struct Secret {
+    key: hmac::Key,
+    is_absent: bool,
+}
 
 impl Secret {
     /// Of what the operator has given. `None`: it is empty.
     #[must_use]
     pub fn new(text: &[u8]) -> Option<Self> {
-        (!text.is_empty()).then(|| Secret(hmac::Key::new(hmac::HMAC_SHA256, text)))
+        (!text.is_empty()).then(|| Secret { key: hmac::Key::new(hmac::HMAC_SHA256, text), is_absent: false })
     }
 
     /// None: certificates say who may come. Proofs are checksums then.
     #[must_use]
     pub fn absent() -> Self {
-        Secret(hmac::Key::new(hmac::HMAC_SHA256, &[]))
+        Secret { key: hmac::Key::new(hmac::HMAC_SHA256, &[]), is_absent: true }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_absent(&self) -> bool {
+        self.is_absent
     }
 
     pub(crate) fn prove(&self, parts: &[&[u8]]) -> [u8; PROOF_LEN] {
         let mut proof = [0; PROOF_LEN];
-        proof.copy_from_slice(hmac::sign(&self.0, &joined(parts)).as_ref());
+        proof.copy_from_slice(hmac::sign(&self.key, &joined(parts)).as_ref());
         proof
     }
 
     /// Takes the same time wherever two proofs differ.
     pub(crate) fn is_proved_by(&self, parts: &[&[u8]], proof: &[u8]) -> bool {
-        hmac::verify(&self.0, &joined(parts), proof).is_ok()
+        hmac::verify(&self.key, &joined(parts), proof).is_ok()
     }
 }
 

@@ -343,6 +343,38 @@ fn messages_keep_to_their_lane() {
     assert_eq!(right.unwrap(), (GroupId(1), heartbeat, Vec::new()));
 }
 
+/// One that says to have more, or less, than it has.
+struct Liar(u64, Vec<u8>);
+
+impl Payload for Liar {
+    fn byte_count(&self) -> u64 {
+        self.0
+    }
+
+    fn for_each_run(&self, each: &mut dyn FnMut(&[u8])) {
+        each(&self.1);
+    }
+}
+
+fn lie(told: u64, len: usize) -> Outgoing {
+    let entries = vec![Entry { id: LogId::new(9, 4), kind: Kind::Records, len: told as u32 }];
+    let append = message(Body::Append { previous: LogId::new(8, 3), committed: Index(2), entries });
+    let payload = Arc::new(Liar(told, vec![7; len]));
+    encode_replicated(GroupId(1), &append, &[EntryToSend { first: 0, metas_len: 0, payload }])
+}
+
+#[test]
+fn a_payload_with_more_than_it_says_is_cut() {
+    let (_, _, entries) = replicated(Lane::Commits, &body_of(Lane::Commits, &lie(3, 9))).unwrap();
+    assert_eq!(entries[0].payload, [7; 3]);
+}
+
+#[test]
+#[should_panic(expected = "a payload is shorter than it says")]
+fn a_payload_with_less_than_it_says_is_not_waited_for() {
+    let _ = written(&[lie(9, 3)], usize::MAX);
+}
+
 #[test]
 #[should_panic(expected = "contents of [3] bytes for entries of [4]")]
 fn contents_that_are_not_the_entrys_are_not_sent() {

@@ -4,4 +4,5 @@
 
 mod frames;
 mod handshake;
+mod links;
 mod nodes;

@@ -1,0 +1,97 @@
+//! One peer, as long as it is one.
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, Semaphore};
+use tokio::task::AbortHandle;
+
+use super::calls::Calls;
+use super::framed::Framed;
+use super::limits::{COMMITS_COUNT_MAX, COMMITS_LEN_MAX, FETCHES_COUNT_MAX, VOTES_COUNT_MAX, VOTES_LEN_MAX};
+use super::queue::LaneQueue;
+use super::statistics::PeerCounters;
+use crate::link::{Expected, Lane, NodeName};
+
+/// Where a peer is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerAddress {
+    /// Who is there, and its id if that is known.
+    pub node: Expected,
+    /// A name or an address.
+    pub host: String,
+    /// The port of its links.
+    pub port: u16,
+}
+
+/// All that belongs to a peer.
+#[derive(Debug)]
+pub(super) struct PeerState {
+    pub(super) name: NodeName,
+    pub(super) address: Mutex<PeerAddress>,
+    votes: LaneQueue,
+    commits: LaneQueue,
+    questions: LaneQueue,
+    pub(super) calls: Calls,
+    pub(super) fetches: Semaphore,
+    /// A connection for files that is of use again.
+    pub(super) files: Mutex<Option<Framed>>,
+    pub(super) counters: PeerCounters,
+    /// There is reason to dial it now.
+    pub(super) poke: Notify,
+    /// What the operator was told last about a link that there is not.
+    told: Mutex<Option<String>>,
+    /// What keeps it connected.
+    pub(super) tasks: Mutex<Vec<AbortHandle>>,
+}
+
+impl PeerState {
+    pub(super) fn new(address: PeerAddress) -> Self {
+        PeerState {
+            name: address.node.name.clone(),
+            address: Mutex::new(address),
+            votes: LaneQueue::new(VOTES_COUNT_MAX, VOTES_LEN_MAX),
+            commits: LaneQueue::new(COMMITS_COUNT_MAX, COMMITS_LEN_MAX),
+            // Calls have places of their own.
+            questions: LaneQueue::new(usize::MAX, u64::MAX),
+            calls: Calls::new(),
+            fetches: Semaphore::new(FETCHES_COUNT_MAX),
+            files: Mutex::default(),
+            counters: PeerCounters::default(),
+            poke: Notify::new(),
+            told: Mutex::default(),
+            tasks: Mutex::default(),
+        }
+    }
+
+    /// The queue of a lane that is always connected.
+    pub(super) fn queue(&self, lane: Lane) -> &LaneQueue {
+        match lane {
+            Lane::Votes => &self.votes,
+            Lane::Commits => &self.commits,
+            Lane::Calls => &self.questions,
+            Lane::Files | Lane::Forward => unreachable!("files and clients' streams have no queue"),
+        }
+    }
+
+    /// Whether this is to be told: it was not the last that was.
+    pub(super) fn is_news(&self, sentence: &str) -> bool {
+        let mut told = self.told.lock();
+        let is_news = told.as_deref() != Some(sentence);
+        if is_news {
+            *told = Some(sentence.to_owned());
+        }
+        is_news
+    }
+
+    /// It is connected: what is said next is news.
+    pub(super) fn forget_told(&self) {
+        *self.told.lock() = None;
+    }
+
+    /// It is no peer any more.
+    pub(super) fn close(&self) {
+        self.tasks.lock().drain(..).for_each(|task| task.abort());
+        self.calls.close();
+        self.fetches.close();
+        self.files.lock().take();
+    }
+}

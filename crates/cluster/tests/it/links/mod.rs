@@ -1,0 +1,10 @@
+//! Links over sockets of this host: nodes that are linked, and what strangers and faults do to them.
+
+mod calls;
+mod files;
+mod forward;
+mod messages;
+mod node;
+mod peers;
+mod strangers;
+mod tls;

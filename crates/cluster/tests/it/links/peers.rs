@@ -1,0 +1,136 @@
+//! Peers come, go and come again.
+
+use std::net::TcpListener;
+
+use cluster::PeerEvent;
+use cluster::link::{ClusterId, Lane, Refusal};
+
+use super::node::{Heard, Node, heartbeat, introduce, link, place};
+use crate::nodes::local;
+
+#[test]
+fn a_peer_that_is_started_again_is_linked_again() {
+    let [a, b] = ['a', 'b'].map(Node::start);
+    link(&[&a, &b]);
+    let address = b.links.address();
+    drop(b);
+    let mut again = local('b');
+    again.identity.incarnation += 1;
+    let name = again.identity.name.clone();
+    let lost = a.wait_for(|heard| match heard {
+        Heard::Event(of, PeerEvent::Lost { lane: Lane::Votes, reason }) if of == name => Some(reason),
+        _ => None,
+    });
+    assert!(!lost.is_empty());
+    a.wait_for(|heard| matches!(heard, Heard::Event(_, PeerEvent::Refused)).then_some(()));
+    let b = Node::start_at(address, again, 'b', None);
+    b.links.set_peers(vec![a.place()]);
+    a.wait_for(|heard| match heard {
+        Heard::Event(_, PeerEvent::Connected { lane: Lane::Votes, identity }) => {
+            assert_eq!(identity.incarnation, 103);
+            Some(())
+        }
+        _ => None,
+    });
+    a.send(&b, &heartbeat('a', 'b', 7), &[]).unwrap();
+    assert_eq!(b.wait_for_message().1, heartbeat('a', 'b', 7));
+    let votes = a.links.statistics()[0].lanes[0];
+    assert_eq!((votes.connects, votes.is_connected), (2, true));
+}
+
+#[test]
+fn a_port_on_which_no_process_listens_is_told_at_once() {
+    let a = Node::start('a');
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    a.links.set_peers(vec![place('b', port)]);
+    a.wait_for(|heard| matches!(heard, Heard::Event(_, PeerEvent::Refused)).then_some(()));
+    let failure = a.links.statistics()[0].last_failure.clone().unwrap();
+    assert!(failure.starts_with(&format!("rabbit@b (127.0.0.1:{port}) cannot be linked with rabbit@a: ")), "{failure}");
+    assert!(failure.contains("Connection refused"), "{failure}");
+}
+
+#[test]
+fn who_is_no_peer_any_more_is_refused() {
+    let [a, b] = ['a', 'b'].map(Node::start);
+    link(&[&a, &b]);
+    b.links.set_peers(Vec::new());
+    let event = a.wait_for_event(&b, |event| matches!(event, PeerEvent::Rejected { .. }));
+    let PeerEvent::Rejected { sentence, refusal } = event else { unreachable!("waited for") };
+    assert_eq!(refusal, Some(Refusal::NoPeer { lane: Lane::Votes }));
+    let address = b.links.address();
+    assert_eq!(
+        sentence,
+        format!(
+            "rabbit@b ({address}) refuses rabbit@a: rabbit@a is none of the peers of rabbit@b ({address}), \
+             and wants to send on the lane votes"
+        )
+    );
+    introduce(&[&a, &b]);
+    a.wait_for_event(&b, |event| matches!(event, PeerEvent::Connected { lane: Lane::Votes, .. }));
+}
+
+#[test]
+fn a_peer_of_another_cluster_is_refused() {
+    let mut other = local('b');
+    other.identity.cluster = ClusterId::new(99);
+    let [a, b] = [Node::start('a'), Node::start_as(other, 'b', None)];
+    introduce(&[&a, &b]);
+    let event = a.wait_for_event(&b, |event| matches!(event, PeerEvent::Rejected { .. }));
+    let PeerEvent::Rejected { sentence, .. } = event else { unreachable!("waited for") };
+    let refused = "rabbit@a refuses rabbit@b (";
+    assert!(sentence.starts_with(refused) && sentence.contains("belongs to cluster"), "{sentence}");
+}
+
+#[test]
+fn a_node_that_dials_itself_is_told_so() {
+    let a = Node::start('a');
+    // The address of another, and itself is there.
+    a.links.set_peers(vec![place('b', a.links.address().port())]);
+    let event = a.wait_for(|heard| match heard {
+        Heard::Event(_, PeerEvent::Rejected { refusal, .. }) => Some(refusal),
+        _ => None,
+    });
+    assert_eq!(event, Some(Refusal::Itself));
+}
+
+#[test]
+fn a_node_that_is_not_ready_dials_and_is_dialled_later() {
+    let mut early = local('b');
+    early.is_ready = false;
+    let [a, b] = [Node::start('a'), Node::start_as(early.clone(), 'b', None)];
+    introduce(&[&a, &b]);
+    let event = a.wait_for_event(&b, |event| matches!(event, PeerEvent::Rejected { .. }));
+    assert!(matches!(event, PeerEvent::Rejected { refusal: Some(Refusal::NotReady), .. }), "{event:?}");
+    early.is_ready = true;
+    b.links.set_local(early);
+    b.wait_for_lanes(&[&a]);
+    // It is dialled at once, because it has come: no wait of a second.
+    a.wait_for_lanes(&[&b]);
+}
+
+#[test]
+fn a_node_that_gets_an_id_says_so_to_all() {
+    let mut new = local('b');
+    new.identity.member = None;
+    let [a, b] = [Node::start('a'), Node::start_as(new, 'b', None)];
+    link(&[&a, &b]);
+    b.links.set_local(local('b'));
+    a.wait_for(|heard| match heard {
+        Heard::Event(_, PeerEvent::Connected { lane: Lane::Votes, identity }) => identity.member.map(|_| ()),
+        _ => None,
+    });
+    b.wait_for_lanes(&[&a]);
+    b.send(&a, &heartbeat('b', 'a', 1), &[]).unwrap();
+    assert_eq!(a.wait_for_message().1, heartbeat('b', 'a', 1));
+}
+
+#[test]
+fn links_end_within_their_handler_too() {
+    let [a, b] = ['a', 'b'].map(Node::start);
+    link(&[&a, &b]);
+    let Node { links, heard, .. } = a;
+    drop(links);
+    // The thread has ended, and with it the handler.
+    while heard.recv().is_ok() {}
+    b.wait_for(|heard| matches!(heard, Heard::Event(_, PeerEvent::Refused)).then_some(()));
+}

@@ -1,0 +1,203 @@
+//! What is no node, or none of this cluster; and a node that does what the test says.
+
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+
+use cluster::link::{
+    Acceptor, Expected, FrameReader, FrameWriter, Lane, Local, NONCE_LEN, NodeName, Outgoing, PREAMBLE_LEN, Standing,
+    replicated,
+};
+use cluster::{PeerAddress, PeerEvent};
+use consensus::Message;
+
+use super::node::{Node, PATIENCE, introduce};
+use crate::nodes::{local, secret, shared};
+
+/// A node by hand: what it accepts, it reads and writes when the test wants.
+pub(crate) struct Stranger {
+    local: Local,
+    listener: TcpListener,
+}
+
+/// A connection of its.
+pub(crate) struct Connection {
+    tcp: TcpStream,
+    reader: FrameReader,
+    lane: Lane,
+}
+
+impl Stranger {
+    pub(crate) fn listen(local: Local) -> Self {
+        Stranger { local, listener: TcpListener::bind("127.0.0.1:0").unwrap() }
+    }
+
+    pub(crate) fn name(&self) -> NodeName {
+        self.local.identity.name.clone()
+    }
+
+    pub(crate) fn place(&self) -> PeerAddress {
+        let node = Expected { name: self.name(), member: self.local.identity.member };
+        PeerAddress { node, host: "127.0.0.1".to_owned(), port: self.listener.local_addr().unwrap().port() }
+    }
+
+    /// Shakes hands with the next node that dials.
+    pub(crate) fn accept(&self) -> (Connection, Lane) {
+        let (mut tcp, _) = self.listener.accept().unwrap();
+        tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut acceptor = Acceptor::new(shared(self.local.clone()), 0, &[9; NONCE_LEN]);
+        let mut output = Vec::new();
+        loop {
+            let mut input = vec![0; acceptor.wanted()];
+            let count = tcp.read(&mut input).unwrap();
+            assert_ne!(count, 0, "it goes away during the handshake");
+            let fed = acceptor.feed(&input[..count], &|_| Standing::Peer(None), &mut output).unwrap();
+            tcp.write_all(&output).unwrap();
+            output.clear();
+            if let Some(agreement) = fed.agreement {
+                let lane = agreement.theirs.lane;
+                return (Connection { tcp, reader: FrameReader::new(lane), lane }, lane);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// The next body.
+    pub(crate) fn body(&mut self) -> Vec<u8> {
+        loop {
+            if let Some(body) = self.reader.take().unwrap() {
+                return body.to_vec();
+            }
+            let count = self.tcp.read(self.reader.space()).unwrap();
+            assert_ne!(count, 0, "it closes the connection");
+            self.reader.fill(count);
+        }
+    }
+
+    pub(crate) fn message(&mut self) -> Message {
+        replicated(self.lane, &self.body()).unwrap().1
+    }
+
+    pub(crate) fn send(&mut self, frame: &Outgoing) {
+        let mut bytes = Vec::new();
+        assert!(FrameWriter::default().write(frame, &mut bytes, usize::MAX));
+        self.tcp.write_all(&bytes).unwrap();
+    }
+}
+
+/// All that a node says to these bytes until it closes the connection.
+fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
+    let mut tcp = TcpStream::connect(address).unwrap();
+    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    tcp.write_all(bytes).unwrap();
+    let mut answer = Vec::new();
+    match tcp.read_to_end(&mut answer) {
+        Ok(_) => {}
+        // It was closed with some of our bytes unread.
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "{error}"),
+    }
+    answer
+}
+
+#[test]
+fn garbage_on_the_port_is_closed_without_a_word() {
+    let a = Node::start('a');
+    for bytes in [&b"AMQP\0\0\x09\x01"[..], b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\xf8", b"\0\x15n\0\x05", b"x"]
+    {
+        assert_eq!(answer_to(a.links.address(), bytes), b"");
+    }
+    let b = Node::start('b');
+    super::node::link(&[&a, &b]);
+}
+
+#[test]
+fn a_wrong_secret_is_refused_in_words_on_both_sides_and_nothing_else_is_said() {
+    let a = Node::start('a');
+    let mut other = local('b');
+    other.secret = secret("what others know");
+    let b = Node::start_as(other, 'b', None);
+    introduce(&[&a, &b]);
+    let rejected =
+        |of: &Node, by: &Node| match of.wait_for_event(by, |event| matches!(event, PeerEvent::Rejected { .. })) {
+            PeerEvent::Rejected { sentence, refusal } => (sentence, refusal),
+            _ => unreachable!("waited for"),
+        };
+    // Each dials the other and is refused.
+    for (of, by) in [(&a, &b), (&b, &a)] {
+        let (sentence, refusal) = rejected(of, by);
+        let address = by.links.address();
+        assert_eq!(
+            sentence,
+            format!(
+                "{} ({address}) refuses {}: the secrets of the two differ (warren.cluster.secret)",
+                by.name(),
+                of.name()
+            )
+        );
+        assert_eq!(refusal, Some(cluster::link::Refusal::Secret));
+        let statistics = &of.links.statistics()[0];
+        assert_eq!(statistics.last_failure.as_ref(), Some(&sentence));
+        assert!(statistics.failures >= 1);
+        assert!(statistics.lanes.iter().all(|lane| lane.frames_sent + lane.frames_received == 0));
+    }
+}
+
+/// What a node says to one that does not know the secret: its versions and a nonce, then four bytes.
+#[test]
+fn a_node_says_nothing_to_who_has_proved_nothing() {
+    let a = Node::start('a');
+    let mut said = Vec::new();
+    let mut other = local('b');
+    other.secret = secret("what others know");
+    let expected = Expected { name: a.name(), member: None };
+    let lane = Lane::Calls;
+    let mut dialler = cluster::link::Dialler::new(shared(other), lane, 0, expected, &[1; NONCE_LEN], &mut said);
+    let mut tcp = TcpStream::connect(a.links.address()).unwrap();
+    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    tcp.write_all(&said).unwrap();
+    let mut answer = vec![0; PREAMBLE_LEN];
+    tcp.read_exact(&mut answer).unwrap();
+    said.clear();
+    dialler.feed(&answer, &mut said).unwrap();
+    tcp.write_all(&said).unwrap();
+    answer.clear();
+    tcp.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, [2, 0, 5, 1], "a refusal of two bytes");
+}
+
+#[test]
+fn broken_frames_end_the_connection_and_the_next_one_works() {
+    let [a, stranger] = [Node::start('a'), Node::start('c')];
+    let b = Stranger::listen(local('b'));
+    a.links.set_peers(vec![b.place()]);
+    let is_lost = |heard| match heard {
+        super::node::Heard::Event(_, PeerEvent::Lost { lane: Lane::Calls, reason }) => Some(reason),
+        _ => None,
+    };
+    for (bytes, reason) in [
+        (&b"\xff\xff\xff\xff"[..], "it sends a frame of 4294967295 bytes, where 8388736 are allowed"),
+        (b"\x01\0\0\0\x03\0\0\0\0", "it sends a frame whose checksum is wrong"),
+    ] {
+        let mut calls = loop {
+            let (connection, lane) = b.accept();
+            if lane == Lane::Calls {
+                break connection;
+            }
+        };
+        calls.tcp.write_all(bytes).unwrap();
+        assert_eq!(a.wait_for(is_lost), reason);
+    }
+    drop(stranger);
+}
+
+#[test]
+fn links_without_secret_and_tls_do_not_start() {
+    let mut open = local('a');
+    open.secret = cluster::link::Secret::absent();
+    let setup = cluster::Setup { listen: "127.0.0.1:0".parse().unwrap(), local: open, tls: None, peers: Vec::new() };
+    let error = cluster::Links::start(setup, super::node::deaf()).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "nodes need a secret (warren.cluster.secret), or TLS with certificates on both sides"
+    );
+}

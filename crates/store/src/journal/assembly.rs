@@ -1,15 +1,14 @@
 //! From a journal as it was found to one that is written.
 
-use std::io::{self, IoSlice};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
-use super::commit::padding;
 use super::filer::{self, FilePreallocator, Filing};
 use super::files::{ClosedFile, Files, PreparedFile};
-use super::format::{CommitHeader, FILE_HEADER_LEN};
+use super::format::{CommitHeader, FILE_HEADER_LEN, Layout};
 use super::handle::Journal;
 use super::marks::Marks;
 use super::options::{ConfirmAfter, OnEvent, OpenError, Options};
@@ -17,8 +16,9 @@ use super::recovery::{ChainEnd, FoundFile, Recovery};
 use super::replication::Replication;
 use super::shared::{Owner, Shared};
 use super::synced::{self, SyncedFile};
+use super::tail::Tail;
 use super::writer::{CurrentFile, Writer, file_header};
-use crate::file::{File, PAGE_LEN, read_exact_at, write_all_at, write_all_vectored_at};
+use crate::file::{File, PAGE_LEN, read_exact_at, write_all_at};
 use crate::reserve::is_full;
 
 /// The pages of a file's header and of its first commit's.
@@ -36,6 +36,7 @@ pub fn assemble(
     replication: Option<Arc<dyn Replication>>,
 ) -> Result<(Journal, Writer, FilePreallocator), OpenError> {
     options.check();
+    remove_void(&recovery)?;
     let Recovery { disk, dir, from, files: found, spares, generation_max, number_max, end, committed, .. } = recovery;
     let end = end.expect("a journal is replayed before it goes on");
     // What a dead process created or removed may not be on disk yet.
@@ -50,7 +51,7 @@ pub fn assemble(
             disk.remove(&spare.path).map_err(OpenError::io("removing", &spare.path))?;
         }
     }
-    let tail = read_tail(found.last(), &end)?;
+    let tail = Tail::read(found.last(), &end.unproven)?;
     let last = found.last().map(|last| last.path.clone());
     close_all(&mut files, found, &end);
     let synced_file = SyncedFile::open(&*disk, &synced::path_of(&dir));
@@ -62,13 +63,13 @@ pub fn assemble(
     let shared = Arc::new(Shared::new(options, disk, dir.clone(), marks, files, synced_file, owner));
     shared.retire(from);
     let mut filer = FilePreallocator::new(shared.clone());
-    if !tail.is_empty() {
+    if tail.first().is_some() {
         // Retired files first: on a full disk they are the only ones.
         while filer.file_once() == Filing::Done {}
     }
     let current = match (write_tail(&shared, &end, &tail), last) {
         (Err(error), Some(path)) if is_full(&error) => {
-            sync_tail(&shared, &path, &end).map_err(OpenError::io("syncing", &path))?;
+            sync_tail(&shared, &path, &end, &tail).map_err(OpenError::io("syncing", &path))?;
             None
         }
         (written, _) => written.map_err(OpenError::io("writing the journal's tail again in", &dir))?,
@@ -81,6 +82,26 @@ pub fn assemble(
     // Now all of it is. A new file, whatever the one before has been through.
     shared.synced_record.renew(&shared);
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
+}
+
+/// Removes files that mean nothing any more, names included: once what has made them void is retired, they would mean something again. They
+/// are not used again either, for behind a torn header their commits would seem to be needed.
+fn remove_void(recovery: &Recovery) -> Result<(), OpenError> {
+    let Recovery { disk, dir, files, void, .. } = recovery;
+    if void.is_empty() {
+        return Ok(());
+    }
+    // What says that they are void may be in the page cache only. The same bytes again: nothing can be torn.
+    if let Some(last) = files.last() {
+        write_all_at(last.file.as_ref(), &last.header.encode(), 0)
+            .and_then(|()| last.file.fdatasync())
+            .map_err(OpenError::io("writing", &last.path))?;
+    }
+    for file in void {
+        tracing::info!(path = %file.path.display(), "removing a journal file that means nothing any more");
+        disk.remove(&file.path).map_err(OpenError::io("removing", &file.path))?;
+    }
+    disk.sync_dir(dir).map_err(OpenError::io("syncing", dir))
 }
 
 /// Takes away a commit that was written and never got its header, or lost it. When the header of the file's next use is
@@ -111,55 +132,27 @@ fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
             // Another file begins only where all before it was synced, or a commit says so. A file from which nothing
             // is known to be synced may be there only in the page cache.
             is_anchored: next > file.header.first,
-            is_trusted: true,
+            // One of a replicated journal may have been cut off: what it has behind its end is not to be found in a later use.
+            is_trusted: file.header.layout == Layout::Alone,
             header: file.header,
         });
     }
 }
 
-/// The commits that nothing says were synced. They were read, but perhaps only from the page cache of a kernel that has
-/// failed to write them; so they are not durable before they are written again.
-fn read_tail(last: Option<&FoundFile>, end: &ChainEnd) -> Result<Vec<(CommitHeader, Vec<u8>)>, OpenError> {
-    let Some(last) = last else { return Ok(Vec::new()) };
-    let read = |(offset, header): &(u64, CommitHeader)| {
-        read_payload(last.file.as_ref(), *offset, header).map_err(OpenError::io("reading", &last.path))
-    };
-    end.unproven.iter().map(|commit| Ok((commit.1, read(commit)?))).collect()
-}
-
-fn read_payload(file: &dyn File, offset: u64, header: &CommitHeader) -> io::Result<Vec<u8>> {
-    let mut payload = vec![0; header.payload_len() as usize];
-    read_exact_at(file, &mut payload, offset + header.len())?;
-    Ok(payload)
-}
-
-/// Writes the tail to a file of its own. Only when all of it is synced the file gets its header, and counts.
-fn write_tail(shared: &Shared, end: &ChainEnd, tail: &[(CommitHeader, Vec<u8>)]) -> io::Result<Option<CurrentFile>> {
-    let Some((first, _)) = tail.first() else { return Ok(None) };
-    let prepared = filer::take_or_create(shared, tail.iter().map(|(header, _)| header.disk_len()).sum())?;
-    let layout = first.layout();
-    let header = file_header(shared, layout, prepared.len, first.first, end.position);
-    let file = prepared.file;
-    let mut offset = FILE_HEADER_LEN;
-    for (commit, payload) in tail {
-        let commit = CommitHeader { generation: header.generation, salt: header.salt, synced: header.first, ..*commit };
-        let commit_header = commit.encode();
-        let mut slices = [IoSlice::new(&commit_header), IoSlice::new(payload), padding(layout, commit.payload_len())];
-        write_all_vectored_at(file.as_ref(), &mut slices, offset)?;
-        offset += commit.disk_len();
-    }
-    file.fdatasync()?;
-    write_all_at(file.as_ref(), &header.encode(), 0)?;
-    file.fdatasync()?;
-    let last = tail.last().and_then(|(commit, _)| commit.id());
-    Ok(Some(CurrentFile { path: prepared.path, file, header, offset, is_anchored: true, last }))
+/// Writes the tail to a file of its own.
+fn write_tail(shared: &Shared, end: &ChainEnd, tail: &Tail) -> io::Result<Option<CurrentFile>> {
+    let (Some(first), Some(last)) = (tail.first(), tail.last()) else { return Ok(None) };
+    let PreparedFile { path, file, len } = filer::take_or_create(shared, tail.disk_len())?;
+    let header = file_header(shared, first.layout(), len, first.first, end.position);
+    let offset = tail.write(file.as_ref(), &header, || Ok(()))?;
+    Ok(Some(CurrentFile { path, file, header, offset, is_anchored: true, last: last.id() }))
 }
 
 /// When a full disk has no other file: at least what was found is synced where it is. It is not written again there, for the power may
 /// go, and what was on disk already must not be torn. Nothing goes behind it: the next commit goes to another file all the same.
-fn sync_tail(shared: &Shared, path: &Path, end: &ChainEnd) -> io::Result<()> {
+fn sync_tail(shared: &Shared, path: &Path, end: &ChainEnd, tail: &Tail) -> io::Result<()> {
     tracing::warn!(path = %path.display(), "disk is full, the journal's tail stays in its file");
     shared.disk.open(path)?.fdatasync()?;
-    shared.files.lock().prove_last(end.position);
+    shared.files.lock().prove_last(end.position, tail.last().and_then(CommitHeader::id));
     Ok(())
 }

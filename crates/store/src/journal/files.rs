@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use consensus::LogId;
+use consensus::{Index, LogId};
 use model::ids::JournalPosition;
 
 use super::format::{FILE_HEADER_LEN, FileHeader};
@@ -62,12 +62,36 @@ pub(crate) struct AnchoredFile {
     pub(crate) header: FileHeader,
 }
 
+/// A file that may have entries of a group's log.
+pub(crate) struct EntryFile {
+    pub(crate) file: Arc<dyn File>,
+    pub(crate) header: FileHeader,
+    pub(crate) len: u64,
+    /// Where it ends; nothing as long as it is written.
+    pub(crate) end: Option<JournalPosition>,
+}
+
+impl EntryFile {
+    fn closed(file: &ClosedFile) -> EntryFile {
+        EntryFile { file: file.file.clone(), header: file.header, len: file.len, end: Some(file.end) }
+    }
+
+    fn current(file: &AnchoredFile) -> EntryFile {
+        EntryFile { file: file.file.clone(), header: file.header, len: file.header.file_len, end: None }
+    }
+}
+
 /// What the filer should do next.
 pub(crate) enum Job {
     /// Make a file of this length.
     Create(u64),
     /// Take the header off this one, or remove it.
     Recycle(ClosedFile),
+}
+
+/// The name of the journal file with a number.
+pub(crate) fn path_of(dir: &Path, number: u64) -> PathBuf {
+    dir.join(format!("{number:06}.journal"))
 }
 
 /// All files but the one being written.
@@ -119,7 +143,7 @@ impl Files {
     /// The name of the next file to be created.
     pub(crate) fn take_path(&mut self) -> PathBuf {
         self.next_number += 1;
-        self.dir.join(format!("{:06}.journal", self.next_number - 1))
+        path_of(&self.dir, self.next_number - 1)
     }
 
     /// The length of a file in which a commit of this length fits. If that is none of the usual ones, there is some room behind it: on
@@ -158,9 +182,10 @@ impl Files {
     }
 
     /// All of the last file was synced up to here, its header included.
-    pub(crate) fn prove_last(&mut self, end: JournalPosition) {
+    pub(crate) fn prove_last(&mut self, end: JournalPosition, entry: Option<LogId>) {
         if let Some(last) = self.closed.back_mut() {
             (last.end, last.is_anchored) = (end, true);
+            last.last = entry.or(last.last);
         }
     }
 
@@ -352,6 +377,19 @@ impl Files {
     /// The files that hold what is needed, oldest first; the one being written last.
     pub(crate) fn in_use(&self) -> (&VecDeque<ClosedFile>, Option<&AnchoredFile>) {
         (&self.closed, self.current.as_ref())
+    }
+
+    /// The file that has an entry if any does: what is before is in none.
+    pub(crate) fn with_entry(&self, index: Index) -> Option<EntryFile> {
+        let closed = self.closed.iter().find(|file| file.last.is_some_and(|last| last.index >= index));
+        closed.map(EntryFile::closed).or_else(|| self.current.as_ref().map(EntryFile::current))
+    }
+
+    /// The file whose use has that number, as long as it is needed.
+    pub(crate) fn of_generation(&self, generation: u64) -> Option<EntryFile> {
+        let closed = self.closed.iter().find(|file| file.header.generation == generation).map(EntryFile::closed);
+        let current = self.current.as_ref().filter(|current| current.header.generation == generation);
+        closed.or_else(|| current.map(EntryFile::current))
     }
 
     /// The file could not be recycled; to be tried again.

@@ -30,6 +30,10 @@ impl Journal {
         Journal { shared }
     }
 
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     /// Takes what is in the batch, keeps the batch's memory to it, and returns where its last record ends: it is durable
     /// when [`Journal::durable`] has got there. Copies no contents and waits for nothing but one short lock.
     pub fn append(&self, batch: &mut RecordBatch) -> JournalPosition {

@@ -5,7 +5,7 @@
 //! ```text
 //!  | header, 4096 bytes | commit | commit | … | zeros, or what an earlier use of the file left |
 //!
-//!  header: | magic "WarrenJ\n" | version u32 | 0 u32 | generation u64 | salt u64 | first u64 | synced u64 |
+//!  header: | magic "WarrenJ\n" | layout u32 | 0 u32 | generation u64 | salt u64 | first u64 | synced u64 |
 //!          | file_len u64 | 0 u32 | crc u32 | zeros …       crc: CRC32C of the 60 bytes before it
 //! ```
 //!
@@ -19,16 +19,25 @@
 //! so that no synced page is ever written again.
 //!
 //! ```text
-//!  | header, 64 bytes | metas | contents | zeros |
+//!  | header, 64 or 96 bytes | metas | contents | zeros |
 //!
 //!  header: | magic "WJC\n" u32 | payload crc u32 | generation u64 | salt u64 | first u64 | synced u64 |
 //!          | metas_len u64 | contents_len u64 | 0 u32 | crc u32 |
+//!
+//!  in a group: | magic "WJ2\n" u32 | … the same up to contents_len | term u64 | index u64 | kind u32 | 0, 16 bytes | crc u32 |
 //! ```
 //!
 //! Metas are record batches back to back (drawn in `record`), contents the contents of all their publishes, written
 //! straight from chunks. `first` is the journal's position at the commit's start; a position counts the bytes of
 //! metas and contents, of all commits since the journal was created, not headers or zeros. `synced` is how far all was
 //! synced when the commit was written.
+//!
+//! # A group's journal
+//!
+//! With a [`Replication`] each commit is an entry of the group's log: its header has term, index and kind, the file's header another
+//! number. All commits of a file are laid out alike. The writer has a commit numbered just before it writes it, or another member has, and
+//! it was received. What counts as durable waits for a majority, see `marks`. Positions are the same on all members. Without a replication nothing
+//! of this is written or done.
 //!
 //! # Torn tail or corruption?
 //!
@@ -52,8 +61,9 @@
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
 //! ran, when a caller may wait for it (see `pending`); where confirms do not wait for syncs, a `Syncer` syncs beside it.
-//! [`FilePreallocator`] prepares files. [`Recovery`] reads, and [`repair`] puts marks where something is damaged. What to retire, and
-//! what records mean, is not known here.
+//! [`FilePreallocator`] prepares files. [`Recovery`] reads, [`repair`] puts marks where something is damaged, and [`truncate`] cuts off
+//! the end of a group's journal that is closed. [`EntryReader`] reads entries back. What to retire, and what records mean, is not known
+//! here.
 
 mod assembly;
 mod commit;
@@ -77,6 +87,7 @@ mod room;
 mod shared;
 mod synced;
 mod syncer;
+mod tail;
 mod threads;
 mod truncate;
 mod waiters;

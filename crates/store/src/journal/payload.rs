@@ -22,6 +22,8 @@ pub(crate) enum PayloadError {
     UnknownKind(u8),
     /// It is what was written, and contradicts itself.
     Malformed,
+    /// It is what was written, and no entry of the group's log that continues the one before.
+    NoEntry(&'static str),
     /// The file cannot be read.
     Io(io::Error),
 }
@@ -88,6 +90,16 @@ impl PayloadReader {
         }
         checked?;
         Ok(Payload { metas: &self.metas, contents: &self.contents })
+    }
+}
+
+impl PayloadReader {
+    /// Only looks whether the payload that lies at `offset` is what was written.
+    pub(crate) fn check(&mut self, file: &dyn File, offset: u64, header: &CommitHeader) -> Result<(), PayloadError> {
+        let end = offset + header.payload_len();
+        let mut source = Source { file, offset, end, buffer: &mut self.buffer, filled: 0..0, crc: 0 };
+        source.read_rest()?;
+        if source.crc == header.payload_crc { Ok(()) } else { Err(PayloadError::Damaged) }
     }
 }
 

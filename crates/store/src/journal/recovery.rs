@@ -3,6 +3,8 @@
 //! The files in use, in the order of their generations, are a chain: each begins somewhere at or before the end of the
 //! one before and replaces what that has from there on. The chain is read from the last file that begins at or before
 //! the checkpoint's position. What each file means is told by its header alone, see [`super::files`].
+//!
+//! A file of a replicated journal may begin before earlier ones do: the journal was cut off there, and those mean nothing any more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use std::sync::Arc;
 use consensus::LogId;
 use model::ids::JournalPosition;
 
-use super::format::{COMMIT_HEADER_LEN_MAX, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState};
+use super::format::{COMMIT_HEADER_LEN_MAX, CommitHeader, FILE_HEADER_LEN, FileHeader, FileState, Layout};
 use super::options::{FilePlace, OpenError};
 use super::synced::{self, SyncedContent};
 use crate::file::{Disk, File, PAGE_LEN, read_exact_at};
@@ -35,6 +37,9 @@ pub struct Recovery {
     headless: Vec<HeadlessFile>,
     /// Files without meaning.
     pub(crate) spares: Vec<SpareFile>,
+    /// Files that had one once: what they have is not to be found again.
+    pub(crate) void: Vec<SpareFile>,
+    generation_min: u64,
     /// No file has had a higher generation.
     pub(crate) generation_max: u64,
     /// No file has a name with a higher number.
@@ -82,7 +87,7 @@ impl Recovery {
         disk: Arc<dyn Disk>,
         dir: &Path,
         from: JournalPosition,
-        _generation_min: u64,
+        generation_min: u64,
     ) -> Result<Recovery, OpenError> {
         let mut recovery = Recovery {
             disk,
@@ -93,6 +98,8 @@ impl Recovery {
             start: 0,
             headless: Vec::new(),
             spares: Vec::new(),
+            void: Vec::new(),
+            generation_min,
             generation_max: 0,
             number_max: 0,
             end: None,
@@ -101,7 +108,9 @@ impl Recovery {
         recovery.look()?;
         recovery.ask_how_far();
         recovery.files.sort_by_key(|file| file.header.generation);
-        recovery.generation_max = recovery.files.last().map_or(0, |file| file.header.generation);
+        let generation_max = recovery.files.last().map_or(0, |file| file.header.generation);
+        recovery.generation_max = generation_max.max(generation_min.saturating_sub(1));
+        recovery.set_void_aside();
         recovery.check_order()?;
         recovery.start = recovery.find_start()?;
         Ok(recovery)
@@ -145,7 +154,11 @@ impl Recovery {
         match file_state(file.as_ref(), len, &path, self.from)? {
             FileKind::InUse(header) => self.files.push(FoundFile { path, file, len, used_len: 0, last: None, header }),
             FileKind::Spare => self.spares.push(SpareFile { path, file, len }),
-            FileKind::Headless(commits) => headless.push(HeadlessFile { file: SpareFile { path, file, len }, commits }),
+            FileKind::Headless(mut commits) => {
+                let file = SpareFile { path, file, len };
+                commits.retain(|commit| commit.generation >= self.generation_min);
+                if commits.is_empty() { self.void.push(file) } else { headless.push(HeadlessFile { file, commits }) }
+            }
         }
         Ok(())
     }
@@ -178,6 +191,21 @@ impl Recovery {
         Ok(())
     }
 
+    /// Takes out files that mean nothing any more: those of generations that do not count, and those behind the place where a later file
+    /// of a replicated journal begins. That is a truncation, see [`truncate`](super::truncate).
+    fn set_void_aside(&mut self) {
+        let mut end = JournalPosition::MAX;
+        for at in (0..self.files.len()).rev() {
+            let FileHeader { generation, first, layout, .. } = self.files[at].header;
+            if generation < self.generation_min || first > end {
+                let FoundFile { path, file, len, .. } = self.files.remove(at);
+                self.void.push(SpareFile { path, file, len });
+            } else if layout == Layout::Replicated {
+                end = end.min(first);
+            }
+        }
+    }
+
     fn check_order(&self) -> Result<(), OpenError> {
         for pair in self.files.windows(2) {
             let [earlier, later] = pair else { unreachable!("windows of two") };
@@ -198,6 +226,8 @@ impl Recovery {
         match self.files.iter().rposition(|file| file.header.first <= self.from) {
             Some(start) => Ok(start),
             None if !self.files.is_empty() => Err(missing("all files begin later")),
+            // It begins with files that were fetched, and may have nothing yet.
+            None if self.generation_min > 0 && self.synced <= self.from => Ok(0),
             None if position > JournalPosition::START => {
                 Err(missing("no file is in use, and it had been synced up to there"))
             }

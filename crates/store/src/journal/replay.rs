@@ -2,16 +2,17 @@
 
 use std::path::Path;
 
+use consensus::{Index, LogId};
 use model::ids::JournalPosition;
 
-use super::entry::FoundEntry;
+use super::entry::{CommitKind, FoundEntry};
 use super::format::{CommitHeader, FILE_HEADER_LEN};
 use super::options::{FilePlace, OpenError};
 use super::payload::{Payload, PayloadError, PayloadReader};
 use super::record::Record;
 use super::recovery::{ChainEnd, FoundFile, Recovery, commit_header_at};
 use crate::chunk::ChunkWriter;
-use crate::file::PAGE_LEN;
+use crate::file::{File, PAGE_LEN, read_exact_at};
 
 /// Receives the records, each with the end of its record batch.
 pub type Each<'a> = &'a mut dyn FnMut(JournalPosition, Record<'_>);
@@ -21,6 +22,20 @@ impl Recovery {
     ///
     /// Only reads: call it once, before [`start`](super::start) or alone.
     pub fn replay(&mut self, contents: &mut ChunkWriter, each: Each<'_>) -> Result<JournalPosition, OpenError> {
+        let (reader, from) = (PayloadReader::default(), self.from);
+        self.walk(&mut Records { reader, contents, from, each })
+    }
+
+    /// Gives the entries behind the checkpoint's position in order, without contents. Returns the journal's end. What a node alone has
+    /// written is no entry.
+    ///
+    /// Only reads, and keeps little in memory: call it before [`start`](super::start) or alone.
+    pub fn read_entries(&mut self, each: &mut dyn FnMut(FoundEntry)) -> Result<JournalPosition, OpenError> {
+        self.walk(&mut Entries { reader: PayloadReader::default(), last: None, each })
+    }
+
+    /// Goes from commit to commit, and finds out where the journal ends.
+    pub(super) fn walk(&mut self, sink: &mut dyn Sink) -> Result<JournalPosition, OpenError> {
         let mut walk = Walk {
             from: self.from,
             synced: self.synced,
@@ -28,12 +43,13 @@ impl Recovery {
             offset: FILE_HEADER_LEN,
             proven: JournalPosition::START,
             unproven: Vec::new(),
-            reader: PayloadReader::default(),
+            last: None,
         };
         for index in self.start..self.files.len() {
             let next = self.files.get(index + 1).map(|next| next.header.first);
-            walk.file(&self.files[index], next, contents, each)?;
-            self.files[index].used_len = walk.offset;
+            walk.file(&self.files[index], next, sink)?;
+            walk.prove(next.unwrap_or(JournalPosition::START));
+            (self.files[index].used_len, self.files[index].last) = (walk.offset, walk.last.take());
         }
         if walk.position < self.from {
             let last = self.chain().last().expect("an empty chain begins at the checkpoint");
@@ -47,13 +63,60 @@ impl Recovery {
     }
 }
 
-impl Recovery {
-    /// Gives the entries behind the checkpoint's position in order, without contents. Returns the journal's end.
-    ///
-    /// Only reads: call it once, before [`start`](super::start) or alone. What was written by a node alone is no entry.
-    pub fn read_entries(&mut self, _each: &mut dyn FnMut(FoundEntry)) -> Result<JournalPosition, OpenError> {
-        #![expect(clippy::unimplemented, reason = "in between")]
-        unimplemented!("comes with the next commits")
+/// What becomes of the commits behind the checkpoint's position.
+pub(super) trait Sink {
+    /// The commit whose payload lies at `offset`; its header has been checked and its length fits the file.
+    fn take(&mut self, file: &dyn File, offset: u64, header: &CommitHeader) -> Result<(), PayloadError>;
+}
+
+/// Their records are given.
+struct Records<'a> {
+    reader: PayloadReader,
+    contents: &'a mut ChunkWriter,
+    from: JournalPosition,
+    each: Each<'a>,
+}
+
+impl Sink for Records<'_> {
+    fn take(&mut self, file: &dyn File, offset: u64, header: &CommitHeader) -> Result<(), PayloadError> {
+        if header.head.is_some_and(|head| head.kind != CommitKind::Records) {
+            return self.reader.check(file, offset, header);
+        }
+        let payload = self.reader.read(file, offset, header, self.contents)?;
+        deliver(&payload, header, self.from, self.each);
+        Ok(())
+    }
+}
+
+/// They are given as entries of the group's log.
+struct Entries<'a> {
+    reader: PayloadReader,
+    last: Option<LogId>,
+    each: &'a mut dyn FnMut(FoundEntry),
+}
+
+impl Sink for Entries<'_> {
+    fn take(&mut self, file: &dyn File, offset: u64, header: &CommitHeader) -> Result<(), PayloadError> {
+        self.reader.check(file, offset, header)?;
+        let Some(head) = header.head else {
+            self.last = None;
+            return Ok(());
+        };
+        if head.id.index == Index::default() {
+            return Err(PayloadError::NoEntry("a repair has marked lost records, the journal is no member's any more"));
+        }
+        let follows = |last: LogId| head.id.index == last.index.next() && head.id.term >= last.term;
+        if !self.last.is_none_or(follows) {
+            return Err(PayloadError::NoEntry("an entry of the log does not follow the one before"));
+        }
+        self.last = Some(head.id);
+        let mut metas = Vec::new();
+        if head.kind == CommitKind::Members {
+            metas.resize(header.metas_len as usize, 0);
+            read_exact_at(file, &mut metas, offset)?;
+        }
+        (self.each)(FoundEntry { head, first: header.first, end: header.end(), metas });
+        Ok(())
     }
 }
 
@@ -66,23 +129,18 @@ struct Walk {
     offset: u64,
     proven: JournalPosition,
     unproven: Vec<(u64, CommitHeader)>,
-    reader: PayloadReader,
+    /// The last entry of the file that is proven.
+    last: Option<LogId>,
 }
 
 impl Walk {
     /// Reads a file up to where the next one begins. The last one ends with the first commit that is not whole.
-    fn file(
-        &mut self,
-        file: &FoundFile,
-        next: Option<JournalPosition>,
-        contents: &mut ChunkWriter,
-        each: Each<'_>,
-    ) -> Result<(), OpenError> {
+    fn file(&mut self, file: &FoundFile, next: Option<JournalPosition>, sink: &mut dyn Sink) -> Result<(), OpenError> {
         assert_eq!(self.position, file.header.first, "files are read up to where the next begins");
         self.offset = FILE_HEADER_LEN;
         self.prove(file.header.first);
         while next != Some(self.position) {
-            if self.commit(file, contents, each)? {
+            if self.commit(file, sink)? {
                 self.check_not_beyond(file, next)?;
                 continue;
             }
@@ -105,22 +163,22 @@ impl Walk {
     }
 
     /// Reads the commit at the current place. False: there is none that is whole.
-    fn commit(&mut self, file: &FoundFile, contents: &mut ChunkWriter, each: Each<'_>) -> Result<bool, OpenError> {
+    fn commit(&mut self, file: &FoundFile, sink: &mut dyn Sink) -> Result<bool, OpenError> {
         let Some(header) = self.header_at(file, self.offset)? else { return Ok(false) };
         if header.first != self.position || header.disk_len() > file.len - self.offset {
             return Ok(false);
         }
         if header.end() > self.from {
             let place = FilePlace::new(&file.path, self.offset, self.position);
-            let payload = self.reader.read(file.file.as_ref(), self.offset + header.len(), &header, contents);
-            match payload {
-                Ok(payload) => deliver(&payload, &header, self.from, each),
+            match sink.take(file.file.as_ref(), self.offset + header.len(), &header) {
+                Ok(()) => {}
                 Err(PayloadError::Damaged) => return Ok(false),
                 Err(PayloadError::UnknownKind(kind)) => return Err(OpenError::UnknownRecord { place, kind }),
                 Err(PayloadError::Malformed) => {
                     let what = "a commit's checksum is right and its records are not";
                     return Err(OpenError::Corrupt { place, what });
                 }
+                Err(PayloadError::NoEntry(what)) => return Err(OpenError::Corrupt { place, what }),
                 Err(PayloadError::Io(error)) => return Err(OpenError::io("reading", &file.path)(error)),
             }
         }
@@ -135,7 +193,10 @@ impl Walk {
     /// perhaps the header itself is only in the page cache.
     fn prove(&mut self, synced: JournalPosition) {
         self.proven = self.proven.max(synced);
-        self.unproven.retain(|(_, header)| header.end() > self.proven);
+        let count = self.unproven.iter().take_while(|(_, header)| header.end() <= self.proven).count();
+        if let Some((_, header)) = self.unproven.drain(..count).next_back() {
+            self.last = header.id();
+        }
     }
 
     fn check_not_beyond(&self, file: &FoundFile, next: Option<JournalPosition>) -> Result<(), OpenError> {

@@ -148,7 +148,7 @@ impl SyncedFile {
     }
 
     /// Puts a new file in place of this one. If that fails, this one is as it was.
-    fn replace(&mut self, disk: &dyn Disk, position: JournalPosition) -> io::Result<()> {
+    pub(super) fn replace(&mut self, disk: &dyn Disk, position: JournalPosition) -> io::Result<()> {
         if let Err(error) = file::replace(disk, &self.path, &file_of(position)) {
             let _ = disk.remove(&self.path.with_extension("new")); // its room may be what is lacking
             return Err(error);

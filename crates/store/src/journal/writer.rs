@@ -198,7 +198,7 @@ impl Writer {
     fn is_sync_due(&self, now: Instant) -> bool {
         let shared = &self.shared;
         let unsynced_len: u64 = self.unsynced.iter().map(|commit| commit.disk_len(shared.layout)).sum();
-        shared.options.confirm_after == ConfirmAfter::Sync
+        (shared.options.confirm_after == ConfirmAfter::Sync && !shared.is_more_received())
             || unsynced_len >= shared.options.unsynced_len_max()
             || self.sync_due_in(now).is_some_and(|delay| delay.is_zero())
             || shared.is_sync_wanted()
@@ -396,7 +396,7 @@ pub(crate) fn file_header(
 }
 
 /// SplitMix64's finish: each use of a file has a salt of its own.
-fn mix(number: u64) -> u64 {
+pub(crate) fn mix(number: u64) -> u64 {
     let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     number ^ (number >> 31)

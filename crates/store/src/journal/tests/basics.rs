@@ -16,70 +16,74 @@ fn check_recovered(disk: &SimDisk, from: JournalPosition, bodies: &[&str]) {
 
 #[test]
 fn every_kind_of_record_comes_back() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    let content = world.contents.copy(&[b"body"]);
-    let batch = &mut world.batch;
-    batch.publish(&content, &[(QueueId(1), QueueSeq(2)), (QueueId(3), QueueSeq(4))]);
-    batch.publish(&content, &[]);
-    batch.settle(QueueId(1), QueueSeq(2), QueueSeq(5));
-    batch.settle(QueueId(1), QueueSeq(6), QueueSeq(6));
-    batch.settle(QueueId(1), QueueSeq(8), QueueSeq(8));
-    batch.settle(QueueId(2), QueueSeq(9), QueueSeq(9));
-    batch.watermark(QueueId(1), Some(QueueSeq(7)));
-    batch.watermark(QueueId(1), None);
-    batch.drop_queue(QueueId(9));
-    batch.put(b"key", b"value");
-    batch.put(b"", b"");
-    batch.delete(b"key");
-    let counts = queue::Counts { delivery_count: 3, acquired_count: 4 };
-    batch.returned(QueueId(1), QueueSeq(2), crate::Returns { counts, waits_until_ms: 5 });
-    batch.clean_shutdown();
-    let len = batch.len();
-    let end = world.journal.append(&mut world.batch);
-    assert_eq!(end, JournalPosition(len));
-    assert!(world.batch.is_empty());
-    assert_eq!(world.batch.len(), 0);
-    world.commit_all().unwrap();
-    disk.restart();
-    let (_, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
-    assert!(said.iter().all(|(position, _)| *position == end));
-    let texts: Vec<_> = said.iter().map(|(_, text)| text.as_str()).collect();
-    assert_eq!(
-        texts,
-        [
-            "publish body… (4, 263fc950) to [(QueueId(1), QueueSeq(2)), (QueueId(3), QueueSeq(4))]",
-            "publish body… (4, 263fc950) to []",
-            "Settle { queue: QueueId(1), first: QueueSeq(2), last: QueueSeq(6) }",
-            "Settle { queue: QueueId(1), first: QueueSeq(8), last: QueueSeq(8) }",
-            "Settle { queue: QueueId(2), first: QueueSeq(9), last: QueueSeq(9) }",
-            "Watermark { queue: QueueId(1), seq: Some(QueueSeq(7)) }",
-            "Watermark { queue: QueueId(1), seq: None }",
-            "DropQueue { queue: QueueId(9) }",
-            "Put { key: [107, 101, 121], value: [118, 97, 108, 117, 101] }",
-            "Put { key: [], value: [] }",
-            "Delete { key: [107, 101, 121] }",
-            "Returned { queue: QueueId(1), seq: QueueSeq(2), returns: Returns { counts: Counts { delivery_count: 3, acquired_count: 4 }, \
-             waits_until_ms: 5 } }",
-            "CleanShutdown",
-        ]
-    );
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        let content = world.contents.copy(&[b"body"]);
+        let batch = &mut world.batch;
+        batch.publish(&content, &[(QueueId(1), QueueSeq(2)), (QueueId(3), QueueSeq(4))]);
+        batch.publish(&content, &[]);
+        batch.settle(QueueId(1), QueueSeq(2), QueueSeq(5));
+        batch.settle(QueueId(1), QueueSeq(6), QueueSeq(6));
+        batch.settle(QueueId(1), QueueSeq(8), QueueSeq(8));
+        batch.settle(QueueId(2), QueueSeq(9), QueueSeq(9));
+        batch.watermark(QueueId(1), Some(QueueSeq(7)));
+        batch.watermark(QueueId(1), None);
+        batch.drop_queue(QueueId(9));
+        batch.put(b"key", b"value");
+        batch.put(b"", b"");
+        batch.delete(b"key");
+        let counts = queue::Counts { delivery_count: 3, acquired_count: 4 };
+        batch.returned(QueueId(1), QueueSeq(2), crate::Returns { counts, waits_until_ms: 5 });
+        batch.clean_shutdown();
+        let len = batch.len();
+        let end = world.journal.append(&mut world.batch);
+        assert_eq!(end, JournalPosition(len));
+        assert!(world.batch.is_empty());
+        assert_eq!(world.batch.len(), 0);
+        world.commit_all().unwrap();
+        disk.restart();
+        let (_, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+        assert!(said.iter().all(|(position, _)| *position == end));
+        let texts: Vec<_> = said.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(
+            texts,
+            [
+                "publish body… (4, 263fc950) to [(QueueId(1), QueueSeq(2)), (QueueId(3), QueueSeq(4))]",
+                "publish body… (4, 263fc950) to []",
+                "Settle { queue: QueueId(1), first: QueueSeq(2), last: QueueSeq(6) }",
+                "Settle { queue: QueueId(1), first: QueueSeq(8), last: QueueSeq(8) }",
+                "Settle { queue: QueueId(2), first: QueueSeq(9), last: QueueSeq(9) }",
+                "Watermark { queue: QueueId(1), seq: Some(QueueSeq(7)) }",
+                "Watermark { queue: QueueId(1), seq: None }",
+                "DropQueue { queue: QueueId(9) }",
+                "Put { key: [107, 101, 121], value: [118, 97, 108, 117, 101] }",
+                "Put { key: [], value: [] }",
+                "Delete { key: [107, 101, 121] }",
+                "Returned { queue: QueueId(1), seq: QueueSeq(2), returns: Returns { counts: Counts { delivery_count: 3, \
+                 acquired_count: 4 }, waits_until_ms: 5 } }",
+                "CleanShutdown",
+            ]
+        );
+    });
 }
 
 #[test]
 fn a_commit_is_one_write_and_one_sync() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    world.file_all();
-    for _ in 0..3 {
-        world.publish("one");
-        world.publish("two");
-        let before = disk.operation_count();
-        assert_eq!(world.writer.commit_once(), Ok(Progress::Committed));
-        assert_eq!(disk.operation_count() - before, 2);
-        assert_eq!(world.writer.commit_once(), Ok(Progress::Idle));
-        assert_eq!(disk.operation_count() - before, 2, "an idle journal does nothing");
-    }
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        world.file_all();
+        for _ in 0..3 {
+            world.publish("one");
+            world.publish("two");
+            let before = disk.operation_count();
+            assert_eq!(world.writer.commit_once(), Ok(Progress::Committed));
+            assert_eq!(disk.operation_count() - before, 2);
+            assert_eq!(world.writer.commit_once(), Ok(Progress::Idle));
+            assert_eq!(disk.operation_count() - before, 2, "an idle journal does nothing");
+        }
+    });
 }
 
 #[test]
@@ -109,60 +113,68 @@ fn confirm_after_write_syncs_when_asked() {
 
 #[test]
 fn positions_go_on_after_a_restart() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    world.publish("one");
-    world.commit_all().unwrap();
-    let end = world.journal.appended();
-    disk.restart();
-    let (mut world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
-    assert_eq!(world.journal.appended(), end);
-    assert!(world.publish("two") > end);
-    world.commit_all().unwrap();
-    check_recovered(&disk, JournalPosition::START, &["one", "two"]);
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        world.publish("one");
+        world.commit_all().unwrap();
+        let end = world.journal.appended();
+        disk.restart();
+        let (mut world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+        assert_eq!(world.journal.appended(), end);
+        assert!(world.publish("two") > end);
+        world.commit_all().unwrap();
+        check_recovered(&disk, JournalPosition::START, &["one", "two"]);
+    });
 }
 
 #[test]
 fn records_below_the_checkpoint_are_not_given() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    let ends: Vec<_> = ["one", "two", "three"].iter().map(|body| world.publish(body)).collect();
-    world.commit_all().unwrap();
-    check_recovered(&disk, ends[0], &["two", "three"]);
-    check_recovered(&disk, ends[1], &["three"]);
-    check_recovered(&disk, ends[2], &[]);
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        let ends: Vec<_> = ["one", "two", "three"].iter().map(|body| world.publish(body)).collect();
+        world.commit_all().unwrap();
+        check_recovered(&disk, ends[0], &["two", "three"]);
+        check_recovered(&disk, ends[1], &["three"]);
+        check_recovered(&disk, ends[2], &[]);
+    });
 }
 
 #[test]
 fn files_are_filled_closed_retired_and_used_again() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    let body = "x".repeat(10_000);
-    for _ in 0..100 {
-        let end = world.publish(&body);
-        world.commit_all().unwrap();
-        world.file_all();
-        if world.journal.unretired_len() > 128 << 10 {
-            world.journal.retire(end);
-            assert!(world.journal.unretired_len() <= 64 << 10);
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        let body = "x".repeat(10_000);
+        for _ in 0..100 {
+            let end = world.publish(&body);
+            world.commit_all().unwrap();
+            world.file_all();
+            if world.journal.unretired_len() > 128 << 10 {
+                world.journal.retire(end);
+                assert!(world.journal.unretired_len() <= 64 << 10);
+            }
         }
-    }
-    assert!(world.events.lock().iter().filter(|event| **event == Event::FileClosed).count() > 10);
-    assert!(disk.list(Path::new(DIR)).unwrap().len() <= 6);
-    assert!(!world.journal.is_congested());
+        assert!(world.events.lock().iter().filter(|event| **event == Event::FileClosed).count() > 10);
+        assert!(disk.list(Path::new(DIR)).unwrap().len() <= 6);
+        assert!(!world.journal.is_congested());
+    });
 }
 
 #[test]
 fn a_batch_larger_than_a_file_gets_a_file_of_its_own() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    let body = "x".repeat(1 << 20);
-    world.publish("before");
-    world.publish(&body);
-    let end = world.publish("after");
-    world.commit_all().unwrap();
-    assert_eq!(world.journal.durable(), end);
-    check_recovered(&disk, JournalPosition::START, &["before", &body, "after"]);
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        let body = "x".repeat(1 << 20);
+        world.publish("before");
+        world.publish(&body);
+        let end = world.publish("after");
+        world.commit_all().unwrap();
+        assert_eq!(world.journal.durable(), end);
+        check_recovered(&disk, JournalPosition::START, &["before", &body, "after"]);
+    });
 }
 
 #[test]
@@ -177,44 +189,48 @@ fn contents_that_lie_side_by_side_are_written_as_one() {
 
 #[test]
 fn a_chunk_knows_where_it_is_first_used() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    let first = world.publish("one");
-    let content = world.contents.copy(&[b"two"]);
-    assert_eq!(content.chunk().first_position(), JournalPosition::START);
-    world.commit_all().unwrap();
-    disk.restart();
-    let mut contents = ChunkWriter::new(ChunkBudget::new());
-    let mut positions = Vec::new();
-    let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
-    let each: Each<'_> = &mut |end, record| {
-        if let Record::Publish { content, .. } = record {
-            positions.push((content.chunk().first_position(), end));
-        }
-    };
-    recovery.replay(&mut contents, each).unwrap();
-    assert_eq!(positions, [(JournalPosition::START, first)]);
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        let first = world.publish("one");
+        let content = world.contents.copy(&[b"two"]);
+        assert_eq!(content.chunk().first_position(), JournalPosition::START);
+        world.commit_all().unwrap();
+        disk.restart();
+        let mut contents = ChunkWriter::new(ChunkBudget::new());
+        let mut positions = Vec::new();
+        let mut recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
+        let each: Each<'_> = &mut |end, record| {
+            if let Record::Publish { content, .. } = record {
+                positions.push((content.chunk().first_position(), end));
+            }
+        };
+        recovery.replay(&mut contents, each).unwrap();
+        assert_eq!(positions, [(JournalPosition::START, first)]);
+    });
 }
 
 #[test]
 fn publishers_wait_while_too_much_is_pending_or_unretired() {
-    let mut world = World::new(&SimDisk::new(0), &small_options());
-    let body = "x".repeat(10_000);
-    while !world.journal.is_congested() {
-        world.publish(&body);
-    }
-    assert!(world.journal.appended() > JournalPosition(small_options().file_len / 2), "half a file");
-    world.commit_all().unwrap();
-    world.file_all();
-    assert!(!world.journal.is_congested());
-    while !world.journal.is_congested() {
-        world.publish(&body);
+    in_both_layouts(|| {
+        let mut world = World::new(&SimDisk::new(0), &small_options());
+        let body = "x".repeat(10_000);
+        while !world.journal.is_congested() {
+            world.publish(&body);
+        }
+        assert!(world.journal.appended() > JournalPosition(small_options().file_len / 2), "half a file");
         world.commit_all().unwrap();
         world.file_all();
-    }
-    assert!(world.journal.unretired_len() > 256 << 10);
-    world.journal.retire(world.journal.synced());
-    assert!(!world.journal.is_congested());
+        assert!(!world.journal.is_congested());
+        while !world.journal.is_congested() {
+            world.publish(&body);
+            world.commit_all().unwrap();
+            world.file_all();
+        }
+        assert!(world.journal.unretired_len() > 256 << 10);
+        world.journal.retire(world.journal.synced());
+        assert!(!world.journal.is_congested());
+    });
 }
 
 #[test]

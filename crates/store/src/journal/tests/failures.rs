@@ -48,61 +48,67 @@ fn a_failed_sync_is_answered_by_writing_to_another_file() {
 
 #[test]
 fn a_file_that_failed_is_never_used_again() {
-    let disk = SimDisk::new(0);
-    let mut world = World::new(&disk, &small_options());
-    world.file_all();
-    world.publish("one");
-    disk.fail_syncs(1);
-    world.commit_all().unwrap();
-    let names = disk.list(Path::new(DIR)).unwrap();
-    world.journal.retire(world.journal.synced());
-    world.file_all();
-    let left = disk.list(Path::new(DIR)).unwrap();
-    assert!(!left.contains(&names[0]), "{names:?} became {left:?}");
+    in_both_layouts(|| {
+        let disk = SimDisk::new(0);
+        let mut world = World::new(&disk, &small_options());
+        world.file_all();
+        world.publish("one");
+        disk.fail_syncs(1);
+        world.commit_all().unwrap();
+        let names = disk.list(Path::new(DIR)).unwrap();
+        world.journal.retire(world.journal.synced());
+        world.file_all();
+        let left = disk.list(Path::new(DIR)).unwrap();
+        assert!(!left.contains(&names[0]), "{names:?} became {left:?}");
+    });
 }
 
 #[test]
 fn after_two_failures_nothing_is_confirmed_any_more() {
-    for seed in 0..50 {
-        let disk = SimDisk::new(seed);
-        let mut world = World::new(&disk, &small_options());
-        let durable = world.publish("one");
-        world.commit_all().unwrap();
-        world.publish("two");
-        disk.fail_syncs(2);
-        let failed = world.commit_all().unwrap_err();
-        assert_eq!(failed.durable, durable);
-        assert!(world.journal.is_failed() && world.journal.is_congested());
-        assert_eq!(world.journal.failure(), Some(failed));
-        assert!(world.events.lock().contains(&Event::Failed));
-        world.publish("three");
-        world.commit_all().unwrap_err();
-        assert_eq!(world.journal.durable(), durable);
-        disk.restart();
-        let (_, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
-        assert!((1..=2).contains(&said.len()), "seed {seed}: {said:?}");
-    }
+    in_both_layouts(|| {
+        for seed in 0..50 {
+            let disk = SimDisk::new(seed);
+            let mut world = World::new(&disk, &small_options());
+            let durable = world.publish("one");
+            world.commit_all().unwrap();
+            world.publish("two");
+            disk.fail_syncs(2);
+            let failed = world.commit_all().unwrap_err();
+            assert_eq!(failed.durable, durable);
+            assert!(world.journal.is_failed() && world.journal.is_congested());
+            assert_eq!(world.journal.failure(), Some(failed));
+            assert!(world.events.lock().contains(&Event::Failed));
+            world.publish("three");
+            world.commit_all().unwrap_err();
+            assert_eq!(world.journal.durable(), durable);
+            disk.restart();
+            let (_, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+            assert!((1..=2).contains(&said.len()), "seed {seed}: {said:?}");
+        }
+    });
 }
 
 /// The kernel forgets what a failed sync did not write, and a dead process cannot tell the next one.
 #[test]
 fn what_only_the_page_cache_has_is_not_taken_for_durable() {
-    for seed in 0..200 {
-        let disk = SimDisk::new(seed);
-        let mut world = World::new(&disk, &small_options());
-        world.publish("one");
-        world.commit_all().unwrap();
-        world.publish("two");
-        disk.fail_syncs(2);
-        world.commit_all().unwrap_err();
-        disk.kill_process();
-        let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
-        let durable = world.journal.durable();
-        disk.restart();
-        let (world, said_again) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
-        assert!(world.journal.durable() >= durable, "seed {seed}");
-        assert_eq!(said, said_again, "seed {seed}");
-    }
+    in_both_layouts(|| {
+        for seed in 0..200 {
+            let disk = SimDisk::new(seed);
+            let mut world = World::new(&disk, &small_options());
+            world.publish("one");
+            world.commit_all().unwrap();
+            world.publish("two");
+            disk.fail_syncs(2);
+            world.commit_all().unwrap_err();
+            disk.kill_process();
+            let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+            let durable = world.journal.durable();
+            disk.restart();
+            let (world, said_again) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+            assert!(world.journal.durable() >= durable, "seed {seed}");
+            assert_eq!(said, said_again, "seed {seed}");
+        }
+    });
 }
 
 /// A world that syncs beside the writer, with one commit for which a sync is under way and one that came after.

@@ -35,38 +35,42 @@ fn header_only_in_page_cache(disk: &SimDisk) -> JournalPosition {
 /// continued by the next file, and after a power cut it was gone.
 #[test]
 fn a_header_that_was_not_synced_proves_nothing() {
-    for seed in 0..100 {
-        let disk = SimDisk::new(seed);
-        header_only_in_page_cache(&disk);
-        let (mut world, said) = try_open(&disk, JournalPosition::START, 2).unwrap();
-        assert_eq!(said.len(), 3);
-        world.publish("four");
-        world.commit_all().unwrap();
-        disk.restart();
-        let (_, said) = try_open(&disk, JournalPosition::START, 3).unwrap();
-        assert_eq!(said.len(), 4, "seed {seed}");
-    }
+    in_both_layouts(|| {
+        for seed in 0..100 {
+            let disk = SimDisk::new(seed);
+            header_only_in_page_cache(&disk);
+            let (mut world, said) = try_open(&disk, JournalPosition::START, 2).unwrap();
+            assert_eq!(said.len(), 3);
+            world.publish("four");
+            world.commit_all().unwrap();
+            disk.restart();
+            let (_, said) = try_open(&disk, JournalPosition::START, 3).unwrap();
+            assert_eq!(said.len(), 4, "seed {seed}");
+        }
+    });
 }
 
 /// A file was taken for anchored because another followed it. Both were only in the page cache: nothing was left when
 /// the files before them had been retired.
 #[test]
 fn files_that_were_not_synced_let_no_older_ones_go() {
-    for failed_sync in 0..8 {
-        for cut in 0..25 {
-            let disk = SimDisk::new(cut);
-            let from = header_only_in_page_cache(&disk);
-            disk.fail_sync_pattern(&[&vec![false; failed_sync][..], &[true]].concat());
-            try_open(&disk, from, 2);
-            disk.kill_process();
-            disk.cut_power_at(disk.operation_count() + cut);
-            if let Some((mut world, _)) = try_open(&disk, from, 3) {
-                world.file_all();
+    in_both_layouts(|| {
+        for failed_sync in 0..8 {
+            for cut in 0..25 {
+                let disk = SimDisk::new(cut);
+                let from = header_only_in_page_cache(&disk);
+                disk.fail_sync_pattern(&[&vec![false; failed_sync][..], &[true]].concat());
+                try_open(&disk, from, 2);
+                disk.kill_process();
+                disk.cut_power_at(disk.operation_count() + cut);
+                if let Some((mut world, _)) = try_open(&disk, from, 3) {
+                    world.file_all();
+                }
+                disk.restart();
+                assert!(try_open(&disk, from, 4).is_some(), "sync {failed_sync}, cut {cut}");
             }
-            disk.restart();
-            assert!(try_open(&disk, from, 4).is_some(), "sync {failed_sync}, cut {cut}");
         }
-    }
+    });
 }
 
 /// The tail was being copied to a spare file when the power went: a commit without a header. When the header of that

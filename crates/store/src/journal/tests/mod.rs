@@ -2,11 +2,16 @@
 
 mod basics;
 mod damage;
+mod entries;
 mod failures;
 mod full_disk;
+mod group;
 mod known_errors;
 mod power_loss;
+mod reading;
+mod replicated;
 mod threads;
+mod truncation;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +20,7 @@ use std::time::Duration;
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::Mutex;
 
+use self::group::{Group, in_both_layouts};
 use super::*;
 use crate::chunk::{ChunkBudget, ChunkWriter};
 use crate::file::{Disk, SimDisk};
@@ -65,6 +71,8 @@ struct World {
     contents: ChunkWriter,
     batch: RecordBatch,
     events: Arc<Mutex<Vec<Event>>>,
+    /// Who replicates it, if the layout of replicated journals is tested.
+    group: Option<Arc<Group>>,
 }
 
 impl World {
@@ -83,8 +91,11 @@ impl World {
         let events = Arc::new(Mutex::new(Vec::new()));
         let told = events.clone();
         let on_event: OnEvent = Arc::new(move |event| told.lock().push(event));
-        let (journal, writer, filer) = assemble(recovery, options.clone(), on_event, None)?;
-        Ok((World { journal, writer, filer, syncer: None, contents, batch: RecordBatch::new(), events }, said))
+        let group = group::is_tested().then(|| Group::after(&recovery));
+        let replication = group.clone().map(|group| group as Arc<dyn Replication>);
+        let (journal, writer, filer) = assemble(recovery, options.clone(), on_event, replication)?;
+        group.iter().for_each(|group| group.join(&writer));
+        Ok((World { journal, writer, filer, syncer: None, contents, batch: RecordBatch::new(), events, group }, said))
     }
 
     fn new(disk: &SimDisk, options: &Options) -> World {

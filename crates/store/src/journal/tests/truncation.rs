@@ -1,0 +1,289 @@
+//! A journal that is cut off ends there or where it did, whenever the power goes, and goes on from there.
+
+use consensus::LogId;
+
+use super::entries::{change, entries};
+use super::group::{received, test_replicated};
+use super::*;
+use crate::Random;
+use crate::journal::truncate::truncate;
+
+/// A replicated journal of some files with entries of all kinds, closed; where it had retired files up to.
+fn journal_of(disk: &SimDisk, random: &mut Random, entry_count: u64) -> JournalPosition {
+    test_replicated(true);
+    let mut world = World::new(disk, &small_options());
+    world.file_all();
+    let mut from = JournalPosition::START;
+    for number in 0..entry_count {
+        match random.below(8) {
+            0 => drop(world.journal.append_members(&change())),
+            1 => {
+                let id = world.group.as_ref().unwrap().next(number / 4 + 1);
+                world.journal.receive(ReceivedCommit::empty(id, world.journal.appended())).unwrap();
+            }
+            2 => {
+                let id = world.group.as_ref().unwrap().next(number / 4 + 1);
+                let commit = received(&mut world, id, &format!("{number} from the leader"));
+                world.journal.receive(commit).unwrap();
+            }
+            _ => drop(world.publish(&format!("{number} {}", "x".repeat(random.below(20_000) as usize)))),
+        }
+        world.commit_all().unwrap();
+        world.file_all();
+        if random.percent(5) {
+            from = world.journal.synced();
+            world.journal.retire(from);
+        }
+    }
+    match random.below(3) {
+        0 => {}
+        _ => world.journal.record_synced(),
+    }
+    from
+}
+
+/// Where the journal can be cut off.
+fn borders(found: &[FoundEntry], from: JournalPosition) -> Vec<JournalPosition> {
+    found.iter().map(|entry| entry.first).chain([found.last().map_or(from, |last| last.end)]).collect()
+}
+
+/// Opens the journal, appends two entries, and finds them behind those that are expected.
+#[track_caller]
+fn check_goes_on(disk: &SimDisk, from: JournalPosition, expected: &[FoundEntry], seed: u64) {
+    let end = expected.last().map_or(from, |last| last.end);
+    let (mut world, _) = World::open(disk, &small_options(), from).unwrap();
+    assert_eq!(world.journal.appended(), end, "seed {seed}");
+    assert_eq!(world.journal.flushed(), end, "seed {seed}");
+    // Another leader's.
+    let last = expected.last().map_or(world.group.as_ref().unwrap().last(), |last| last.head.id);
+    world.group.as_ref().unwrap().set_last(last.term.0 + 1, last.index.0);
+    world.publish("after");
+    world.commit_all().unwrap();
+    world.publish(&"y".repeat(30_000));
+    world.commit_all().unwrap();
+    world.file_all();
+    let (end, spans) = (world.journal.appended(), world.journal.closed_files());
+    assert!(spans.windows(2).all(|pair| pair[0].end == pair[1].first && pair[0].last <= pair[1].last.or(pair[0].last)));
+    disk.restart();
+    let found = entries(disk, from).unwrap();
+    assert_eq!(found[..expected.len()], *expected, "seed {seed}");
+    let added: Vec<_> = found[expected.len()..].iter().map(|entry| entry.head.id).collect();
+    let next = |by| LogId::new(last.term.0 + 1, last.index.0 + by);
+    assert_eq!(added, [next(1), next(2)], "seed {seed}");
+    assert_eq!(found.last().unwrap().end, end);
+    let (again, _) = World::open(disk, &small_options(), from).unwrap();
+    assert_eq!(again.journal.appended(), end);
+}
+
+fn cut(disk: &SimDisk, from: JournalPosition, to: JournalPosition) -> Result<(), OpenError> {
+    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
+    truncate(&disk, Path::new(DIR), from, 0, to)
+}
+
+/// Cuts a journal off at each of its entries, with the power cut at each operation, and then once without.
+fn check_cut(seed: u64, entry_count: u64) {
+    let mut random = Random::new(seed);
+    let disk = SimDisk::new(random.next());
+    let from = journal_of(&disk, &mut random, entry_count);
+    if random.percent(50) {
+        disk.restart()
+    } else {
+        disk.kill_process()
+    }
+    let old = entries(&disk, from).unwrap();
+    let borders = borders(&old, from);
+    for (kept, to) in borders.into_iter().enumerate() {
+        let mut is_done = false;
+        let mut cut_at = 0;
+        while !is_done {
+            let disk = disk.fork();
+            let start = disk.operation_count();
+            disk.cut_power_at(start + cut_at);
+            let result = cut(&disk, from, to);
+            is_done = !disk.is_cut();
+            assert_eq!(result.is_ok(), is_done, "seed {seed}, to {to}: {result:?}");
+            assert!(is_done || cut_at < 30, "seed {seed}");
+            if random.percent(30) {
+                disk.kill_process()
+            } else {
+                disk.restart()
+            }
+            let found =
+                entries(&disk, from).unwrap_or_else(|error| panic!("seed {seed}, to {to}, cut {cut_at}: {error}"));
+            let is_cut_off = found == old[..kept];
+            assert!(
+                is_cut_off || (found == old && !is_done),
+                "seed {seed}, to {to}, cut {cut_at}: {} of {}",
+                found.len(),
+                old.len()
+            );
+            check_goes_on(&disk, from, &found, seed);
+            cut_at += 1;
+        }
+    }
+}
+
+#[test]
+fn a_journal_is_cut_off_there_or_not_at_all() {
+    for seed in seeds(10, 12) {
+        check_cut(seed, 5 + seed % 20);
+    }
+}
+
+/// Also while the next start puts all in order, and the one after that.
+#[test]
+fn what_was_cut_off_does_not_return() {
+    for seed in seeds(11, 150) {
+        let mut random = Random::new(seed);
+        let disk = SimDisk::new(random.next());
+        let from = journal_of(&disk, &mut random, 5 + seed % 20);
+        disk.kill_process();
+        let old = entries(&disk, from).unwrap();
+        let kept = random.below(old.len() as u64 + 1) as usize;
+        cut(&disk, from, borders(&old, from)[kept]).unwrap();
+        for life in 0..3 {
+            disk.cut_power_at(disk.operation_count() + random.below(25));
+            if let Ok((mut world, _)) = World::open(&disk, &small_options(), from) {
+                world.file_all();
+            }
+            if random.percent(30) {
+                disk.kill_process()
+            } else {
+                disk.restart()
+            }
+            let found = entries(&disk, from).unwrap_or_else(|error| panic!("seed {seed}, life {life}: {error}"));
+            assert_eq!(found, old[..kept], "seed {seed}, life {life}");
+        }
+        check_goes_on(&disk, from, &old[..kept], seed);
+    }
+}
+
+/// It is cut off, goes on, is cut off further back, and so on; and files are retired meanwhile.
+#[test]
+fn a_journal_is_cut_off_many_times() {
+    for seed in seeds(12, 100) {
+        let mut random = Random::new(seed);
+        let disk = SimDisk::new(random.next());
+        let mut from = journal_of(&disk, &mut random, 10);
+        let mut expected = entries(&disk, from).unwrap();
+        for round in 0..8 {
+            if random.percent(50) {
+                disk.restart()
+            } else {
+                disk.kill_process()
+            }
+            let kept = random.below(expected.len() as u64 + 1) as usize;
+            if expected.is_empty() {
+                break;
+            }
+            cut(&disk, from, borders(&expected, from)[kept]).unwrap();
+            expected.truncate(kept);
+            if random.percent(50) {
+                disk.restart()
+            }
+            let (mut world, _) = World::open(&disk, &small_options(), from).unwrap();
+            for number in 0..random.below(12) {
+                world.group.as_ref().unwrap().set_last(round + 100, 1000 * (round + 1) + number);
+                if number == 0 {
+                    let last = expected.last().map_or(LogId::new(1, 1), |last| last.head.id);
+                    world.group.as_ref().unwrap().set_last(round + 100, last.index.0);
+                } else {
+                    let last = entries(&disk, from).unwrap().last().map(|last| last.head.id).unwrap();
+                    world.group.as_ref().unwrap().set_last(round + 100, last.index.0);
+                }
+                world.publish(&format!("{round} {number} {}", "x".repeat(random.below(20_000) as usize)));
+                world.commit_all().unwrap();
+                if random.percent(70) {
+                    world.file_all();
+                }
+            }
+            if random.percent(40) {
+                let found = entries(&disk, from).unwrap();
+                let ends: Vec<_> = found.iter().map(|entry| entry.end).collect();
+                if let Some(end) = ends.get(random.below(ends.len().max(1) as u64) as usize) {
+                    from = *end;
+                    world.journal.retire(from);
+                    world.file_all();
+                }
+            }
+            let found = entries(&disk, from).unwrap();
+            let common = expected.iter().filter(|entry| entry.first >= from).count();
+            let old: Vec<_> = expected.iter().filter(|entry| entry.first >= from).cloned().collect();
+            assert_eq!(found[..common], old[..], "seed {seed}, round {round}");
+            expected = found;
+        }
+        disk.restart();
+        assert_eq!(entries(&disk, from).unwrap(), expected, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_journal_is_cut_off_between_commits_only() {
+    let disk = SimDisk::new(0);
+    let from = journal_of(&disk, &mut Random::new(1), 8);
+    disk.kill_process();
+    let old = entries(&disk, from).unwrap();
+    let end = old.last().unwrap().end.0;
+    for to in [1, old[0].end.0 - 1, old[2].first.0 + 1, end + 1] {
+        assert!(matches!(cut(&disk, from, JournalPosition(to)), Err(OpenError::Missing { .. })), "{to}");
+    }
+    assert_eq!(entries(&disk, from).unwrap(), old);
+    let middle = old[4].first;
+    assert!(matches!(cut(&disk, middle, old[2].first), Err(OpenError::Missing { .. })), "a checkpoint has that");
+    cut(&disk, middle, middle).unwrap();
+    assert_eq!(entries(&disk, from).unwrap(), old[..4]);
+}
+
+#[test]
+fn what_a_node_alone_has_written_is_not_cut_off() {
+    let disk = SimDisk::new(0);
+    test_replicated(false);
+    let mut world = World::new(&disk, &small_options());
+    let one = world.publish("one");
+    world.commit_all().unwrap();
+    let alone = world.publish("two");
+    world.commit_all().unwrap();
+    disk.restart();
+    cut(&disk, JournalPosition::START, alone).unwrap();
+    assert!(matches!(cut(&disk, JournalPosition::START, one), Err(OpenError::Missing { .. })));
+    test_replicated(true);
+    let (mut world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    world.file_all();
+    world.publish("three");
+    world.commit_all().unwrap();
+    disk.restart();
+    assert!(matches!(cut(&disk, JournalPosition::START, one), Err(OpenError::Missing { .. })));
+    cut(&disk, JournalPosition::START, alone).unwrap();
+    let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    assert_eq!((said.len(), world.journal.appended()), (2, alone));
+}
+
+#[test]
+fn an_empty_journal_is_cut_off_where_it_is() {
+    let disk = SimDisk::new(0);
+    disk.create_dir(Path::new(DIR)).unwrap();
+    cut(&disk, JournalPosition::START, JournalPosition::START).unwrap();
+    assert!(cut(&disk, JournalPosition::START, JournalPosition(1)).is_err());
+}
+
+/// What says that the journal is cut off could not be synced, and the kernel has forgotten that: it is said once more.
+#[test]
+fn a_truncation_that_failed_is_done_again() {
+    for failing in 0..4 {
+        for seed in 0..20 {
+            let disk = SimDisk::new(seed);
+            let from = journal_of(&disk, &mut Random::new(7), 20);
+            disk.kill_process();
+            let old = entries(&disk, from).unwrap();
+            let to = old[3].first;
+            disk.fail_sync_pattern(&[&vec![false; failing][..], &[true]].concat());
+            let _ = cut(&disk, from, to);
+            disk.fail_sync_pattern(&[]);
+            if entries(&disk, from).unwrap().len() == 3 || seed % 2 == 0 {
+                cut(&disk, from, to).unwrap();
+                disk.restart();
+                assert_eq!(entries(&disk, from).unwrap(), old[..3], "seed {seed}, sync {failing}");
+            }
+        }
+    }
+}

@@ -7,4 +7,5 @@ mod messages;
 mod node;
 mod peers;
 mod strangers;
+mod times;
 mod tls;

@@ -4,13 +4,13 @@ use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use cluster::link::{
-    Acceptor, Expected, FrameReader, FrameWriter, Lane, Local, NONCE_LEN, NodeName, Outgoing, PREAMBLE_LEN, Standing,
-    replicated,
+    Acceptor, CallFrame, Dialler, Expected, FrameReader, FrameWriter, Lane, Local, NONCE_LEN, NodeName, Outgoing,
+    PREAMBLE_LEN, Standing, encode_replicated, replicated,
 };
 use cluster::{PeerAddress, PeerEvent};
-use consensus::Message;
+use consensus::{GroupId, Message};
 
-use super::node::{Node, PATIENCE, introduce};
+use super::node::{Node, PATIENCE, heartbeat, introduce};
 use crate::nodes::{local, secret, shared};
 
 /// A node by hand: what it accepts, it reads and writes when the test wants.
@@ -85,6 +85,25 @@ impl Connection {
     }
 }
 
+/// Dials a node by hand.
+pub(crate) fn dial(node: &Node, local: Local, lane: Lane) -> Connection {
+    let mut tcp = TcpStream::connect(node.links.address()).unwrap();
+    tcp.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut output = Vec::new();
+    let expected = Expected { name: node.name(), member: None };
+    let mut dialler = Dialler::new(shared(local), lane, 0, expected, &[8; NONCE_LEN], &mut output);
+    loop {
+        tcp.write_all(&output).unwrap();
+        output.clear();
+        let mut input = vec![0; dialler.wanted()];
+        let count = tcp.read(&mut input).unwrap();
+        assert_ne!(count, 0, "it goes away during the handshake");
+        if dialler.feed(&input[..count], &mut output).unwrap().agreement.is_some() {
+            return Connection { tcp, reader: FrameReader::new(lane), lane };
+        }
+    }
+}
+
 /// All that a node says to these bytes until it closes the connection.
 fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let mut tcp = TcpStream::connect(address).unwrap();
@@ -151,7 +170,7 @@ fn a_node_says_nothing_to_who_has_proved_nothing() {
     other.secret = secret("what others know");
     let expected = Expected { name: a.name(), member: None };
     let lane = Lane::Calls;
-    let mut dialler = cluster::link::Dialler::new(shared(other), lane, 0, expected, &[1; NONCE_LEN], &mut said);
+    let mut dialler = Dialler::new(shared(other), lane, 0, expected, &[1; NONCE_LEN], &mut said);
     let mut tcp = TcpStream::connect(a.links.address()).unwrap();
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     tcp.write_all(&said).unwrap();
@@ -200,4 +219,55 @@ fn links_without_secret_and_tls_do_not_start() {
         error.to_string(),
         "nodes need a secret (warren.cluster.secret), or TLS with certificates on both sides"
     );
+}
+
+/// A node that was cut off without noticing comes again: the older connection is closed.
+#[test]
+fn the_connection_that_was_opened_last_counts() {
+    let a = Node::start('a');
+    a.links.set_peers(vec![super::node::place('b', 1)]);
+    let mut first = dial(&a, local('b'), Lane::Votes);
+    first.send(&encode_replicated(GroupId(3), &heartbeat('b', 'a', 1), &[]));
+    assert_eq!(a.wait_for_message().1, heartbeat('b', 'a', 1));
+    // Another lane does not touch it.
+    let _calls = dial(&a, local('b'), Lane::Calls);
+    first.send(&encode_replicated(GroupId(3), &heartbeat('b', 'a', 2), &[]));
+    assert_eq!(a.wait_for_message().1, heartbeat('b', 'a', 2));
+    let mut second = dial(&a, local('b'), Lane::Votes);
+    assert_eq!(first.tcp.read(&mut [0; 1]).unwrap(), 0);
+    second.send(&encode_replicated(GroupId(3), &heartbeat('b', 'a', 3), &[]));
+    assert_eq!(a.wait_for_message().1, heartbeat('b', 'a', 3));
+}
+
+/// A peer that asks more than it may is not read from until it has answers.
+#[test]
+fn who_asks_too_much_waits() {
+    let a = Node::start('a');
+    let mut calls = dial(&a, local('b'), Lane::Calls);
+    for number in 0..100 {
+        calls.send(&CallFrame::Call { number, name: "n", payload: &[] }.encode());
+    }
+    let next = || {
+        a.wait_for(|heard| match heard {
+            super::node::Heard::Call(_, _, _, answer) => Some(answer),
+            _ => None,
+        })
+    };
+    let mut answers: Vec<_> = (0..64).map(|_| next()).collect();
+    assert!(a.heard.try_recv().is_err(), "a sixty-fifth was read");
+    for _ in 64..100 {
+        answers.pop().unwrap().give(b"yes");
+        assert!(matches!(CallFrame::decode(&calls.body()), Ok(CallFrame::Answer { payload: b"yes", .. })));
+        answers.push(next());
+    }
+}
+
+/// Connections that say nothing take all places, and give them back when they end.
+#[test]
+fn who_says_nothing_takes_a_place_only_for_a_while() {
+    let [a, b] = ['a', 'b'].map(Node::start);
+    let silent: Vec<_> = (0..64).map(|_| TcpStream::connect(a.links.address()).unwrap()).collect();
+    assert_eq!(answer_to(a.links.address(), b""), b"", "there is no place left");
+    drop(silent);
+    super::node::link(&[&a, &b]);
 }

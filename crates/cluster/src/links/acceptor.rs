@@ -116,8 +116,9 @@ async fn admit(
     // Without the port: the same node comes again from another one.
     let remote = address.ip().to_canonical().to_string();
     let refuse = |reason: &str| {
-        shared.strangers.count_failure(reason);
-        shared.tell(&format!("{remote} cannot be linked with {name}: {reason}"));
+        let sentence = format!("{remote} cannot be linked with {name}: {reason}");
+        shared.strangers.count_failure(&sentence);
+        shared.tell(&sentence);
     };
     let tls = shared.tls.as_ref().map(|tls| (Arc::clone(&tls.server), HANDSHAKE_PATIENCE));
     let mut stream = match (Admission { tls, ..Admission::default() }).admit(stream).await {

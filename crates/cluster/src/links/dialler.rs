@@ -234,6 +234,7 @@ async fn serve(
     local: &mut watch::Receiver<Arc<Local>>,
 ) {
     peer.forget_told();
+    *peer.identity.lock() = Some(agreement.theirs.identity.clone());
     let connected = Connected::new(peer, lane);
     if lane == Lane::Votes {
         tracing::info!("{} is linked with {}", agreement.ours.identity.name, peer.name);

@@ -33,7 +33,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use consensus::{GroupId, Message};
+use consensus::{GroupId, MemberId, Message};
 use net::{BindError, ClientTls, Listener, ServerTls, SocketOptions, Stream};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -172,6 +172,13 @@ impl Links {
         }
     }
 
+    /// Which peer a member is, if that is known or was said.
+    #[must_use]
+    pub fn find(&self, member: MemberId) -> Option<NodeName> {
+        let peers = self.shared.peers.lock();
+        peers.values().find(|peer| peer.member() == Some(member)).map(|peer| peer.name.clone())
+    }
+
     /// Who this node is from now on: all connections are made anew, but those of clients.
     pub fn set_local(&self, local: Local) {
         for peer in self.shared.peers.lock().values() {
@@ -262,9 +269,16 @@ impl Links {
     #[must_use]
     pub fn statistics(&self) -> Vec<PeerStatistics> {
         let peers: Vec<_> = self.shared.peers.lock().values().cloned().collect();
-        let mut read: Vec<_> = peers.iter().map(|peer| peer.counters.read(&peer.name)).collect();
+        let mut read: Vec<_> =
+            peers.iter().map(|peer| peer.counters.read(&peer.name, peer.identity.lock().clone())).collect();
         read.sort_by(|a, b| a.name.cmp(&b.name));
         read
+    }
+
+    /// How many connections came to nothing of which it is not known whose they were, and why the last one did.
+    #[must_use]
+    pub fn strangers(&self) -> (u64, Option<String>) {
+        self.shared.strangers.failures()
     }
 }
 

@@ -1,5 +1,6 @@
 //! One peer, as long as it is one.
 
+use consensus::MemberId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
 use tokio::task::AbortHandle;
@@ -9,7 +10,7 @@ use super::framed::Framed;
 use super::limits::{COMMITS_COUNT_MAX, COMMITS_LEN_MAX, FETCHES_COUNT_MAX, VOTES_COUNT_MAX, VOTES_LEN_MAX};
 use super::queue::LaneQueue;
 use super::statistics::PeerCounters;
-use crate::link::{Expected, Lane, NodeName};
+use crate::link::{Expected, Identity, Lane, NodeName};
 
 /// Where a peer is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +28,8 @@ pub struct PeerAddress {
 pub(super) struct PeerState {
     pub(super) name: NodeName,
     pub(super) address: Mutex<PeerAddress>,
+    /// Who it said to be when it was connected last.
+    pub(super) identity: Mutex<Option<Identity>>,
     votes: LaneQueue,
     commits: LaneQueue,
     questions: LaneQueue,
@@ -48,6 +51,7 @@ impl PeerState {
         PeerState {
             name: address.node.name.clone(),
             address: Mutex::new(address),
+            identity: Mutex::default(),
             votes: LaneQueue::new(VOTES_COUNT_MAX, VOTES_LEN_MAX),
             commits: LaneQueue::new(COMMITS_COUNT_MAX, COMMITS_LEN_MAX),
             // Calls have places of their own.
@@ -60,6 +64,12 @@ impl PeerState {
             told: Mutex::default(),
             tasks: Mutex::default(),
         }
+    }
+
+    /// Its id, as it is known or as the peer said.
+    pub(super) fn member(&self) -> Option<MemberId> {
+        let known = self.address.lock().node.member;
+        known.or_else(|| self.identity.lock().as_ref()?.member)
     }
 
     /// The queue of a lane that is always connected.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use telemetry::Counter;
 
-use crate::link::{Lane, NodeName};
+use crate::link::{Identity, Lane, NodeName};
 
 /// One lane of one peer.
 #[derive(Debug, Default)]
@@ -58,6 +58,10 @@ impl PeerCounters {
         failures.1 = Some(reason.to_owned());
     }
 
+    pub(super) fn failures(&self) -> (u64, Option<String>) {
+        self.failures.lock().clone()
+    }
+
     pub(super) fn count_round_trip(&self, took: Duration) {
         let mut trips = self.round_trips.lock();
         trips.count += 1;
@@ -66,10 +70,11 @@ impl PeerCounters {
         trips.last = took;
     }
 
-    pub(super) fn read(&self, name: &NodeName) -> PeerStatistics {
-        let (failures, last_failure) = self.failures.lock().clone();
+    pub(super) fn read(&self, name: &NodeName, identity: Option<Identity>) -> PeerStatistics {
+        let (failures, last_failure) = self.failures();
         PeerStatistics {
             name: name.clone(),
+            identity,
             lanes: Lane::ALL.map(|lane| self.lane(lane).read(lane)),
             failures,
             last_failure,
@@ -117,6 +122,8 @@ pub struct RoundTrips {
 pub struct PeerStatistics {
     /// Which.
     pub name: NodeName,
+    /// Who it said to be when it was connected last.
+    pub identity: Option<Identity>,
     /// By lane.
     pub lanes: [LaneStatistics; Lane::ALL.len()],
     /// Attempts to connect that came to nothing, refusals by either side included.

@@ -2,10 +2,10 @@
 
 use std::net::TcpListener;
 
-use cluster::PeerEvent;
-use cluster::link::{ClusterId, Lane, Refusal};
+use cluster::link::{ClusterId, Expected, Lane, Refusal};
+use cluster::{PeerAddress, PeerEvent};
 
-use super::node::{Heard, Node, heartbeat, introduce, link, place};
+use super::node::{Heard, Node, heartbeat, introduce, link, member, place};
 use crate::nodes::local;
 
 #[test]
@@ -113,12 +113,20 @@ fn a_node_that_gets_an_id_says_so_to_all() {
     let mut new = local('b');
     new.identity.member = None;
     let [a, b] = [Node::start('a'), Node::start_as(new, 'b', None)];
-    link(&[&a, &b]);
+    let place = PeerAddress { node: Expected { name: b.name(), member: None }, ..b.place() };
+    a.links.set_peers(vec![place]);
+    b.links.set_peers(vec![a.place()]);
+    a.wait_for_lanes(&[&b]);
+    b.wait_for_lanes(&[&a]);
+    assert_eq!(a.links.find(member('b')), None);
     b.links.set_local(local('b'));
     a.wait_for(|heard| match heard {
         Heard::Event(_, PeerEvent::Connected { lane: Lane::Votes, identity }) => identity.member.map(|_| ()),
         _ => None,
     });
+    assert_eq!(a.links.find(member('b')), Some(b.name()));
+    assert_eq!(a.links.find(member('c')), None);
+    assert_eq!(a.links.statistics()[0].identity, Some(local('b').identity));
     b.wait_for_lanes(&[&a]);
     b.send(&a, &heartbeat('b', 'a', 1), &[]).unwrap();
     assert_eq!(a.wait_for_message().1, heartbeat('b', 'a', 1));

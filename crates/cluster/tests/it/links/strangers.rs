@@ -2,6 +2,7 @@
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::time::Instant;
 
 use cluster::link::{
     Acceptor, CallFrame, Dialler, Expected, FrameReader, FrameWriter, Lane, Local, NONCE_LEN, NodeName, Outgoing,
@@ -121,10 +122,19 @@ fn answer_to(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn garbage_on_the_port_is_closed_without_a_word() {
     let a = Node::start('a');
+    assert_eq!(a.links.strangers(), (0, None));
     for bytes in [&b"AMQP\0\0\x09\x01"[..], b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\x00\xf8", b"\0\x15n\0\x05", b"x"]
     {
         assert_eq!(answer_to(a.links.address(), bytes), b"");
     }
+    let last =
+        "127.0.0.1 cannot be linked with rabbit@a: it speaks an unknown protocol, which begins with the bytes 78";
+    // Each is counted just after it was closed.
+    let begun = Instant::now();
+    while a.links.strangers().0 < 5 && begun.elapsed() < PATIENCE {
+        std::thread::yield_now();
+    }
+    assert_eq!(a.links.strangers(), (5, Some(last.to_owned())));
     let b = Node::start('b');
     super::node::link(&[&a, &b]);
 }
@@ -268,6 +278,9 @@ fn who_says_nothing_takes_a_place_only_for_a_while() {
     let [a, b] = ['a', 'b'].map(Node::start);
     let silent: Vec<_> = (0..64).map(|_| TcpStream::connect(a.links.address()).unwrap()).collect();
     assert_eq!(answer_to(a.links.address(), b""), b"", "there is no place left");
+    // It was closed at once: those that came before have still time to say something.
+    silent[0].set_nonblocking(true).unwrap();
+    assert_eq!((&silent[0]).read(&mut [0; 1]).unwrap_err().kind(), ErrorKind::WouldBlock);
     drop(silent);
     super::node::link(&[&a, &b]);
 }

@@ -10,9 +10,9 @@
 //!       | checkpoint crc32c u32 | base_len u32 | journal_generation_min u64 | base … | crc32c u32 | zeros |
 //! ```
 //!
-//! A member's manifest says beside the position which entry of the group's log ends there and who the members were then (`consensus::Base`).
-//! Journal files of lower generations than `journal_generation_min` hold nothing: a switch to files that another member shipped lets go of
-//! the whole journal at once. A manifest that never had such a base is written as it always was.
+//! A member's manifest says beside the position which entry of the group's log ends there and who the members were then
+//! (`consensus::Base`). Journal files of lower generations than `journal_generation_min` hold nothing: a switch to files that another
+//! member shipped lets go of the whole journal at once. A manifest that never had such a base is written as it always was.
 //!
 //! The valid slot with the higher generation is in force. A new one is written over the other and synced, so that a torn
 //! write leaves the old one. `checkpoint` is a file's number, 0 for none: a store that never made one. The last CRC

@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use consensus::{GroupId, MemberId, Message};
 use net::{BindError, ClientTls, Listener, ServerTls, SocketOptions, Stream};
+use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -96,14 +97,13 @@ pub enum ForwardError {
     Unreachable(String),
 }
 
-/// All links of a node. Dropped, they end.
+/// All links of a node. Dropped, they end, if not at once; [`close`](Self::close) waits for that.
 pub struct Links {
     shared: Arc<Shared>,
     runtime: Handle,
     address: SocketAddr,
-    /// Dropped, the thread ends.
-    stop: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
+    /// Until they are closed. When the sender is dropped, the thread ends.
+    thread: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Links {
@@ -132,7 +132,7 @@ impl Links {
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
         })?;
-        let links = Links { shared, runtime: handle, address, stop: Some(stop), thread: Some(thread) };
+        let links = Links { shared, runtime: handle, address, thread: Mutex::new(Some((stop, thread))) };
         links.set_peers(peers);
         Ok(links)
     }
@@ -265,6 +265,25 @@ impl Links {
         Ok(stream)
     }
 
+    /// Ends all connections, those of clients apart, and the thread. When this returns the port is free and the handler is not called any
+    /// more, unless it is the handler that closes the links. Not to be called by a thread that holds what the handler may wait for.
+    pub fn close(&self) {
+        let is_another = |thread: &JoinHandle<()>| thread.thread().id() != std::thread::current().id();
+        if let Some(thread) = self.stop().filter(is_another) {
+            // It has nothing to say; a panic of a handler has ended the process.
+            let _ = thread.join();
+        }
+    }
+
+    fn stop(&self) -> Option<JoinHandle<()>> {
+        let (stop, thread) = self.thread.lock().take()?;
+        for (_, peer) in self.shared.peers.lock().drain() {
+            peer.close();
+        }
+        drop(stop);
+        Some(thread)
+    }
+
     /// What has been counted, by peer, in the order of names.
     #[must_use]
     pub fn statistics(&self) -> Vec<PeerStatistics> {
@@ -284,13 +303,7 @@ impl Links {
 
 impl Drop for Links {
     fn drop(&mut self) {
-        self.stop.take();
-        for (_, peer) in self.shared.peers.lock().drain() {
-            peer.close();
-        }
-        let is_elsewhere = |thread: &JoinHandle<()>| thread.thread().id() != std::thread::current().id();
-        if let Some(thread) = self.thread.take().filter(is_elsewhere) {
-            let _ = thread.join();
-        }
+        // Without a wait: the thread may be in the handler, and wait there for what the one that drops this holds.
+        let _ = self.stop();
     }
 }

@@ -70,7 +70,7 @@ fn a_question_is_lost_with_its_connection() {
     link(&[&a, &b]);
     let asked = a.links.call(&b.name(), "status", Vec::new(), PATIENCE);
     let answer = called(&b);
-    drop(b);
+    b.links.close();
     assert_eq!(asked.wait(), Err(CallError::Lost));
     answer.2.give(b"for no connection");
 }

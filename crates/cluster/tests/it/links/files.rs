@@ -168,7 +168,7 @@ fn a_peer_that_was_started_again_gives_files() {
     };
     empty(a.links.fetch(&b.name(), SEGMENT), &b);
     let address = b.links.address();
-    drop(b);
+    b.links.close();
     let b = Node::start_at(address, local('b'), 'b', None);
     b.links.set_peers(vec![a.place()]);
     empty(a.links.fetch(&b.name(), SEGMENT), &b);

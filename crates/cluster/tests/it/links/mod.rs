@@ -3,6 +3,7 @@
 mod calls;
 mod files;
 mod forward;
+mod group;
 mod messages;
 mod node;
 mod peers;

@@ -1,19 +1,23 @@
 //! Peers come, go and come again.
 
 use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
 
-use cluster::link::{ClusterId, Expected, Lane, Refusal};
-use cluster::{PeerAddress, PeerEvent};
+use cluster::link::{ClusterId, EntryBytes, Expected, FileRequest, Identity, Lane, NodeName, Refusal};
+use cluster::{CallAnswer, FileAnswer, ForwardedClient, LinkHandler, Links, NotSent, PeerAddress, PeerEvent, Setup};
+use consensus::{GroupId, Message};
+use parking_lot::Mutex;
 
-use super::node::{Heard, Node, heartbeat, introduce, link, member, place};
-use crate::nodes::local;
+use super::node::{Heard, Node, PATIENCE, heartbeat, introduce, link, member, place};
+use crate::nodes::{local, name};
 
 #[test]
 fn a_peer_that_is_started_again_is_linked_again() {
     let [a, b] = ['a', 'b'].map(Node::start);
     link(&[&a, &b]);
     let address = b.links.address();
-    drop(b);
+    b.links.close();
     let mut again = local('b');
     again.identity.incarnation += 1;
     let name = again.identity.name.clone();
@@ -133,12 +137,47 @@ fn a_node_that_gets_an_id_says_so_to_all() {
 }
 
 #[test]
-fn links_end_within_their_handler_too() {
+fn links_that_are_closed_are_silent() {
     let [a, b] = ['a', 'b'].map(Node::start);
     link(&[&a, &b]);
-    let Node { links, heard, .. } = a;
-    drop(links);
-    // The thread has ended, and with it the handler.
-    while heard.recv().is_ok() {}
+    a.links.close();
+    // What was told before is there, and nothing more comes.
+    a.heard.try_iter().for_each(drop);
+    assert_eq!(a.send(&b, &heartbeat('a', 'b', 1), &[]), Err(NotSent::UnknownPeer));
+    a.links.close();
     b.wait_for(|heard| matches!(heard, Heard::Event(_, PeerEvent::Refused)).then_some(()));
+}
+
+/// The last owner may be the thread that is in the handler, or one that the handler waits for.
+#[test]
+fn links_may_be_dropped_where_their_handler_waits() {
+    struct Waiter(Mutex<Option<Arc<Links>>>, Mutex<Sender<()>>);
+    impl LinkHandler for Waiter {
+        fn message(&self, _: &Identity, _: GroupId, _: Message, _: Vec<EntryBytes>) {
+            drop(self.0.lock().take());
+            let _ = self.1.lock().send(());
+        }
+        fn peer_changed(&self, _: &NodeName, _: PeerEvent) {}
+        fn file_wanted(&self, _: &Identity, _: FileRequest, _: FileAnswer) {}
+        fn called(&self, _: &Identity, _: &str, _: &[u8], _: CallAnswer) {}
+        fn forwarded(&self, _: &Identity, _: ForwardedClient) {}
+    }
+    let (tell, told) = channel();
+    let a = Node::start('a');
+    let waiter = Arc::new(Waiter(Mutex::new(None), Mutex::new(tell)));
+    let listen = "127.0.0.1:0".parse().unwrap();
+    let setup = Setup { listen, local: local('b'), tls: None, peers: vec![a.place()] };
+    let handler: Arc<Waiter> = Arc::clone(&waiter);
+    let links = Links::start(setup, handler).unwrap();
+    a.links.set_peers(vec![place('b', links.address().port())]);
+    {
+        let mut owned = waiter.0.lock();
+        *owned = Some(Arc::new(links));
+        a.wait_for(|heard| {
+            matches!(heard, Heard::Event(_, PeerEvent::Connected { lane: Lane::Votes, .. })).then_some(())
+        });
+        a.links.send(&name("rabbit@b"), GroupId(3), &heartbeat('a', 'b', 1), &[]).unwrap();
+    }
+    told.recv_timeout(PATIENCE).unwrap();
+    a.wait_for(|heard| matches!(heard, Heard::Event(_, PeerEvent::Refused)).then_some(()));
 }

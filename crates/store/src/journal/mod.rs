@@ -36,8 +36,8 @@
 //!
 //! With a [`Replication`] each commit is an entry of the group's log: its header has term, index and kind, the file's header another
 //! number. All commits of a file are laid out alike. The writer has a commit numbered just before it writes it, or another member has, and
-//! it was received. What counts as durable waits for a majority, see `marks`. Positions are the same on all members. Without a replication nothing
-//! of this is written or done.
+//! it was received. What counts as durable waits for a majority, see `marks`. Positions are the same on all members. Without a replication
+//! nothing of this is written or done.
 //!
 //! # Torn tail or corruption?
 //!

@@ -42,7 +42,7 @@ pub(super) async fn connect(
     lane: Lane,
 ) -> Result<(Stream, Agreement), ConnectError> {
     let address = peer.address.lock().clone();
-    let remote = format!("{} ({}:{})", peer.name, address.host, address.port);
+    let remote = address.to_string();
     let tls = shared.tls.as_ref().map(|tls| &tls.client);
     let options = DialOptions { timeout: DIAL_PATIENCE, ..DialOptions::default() };
     let mut stream = net::dial(&address.host, address.port, tls, &options).await.map_err(|error| {

@@ -18,8 +18,12 @@ pub(super) const IDLE: Duration = Duration::from_secs(5);
 /// connection that waits for TCP's next attempt may wait for minutes; a new one does not.
 pub(super) const UNACKNOWLEDGED: Duration = Duration::from_secs(5);
 
-/// Connections that have not proved anything yet.
-pub(super) const UNPROVED_COUNT_MAX: usize = 64;
+/// Connections that have not proved anything yet: more than all peers make at a time, and fewer than strangers could take all files with.
+pub(super) const UNPROVED_COUNT_MAX: usize = 256;
+/// Clients' connections to one peer that are being made; more wait. A thousand clients come at once when their node has ended.
+pub(super) const FORWARDS_COUNT_MAX: usize = 32;
+/// Connections that the kernel keeps until they are accepted.
+pub(super) const BACKLOG: u32 = 1024;
 /// Bytes gathered for one write.
 pub(super) const WRITE_LEN: usize = 128 << 10;
 /// Bytes read from one connection before others have their turn.
@@ -45,3 +49,5 @@ pub(super) const SILENCE: Duration = Duration::from_secs(60);
 pub(super) const TOLD_COUNT_MAX: usize = 64;
 /// How far two clocks may be apart without a word.
 pub(super) const CLOCK_DIFFERENCE_MAX: Duration = Duration::from_secs(30);
+
+const _: () = assert!(7 * FORWARDS_COUNT_MAX < UNPROVED_COUNT_MAX, "the clients of seven peers take all places");

@@ -120,7 +120,7 @@ impl Links {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = {
             let _inside = runtime.enter();
-            Listener::bind(listen, SocketOptions::default())?
+            Listener::bind(listen, SocketOptions { backlog: limits::BACKLOG, ..SocketOptions::default() })?
         };
         let address = listener.local_addr()?;
         let shared = Arc::new(Shared::new(local, tls, handler));
@@ -250,7 +250,7 @@ impl Links {
     }
 
     /// A connection to a peer on which a client's bytes go both ways from now on. It belongs to the runtime that this is awaited in, and
-    /// ends as that stream does: what is shut down on one side is at its end on the other.
+    /// ends as that stream does: what is shut down on one side is at its end on the other. Waits while many others are being made.
     ///
     /// # Errors
     ///
@@ -258,6 +258,8 @@ impl Links {
     pub async fn forward(&self, peer: &NodeName, header: &ForwardHeader) -> Result<Stream, ForwardError> {
         let peer = self.shared.peer(peer).ok_or(ForwardError::UnknownPeer)?;
         let counters = peer.counters.lane(Lane::Forward);
+        let closed = |_| ForwardError::Unreachable("the link is closed".to_owned());
+        let _place = peer.forwards.acquire().await.map_err(closed)?;
         let connected = dialler::connect(&self.shared, self.shared.local(), &peer, Lane::Forward).await;
         let (mut stream, _) = connected.map_err(|error| ForwardError::Unreachable(error.sentence))?;
         framed::send(&mut stream, &header.encode(), counters).await.map_err(ForwardError::Unreachable)?;

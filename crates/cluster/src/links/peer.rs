@@ -1,5 +1,7 @@
 //! One peer, as long as it is one.
 
+use std::fmt;
+
 use consensus::MemberId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore};
@@ -7,7 +9,9 @@ use tokio::task::AbortHandle;
 
 use super::calls::Calls;
 use super::framed::Framed;
-use super::limits::{COMMITS_COUNT_MAX, COMMITS_LEN_MAX, FETCHES_COUNT_MAX, VOTES_COUNT_MAX, VOTES_LEN_MAX};
+use super::limits::{
+    COMMITS_COUNT_MAX, COMMITS_LEN_MAX, FETCHES_COUNT_MAX, FORWARDS_COUNT_MAX, VOTES_COUNT_MAX, VOTES_LEN_MAX,
+};
 use super::queue::LaneQueue;
 use super::statistics::PeerCounters;
 use crate::link::{Expected, Identity, Lane, NodeName};
@@ -23,6 +27,16 @@ pub struct PeerAddress {
     pub port: u16,
 }
 
+impl fmt::Display for PeerAddress {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PeerAddress { node, host, port } = self;
+        match host.contains(':') {
+            true => write!(to, "{} ([{host}]:{port})", node.name),
+            false => write!(to, "{} ({host}:{port})", node.name),
+        }
+    }
+}
+
 /// All that belongs to a peer.
 #[derive(Debug)]
 pub(super) struct PeerState {
@@ -35,6 +49,7 @@ pub(super) struct PeerState {
     questions: LaneQueue,
     pub(super) calls: Calls,
     pub(super) fetches: Semaphore,
+    pub(super) forwards: Semaphore,
     /// A connection for files that is of use again.
     pub(super) files: Mutex<Option<Framed>>,
     pub(super) counters: PeerCounters,
@@ -58,6 +73,7 @@ impl PeerState {
             questions: LaneQueue::new(usize::MAX, u64::MAX),
             calls: Calls::new(),
             fetches: Semaphore::new(FETCHES_COUNT_MAX),
+            forwards: Semaphore::new(FORWARDS_COUNT_MAX),
             files: Mutex::default(),
             counters: PeerCounters::default(),
             poke: Notify::new(),
@@ -102,6 +118,22 @@ impl PeerState {
         self.tasks.lock().drain(..).for_each(|task| task.abort());
         self.calls.close();
         self.fetches.close();
+        self.forwards.close();
         self.files.lock().take();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_peer_is_shown_with_its_address() {
+        let shown = |host: &str| {
+            let node = Expected { name: NodeName::new("rabbit@b").unwrap(), member: None };
+            PeerAddress { node, host: host.to_owned(), port: 25672 }.to_string()
+        };
+        assert_eq!(shown("b.example"), "rabbit@b (b.example:25672)");
+        assert_eq!(shown("fd00::2"), "rabbit@b ([fd00::2]:25672)");
     }
 }

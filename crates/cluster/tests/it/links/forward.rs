@@ -1,6 +1,8 @@
 //! Clients' streams that pass through another node.
 
+use std::future::poll_fn;
 use std::net::SocketAddr;
+use std::task::Poll;
 use std::thread;
 
 use cluster::ForwardError;
@@ -86,6 +88,53 @@ fn ten_megabytes_pass_both_ways_with_a_half_close() {
     check_exchange(&a, &b);
     let lane = a.links.statistics()[0].lanes[4];
     assert_eq!((lane.connects, lane.frames_sent), (1, 1));
+}
+
+/// As they come when a node has ended to which they were connected: none is turned away.
+#[test]
+fn many_clients_may_come_at_once() {
+    const COUNT: u16 = 400;
+    let [a, b] = ['a', 'b'].map(Node::start);
+    link(&[&a, &b]);
+    thread::scope(|scope| {
+        let (links, name) = (&a.links, b.name());
+        let coming = scope.spawn(move || {
+            runtime().block_on(async {
+                let client = async |number| {
+                    let mut stream = links.forward(&name, &ForwardHeader { number, ..header() }).await.unwrap();
+                    stream.read_u16().await.unwrap()
+                };
+                join_all((0..COUNT).map(client).collect()).await
+            })
+        });
+        let serving = runtime();
+        for _ in 0..COUNT {
+            let client = b.wait_for(|heard| match heard {
+                Heard::Client(_, client) => Some(client),
+                _ => None,
+            });
+            serving.block_on(async {
+                let number = client.header.number;
+                client.attach().unwrap().write_u16(number).await.unwrap();
+            });
+        }
+        assert!(coming.join().unwrap().into_iter().eq(0..COUNT));
+    });
+}
+
+/// All of them at once, their ends in their order.
+async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+    let mut futures: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
+    poll_fn(|cx| {
+        for (future, end) in futures.iter_mut().filter(|(_, end)| end.is_none()) {
+            if let Poll::Ready(ended) = future.as_mut().poll(cx) {
+                *end = Some(ended);
+            }
+        }
+        if futures.iter().all(|(_, end)| end.is_some()) { Poll::Ready(()) } else { Poll::Pending }
+    })
+    .await;
+    futures.into_iter().filter_map(|(_, end)| end).collect()
 }
 
 #[test]

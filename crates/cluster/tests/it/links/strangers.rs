@@ -276,7 +276,7 @@ fn who_asks_too_much_waits() {
 #[test]
 fn who_says_nothing_takes_a_place_only_for_a_while() {
     let [a, b] = ['a', 'b'].map(Node::start);
-    let silent: Vec<_> = (0..64).map(|_| TcpStream::connect(a.links.address()).unwrap()).collect();
+    let silent: Vec<_> = (0..256).map(|_| TcpStream::connect(a.links.address()).unwrap()).collect();
     assert_eq!(answer_to(a.links.address(), b""), b"", "there is no place left");
     // It was closed at once: those that came before have still time to say something.
     silent[0].set_nonblocking(true).unwrap();

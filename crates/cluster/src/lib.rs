@@ -17,6 +17,6 @@ mod links;
 
 pub use links::{
     CallAnswer, CallError, Fetch, FetchError, FileAbandoned, FileAnswer, ForwardError, ForwardedClient, LaneStatistics,
-    LinkHandler, LinkTls, Links, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall, RoundTrips, Setup,
-    StartError,
+    LinkHandler, LinkTls, LinkTlsOptions, Links, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall,
+    RoundTrips, Setup, StartError,
 };

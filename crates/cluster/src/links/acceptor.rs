@@ -120,7 +120,7 @@ async fn admit(
         shared.strangers.count_failure(&sentence);
         shared.tell(&sentence);
     };
-    let tls = shared.tls.as_ref().map(|tls| (Arc::clone(&tls.server), HANDSHAKE_PATIENCE));
+    let tls = shared.tls.as_ref().map(|tls| (tls.server(), HANDSHAKE_PATIENCE));
     let mut stream = match (Admission { tls, ..Admission::default() }).admit(stream).await {
         Ok(stream) => stream,
         Err(AdmitError::Gone) => return None,

@@ -43,9 +43,9 @@ pub(super) async fn connect(
 ) -> Result<(Stream, Agreement), ConnectError> {
     let address = peer.address.lock().clone();
     let remote = address.to_string();
-    let tls = shared.tls.as_ref().map(|tls| &tls.client);
+    let tls = shared.tls.as_ref().map(|tls| tls.client());
     let options = DialOptions { timeout: DIAL_PATIENCE, ..DialOptions::default() };
-    let mut stream = net::dial(&address.host, address.port, tls, &options).await.map_err(|error| {
+    let mut stream = net::dial(&address.host, address.port, tls.as_ref(), &options).await.map_err(|error| {
         let kind = match &error {
             DialError::Unreachable { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => Kind::Refused,
             DialError::Tls { .. } => Kind::Rejected(None),

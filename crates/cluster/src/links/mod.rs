@@ -25,6 +25,7 @@ mod pump;
 mod queue;
 mod shared;
 mod statistics;
+mod tls;
 
 use std::collections::hash_map::Entry;
 use std::io;
@@ -34,7 +35,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use consensus::{GroupId, MemberId, Message};
-use net::{BindError, ClientTls, Listener, ServerTls, SocketOptions, Stream};
+use net::{BindError, Listener, SocketOptions, Stream};
 use parking_lot::Mutex;
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -50,15 +51,7 @@ pub use handler::{ForwardedClient, LinkHandler, PeerEvent};
 pub use peer::PeerAddress;
 pub use queue::NotSent;
 pub use statistics::{LaneStatistics, PeerStatistics, RoundTrips};
-
-/// TLS between nodes: each shows a certificate, and checks the other's.
-#[derive(Debug, Clone)]
-pub struct LinkTls {
-    /// Of connections from peers. It has to require certificates.
-    pub server: Arc<ServerTls>,
-    /// Of connections to peers. It has to have an identity.
-    pub client: ClientTls,
-}
+pub use tls::{LinkTls, LinkTlsOptions};
 
 /// What links begin with.
 pub struct Setup {
@@ -67,7 +60,7 @@ pub struct Setup {
     /// Who this node is, and its secret. Without TLS there has to be one.
     pub local: Local,
     /// Mutual TLS, if wanted.
-    pub tls: Option<LinkTls>,
+    pub tls: Option<Arc<LinkTls>>,
     /// Whom to connect to.
     pub peers: Vec<PeerAddress>,
 }

@@ -10,16 +10,16 @@ use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
-use super::LinkTls;
 use super::handler::LinkHandler;
 use super::limits::{CLOCK_DIFFERENCE_MAX, SILENCE, TOLD_COUNT_MAX};
 use super::peer::PeerState;
 use super::statistics::PeerCounters;
+use super::tls::LinkTls;
 use crate::link::{Agreement, Hello, Lane, Local, NONCE_LEN, NodeName, Standing};
 
 pub(super) struct Shared {
     pub(super) local: watch::Sender<Arc<Local>>,
-    pub(super) tls: Option<LinkTls>,
+    pub(super) tls: Option<Arc<LinkTls>>,
     handler: Arc<dyn LinkHandler>,
     pub(super) peers: Mutex<HashMap<NodeName, Arc<PeerState>>>,
     /// Of nodes that are no peers.
@@ -34,7 +34,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    pub(super) fn new(local: Local, tls: Option<LinkTls>, handler: Arc<dyn LinkHandler>) -> Self {
+    pub(super) fn new(local: Local, tls: Option<Arc<LinkTls>>, handler: Arc<dyn LinkHandler>) -> Self {
         Shared {
             local: watch::Sender::new(Arc::new(local)),
             tls,

@@ -67,6 +67,7 @@ pub(crate) fn deaf() -> Arc<dyn LinkHandler> {
 /// A node.
 pub(crate) struct Node {
     pub(crate) links: Links,
+    pub(crate) tls: Option<Arc<LinkTls>>,
     pub(crate) heard: Receiver<Heard>,
     pub(crate) letter: char,
 }
@@ -77,15 +78,15 @@ impl Node {
         Self::start_as(local(letter), letter, None)
     }
 
-    pub(crate) fn start_as(local: Local, letter: char, tls: Option<LinkTls>) -> Self {
+    pub(crate) fn start_as(local: Local, letter: char, tls: Option<Arc<LinkTls>>) -> Self {
         Self::start_at(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), local, letter, tls)
     }
 
-    pub(crate) fn start_at(listen: SocketAddr, local: Local, letter: char, tls: Option<LinkTls>) -> Self {
+    pub(crate) fn start_at(listen: SocketAddr, local: Local, letter: char, tls: Option<Arc<LinkTls>>) -> Self {
         let (tx, heard) = channel();
         let handler = Arc::new(Teller(Mutex::new(tx)));
-        let links = Links::start(Setup { listen, local, tls, peers: Vec::new() }, handler).unwrap();
-        Node { links, heard, letter }
+        let links = Links::start(Setup { listen, local, tls: tls.clone(), peers: Vec::new() }, handler).unwrap();
+        Node { links, tls, heard, letter }
     }
 
     pub(crate) fn name(&self) -> NodeName {

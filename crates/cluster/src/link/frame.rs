@@ -16,7 +16,9 @@ use crate::link::lane::Lane;
 
 const LEN_LEN: usize = 4;
 const CHECKSUM_LEN: usize = 4;
-/// Room that a reader begins with.
+/// Room that a reader begins with: most connections are idle.
+const BEGIN_LEN: usize = 8 << 10;
+/// Room that it takes when reads fill what there is.
 const READ_LEN: usize = 64 << 10;
 /// Room that a reader keeps when it has nothing to read: that of the usual frames with entries.
 const KEPT_LEN: usize = 1 << 20;
@@ -184,13 +186,15 @@ pub struct FrameReader {
     bytes: Vec<u8>,
     start: usize,
     end: usize,
+    /// The last read filled all the room: there is more where it came from.
+    is_crowded: bool,
 }
 
 impl FrameReader {
     /// For the frames of a lane.
     #[must_use]
     pub fn new(lane: Lane) -> Self {
-        FrameReader { lane, bytes: Vec::new(), start: 0, end: 0 }
+        FrameReader { lane, bytes: Vec::new(), start: 0, end: 0, is_crowded: false }
     }
 
     /// Room for the next bytes, never empty. It grows with what has come, not with what is announced.
@@ -205,8 +209,11 @@ impl FrameReader {
             self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.end - self.start);
             if self.bytes.len() - self.end < ROOM_LEN_MIN {
-                self.bytes.resize((self.bytes.len() * 2).max(READ_LEN), 0);
+                self.bytes.resize((self.bytes.len() * 2).max(BEGIN_LEN), 0);
             }
+        }
+        if self.is_crowded && self.bytes.len() < READ_LEN {
+            self.bytes.resize(READ_LEN, 0);
         }
         &mut self.bytes[self.end..]
     }
@@ -214,6 +221,7 @@ impl FrameReader {
     /// So many bytes of [`space`](Self::space) have come.
     pub fn fill(&mut self, count: usize) {
         self.end += count;
+        self.is_crowded = self.end == self.bytes.len();
         assert!(self.end <= self.bytes.len(), "more than there was room for");
     }
 

@@ -174,24 +174,25 @@ pub(super) async fn keep_connected(shared: Arc<Shared>, peer: Arc<PeerState>, la
     }
 }
 
-/// All three lanes fail in the same words; one of them is enough to tell the handler.
+/// All three lanes fail for the same reason, if not in the same words: one of them is enough to tell the operator and the handler.
 fn tell(shared: &Shared, peer: &PeerState, lane: Lane, error: ConnectError) {
     let ConnectError { sentence, kind } = error;
     peer.counters.count_failure(&sentence);
+    if lane != Lane::Votes {
+        return;
+    }
     if peer.is_news(&sentence) {
         match kind {
             Kind::Rejected(_) => tracing::warn!("{sentence}"),
             Kind::Refused | Kind::Unreachable => tracing::info!("{sentence}"),
         }
     }
-    if lane == Lane::Votes {
-        match kind {
-            Kind::Refused => shared.handle(|handler| handler.peer_changed(&peer.name, PeerEvent::Refused)),
-            Kind::Unreachable => {}
-            Kind::Rejected(refusal) => {
-                let event = PeerEvent::Rejected { sentence, refusal };
-                shared.handle(|handler| handler.peer_changed(&peer.name, event));
-            }
+    match kind {
+        Kind::Refused => shared.handle(|handler| handler.peer_changed(&peer.name, PeerEvent::Refused)),
+        Kind::Unreachable => {}
+        Kind::Rejected(refusal) => {
+            let event = PeerEvent::Rejected { sentence, refusal };
+            shared.handle(|handler| handler.peer_changed(&peer.name, event));
         }
     }
 }
@@ -233,10 +234,10 @@ async fn serve(
     agreement: Agreement,
     local: &mut watch::Receiver<Arc<Local>>,
 ) {
-    peer.forget_told();
     *peer.identity.lock() = Some(agreement.theirs.identity.clone());
     let connected = Connected::new(peer, lane);
     if lane == Lane::Votes {
+        peer.forget_told();
         tracing::info!("{} is linked with {}", agreement.ours.identity.name, peer.name);
     }
     let event = PeerEvent::Connected { lane, identity: agreement.theirs.identity };

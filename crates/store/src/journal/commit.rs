@@ -191,11 +191,6 @@ impl BatchQueue {
         self.commits.front().map(|commit| commit.first)
     }
 
-    /// Whether the next commit came from the leader: only such a one has its number already.
-    pub(crate) fn is_next_received(&self) -> bool {
-        self.commits.front().is_some_and(|commit| commit.id.is_some())
-    }
-
     /// Takes what is in the batch; says where it ends.
     pub(crate) fn append(&mut self, batch: &mut RecordBatch) -> JournalPosition {
         if batch.len() >= self.divided_len_min && batch.is_divisible() {

@@ -109,7 +109,7 @@ pub use replay::Each;
 pub use replication::Replication;
 pub(crate) use synced::{SyncedContent, file_of as synced_file_of, read as read_synced};
 pub use threads::{Threads, start};
-pub use truncate::truncate;
+pub use truncate::{lower_synced, truncate};
 pub use writer::{Progress, Writer};
 
 #[cfg(test)]

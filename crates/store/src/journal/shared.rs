@@ -212,11 +212,6 @@ impl Shared {
         self.pending.lock().sync_wanted > self.marks.flushed()
     }
 
-    /// Whether the next commit came from the leader, too: then one sync does for both.
-    pub(crate) fn is_more_received(&self) -> bool {
-        self.replication.is_some() && self.pending.lock().gathering.is_next_received()
-    }
-
     /// Whether what cannot be written will not be.
     pub(crate) fn is_ending(&self) -> bool {
         self.is_stopping.load(Ordering::SeqCst) || self.is_closing.load(Ordering::SeqCst)

@@ -53,8 +53,9 @@ pub fn truncate(
     begin_file(&recovery, &tail, to).map_err(OpenError::io("cutting off the journal in", dir))
 }
 
-/// Sees to it that no more is said to have been synced, before that is taken away.
-pub(crate) fn lower_synced(disk: &dyn Disk, journal_dir: &Path, to: JournalPosition) -> io::Result<()> {
+/// Sees to it that no more is said to have been synced of the journal in a directory, before the rest is taken away. No process may have
+/// the journal open.
+pub fn lower_synced(disk: &dyn Disk, journal_dir: &Path, to: JournalPosition) -> io::Result<()> {
     let mut synced = SyncedFile::open(disk, &synced::path_of(journal_dir));
     if synced.position() > to { synced.replace(disk, to) } else { Ok(()) }
 }

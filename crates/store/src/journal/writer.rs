@@ -42,6 +42,8 @@ pub struct Writer {
     next: Option<Commit>,
     /// Written to the current file and not synced.
     unsynced: VecDeque<Commit>,
+    /// Up to here commits had been received when the first of them was written: one sync does for all of these.
+    received_to: JournalPosition,
     /// When the first of them was written that no sync under way has; told with [`ConfirmAfter::Write`] only.
     unsynced_since: Option<Instant>,
     /// Another thread syncs beside this.
@@ -90,6 +92,7 @@ impl Writer {
             current,
             next: None,
             unsynced: VecDeque::new(),
+            received_to: JournalPosition::START,
             unsynced_since: None,
             has_syncer: false,
             is_sync_under_way: false,
@@ -198,7 +201,8 @@ impl Writer {
     fn is_sync_due(&self, now: Instant) -> bool {
         let shared = &self.shared;
         let unsynced_len: u64 = self.unsynced.iter().map(|commit| commit.disk_len(shared.layout)).sum();
-        (shared.options.confirm_after == ConfirmAfter::Sync && !shared.is_more_received())
+        let is_more_received = self.unsynced.back().is_some_and(|last| last.end() < self.received_to);
+        (shared.options.confirm_after == ConfirmAfter::Sync && !is_more_received)
             || unsynced_len >= shared.options.unsynced_len_max()
             || self.sync_due_in(now).is_some_and(|delay| delay.is_zero())
             || shared.is_sync_wanted()
@@ -259,10 +263,14 @@ impl Writer {
     }
 
     /// Has the commit numbered, if it is to have a number and has none yet.
-    fn number(&self, commit: &mut Commit) -> Result<(), Failed> {
-        let Some(replication) = self.shared.replication.as_ref().filter(|_| commit.id().is_none()) else {
+    fn number(&mut self, commit: &mut Commit) -> Result<(), Failed> {
+        let Some(replication) = &self.shared.replication else { return Ok(()) };
+        if commit.id().is_some() {
+            if self.unsynced.is_empty() {
+                self.received_to = self.shared.marks.appended();
+            }
             return Ok(());
-        };
+        }
         match replication.propose(Arc::new(commit.share())) {
             Some(id) => {
                 commit.set_id(id);

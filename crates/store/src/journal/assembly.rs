@@ -84,8 +84,8 @@ pub fn assemble(
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
 }
 
-/// Removes files that mean nothing any more, names included: once what has made them void is retired, they would mean something again. They
-/// are not used again either, for behind a torn header their commits would seem to be needed.
+/// Removes files that mean nothing any more: nothing else lets go of them. They are not used again, for behind a torn header what they have
+/// would seem to be needed.
 fn remove_void(recovery: &Recovery) -> Result<(), OpenError> {
     let Recovery { disk, dir, files, void, .. } = recovery;
     if void.is_empty() {

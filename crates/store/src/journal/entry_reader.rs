@@ -137,8 +137,7 @@ impl Cursor {
         let is_here = |header: &CommitHeader| {
             header.is_of(&self.file.header) && header.first == self.position && fits(header.disk_len())
         };
-        let header = header.filter(is_here).ok_or(io::ErrorKind::InvalidData)?;
-        Ok((header.end() <= flushed).then_some(header))
+        Ok(Some(header.filter(is_here).ok_or(io::ErrorKind::InvalidData)?))
     }
 
     fn pass(&mut self, header: &CommitHeader) {

@@ -64,6 +64,8 @@ fn check_goes_on(disk: &SimDisk, from: JournalPosition, expected: &[FoundEntry],
     world.file_all();
     let (end, spans) = (world.journal.appended(), world.journal.closed_files());
     disk.restart();
+    let void = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), from, 0).unwrap().void;
+    assert!(void.is_empty(), "seed {seed}");
     let found = entries(disk, from).unwrap();
     for span in spans.iter().filter(|span| span.first >= from) {
         let last = found.iter().rfind(|entry| entry.first >= span.first && entry.end <= span.end);
@@ -165,8 +167,8 @@ fn what_was_cut_off_does_not_return() {
     }
 }
 
-/// A life after a truncation: entries are appended in a term of their own and files retired, until it is over or the power goes. Returns up to
-/// where a checkpoint has all, and what was promised.
+/// A life after a truncation: entries are appended in a term of their own and files retired, until it is over or the power goes. Returns up
+/// to where a checkpoint has all, and what was promised.
 fn live(
     disk: &SimDisk,
     random: &mut Random,
@@ -274,6 +276,66 @@ fn what_only_the_page_cache_has_is_kept_when_the_rest_is_cut_off() {
         cut(&disk, JournalPosition::START, old[2].first).unwrap();
         disk.restart();
         assert_eq!(entries(&disk, JournalPosition::START).unwrap(), old[..2], "seed {seed}");
+    }
+}
+
+/// Nothing in the file but its header says so.
+#[test]
+fn what_is_kept_of_the_last_commits_is_known_to_be_synced() {
+    let disk = SimDisk::new(0);
+    test_replicated(true);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    world.publish("one");
+    world.commit_all().unwrap();
+    world.journal.append_members(&change());
+    world.commit_all().unwrap();
+    disk.kill_process();
+    let end = entries(&disk, JournalPosition::START).unwrap()[1].end;
+    cut(&disk, JournalPosition::START, end).unwrap();
+    let recovery = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), JournalPosition::START, 0).unwrap();
+    let path = &recovery.files.last().unwrap().path;
+    assert!(entries(&disk, JournalPosition::START).unwrap().len() == 2 && recovery.files.len() == 2);
+    disk.flip_bit(path, 4096 + 97, 0);
+    assert!(matches!(entries(&disk, JournalPosition::START), Err(OpenError::Corrupt { .. })));
+}
+
+/// What was cut off had been synced, and says so. A file that has it is not used again: should its next header be torn, a start would miss
+/// what it had.
+#[test]
+fn a_file_that_was_cut_off_is_not_used_again() {
+    let disk = SimDisk::new(0);
+    test_replicated(true);
+    let mut world = World::new(&disk, &small_options());
+    world.file_all();
+    for number in 0..30 {
+        world.publish(&format!("{number} {}", "x".repeat(4_000)));
+        world.commit_all().unwrap();
+        world.file_all();
+    }
+    disk.kill_process();
+    let to = entries(&disk, JournalPosition::START).unwrap()[1].end;
+    cut(&disk, JournalPosition::START, to).unwrap();
+    let (mut world, _) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
+    let (mut begun, mut from) = (Vec::new(), to);
+    while begun.len() < 6 {
+        world.publish(&"y".repeat(1_000));
+        world.commit_all().unwrap();
+        world.file_all();
+        let current = world.writer.shared().files.lock().in_use().1.unwrap().path.clone();
+        if begun.last() == Some(&current) {
+            continue;
+        }
+        let torn = disk.fork();
+        (0..2).for_each(|page| torn.flip_bit(&current, page * 4096 + 20, 0));
+        torn.kill_process();
+        let before = entries(&torn, from).unwrap_or_else(|error| panic!("{} begun: {error}", begun.len()));
+        assert_eq!(before.len() + 1, entries(&disk, from).unwrap().len());
+        begun.push(current);
+        // One entry further: what was cut off reaches beyond.
+        from = entries(&disk, from).unwrap()[0].end;
+        world.journal.retire(from);
+        world.file_all();
     }
 }
 

@@ -133,7 +133,7 @@ impl SyncedFile {
         self.last.position
     }
 
-    /// Says that all before `position` is synced, which it must be.
+    /// Says that all before `position` is synced, which it must be; and no more.
     pub(crate) fn write(&mut self, disk: &dyn Disk, position: JournalPosition) -> io::Result<()> {
         let Some(file) = self.file.as_deref().filter(|file| file.is_at(&self.path).unwrap_or(true)) else {
             return self.replace(disk, position);
@@ -148,7 +148,7 @@ impl SyncedFile {
     }
 
     /// Puts a new file in place of this one. If that fails, this one is as it was.
-    pub(super) fn replace(&mut self, disk: &dyn Disk, position: JournalPosition) -> io::Result<()> {
+    fn replace(&mut self, disk: &dyn Disk, position: JournalPosition) -> io::Result<()> {
         if let Err(error) = file::replace(disk, &self.path, &file_of(position)) {
             let _ = disk.remove(&self.path.with_extension("new")); // its room may be what is lacking
             return Err(error);

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
+use super::files::path_of;
 use super::format::{CommitHeader, FILE_HEADER_LEN, FileHeader, Layout};
 use super::options::OpenError;
 use super::payload::PayloadError;
@@ -19,6 +20,7 @@ use super::synced::{self, SyncedFile};
 use super::tail::Tail;
 use super::writer::mix;
 use crate::file::{Disk, File, PAGE_LEN};
+use crate::reserve::is_full;
 
 /// Makes the journal of `dir` end at a position: where one of its commits does, or at `from`. When it returns that is so; when it fails, or
 /// the power goes, the journal ends there or where it did. No process may have the journal open. `from` and `generation_min` are as for
@@ -57,7 +59,7 @@ pub fn truncate(
 /// the journal open.
 pub fn lower_synced(disk: &dyn Disk, journal_dir: &Path, to: JournalPosition) -> io::Result<()> {
     let mut synced = SyncedFile::open(disk, &synced::path_of(journal_dir));
-    if synced.position() > to { synced.replace(disk, to) } else { Ok(()) }
+    if synced.position() > to { synced.write(disk, to) } else { Ok(()) }
 }
 
 /// Begins the file that replaces all from `to` on, with the tail before that.
@@ -73,11 +75,24 @@ fn begin_file(recovery: &Recovery, tail: &Tail, to: JournalPosition) -> io::Resu
         synced: to,
         file_len: FILE_HEADER_LEN + tail.disk_len().max(PAGE_LEN as u64),
     };
-    let path = super::files::path_of(dir, number_max + 1);
-    let file = disk.create(&path)?;
-    file.allocate(header.file_len)?;
+    let file = match create(&**disk, dir, number_max + 1, header.file_len) {
+        // What is ready is the journal's own.
+        Err(error) if is_full(&error) && !recovery.spares.is_empty() => {
+            disk.remove(&recovery.spares[0].path)?;
+            disk.sync_dir(dir)?;
+            create(&**disk, dir, number_max + 1, header.file_len)?
+        }
+        created => created?,
+    };
     tail.write(file.as_ref(), &header, || disk.sync_dir(dir))?;
     Ok(())
+}
+
+fn create(disk: &dyn Disk, dir: &Path, number: u64, len: u64) -> io::Result<Box<dyn File>> {
+    let path = path_of(dir, number);
+    let file = disk.create(&path)?;
+    file.allocate(len).inspect_err(|_| drop(disk.remove(&path)))?;
+    Ok(file)
 }
 
 /// Looks for a position among commits.

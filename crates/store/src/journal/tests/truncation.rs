@@ -182,7 +182,7 @@ fn live(
     let (mut retired_to, mut ends) = (from, Vec::new());
     for _ in 0..random.below(25) {
         match random.below(10) {
-            0 => drop(world.file_all()),
+            0 => world.file_all(),
             1 => {
                 let synced = world.journal.synced();
                 let ends: Vec<_> = ends.iter().filter(|end| **end <= synced).collect();
@@ -378,6 +378,22 @@ fn what_a_node_alone_has_written_is_not_cut_off() {
     cut(&disk, JournalPosition::START, alone).unwrap();
     let (world, said) = World::open(&disk, &small_options(), JournalPosition::START).unwrap();
     assert_eq!((said.len(), world.journal.appended()), (2, alone));
+}
+
+#[test]
+fn a_journal_is_cut_off_on_a_full_disk() {
+    let disk = SimDisk::new(0);
+    let from = journal_of(&disk, &mut Random::new(2), 8);
+    disk.kill_process();
+    let old = entries(&disk, from).unwrap();
+    disk.set_faults(crate::file::Faults { capacity: Some(disk.used()), ..Default::default() });
+    cut(&disk, from, old[3].first).unwrap();
+    disk.restart();
+    assert_eq!(entries(&disk, from).unwrap(), old[..3]);
+    let (mut world, _) = World::open(&disk, &small_options(), from).unwrap();
+    world.file_all();
+    world.publish("after");
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
 }
 
 #[test]

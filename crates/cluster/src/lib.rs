@@ -1,4 +1,4 @@
-//! What makes nodes a cluster. So far: the links between them.
+//! What makes nodes a cluster. So far: the links between them, how they come to be one, who they are, and what operators ask of them.
 //!
 //! ```text
 //!  engine, store ─► Links::send ─► queue of a peer and lane ─┐ wakes            ┌─► LinkHandler::message ─► engine, store
@@ -8,15 +8,26 @@
 //!
 //! - [`link`]: what travels on a link, without I/O: the handshake, the frames of each lane, what is refused and in which words.
 //! - `links`: the sockets. [`Links`] is what sends, [`LinkHandler`] what is told; [`Setup`] is what they begin with.
+//! - [`formation`]: which cluster a node joins, and who forms one; `roster`: names, ids and addresses; `plan`: single changes of members on
+//!   the way to what is wanted. All without I/O.
+//! - [`control`]: what operators see and order, as a trait.
 //!
 //! Knows no store and no broker: what a node does with what arrives is its handler's matter. Whether a silent peer still lives is the
 //! engine's.
 
+mod address;
+pub mod control;
+pub mod formation;
 pub mod link;
 mod links;
+mod plan;
+mod roster;
 
+pub use address::{ADDRESS_LEN_MAX, Address};
 pub use links::{
     CallAnswer, CallError, Fetch, FetchError, FileAbandoned, FileAnswer, ForwardError, ForwardedClient, LaneStatistics,
     LinkHandler, LinkTls, LinkTlsOptions, Links, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall,
     RoundTrips, Setup, StartError,
 };
+pub use plan::{Action, Aim, CAUGHT_UP_ENTRIES, Facts, MembershipPlan, PlanRefusal, PlanWaits};
+pub use roster::{Heard, NODES_MAX, Node, Roster, Stranger};

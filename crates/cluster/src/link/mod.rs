@@ -34,7 +34,7 @@ mod lane;
 mod limits;
 mod preamble;
 mod proof;
-mod reader;
+pub(crate) mod reader;
 mod refusal;
 mod replicated;
 

@@ -1,8 +1,12 @@
-//! Links between nodes: their bytes, and their sockets.
+//! Links between nodes, and how nodes come to be a cluster.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod control;
+mod formation;
 mod frames;
 mod handshake;
 mod links;
 mod nodes;
+mod plan;
+mod roster;

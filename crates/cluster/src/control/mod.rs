@@ -1,0 +1,51 @@
+//! What operators ask of a node that may be one of several: how its cluster stands, and what is to become of it.
+//!
+//! The driver implements [`Control`]; the HTTP API, metrics and commands are over it. Where no cluster is possible there is no `Control`,
+//! and all of these answer as a node alone does.
+
+mod error;
+mod fake;
+mod metrics;
+mod view;
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+pub use error::{ControlError, ErrorKind};
+pub use fake::FakeControl;
+pub use metrics::{ClusterMetrics, LaneBytes, MemberMetrics};
+pub use view::{ClusterView, LinkView, LogView, MemberView, Role};
+
+/// What comes of an order: soon, or an error that says why not. Dropping it does not take the order back.
+pub type Outcome<T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Send>>;
+
+/// A node of a cluster, or one that may join one.
+///
+/// Orders go to the leader by themselves, whichever node they are given to. Those that were given twice do no harm.
+pub trait Control: Send + Sync + fmt::Debug {
+    /// How things stand, as this node knows it. Asks no other node, and takes no time: it is asked for each row of a list.
+    fn view(&self) -> Arc<ClusterView>;
+
+    /// What is measured here. Asks no other node, and takes no time.
+    fn metrics(&self) -> ClusterMetrics;
+
+    /// This node joins the cluster of that one: the name of a node, or where it is. `force`: what it has is lost.
+    fn join(&self, seed: &str, force: bool) -> Outcome<()>;
+
+    /// A node that does not run leaves the cluster for ever.
+    fn forget(&self, name: &str) -> Outcome<()>;
+
+    /// This node leaves its cluster, and all that it has is lost. `force`: also where the others cannot be told.
+    fn reset(&self, force: bool) -> Outcome<()>;
+
+    /// This node hands over what it leads, and takes no clients any more.
+    fn drain(&self) -> Outcome<()>;
+
+    /// This node takes clients again.
+    fn revive(&self) -> Outcome<()>;
+
+    /// Leadership goes to that node, or to the one that is best for it; says to whom it went.
+    fn transfer(&self, to: Option<&str>) -> Outcome<String>;
+}

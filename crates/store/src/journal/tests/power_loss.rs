@@ -67,7 +67,11 @@ fn live(disk: &SimDisk, options: &Options, model: &mut Model, random: &mut Rando
     let contents = || ChunkWriter::new(model.budget.clone());
     let said = match replay(disk, model.from, &mut contents()) {
         Ok((recovery, said)) => {
-            model.check(&said, recovery.end.as_ref().unwrap().position, seed);
+            let end = recovery.end.as_ref().unwrap().position;
+            model.check(&said, end, seed);
+            // Who looks for entries finds the same journal, and no gap in the log.
+            let mut entries = Recovery::open(Arc::new(disk.clone()), Path::new(DIR), model.from, 0).unwrap();
+            assert_eq!(entries.read_entries(&mut |_| {}).unwrap(), end, "seed {seed}");
             said
         }
         Err(_) if disk.is_cut() => return,
@@ -121,6 +125,11 @@ fn checkpoint(world: &World, model: &mut Model, random: &mut Random) {
 }
 
 pub(super) fn check_lives(seed: u64, faults: Faults) {
+    check_lives_with(seed, faults, |_| {});
+}
+
+/// The same, with something done before each life.
+pub(super) fn check_lives_with(seed: u64, faults: Faults, before: impl Fn(&mut Random)) {
     let mut random = Random::new(seed);
     let disk = SimDisk::new(random.next());
     let mut model = Model {
@@ -134,6 +143,7 @@ pub(super) fn check_lives(seed: u64, faults: Faults) {
     disk.set_faults(faults);
     let options = random_options(&mut random);
     for _ in 0..6 {
+        before(&mut random);
         if random.percent(80) {
             disk.cut_power_at(disk.operation_count() + random.below(60));
         }

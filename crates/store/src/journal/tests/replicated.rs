@@ -4,7 +4,7 @@ use consensus::LogId;
 
 use super::entries::{change, entries};
 use super::group::test_replicated;
-use super::power_loss::check_lives;
+use super::power_loss::{check_lives, check_lives_with};
 use super::*;
 use crate::Random;
 use crate::file::Faults;
@@ -15,6 +15,15 @@ fn what_was_promised_survives_power_cuts() {
     test_replicated(true);
     for seed in seeds(20, 3000) {
         check_lives(seed, Faults::default());
+    }
+}
+
+/// A node alone becomes a member, and is alone again.
+#[test]
+fn what_was_promised_survives_in_both_layouts() {
+    for seed in seeds(23, 2000) {
+        let faults = Faults { sync_failure_percent: seed % 3 * 4, ..Faults::default() };
+        check_lives_with(seed, faults, |random| test_replicated(random.percent(50)));
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use model::config::Config;
+
 /// Memory in bytes: the machine's, or its cgroup's if that has less.
 pub(crate) fn memory_len() -> u64 {
     let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
@@ -38,9 +40,12 @@ pub(crate) fn processor_count() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// The node's name, as RabbitMQ would form it.
-pub(crate) fn node_name() -> String {
-    format!("rabbit@{}", host_name())
+/// The node's name, as RabbitMQ would form it of what is configured.
+pub(crate) fn node_name(config: &Config) -> String {
+    match config.node_name.as_deref().unwrap_or("rabbit") {
+        name if name.contains('@') => name.to_owned(),
+        name => format!("{name}@{}", host_name()),
+    }
 }
 
 /// What the host calls itself.

@@ -342,7 +342,7 @@ fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
         reference_needs_login: own.require_auth_for_api_reference,
         queue_info_needs_login: own.queue_info_require_auth,
         is_queue_info_only: false,
-        node: machine::node_name(),
+        node: machine::node_name(config),
         data_dir: data_dir.to_owned(),
         runtime: Some(Handle::current()),
         file_limit: net::raise_open_files_limit().limit,

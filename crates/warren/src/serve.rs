@@ -41,6 +41,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
             eprintln!("warren: {warning}");
         }
     }
+    if config.cluster.is_wanted() {
+        tracing::warn!("the keys of a cluster are read, but nothing connects nodes yet: this one stays alone");
+    }
     if !config.files.is_empty() {
         tracing::info!(files = ?config.files, "configuration was read");
     }
@@ -246,7 +249,7 @@ fn broker_options(
         compatible_version: COMPATIBLE_VERSION.to_owned(),
         product: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
-        cluster_name: config.cluster_name.clone().unwrap_or_else(machine::node_name),
+        cluster_name: config.cluster_name.clone().unwrap_or_else(|| machine::node_name(config)),
         auth_steps,
         lockout: LockoutOptions {
             user_failure_max: config.lockout.user_failures,
@@ -255,7 +258,7 @@ fn broker_options(
         },
         event_sink,
         statistics: statistics_options(&config.statistics),
-        node: machine::node_name(),
+        node: machine::node_name(config),
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_local_random_exchanges: config.local_random_exchanges,
         returns_every_delayed: config.returns_every_delayed,

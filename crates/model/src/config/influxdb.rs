@@ -300,7 +300,7 @@ mod tests {
             parsed(&[url, "database = b", "user = u", "password = s3cret"]),
         ] {
             let shown = format!("{config:?} {:?}", config.effective());
-            assert!(!shown.contains("cret"), "{shown}");
+            assert!(!["s1cret", "s2cret", "s3cret"].iter().any(|secret| shown.contains(secret)), "{shown}");
         }
         check_refused(
             &["token = encrypted:x"],

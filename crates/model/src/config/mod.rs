@@ -5,12 +5,13 @@
 //! made from it. A later assignment of a key goes before an earlier one, in this order:
 //!
 //! ```text
-//! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_DEFAULT_USER, _PASS, _VHOST < --set KEY=VALUE
+//! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_NODENAME, _DEFAULT_USER, … < --set KEY=VALUE
 //! ```
 
 mod alerts;
 mod backends;
 mod certificate_login;
+mod cluster;
 mod influxdb;
 mod interpolation;
 mod listeners;
@@ -35,6 +36,9 @@ mod vhost_defaults;
 pub use alerts::AlertOptions;
 pub use backends::{BackendKind, BackendStep, Backends, CacheOptions, HttpBackendOptions};
 pub use certificate_login::{AlternativeNameKind, CertificateLogin};
+pub use cluster::{
+    CLUSTER_PORT, ClusterOptions, ClusterSecret, ClusterTls, Discovery, FormationOptions, HostPort, is_node_name,
+};
 pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
@@ -67,6 +71,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("RABBITMQ_DEFAULT_USER", "default_user"),
     ("RABBITMQ_DEFAULT_PASS", "default_pass"),
     ("RABBITMQ_DEFAULT_VHOST", "default_vhost"),
+    ("RABBITMQ_NODENAME", "warren.node_name"),
 ];
 
 /// Environment variables that configure RabbitMQ and nothing here, with what to do instead.

@@ -30,7 +30,7 @@ A later value of a key replaces an earlier one. From the weakest to the stronges
 2. the configuration file: `--config FILE`, or else the environment variable `RABBITMQ_CONFIG_FILE`. If there is no such file,
    its name with `.conf` is tried. Without either **no file is read**, not even `/etc/rabbitmq/rabbitmq.conf`;
 3. the files `*.conf` in the directory `conf.d` beside that file, in the order of their names;
-4. the environment variables `RABBITMQ_DEFAULT_USER`, `RABBITMQ_DEFAULT_PASS` and `RABBITMQ_DEFAULT_VHOST`;
+4. the environment variables `RABBITMQ_DEFAULT_USER`, `RABBITMQ_DEFAULT_PASS`, `RABBITMQ_DEFAULT_VHOST` and `RABBITMQ_NODENAME`;
 5. `--set KEY=VALUE` on the command line.
 
 `RABBITMQ_CONFIG_FILES`, `RABBITMQ_ADVANCED_CONFIG_FILE`, `RABBITMQ_NODE_PORT` and `RABBITMQ_NODE_IP_ADDRESS` have no effect, and a

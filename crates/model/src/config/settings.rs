@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::alerts::{self, AlertOptions};
 use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
+use super::cluster::{self, ClusterOptions};
 use super::influxdb::{self, InfluxdbOptions};
 use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
@@ -117,6 +118,10 @@ pub struct Config {
     /// `warren.delayed.strict`: whether every delayed message that is mandatory is returned.
     pub returns_every_delayed: bool,
 
+    /// The node's name, or what is before its `@`; None: `rabbit`.
+    pub node_name: Option<String>,
+    /// The cluster, if this node is to be in one.
+    pub cluster: ClusterOptions,
     /// Alerts.
     pub alerts: AlertOptions,
     /// Who knows users.
@@ -353,6 +358,7 @@ pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), Config
     warnings.extend(log_elsewhere_instead_of_none(&values));
     check_journal(&mut values);
     backends::check(&mut values);
+    cluster::check(&mut values);
     influxdb::check(&mut values);
     listeners::check(&mut values);
     vhost_defaults::check(&mut values);
@@ -450,6 +456,8 @@ fn read(values: Values) -> Config {
             address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
             duration: duration("warren.lockout.duration"),
         },
+        node_name: text("warren.node_name"),
+        cluster: cluster::read(&values),
         alerts: alerts::read(&values),
         backends: backends::read(&values),
         default_user: default_user(&values),

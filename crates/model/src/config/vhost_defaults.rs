@@ -170,7 +170,7 @@ mod tests {
         let config = parse(&[
             "default_users.qa.vhost_pattern = ^qa\\.",
             "default_users.qa.tags = policymaker, monitoring",
-            "default_users.qa.password = secret",
+            "default_users.qa.password = hunter2",
             "default_users.qa.read = ^shared",
             "default_users.all.configure = ^$",
         ])
@@ -180,10 +180,10 @@ mod tests {
         assert_eq!(names("qa.one"), ["all", "qa"]);
         assert_eq!(names("one"), ["all"]);
         let qa = &config.vhost_defaults.users[1];
-        assert_eq!(qa.password.as_deref(), Some("secret"));
+        assert_eq!(qa.password.as_deref(), Some("hunter2"));
         assert_eq!(qa.tags.iter().collect::<Vec<_>>(), ["policymaker", "monitoring"]);
         assert_eq!((qa.permission.read.as_str(), qa.permission.write.as_str()), ("^shared", ".*"));
-        assert!(!format!("{config:?}").contains("secret"), "passwords are not shown");
+        assert!(!format!("{config:?}").contains("hunter2"), "passwords are not shown");
     }
 
     #[test]

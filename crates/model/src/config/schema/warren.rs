@@ -1,11 +1,18 @@
 //! Keys of our own.
 
+use super::super::cluster::NODE_NAME;
 use super::{Key, Section, Type, effective};
 
 pub(super) const SECTION: Section = Section { title: "Warren's own keys", keys: KEYS };
 
 const KEYS: &[Key] = &[
     effective("warren.data_dir", Type::Text, "warren-data", "The directory of all data. `--data-dir` goes before it."),
+    effective(
+        "warren.node_name",
+        Type::Own(&NODE_NAME),
+        "",
+        "The node's name, or the part of it before the `@`, behind which comes the host's name. Unset: `rabbit`.",
+    ),
     effective(
         "warren.delayed.strict",
         Type::Bool,

@@ -1,0 +1,490 @@
+//! What a node is told of its cluster: how it finds its peers, where they reach it, and what keeps strangers out.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::time::Duration;
+
+use super::Origin;
+use super::value::{self, Kind, ListenAddress};
+use super::values::Values;
+
+/// Where nodes listen for each other, unless they are told otherwise: RabbitMQ's port for the same.
+pub const CLUSTER_PORT: u16 = 25_672;
+
+/// So many heartbeats must fit into an election timeout: one that is late is no reason for an election.
+const HEARTBEATS_PER_ELECTION_MIN: u64 = 4;
+
+/// The cluster's keys. A node that has none of them has no listener, thread or file for one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// How it finds its peers; None: it is told to join, or others join it.
+    pub formation: Option<FormationOptions>,
+    /// Where it listens for peers, once it is in a cluster or forms one.
+    pub listener: ListenAddress,
+    /// Where its peers reach it; None: the host of its name, and the listener's port.
+    pub advertise: Option<HostPort>,
+    /// What all its nodes know.
+    pub secret: Option<ClusterSecret>,
+    /// TLS between nodes.
+    pub tls: Option<ClusterTls>,
+    /// Where peers are whose names do not say it, by name.
+    pub peers: Vec<(String, HostPort)>,
+    /// Between a leader's heartbeats.
+    pub heartbeat: Duration,
+    /// Without a leader until an election.
+    pub election_timeout: Duration,
+}
+
+/// How a node finds its peers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FormationOptions {
+    /// Where their names are.
+    pub discovery: Discovery,
+    /// A majority is one of so many, if fewer are found; 0: of those that are found.
+    pub target_cluster_size_hint: usize,
+    /// So often in a row may it fail to find names out; None: for ever.
+    pub discovery_retry_limit: Option<u32>,
+    /// Between two tries.
+    pub discovery_retry_interval: Duration,
+}
+
+/// Where peers' names are.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Discovery {
+    /// In the configuration: names of nodes.
+    Listed(Vec<String>),
+    /// In the DNS: the addresses of this name, whose own names are the hosts of nodes.
+    Dns(String),
+    /// In this file: a node's name a line.
+    File(String),
+}
+
+/// What all nodes of a cluster know.
+#[derive(Clone, PartialEq, Eq)]
+pub enum ClusterSecret {
+    /// This text.
+    Text(String),
+    /// What is in this file, without white space around it.
+    File(String),
+}
+
+impl fmt::Debug for ClusterSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClusterSecret::Text(_) => f.write_str("Text"),
+            ClusterSecret::File(file) => f.debug_tuple("File").field(file).finish(),
+        }
+    }
+}
+
+/// Files of TLS between nodes: each is the client of some connections and the server of others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterTls {
+    /// The authority whose certificates all nodes have, and nothing else has.
+    pub cacertfile: String,
+    /// This node's chain.
+    pub certfile: String,
+    /// Its key.
+    pub keyfile: String,
+}
+
+/// A host and a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostPort {
+    /// A name, or an address.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl fmt::Display for HostPort {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+impl ClusterOptions {
+    /// Whether this node may become one of several.
+    #[must_use]
+    pub fn is_wanted(&self) -> bool {
+        self.formation.is_some() || self.secret.is_some() || self.tls.is_some()
+    }
+
+    /// Where a node is, by its name: as `warren.cluster.peers` says, or at its host.
+    #[must_use]
+    pub fn address_of(&self, name: &str) -> Option<HostPort> {
+        let told = self.peers.iter().find(|(peer, _)| peer == name).map(|(_, address)| address.clone());
+        told.or_else(|| Some(HostPort { host: name.split_once('@')?.1.to_owned(), port: CLUSTER_PORT }))
+    }
+}
+
+/// Where peers' names may be.
+pub(super) const BACKEND: Kind = Kind {
+    what: "one of classic_config, dns, file",
+    refusal: |text| match text {
+        "classic_config" | "rabbit_peer_discovery_classic_config" | "dns" | "rabbit_peer_discovery_dns" | "file" => {
+            None
+        }
+        _ => Some(foreign_backend(text)),
+    },
+    shown: str::to_owned,
+};
+
+/// What to do instead of asking a service that Warren does not ask.
+fn foreign_backend(text: &str) -> String {
+    let kind = text.strip_prefix("rabbit_peer_discovery_").unwrap_or(text);
+    let instead = match kind {
+        "k8s" | "kubernetes" => {
+            "the pods of a StatefulSet have names: list them, or give dns the name of its headless service"
+        }
+        "consul" => "use dns with the name under which Consul answers for the service",
+        "etcd" => "write the names to a file when they change, and use file",
+        "aws" => "use dns with a name of all instances, or write their names to a file and use file",
+        _ => return String::new(),
+    };
+    format!("{kind} is not asked; {instead}")
+}
+
+/// A node's name.
+pub(super) const NODE: Kind = Kind {
+    what: "a node's name such as rabbit@host",
+    refusal: |text| (!is_node_name(text)).then(String::new),
+    shown: str::to_owned,
+};
+
+/// A node's name, whole or in part.
+pub(super) const NODE_NAME: Kind = Kind {
+    what: "a node's name such as rabbit@host, or the part of it before the @",
+    refusal: |text| (!is_node_name(text) && !is_node_name(&format!("{text}@host"))).then(String::new),
+    shown: str::to_owned,
+};
+
+/// Where a node is reached.
+pub(super) const HOST_PORT: Kind = Kind {
+    what: "host:port, or a host",
+    refusal: |text| parse_host_port(text).is_none().then(String::new),
+    shown: str::to_owned,
+};
+
+/// A node's name and where it is.
+pub(super) const PEER: Kind = Kind {
+    what: "a node's name, =, and host:port, such as rabbit@b=10.0.0.2:25672",
+    refusal: |text| parse_peer(text).is_none().then(String::new),
+    shown: str::to_owned,
+};
+
+/// How often something is tried.
+pub(super) const RETRY_LIMIT: Kind = Kind {
+    what: "an integer from 0, or unlimited",
+    refusal: |text| (parse_retry_limit(text).is_none()).then(String::new),
+    shown: str::to_owned,
+};
+
+/// `name@host`, as RabbitMQ's are.
+#[must_use]
+pub fn is_node_name(text: &str) -> bool {
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_part = |part: &str| !part.is_empty() && part.chars().all(is_fit);
+    text.len() <= 255
+        && text
+            .split_once('@')
+            .is_some_and(|(name, host)| is_part(name) && (is_part(host) || host.parse::<IpAddr>().is_ok()))
+}
+
+fn parse_host_port(text: &str) -> Option<HostPort> {
+    let (host, port) = match text.strip_prefix('[') {
+        Some(rest) => {
+            let (host, behind) = rest.split_once(']')?;
+            host.parse::<IpAddr>().ok()?;
+            (host, if behind.is_empty() { None } else { Some(behind.strip_prefix(':')?) })
+        }
+        None if text.parse::<IpAddr>().is_ok() => (text, None),
+        None => text.split_once(':').map_or((text, None), |(host, port)| (host, Some(port))),
+    };
+    let is_fit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    let is_host = host.parse::<IpAddr>().is_ok() || (!host.is_empty() && host.len() <= 253 && host.chars().all(is_fit));
+    let port = port.map_or(Some(CLUSTER_PORT), |port| port.parse().ok()).filter(|port| *port != 0)?;
+    is_host.then(|| HostPort { host: host.to_owned(), port })
+}
+
+fn parse_peer(text: &str) -> Option<(String, HostPort)> {
+    let (name, address) = text.split_once('=')?;
+    let (name, address) = (name.trim(), parse_host_port(address.trim())?);
+    is_node_name(name).then(|| (name.to_owned(), address))
+}
+
+fn parse_retry_limit(text: &str) -> Option<Option<u32>> {
+    match text {
+        "unlimited" | "infinity" => Some(None),
+        _ => text.parse().ok().map(Some),
+    }
+}
+
+/// Notes what does not fit together.
+pub(super) fn check(values: &mut Values) {
+    let is_set = |key: &str| values.origin(key) != Origin::Default;
+    let has_list = values.has_any_below(&["cluster_formation", "classic_config", "nodes"]);
+    let backend_key = "cluster_formation.peer_discovery_backend";
+    let backend = backend_of(values);
+    let mut problems = Vec::new();
+    let wanted = match backend {
+        Backend::Dns => Some(("cluster_formation.dns.hostname", "dns")),
+        Backend::File => Some(("cluster_formation.file", "file")),
+        Backend::List => None,
+    };
+    if let Some((key, backend)) = wanted.filter(|(key, _)| values.text(key).is_none()) {
+        problems.push((values.origin(backend_key), format!("'{backend_key}' = {backend} needs '{key}'")));
+    }
+    if backend == Backend::List && is_set(backend_key) && !has_list {
+        let text =
+            format!("'{backend_key}' = classic_config needs nodes, as 'cluster_formation.classic_config.nodes.1'");
+        problems.push((values.origin(backend_key), text));
+    }
+    let is_forming = is_set(backend_key) || has_list;
+    let tls = ["cacertfile", "certfile", "keyfile"].map(|name| format!("warren.cluster.tls.{name}"));
+    let (given, missing): (Vec<_>, Vec<_>) = tls.iter().partition(|key| is_set(key));
+    if let (Some(given), Some(missing)) = (given.first(), missing.first()) {
+        problems.push((values.origin(given), format!("'{given}' needs '{missing}'")));
+    }
+    let secrets = ["warren.cluster.secret", "warren.cluster.secret_file"];
+    if secrets.iter().all(|key| is_set(key)) {
+        problems.push((values.origin(secrets[1]), format!("'{}' and '{}' are both set", secrets[0], secrets[1])));
+    }
+    let is_guarded = !given.is_empty() || secrets.iter().any(|key| is_set(key));
+    if is_forming && !is_guarded {
+        let key = if is_set(backend_key) { backend_key } else { "cluster_formation.classic_config.nodes" };
+        let text = format!(
+            "'{key}' needs '{}', which all nodes of the cluster have, or 'warren.cluster.tls.*': without either, strangers could join",
+            secrets[0]
+        );
+        problems.push((first_origin(values, &["cluster_formation"]), text));
+    }
+    if (is_forming || is_guarded) && values.text("warren.confirm_after") == Some("write") {
+        let text = "'warren.confirm_after' = write is for a node alone: in a cluster, one that has confirmed what a power cut can take \
+                    from it breaks the promise of all; take it out, or take out 'cluster_formation.*' and 'warren.cluster.*'";
+        problems.push((values.origin("warren.confirm_after"), text.to_owned()));
+    }
+    let [heartbeat, election] = ["warren.cluster.heartbeat", "warren.cluster.election_timeout"];
+    let ms = |key: &str| value::parse_duration_ms(values.required(key)).unwrap_or(0);
+    if ms(heartbeat).saturating_mul(HEARTBEATS_PER_ELECTION_MIN) > ms(election) {
+        let origin = if is_set(heartbeat) { heartbeat } else { election };
+        let text = format!("'{election}' must be at least {HEARTBEATS_PER_ELECTION_MIN} times '{heartbeat}'");
+        problems.push((values.origin(origin), text));
+    }
+    problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
+    if backend != Backend::List && has_list {
+        let origin = first_origin(values, &["cluster_formation", "classic_config", "nodes"]);
+        let text = format!("'cluster_formation.classic_config.nodes' has no effect: '{backend_key}' is another one");
+        values.warn(origin, text);
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Backend {
+    List,
+    Dns,
+    File,
+}
+
+fn backend_of(values: &Values) -> Backend {
+    match values.required("cluster_formation.peer_discovery_backend") {
+        "dns" | "rabbit_peer_discovery_dns" => Backend::Dns,
+        "file" => Backend::File,
+        _ => Backend::List,
+    }
+}
+
+/// Where the first key below a prefix comes from that was set.
+fn first_origin(values: &Values, prefix: &[&str]) -> Origin {
+    let set = values.below(prefix).map(|(_, _, origin)| origin).find(|origin| **origin != Origin::Default);
+    set.cloned().unwrap_or(Origin::Default)
+}
+
+pub(super) fn read(values: &Values) -> ClusterOptions {
+    let text = |key| values.text(key).map(str::to_owned);
+    let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
+    let secret = text("warren.cluster.secret").map(ClusterSecret::Text);
+    let tls = ["warren.cluster.tls.cacertfile", "warren.cluster.tls.certfile", "warren.cluster.tls.keyfile"].map(text);
+    ClusterOptions {
+        formation: formation(values),
+        listener: value::parse_listener(values.required("warren.cluster.listener"))
+            .expect("a listener, as the schema says"),
+        advertise: values.text("warren.cluster.advertise").and_then(parse_host_port),
+        secret: secret.or_else(|| text("warren.cluster.secret_file").map(ClusterSecret::File)),
+        tls: match tls {
+            [Some(cacertfile), Some(certfile), Some(keyfile)] => Some(ClusterTls { cacertfile, certfile, keyfile }),
+            _ => None,
+        },
+        peers: values.family(&["warren", "cluster", "peers"]).filter_map(|(_, text)| parse_peer(text)).collect(),
+        heartbeat: duration("warren.cluster.heartbeat"),
+        election_timeout: duration("warren.cluster.election_timeout"),
+    }
+}
+
+fn formation(values: &Values) -> Option<FormationOptions> {
+    let text = |key| values.text(key).map(str::to_owned);
+    let discovery = match backend_of(values) {
+        Backend::Dns => Discovery::Dns(text("cluster_formation.dns.hostname")?),
+        Backend::File => Discovery::File(text("cluster_formation.file")?),
+        Backend::List => {
+            let mut names: Vec<_> =
+                values.family(&["cluster_formation", "classic_config", "nodes"]).map(|(_, name)| name).collect();
+            names.sort_unstable();
+            names.dedup();
+            if names.is_empty() {
+                return None;
+            }
+            Discovery::Listed(names.into_iter().map(str::to_owned).collect())
+        }
+    };
+    let interval = values.required("cluster_formation.discovery_retry_interval");
+    Some(FormationOptions {
+        discovery,
+        target_cluster_size_hint: values.integer("cluster_formation.target_cluster_size_hint"),
+        discovery_retry_limit: parse_retry_limit(values.required("cluster_formation.discovery_retry_limit")).flatten(),
+        discovery_retry_interval: value::parse_duration(interval).expect("a duration, as the schema says"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::config::Config;
+
+    use super::*;
+
+    fn parse(sets: &[&str]) -> Result<(ClusterOptions, Vec<String>), String> {
+        let sets: Vec<_> = sets.iter().map(|set| (*set).to_owned()).collect();
+        match Config::parse(&[], &[], &sets) {
+            Ok((config, warnings)) => Ok((config.cluster, warnings.iter().map(ToString::to_string).collect())),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[track_caller]
+    fn check_refused(sets: &[&str], part: &str) {
+        let error = parse(sets).unwrap_err();
+        assert!(error.contains(part) && !error.contains('\n'), "{error}");
+    }
+
+    const SECRET: &str = "warren.cluster.secret = s3cret";
+    const NODES: [&str; 2] =
+        ["cluster_formation.classic_config.nodes.1 = rabbit@b", "cluster_formation.classic_config.nodes.2 = rabbit@a"];
+
+    #[test]
+    fn a_node_is_alone_unless_it_is_told_otherwise() {
+        let options = Config::default().cluster;
+        assert!(!options.is_wanted());
+        assert_eq!(options.formation, None);
+        assert_eq!(options.listener.to_string(), "25672");
+    }
+
+    #[test]
+    fn names_are_listed() {
+        let (options, warnings) = parse(&[SECRET, NODES[0], NODES[1]]).unwrap();
+        let formation = options.formation.clone().unwrap();
+        assert_eq!(formation.discovery, Discovery::Listed(vec!["rabbit@a".to_owned(), "rabbit@b".to_owned()]));
+        assert_eq!(formation.discovery_retry_limit, Some(10));
+        assert_eq!(formation.discovery_retry_interval, Duration::from_millis(500));
+        assert!(options.is_wanted() && warnings.is_empty(), "{warnings:?}");
+        assert!(!format!("{options:?}").contains("s3cret"));
+    }
+
+    #[test]
+    fn rabbitmqs_modules_are_understood() {
+        let backend = |name: &str| format!("cluster_formation.peer_discovery_backend = {name}");
+        let [list, dns] = ["rabbit_peer_discovery_classic_config", "rabbit_peer_discovery_dns"].map(backend);
+        assert!(parse(&[SECRET, &list, NODES[0]]).is_ok());
+        let host = "cluster_formation.dns.hostname = warren.example";
+        let (options, _) = parse(&[SECRET, &dns, host]).unwrap();
+        assert_eq!(options.formation.unwrap().discovery, Discovery::Dns("warren.example".to_owned()));
+        check_refused(&[SECRET, &dns], "needs 'cluster_formation.dns.hostname'");
+        check_refused(&[SECRET, &backend("file")], "needs 'cluster_formation.file'");
+        check_refused(&[SECRET, &list], "needs nodes");
+    }
+
+    #[test]
+    fn what_is_not_asked_is_named_with_what_to_do_instead() {
+        for (name, part) in [
+            ("rabbit_peer_discovery_k8s", "k8s is not asked; the pods"),
+            ("kubernetes", "headless service"),
+            ("rabbit_peer_discovery_consul", "consul is not asked; use dns"),
+            ("etcd", "etcd is not asked; write the names to a file"),
+            ("aws", "aws is not asked; use dns"),
+            ("other", "must be one of classic_config, dns, file, not 'other'"),
+        ] {
+            check_refused(&[SECRET, &format!("cluster_formation.peer_discovery_backend = {name}")], part);
+        }
+    }
+
+    #[test]
+    fn a_node_may_have_another_name() {
+        let named = |sets: &[String], env: &[(String, String)]| {
+            Config::parse(&[], env, sets).map(|(config, _)| config.node_name)
+        };
+        assert_eq!(named(&[], &[]).unwrap(), None);
+        assert_eq!(named(&["warren.node_name = a@h".to_owned()], &[]).unwrap().as_deref(), Some("a@h"));
+        let env = [("RABBITMQ_NODENAME".to_owned(), "hare".to_owned())];
+        assert_eq!(named(&[], &env).unwrap().as_deref(), Some("hare"));
+        assert!(named(&["warren.node_name = a@b@c".to_owned()], &[]).is_err());
+    }
+
+    #[test]
+    fn strangers_are_kept_out() {
+        check_refused(&[NODES[0]], "needs 'warren.cluster.secret'");
+        let tls = ["cacertfile", "certfile", "keyfile"].map(|name| format!("warren.cluster.tls.{name} = x"));
+        let (options, _) = parse(&[NODES[0], &tls[0], &tls[1], &tls[2]]).unwrap();
+        assert_eq!(options.tls.unwrap().keyfile, "x");
+        check_refused(&[&tls[0], &tls[1]], "needs 'warren.cluster.tls.keyfile'");
+        check_refused(&[SECRET, "warren.cluster.secret_file = f"], "both set");
+        let (options, _) = parse(&["warren.cluster.secret_file = f"]).unwrap();
+        assert_eq!(options.secret, Some(ClusterSecret::File("f".to_owned())));
+    }
+
+    #[test]
+    fn a_member_confirms_only_what_is_synced() {
+        let write = "warren.confirm_after = write";
+        assert!(parse(&[write]).is_ok());
+        check_refused(&[write, SECRET], "is for a node alone");
+    }
+
+    #[test]
+    fn peers_may_be_elsewhere_than_their_names_say() {
+        let peers = ["warren.cluster.peers.1 = rabbit@b=10.0.0.2:5", "warren.cluster.peers.2 = rabbit@c = [::1]"];
+        let (options, _) = parse(&[SECRET, peers[0], peers[1]]).unwrap();
+        let address = |name: &str| options.address_of(name).unwrap().to_string();
+        assert_eq!(address("rabbit@b"), "10.0.0.2:5");
+        assert_eq!(address("rabbit@c"), "[::1]:25672");
+        assert_eq!(address("rabbit@d"), "d:25672");
+        for bad in ["rabbit@b", "b=10.0.0.2", "rabbit@b=", "rabbit@b=h:0", "rabbit@b=a b:1"] {
+            assert!(parse(&[&format!("warren.cluster.peers.1 = {bad}")]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn elections_wait_for_several_heartbeats() {
+        check_refused(
+            &["warren.cluster.heartbeat = 200ms", "warren.cluster.election_timeout = 700ms"],
+            "at least 4 times",
+        );
+        let (options, _) =
+            parse(&["warren.cluster.heartbeat = 200ms", "warren.cluster.election_timeout = 2s"]).unwrap();
+        assert_eq!((options.heartbeat.as_millis(), options.election_timeout.as_secs()), (200, 2));
+    }
+
+    #[test]
+    fn how_a_minority_behaves_is_no_choice() {
+        let warned = |value: &str| !parse(&[&format!("cluster_partition_handling = {value}")]).unwrap().1.is_empty();
+        assert!(!warned("pause_minority"));
+        assert!(warned("autoheal") && warned("ignore"));
+    }
+
+    #[test]
+    fn a_list_beside_another_backend_is_warned_of() {
+        let backend = "cluster_formation.peer_discovery_backend = file";
+        let (_, warnings) = parse(&[SECRET, backend, "cluster_formation.file = names", NODES[0]]).unwrap();
+        assert!(warnings[0].contains("has no effect"), "{warnings:?}");
+    }
+}

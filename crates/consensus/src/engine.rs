@@ -29,6 +29,13 @@ pub trait Engine: Send {
     /// It does not lead, is handing over, or the change cannot be made.
     fn change(&mut self, change: &MemberChange) -> Result<LogId, Refusal>;
 
+    /// Whether a change of members would be appended now; if not, why.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Engine::change`].
+    fn check_change(&self, change: &MemberChange) -> Result<(), Refusal>;
+
     /// Hands over to another voter, if this member leads. Proposals are refused until that has happened, or until it takes too long.
     fn transfer(&mut self, to: MemberId);
 

@@ -224,7 +224,7 @@ impl RaftEngine {
     }
 
     /// Whether raft-rs will take the change when it is committed: only one runs at a time, so it will then be what it is now.
-    fn check_change(&self, change: &MemberChange) -> Result<(), Refusal> {
+    fn check_possible(&self, change: &MemberChange) -> Result<(), Refusal> {
         let raft = &self.raw.raft;
         let now = &self.members;
         // raft-rs would take a change as soon as the one before is applied. Raft's author asks for an entry of the leader's own term to be
@@ -405,11 +405,13 @@ impl Engine for RaftEngine {
     }
 
     fn change(&mut self, change: &MemberChange) -> Result<LogId, Refusal> {
-        if let Some(refusal) = self.refusal() {
-            return Err(refusal);
-        }
         self.check_change(change)?;
         self.append(translate::raft_change(change))
+    }
+
+    fn check_change(&self, change: &MemberChange) -> Result<(), Refusal> {
+        self.refusal().map_or(Ok(()), Err)?;
+        self.check_possible(change)
     }
 
     fn transfer(&mut self, to: MemberId) {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use consensus::LogId;
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
 use crate::manifest::ManifestFile;
@@ -41,6 +42,8 @@ impl PinnedFiles {
 /// The state of the queues, collected after a position was chosen below which everything is in segments.
 pub(crate) struct Collection {
     pub(crate) position: JournalPosition,
+    /// Of a member's: the entry that ends there.
+    pub(crate) entry: Option<LogId>,
     pub(crate) queues: Vec<QueueState>,
     pub(crate) returned: Vec<(QueueId, QueueSeq, Returns)>,
 }

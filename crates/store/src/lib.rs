@@ -21,6 +21,7 @@ mod load;
 mod loads;
 mod make_checkpoint;
 mod manifest;
+pub mod member;
 mod memory_waiters;
 mod options;
 mod paths;
@@ -34,6 +35,7 @@ mod rest;
 mod retire;
 mod scrub;
 mod segment;
+mod segment_ids;
 mod shared;
 mod signals;
 #[cfg(any(test, feature = "simulation"))]

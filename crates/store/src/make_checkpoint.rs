@@ -8,13 +8,16 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use consensus::{Base, LogId};
 use model::ids::JournalPosition;
 
 use crate::checkpoint::CheckpointWriter;
 use crate::checkpoint_copy;
-use crate::checkpointer::Collection;
+use crate::checkpointer::{Checkpointer, Collection};
 use crate::manifest::CheckpointFile;
+use crate::member::Announcement;
 use crate::reserve::Purpose;
 use crate::shared::Shared;
 use crate::work_error::{WorkError, attempting};
@@ -25,9 +28,12 @@ impl Shared {
         let mut checkpointer = self.checkpointer.lock();
         let checkpointer = &mut *checkpointer;
         let mut position = checkpointer.manifest.current().position;
+        let mut entry = None;
         if let Some(collection) = collection {
             // Should this fail, the next one with the old position may still use these: they are only further on.
-            position = position.max(collection.position);
+            if collection.position >= position {
+                (position, entry) = (collection.position, collection.entry);
+            }
             checkpointer.queues = collection.queues;
             checkpointer.returned = collection.returned;
         }
@@ -46,7 +52,7 @@ impl Shared {
         checkpointer.stale.push(number);
         let path = self.paths.checkpoint(number);
         let segments: Vec<_> = self.catalog.all().into_iter().filter(|segment| !segment.id.is_transient()).collect();
-        let next_segment = self.next_segment.load(std::sync::atomic::Ordering::Acquire);
+        let next_segment = self.segment_ids.next();
         let mut reached = JournalPosition::START;
         let (len, crc) = self
             .create_reserved(Purpose::Checkpoint, &path, 0, &mut |file| {
@@ -71,15 +77,21 @@ impl Shared {
             self.remove_checkpoint(number);
             checkpointer.stale.retain(|stale| *stale != number);
         })?;
+        let base = self.base_of(entry, checkpointer)?;
         let checkpoints_dir = self.paths.checkpoints();
         self.disk.sync_dir(&checkpoints_dir).map_err(attempting("syncing", &checkpoints_dir))?;
         // What is retired below is found only by who finds these.
         self.check_place(&checkpointer.manifest)?;
         // (5)
-        checkpointer.manifest.switch(file, position, None).map_err(attempting("switching", &self.paths.manifest()))?;
+        checkpointer.manifest.switch(file, position, base).map_err(attempting("switching", &self.paths.manifest()))?;
         checkpointer.named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         // (6)
         self.journal.retire(position);
+        if let Some(member) = &self.member
+            && let Some(announcement) = Announcement::of(checkpointer.manifest.current(), reached)
+        {
+            member.checkpointed(announcement);
+        }
         let pinned = &checkpointer.pinned;
         checkpointer
             .stale
@@ -96,6 +108,16 @@ impl Shared {
         }
         tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
         Ok(())
+    }
+
+    /// What the manifest of a member says beside the position: which entry ends there, if that is another than before.
+    fn base_of(&self, entry: Option<LogId>, checkpointer: &Checkpointer) -> Result<Option<Arc<Base>>, WorkError> {
+        let (Some(member), Some(entry)) = (&self.member, entry) else {
+            return Ok(checkpointer.manifest.current().base.clone());
+        };
+        // It is committed and on this disk, since the journal is synced up to there: the engine is about to know.
+        let base = member.wait_for_base(entry.index).ok_or_else(|| member.not_leading(self.journal.durable()))?;
+        Ok(Some(Arc::new(base)))
     }
 
     fn remove_checkpoint(&self, number: u64) -> bool {

@@ -8,6 +8,10 @@
 //!       transient/    000000000003.segment     deleted unread at start
 //!       reserve/      segment  checkpoint      space for when the disk is full
 //!       quarantine/                            what `fsck --repair` took out
+//!
+//!  of a member of a group, besides:
+//!       group  ballot                          see `member`
+//!       arriving/     checkpoint  000000000042.segment   what is being fetched from the leader
 //! ```
 
 use std::path::{Path, PathBuf};
@@ -86,6 +90,28 @@ impl Paths {
 
     pub(crate) fn reserve(&self) -> PathBuf {
         self.dir.join("reserve")
+    }
+
+    /// Which member of which group this is.
+    pub(crate) fn group(&self) -> PathBuf {
+        self.dir.join("group")
+    }
+
+    /// What the member has promised.
+    pub(crate) fn ballot(&self) -> PathBuf {
+        self.dir.join("ballot")
+    }
+
+    pub(crate) fn arriving(&self) -> PathBuf {
+        self.dir.join("arriving")
+    }
+
+    pub(crate) fn arriving_checkpoint(&self) -> PathBuf {
+        self.arriving().join("checkpoint")
+    }
+
+    pub(crate) fn arriving_segment(&self, id: SegmentId) -> PathBuf {
+        self.arriving().join(format!("{:012}{SEGMENT_SUFFIX}", id.number()))
     }
 
     pub(crate) fn quarantine(&self) -> PathBuf {

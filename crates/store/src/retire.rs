@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use consensus::LogId;
 use model::ids::{JournalPosition, Place};
 use queue::PlacedMessage;
 
@@ -40,6 +41,8 @@ const SPARING_LEN_MIN: u32 = 16;
 pub(crate) struct Goal {
     /// Every record up to here; nothing new if it is the position of the last checkpoint.
     pub(crate) position: JournalPosition,
+    /// Of a member's journal: the entry that ends there.
+    pub(crate) entry: Option<LogId>,
     /// What is in chunks with lower numbers.
     pub(crate) chunk_end: u64,
 }
@@ -97,7 +100,7 @@ impl Shared {
         let unretired_len = self.journal.unretired_len();
         let journal_len_max = self.options.journal.unretired_len_max;
         let retired_already = self.checkpointer.lock().manifest.current().position;
-        let mut goal = Goal { position: retired_already, chunk_end: 0 };
+        let mut goal = Goal { position: retired_already, entry: None, chunk_end: 0 };
         let files = self.journal.closed_files();
         if unretired_len > journal_len_max / 2 {
             let mut left_len = unretired_len;
@@ -118,13 +121,20 @@ impl Shared {
             goal.position =
                 files.iter().map(|file| file.end).find(|end| *end > retired_already).unwrap_or(retired_already);
         }
+        if let Some(member) = &self.member {
+            goal.entry = files.iter().find(|file| file.end == goal.position).and_then(|file| file.last);
+            if member.is_checkpoint_wanted() {
+                let (entry, position) = member.committed();
+                (goal.position, goal.entry) = (position, Some(entry));
+            }
+        }
         // On a full disk moving more than must be moved is what fills the reserve. Publishers wait; consumers make room.
         if self.is_memory_short() && !self.is_disk_full() {
             let halvings = self.memory_waiters.pressure.load(Ordering::Relaxed) + 1;
             let kept_count = (self.options.chunk_len_max / CHUNK_LEN as u64) >> halvings.min(63);
             goal.chunk_end = self.budget.next_number().saturating_sub(kept_count);
         }
-        (goal.position > retired_already || goal.chunk_end > 0).then_some(goal)
+        (self.is_worth_a_checkpoint(goal) || goal.chunk_end > 0).then_some(goal)
     }
 
     /// See `reserve`.
@@ -169,6 +179,7 @@ impl Shared {
 
     /// Moves what the goal names, and lets the journal below its position go.
     pub(crate) fn retire(&self, goal: Goal, residents: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
+        let goal = self.at_border(goal);
         let is_old = |content: &Content| {
             let chunk = content.chunk();
             chunk.first_position() < goal.position || chunk.number() < goal.chunk_end
@@ -178,9 +189,9 @@ impl Shared {
         let CollectedResidents { queues, lanes, returned } = collected;
         let (mut journaled, mut transient): (Vec<_>, Vec<_>) = lanes.into_iter().partition(|lane| lane.is_journaled);
         let mut message_count = self.spill(&mut journaled, true, residents)?;
-        let has_checkpoint = goal.position > self.checkpointer.lock().manifest.current().position;
+        let has_checkpoint = self.is_worth_a_checkpoint(goal);
         if has_checkpoint {
-            self.checkpoint(Some(Collection { position: goal.position, queues, returned }))?;
+            self.checkpoint(Some(Collection { position: goal.position, entry: goal.entry, queues, returned }))?;
         }
         // Last: nothing is reserved for it, and what it may lack must not keep the journal from being retired.
         if goal.chunk_end > 0 {
@@ -188,6 +199,27 @@ impl Shared {
         }
         self.signals.reclaim.raise();
         Ok(RetireReport { message_count, has_checkpoint })
+    }
+
+    /// A member's checkpoint reaches exactly to the end of an entry: the last known one up to the goal.
+    fn at_border(&self, goal: Goal) -> Goal {
+        let Some(member) = self.member.as_ref().filter(|_| goal.entry.is_none()) else { return goal };
+        let (entry, committed) = member.committed();
+        let ends = self.journal.closed_files().into_iter().filter_map(|file| Some((file.end, file.last?)));
+        let known = ends.chain([(committed, entry)]).filter(|(end, _)| *end <= goal.position);
+        match known.max_by_key(|(end, _)| *end) {
+            Some((position, entry)) => Goal { position, entry: Some(entry), ..goal },
+            None => Goal { position: self.checkpointer.lock().manifest.current().position, ..goal },
+        }
+    }
+
+    /// Whether a checkpoint at the goal lets something go, or members that are new to a group can be sent it.
+    fn is_worth_a_checkpoint(&self, goal: Goal) -> bool {
+        let checkpointer = self.checkpointer.lock();
+        let current = checkpointer.manifest.current();
+        let is_other_entry = || current.base.as_ref().map(|base| base.id) != goal.entry;
+        goal.position > current.position
+            || (goal.entry.is_some() && goal.position == current.position && is_other_entry())
     }
 
     /// Writes the lanes to segments and tells their queues. Lanes are left without what has been written.
@@ -235,7 +267,7 @@ impl Shared {
         is_journaled: bool,
         shared_len_min: u32,
     ) -> Result<WrittenSegment, WorkError> {
-        let id = self.take_id(is_journaled);
+        let id = self.take_id(is_journaled)?;
         let path = self.paths.segment(id);
         let mut fill = |file: Box<dyn File>| {
             let mut writer = SegmentWriter::new(id, 0, file).sharing_from(shared_len_min);

@@ -7,7 +7,7 @@
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use model::ids::{JournalPosition, SegmentId};
@@ -24,11 +24,13 @@ use crate::handles::Handles;
 use crate::journal::{Failed, FilePreallocator, Filing, Journal, Progress, Writer};
 use crate::loads::Loads;
 use crate::manifest::ManifestFile;
+use crate::member::MemberShared;
 use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
 use crate::paths::Paths;
 use crate::reserve::{Purpose, Reserve, is_full};
 use crate::rest::Rest;
+use crate::segment_ids::SegmentIds;
 use crate::signals::Signals;
 
 /// How long is waited for a sync before it is looked whether the journal lacks a file.
@@ -38,7 +40,7 @@ const LENDING_DELAY: Duration = Duration::from_millis(100);
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
-    pub(crate) dir: DataDir,
+    pub(crate) dir: Arc<DataDir>,
     pub(crate) paths: Paths,
     pub(crate) journal: Journal,
     pub(crate) budget: Arc<ChunkBudget>,
@@ -54,8 +56,9 @@ pub(crate) struct Shared {
     pub(crate) checkpointer: Mutex<Checkpointer>,
     /// Held as long as a backup is made.
     pub(crate) backup: Mutex<()>,
-    pub(crate) next_segment: AtomicU32,
-    pub(crate) next_transient: AtomicU32,
+    pub(crate) segment_ids: SegmentIds,
+    /// Whose store this is, if it is a group member's.
+    pub(crate) member: Option<Arc<MemberShared>>,
     /// Something may have to be retired, or reclaimed.
     pub(crate) signals: Arc<Signals>,
     pub(crate) is_closing: AtomicBool,
@@ -65,17 +68,6 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    /// The id of a new segment.
-    pub(crate) fn take_id(&self, is_journaled: bool) -> SegmentId {
-        if is_journaled {
-            let number = self.next_segment.fetch_add(1, Ordering::Relaxed);
-            assert!(number & SegmentId::TRANSIENT_BIT == 0, "segment numbers fit in 31 bits");
-            SegmentId(number)
-        } else {
-            SegmentId::transient(self.next_transient.fetch_add(1, Ordering::Relaxed))
-        }
-    }
-
     /// Waits until the journal would survive a power cut up to `position`.
     pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
         let mut stepped = self.stepped.lock();
@@ -88,6 +80,10 @@ impl Shared {
         };
         self.journal.want_sync(position);
         while self.journal.synced() < position {
+            if self.member.is_some() && self.journal.flushed() >= position {
+                // A thread would wait here for other members; a test is told.
+                return Err(Failed { durable: self.journal.durable(), reason: "it is not committed yet".into() });
+            }
             let progress = writer.commit_once()?;
             let filing = filer.file_once();
             if (progress, filing) == (Progress::NeedsFile, Filing::Stalled) && !self.lend_to_journal() {

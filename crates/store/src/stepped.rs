@@ -63,7 +63,14 @@ impl Store {
         chunk_end: u64,
         residents: &dyn QueueOwner,
     ) -> Result<RetireReport, WorkError> {
-        self.shared.retire(Goal { position, chunk_end }, residents)
+        self.shared.retire(Goal { position, entry: None, chunk_end }, residents)
+    }
+
+    /// Retires all that a member's group has committed.
+    pub fn retire_committed(&self, residents: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
+        let member = self.shared.member.as_ref().expect("the store is a member's");
+        let (entry, position) = member.committed();
+        self.shared.retire(Goal { position, entry: Some(entry), chunk_end: 0 }, residents)
     }
 
     /// Does the next job of reclaiming, if there is one.

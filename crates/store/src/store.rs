@@ -1,8 +1,8 @@
 //! The store as its owner sees it: opened, started, closed; appended to, settled and loaded from.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Weak};
 use std::task::Waker;
 
 use model::ids::{JournalPosition, Place, QueueId};
@@ -18,14 +18,16 @@ use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::handles::Handles;
-use crate::journal::{self, Failed, OnEvent};
+use crate::journal::{self, Failed, OnEvent, Replication};
 use crate::loads::Loads;
+use crate::member::MemberShared;
 use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
 use crate::paths::Paths;
 use crate::recovery::{self, OpenError, RecoveredStore, StartupState, attempting};
 use crate::reserve::Reserve;
 use crate::rest::Rest;
+use crate::segment_ids::SegmentIds;
 use crate::shared::Shared;
 use crate::signals::Signals;
 use crate::threads::Threads;
@@ -80,23 +82,13 @@ pub struct Store {
 impl Store {
     /// Opens the data directory and reads what is in it. A corruption is an error; what a crash left half-done is not.
     pub fn open(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
-        let opening = StoreBuilder::read(options, disk)?;
-        let signals = opening.signals.clone();
-        opening.finish(|recovery, options| {
-            let (journal, threads) = journal::start(recovery, options, on_event(&signals), None)?;
-            Ok((journal, Some(threads), None))
-        })
+        StoreBuilder::read(options, disk)?.finish(false)
     }
 
     /// Opens a store whose journal is written only by [`Store::step_journal`], and by what must wait for it.
     #[cfg(any(test, feature = "simulation"))]
     pub fn open_stepped(options: Options, disk: Arc<dyn Disk>) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
-        let opening = StoreBuilder::read(options, disk)?;
-        let signals = opening.signals.clone();
-        opening.finish(|recovery, options| {
-            let (journal, writer, filer) = journal::assemble(recovery, options, on_event(&signals), None)?;
-            Ok((journal, None, Some((writer, filer))))
-        })
+        StoreBuilder::read(options, disk)?.finish(true)
     }
 
     /// Starts the threads that retire, reclaim and read.
@@ -238,6 +230,11 @@ impl Store {
         self.shared.signals.retire.raise();
     }
 
+    /// Members of the group wait for a checkpoint that they can be sent: one is made soon.
+    pub fn make_checkpoint_for_members(&self) {
+        self.shared.signals.retire.raise();
+    }
+
     /// Why nothing will ever be durable again, if that is so. The owner must stop.
     #[must_use]
     pub fn failure(&self) -> Option<Failed> {
@@ -344,12 +341,24 @@ impl Drop for Store {
     }
 }
 
+/// Opens the directory of a group's member that leads.
+pub(crate) fn open_of_member(
+    options: Options,
+    member: &Arc<MemberShared>,
+    is_stepped: bool,
+) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
+    let dir = member.dir.clone();
+    let opening = StoreBuilder::read_in(options, member.disk.clone(), dir)?;
+    StoreBuilder { member: Some(member.clone()), ..opening }.finish(is_stepped)
+}
+
 /// A store that has been read and not yet put together.
 struct StoreBuilder {
     options: Options,
     disk: Arc<dyn Disk>,
     paths: Paths,
-    dir: DataDir,
+    dir: Arc<DataDir>,
+    member: Option<Arc<MemberShared>>,
     budget: Arc<ChunkBudget>,
     found: StartupState,
     signals: Arc<Signals>,
@@ -358,20 +367,36 @@ struct StoreBuilder {
 type StartedJournal =
     (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::FilePreallocator)>);
 
+fn start_journal(
+    recovery: journal::Recovery,
+    options: journal::Options,
+    on_event: OnEvent,
+    replication: Option<Arc<dyn Replication>>,
+    is_stepped: bool,
+) -> Result<StartedJournal, journal::OpenError> {
+    if is_stepped {
+        let (journal, writer, filer) = journal::assemble(recovery, options, on_event, replication)?;
+        return Ok((journal, None, Some((writer, filer))));
+    }
+    let (journal, threads) = journal::start(recovery, options, on_event, replication)?;
+    Ok((journal, Some(threads), None))
+}
+
 impl StoreBuilder {
     fn read(options: Options, disk: Arc<dyn Disk>) -> Result<Self, OpenError> {
-        let paths = Paths::new(&options.dir);
-        let dir = DataDir::open(&*disk, &options.dir)?;
-        let budget = ChunkBudget::sparing(options.chunk_len_max);
-        let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
-        Ok(StoreBuilder { options, disk, paths, dir, budget, found, signals: Arc::default() })
+        let dir = Arc::new(DataDir::open(&*disk, &options.dir)?);
+        Self::read_in(options, disk, dir)
     }
 
-    fn finish(
-        self,
-        start_journal: impl FnOnce(journal::Recovery, journal::Options) -> Result<StartedJournal, journal::OpenError>,
-    ) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
-        let StoreBuilder { options, disk, paths, dir, budget, mut found, signals } = self;
+    fn read_in(options: Options, disk: Arc<dyn Disk>, dir: Arc<DataDir>) -> Result<Self, OpenError> {
+        let paths = Paths::new(&options.dir);
+        let budget = ChunkBudget::sparing(options.chunk_len_max);
+        let found = recovery::recover(&disk, &paths, &mut ChunkWriter::new(budget.clone()))?;
+        Ok(StoreBuilder { options, disk, paths, dir, member: None, budget, found, signals: Arc::default() })
+    }
+
+    fn finish(self, is_stepped: bool) -> Result<(Arc<Store>, RecoveredStore), OpenError> {
+        let StoreBuilder { options, disk, paths, dir, member, budget, mut found, signals } = self;
         recovery::remove_orphans(&*disk, &paths, &mut found)?;
         recovery::mend_checkpoint(&*disk, &paths, &found);
         // Both grow with what there is, see `Reserve::want_segment` and `Reserve::note_checkpoint_len`.
@@ -382,7 +407,7 @@ impl StoreBuilder {
             .map_err(attempting("opening", &paths.reserve()))?
             .beside(file_len, checkpoint_len);
         let StartupState {
-            recovered,
+            mut recovered,
             manifest,
             journal,
             segments,
@@ -392,13 +417,26 @@ impl StoreBuilder {
             next_checkpoint,
             ..
         } = found;
-        let (journal, journal_threads, stepped) = start_journal(journal, options.journal.clone())?;
+        let replication = member.as_ref().map(MemberShared::replication);
+        let mut journal = journal;
+        if let Some(member) = &member {
+            journal.set_committed(member.committed().1);
+        }
+        let (journal, journal_threads, stepped) = start_journal(
+            journal,
+            options.journal.clone(),
+            on_event(&signals, member.as_ref()),
+            replication,
+            is_stepped,
+        )?;
         let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         let catalog = Catalog::default();
         segments.into_iter().for_each(|state| catalog.insert(Arc::new(Segment::recovered(state))));
+        let definitions = recovered.definitions.clone();
+        let segment_ids = SegmentIds::resume(next_segment, &mut recovered.definitions, member.is_some());
         let checkpointer = Checkpointer {
             manifest,
-            definitions: recovered.definitions.clone(),
+            definitions,
             queues,
             returned,
             next_number: next_checkpoint,
@@ -424,8 +462,8 @@ impl StoreBuilder {
             rest: Rest::default(),
             checkpointer: Mutex::new(checkpointer),
             backup: Mutex::new(()),
-            next_segment: AtomicU32::new(next_segment),
-            next_transient: AtomicU32::new(1),
+            segment_ids,
+            member,
             signals,
             is_closing: AtomicBool::new(false),
             closing: Default::default(),
@@ -439,7 +477,14 @@ impl StoreBuilder {
 }
 
 /// Each of the journal's events may mean work: a file to retire, a reserve to fill again.
-fn on_event(signals: &Arc<Signals>) -> OnEvent {
-    let signals = signals.clone();
-    Arc::new(move |_| signals.retire.raise())
+fn on_event(signals: &Arc<Signals>, member: Option<&Arc<MemberShared>>) -> OnEvent {
+    let (signals, member) = (signals.clone(), member.map(Arc::downgrade));
+    Arc::new(move |event| {
+        signals.retire.raise();
+        if event == journal::Event::Failed
+            && let Some(member) = member.as_ref().and_then(Weak::upgrade)
+        {
+            member.journal_failed();
+        }
+    })
 }

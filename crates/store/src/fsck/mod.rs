@@ -50,6 +50,15 @@ pub enum FsckError {
         /// The directory.
         dir: std::path::PathBuf,
     },
+    /// What is left of it is not for a cluster to count on, and a healthy member has all of it.
+    #[error(
+        "{} belongs to a cluster: a damaged member is not repaired; move the directory away, and let the node join the cluster anew",
+        .dir.display()
+    )]
+    OfMember {
+        /// The directory.
+        dir: std::path::PathBuf,
+    },
     /// The disk said no.
     #[error("{attempt} {} failed: {error}", .path.display())]
     Io {
@@ -86,6 +95,9 @@ pub enum Loss {
 /// accepted, what would have been done.
 pub fn repair(disk: &Arc<dyn Disk>, dir: &Path, loss: Loss) -> Result<Report, FsckError> {
     let _lock = lock(&**disk, dir, MissingLock::Created)?;
+    if disk.open(&Paths::new(dir).group()).is_ok() {
+        return Err(FsckError::OfMember { dir: dir.to_owned() });
+    }
     if loss == Loss::Refused {
         let mut report = repair_on(Rehearsal::new(disk.clone(), Paths::new(dir).segments()), dir)?;
         if !report.losses.is_empty() {
@@ -399,7 +411,8 @@ impl Examination {
             SyncedContent::Missing => {}
         }
         let position = self.manifest.as_ref().map_or(JournalPosition::START, |manifest| manifest.position);
-        let (verdict, text) = match read_journal(disk, &self.paths, position) {
+        let generation_min = self.manifest.as_ref().map_or(0, |manifest| manifest.journal_generation_min);
+        let (verdict, text) = match read_journal(disk, &self.paths, position, generation_min) {
             Ok((end, counts)) if counts.lost_len == 0 => {
                 self.is_journal_sound = true;
                 (Verdict::Good, format!("{} records from position {position} to {end}", counts.record_count))
@@ -430,9 +443,10 @@ fn read_journal(
     disk: &Arc<dyn Disk>,
     paths: &Paths,
     from: JournalPosition,
+    generation_min: u64,
 ) -> Result<(JournalPosition, Counts), journal::OpenError> {
     let mut counts = Counts::default();
-    let mut recovery = journal::Recovery::open(disk.clone(), &paths.journal(), from, 0)?;
+    let mut recovery = journal::Recovery::open(disk.clone(), &paths.journal(), from, generation_min)?;
     let mut contents = ChunkWriter::new(ChunkBudget::new());
     let end = recovery.replay(&mut contents, &mut |_, record| {
         counts.record_count += 1;

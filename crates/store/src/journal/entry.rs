@@ -44,23 +44,32 @@ pub struct SharedCommit {
     pub first: JournalPosition,
     /// What it is.
     pub kind: CommitKind,
+    /// Metas; with contents behind them, if they did not come from chunks.
     pub(super) metas: Vec<u8>,
     pub(super) runs: Vec<Content>,
     pub(super) contents_len: u64,
 }
 
 impl SharedCommit {
+    /// One whose bytes are in one piece: metas, then contents.
+    #[must_use]
+    pub fn of_payload(kind: CommitKind, first: JournalPosition, metas_len: u64, payload: Vec<u8>) -> SharedCommit {
+        let contents_len = payload.len() as u64 - metas_len;
+        SharedCommit { first, kind, metas: payload, runs: Vec::new(), contents_len }
+    }
+
     /// Bytes of metas and contents.
     #[must_use]
     #[allow(clippy::len_without_is_empty, reason = "none is empty")]
     pub fn len(&self) -> u64 {
-        self.metas.len() as u64 + self.contents_len
+        self.metas_len() + self.contents_len
     }
 
     /// Bytes of metas.
     #[must_use]
     pub fn metas_len(&self) -> u64 {
-        self.metas.len() as u64
+        let len = self.metas.len() as u64;
+        if self.runs.is_empty() { len - self.contents_len } else { len }
     }
 
     /// Where it ends.

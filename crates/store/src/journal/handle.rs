@@ -239,6 +239,11 @@ impl Journal {
         self.shared.filed.notify_one();
     }
 
+    /// Nothing will be durable any more by what is appended here: this member does not lead.
+    pub(crate) fn abandon(&self) {
+        self.shared.fail("this node does not lead any more");
+    }
+
     /// Nothing will be durable any more, for this reason.
     pub(crate) fn fail(&self, reason: &str) {
         self.shared.fail(reason);

@@ -116,7 +116,7 @@ impl<'a> Copy<'a> {
         let order = self.order();
         let mut rest = order.as_slice();
         while !rest.is_empty() {
-            let id = shared.take_id(!self.old[0].segment.id.is_transient());
+            let id = shared.take_id(!self.old[0].segment.id.is_transient())?;
             let path = shared.paths.segment(id);
             // Should the reserve be needed, the file is begun again from here.
             let (start, runs_start) = (rest, self.runs.len());

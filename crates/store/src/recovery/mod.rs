@@ -146,7 +146,8 @@ pub(crate) fn recover(
     let next_segment = next_segment(&**disk, paths, checkpoint.next_segment)?;
     check_segments(&**disk, paths, &checkpoint.segments)?;
 
-    let mut journal = journal::Recovery::open(disk.clone(), &paths.journal(), current.position, 0)?;
+    let mut journal =
+        journal::Recovery::open(disk.clone(), &paths.journal(), current.position, current.journal_generation_min)?;
     let mut replay = Replay::new(checkpoint);
     let mut thinned = Ok(());
     journal.replay(contents, &mut |_, record| {
@@ -213,7 +214,7 @@ fn list(disk: &dyn Disk, dir: &std::path::Path) -> Result<Vec<String>, OpenError
 }
 
 /// Opens the manifest, or makes the first one. One that is invalid beside an empty journal is a first one whose making was cut short.
-fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenError> {
+pub(crate) fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenError> {
     let path = paths.manifest();
     let damaged = match ManifestFile::open(disk, &path) {
         Ok(manifest) => return Ok(manifest),
@@ -285,7 +286,7 @@ fn check_segments(disk: &dyn Disk, paths: &Paths, segments: &[SegmentState]) -> 
 }
 
 /// Opens a segment that the checkpoint names.
-fn open_segment(disk: &dyn Disk, paths: &Paths, segment: &SegmentState) -> Result<Footer, OpenError> {
+pub(crate) fn open_segment(disk: &dyn Disk, paths: &Paths, segment: &SegmentState) -> Result<Footer, OpenError> {
     let path = paths.segment(segment.id);
     let corrupt = |offset, what: String| OpenError::Corrupt { path: path.clone(), offset, what };
     let (file, footer) = match SegmentFile::open(disk, &path, segment.id) {

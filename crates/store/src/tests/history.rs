@@ -32,7 +32,7 @@ pub(super) struct DurableQueue {
 }
 
 /// What lasts of everything.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct DurableState {
     pub(super) definitions: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) queues: BTreeMap<QueueId, DurableQueue>,
@@ -103,6 +103,18 @@ impl History {
         let mut positions: Vec<_> = self.events.iter().map(|(position, _)| *position).collect();
         positions.dedup();
         positions
+    }
+
+    /// What was appended up to `end`, as another goes on from there.
+    pub(super) fn branch_at(&self, end: JournalPosition) -> History {
+        let mut branch = self.clone();
+        branch.events.retain(|(position, _)| *position <= end);
+        branch
+    }
+
+    /// What is there at `end`.
+    pub(super) fn state_at(&self, end: JournalPosition) -> DurableState {
+        self.clone().cut_at(end).clone()
     }
 
     /// What is there when the journal ends at `end`. What came later has never been.

@@ -9,6 +9,7 @@ mod damage;
 mod delays;
 mod failing_disk;
 mod full_disk;
+mod group;
 mod held;
 mod history;
 mod known_errors;

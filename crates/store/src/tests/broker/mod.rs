@@ -170,6 +170,18 @@ impl Broker {
         (broker.store, Legacy { seen, random, history, next_queue, next_message })
     }
 
+    /// What it does things with.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Makes a checkpoint of all that its group has committed; it may not be the moment.
+    pub(super) fn retire_committed(&self) {
+        if let Ok(retired) = self.store.retire_committed(self) {
+            self.state.lock().seen.checkpoints += u64::from(retired.has_checkpoint);
+        }
+    }
+
     /// What has been done so far.
     pub(super) fn history(&self) -> History {
         self.state.lock().history.clone()

@@ -1,0 +1,201 @@
+//! Checkpoints that were fetched come into force on a follower.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use consensus::Engine;
+
+use super::announcement::{Announcement, FileName, FilePiece};
+use super::core::Slot;
+use super::pull::{Pull, PullError, Pulled};
+use super::{Member, MemberError, MemberShared};
+use crate::checkpoint_copy;
+use crate::file::{Disk, read_exact_at};
+use crate::manifest::CheckpointFile;
+use crate::paths::Paths;
+use crate::recovery::{OpenError, attempting};
+
+/// What became of a checkpoint that was fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Installed {
+    /// It is in force, or a newer one is.
+    Done,
+    /// The journal is not durable or not committed up to where the checkpoint reaches: to be tried again.
+    NotYet,
+}
+
+impl Member {
+    /// The checkpoint that is in force, for others to fetch. `None`: there is none yet, or it is of the time before the group.
+    #[must_use]
+    pub fn announcement(&self) -> Option<Announcement> {
+        self.shared.core.lock().announcement.clone()
+    }
+
+    /// What reads files for others, on whichever thread.
+    #[must_use]
+    pub fn file_reader(&self) -> FileReader {
+        FileReader { disk: self.shared.disk.clone(), paths: self.shared.paths.clone() }
+    }
+
+    /// Whether a follower would fetch a checkpoint: it is newer than the one in force.
+    #[must_use]
+    pub fn wants(&self, announcement: &Announcement) -> bool {
+        let files = self.shared.files.lock();
+        let is_following = matches!(self.shared.core.lock().slot, Slot::Following(_));
+        is_following && files.as_ref().is_some_and(|manifest| manifest.current().position < announcement.position)
+    }
+
+    /// Begins to fetch a checkpoint. What was fetched before and is not in force is given up.
+    ///
+    /// # Errors
+    ///
+    /// The disk said no, or what was fetched before is about to come into force.
+    pub fn pull(&self, announcement: Announcement) -> Result<Pull, PullError> {
+        let mut core = self.shared.core.lock();
+        if core.restore.is_some() {
+            return Err(PullError::Busy);
+        }
+        core.pulled = None;
+        drop(core);
+        Pull::begin(self.shared.disk.clone(), self.shared.paths.clone(), announcement)
+    }
+
+    /// What was fetched is for the engine to begin with, when the message comes that tells it to.
+    pub fn offer(&self, pulled: Arc<Pulled>) {
+        self.shared.core.lock().pulled = Some(pulled);
+    }
+
+    /// Puts a checkpoint in force whose records this member has, and lets the journal below it go.
+    ///
+    /// # Errors
+    ///
+    /// The disk said no.
+    pub fn install(&self, pulled: &Pulled) -> Result<Installed, MemberError> {
+        self.shared.install(pulled)
+    }
+}
+
+/// Reads the files that an announcement names.
+pub struct FileReader {
+    disk: Arc<dyn Disk>,
+    paths: Paths,
+}
+
+impl FileReader {
+    /// A part of a file, of at most so many bytes. `None`: the file is not there any more; a newer checkpoint is.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read.
+    pub fn read(&self, name: FileName, offset: u64, len_max: usize) -> io::Result<Option<FilePiece>> {
+        let path = match name {
+            FileName::Checkpoint(number) => self.paths.checkpoint(number),
+            FileName::Segment(id) if id.is_transient() => return Ok(None),
+            FileName::Segment(id) => self.paths.segment(id),
+        };
+        let file = match self.disk.open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened?,
+        };
+        let file_len = file.len()?;
+        let mut bytes = vec![0; file_len.saturating_sub(offset).min(len_max as u64) as usize];
+        read_exact_at(&*file, &mut bytes, offset)?;
+        Ok(Some(FilePiece { file_len, bytes }))
+    }
+}
+
+impl MemberShared {
+    fn install(&self, pulled: &Pulled) -> Result<Installed, MemberError> {
+        let files = self.files.lock();
+        let Some(manifest) = &*files else { return Ok(Installed::Done) };
+        if manifest.current().position >= pulled.position() {
+            return Ok(Installed::Done);
+        }
+        drop(files);
+        let journal = {
+            let core = self.core.lock();
+            let Slot::Following(journal) = &core.slot else { return Ok(Installed::NotYet) };
+            let id = pulled.base().id;
+            // Another leader's checkpoint of what this member does not have: its engine will be told.
+            if core.engine.log().term(id.index) != Some(id.term) || core.engine.base_at(id.index).is_none() {
+                return Ok(Installed::NotYet);
+            }
+            journal.clone()
+        };
+        if journal.synced() < pulled.announcement().reached {
+            return Ok(Installed::NotYet);
+        }
+        let file = self.put_in_force(pulled, None)?;
+        journal.retire(pulled.position());
+        self.checkpointed(Announcement { file, ..pulled.announcement().clone() });
+        Ok(Installed::Done)
+    }
+
+    /// Switches the manifest to files that were fetched, and removes what it does not name. With a generation: of the journal nothing counts
+    /// any more.
+    pub(super) fn put_in_force(
+        &self,
+        pulled: &Pulled,
+        journal_generation_min: Option<u64>,
+    ) -> Result<CheckpointFile, OpenError> {
+        let Announcement { base, position, file, .. } = pulled.announcement();
+        let (disk, paths) = (&*self.disk, &self.paths);
+        let (checkpoints, from) = (paths.checkpoints(), paths.arriving_checkpoint());
+        let number = 1 + self.list(checkpoints.clone())?.iter().filter_map(|name| number_of(name)).max().unwrap_or(0);
+        let file = CheckpointFile { number, ..*file };
+        let to = paths.checkpoint(number);
+        disk.rename(&from, &to).map_err(attempting("renaming", &from))?;
+        match checkpoint_copy::make(disk, paths, file) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidData => {
+                return Err(attempting("reading back", &to)(error));
+            }
+            Err(error) => tracing::warn!(path = %to.display(), %error, "the checkpoint could not be copied"),
+            Ok(()) => {}
+        }
+        disk.sync_dir(&checkpoints).map_err(attempting("syncing", &checkpoints))?;
+        let mut files = self.files.lock();
+        let manifest = files.as_mut().expect("a member that follows has its manifest open");
+        let base = Arc::new(base.clone());
+        let switched = match journal_generation_min {
+            Some(generation_min) => manifest.restore(file, *position, base, generation_min),
+            None => manifest.switch(file, *position, Some(base)),
+        };
+        switched.map_err(attempting("switching", &paths.manifest()))?;
+        drop(files);
+        self.remove_unnamed(pulled, number)?;
+        Ok(file)
+    }
+
+    /// Removes checkpoints and segments that the one in force does not name.
+    fn remove_unnamed(&self, pulled: &Pulled, number: u64) -> Result<(), OpenError> {
+        for name in self.list(self.paths.checkpoints())? {
+            if number_of(&name).is_some_and(|found| found != number) {
+                self.remove(self.paths.checkpoints().join(name));
+            }
+        }
+        for name in self.list(self.paths.segments())? {
+            if Paths::segment_id(&name).is_some_and(|id| !pulled.names(id)) {
+                self.remove(self.paths.segments().join(name));
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, dir: PathBuf) -> Result<Vec<String>, OpenError> {
+        self.disk.list(&dir).map_err(attempting("listing", &dir))
+    }
+
+    /// What cannot be removed costs space until it can.
+    fn remove(&self, path: PathBuf) {
+        if let Err(error) = self.disk.remove(&path)
+            && error.kind() != io::ErrorKind::NotFound
+        {
+            tracing::warn!(path = %path.display(), %error, "a file that nothing names was not removed");
+        }
+    }
+}
+
+fn number_of(name: &str) -> Option<u64> {
+    Paths::checkpoint_number(name).or_else(|| Paths::copy_number(name))
+}

@@ -1,0 +1,504 @@
+//! A member of a group: a data directory of which a majority of nodes has the same, commit by commit.
+//!
+//! ```text
+//!             Following                            Leading                              Lost
+//!  journal ◄─ commits of the leader     journal ◄─ store ◄─ the node's broker     the store fails, and is dropped
+//!  files   ◄─ fetched from the leader   engine  ◄─ its writer, commit by commit   then Following again
+//! ```
+//!
+//! The group's log is the journal: an entry is a commit. [`Member`] owns the engine and does what that wants: it writes ballots, hands
+//! commits to the journal, sends messages with the commits that they name. The journal's writer asks it for a place in the log before it
+//! writes a commit, and tells it what is on disk; the network hands it messages; a clock ticks. All of these may call at once: the engine is
+//! behind one lock (`core`), under which nothing waits but the sync of a ballot.
+//!
+//! A follower has no queues: a journal and files. So a member that is elected opens a store as at any start, and one that is not the leader
+//! any more drops it. Opening, closing, cutting off what was not committed, and beginning with shipped files are all one thing: the journal
+//! is closed, its directory is changed by one durable step, and it is opened again (`rebuild`).
+//!
+//! At every moment the directory is one that an ordinary start opens.
+
+mod announcement;
+mod ballots;
+mod core;
+mod files;
+mod identity;
+mod pull;
+mod rebuild;
+mod tail;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+#[cfg(test)]
+use crate::journal::EMPTY_METAS;
+use consensus::{
+    Engine, Index, LogId, MemberChange, MemberId, Members, Message, PeerStatus, Refusal, Shipment, Status,
+};
+use model::ids::JournalPosition;
+use parking_lot::{Condvar, Mutex};
+use thiserror::Error;
+
+use crate::directory::DataDir;
+use crate::file::Disk;
+use crate::journal::{
+    self, CommitKind, EntryReader, FilePreallocator, ReceivedCommit, Replication, SharedCommit, Writer,
+};
+use crate::manifest::ManifestFile;
+use crate::paths::Paths;
+use crate::recovery::OpenError;
+
+pub use announcement::{Announcement, FileName, FilePiece};
+pub use files::{FileReader, Installed};
+pub use identity::{Founding, Identity};
+pub use pull::{Pull, PullError, Pulled};
+
+use self::core::{Core, Slot};
+
+/// What one message may name is read back in one go: more than that only if a single commit is longer.
+const READ_LEN_MAX: u64 = 2 * consensus::MESSAGE_CONTENTS_LEN_MAX;
+/// A leader writes at most so much that is not committed.
+const AHEAD_LEN_MAX: u64 = 16 << 20;
+
+/// A message to another member, and the commits of the records that it names, in order; those that are not in memory are read from files.
+pub(crate) struct Outgoing {
+    message: Message,
+    commits: Vec<Option<Arc<SharedCommit>>>,
+}
+
+/// What carries messages to other members.
+pub trait Transport: Send + Sync {
+    /// Sends a message, with the commits of the records that it names. Says whether it is on its way; it may be lost all the same. Must not
+    /// wait.
+    fn send(&self, message: Message, commits: Vec<Arc<SharedCommit>>) -> bool;
+}
+
+/// Why a member cannot run, or its store cannot be opened.
+#[derive(Debug, Error)]
+pub enum MemberError {
+    /// The directory cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// It must not go on as this member.
+    #[error("this directory has lost what it had promised its group, and must join it anew: {0}")]
+    Promise(#[from] consensus::OpenError),
+    /// It belongs to no group.
+    #[error("this directory belongs to no cluster")]
+    NoMember,
+    /// A directory that is to join a group has something in it.
+    #[error("data directory {} is not empty: what is in it would be lost", dir.display())]
+    NotEmpty {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// Its journal is whole, and is not what a member writes.
+    #[error("this directory's log is damaged: {what}")]
+    Log {
+        /// What is wrong.
+        what: String,
+    },
+    /// Another member leads by now.
+    #[error("this node does not lead any more")]
+    NotLeader,
+    /// It has failed before.
+    #[error("{0}")]
+    Failed(Arc<str>),
+}
+
+impl From<journal::OpenError> for MemberError {
+    fn from(error: journal::OpenError) -> Self {
+        MemberError::Open(error.into())
+    }
+}
+
+impl From<journal::Failed> for MemberError {
+    fn from(failed: journal::Failed) -> Self {
+        MemberError::Failed(failed.to_string().into())
+    }
+}
+
+/// How a member is opened.
+pub struct Options {
+    /// About its directory and its journal; the same as for a store.
+    pub store: crate::Options,
+    /// How long it waits for a leader.
+    pub timing: consensus::Timing,
+    /// Where its random numbers begin.
+    pub seed: u64,
+    /// Whether its journal is written step by step: see [`Member::step_journal`].
+    pub is_stepped: bool,
+}
+
+/// What its owner has to do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Situation {
+    /// It follows, or waits for a leader.
+    Following {
+        /// Whom.
+        leader: Option<MemberId>,
+    },
+    /// It was elected: [`Member::take_over`] is to be called.
+    Elected,
+    /// Its store is being opened, or is open.
+    Leading,
+    /// It does not lead any more: the store is to be dropped, and then [`Member::step_back`] to be called.
+    Lost,
+    /// It cannot go on; the reason. All of it is to be dropped.
+    Failed(Arc<str>),
+}
+
+/// A member of a group.
+pub struct Member {
+    shared: Arc<MemberShared>,
+}
+
+/// What a member's callers share. Locks, in the order in which they may be taken: `transition`, `files`, `threads`, `sender`, `core`.
+pub(crate) struct MemberShared {
+    pub(crate) disk: Arc<dyn Disk>,
+    pub(crate) paths: Paths,
+    pub(crate) dir: Arc<DataDir>,
+    options: Options,
+    identity: Identity,
+    transport: Arc<dyn Transport>,
+    core: Mutex<Core>,
+    /// Something has become durable, committed, or otherwise.
+    changed: Condvar,
+    /// Sends what is in the outbox: one thread at a time, so that messages keep their order.
+    sender: Mutex<EntryReader>,
+    /// Of a follower.
+    files: Mutex<Option<ManifestFile>>,
+    threads: Mutex<JournalThreads>,
+    /// Held while the directory goes from one owner to another.
+    transition: Mutex<()>,
+}
+
+/// What writes a follower's journal.
+#[derive(Default)]
+enum JournalThreads {
+    #[default]
+    None,
+    Running(journal::Threads),
+    Stepped(Box<(Writer, FilePreallocator)>),
+}
+
+impl Member {
+    /// Time has passed: see [`consensus::Engine::tick`].
+    pub fn tick(&self) {
+        self.shared.with_core(Core::tick);
+    }
+
+    /// A message has arrived, with the commits of the records that it names.
+    pub fn receive(&self, message: Message, commits: Vec<Arc<SharedCommit>>) {
+        self.shared.with_core(|core| core.receive(message, commits));
+    }
+
+    /// What was sent to a peer lately is lost.
+    pub fn unreachable(&self, peer: MemberId) {
+        self.shared.with_core(|core| {
+            core.engine.unreachable(peer);
+            core.pump();
+        });
+    }
+
+    /// What its owner has to do.
+    #[must_use]
+    pub fn situation(&self) -> Situation {
+        self.shared.situation()
+    }
+
+    /// Waits until something may have changed, for a while at most.
+    pub fn wait_for_change(&self, time: Duration) {
+        let mut core = self.shared.core.lock();
+        let _ = self.shared.changed.wait_for(&mut core, time);
+    }
+
+    /// Whether [`Member::rebuild`] has to be called.
+    #[must_use]
+    pub fn is_to_be_rebuilt(&self) -> bool {
+        let core = self.shared.core.lock();
+        core.failure.is_none() && matches!(core.slot, Slot::Closed)
+    }
+
+    /// Hands over to another voter, if this member leads.
+    pub fn transfer(&self, to: MemberId) {
+        self.shared.with_core(|core| {
+            core.engine.transfer(to);
+            core.pump();
+        });
+    }
+
+    /// Has a change of members appended. That it is committed is seen by [`Member::members`].
+    ///
+    /// # Errors
+    ///
+    /// This member does not lead with an open store, or the change cannot be made now.
+    pub fn change(&self, change: &MemberChange) -> Result<(), Refusal> {
+        self.shared.change(change)
+    }
+
+    /// Who belongs to the group, as far as that has taken effect here.
+    #[must_use]
+    pub fn members(&self) -> Members {
+        self.shared.core.lock().engine.status().members
+    }
+
+    /// How things stand.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.shared.core.lock().engine.status()
+    }
+
+    /// How far others are, by a leader's knowledge.
+    #[must_use]
+    pub fn peers(&self) -> Vec<PeerStatus> {
+        self.shared.core.lock().engine.peers()
+    }
+
+    /// Who this directory is.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.shared.identity
+    }
+
+    /// Whether members that are new wait for a checkpoint that knows of them.
+    #[must_use]
+    pub fn is_checkpoint_wanted(&self) -> bool {
+        self.shared.is_checkpoint_wanted()
+    }
+
+    /// The last entry before those of a term, which begin with an empty one, and where it ends.
+    #[cfg(test)]
+    pub(crate) fn last_before_term(&self, term: consensus::Term) -> (LogId, JournalPosition) {
+        let core = self.shared.core.lock();
+        let log = core.engine.log();
+        let mut index = log.last().index;
+        while index > log.base().id.index && log.term(index).is_some_and(|found| found >= term) {
+            index = Index(index.0 - 1);
+        }
+        let id = LogId { term: log.term(index).unwrap_or_default(), index };
+        let end_of_empty = || core.ends.of(index.next()).map(|end| JournalPosition(end.0 - EMPTY_METAS.len() as u64));
+        (id, core.ends.of(index).or_else(end_of_empty).unwrap_or(JournalPosition::START))
+    }
+
+    /// Members that are to be sent the files of the checkpoint that is in force, and then a message.
+    #[must_use]
+    pub fn take_shipments(&self) -> Vec<Shipment> {
+        std::mem::take(&mut self.shared.core.lock().shipments)
+    }
+
+    /// Writes and syncs what a follower's journal has gathered, as far as one step goes; of a member that is stepped.
+    ///
+    /// # Errors
+    ///
+    /// The journal has failed.
+    pub fn step_journal(&self) -> Result<(), journal::Failed> {
+        if let JournalThreads::Stepped(stepped) = &mut *self.shared.threads.lock() {
+            stepped.0.commit_once()?;
+            stepped.1.file_once();
+        }
+        Ok(())
+    }
+}
+
+impl MemberShared {
+    /// Does something with the core, and then tells the journal and other members what comes of it.
+    fn with_core<T>(&self, act: impl FnOnce(&mut Core) -> T) -> T {
+        let mut core = self.core.lock();
+        let result = act(&mut core);
+        let (committed, ending) = (core.take_committed(), core.take_ending());
+        let has_outgoing = !core.outbox.is_empty();
+        drop(core);
+        self.changed.notify_all();
+        match ending {
+            Some((journal, Some(reason))) => journal.fail(&reason),
+            Some((journal, None)) => journal.abandon(),
+            None => {}
+        }
+        if let Some((journal, position)) = committed {
+            journal.set_committed(position);
+        }
+        if has_outgoing {
+            self.send_all();
+        }
+        result
+    }
+
+    fn send_all(&self) {
+        // Who has the lock sends what is added meanwhile; it looks again after it has let go.
+        while let Some(mut reader) = self.sender.try_lock() {
+            while let Some(outgoing) = self.next_outgoing() {
+                self.send(outgoing, &mut reader);
+            }
+            drop(reader);
+            if self.core.lock().outbox.is_empty() {
+                return;
+            }
+        }
+    }
+
+    fn next_outgoing(&self) -> Option<Outgoing> {
+        self.core.lock().outbox.pop_front()
+    }
+
+    fn send(&self, outgoing: Outgoing, reader: &mut EntryReader) {
+        let Outgoing { message, commits } = outgoing;
+        let to = message.to;
+        // If files are gone, the engine finds out with the next message, and has others shipped.
+        let is_sent = match self.find_commits(&message, commits, reader) {
+            Some(commits) => self.transport.send(message, commits),
+            None => false,
+        };
+        if !is_sent {
+            self.with_core(|core| {
+                core.engine.unreachable(to);
+                core.pump();
+            });
+        }
+    }
+
+    /// Its journal has failed.
+    pub(crate) fn journal_failed(&self) {
+        self.with_core(Core::journal_failed);
+    }
+
+    /// All commits of the records that a message names: those that are not in memory are read back.
+    fn find_commits(
+        &self,
+        message: &Message,
+        commits: Vec<Option<Arc<SharedCommit>>>,
+        reader: &mut EntryReader,
+    ) -> Option<Vec<Arc<SharedCommit>>> {
+        if commits.iter().all(Option::is_some) {
+            return Some(commits.into_iter().flatten().collect());
+        }
+        let journal = match &self.core.lock().slot {
+            Slot::Following(journal) | Slot::Leading(Some(journal)) => journal.clone(),
+            _ => return None,
+        };
+        let consensus::Body::Append { entries, .. } = &message.body else { return None };
+        let found = reader.read(&journal, entries.first()?.id.index, entries.len(), READ_LEN_MAX).ok()??;
+        let find = |id: LogId| {
+            let found = found.iter().find(|found| found.head.id == id)?;
+            let ReceivedCommit { head, first, metas_len, payload } = found;
+            Some(Arc::new(SharedCommit::of_payload(head.kind, *first, *metas_len, payload.clone())))
+        };
+        let records = entries.iter().filter(|entry| entry.kind == consensus::Kind::Records);
+        records.zip(commits).map(|(entry, commit)| commit.or_else(|| find(entry.id))).collect()
+    }
+
+    fn situation(&self) -> Situation {
+        let core = self.core.lock();
+        if let Some(failure) = &core.failure {
+            return Situation::Failed(failure.clone());
+        }
+        match &core.slot {
+            Slot::Lost => Situation::Lost,
+            Slot::Leading(_) => Situation::Leading,
+            Slot::Following(_) if core.is_elected() => Situation::Elected,
+            Slot::Following(_) | Slot::Closed => Situation::Following { leader: core.engine.status().leader },
+        }
+    }
+
+    fn change(&self, change: &MemberChange) -> Result<(), Refusal> {
+        let mut core = self.core.lock();
+        let leader = core.engine.status().leader;
+        let Slot::Leading(Some(journal)) = &core.slot else { return Err(Refusal::NotLeader { leader }) };
+        let journal = journal.clone();
+        core.queue_change(change)?;
+        let mut payload = Vec::new();
+        change.encode(&mut payload);
+        // Under the lock, so that no other change is checked before this one is known of.
+        journal.append_members(&payload);
+        Ok(())
+    }
+
+    /// Whether a checkpoint of all that is committed is wanted, to be shipped.
+    pub(crate) fn is_checkpoint_wanted(&self) -> bool {
+        self.core.lock().is_checkpoint_wanted
+    }
+
+    /// The last committed entry's end, which a checkpoint may reach.
+    pub(crate) fn committed(&self) -> (LogId, JournalPosition) {
+        let core = self.core.lock();
+        let (index, end) = core.ends.committed();
+        (LogId { term: core.engine.log().term(index).unwrap_or_default(), index }, end)
+    }
+
+    /// What a manifest says beside the position at which that entry ends, once it is applied here. `None`: this member does not lead any
+    /// more.
+    pub(crate) fn wait_for_base(&self, index: Index) -> Option<consensus::Base> {
+        let mut core = self.core.lock();
+        loop {
+            if let Some(base) = core.engine.base_at(index) {
+                return Some(base);
+            }
+            if core.failure.is_some() || !matches!(core.slot, Slot::Leading(_)) || self.options.is_stepped {
+                return None;
+            }
+            self.changed.wait(&mut core);
+        }
+    }
+
+    /// Why a checkpoint cannot come into force.
+    pub(crate) fn not_leading(&self, durable: JournalPosition) -> journal::Failed {
+        journal::Failed { durable, reason: "this node does not lead any more".into() }
+    }
+
+    /// A checkpoint is in force: the log begins behind it.
+    pub(crate) fn checkpointed(&self, announcement: Announcement) {
+        self.with_core(|core| {
+            let index = announcement.base.id.index;
+            core.engine.checkpointed(index);
+            core.engine.compact(index);
+            (core.is_checkpoint_wanted, core.announcement) = (false, Some(announcement));
+            core.pump();
+        });
+    }
+}
+
+/// The member as its journal's writer sees it. Weak: the member keeps the journal.
+struct WeakMember(Weak<MemberShared>);
+
+impl Replication for WeakMember {
+    fn propose(&self, commit: Arc<SharedCommit>) -> Option<LogId> {
+        let member = self.0.upgrade()?;
+        if !member.options.is_stepped {
+            member.wait_until_less_is_ahead();
+        }
+        member.with_core(|core| core.propose(commit))
+    }
+
+    fn flushed(&self, position: JournalPosition) {
+        if let Some(member) = self.0.upgrade() {
+            member.with_core(|core| core.flushed(position));
+        }
+    }
+}
+
+impl MemberShared {
+    /// What its journal's writer asks and tells.
+    pub(crate) fn replication(self: &Arc<Self>) -> Arc<dyn Replication> {
+        Arc::new(WeakMember(Arc::downgrade(self)))
+    }
+
+    /// What is written and not committed is bounded: what gathers meanwhile makes publishers wait.
+    fn wait_until_less_is_ahead(&self) {
+        let mut core = self.core.lock();
+        loop {
+            let ahead_len = core.ends.end().0 - core.ends.committed().1.0;
+            if ahead_len < AHEAD_LEN_MAX || core.failure.is_some() || !matches!(core.slot, Slot::Leading(_)) {
+                return;
+            }
+            self.changed.wait(&mut core);
+        }
+    }
+}
+
+/// An entry's kind in a commit.
+pub(crate) fn entry_kind(kind: CommitKind, payload: &[u8]) -> Option<consensus::Kind> {
+    Some(match kind {
+        CommitKind::Records => consensus::Kind::Records,
+        CommitKind::Empty => consensus::Kind::Empty,
+        CommitKind::Members => consensus::Kind::Members(MemberChange::decode(payload).ok()?),
+    })
+}

@@ -1,0 +1,363 @@
+//! Opening a member's journal, and opening it anew: after entries were replaced, when shipped files come into force, and when a store that
+//! was open on it has been dropped.
+
+use std::sync::Arc;
+
+use consensus::{Base, GroupId, Index, Log, LogId, MemberId, Opening, RaftEngine};
+use model::ids::JournalPosition;
+use parking_lot::{Condvar, Mutex};
+
+use super::announcement::Announcement;
+use super::ballots::Ballots;
+use super::core::{Core, FoundEntry, Slot};
+use super::identity::{Founding, Identity};
+use super::tail::Ends;
+use super::{JournalThreads, Member, MemberError, MemberShared, Options, Transport, entry_kind};
+use crate::directory::DataDir;
+use crate::file::Disk;
+use crate::journal::{self, EntryReader, OnEvent, Recovery};
+use crate::manifest::{Manifest, ManifestFile};
+use crate::paths::Paths;
+use crate::recovery::{self, OpenError, RecoveredStore, attempting};
+use crate::{Store, store};
+
+/// The one group there is.
+const GROUP: GroupId = GroupId(1);
+
+/// A journal that was read.
+struct FoundJournal {
+    recovery: Recovery,
+    entries: Vec<FoundEntry>,
+    end: JournalPosition,
+}
+
+impl Member {
+    /// Makes a directory the first member of a new group, with all that is in it. It must not be open.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened, or belongs to a group already.
+    pub fn found(
+        options: crate::Options,
+        disk: &Arc<dyn Disk>,
+        cluster: u128,
+        member: MemberId,
+        name: String,
+    ) -> Result<(), MemberError> {
+        let paths = Paths::new(&options.dir);
+        // Once as a store: whatever of the journal's end may not be on disk is then.
+        let (store, _) = Store::open(options, disk.clone())?;
+        let founding = Founding { position: store.appended(), base: Base::of_new_group([member]) };
+        let identity = Identity { cluster, member, name, founding: Some(founding) };
+        identity.write(&**disk, &paths.group()).map_err(attempting("writing", &paths.group()))?;
+        Ok(())
+    }
+
+    /// Makes a directory a member that has nothing yet, and is to be told all by its leader.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened, is not empty, or belongs to a group already.
+    pub fn join(
+        options: crate::Options,
+        disk: &Arc<dyn Disk>,
+        cluster: u128,
+        member: MemberId,
+        name: String,
+    ) -> Result<(), MemberError> {
+        let paths = Paths::new(&options.dir);
+        let (store, found) = Store::open(options, disk.clone())?;
+        if store.appended() > JournalPosition::START || !found.definitions.is_empty() {
+            return Err(MemberError::NotEmpty { dir: paths.dir().to_owned() });
+        }
+        drop(store);
+        let identity = Identity { cluster, member, name, founding: None };
+        identity.write(&**disk, &paths.group()).map_err(attempting("writing", &paths.group()))?;
+        Ok(())
+    }
+
+    /// Opens a member where it was.
+    ///
+    /// # Errors
+    ///
+    /// The directory is no member's, is damaged, or has lost what it promised.
+    pub fn open(options: Options, disk: Arc<dyn Disk>, transport: Arc<dyn Transport>) -> Result<Member, MemberError> {
+        let paths = Paths::new(&options.store.dir);
+        let dir = Arc::new(DataDir::open(&*disk, &options.store.dir).map_err(OpenError::from)?);
+        let group = paths.group();
+        let identity = Identity::read(&*disk, &group).map_err(attempting("reading", &group))?;
+        let identity = identity.ok_or(MemberError::NoMember)?;
+        for dir in [paths.checkpoints(), paths.segments()] {
+            disk.create_dir(&dir).map_err(attempting("creating", &dir))?;
+        }
+        let manifest = open_manifest(&*disk, &paths)?;
+        let (base, start) = log_start(manifest.current(), &identity);
+        let found = read_journal(&disk, &paths, manifest.current())?;
+        let (log, ends) = log_of(base, start, &found)?;
+        let (ballots, ballot) =
+            Ballots::open(&*disk, &paths.ballot(), identity.member).map_err(attempting("reading", &paths.ballot()))?;
+        let opening = Opening {
+            group: GROUP,
+            member: identity.member,
+            ballot,
+            checkpoint: log.base().id.index,
+            log,
+            timing: options.timing,
+            seed: options.seed,
+        };
+        let engine = RaftEngine::open(opening)?;
+        let core = Core::new(engine, ballots, disk.clone(), ends);
+        let shared = Arc::new(MemberShared {
+            disk,
+            paths,
+            dir,
+            options,
+            identity,
+            transport,
+            core: Mutex::new(core),
+            changed: Condvar::new(),
+            sender: Mutex::new(EntryReader::new()),
+            files: Mutex::new(Some(manifest)),
+            threads: Mutex::default(),
+            transition: Mutex::default(),
+        });
+        shared.start_journal(found)?;
+        Ok(Member { shared })
+    }
+
+    /// Opens the journal anew, if it has to be: after what the leader does not have was cut off, or shipped files have come into force.
+    ///
+    /// # Errors
+    ///
+    /// It cannot be opened. The member has failed.
+    pub fn rebuild(&self) -> Result<(), MemberError> {
+        let _alone = self.shared.transition.lock();
+        if !self.is_to_be_rebuilt() {
+            return Ok(());
+        }
+        self.shared.rebuild().inspect_err(|error| self.shared.with_core(|core| core.fail(&error.to_string())))
+    }
+
+    /// This member was elected: opens its directory as a store, on which a broker is to be started. Messages are heard meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// It does not lead any more, or the directory cannot be opened: then the member has failed.
+    pub fn take_over(&self) -> Result<(Arc<Store>, RecoveredStore), MemberError> {
+        self.shared.clone().take_over()
+    }
+
+    /// The store that was open is dropped: follows again.
+    ///
+    /// # Errors
+    ///
+    /// As of [`Member::rebuild`].
+    pub fn step_back(&self) -> Result<(), MemberError> {
+        {
+            let mut core = self.shared.core.lock();
+            if matches!(core.slot, Slot::Lost | Slot::Leading(_)) {
+                core.slot = Slot::Closed;
+            }
+        }
+        self.rebuild()
+    }
+}
+
+impl MemberShared {
+    fn stop_journal(&self) -> Result<(), journal::Failed> {
+        match std::mem::take(&mut *self.threads.lock()) {
+            JournalThreads::Running(threads) => threads.stop(),
+            JournalThreads::Stepped(mut stepped) => {
+                while !matches!(stepped.0.commit_once()?, journal::Progress::Idle | journal::Progress::Held) {
+                    stepped.1.file_once();
+                }
+                stepped.0.sync_once()
+            }
+            JournalThreads::None => Ok(()),
+        }
+    }
+
+    fn rebuild(self: &Arc<Self>) -> Result<(), MemberError> {
+        // What it could not write is written again below.
+        let _ = self.stop_journal();
+        self.restore_files()?;
+        loop {
+            let current = self.manifest()?;
+            let found = read_journal(&self.disk, &self.paths, &current)?;
+            let difference = self.core.lock().first_difference(&found.entries);
+            let Some(difference) = difference else { return self.start_journal(found) };
+            drop(found);
+            tracing::info!(entry = %difference.id, position = difference.first.0, "takes back what was not committed");
+            let journal = self.paths.journal();
+            journal::truncate(
+                &self.disk,
+                &journal,
+                current.position,
+                current.journal_generation_min,
+                difference.first,
+            )?;
+        }
+    }
+
+    fn manifest(&self) -> Result<Manifest, MemberError> {
+        let mut files = self.files.lock();
+        if files.is_none() {
+            *files = Some(open_manifest(&*self.disk, &self.paths)?);
+        }
+        Ok(files.as_ref().expect("it is open").current().clone())
+    }
+
+    /// Puts files that were shipped in force, if the engine wants that.
+    fn restore_files(&self) -> Result<(), MemberError> {
+        let pulled = self.core.lock().restore.as_ref().map(|restore| restore.pulled.clone());
+        let Some(pulled) = pulled else { return Ok(()) };
+        let current = self.manifest()?;
+        let recovery =
+            Recovery::open(self.disk.clone(), &self.paths.journal(), current.position, current.journal_generation_min)?;
+        // It may say more than what is shipped has, of entries that the group does not have.
+        let journal_dir = self.paths.journal();
+        journal::lower_synced(&*self.disk, &journal_dir, pulled.position())
+            .map_err(attempting("writing", &journal_dir))?;
+        self.put_in_force(&pulled, Some(recovery.generation_max + 1))?;
+        let mut core = self.core.lock();
+        core.restored();
+        Ok(())
+    }
+
+    /// Has the journal written, by what the leader sends.
+    fn start_journal(self: &Arc<Self>, found: FoundJournal) -> Result<(), MemberError> {
+        let last = found.entries.last().map(|entry| entry.id);
+        let mut recovery = found.recovery;
+        recovery.set_committed(self.committed().1.min(found.end));
+        let options = self.options.store.journal.clone();
+        let replication = Some(self.replication());
+        let (journal, threads) = if self.options.is_stepped {
+            let (journal, writer, filer) = journal::assemble(recovery, options, self.on_event(), replication)?;
+            (journal, JournalThreads::Stepped(Box::new((writer, filer))))
+        } else {
+            let (journal, threads) = journal::start(recovery, options, self.on_event(), replication)?;
+            (journal, JournalThreads::Running(threads))
+        };
+        *self.threads.lock() = threads;
+        let manifest = self.manifest()?;
+        self.with_core(|core| {
+            // How far the checkpoint reached is not written down: no further than the journal did.
+            core.announcement = Announcement::of(&manifest, journal.appended());
+            core.follow(journal, last);
+        });
+        Ok(())
+    }
+
+    fn on_event(self: &Arc<Self>) -> OnEvent {
+        let member = Arc::downgrade(self);
+        Arc::new(move |event| {
+            if event == journal::Event::Failed
+                && let Some(member) = member.upgrade()
+            {
+                member.journal_failed();
+            }
+        })
+    }
+
+    fn take_over(self: Arc<Self>) -> Result<(Arc<Store>, RecoveredStore), MemberError> {
+        let _alone = self.transition.lock();
+        {
+            let mut core = self.core.lock();
+            if !matches!(core.slot, Slot::Following(_)) || !core.is_elected() {
+                return Err(MemberError::NotLeader);
+            }
+            core.slot = Slot::Leading(None);
+        }
+        let opened = self.open_store();
+        match opened {
+            Ok(opened) => Ok(opened),
+            Err(MemberError::NotLeader) => Err(MemberError::NotLeader),
+            Err(error) => {
+                self.with_core(|core| core.fail(&error.to_string()));
+                Err(error)
+            }
+        }
+    }
+
+    fn open_store(self: &Arc<Self>) -> Result<(Arc<Store>, RecoveredStore), MemberError> {
+        self.stop_journal()?;
+        *self.files.lock() = None;
+        let (store, recovered) = store::open_of_member(self.options.store.clone(), self, self.options.is_stepped)?;
+        let led = self.with_core(|core| core.lead(&store.shared.journal));
+        // Nothing was appended to it: dropping it leaves all as it is.
+        led.map_err(|_| MemberError::NotLeader)?;
+        Ok((store, recovered))
+    }
+}
+
+/// Opens the manifest, and makes what it says last: else a power cut could bring back another one, and what that names would be gone.
+fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenError> {
+    let mut manifest = recovery::open_manifest(disk, paths)?;
+    manifest.write_again(disk, &paths.manifest()).map_err(attempting("writing", &paths.manifest()))?;
+    Ok(manifest)
+}
+
+/// Where the log begins, and at which position: a founder's, until it has made a checkpoint.
+fn log_start(manifest: &Manifest, identity: &Identity) -> (Base, JournalPosition) {
+    match (&manifest.base, &identity.founding) {
+        (Some(base), _) => (Base::clone(base), manifest.position),
+        (None, Some(Founding { position, base })) => (base.clone(), *position),
+        (None, None) => (Base::default(), JournalPosition::START),
+    }
+}
+
+fn read_journal(disk: &Arc<dyn Disk>, paths: &Paths, manifest: &Manifest) -> Result<FoundJournal, OpenError> {
+    let mut recovery =
+        Recovery::open(disk.clone(), &paths.journal(), manifest.position, manifest.journal_generation_min)?;
+    let base = manifest.base.as_ref().map_or(Index(0), |base| base.id.index);
+    let mut entries = Vec::new();
+    let end = recovery.read_entries(&mut |found| {
+        if found.head.id.index > base {
+            let kind = entry_kind(found.head.kind, &found.metas);
+            entries.push(FoundEntry { id: found.head.id, first: found.first, end: found.end, kind });
+        }
+    })?;
+    Ok(FoundJournal { recovery, entries, end })
+}
+
+/// The log that a directory has, and where its entries end.
+fn log_of(base: Base, start: JournalPosition, found: &FoundJournal) -> Result<(Log, Ends), MemberError> {
+    let damaged = |id: LogId, what: &str| MemberError::Log { what: format!("entry {id} of its journal {what}") };
+    let mut ends = Ends::new(base.id.index, start);
+    let mut log = Log::new(base);
+    for entry in &found.entries {
+        let kind = entry.kind.clone().ok_or_else(|| damaged(entry.id, "cannot be read"))?;
+        if entry.first != ends.end() {
+            return Err(damaged(entry.id, "does not begin where the one before ends"));
+        }
+        let is_records = kind == consensus::Kind::Records;
+        let len = if is_records { (entry.end.0 - entry.first.0) as u32 } else { 0 };
+        log.append(&consensus::Entry { id: entry.id, kind, len })
+            .map_err(|error| damaged(entry.id, &error.to_string()))?;
+        ends.push(entry.end);
+    }
+    if ends.end() != found.end {
+        return Err(MemberError::Log { what: format!("its journal ends at {}, its log at {}", found.end, ends.end()) });
+    }
+    Ok((log, ends))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::file::SimDisk;
+    use crate::fsck::{self, FsckError, Loss};
+
+    #[test]
+    fn a_members_directory_is_checked_and_not_repaired() {
+        let disk: Arc<dyn Disk> = Arc::new(SimDisk::new(1));
+        let dir = Path::new("/data");
+        let member = MemberId::new(1).unwrap();
+        let options = crate::Options::small(dir.to_owned(), 1);
+        Member::found(options, &disk, 7, member, "rabbit@a".to_owned()).unwrap();
+        assert!(fsck::check(&disk, dir).unwrap().is_sound());
+        assert!(matches!(fsck::repair(&disk, dir, Loss::Accepted), Err(FsckError::OfMember { .. })));
+    }
+}

@@ -1,4 +1,5 @@
-//! What makes nodes a cluster. So far: the links between them, how they come to be one, who they are, and what operators ask of them.
+//! What makes nodes a cluster: the links between them, what drives a node's member of the group, how nodes come to be one, who they are, and
+//! what operators ask of them.
 //!
 //! ```text
 //!  engine, store ─► Links::send ─► queue of a peer and lane ─┐ wakes            ┌─► LinkHandler::message ─► engine, store
@@ -11,12 +12,13 @@
 //! - [`formation`]: which cluster a node joins, and who forms one; `roster`: names, ids and addresses; `plan`: single changes of members on
 //!   the way to what is wanted. All without I/O.
 //! - [`control`]: what operators see and order, as a trait.
+//! - `driver`: the member that [`Driver`] runs: its clock, its messages over links, its files; when the node's [`NodeOwner`] serves.
 //!
-//! Knows no store and no broker: what a node does with what arrives is its handler's matter. Whether a silent peer still lives is the
-//! engine's.
+//! Knows no broker. Whether a silent peer still lives is the engine's matter.
 
 mod address;
 pub mod control;
+mod driver;
 pub mod formation;
 pub mod link;
 mod links;
@@ -24,6 +26,7 @@ mod plan;
 mod roster;
 
 pub use address::{ADDRESS_LEN_MAX, Address};
+pub use driver::{Driver, DriverError, DriverSetup, NodeOwner};
 pub use links::{
     CallAnswer, CallError, Fetch, FetchError, FileAbandoned, FileAnswer, ForwardError, ForwardedClient, LaneStatistics,
     LinkHandler, LinkTls, LinkTlsOptions, Links, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall,

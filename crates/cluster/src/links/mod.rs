@@ -172,6 +172,12 @@ impl Links {
         peers.values().find(|peer| peer.member() == Some(member)).map(|peer| peer.name.clone())
     }
 
+    /// Which member a peer is, if that is known or was said.
+    #[must_use]
+    pub fn member_of(&self, peer: &NodeName) -> Option<MemberId> {
+        self.shared.peer(peer)?.member()
+    }
+
     /// Who this node is from now on: all connections are made anew, but those of clients.
     pub fn set_local(&self, local: Local) {
         for peer in self.shared.peers.lock().values() {

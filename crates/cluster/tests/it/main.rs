@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
 mod control;
+mod driver;
 mod formation;
 mod frames;
 mod handshake;

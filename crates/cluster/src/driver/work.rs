@@ -1,0 +1,72 @@
+//! Opens and drops the store as the member is elected and is not the leader any more.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use store::member::{MemberError, Situation};
+
+use super::DriverShared;
+
+/// How long at most it takes until a change is seen.
+const LOOK_INTERVAL: Duration = Duration::from_millis(20);
+
+pub(super) fn run(shared: &Arc<DriverShared>) {
+    let mut known = None;
+    while !shared.is_stopping() {
+        let situation = shared.member.situation();
+        match &situation {
+            Situation::Elected => shared.take_over(),
+            Situation::Lost => shared.step_back(),
+            Situation::Failed(reason) => {
+                shared.stop_serving();
+                return shared.owner.failed(reason);
+            }
+            Situation::Leading | Situation::Following { .. } => {}
+        }
+        if shared.member.is_to_be_rebuilt()
+            && let Err(error) = shared.member.rebuild()
+        {
+            tracing::error!(%error, "the journal cannot be opened again");
+        }
+        if known.as_ref() != Some(&situation) {
+            if let Situation::Following { leader } = &situation {
+                shared.is_leader_gone.store(false, Ordering::Relaxed);
+                shared.owner.leader_changed(leader.and_then(|leader| shared.transport.find(leader)));
+            }
+            known = Some(situation);
+        }
+        shared.ship();
+        shared.member.wait_for_change(LOOK_INTERVAL);
+    }
+}
+
+impl DriverShared {
+    fn take_over(&self) {
+        let opened = match self.member.take_over() {
+            Ok(opened) => opened,
+            Err(MemberError::NotLeader) => return,
+            Err(error) => return tracing::error!(%error, "this node was elected and cannot lead"),
+        };
+        let (store, recovered) = opened;
+        *self.store.lock() = Some(store.clone());
+        if let Err(error) = self.owner.serve(store, recovered) {
+            tracing::error!(error, "this node was elected and cannot serve");
+            self.step_back();
+        }
+    }
+
+    fn stop_serving(&self) {
+        if self.store.lock().take().is_some() {
+            self.owner.stop();
+        }
+    }
+
+    fn step_back(&self) {
+        self.stop_serving();
+        self.shipments.lock().clear();
+        if let Err(error) = self.member.step_back() {
+            tracing::error!(%error, "the journal cannot be opened again");
+        }
+    }
+}

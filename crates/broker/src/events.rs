@@ -149,6 +149,18 @@ impl Event {
         event.with_text("source", source).with_text("node", node)
     }
 
+    /// Another node of the cluster can be reached, or cannot any more. RabbitMQ has no such events, nor the next one.
+    #[must_use]
+    pub fn node(is_up: bool, name: &str) -> Self {
+        Event::new(if is_up { "node.up" } else { "node.down" }).with_text("name", name)
+    }
+
+    /// Another node leads the cluster.
+    #[must_use]
+    pub fn leader_changed(leader: &str, term: u64) -> Self {
+        Event::new("leader.changed").with_text("leader", leader).with_number("term", term.cast_signed())
+    }
+
     /// RabbitMQ has no such event.
     pub(crate) fn queue_purged(queue: &QueueHandle, count: u64) -> Self {
         Event::of_queue("queue.purged", queue).with_number("messages", count.cast_signed())

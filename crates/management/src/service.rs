@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
+use cluster::control::{ClusterView, Control};
 use hyper::body::Body;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -53,6 +54,8 @@ pub struct Service {
     process: OnceLock<Arc<Process>>,
     /// None where no statistics go to InfluxDB.
     influxdb: OnceLock<InfluxdbStats>,
+    /// None where there can be no cluster.
+    control: OnceLock<Arc<dyn Control>>,
     pub(crate) live: Live,
     started_at: Instant,
 }
@@ -87,6 +90,7 @@ impl Service {
             alerting: OnceLock::new(),
             process: OnceLock::new(),
             influxdb: OnceLock::new(),
+            control: OnceLock::new(),
             live: Live::default(),
             started_at: Instant::now(),
         })
@@ -122,6 +126,21 @@ impl Service {
         let _ = self.influxdb.set(stats);
     }
 
+    /// Tells what there is of a cluster. Only the first one counts.
+    pub fn set_control(&self, control: Arc<dyn Control>) {
+        let _ = self.control.set(control);
+    }
+
+    /// What operators may order of the cluster.
+    pub(crate) fn control(&self) -> Option<&Arc<dyn Control>> {
+        self.control.get()
+    }
+
+    /// How the cluster stands, where this node is in one.
+    pub(crate) fn cluster(&self) -> Option<Arc<ClusterView>> {
+        self.control.get().map(|control| control.view()).filter(|view| view.cluster.is_some())
+    }
+
     /// What metrics tell of.
     pub(crate) fn observed(&self) -> observe::prometheus::Subject {
         let options = &self.options;
@@ -135,6 +154,7 @@ impl Service {
             product_version: options.product_version.clone(),
             alerting: self.alerting().cloned(),
             influxdb: self.influxdb.get().cloned().unwrap_or_default(),
+            cluster: self.control().cloned(),
             panics: self.counters.panics.clone(),
         }
     }

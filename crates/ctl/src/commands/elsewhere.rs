@@ -24,12 +24,11 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const COMMANDS: &[Command] = &[
-    refused("join_cluster", "a node joins a cluster on its own machine, by its configuration"),
-    refused("forget_cluster_node", "nodes leave a cluster on their own machine"),
-    refused("force_boot", "it is for a node that does not run"),
-    refused("force_reset", "stop the node and delete its data directory"),
+    refused(
+        "force_boot",
+        "a node without a majority may lack what was confirmed: start others, or begin anew with a backup",
+    ),
     refused("force_standalone_khepri_boot", "it is for a node that does not run"),
-    refused("reset", "stop the node and delete its data directory"),
     refused("rename_cluster_node", "RabbitMQ's own does nothing either"),
     refused("update_cluster_nodes", "RabbitMQ's own does nothing either"),
     refused("start_app", "start the process instead"),
@@ -59,8 +58,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("list_hashes", "it is about encrypting values in RabbitMQ's own configuration files"),
     refused("cipher_suites", "the HTTP API does not tell"),
     refused("tls_versions", "the HTTP API does not tell"),
-    refused("drain", "the HTTP API has no operation for it"),
-    refused("revive", "the HTTP API has no operation for it"),
     refused("reconcile_vhosts", "the HTTP API has no operation for it"),
     refused("list_channel_interceptors", "the HTTP API does not tell"),
     refused("set_channel_interceptor_priorities", "the HTTP API has no operation for it"),
@@ -90,7 +87,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("delete_replica", "the HTTP API has no operation for it"),
     refused("restart_stream", "the HTTP API has no operation for it"),
     refused("grow_to_count", "the HTTP API has no operation for it: see grow"),
-    refused("transfer_leadership", "the HTTP API has no operation for it: see rebalance"),
     refused("force_checkpoint", "the HTTP API has no operation for it"),
     refused("peek", "the HTTP API has no operation for it: see get, and browse_queue"),
     refused("post_upgrade", "the HTTP API has no operation for it: see rebalance"),

@@ -5,6 +5,7 @@ mod backup;
 mod bindings;
 mod browsing;
 mod channels;
+mod cluster;
 mod config_file;
 mod connections;
 mod consumers;
@@ -59,6 +60,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Shovels and federation", moving::CTL_COMMANDS),
     ctl("Definitions", definitions::COMMANDS),
     ctl("Node and cluster", status::COMMANDS),
+    ctl("Members of the cluster", cluster::COMMANDS),
     ctl("The running server", process::COMMANDS),
     ctl("Feature flags", features::COMMANDS),
     ctl("Waiting for a broker", patience::COMMANDS),

@@ -43,18 +43,18 @@ pub(super) static ROUTES: &[Route] = checks! {
         "No queue would lose its majority without this node.";
     "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
         "Fewer connections are open than may be.";
-    "/api/health/checks/is-in-service" => Public, uncached_ok, "The node is not in maintenance.";
+    "/api/health/checks/is-in-service" => Public, in_service, "The node is not in maintenance.";
     "/api/health/checks/ready-to-serve-clients" => Public, ready, "The node can serve clients.";
     "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
     "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
     "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "There are definitions.";
-    "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts" => Management, ok,
+    "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts" => Management, have_leaders,
         "All quorum queues have a leader.";
-    "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}" => Management, ok,
+    "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}" => Management, have_leaders,
         "All quorum queues that match have a leader.";
-    "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}" => Management, ok,
+    "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}" => Management, have_leaders,
         "All quorum queues of a vhost have a leader.";
-    "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}" => Management, ok,
+    "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}" => Management, have_leaders,
         "All quorum queues of a vhost that match have a leader.";
     "/api/healthchecks/node" => Management, alarms, "No alarm is on; an older check.";
     "/api/healthchecks/node/{node}" => Management, of_node, "No alarm of a node is on; an older check.";
@@ -222,8 +222,41 @@ fn canonical(protocol: &str) -> &str {
     }
 }
 
-fn quorum_critical(_: &Call) -> Result<Answer, Problem> {
-    Ok(passed(members(json!({"reason": "single node cluster"}))))
+fn quorum_critical(call: &Call) -> Result<Answer, Problem> {
+    let Some(cluster) = call.service.cluster().filter(|view| view.members.len() > 1) else {
+        return Ok(passed(members(json!({"reason": "single node cluster"}))));
+    };
+    Ok(match cluster.is_critical(call.service.node()) {
+        true => failed(CRITICAL, Map::new()),
+        false => passed(Map::new()),
+    })
+}
+
+/// RabbitMQ's words, and what it would be for all queues at once.
+const CRITICAL: &str =
+    "There are queues that would lose their quorum if the target node is shut down: all of the cluster's";
+
+/// Why this node takes no clients, if it does not.
+fn out_of_service(call: &Call) -> Option<String> {
+    let cluster = call.service.cluster()?;
+    let (voters, running) = cluster.voter_count();
+    if !cluster.has_majority {
+        return Some(format!("this node is in a minority: it can reach {running} of {voters} nodes, itself included"));
+    }
+    let is_draining = cluster.member(call.service.node()).is_some_and(|member| member.is_draining);
+    is_draining.then(|| "this node is in maintenance mode".to_owned())
+}
+
+fn in_service(call: &Call) -> Result<Answer, Problem> {
+    Ok(uncached(out_of_service(call).map_or_else(|| passed(Map::new()), |reason| failed(&reason, Map::new()))))
+}
+
+/// One node leads all queues: either all of them have a leader, or none has.
+fn have_leaders(call: &Call) -> Result<Answer, Problem> {
+    Ok(match call.service.cluster().is_some_and(|view| view.leader.is_none()) {
+        true => failed("Quorum queues without a leader: no node leads the cluster", Map::new()),
+        false => passed(Map::new()),
+    })
 }
 
 fn connection_limit(call: &Call) -> Result<Answer, Problem> {
@@ -238,6 +271,9 @@ fn connection_limit(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn ready(call: &Call) -> Result<Answer, Problem> {
+    if let Some(reason) = out_of_service(call) {
+        return Ok(uncached(failed(&reason, Map::new())));
+    }
     let is_listening = call.service.active_listeners().iter().any(|listener| listener.protocol.starts_with("amqp"));
     if !is_listening {
         return Ok(uncached(failed("no protocol listeners", Map::new())));

@@ -5,6 +5,7 @@ mod backup;
 mod bindings;
 pub(crate) mod bodies;
 mod channels;
+mod cluster;
 mod connections;
 mod consumers;
 mod data_loss;
@@ -77,6 +78,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         alerts::ROUTES,
         process::ROUTES,
         backup::ROUTES,
+        cluster::ROUTES,
         data_loss::ROUTES,
         live::ROUTES,
     ]

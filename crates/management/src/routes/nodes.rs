@@ -1,9 +1,11 @@
-//! The node: there is one.
+//! The nodes: this one, and those of its cluster. What is counted is known of this one alone.
 
 use std::sync::Arc;
 
 use broker::statistics::numbers::{NODE, NODE_COUNT};
 use broker::view::{NodeView, Numbers};
+use cluster::control::{ClusterView, MemberView};
+use cluster::link::Lane;
 use telemetry::Sample;
 
 use super::overview::{write_contexts, write_exchange_types};
@@ -56,7 +58,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(
             Administrator,
             |_| Ok(Answer::no_content()),
-            "Spreads queues over nodes: there is one.",
+            "Nothing: one node leads all queues, and there is nothing to spread.",
             &[],
         )],
     ),
@@ -68,6 +70,11 @@ const TABLES: Shape = Shape::Object(&[Field::required("ets_tables_memory", Text,
 
 /// A node, and how much of it is told.
 struct Row {
+    name: String,
+    /// Its part in the cluster; None: it is alone.
+    member: Option<MemberView>,
+    /// Of this node: how the cluster stands.
+    cluster: Option<Arc<ClusterView>>,
     view: Option<NodeView>,
     has_memory: bool,
     numbers: Numbers<NODE_COUNT>,
@@ -90,8 +97,43 @@ impl Row {
         self.stats(samples.as_deref()).write_details(cell, &[name]);
     }
 
+    /// The other nodes, as this one is linked with them.
+    fn links(&self) -> impl Iterator<Item = &MemberView> {
+        let cluster = self.cluster.iter();
+        cluster.flat_map(|view| view.members.iter().filter(|member| member.name != view.own && member.is_running))
+    }
+
+    /// Nodes that a node in a minority cannot reach. With a majority there is no partition: who is missing does not run, as far as matters.
+    fn partitions(&self) -> impl Iterator<Item = &str> {
+        let minority = self.cluster.iter().filter(|view| !view.has_majority);
+        minority
+            .flat_map(|view| view.members.iter().filter(|member| !member.is_running))
+            .map(|member| member.name.as_str())
+    }
+
     fn stats<'a>(&'a self, samples: Option<&'a [Sample<NODE_COUNT>]>) -> Stats<'a, NODE_COUNT> {
         Stats { names: &NODE, numbers: &self.numbers, samples }
+    }
+}
+
+/// A link as RabbitMQ tells of one between its nodes: all lanes together.
+fn write_link(peer: &MemberView, members: &mut json::Object<'_>) {
+    let sum = |bytes: fn(&cluster::control::LinkView) -> u64| peer.links.iter().map(bytes).sum();
+    let (sent, received): (u64, u64) = (sum(|link| link.sent), sum(|link| link.received));
+    members.cell("name").text(peer.name.as_str());
+    if let Some(address) = &peer.address {
+        members.cell("peer_addr").text(address.host());
+        members.cell("peer_port").int(address.port().into());
+    }
+    members.cell("stats").object(|stats| {
+        stats.cell("send_bytes").int(sent);
+        stats.cell("recv_bytes").int(received);
+    });
+    members.cell("send_bytes").int(sent);
+    members.cell("recv_bytes").int(received);
+    let votes = peer.links.iter().find(|link| link.lane == Lane::Votes);
+    if let Some(round_trip_us) = votes.and_then(|link| link.round_trip_us) {
+        members.cell("round_trip_us").int(round_trip_us);
     }
 }
 
@@ -130,14 +172,16 @@ static TABLE: Table<Row, Service> = Table {
                 });
             }
         }),
-        column("being_drained", Boolean, |_, _, cell| cell.bool(false)),
+        column("being_drained", Boolean, |row: &Row, _, cell| {
+            cell.bool(row.member.as_ref().is_some_and(|member| member.is_draining));
+        }),
         column("channel_closed", Integer, |row, _, cell| row.churn(cell, "channel_closed")),
         column("channel_closed_details", Object, |row, service, cell| row.details(service, cell, "channel_closed")),
         column("channel_created", Integer, |row, _, cell| row.churn(cell, "channel_created")),
         column("channel_created_details", Object, |row, service, cell| row.details(service, cell, "channel_created")),
         column("cluster_links", List, |row, _, cell| {
             if row.view.is_some() {
-                cell.texts([]);
+                cell.list(row.links(), |link, writer| writer.object(|members| write_link(link, members)));
             }
         }),
         column("connection_closed", Integer, |row, _, cell| row.churn(cell, "connection_closed")),
@@ -242,7 +286,7 @@ static TABLE: Table<Row, Service> = Table {
                 write_memory(view.memory_used_len, writer);
             }
         }),
-        column("name", Text, |_, service, cell| cell.text(service.node())),
+        column("name", Text, |row, _, cell| cell.text(&row.name)),
         column("net_ticktime", Integer, |row, _, cell| {
             if row.view.is_some() {
                 cell.int(60);
@@ -255,7 +299,7 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("partitions", List, |row, _, cell| {
             if row.view.is_some() {
-                cell.texts([]);
+                cell.texts(row.partitions());
             }
         }),
         column("proc_total", Integer, |row, _, cell| {
@@ -294,7 +338,9 @@ static TABLE: Table<Row, Service> = Table {
                 cell.int(runtime.metrics().global_queue_depth() as u64);
             }
         }),
-        column("running", Boolean, |_, _, cell| cell.bool(true)),
+        column("running", Boolean, |row, _, cell| {
+            cell.bool(row.member.as_ref().is_none_or(|member| member.is_running))
+        }),
         column("sockets_total", Integer, |row, _, cell| {
             // RabbitMQ has no limit of sockets alone any more, and says so with a zero.
             if row.view.is_some() {
@@ -325,13 +371,36 @@ fn plugins(service: &Service) -> impl Iterator<Item = &'static str> {
 }
 
 fn row(call: &Call) -> Row {
+    let (name, cluster) = (call.service.node().to_owned(), call.service.cluster());
+    let member = cluster.as_ref().and_then(|view| view.member(&name)).cloned();
     let view = call.has_stats().then(|| call.broker().node_view(&call.service.options.data_dir));
     let (has_memory, numbers) = (call.query.is_true("memory"), call.broker().node_numbers());
-    Row { view, has_memory, numbers, ranges: call.ranges() }
+    Row { name, member, cluster, view, has_memory, numbers, ranges: call.ranges() }
+}
+
+/// Another node, of which this one knows whether it runs.
+fn row_of(call: &Call, member: &MemberView) -> Row {
+    Row {
+        name: member.name.to_string(),
+        member: Some(member.clone()),
+        cluster: None,
+        view: None,
+        has_memory: false,
+        // They are of this node, and shown only where there is a view.
+        numbers: call.broker().node_numbers(),
+        ranges: None,
+    }
 }
 
 fn all(call: &Call) -> Result<AnswerFuture, Problem> {
-    Ok(list(vec![row(call)], &TABLE, &call.service, &call.query))
+    let cluster = call.service.cluster();
+    let others = cluster
+        .iter()
+        .flat_map(|view| view.members.iter().filter(|member| member.name != view.own))
+        .map(|member| row_of(call, member));
+    let mut rows: Vec<Row> = std::iter::once(row(call)).chain(others).collect();
+    rows.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(list(rows, &TABLE, &call.service, &call.query))
 }
 
 /// Whether the path names this node.
@@ -340,8 +409,16 @@ pub(super) fn check_node(call: &Call) -> Result<(), Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    check_node(call)?;
-    Ok(single(&row(call), &TABLE, &*call.service, &call.query))
+    let of_peer =
+        call.service.cluster().and_then(|view| view.member(call.argument("node")).map(|member| row_of(call, member)));
+    let row = match of_peer {
+        Some(peer) if call.argument("node") != call.service.node() => peer,
+        _ => {
+            check_node(call)?;
+            row(call)
+        }
+    };
+    Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 
 /// What RabbitMQ tells memory apart by, and tools expect to find. Here it is not told apart: all of it is `other_proc`.

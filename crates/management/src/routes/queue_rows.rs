@@ -6,6 +6,7 @@ use std::sync::Arc;
 use broker::statistics::numbers::{QUEUE, QUEUE_COUNT, READY, UNACKED};
 use broker::statistics::{Range, SIZES, WAITS};
 use broker::view::{QueueView, SetAsideView};
+use cluster::link::NodeName;
 use model::arguments::QueueType;
 use model::json;
 use serde_json::{Map, Value};
@@ -210,15 +211,15 @@ pub(super) static TABLE: Table<Row, Service> = Table {
                 cell.bool(false);
             }
         }),
-        column("leader", Text, |row, service, cell| {
-            if row.is_quorum() {
-                cell.text(service.node());
-            }
+        column("leader", Text, |row, service, cell| match service.cluster() {
+            Some(cluster) => cell.text_or_null(cluster.leader.as_ref().map(NodeName::as_str)),
+            None if row.is_quorum() => cell.text(service.node()),
+            None => {}
         }),
-        column("members", List, |row, service, cell| {
-            if row.is_quorum() {
-                cell.texts([service.node()]);
-            }
+        column("members", List, |row, service, cell| match service.cluster() {
+            Some(cluster) => cell.texts(cluster.members.iter().map(|member| member.name.as_str())),
+            None if row.is_quorum() => cell.texts([service.node()]),
+            None => {}
         }),
         number("message_bytes", |row, _| row.count(|view| view.ready_bytes() + view.unacked_bytes())),
         number("message_bytes_ready", |row, _| row.count(QueueView::ready_bytes)),
@@ -264,7 +265,10 @@ pub(super) static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("online", Any, |row, service, cell| {
-            if row.is_quorum() {
+            if let Some(cluster) = service.cluster() {
+                let running = cluster.members.iter().filter(|member| member.is_running);
+                cell.texts(running.map(|member| member.name.as_str()));
+            } else if row.is_quorum() {
                 cell.texts([service.node()]);
             } else if row.level == Level::Totals {
                 // RabbitMQ asks it of every type of queue here, and only replicated ones have an answer.

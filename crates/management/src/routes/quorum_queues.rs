@@ -1,11 +1,11 @@
-//! What only quorum queues have to tell, and where their replicas are: on the one node there is.
+//! What only quorum queues have to tell, and where their replicas are: on all nodes of the cluster, be it one.
 
 use broker::view::QueueView;
+use cluster::control::{MemberView, Role};
 use hyper::StatusCode;
 use model::arguments::QueueType;
 use model::features::{BackOff, DelayedRetry, QueueFeatures, RetryOf};
 
-use super::nodes::check_node;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Fields, Writer};
@@ -22,24 +22,24 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/queues/quorum/{vhost}/{queue}/replicas/add",
-        &[Operation::post(Administrator, add_replica, "Nothing: a quorum queue is on the one node there is.", NODE)
+        &[Operation::post(Administrator, add_replica, "Nothing: a quorum queue is on all nodes there are.", NODE)
             .refuses(UNAVAILABLE)],
     ),
     at(
         "/api/queues/quorum/{vhost}/{queue}/replicas/delete",
         &[Operation {
             body: NODE,
-            ..Operation::delete(Administrator, delete_replica, "Refuses: a quorum queue keeps its last replica.")
+            ..Operation::delete(Administrator, delete_replica, "Refuses: a quorum queue is on all nodes there are.")
         }
         .refuses(UNAVAILABLE)],
     ),
     at(
         "/api/queues/quorum/replicas/on/{node}/grow",
-        &[Operation::post(Administrator, grow, "Nothing: quorum queues are on the one node there is.", GROWTH)],
+        &[Operation::post(Administrator, grow, "Nothing: quorum queues are on all nodes there are.", GROWTH)],
     ),
     at(
         "/api/queues/quorum/replicas/on/{node}/shrink",
-        &[Operation::delete(Administrator, shrink, "Nothing: quorum queues keep their last replicas.")
+        &[Operation::delete(Administrator, shrink, "Nothing, or a refusal: quorum queues are on all nodes there are.")
             .refuses(&[("202", "There was nothing to be done.")])],
     ),
 ];
@@ -77,6 +77,10 @@ fn status(call: &Call) -> Result<Answer, Problem> {
         });
         return Ok(Answer::json(out).with_status(StatusCode::SERVICE_UNAVAILABLE));
     }
+    if let Some(cluster) = call.service.cluster() {
+        Writer::new(&mut out).list(&cluster.members, |member, writer| write_member(member, cluster.term, writer));
+        return Ok(Answer::json(out));
+    }
     // One journal is for all queues: none has a log of its own whose indices could be told.
     Writer::new(&mut out).list([call.service.node()], |node, writer| {
         writer.object(|members| {
@@ -94,14 +98,51 @@ fn status(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::json(out))
 }
 
+/// A node's part in the one log that all queues are in.
+fn write_member(member: &MemberView, term: u64, writer: Writer<'_>) {
+    let log = member.log.filter(|_| member.is_running).unwrap_or_default();
+    writer.object(|members| {
+        members.cell("Node Name").text(member.name.as_str());
+        // RabbitMQ's word for a node that does not answer.
+        members.cell("Raft State").text(match member.role {
+            _ if !member.is_running => "noproc",
+            Role::Leader => "leader",
+            Role::Follower | Role::Learner => "follower",
+        });
+        members.cell("Membership").text(if member.role == Role::Learner { "promotable" } else { "voter" });
+        members.cell("Last Log Index").int(log.last);
+        members.cell("Last Written").int(log.written);
+        members.cell("Last Applied").int(log.applied);
+        members.cell("Commit Index").int(log.committed);
+        members.cell("Snapshot Index").int(log.base);
+        members.cell("Term").int(if member.is_running { term } else { 0 });
+        members.cell("Machine Version").int(MACHINE_VERSION);
+    });
+}
+
 fn unavailable(reason: &str) -> Problem {
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
 }
 
-/// The body names this node.
+fn is_member(call: &Call, node: &str) -> bool {
+    node == call.service.node() || call.service.cluster().is_some_and(|view| view.member(node).is_some())
+}
+
+/// All queues are on all nodes: to take one from a node is to take the node out.
+fn one_group(call: &Call) -> Result<(), Problem> {
+    match call.service.cluster().is_some_and(|view| view.members.len() > 1) {
+        true => Err(Problem::bad_request(ONE_GROUP)),
+        false => Ok(()),
+    }
+}
+
+const ONE_GROUP: &str =
+    "all queues are in one group, on all nodes: forget_cluster_node takes a node that does not run out of it";
+
+/// The body names a node of the cluster.
 fn check_member(call: &Call) -> Result<(), Problem> {
     let body = call.object()?;
-    match Fields(&body).required_text("node")? == call.service.node() {
+    match is_member(call, Fields(&body).required_text("node")?) {
         true => Ok(()),
         false => Err(Problem::bad_request(NOT_A_MEMBER)),
     }
@@ -118,11 +159,14 @@ fn add_replica(call: &Call) -> Result<Answer, Problem> {
 fn delete_replica(call: &Call) -> Result<Answer, Problem> {
     let queue = find(call).ok_or_else(Problem::not_found)?;
     check_member(call)?;
+    one_group(call)?;
     Err(unavailable(if is_quorum(&queue) { "last_node" } else { NOT_FOR_CLASSIC }))
 }
 
 fn grow(call: &Call) -> Result<Answer, Problem> {
-    check_node(call).map_err(|_| Problem::bad_request(NOT_A_MEMBER))?;
+    if !is_member(call, call.argument("node")) {
+        return Err(Problem::bad_request(NOT_A_MEMBER));
+    }
     let body = call.object()?;
     let fields = Fields(&body);
     fields.require(&["vhost_pattern", "queue_pattern", "strategy"])?;
@@ -136,7 +180,10 @@ fn grow(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn shrink(call: &Call) -> Result<Answer, Problem> {
-    check_node(call)?;
+    if !is_member(call, call.argument("node")) {
+        return Err(Problem::not_found());
+    }
+    one_group(call)?;
     Ok(Answer::empty(StatusCode::ACCEPTED))
 }
 

@@ -5,6 +5,7 @@ mod alerts;
 mod backends;
 mod backup;
 mod certificates;
+mod cluster;
 mod definitions;
 mod delayed;
 mod exports;

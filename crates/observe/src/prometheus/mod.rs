@@ -3,7 +3,7 @@
 //! ```text
 //!  scrape ─► families ─┬─ node, queues, connections, topology    tables: a name, a kind, what it means,
 //!   parts     in order │                                         its value for one object, its sum
-//!                      └─ own, alerts                            what only Warren counts
+//!                      └─ own, alerts, cluster                   what only Warren counts
 //!     │
 //!     ▼ piece by piece, while the socket takes them
 //!   metric ─► telemetry::exposition
@@ -15,6 +15,7 @@
 //! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
 
 mod alerts;
+mod cluster;
 mod connections;
 mod families;
 mod filter;
@@ -64,6 +65,8 @@ pub struct Subject {
     pub alerting: Option<Arc<Alerting>>,
     /// What becomes of statistics for InfluxDB.
     pub influxdb: InfluxdbStats,
+    /// None where there can be no cluster.
+    pub cluster: Option<Arc<dyn ::cluster::control::Control>>,
     /// Requests of the HTTP API that ended in a panic.
     pub panics: Arc<Counter>,
 }

@@ -100,16 +100,16 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("report", "shows everything that the server tells of itself, for support", |_| everything::report())
         .long()
         .saying("Reporting server status ..."),
-    Command::new("quorum_status", "shows the members of a quorum queue", |input| {
-        let (vhost, queue) = (input.vhost(), input.text("queue"));
+    Command::new("quorum_status", "shows the members of a quorum queue, or without one of the cluster", |input| {
+        let (vhost, Some(queue)) = (input.vhost(), input.optional("queue")) else { return super::cluster::members() };
         let missing = super::queues::no_such_queue(vhost, queue);
         Ask::get(path(&["queues", "quorum", vhost, queue, "status"])).then(move |reply| {
             let members = reply.unless(404, || Failure::data(missing))?.list()?;
             Ok(Step::Done(Output::Table(super::list::all_columns(&members, 1))))
         })
     })
-    .taking(&[required("queue")])
-    .saying("Status of queue {queue} ..."),
+    .taking(&[optional("queue")])
+    .saying("Status of queue {queue|(all)} ..."),
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] =

@@ -129,7 +129,11 @@ pub(super) fn cluster_status(overview: &Value, nodes: &[Value]) -> Output {
         ),
         section(
             "CPU Cores",
-            &each(&|node| format!("Node: {}, available CPU cores: {}", name(node), node["processors"])),
+            &each(&|node| {
+                // Another node of a cluster may not have told it.
+                let cores = node["processors"].as_u64().map_or_else(|| "unknown".to_owned(), |cores| cores.to_string());
+                format!("Node: {}, available CPU cores: {cores}", name(node))
+            }),
         ),
         section("Maintenance status", &each(&|node| format!("Node: {}, status: {}", name(node), maintenance(node)))),
         section("Alarms", &alarms.iter().map(alarm_line).collect::<Vec<_>>()),

@@ -1,6 +1,7 @@
 //! Commands, driven without a server: what each asks, with answers that a RabbitMQ gave (`tests/data`).
 
 mod admin;
+mod cluster;
 mod ctl;
 mod manuals;
 mod shown;

@@ -1,0 +1,115 @@
+//! The cluster: who is in it, who leads it. Orders are Warren's own over HTTP; names and words are rabbitmqctl's.
+
+use serde_json::{Value, json};
+
+use crate::command::{Command, flag, optional, required};
+use crate::failure::{DATA, Failure, UNAVAILABLE};
+use crate::listing::text;
+use crate::output::{Output, Table};
+use crate::step::{Ask, Step, StepResult, path, remark};
+
+pub(crate) const COMMANDS: &[Command] = &[
+    Command::new("join_cluster", "has the node that is asked join the cluster of another one", |input| {
+        if input.has("ram") {
+            return Err(Failure::unavailable("all nodes keep what is durable on disk: leave out --ram"));
+        }
+        let body = json!({"node": input.text("existing-cluster-member"), "force": input.has("force")});
+        order(Ask::post("warren/cluster/join".to_owned(), &body))
+    })
+    .taking(&[required("existing-cluster-member")])
+    .with(&[
+        flag("force", "also if the node has queues and messages, which are lost"),
+        flag("disc", "accepted: all nodes are such"),
+        flag("disk", "accepted: all nodes are such"),
+        flag("ram", "refused: there are no such nodes"),
+    ])
+    .long()
+    .saying("Clustering the node with {existing-cluster-member} ..."),
+    Command::new("forget_cluster_node", "takes a node that does not run out of the cluster, for ever", |input| {
+        if input.has("offline") {
+            return Err(Failure::unavailable(
+                "a node that does not run can be asked nothing: leave out --offline and ask one that runs",
+            ));
+        }
+        order(Ask::delete(path(&["warren", "cluster", "nodes", input.text("cluster-node")])))
+    })
+    .taking(&[required("cluster-node")])
+    .with(&[flag("offline", "refused: a node that runs is asked")])
+    .saying("Removing node {cluster-node} from the cluster ..."),
+    Command::new("reset", "has the node that is asked leave its cluster, and lose all that it has", |_| {
+        order(Ask::post("warren/cluster/reset".to_owned(), &json!({"force": false})))
+    })
+    .long()
+    .saying("Resetting the node ..."),
+    Command::new("force_reset", "the same, also where the other nodes cannot be told: they have to forget it", |_| {
+        order(Ask::post("warren/cluster/reset".to_owned(), &json!({"force": true})))
+    })
+    .long()
+    .saying("Forcefully resetting the node ..."),
+    Command::new("drain", "has the node hand over what it leads, and take no clients until revive", |_| {
+        order(Ask::post("warren/cluster/drain".to_owned(), &json!({})))
+    })
+    .long()
+    .saying("Will put the node into maintenance mode. The node will no longer serve any client traffic!"),
+    Command::new("revive", "has the node take clients again", |_| {
+        order(Ask::post("warren/cluster/revive".to_owned(), &json!({})))
+    })
+    .saying("Will undo maintenance mode for the node. The node will resume serving client traffic."),
+    Command::new("transfer_leadership", "hands leadership to a node, or to the one that is best for it", |input| {
+        let body = input.optional("node-name").map_or_else(|| json!({}), |node| json!({"node": node}));
+        Ask::post("warren/cluster/transfer".to_owned(), &body).then(|reply| {
+            let leader = text(&answered(reply)?.value()?, "leader").to_owned();
+            remark(format!("{leader} leads now"))
+        })
+    })
+    .taking(&[optional("node-name")])
+    .saying("Transferring leadership ..."),
+    Command::new("cluster_members", "lists the cluster's nodes: who leads, who is behind; Warren's own", |_| members())
+        .saying("Members of the cluster ..."),
+];
+
+/// What a server says that is not as Warren's would: it is another one's, or the words are the server's own.
+fn answered(reply: crate::reply::Reply) -> Result<crate::reply::Reply, Failure> {
+    match (reply.status, reply.reason()) {
+        (404 | 405, reason) if !reason.as_deref().is_some_and(crate::reply::is_telling) => Err(Failure::not_warren()),
+        (404, Some(reason)) => Err(Failure::new(DATA, reason)),
+        (400 | 503, Some(reason)) => Err(Failure::new(UNAVAILABLE, reason)),
+        _ => Ok(reply),
+    }
+}
+
+fn order(ask: Ask) -> StepResult {
+    ask.then(|reply| answered(reply)?.done())
+}
+
+/// All nodes, one in a line.
+pub(super) fn members() -> StepResult {
+    Ask::get("warren/cluster".to_owned()).then(|reply| {
+        let cluster = answered(reply)?.value()?;
+        let row = |node: &Value| -> Vec<Value> {
+            let of_node = ["name", "member", "role", "running", "draining", "address", "version"];
+            let of_log = ["committed", "written", "lag_entries", "lag_bytes", "unacknowledged_ms"];
+            of_node
+                .iter()
+                .map(|name| node[*name].clone())
+                .chain(of_log.iter().map(|name| node["log"][*name].clone()))
+                .collect()
+        };
+        let columns = [
+            "name",
+            "member",
+            "role",
+            "running",
+            "draining",
+            "address",
+            "version",
+            "committed",
+            "written",
+            "lag_entries",
+            "lag_bytes",
+            "unacknowledged_ms",
+        ];
+        let rows = cluster["nodes"].as_array().into_iter().flatten().map(row).collect();
+        Ok(Step::Done(Output::Table(Table { columns: columns.map(str::to_owned).to_vec(), rows })))
+    })
+}

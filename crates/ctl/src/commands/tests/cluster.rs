@@ -1,0 +1,72 @@
+//! Orders to a cluster, and what is shown of it.
+
+use serde_json::json;
+
+use super::{bare, drive};
+use crate::reply::Reply;
+
+fn answer(status: u16, body: &serde_json::Value) -> Reply {
+    Reply { status, body: body.to_string().into_bytes() }
+}
+
+#[track_caller]
+fn check_order(line: &[&str], asked: &str) {
+    let driven = drive(line, [bare(204)]);
+    assert_eq!(driven.did, [asked]);
+    assert!(driven.result.is_ok(), "{:?}", driven.result.err());
+}
+
+#[test]
+fn orders_are_asked_of_the_server() {
+    check_order(&["join_cluster", "rabbit@a"], r#"POST warren/cluster/join {"force":false,"node":"rabbit@a"}"#);
+    check_order(
+        &["join_cluster", "--force", "rabbit@a"],
+        r#"POST warren/cluster/join {"force":true,"node":"rabbit@a"}"#,
+    );
+    check_order(&["forget_cluster_node", "rabbit@c"], "DELETE warren/cluster/nodes/rabbit%40c");
+    check_order(&["reset"], r#"POST warren/cluster/reset {"force":false}"#);
+    check_order(&["force_reset"], r#"POST warren/cluster/reset {"force":true}"#);
+    check_order(&["drain"], "POST warren/cluster/drain {}");
+    check_order(&["revive"], "POST warren/cluster/revive {}");
+}
+
+#[test]
+fn who_leads_is_told() {
+    let driven = drive(&["transfer_leadership", "rabbit@b"], [answer(200, &json!({"leader": "rabbit@b"}))]);
+    assert_eq!(driven.did, [r#"POST warren/cluster/transfer {"node":"rabbit@b"}"#]);
+    assert!(driven.result.is_ok());
+    let driven = drive(&["transfer_leadership"], [answer(200, &json!({"leader": "rabbit@b"}))]);
+    assert_eq!(driven.did, ["POST warren/cluster/transfer {}"]);
+}
+
+#[test]
+fn refusals_are_in_the_servers_words() {
+    let reason = "rabbit@b runs: stop it first, or reset it there";
+    let refusal = |status| answer(status, &json!({"error": "x", "reason": reason}));
+    assert_eq!(drive(&["forget_cluster_node", "rabbit@b"], [refusal(400)]).failure(), (69, reason));
+    assert_eq!(drive(&["forget_cluster_node", "rabbit@b"], [refusal(404)]).failure(), (65, reason));
+    let of_other = answer(404, &json!({"error": "Object Not Found", "reason": "Not Found"}));
+    assert!(drive(&["drain"], [of_other]).failure().1.contains("Warren's own"));
+}
+
+#[test]
+fn members_are_listed() {
+    let node = |name: &str, role: &str, log: serde_json::Value| {
+        json!({
+            "name": name, "member": "1", "role": role, "running": true, "draining": false, "address": null, "version": "1", "log": log,
+        })
+    };
+    let log = json!({"committed": 5, "written": 6, "lag_entries": 0, "lag_bytes": 0, "unacknowledged_ms": null});
+    let cluster = json!({"nodes": [node("rabbit@a", "leader", log), node("rabbit@b", "follower", json!(null))]});
+    for line in [&["cluster_members"][..], &["quorum_status"]] {
+        let driven = drive(line, [answer(200, &cluster)]);
+        assert_eq!(driven.did, ["GET warren/cluster"]);
+        let text = driven.text();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(
+            lines[1].starts_with("rabbit@a\t1\tleader\ttrue\tfalse\t") && lines[1].contains("\t5\t6\t0\t0"),
+            "{text}"
+        );
+        assert!(lines[2].starts_with("rabbit@b\t1\tfollower"), "{text}");
+    }
+}

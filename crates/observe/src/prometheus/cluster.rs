@@ -1,0 +1,105 @@
+//! What a node tells of its cluster: RabbitMQ's `raft_*` of the one group there is, and our own. Alone it tells nothing.
+
+use cluster::control::{ClusterMetrics, Control, LaneBytes, MemberMetrics};
+
+use super::families::Owner;
+use super::metric::{Table, counter, gauge, nothing, some, write_each};
+
+/// By RabbitMQ's names.
+static GROUP: Table<ClusterMetrics> = Table {
+    metrics: &[
+        gauge("raft_term", "Current Raft term number", |own| some(own.term), nothing),
+        gauge("raft_last_index", "Last index of the Raft log", |own| some(own.last_index), nothing),
+        gauge(
+            "raft_last_written_index",
+            "Last index that this node's disk has",
+            |own| some(own.last_written_index),
+            nothing,
+        ),
+        gauge("raft_commit_index", "Highest index that a majority has", |own| some(own.commit_index), nothing),
+        gauge("raft_last_applied", "Last index that has taken effect", |own| some(own.last_applied), nothing),
+        gauge("raft_snapshot_index", "Where the Raft log begins", |own| some(own.snapshot_index), nothing),
+        gauge(
+            "raft_commit_latency_seconds",
+            "Time taken for an entry to be written to the Raft log of a majority",
+            |own| some(own.commit_latency_s),
+            nothing,
+        ),
+        gauge(
+            "unreachable_cluster_peers_count",
+            "Number of peers in the cluster the current node cannot reach.",
+            |own| some(own.unreachable_peers),
+            nothing,
+        ),
+    ],
+    labels: |_, _| (),
+};
+
+static OWN: Table<ClusterMetrics> = Table {
+    metrics: &[
+        gauge("cluster_is_leading", "1 on the node that leads, else 0", |own| some(u64::from(own.is_leading)), nothing),
+        counter(
+            "cluster_leader_changes_total",
+            "How often another node has come to lead, as far as this one knows",
+            |own| some(own.leader_changes),
+            nothing,
+        ),
+        gauge(
+            "cluster_oldest_unacknowledged_seconds",
+            "How long the oldest entry waits that a majority does not have yet",
+            |own| some(own.oldest_unacknowledged_s),
+            nothing,
+        ),
+    ],
+    labels: |_, _| (),
+};
+
+static MEMBERS: Table<MemberMetrics> = Table {
+    metrics: &[
+        gauge(
+            "cluster_member_lag_bytes",
+            "Bytes of the log that a node is behind the leader, which alone tells it",
+            |member| member.lag_bytes.map(Into::into),
+            nothing,
+        ),
+        gauge(
+            "cluster_link_round_trip_seconds",
+            "How long a node takes to answer",
+            |member| member.round_trip_s.map(Into::into),
+            nothing,
+        ),
+    ],
+    labels: |member, labels| labels.put("peer", member.name.as_str()),
+};
+
+static LANES: Table<LaneBytes> = Table {
+    metrics: &[
+        counter(
+            "cluster_link_sent_bytes_total",
+            "Bytes that were sent to other nodes",
+            |lane| some(lane.sent),
+            nothing,
+        ),
+        counter(
+            "cluster_link_received_bytes_total",
+            "Bytes that have come from other nodes",
+            |lane| some(lane.received),
+            nothing,
+        ),
+    ],
+    labels: |lane, labels| labels.put("lane", lane.lane.name()),
+};
+
+/// Writes them.
+pub(super) fn write(out: &mut Vec<u8>, control: &dyn Control) {
+    if control.view().cluster.is_none() {
+        return;
+    }
+    let metrics = control.metrics();
+    let own = Owner::Warren.prefix(false);
+    write_each(out, &MEMBERS, own, &metrics.members);
+    write_each(out, &LANES, own, &metrics.lanes);
+    let group = [metrics];
+    write_each(out, &GROUP, Owner::Node.prefix(false), &group);
+    write_each(out, &OWN, own, &group);
+}

@@ -304,7 +304,10 @@ impl World {
         if member.is_to_be_rebuilt() {
             let had_restore = matches!(self.nodes[number].fetch, Some(Fetch::Pulled { .. }));
             match member.rebuild() {
-                Ok(()) => self.seen.truncations += u64::from(!had_restore),
+                Ok(()) => {
+                    self.seen.truncations += u64::from(!had_restore);
+                    self.check_persisted(number);
+                }
                 Err(error) => assert!(self.nodes[number].disk.is_cut(), "node {number} does not open again: {error}"),
             }
             return;
@@ -528,15 +531,32 @@ impl World {
         (0..self.nodes.len()).for_each(|node| self.check_directory(node));
     }
 
-    /// A directory, as a power cut would leave it now, opens, and has what the log says.
-    pub(super) fn check_directory(&mut self, number: usize) {
-        self.note_durable(number);
-        self.refresh_histories();
+    /// What a member has acknowledged is what a power cut would leave.
+    fn check_persisted(&mut self, number: usize) {
+        let node = &self.nodes[number];
+        let Some(member) = node.member.as_ref().filter(|_| !node.disk.is_cut()) else { return };
+        let persisted = member.status().persisted;
+        let (disk, seed) = (self.disk_after_power_cut(number), self.random.next());
+        let store = crate::Options::small(dir(), seed);
+        let options = Options { store, timing: TIMING, seed, is_stepped: true };
+        let left = Member::open(options, disk, Arc::new(Wire::default())).expect("it opens").status().last.index;
+        assert!(left >= persisted, "node {number} has acknowledged {persisted:?}, a power cut leaves {left:?}");
+    }
+
+    fn disk_after_power_cut(&self, number: usize) -> Arc<dyn Disk> {
         let disk = self.nodes[number].disk.fork();
         disk.cut_power();
         disk.restart();
         disk.cut_power_at(u64::MAX);
-        let disk: Arc<dyn Disk> = Arc::new(disk);
+        Arc::new(disk)
+    }
+
+    /// A directory, as a power cut would leave it now, opens, and has what the log says.
+    pub(super) fn check_directory(&mut self, number: usize) {
+        self.note_durable(number);
+        self.refresh_histories();
+        self.check_persisted(number);
+        let disk = self.disk_after_power_cut(number);
         let seed = self.random.next();
         let options = || crate::Options::small(dir(), seed);
         let member = Options { store: options(), timing: TIMING, seed, is_stepped: true };

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::atomic::AtomicU32;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::thread::JoinHandle;
 
 use amqp::table::TableBuf;
 use model::definition::Definition;
@@ -64,6 +64,9 @@ pub struct Broker {
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
+    /// Connections that are served, those too that are in no listing any more.
+    served_count: AtomicUsize,
+    timers_thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What has happened on this node, as far as no queue and no connection counts it.
@@ -122,7 +125,8 @@ impl Broker {
         let (timers, clock, weak) =
             (broker.engine.timers.clone(), broker.engine.clock.clone(), Arc::downgrade(&broker));
         let thread = std::thread::Builder::new().name("warren-timers".to_owned());
-        thread.spawn(move || run_timers(&timers, &clock, &weak)).map_err(StartError::Thread)?;
+        let thread = thread.spawn(move || run_timers(&timers, &clock, &weak)).map_err(StartError::Thread)?;
+        *broker.timers_thread.lock() = Some(thread);
         Ok(broker)
     }
 
@@ -159,6 +163,8 @@ impl Broker {
             subscribers: Subscribers::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
             pausing: AtomicU32::new(0),
+            served_count: AtomicUsize::new(0),
+            timers_thread: Mutex::default(),
         });
         recovery::restore(&broker, recovered)?;
         broker.engine.statistics.begin(broker.engine.clock.now_ms());
@@ -178,9 +184,24 @@ impl Broker {
 
     /// Serves one accepted connection until it ends.
     pub async fn serve(self: Arc<Self>, stream: Stream) {
+        let _served = Served::begin(&self.served_count);
         self.counters.connections_opened.add(1);
         connection::serve(self.clone(), stream).await;
         self.counters.connections_closed.add(1);
+    }
+
+    /// How many connections are served, those too that are in no listing any more.
+    pub(crate) fn served_count(&self) -> usize {
+        self.served_count.load(Ordering::Acquire)
+    }
+
+    /// Ends the thread of timers, and waits for that.
+    pub(crate) fn stop_timers(&self) {
+        self.engine.timers.stop();
+        let thread = self.timers_thread.lock().take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread of timers panicked");
+        }
     }
 
     /// A connection has ended.
@@ -216,22 +237,6 @@ impl Broker {
                 _ = statistics.tick(), if has_rates => self.tick(&data_dir, self.engine.clock.now_ms()),
             }
         }
-    }
-
-    /// Stops: tells all clients, waits up to `patience` for them to go, and closes the store so that the next start finds
-    /// all as it was. Listeners have to be closed before.
-    pub async fn stop(&self, patience: Duration) -> Result<(), store::CloseError> {
-        self.connections.tell_all(|| ConnectionEvent::Close {
-            reason: "broker forced connection closure with reason 'shutdown'".to_owned(),
-        });
-        let until = tokio::time::Instant::now() + patience;
-        while self.connections.count() > 0 && tokio::time::Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        self.engine.timers.stop();
-        self.engine.close_watermarks(true);
-        self.record_histories();
-        self.engine.store.close()
     }
 
     /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the
@@ -301,6 +306,22 @@ impl Broker {
                 self.emit(Event::alarm(now, source, node));
             }
         }
+    }
+}
+
+/// A connection that is served, until it is dropped: also by a panic.
+struct Served<'a>(&'a AtomicUsize);
+
+impl<'a> Served<'a> {
+    fn begin(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Served(count)
+    }
+}
+
+impl Drop for Served<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

@@ -40,8 +40,11 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
     let id = broker.connections.next_id();
     let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), wall_ms());
-    broker.connections.add(handle.clone());
-    let session = Session::new(broker, handle.clone());
+    let told = broker.connections.add(handle.clone());
+    let mut session = Session::new(broker, handle.clone());
+    if let Some(event) = told {
+        session.on_event(event);
+    }
     let connection = Arc::new(Mutex::new(Connection::new(stream, session)));
     let waiter = ConnectionWaiter { connection: Arc::downgrade(&connection), outbox: handle.outbox.clone() };
     let _ = handle.durable_waiter.set(Arc::new(waiter));
@@ -49,6 +52,7 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let mut connection = connection.lock();
     connection.session.end();
     connection.leave_listings();
+    connection.session.broker().connections.forget(id);
 }
 
 /// A connection that waits for the journal. Where its task does nothing just now, what may leave is written by the journal's thread: a

@@ -26,10 +26,40 @@ use engine::queue_handle::{ConnectionId, QueueHandle};
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     next_id: AtomicU64,
-    open: Mutex<HashMap<ConnectionId, Arc<ConnectionHandle>>>,
+    open: Mutex<OpenConnections>,
     /// Reads and writes of connections that are gone. Added to with these locked: a connection is always there or here.
     received_count: Counter,
     sent_count: Counter,
+}
+
+#[derive(Debug, Default)]
+struct OpenConnections {
+    by_id: HashMap<ConnectionId, Arc<ConnectionHandle>>,
+    /// Those in no listing any more: all has been said, and the client has not closed its socket.
+    parting: HashMap<ConnectionId, Arc<ConnectionHandle>>,
+    /// What those that come are told at once.
+    told: Option<EndNotice>,
+}
+
+/// What all connections are told when the broker is about to stop, those too that come later.
+#[derive(Debug, Clone)]
+pub(crate) enum EndNotice {
+    /// See [`ConnectionEvent::Pause`].
+    Pause(Arc<()>),
+    /// See [`ConnectionEvent::Close`].
+    Close(Arc<str>),
+    /// See [`ConnectionEvent::Cut`].
+    Cut,
+}
+
+impl EndNotice {
+    fn event(&self) -> ConnectionEvent {
+        match self {
+            EndNotice::Pause(unheard) => ConnectionEvent::Pause { unheard: unheard.clone() },
+            EndNotice::Close(reason) => ConnectionEvent::Close { reason: reason.to_string() },
+            EndNotice::Cut => ConnectionEvent::Cut,
+        }
+    }
 }
 
 /// What everybody may know of a connection, and how to reach it.
@@ -260,44 +290,68 @@ impl Connections {
         ConnectionId(self.next_id.fetch_add(1, Ordering::Relaxed))
     }
 
-    pub(crate) fn add(&self, connection: Arc<ConnectionHandle>) {
-        self.open.lock().insert(connection.id, connection);
+    /// Gives what it is to be told before it is read from.
+    pub(crate) fn add(&self, connection: Arc<ConnectionHandle>) -> Option<ConnectionEvent> {
+        let mut open = self.open.lock();
+        open.by_id.insert(connection.id, connection);
+        open.told.as_ref().map(EndNotice::event)
     }
 
+    /// Takes a connection out of listings. It may still have a while to go.
     pub(crate) fn remove(&self, id: ConnectionId) {
-        let mut open = self.open.lock();
-        if let Some(connection) = open.remove(&id) {
+        let open = &mut *self.open.lock();
+        if let Some(connection) = open.by_id.remove(&id) {
             self.received_count.add(connection.traffic.received_count.get());
             self.sent_count.add(connection.traffic.sent_count.get());
+            open.parting.insert(id, connection);
         }
-        if open.is_empty() {
-            open.shrink_to_fit();
+        if open.by_id.is_empty() {
+            open.by_id.shrink_to_fit();
+        }
+    }
+
+    /// A connection that was removed has ended.
+    pub(crate) fn forget(&self, id: ConnectionId) {
+        let parting = &mut self.open.lock().parting;
+        parting.remove(&id);
+        if parting.is_empty() {
+            parting.shrink_to_fit();
         }
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.open.lock().len()
+        self.open.lock().by_id.len()
     }
 
     /// Reads from clients' sockets that brought something, and writes to them, so far.
     pub(crate) fn traffic_count(&self) -> (u64, u64) {
         let open = self.open.lock();
         let gone = (self.received_count.get(), self.sent_count.get());
-        open.values().fold(gone, |(received, sent), connection| {
+        open.by_id.values().fold(gone, |(received, sent), connection| {
             let Traffic { received_count, sent_count, .. } = &connection.traffic;
             (received + received_count.get(), sent + sent_count.get())
         })
     }
 
     pub(crate) fn get(&self, id: ConnectionId) -> Option<Arc<ConnectionHandle>> {
-        self.open.lock().get(&id).cloned()
+        self.open.lock().by_id.get(&id).cloned()
     }
 
     /// All of them, in the order in which they came.
     pub(crate) fn all(&self) -> Vec<Arc<ConnectionHandle>> {
-        let mut all: Vec<_> = self.open.lock().values().cloned().collect();
+        let mut all: Vec<_> = self.open.lock().by_id.values().cloned().collect();
         all.sort_unstable_by_key(|connection| connection.id);
         all
+    }
+
+    /// Tells every connection, and from now on each that comes.
+    pub(crate) fn tell_end(&self, notice: &EndNotice) {
+        let told: Vec<_> = {
+            let mut open = self.open.lock();
+            open.told = Some(notice.clone());
+            open.by_id.values().chain(open.parting.values()).cloned().collect()
+        };
+        told.iter().for_each(|connection| connection.outbox.tell(notice.event()));
     }
 
     /// Tells every connection.

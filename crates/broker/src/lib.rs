@@ -50,6 +50,7 @@ mod server_properties;
 mod session;
 mod sharding;
 pub mod statistics;
+mod stop;
 mod subscriptions;
 #[cfg(test)]
 mod tests;
@@ -72,6 +73,8 @@ pub use control::{
     BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, PasswordChange,
     PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
 };
+/// Lets go of the memory that this thread keeps for a broker that has stopped.
+pub use engine::chunks::release_thread as release_thread_memory;
 pub use events::{Event, EventSink};
 pub use identity::{Actor, Identity, Interface, Origin};
 pub use lockout::LockoutOptions;

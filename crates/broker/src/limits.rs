@@ -42,6 +42,9 @@ pub(crate) const CLOSE_TIMEOUT_MAX: Duration = Duration::from_secs(30);
 /// How long a client may take to end its direction when the server has ended the other one: it has read all that there is.
 pub(crate) const END_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long connections may take to end when their sockets are not looked at any more: their tasks have to have their turn.
+pub(crate) const CUT_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
 pub(crate) const MESSAGE_LEN_MAX: u64 = 512 << 20;
 

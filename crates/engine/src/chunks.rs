@@ -25,6 +25,11 @@ thread_local! {
 
 static NEXT_BROKER: AtomicU64 = AtomicU64::new(0);
 
+/// Lets go of this thread's writers: each keeps a chunk open, also when its broker has stopped.
+pub fn release_thread() {
+    WRITERS.set(None);
+}
+
 impl Chunks {
     /// For threads that write into the chunks of this store.
     pub fn new(store: Arc<Store>) -> Self {
@@ -51,5 +56,23 @@ impl Chunks {
             };
             writer.write(len, fill)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::ChunkBudget;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_lets_go_of_what_it_keeps_for_a_broker_that_is_gone() {
+        let writer = || ChunkWriter::new(ChunkBudget::new());
+        let mut writers = Writers { broker: 0, journaled: writer(), transient: writer() };
+        let chunk = Arc::downgrade(writers.journaled.copy(&[b"x"]).chunk());
+        WRITERS.set(Some(writers));
+        assert_eq!(chunk.strong_count(), 1);
+        release_thread();
+        assert_eq!(chunk.strong_count(), 0);
     }
 }

@@ -67,6 +67,13 @@ pub enum ConnectionEvent {
         /// What the client is told.
         reason: String,
     },
+    /// The broker is about to stop: nothing is received any more, whatever the client sends. What has been received is done.
+    Pause {
+        /// Dropped when that is so.
+        unheard: Arc<()>,
+    },
+    /// The socket is closed at once, whatever it has not taken.
+    Cut,
 }
 
 #[derive(Debug, Default)]

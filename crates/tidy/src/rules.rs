@@ -66,6 +66,7 @@ const BROKER: &[&str] = &[
     "publish_properties",
     "vhosts",
     "broker",
+    "stop",
     "durable_wakes",
     "login",
     "vhost",

@@ -129,7 +129,7 @@ impl Session {
     }
 
     /// Takes what the connection is told.
-    pub(super) fn on_event(&mut self, news: ConnectionEvent) {
+    pub(crate) fn on_event(&mut self, news: ConnectionEvent) {
         match news {
             ConnectionEvent::ConsumerCancelled { consumer, queue } => self.queues_gone(vec![(consumer, queue)]),
             ConnectionEvent::ConsumerTimedOut { consumer, queue } => self.consumer_timed_out(consumer, queue),
@@ -137,6 +137,8 @@ impl Session {
             ConnectionEvent::AlarmsChanged => self.alarms_changed(),
             ConnectionEvent::AccessChanged => self.access_changed(),
             ConnectionEvent::Close { reason } => self.close_by_server(&reason),
+            ConnectionEvent::Pause { unheard } => self.pause(unheard),
+            ConnectionEvent::Cut => self.end_at_once(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! How channels and connections end: by a refusal, by the server's decision, or because the socket is gone.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -111,6 +112,14 @@ impl Session {
             Phase::Handshake(_) | Phase::Parting { .. } | Phase::Closed { .. } => self.end_at_once(),
             Phase::Closing { .. } | Phase::Refused { .. } => {}
         }
+    }
+
+    /// Nothing is received any more until the connection is closed. What was received is on its way to the journal when `unheard` is
+    /// dropped.
+    pub(super) fn pause(&mut self, unheard: Arc<()>) {
+        self.apply_batch();
+        self.flow.pause();
+        drop(unheard);
     }
 
     /// Ends the session without a word: the socket is gone. What was received in full has been done.

@@ -1,4 +1,4 @@
-//! What holds a publisher back: alarms, the store, the vhost's limit of rates.
+//! What holds a publisher back: alarms, the store, the vhost's limit of rates; and, whatever a client does, a broker that is about to stop.
 
 use std::time::Duration;
 
@@ -7,25 +7,43 @@ use std::time::Duration;
 pub(super) struct PublisherFlow {
     /// An alarm was on, or the store behind, when this read began.
     checks_publishes: bool,
-    /// Publishes are refused by silence: an alarm is on, and this connection publishes.
-    is_blocked: bool,
-    /// The store asked publishers to wait.
-    is_congested: bool,
+    /// Why nothing is received: looked at for every frame, so all in one.
+    stops: u8,
     /// The frame that was read last was not taken, because the store is behind.
     is_put_back: bool,
     /// How long nothing is received, because the vhost's limit of rates asks for it.
     throttled_for: Duration,
 }
 
+/// Publishes are refused by silence: an alarm is on, and this connection publishes.
+const BLOCKED: u8 = 1;
+/// The store asked publishers to wait.
+const CONGESTED: u8 = 2;
+/// The broker is about to stop.
+const PAUSED: u8 = 4;
+
 impl PublisherFlow {
+    fn set(&mut self, stop: u8, is_set: bool) {
+        if is_set {
+            self.stops |= stop;
+        } else {
+            self.stops &= !stop;
+        }
+    }
+
     /// Whether nothing is received.
     pub(super) fn is_stopped(&self) -> bool {
-        self.is_blocked || self.is_congested || self.is_throttled()
+        self.stops != 0 || self.is_throttled()
     }
 
     /// Nothing holds the client back any more: the connection ends.
     pub(super) fn forget(&mut self) {
-        (self.is_blocked, self.is_congested, self.throttled_for) = (false, false, Duration::ZERO);
+        (self.stops, self.throttled_for) = (0, Duration::ZERO);
+    }
+
+    /// Nothing is received until the connection ends.
+    pub(super) fn pause(&mut self) {
+        self.set(PAUSED, true);
     }
 
     /// A read begins; whether each of its publishes has to be checked, because an alarm is on or the store is behind.
@@ -41,24 +59,24 @@ impl PublisherFlow {
     }
 
     pub(super) fn set_blocked(&mut self, is_blocked: bool) {
-        self.is_blocked = is_blocked;
+        self.set(BLOCKED, is_blocked);
     }
 
     pub(super) fn is_blocked(&self) -> bool {
-        self.is_blocked
+        self.stops & BLOCKED != 0
     }
 
     pub(super) fn set_congested(&mut self, is_congested: bool) {
-        self.is_congested = is_congested;
+        self.set(CONGESTED, is_congested);
     }
 
     pub(super) fn is_congested(&self) -> bool {
-        self.is_congested
+        self.stops & CONGESTED != 0
     }
 
     /// The frame that was read last comes again if the store is behind.
     pub(super) fn put_back_if_congested(&mut self) {
-        self.is_put_back = self.is_congested;
+        self.is_put_back = self.is_congested();
     }
 
     pub(super) fn is_put_back(&self) -> bool {
@@ -67,7 +85,7 @@ impl PublisherFlow {
 
     /// Whether the frame that was read last comes again; asked once a read.
     pub(super) fn take_put_back(&mut self) -> bool {
-        self.is_blocked || std::mem::take(&mut self.is_put_back)
+        self.is_blocked() || std::mem::take(&mut self.is_put_back)
     }
 
     pub(super) fn throttle_for(&mut self, time: Duration) {

@@ -16,14 +16,14 @@ use crate::session::Phase;
 
 const CLOSE_OK: [u8; 12] = [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 51, 0xCE];
 
-fn frame<M: EncodeMethod>(method: &M) -> Vec<u8> {
+pub(super) fn frame<M: EncodeMethod>(method: &M) -> Vec<u8> {
     let mut bytes = Vec::new();
     put_method(&mut bytes, 0, method);
     bytes
 }
 
 /// All that a client says until its connection is open.
-fn opening(heartbeat: u16) -> Vec<u8> {
+pub(super) fn opening(heartbeat: u16) -> Vec<u8> {
     let start_ok = connection::StartOk {
         client_properties: Table::default(),
         mechanism: b"PLAIN",

@@ -53,6 +53,7 @@ mod selection_power_loss;
 mod sharding;
 mod single_active;
 mod statistics;
+mod stopping;
 mod timers;
 mod unused_queues;
 mod vhost_defaults;

@@ -1,0 +1,68 @@
+//! How a broker stops: nothing of it is left, so that the process may go on and start another one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::broker::Broker;
+use crate::connections::EndNotice;
+use crate::limits::CUT_TIMEOUT;
+
+/// What clients are told when the process ends.
+const SHUTDOWN: &str = "broker forced connection closure with reason 'shutdown'";
+
+/// How often it is looked whether what is waited for has come.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
+
+impl Broker {
+    /// Receives nothing any more, and waits until all that has been received is durable and confirmed: up to `patience`, and says whether
+    /// that is so. What comes next is [`Broker::stop_saying`]. Between the two nothing is lost if another broker goes on with what is in
+    /// the journal.
+    pub async fn pause(&self, patience: Duration) -> bool {
+        let until = Instant::now() + patience;
+        let unheard = Arc::new(());
+        self.connections.tell_end(&EndNotice::Pause(unheard.clone()));
+        // One is kept for those that come later.
+        if !wait_until(until, || Arc::strong_count(&unheard) <= 2).await {
+            return false;
+        }
+        self.engine.close_watermarks(true);
+        self.record_histories();
+        let end = self.journal_end();
+        tokio::time::timeout_at(until, self.until_durable(end)).await.is_ok() && self.engine.store.failure().is_none()
+    }
+
+    /// Stops because the process ends.
+    pub async fn stop(&self, patience: Duration) -> Result<(), store::CloseError> {
+        self.stop_saying(SHUTDOWN, patience).await
+    }
+
+    /// Stops: tells all clients why, waits up to `patience` for them to go, ends all connections and threads of its own, and closes the
+    /// store so that the next start finds all as it was. Who accepts connections for it has to have stopped before: those that come
+    /// later are sent away.
+    pub async fn stop_saying(&self, reason: &str, patience: Duration) -> Result<(), store::CloseError> {
+        self.connections.tell_end(&EndNotice::Close(reason.into()));
+        let until = Instant::now() + patience;
+        wait_until(until, || self.connections.count() == 0).await;
+        self.connections.tell_end(&EndNotice::Cut);
+        if !wait_until(Instant::now() + CUT_TIMEOUT, || self.served_count() == 0).await {
+            tracing::error!(count = self.served_count(), "connections did not end with their broker");
+        }
+        self.stop_timers();
+        self.engine.close_watermarks(true);
+        self.record_histories();
+        self.engine.store.close()
+    }
+}
+
+/// Waits until it is so, and says whether it is.
+async fn wait_until(until: Instant, is_so: impl Fn() -> bool) -> bool {
+    while !is_so() {
+        if Instant::now() >= until {
+            return false;
+        }
+        tokio::time::sleep(LOOK_INTERVAL).await;
+    }
+    true
+}

@@ -55,6 +55,7 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod turn_away;
 mod usage;
 mod users;
 mod vhost;
@@ -88,4 +89,5 @@ pub use selection::{
     Removed, Selection, Start,
 };
 pub use subscriptions::{Followed, Subscription};
+pub use turn_away::turn_away;
 pub use vhost_access::{AckMode, ExchangeRequest, GetRequest, GotMessage, PublishRequest, QueueRequest, VhostAccess};

@@ -62,6 +62,7 @@ const BROKER: &[&str] = &[
     "subscriptions",
     "options",
     "server_properties",
+    "turn_away",
     "alarms",
     "publish_properties",
     "vhosts",

@@ -21,7 +21,7 @@ use crate::damages::Damages;
 use crate::directory::DataDir;
 use crate::file::{Disk, File};
 use crate::handles::Handles;
-use crate::journal::{Failed, FilePreallocator, Filing, Journal, Progress, Writer};
+use crate::journal::{Failed, FailureCause, FilePreallocator, Filing, Journal, Progress, Writer};
 use crate::loads::Loads;
 use crate::manifest::ManifestFile;
 use crate::member::MemberShared;
@@ -82,13 +82,15 @@ impl Shared {
         while self.journal.synced() < position {
             if self.member.is_some() && self.journal.flushed() >= position {
                 // A thread would wait here for other members; a test is told.
-                return Err(Failed { durable: self.journal.durable(), reason: "it is not committed yet".into() });
+                let reason = "it is not committed yet".into();
+                return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::LeadershipLost });
             }
             let progress = writer.commit_once()?;
             let filing = filer.file_once();
             if (progress, filing) == (Progress::NeedsFile, Filing::Stalled) && !self.lend_to_journal() {
                 // A thread would wait here for as long as the disk is full; a test is told.
-                return Err(Failed { durable: self.journal.durable(), reason: "no file can be prepared".into() });
+                let reason = "no file can be prepared".into();
+                return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::Broken });
             }
             writer.sync_once()?;
         }

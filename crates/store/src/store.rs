@@ -18,7 +18,7 @@ use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::handles::Handles;
-use crate::journal::{self, Failed, OnEvent, Replication};
+use crate::journal::{self, Failed, FailureCause, OnEvent, Replication};
 use crate::loads::Loads;
 use crate::member::MemberShared;
 use crate::memory_waiters::MemoryWaiters;
@@ -50,6 +50,14 @@ pub enum Kind {
 #[derive(Debug, Error)]
 #[error("closing the store failed: {0}")]
 pub struct CloseError(#[from] Failed);
+
+impl CloseError {
+    /// Whether that is only because another node leads by now: what this one had not made durable before is not its business any more.
+    #[must_use]
+    pub fn is_leadership_lost(&self) -> bool {
+        self.0.cause == FailureCause::LeadershipLost
+    }
+}
 
 /// Numbers about a store, for those who watch it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -233,6 +241,12 @@ impl Store {
     /// Members of the group wait for a checkpoint that they can be sent: one is made soon.
     pub fn make_checkpoint_for_members(&self) {
         self.shared.signals.retire.raise();
+    }
+
+    /// Nothing will be durable any more, because another node leads: what waits for that is told, and the owner must stop. What is durable
+    /// stays so.
+    pub fn lose_leadership(&self, reason: &str) {
+        self.shared.journal.lose_leadership(reason);
     }
 
     /// Why nothing will ever be durable again, if that is so. The owner must stop.

@@ -12,7 +12,7 @@ use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::PreparedFile;
 use super::hold::Hold;
 use super::marks::Marks;
-use super::options::{Failed, FileSpan};
+use super::options::{Failed, FailureCause, FileSpan};
 use super::record::RecordBatch;
 use super::room::{cut_closed, give_room, remove_prepared};
 use super::shared::{Shared, congestion};
@@ -239,14 +239,14 @@ impl Journal {
         self.shared.filed.notify_one();
     }
 
-    /// Nothing will be durable any more by what is appended here: this member does not lead.
-    pub(crate) fn abandon(&self) {
-        self.shared.fail("this node does not lead any more");
-    }
-
     /// Nothing will be durable any more, for this reason.
     pub(crate) fn fail(&self, reason: &str) {
         self.shared.fail(reason);
+    }
+
+    /// Nothing will be durable any more, because another node leads.
+    pub(crate) fn lose_leadership(&self, reason: &str) {
+        self.shared.fail_because(FailureCause::LeadershipLost, reason);
     }
 
     /// Writes down how far it is synced, where the next start looks whether all of that is there.

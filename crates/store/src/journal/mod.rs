@@ -100,7 +100,7 @@ pub use filer::{FilePreallocator, Filing};
 pub(crate) use files::PREPARED_COUNT;
 pub use handle::Journal;
 pub(crate) use hold::Hold;
-pub use options::{ConfirmAfter, Event, Failed, FilePlace, FileSpan, OnEvent, OpenError, Options};
+pub use options::{ConfirmAfter, Event, Failed, FailureCause, FilePlace, FileSpan, OnEvent, OpenError, Options};
 pub use record::{Record, RecordBatch, Targets};
 pub(crate) use recovery::EXTENSION;
 pub use recovery::Recovery;
@@ -110,6 +110,7 @@ pub use replication::Replication;
 pub(crate) use synced::{SyncedContent, file_of as synced_file_of, read as read_synced};
 pub use threads::{Threads, start};
 pub use truncate::{lower_synced, truncate};
+pub(crate) use writer::NOT_LEADING;
 pub use writer::{Progress, Writer};
 
 #[cfg(test)]

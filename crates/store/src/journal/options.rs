@@ -101,14 +101,34 @@ pub enum Event {
 /// Receives [`Event`]s.
 pub type OnEvent = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// The journal could not make durable what was appended. It never will: the process must stop and start again.
+/// The journal could not make durable what was appended. It never will: who uses it must stop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("journal failed after position {durable}: {reason}")]
+#[error("{} after position {durable}: {reason}", cause.event())]
 pub struct Failed {
     /// Up to here all is durable.
     pub durable: JournalPosition,
     /// What was attempted and what went wrong.
     pub reason: Arc<str>,
+    /// What is to be done about it.
+    pub cause: FailureCause,
+}
+
+/// What a journal's failure asks of its owner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailureCause {
+    /// A disk, or a defect of ours: the process must stop and start again.
+    Broken,
+    /// Another node leads: an ordinary event. The broker must stop, and the process may go on.
+    LeadershipLost,
+}
+
+impl FailureCause {
+    fn event(self) -> &'static str {
+        match self {
+            FailureCause::Broken => "journal failed",
+            FailureCause::LeadershipLost => "leadership was lost",
+        }
+    }
 }
 
 /// The last stretch of journal that a file holds.

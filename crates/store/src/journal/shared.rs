@@ -13,7 +13,7 @@ use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::{AnchoredFile, Files, PreparedFile};
 use super::format::Layout;
 use super::marks::{Advanced, Marks};
-use super::options::{Event, Failed, OnEvent, Options};
+use super::options::{Event, Failed, FailureCause, OnEvent, Options};
 use super::pending::PendingWork;
 use super::replication::Replication;
 use super::synced::{SyncedFile, SyncedRecord};
@@ -418,9 +418,18 @@ impl Shared {
 
     /// Nothing will be durable any more. All who wait are woken, to see it.
     pub(crate) fn fail(&self, reason: &str) -> Failed {
-        let failed = Failed { durable: self.marks.durable(), reason: reason.into() };
+        self.fail_because(FailureCause::Broken, reason)
+    }
+
+    /// As [`Shared::fail`], for a reason that may be an ordinary one.
+    pub(crate) fn fail_because(&self, cause: FailureCause, reason: &str) -> Failed {
+        let failed = Failed { durable: self.marks.durable(), reason: reason.into(), cause };
         if self.failure.set(failed.clone()).is_ok() {
-            tracing::error!(durable = failed.durable.0, reason, "journal failed");
+            let durable = failed.durable.0;
+            match cause {
+                FailureCause::Broken => tracing::error!(durable, reason, "journal failed"),
+                FailureCause::LeadershipLost => tracing::info!(durable, reason, "leadership was lost"),
+            }
             self.congest(congestion::FAILED);
             self.durable_waiters.wake(JournalPosition::MAX);
             self.synced_waiters.wake(JournalPosition::MAX);

@@ -13,13 +13,13 @@ use super::commit::Commit;
 use super::filer;
 use super::files::{AnchoredFile, ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader, Layout};
-use super::options::{ConfirmAfter, Event, Failed};
+use super::options::{ConfirmAfter, Event, Failed, FailureCause};
 use super::shared::{Shared, congestion};
 use super::syncer::{SyncOutcome, Syncer};
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
 /// Why a journal fails whose owner does not lead its group.
-const NOT_LEADING: &str = "this node does not lead any more";
+pub(crate) const NOT_LEADING: &str = "this node does not lead any more";
 
 /// What [`Writer::commit_once`] found to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -276,7 +276,7 @@ impl Writer {
                 commit.set_id(id);
                 Ok(())
             }
-            None => Err(self.shared.fail(NOT_LEADING)),
+            None => Err(self.shared.fail_because(FailureCause::LeadershipLost, NOT_LEADING)),
         }
     }
 

@@ -42,7 +42,8 @@ use thiserror::Error;
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::journal::{
-    self, CommitKind, EntryReader, FilePreallocator, ReceivedCommit, Replication, SharedCommit, Writer,
+    self, CommitKind, EntryReader, FailureCause, FilePreallocator, NOT_LEADING, ReceivedCommit, Replication,
+    SharedCommit, Writer,
 };
 use crate::manifest::ManifestFile;
 use crate::paths::Paths;
@@ -311,7 +312,7 @@ impl MemberShared {
         self.changed.notify_all();
         match ending {
             Some((journal, Some(reason))) => journal.fail(&reason),
-            Some((journal, None)) => journal.abandon(),
+            Some((journal, None)) => journal.lose_leadership(NOT_LEADING),
             None => {}
         }
         if let Some((journal, position)) = committed {
@@ -441,7 +442,7 @@ impl MemberShared {
 
     /// Why a checkpoint cannot come into force.
     pub(crate) fn not_leading(&self, durable: JournalPosition) -> journal::Failed {
-        journal::Failed { durable, reason: "this node does not lead any more".into() }
+        journal::Failed { durable, reason: NOT_LEADING.into(), cause: FailureCause::LeadershipLost }
     }
 
     /// A checkpoint is in force: the log begins behind it.

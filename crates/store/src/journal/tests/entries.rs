@@ -177,6 +177,7 @@ fn a_node_that_does_not_lead_writes_nothing_of_its_own() {
     world.publish("two");
     let failed = world.commit_all().unwrap_err();
     assert_eq!((failed.durable, &*failed.reason), (durable, "this node does not lead any more"));
+    assert_eq!(failed.cause, FailureCause::LeadershipLost);
     assert!(world.journal.is_failed() && world.events.lock().contains(&Event::Failed));
     disk.restart();
     assert_eq!(entries(&disk, JournalPosition::START).unwrap().len(), 1);

@@ -10,6 +10,8 @@ mod gate;
 mod listener;
 mod open_files;
 pub mod proxy_protocol;
+mod replay;
+mod splice;
 mod stream;
 mod tls;
 mod unix;
@@ -21,6 +23,8 @@ pub use dial::{DialError, DialOptions, dial};
 pub use gate::Gate;
 pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
+pub use replay::Replay;
+pub use splice::splice;
 pub use stream::{DetachedStream, ForwardedStream, Liveness, ProxiedStream, Stream, TlsStream};
 pub use tls::{
     AlternativeName, CertificateFile, CertificateUse, ClientTls, ClientTlsOptions, ClientVerification, Identity,

@@ -45,9 +45,14 @@ mod statistics;
 mod tests;
 mod unknown;
 
+/// What answers consist of.
+pub use http_server::AnswerBody;
 pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
 pub use process::Process;
-pub use server::{AmqpSink, ConnectionPermit, Entrance, Server, Site};
+pub use server::{
+    Absent, AmqpSink, ConnectionGroup, ConnectionPermit, HttpClient, LocalAnswers, RequestLine, Server, Site,
+    read_request_line,
+};
 pub use service::Service;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::HeaderValue;
+use hyper::header::{self, HeaderMap, HeaderValue};
 use net::{Gate, ServerTls};
 use tokio::runtime::Handle;
 
@@ -109,6 +109,22 @@ impl Default for Cors {
 impl Cors {
     pub(crate) fn allows(&self, origin: &HeaderValue) -> bool {
         self.origins.iter().any(|own| own == "*" || own.as_bytes() == origin.as_bytes())
+    }
+}
+
+impl Options {
+    /// Whether this is where connections become WebSockets.
+    pub(crate) fn is_websocket(&self, path: &str) -> bool {
+        path.strip_prefix(&*self.path_prefix) == Some("/ws")
+    }
+
+    /// Whether the page that a browser asks for may open a WebSocket here: browsers do not keep foreign pages from it, and say only whose
+    /// they are. Programs that are no browsers say nothing.
+    pub(crate) fn lets_in_page_of(&self, headers: &HeaderMap) -> bool {
+        let Some(origin) = headers.get(header::ORIGIN) else { return true };
+        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
+        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
+        self.cors.allows(origin) || (own.is_some() && own == host)
     }
 }
 

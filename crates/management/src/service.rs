@@ -220,20 +220,6 @@ impl Service {
         response
     }
 
-    /// Whether this is where connections become WebSockets.
-    pub(crate) fn is_websocket(&self, path: &str) -> bool {
-        path.strip_prefix(&*self.options.path_prefix) == Some("/ws")
-    }
-
-    /// Whether the page that a browser asks for may open a WebSocket here: browsers do not keep foreign pages from it, and say only whose
-    /// they are. Programs that are no browsers say nothing.
-    pub(crate) fn lets_in_page_of(&self, headers: &HeaderMap) -> bool {
-        let Some(origin) = headers.get(header::ORIGIN) else { return true };
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok());
-        let own = origin.to_str().ok().and_then(|origin| origin.split_once("://")).map(|(_, authority)| authority);
-        self.options.cors.allows(origin) || (own.is_some() && own == host)
-    }
-
     fn find(&self, path: &str) -> Result<RouteMatch, Problem> {
         let rest = path.strip_prefix(&*self.options.path_prefix).ok_or_else(Problem::not_found)?;
         if !rest.is_empty() && !rest.starts_with('/') {

@@ -1,4 +1,4 @@
-//! How far the server has stopped: told to connections and to streams of events.
+//! How far connections of the HTTP API are stopped: told to them and to streams of events.
 
 /// How far a stop has got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -6,6 +6,6 @@ pub(crate) enum Stage {
     Running,
     /// Requests that are being answered may end.
     Stopping,
-    /// The thread ends.
+    /// Whatever still runs is dropped.
     Ended,
 }

@@ -91,11 +91,6 @@ impl GlobalLimit {
         }
     }
 
-    /// How many there are.
-    pub(crate) fn connection_max(&self) -> usize {
-        self.all.max
-    }
-
     /// What a connection of AMQP needs beside its listener's place.
     pub(crate) fn of_amqp(&self) -> Vec<ConnectionLimiter> {
         vec![self.amqp.clone(), self.all.clone()]

@@ -1,4 +1,4 @@
-//! AMQP's listeners: opens all that the configuration names, and brings to the broker who comes through them.
+//! AMQP's listeners: opens all that the configuration names, and brings to the ingress who comes through them.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use broker::Broker;
+use management::ListenerInfo;
 use model::config::{Config, ListenAddress, TcpOptions};
 use net::{Admission, BindError, Gate, Listener, ListenerAddress, ServerTls, SocketOptions};
 use tokio::sync::watch;
@@ -15,6 +15,8 @@ use tokio::task::JoinSet;
 
 use crate::acceptor::Acceptor;
 use crate::connection_limiter::ConnectionLimiter;
+use crate::http_listeners::{PROMETHEUS, QUEUE_INFO};
+use crate::node::{Arrival, Ingress};
 use crate::tls::TlsFiles;
 
 /// All AMQP listeners, open.
@@ -37,6 +39,30 @@ pub(crate) const AMQP: &str = "AMQP 0-9-1";
 impl fmt::Display for ListenerSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({}{})", self.address, self.protocol, if self.tls.is_some() { ", TLS" } else { "" })
+    }
+}
+
+impl ListenerSummary {
+    /// As the API tells of it; none of Unix-domain sockets.
+    pub(crate) fn info(&self) -> Option<ListenerInfo> {
+        let ListenerAddress::Tcp(address) = self.address else { return None };
+        let protocol = match (self.protocol, self.tls.is_some()) {
+            (AMQP, false) => "amqp",
+            (AMQP, true) => "amqp/ssl",
+            (PROMETHEUS, false) => "http/prometheus",
+            (PROMETHEUS, true) => "https/prometheus",
+            // Not one of the API's, and counted as none.
+            (QUEUE_INFO, _) => "queue-info",
+            (_, false) => "http",
+            (_, true) => "https",
+        };
+        Some(ListenerInfo {
+            protocol: protocol.to_owned(),
+            ip: address.ip(),
+            port: address.port(),
+            tls: self.tls.clone(),
+            gate: self.gate.clone(),
+        })
     }
 }
 
@@ -86,25 +112,19 @@ impl Listeners {
     /// Accepts until `stopping` changes. Each connection takes a place of each of `limiters`, too.
     pub(crate) async fn run(
         self,
-        broker: Arc<Broker>,
+        ingress: Arc<Ingress>,
         limiters: Vec<ConnectionLimiter>,
         stopping: watch::Receiver<bool>,
     ) {
         let mut tasks = JoinSet::new();
         for listener in self.0 {
-            let (broker, limiters, mut stopping) = (broker.clone(), limiters.clone(), stopping.clone());
+            let (ingress, limiters, mut stopping) = (ingress.clone(), limiters.clone(), stopping.clone());
             tasks.spawn(async move {
-                let refusing = broker.clone();
+                let refusing = ingress.clone();
                 let accepting = listener.run(
                     limiters,
-                    move || refusing.count_refused_connection(),
-                    move |stream, _, permits| {
-                        let broker = broker.clone();
-                        tokio::spawn(async move {
-                            broker.serve(stream).await;
-                            drop(permits);
-                        });
-                    },
+                    move || refusing.count_refused(),
+                    move |stream, peer, permits| ingress.admit(Arrival::of_amqp(stream, peer, permits)),
                 );
                 tokio::select! {
                     () = accepting => {}

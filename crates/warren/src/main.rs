@@ -12,12 +12,15 @@ mod config_files;
 mod connection_limiter;
 mod definitions;
 mod fsck;
+mod http_listeners;
+mod http_sites;
 mod listeners;
 mod log_fields;
 mod log_json;
 mod logging;
 mod machine;
-mod management;
+#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "what only a node of a cluster needs"))]
+mod node;
 mod proxy;
 mod serve;
 mod signals;

@@ -2,27 +2,23 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::{Context, Result};
 use broker::statistics::{self, Rates, Retention, Retentions};
-use broker::{AuthStep, Broker, EventSink, LockoutOptions};
-use management::Process;
+use broker::{AuthStep, EventSink, LockoutOptions};
 use model::config::{
     Config, ConfirmAfter, DiskFreeLimit, MemoryWatermark, RatesMode, SampleRetention, StatisticsOptions,
 };
 use store::Store;
 use store::file::RealDisk;
-use tokio::sync::watch;
 
-use crate::audit::AuditLog;
 use crate::banner::Banner;
-use crate::listeners::Listeners;
 use crate::logging::LogLevelHandle;
-use crate::management::ManagementListeners;
+use crate::node::{Node, OpenListeners};
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, backends, config_files, connection_limiter, definitions, logging, machine};
+use crate::{ServeArgs, config_files, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -31,6 +27,7 @@ pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let started_at = Instant::now();
     let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
+    let config = Arc::new(config);
     let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     let log_level = logging::start(&config.log);
     for warning in warnings {
@@ -55,11 +52,11 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(run(&config, data_dir, connection_max, log_level, started_at))
+    runtime.block_on(run(config.clone(), data_dir, connection_max, log_level, started_at))
 }
 
 async fn run(
-    config: &Config,
+    config: Arc<Config>,
     data_dir: &Path,
     connection_max: usize,
     log_level: LogLevelHandle,
@@ -67,43 +64,19 @@ async fn run(
 ) -> Result<()> {
     // Ports first: a second broker on them should fail before it touches any data.
     let mut tls_files = TlsFiles::default();
-    let mut listeners = Listeners::open(config, &mut tls_files)?;
-    let management = ManagementListeners::open(config, &mut tls_files)?;
-    let (store, recovered) = Store::open(store_options(config, data_dir)?, Arc::new(RealDisk))
+    let listeners = OpenListeners::open(&config, &mut tls_files)?;
+    let (store, recovered) = Store::open(store_options(&config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
-    let (audit_log, audit_writer) = match &config.audit {
-        Some(options) => {
-            let (log, writer) = AuditLog::open(options)?;
-            (Some(log as Arc<dyn EventSink>), Some(writer))
-        }
-        None => (None, None),
-    };
-    let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
-    let broker = Broker::start(broker_options(config, audit_log, auth_steps), store, recovered)?;
-    if let Some(path) = &config.load_definitions {
-        let unsupported = match config.load_definitions_skip_unsupported {
-            true => ::management::definitions::Unsupported::LeftOut,
-            false => ::management::definitions::Unsupported::Refused,
-        };
-        definitions::load(&broker, path, unsupported).await?;
-    }
-
-    let mut addresses = listeners.addresses()?;
-    let limit = connection_limiter::GlobalLimit::new(connection_max);
-    let gates = addresses.iter().filter_map(|listening| listening.gate.clone()).collect();
-    let process = Process::new(memory_len(config), Box::new(move |level| log_level.set(level)), gates);
+    let set_log_level = move |level| log_level.set(level);
+    let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
+    node.start_broker(store, recovered).await?;
     // A caller that is answered, over HTTP or AMQP, may tell it to stop.
     let mut signals = Signals::listen()?;
-    let mut management = management.serve(config, data_dir, &broker, &addresses, &limit, process)?;
-    addresses.extend(management.listening());
-    let (stop, stopping) = watch::channel(false);
-    let accepting = tokio::spawn(listeners.run(broker.clone(), limit.of_amqp(), stopping));
+    node.listen();
     let watching = tokio::spawn(tls_files.clone().watch());
-    let house = tokio::spawn(broker.clone().run_maintenance(data_dir.to_owned()));
-    let waking = tokio::spawn(broker.clone().wake_for_journal());
     let ready_after = started_at.elapsed();
-    Banner { data_dir, listeners: &addresses, ready_after }.print();
-    for listening in &addresses {
+    Banner { data_dir, listeners: node.listening(), ready_after }.print();
+    for listening in node.listening() {
         tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
     }
     tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
@@ -113,26 +86,18 @@ async fn run(
             tracing::info!(signal, "stopping");
             None
         }
-        failed = broker.failed() => {
+        // Alone, this node leads for as long as it can: whatever the cause, it is over.
+        failed = node.failed() => {
             tracing::error!(%failed, "stopping: nothing can be made durable any more");
             Some(failed)
         }
     };
-    let _ = stop.send(true);
-    let _ = accepting.await;
-    management.close().await;
     watching.abort();
-    // Watermarks that it is about to close are closed before the last ones are.
-    house.abort();
-    let _ = house.await;
-    let closed = stop_broker(&broker, config.shutdown_timeout, &mut signals).await;
-    waking.abort();
-    // After AMQP, some of which comes over WebSockets.
-    management.end();
-    // Whatever else has failed: what was done is written down.
-    if let Some(writer) = audit_writer {
-        writer.close();
-    }
+    let hurry = async {
+        let signal = signals.next(|| ()).await;
+        tracing::info!(signal, "stopping without waiting for clients any longer");
+    };
+    let closed = node.shut_down(config.shutdown_timeout, hurry).await;
     if let Some(failed) = failed {
         return Err(failed).context("the data directory cannot be written any more");
     }
@@ -142,7 +107,7 @@ async fn run(
 }
 
 /// How much memory there is for limits to be a part of.
-fn memory_len(config: &Config) -> u64 {
+pub(crate) fn memory_len(config: &Config) -> u64 {
     config.total_memory_available_override_value.unwrap_or_else(machine::memory_len)
 }
 
@@ -157,19 +122,7 @@ fn connection_max(file_limit: Option<u64>) -> usize {
 const STORE_FILES_MIN: u64 = 48;
 const STORE_FILES_MAX: u64 = 512;
 
-/// Stops the broker. A second signal cuts the wait for clients short.
-async fn stop_broker(broker: &Broker, patience: Duration, signals: &mut Signals) -> Result<(), store::CloseError> {
-    tokio::select! {
-        closed = broker.stop(patience) => closed,
-        signal = signals.next(|| ()) => {
-            tracing::info!(signal, "stopping without waiting for clients any longer");
-            // It was waiting: all that comes after that, it does in one go.
-            broker.stop(Duration::ZERO).await
-        }
-    }
-}
-
-fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
+pub(crate) fn store_options(config: &Config, data_dir: &Path) -> Result<store::Options> {
     let mut salt = [0; 8];
     getrandom::fill(&mut salt).map_err(|error| anyhow::anyhow!("cannot draw random numbers: {error}"))?;
     let mut options = store::Options::new(data_dir.to_owned());
@@ -212,7 +165,7 @@ fn statistics_options(config: &StatisticsOptions) -> statistics::Options {
     }
 }
 
-fn broker_options(
+pub(crate) fn broker_options(
     config: &Config,
     event_sink: Option<Arc<dyn EventSink>>,
     auth_steps: Vec<AuthStep>,

@@ -42,10 +42,9 @@ pub(crate) struct Live {
 pub(crate) struct FeedSlot(Arc<AtomicUsize>);
 
 impl Live {
-    /// Feeds end when the server stops.
-    pub(crate) fn end_with(&self, stage: watch::Receiver<Stage>) {
-        // Every entrance of a service is of the same server.
-        let _ = self.stage.set(stage);
+    /// Feeds end when the connections do that a service answers: all of them are of one group.
+    pub(crate) fn end_with(&self, stage: impl FnOnce() -> watch::Receiver<Stage>) {
+        self.stage.get_or_init(stage);
     }
 
     /// None: there are as many as may be.

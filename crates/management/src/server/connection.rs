@@ -2,32 +2,23 @@
 
 use std::sync::Arc;
 
-use broker::Origin;
 use hyper::body::Incoming;
 use hyper::header::{CONNECTION, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use net::proxy_protocol::Endpoints;
-use net::{Stream, TlsInfo, websocket};
+use net::{Replay, Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
-use super::{AmqpSink, ConnectionPermit, Site};
+use super::{AmqpSink, ConnectionPermit, HttpClient, Site};
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
-use crate::options::ConnectionLimits;
 use crate::stage::Stage;
 use http_server::AnswerBody;
 
-/// Who comes, and what it may do.
-pub(super) struct ConnectionContext {
-    pub(super) origin: Origin,
-    pub(super) limits: ConnectionLimits,
-    pub(super) amqp: Option<AmqpSink>,
-    pub(super) permit: ConnectionPermit,
-}
-
-/// Serves until the client goes, misbehaves, or the server stops.
-pub(super) async fn serve(site: Site, stream: Stream, context: ConnectionContext, mut stage: watch::Receiver<Stage>) {
-    let ConnectionContext { origin, limits, amqp, permit } = context;
+/// Serves until the client goes, misbehaves, or the group ends.
+pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut stage: watch::Receiver<Stage>) {
+    let is_absent = matches!(site, Site::Absent(_));
+    let HttpClient { origin, limits, amqp, permit, received } = client;
     let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, permit.clone())).map(Arc::new);
     let answer = move |request: Request<Incoming>| {
         let (site, upgrade) = (site.clone(), upgrade.clone());
@@ -38,8 +29,8 @@ pub(super) async fn serve(site: Site, stream: Stream, context: ConnectionContext
                 return response;
             }
             match (&site, &upgrade) {
-                (Site::Api(service), Some(upgrade)) if service.is_websocket(request.uri().path()) => {
-                    if !service.lets_in_page_of(request.headers()) {
+                (Site::Api(service), Some(upgrade)) if service.options.is_websocket(request.uri().path()) => {
+                    if !service.options.lets_in_page_of(request.headers()) {
                         refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned())
                     } else if service.is_suspended() {
                         refused(StatusCode::SERVICE_UNAVAILABLE, SUSPENDED.to_owned())
@@ -47,8 +38,15 @@ pub(super) async fn serve(site: Site, stream: Stream, context: ConnectionContext
                         upgrade.open(request)
                     }
                 }
+                (Site::Absent(absent), Some(upgrade)) if absent.options().is_websocket(request.uri().path()) => {
+                    match absent.options().lets_in_page_of(request.headers()) {
+                        true => upgrade.open(request),
+                        false => refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned()),
+                    }
+                }
                 (Site::Api(service), _) => service.respond(request, origin).await,
                 (Site::Metrics(metrics, compresses), _) => metrics.respond(request, origin, *compresses).await,
+                (Site::Absent(absent), _) => absent.respond(&request),
             }
         }
     };
@@ -57,13 +55,18 @@ pub(super) async fn serve(site: Site, stream: Stream, context: ConnectionContext
         write_timeout: Some(limits.write_timeout),
         head_len_max: HEAD_LEN_MAX,
         header_count_max: HEADER_COUNT_MAX,
-        request_count_max: limits.keep_alive_max,
+        // Who asks while no broker is here finds one the next time, perhaps on another node.
+        request_count_max: if is_absent { 1 } else { limits.keep_alive_max },
     };
+    let mut until_end = stage.clone();
     let stop = async move {
-        // An error means that the server has been dropped.
+        // An error means that the group has been dropped.
         let _ = stage.wait_for(|stage| *stage >= Stage::Stopping).await;
     };
-    http_server::serve(stream, limits, answer, stop).await;
+    tokio::select! {
+        () = http_server::serve(Replay::new(received, stream), limits, answer, stop) => {}
+        _ = until_end.wait_for(|stage| *stage == Stage::Ended) => {}
+    }
 }
 
 /// What a page of another origin is told.

@@ -2,8 +2,12 @@
 //!
 //! Listeners are the caller's: they hand over streams, whatever carries them. They should be opened inside
 //! [`Server::runtime`], so that the sockets are watched by the thread that serves them.
+//!
+//! The thread outlives brokers. The connections that one of them answers are a [`ConnectionGroup`], which ends with it.
 
+mod absent;
 mod connection;
+mod head;
 
 use std::any::Any;
 use std::io;
@@ -21,16 +25,36 @@ use crate::metrics::Metrics;
 use crate::options::ConnectionLimits;
 use crate::service::Service;
 use crate::stage::Stage;
-use connection::ConnectionContext;
+pub use absent::{Absent, LocalAnswers};
+pub use head::{RequestLine, read_request_line};
 
 /// The thread of the HTTP API.
 pub struct Server {
     runtime: Handle,
-    /// True: connections end after the request that they are at.
-    stop: watch::Sender<Stage>,
-    /// Connections of all entrances.
-    open: Arc<AtomicUsize>,
+    ended: watch::Sender<bool>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Connections of a server that end together.
+pub struct ConnectionGroup {
+    runtime: Handle,
+    /// How far they are stopped: first they end after the request that they are at, then at once.
+    stage: watch::Sender<Stage>,
+    open: Arc<AtomicUsize>,
+}
+
+/// Who comes, and what it may do.
+pub struct HttpClient {
+    /// From where.
+    pub origin: Origin,
+    /// What it may cost.
+    pub limits: ConnectionLimits,
+    /// What takes it if it asks for AMQP over a WebSocket; without, it may not.
+    pub amqp: Option<AmqpSink>,
+    /// Its place.
+    pub permit: ConnectionPermit,
+    /// What has been read of it already, and comes first.
+    pub received: Vec<u8>,
 }
 
 /// What a connection keeps a place by: dropped when it has ended.
@@ -39,13 +63,15 @@ pub type ConnectionPermit = Arc<dyn Any + Send + Sync>;
 /// Takes the streams of clients that ask for AMQP over a WebSocket, and their places.
 pub type AmqpSink = Arc<dyn Fn(Stream, ConnectionPermit) + Send + Sync>;
 
-/// What is behind an entrance.
+/// What answers a connection.
 #[derive(Debug, Clone)]
 pub enum Site {
     /// The HTTP API.
     Api(Arc<Service>),
     /// Metrics, compressed for who accepts that or not.
     Metrics(Arc<Metrics>, bool),
+    /// No broker runs here.
+    Absent(Arc<Absent>),
 }
 
 impl Server {
@@ -53,16 +79,16 @@ impl Server {
     pub fn start() -> io::Result<Server> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
-        let (stop, mut stage) = watch::channel(Stage::Running);
+        let (ended, mut has_ended) = watch::channel(false);
         let thread = std::thread::Builder::new().name("management".to_owned()).spawn(move || {
             runtime.block_on(async {
                 // An error means that the server has been dropped.
-                let _ = stage.wait_for(|stage| *stage == Stage::Ended).await;
+                let _ = has_ended.wait_for(|has_ended| *has_ended).await;
             });
             // Whatever still runs is dropped, and so are its sockets.
             runtime.shutdown_background();
         })?;
-        Ok(Server { runtime: handle, stop, open: Arc::default(), thread: Some(thread) })
+        Ok(Server { runtime: handle, ended, thread: Some(thread) })
     }
 
     /// The runtime of the thread: for listeners, and for tasks that accept.
@@ -71,34 +97,16 @@ impl Server {
         &self.runtime
     }
 
-    /// Where the connections of one listener come in. `amqp` takes those that become WebSockets; without it none do.
+    /// A group without connections.
     #[must_use]
-    pub fn entrance(&self, site: Site, limits: ConnectionLimits, amqp: Option<AmqpSink>) -> Entrance {
-        if let Site::Api(service) = &site {
-            service.live.end_with(self.stop.subscribe());
-        }
-        Entrance {
-            site,
-            runtime: self.runtime.clone(),
-            stop: self.stop.subscribe(),
-            open: self.open.clone(),
-            limits,
-            amqp,
-        }
-    }
-
-    /// Connections end after the request that they are at, or are left after `patience`. Those that have become WebSockets go on.
-    pub async fn close(&self, patience: Duration) {
-        self.stop.send_replace(Stage::Stopping);
-        let until = tokio::time::Instant::now() + patience;
-        while self.open.load(Ordering::Acquire) > 0 && tokio::time::Instant::now() < until {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+    pub fn group(&self) -> ConnectionGroup {
+        let (stage, _) = watch::channel(Stage::Running);
+        ConnectionGroup { runtime: self.runtime.clone(), stage, open: Arc::default() }
     }
 
     /// Ends the thread, and every connection that there still is.
     pub fn end(mut self) {
-        self.stop.send_replace(Stage::Ended);
+        self.ended.send_replace(true);
         if let Some(thread) = self.thread.take() {
             // It only leaves its loop; the wait is too short to be worth a thread.
             let _ = thread.join();
@@ -106,29 +114,44 @@ impl Server {
     }
 }
 
-/// Where connections come in. Cheap to clone.
-#[derive(Clone)]
-pub struct Entrance {
-    site: Site,
-    runtime: Handle,
-    stop: watch::Receiver<Stage>,
-    open: Arc<AtomicUsize>,
-    limits: ConnectionLimits,
-    amqp: Option<AmqpSink>,
-}
-
-impl Entrance {
-    /// Serves a connection on the server's thread.
-    pub fn admit(&self, stream: Stream, origin: Origin, permit: ConnectionPermit) {
-        let context = ConnectionContext { origin, limits: self.limits, amqp: self.amqp.clone(), permit };
-        let serving = connection::serve(self.site.clone(), stream, context, self.stop.clone());
+impl ConnectionGroup {
+    /// Serves a connection on the server's thread, as one of these.
+    pub fn serve(&self, site: Site, stream: Stream, client: HttpClient) {
+        if let Site::Api(service) = &site {
+            service.live.end_with(|| self.stage.subscribe());
+        }
         let place = OpenConnection::take(&self.open);
+        let serving = connection::serve(site, stream, client, self.stage.subscribe());
         self.runtime.spawn(async move {
             serving.await;
             drop(place);
         });
     }
+
+    /// Connections end after the request that they are at, those too that come later; up to `patience` is waited for that. Those that have
+    /// become WebSockets go on.
+    pub async fn close(&self, patience: Duration) {
+        self.stage.send_replace(Stage::Stopping);
+        self.wait(patience).await;
+    }
+
+    /// Ends every connection that there still is, and waits up to `patience` for them to be gone. Says whether they are.
+    pub async fn cut(&self, patience: Duration) -> bool {
+        self.stage.send_replace(Stage::Ended);
+        self.wait(patience).await;
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    async fn wait(&self, patience: Duration) {
+        let until = tokio::time::Instant::now() + patience;
+        while self.open.load(Ordering::Acquire) > 0 && tokio::time::Instant::now() < until {
+            tokio::time::sleep(LOOK_INTERVAL).await;
+        }
+    }
 }
+
+/// How often it is looked whether connections have ended.
+const LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// One of the connections that a stop waits for; given back when dropped, also by a panic.
 struct OpenConnection(Arc<AtomicUsize>);

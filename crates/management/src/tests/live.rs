@@ -20,7 +20,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use super::house::{House, in_house, in_house_of, in_house_with};
 use crate::limits::LIVE_COUNT_MAX;
 use crate::options::{ConnectionLimits, Cors, Options};
-use crate::server::{Server, Site};
+use crate::server::{HttpClient, Server, Site};
 use http_server::AnswerBody;
 
 /// Who reads a stream.
@@ -200,7 +200,7 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
     in_house(async |house| {
         let server = Server::start().unwrap();
         let limits = ConnectionLimits { write_timeout: Duration::from_millis(200), ..ConnectionLimits::default() };
-        let entrance = server.entrance(Site::Api(house.service.clone()), limits, None);
+        let (group, site) = (Arc::new(server.group()), Site::Api(house.service.clone()));
         // With room for little between both sides.
         let listener = TcpSocket::new_v4().unwrap();
         listener.set_send_buffer_size(4096).unwrap();
@@ -221,12 +221,13 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
         };
         let permits = [Arc::new(()), Arc::new(())];
         let accepting = server.runtime().spawn({
-            let permits = permits.clone();
+            let (permits, group) = (permits.clone(), group.clone());
             async move {
                 for permit in permits {
                     let (stream, peer) = listener.accept().await.unwrap();
                     let origin = Origin { peer: Some(peer), interface: Interface::Http };
-                    entrance.admit(net::Stream::Tcp(stream), origin, permit);
+                    let client = HttpClient { origin, limits, amqp: None, permit, received: Vec::new() };
+                    group.serve(site.clone(), net::Stream::Tcp(stream), client);
                 }
             }
         });

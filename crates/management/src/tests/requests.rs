@@ -308,7 +308,7 @@ fn pages_of_other_origins_open_no_websocket() {
             let mut headers = HeaderMap::new();
             headers.insert("host", HeaderValue::from_static("localhost:15672"));
             origin.map(|origin| headers.insert("origin", HeaderValue::from_static(origin)));
-            assert_eq!(house.service.lets_in_page_of(&headers), is_let_in, "{origin:?}");
+            assert_eq!(house.service.options.lets_in_page_of(&headers), is_let_in, "{origin:?}");
         }
     });
 }

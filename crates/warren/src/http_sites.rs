@@ -1,0 +1,131 @@
+//! What the listeners of HTTP show of a broker: the management API, the short list of queues, metrics.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use broker::Broker;
+use hyper::header::HeaderValue;
+use management::{Cors, Headers, Metrics, MetricsOptions, Service, Site};
+use model::config::Config;
+use observe::alerting::Alerting;
+use observe::influxdb::InfluxdbStats;
+use tokio::runtime::Handle;
+
+use crate::machine;
+use crate::node::{EntryPoint, Settings};
+use crate::serve::COMPATIBLE_VERSION;
+
+/// What answers while a broker runs.
+pub(crate) struct Sites {
+    api: Arc<Service>,
+    queue_info: Arc<Service>,
+    operator: Arc<Service>,
+    metrics: Arc<Metrics>,
+}
+
+impl Sites {
+    pub(crate) fn new(
+        settings: &Settings,
+        broker: &Arc<Broker>,
+        alerting: &Arc<Alerting>,
+        stats: Option<InfluxdbStats>,
+    ) -> Self {
+        let options = (*settings.of_http).clone();
+        // What the configuration takes away from others is there for the operator.
+        let of_operator = management::Options {
+            path_prefix: String::new(),
+            refuses_basic: false,
+            disables_stats: false,
+            ..options.clone()
+        };
+        let of_queue_info =
+            management::Options { path_prefix: String::new(), is_queue_info_only: true, ..options.clone() };
+        // Whether names and passwords are refused is the API's own business.
+        let of_metrics = management::Options { refuses_basic: false, ..options.clone() };
+        let service_of = |options| {
+            let service = Service::new(broker.clone(), options);
+            service.set_alerting(alerting.clone());
+            service.set_process(settings.process.clone());
+            stats.iter().for_each(|stats| service.set_influxdb(stats.clone()));
+            service.set_listeners(settings.listeners.clone());
+            service
+        };
+        Self {
+            api: service_of(options),
+            queue_info: service_of(of_queue_info),
+            operator: service_of(of_operator),
+            metrics: Metrics::new(service_of(of_metrics), metrics_options(&settings.config)),
+        }
+    }
+
+    /// What answers at a listener.
+    pub(crate) fn of(&self, entry: EntryPoint) -> Site {
+        match entry {
+            // Never asked for: what speaks AMQP has no site.
+            EntryPoint::Amqp | EntryPoint::Api => Site::Api(self.api.clone()),
+            EntryPoint::QueueInfo => Site::Api(self.queue_info.clone()),
+            EntryPoint::ControlSocket => Site::Api(self.operator.clone()),
+            EntryPoint::Metrics { compress } => Site::Metrics(self.metrics.clone(), compress),
+        }
+    }
+}
+
+/// What makes alerts. `connection_max` is how many connections the limit of open files leaves room for.
+pub(crate) fn alerting(config: &Config, broker: &Arc<Broker>, connection_max: usize) -> Result<Arc<Alerting>> {
+    let of_files = u64::try_from(connection_max).ok().filter(|_| connection_max < usize::MAX);
+    let connection_max = [of_files, config.connection_max].into_iter().flatten().min();
+    Ok(Alerting::new(broker.clone(), &config.alerts, connection_max)?)
+}
+
+/// The API's options.
+pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Options> {
+    let own = &config.management;
+    let header = |key: &str, value: &Option<String>| match value {
+        None => Ok(None),
+        Some(text) => HeaderValue::from_str(text)
+            .map(Some)
+            .with_context(|| format!("the value of management.{key} cannot be sent as a header")),
+    };
+    let headers = &own.headers;
+    Ok(management::Options {
+        path_prefix: own.path_prefix.clone(),
+        body_len_max: usize::try_from(own.http_max_body_size).unwrap_or(usize::MAX),
+        headers: Headers {
+            content_security_policy: header("csp.policy", &headers.csp)?,
+            strict_transport_security: header("hsts.policy", &headers.hsts)?,
+            content_type_options: header("headers.content_type_options", &headers.content_type_options)?,
+            xss_protection: header("headers.xss_protection", &headers.xss_protection)?,
+            frame_options: header("headers.frame_options", &headers.frame_options)?,
+            referrer_policy: header("headers.referrer_policy", &headers.referrer_policy)?,
+            hides_allow: headers.hide_allow,
+        },
+        cors: Cors { origins: own.cors_allow_origins.clone(), max_age_s: Some(own.cors_max_age) },
+        refuses_basic: own.disable_basic_auth,
+        disables_stats: own.disable_stats,
+        enables_queue_totals: own.enable_queue_totals,
+        operator_policies_change: !own.operator_policy_changes_disabled,
+        requires_json_extension: own.definitions_require_json_extension,
+        reference_needs_login: own.require_auth_for_api_reference,
+        queue_info_needs_login: own.queue_info_require_auth,
+        is_queue_info_only: false,
+        node: machine::node_name(&config),
+        data_dir: data_dir.to_owned(),
+        runtime: Some(Handle::current()),
+        file_limit: net::raise_open_files_limit().limit,
+        config_files: config.files.clone(),
+        configuration: config.effective(),
+        compatible_version: COMPATIBLE_VERSION.to_owned(),
+        product_name: config.product_name.clone(),
+        product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+    })
+}
+
+fn metrics_options(config: &Config) -> MetricsOptions {
+    let own = &config.prometheus;
+    MetricsOptions {
+        path: own.path.clone(),
+        returns_per_object: own.return_per_object_metrics,
+        needs_login: own.authentication_enabled,
+    }
+}

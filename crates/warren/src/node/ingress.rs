@@ -1,0 +1,293 @@
+//! Where accepted connections go: to this node's broker, to another node, or nowhere yet. What is done is decided once a connection, when
+//! it has been let in; a node that is alone always serves.
+//!
+//! ```text
+//!  listeners ─► Acceptor ─► Ingress ─┬─ Serving ────► broker, HTTP sites
+//!                                    ├─ Forwarding ─► another node's Ingress::admit_forwarded
+//!                                    ├─ Waiting ────► held until that changes, for a while
+//!                                    └─ Refusing ───► told why: 320, 503
+//! ```
+//!
+//! A request over HTTP that this node answers itself, whatever its broker does, is answered here: see [`LocalAnswers`].
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use broker::{Interface, Origin};
+use management::{
+    Absent, AmqpSink, ConnectionGroup, ConnectionLimits, HttpClient, LocalAnswers, RequestLine, Site, read_request_line,
+};
+use net::Stream;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::running::Serving;
+use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
+
+/// How long a connection is held while it is not known who leads.
+const HOLD_TIME: Duration = Duration::from_secs(5);
+
+/// How soon it is tried again to reach the node that leads, while a connection is held.
+const RETRY_TIME: Duration = Duration::from_millis(100);
+
+/// What metrics answer where no broker runs, whichever node leads: they are this node's.
+const NO_BROKER: &str = "no broker runs on this node";
+
+/// What becomes of connections.
+#[derive(Debug, Clone)]
+pub(crate) enum Situation {
+    /// This node's broker serves them.
+    Serving(Arc<Serving>),
+    /// Another node's does.
+    Forwarding(Arc<dyn Forward>),
+    /// It is not known whose does.
+    Waiting,
+    /// None does, for this reason.
+    Refusing(Arc<str>),
+}
+
+/// Brings connections to another node.
+pub(crate) trait Forward: fmt::Debug + Send + Sync {
+    /// Carries a connection until it ends. Gives it back where the other node cannot be reached: nothing of it has been sent then.
+    fn forward(&self, connection: ForwardedConnection) -> Forwarding<'_>;
+}
+
+/// A connection on its way.
+pub(crate) type Forwarding<'a> = Pin<Box<dyn Future<Output = Result<(), ForwardedConnection>> + Send + 'a>>;
+
+/// A connection that is to be carried: see [`net::splice`]. The other node has to be told of the entry point, and what the stream knows of
+/// the client: its address, where it connected to, its TLS. That one makes a [`Stream::forwarded`] of it, for [`Ingress::admit_forwarded`].
+#[derive(Debug)]
+pub(crate) struct ForwardedConnection {
+    /// Where it came in. Never metrics, which are each node's own.
+    pub(crate) entry: EntryPoint,
+    /// The client's.
+    pub(crate) stream: Stream,
+    /// What has been read of it already, and goes first.
+    pub(crate) received: Vec<u8>,
+}
+
+/// Which kind of listener a connection came in by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EntryPoint {
+    Amqp,
+    Api,
+    /// The short list of queues, and nothing else.
+    QueueInfo,
+    /// Compressed for who accepts that, or not.
+    Metrics {
+        compress: bool,
+    },
+    /// The socket in the data directory.
+    ControlSocket,
+}
+
+impl EntryPoint {
+    fn origin(self, peer: SocketAddr) -> Origin {
+        match self {
+            EntryPoint::Amqp => Origin { peer: Some(peer), interface: Interface::Amqp },
+            EntryPoint::ControlSocket => Origin { peer: None, interface: Interface::ControlSocket },
+            EntryPoint::Api | EntryPoint::QueueInfo | EntryPoint::Metrics { .. } => {
+                Origin { peer: Some(peer), interface: Interface::Http }
+            }
+        }
+    }
+}
+
+/// A connection that has been let in.
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    pub(crate) stream: Stream,
+    /// The other side, as the listener saw it: for streams that do not know.
+    pub(crate) peer: SocketAddr,
+    pub(crate) entry: EntryPoint,
+    /// What it may cost, where it speaks HTTP.
+    pub(crate) limits: ConnectionLimits,
+    /// The places that it keeps while it is open.
+    pub(crate) permits: ConnectionPermits,
+    /// What has been read of it already.
+    pub(crate) received: Vec<u8>,
+}
+
+impl Arrival {
+    pub(crate) fn of_amqp(stream: Stream, peer: SocketAddr, permits: ConnectionPermits) -> Self {
+        Self::of_http(stream, peer, permits, EntryPoint::Amqp, ConnectionLimits::default())
+    }
+
+    pub(crate) fn of_http(
+        stream: Stream,
+        peer: SocketAddr,
+        permits: ConnectionPermits,
+        entry: EntryPoint,
+        limits: ConnectionLimits,
+    ) -> Self {
+        let peer = stream.peer_addr().unwrap_or(peer);
+        Self { stream, peer, entry, limits, permits, received: Vec::new() }
+    }
+
+    /// As a client of the HTTP server.
+    pub(super) fn into_http(self, amqp: Option<AmqpSink>) -> (Stream, HttpClient) {
+        let Arrival { stream, peer, entry, limits, permits, received } = self;
+        (stream, HttpClient { origin: entry.origin(peer), limits, amqp, permit: Arc::new(permits), received })
+    }
+}
+
+/// Takes in the connections of all listeners.
+pub(crate) struct Ingress {
+    situation: watch::Sender<Situation>,
+    /// What clients of AMQP are told about this node where it serves none.
+    of_broker: broker::Options,
+    of_http: Arc<management::Options>,
+    /// Connections of HTTP that no broker answers.
+    unserved: ConnectionGroup,
+    local_answers: OnceLock<Arc<dyn LocalAnswers>>,
+    /// Where clients of AMQP are served, those over WebSockets too.
+    runtime: Handle,
+    /// What a forwarded connection takes a place of, by whether it speaks AMQP.
+    forwarded_limiters: [Vec<ConnectionLimiter>; 2],
+}
+
+impl Ingress {
+    /// One for listeners behind which nothing is yet.
+    pub(super) fn new(
+        of_broker: broker::Options,
+        of_http: Arc<management::Options>,
+        unserved: ConnectionGroup,
+        limit: &GlobalLimit,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            situation: watch::channel(Situation::Waiting).0,
+            of_broker,
+            of_http,
+            unserved,
+            local_answers: OnceLock::new(),
+            runtime: Handle::current(),
+            forwarded_limiters: [limit.of_http(), limit.of_amqp()],
+        })
+    }
+
+    /// What becomes of connections that come from now on, and of those that are held.
+    pub(super) fn set(&self, situation: Situation) {
+        self.situation.send_replace(situation);
+    }
+
+    /// Tells what this node answers itself. Only the first one counts.
+    pub(crate) fn set_local_answers(&self, local: Arc<dyn LocalAnswers>) {
+        let _ = self.local_answers.set(local);
+    }
+
+    /// A connection found no place.
+    pub(crate) fn count_refused(&self) {
+        if let Situation::Serving(serving) = &*self.situation.borrow() {
+            serving.broker.count_refused_connection();
+        }
+    }
+
+    /// Takes a connection in.
+    pub(crate) fn admit(self: &Arc<Self>, arrival: Arrival) {
+        let situation = self.situation.borrow().clone();
+        match situation {
+            Situation::Serving(serving) => serving.serve(arrival, &self.runtime),
+            _ => drop(tokio::spawn(self.clone().attend(arrival))),
+        }
+    }
+
+    /// Takes in a connection that another node has accepted ([`Stream::forwarded`]), at this entry point of that one. It is served or
+    /// closed, and never sent on again: two nodes that take each other for the leader would send it to and fro. An error says why it is
+    /// closed.
+    pub(crate) fn admit_forwarded(&self, entry: EntryPoint, stream: Stream) -> Result<()> {
+        let Situation::Serving(serving) = self.situation.borrow().clone() else { bail!(NO_BROKER) };
+        let peer = stream.peer_addr().context("it is not known whose connection it is")?;
+        let limiters = &self.forwarded_limiters[usize::from(entry == EntryPoint::Amqp)];
+        let permits = ConnectionPermits::take(limiters, None, peer.ip()).map_err(|full| anyhow!(full))?;
+        serving.serve(Arrival::of_http(stream, peer, permits, entry, ConnectionLimits::default()), &self.runtime);
+        Ok(())
+    }
+
+    /// Has something done with a connection that this node's broker does not serve, or not yet.
+    async fn attend(self: Arc<Self>, mut arrival: Arrival) {
+        let mut situations = self.situation.subscribe();
+        let mut held_until = None;
+        // None of AMQP, and where this node answers nothing itself.
+        let mut local = match (arrival.entry, self.local_answers.get()) {
+            (EntryPoint::Amqp, _) | (_, None) => None,
+            (_, Some(local)) => Some(local.clone()),
+        };
+        loop {
+            let situation = situations.borrow_and_update().clone();
+            let forward = match situation {
+                Situation::Serving(serving) => return serving.serve(arrival, &self.runtime),
+                Situation::Refusing(reason) => return self.refuse(arrival, &reason).await,
+                _ if matches!(arrival.entry, EntryPoint::Metrics { .. }) => {
+                    return self.refuse(arrival, NO_BROKER).await;
+                }
+                Situation::Forwarding(forward) => Some(forward),
+                Situation::Waiting => None,
+            };
+            if let Some(local) = local.take() {
+                let Arrival { stream, received, limits, .. } = &mut arrival;
+                let time = if forward.is_some() { limits.head_timeout } else { HOLD_TIME };
+                match read_request_line(stream, received, time).await {
+                    Ok(Some(RequestLine { method, path })) if local.has_answer(&method, &path) => {
+                        return self.refuse(arrival, NO_BROKER).await;
+                    }
+                    // It may have come to pass meanwhile that it is served.
+                    Ok(_) => continue,
+                    Err(_) => return,
+                }
+            }
+            let mut retry_time = HOLD_TIME;
+            if let Some(forward) = forward {
+                match forward_arrival(&*forward, arrival).await {
+                    None => return,
+                    Some(returned) => arrival = returned,
+                }
+                retry_time = RETRY_TIME;
+            }
+            let until = *held_until.get_or_insert_with(|| Instant::now() + HOLD_TIME);
+            tokio::select! {
+                // An error cannot be: the sender is ours.
+                _ = situations.changed() => {}
+                () = tokio::time::sleep(retry_time) => {}
+                () = tokio::time::sleep_until(until) => return,
+            }
+        }
+    }
+
+    /// Says that no broker serves the client, and why. What this node answers itself it does.
+    async fn refuse(&self, arrival: Arrival, reason: &str) {
+        if arrival.entry == EntryPoint::Amqp {
+            broker::turn_away(arrival.stream, &self.of_broker, reason).await;
+            return;
+        }
+        let local = self.local_answers.get().cloned();
+        let sink = (arrival.entry == EntryPoint::Api).then(|| self.refusing_sink(reason));
+        let (stream, client) = arrival.into_http(sink);
+        let absent = Absent::new(self.of_http.clone(), reason, local);
+        self.unserved.serve(Site::Absent(Arc::new(absent)), stream, client);
+    }
+
+    /// What takes clients that ask for AMQP over a WebSocket while none is served.
+    fn refusing_sink(&self, reason: &str) -> AmqpSink {
+        let (runtime, options, reason) = (self.runtime.clone(), self.of_broker.clone(), Arc::<str>::from(reason));
+        Arc::new(move |stream, permit| {
+            let (options, reason) = (options.clone(), reason.clone());
+            runtime.spawn(async move {
+                broker::turn_away(stream, &options, &reason).await;
+                drop(permit);
+            });
+        })
+    }
+}
+
+/// Has a connection carried to another node. Gives it back where that cannot be reached.
+async fn forward_arrival(forward: &dyn Forward, arrival: Arrival) -> Option<Arrival> {
+    let Arrival { stream, peer, entry, limits, permits, received } = arrival;
+    let returned = forward.forward(ForwardedConnection { entry, stream, received }).await.err()?;
+    Some(Arrival { stream: returned.stream, peer, entry, limits, permits, received: returned.received })
+}

@@ -1,0 +1,292 @@
+//! A broker that runs on this node, with all that belongs to it and ends with it: its store, its sites of the HTTP API, its threads of
+//! alerts and statistics, its tasks. A process may start and stop many, one after the other.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use broker::{AuthStep, Broker, EventSink};
+use management::limits::STOP_PATIENCE;
+use management::{AmqpSink, ConnectionGroup, ListenerInfo, Process, Server};
+use model::config::Config;
+use observe::alerting::AlertThread;
+use observe::influxdb::{Influxdb, InfluxdbThreads};
+use store::{CloseError, RecoveredStore, Store};
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use super::ingress::{Arrival, EntryPoint};
+use crate::http_sites::{self, Sites};
+use crate::{definitions, serve};
+
+/// How long what is left of a broker may take to be gone when all of it has been told to end.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long clients may take to go when another node is to serve them: each second is one in which they are served by none.
+const HANDOVER_PATIENCE: Duration = Duration::from_millis(300);
+
+/// How long all that was received may take to become durable before a broker is handed over.
+const PAUSE_PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every broker of this node is started with.
+pub(crate) struct Settings {
+    pub(crate) config: Arc<Config>,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) audit_log: Option<Arc<dyn EventSink>>,
+    pub(crate) auth_steps: Vec<AuthStep>,
+    pub(crate) of_http: Arc<management::Options>,
+    /// All listeners, as the API tells of them.
+    pub(crate) listeners: Vec<ListenerInfo>,
+    pub(crate) process: Arc<Process>,
+    /// How many connections the limit of open files leaves room for.
+    pub(crate) connection_max: usize,
+}
+
+impl Settings {
+    pub(super) fn broker_options(&self) -> broker::Options {
+        serve::broker_options(&self.config, self.audit_log.clone(), self.auth_steps.clone())
+    }
+}
+
+/// How a broker is to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct BrokerStop<'a> {
+    /// What clients are told, with 320; none: that the process ends.
+    reason: Option<&'a str>,
+    /// Another node goes on with what this one has received: all of that is to be durable first.
+    is_handover: bool,
+    /// How long clients may take to go.
+    patience: Duration,
+    /// How long requests over HTTP may take to be answered.
+    http_patience: Duration,
+}
+
+impl<'a> BrokerStop<'a> {
+    /// With its process.
+    pub(super) fn with_process(patience: Duration) -> Self {
+        Self { reason: None, is_handover: false, patience, http_patience: STOP_PATIENCE }
+    }
+
+    /// Because this node leads no longer, or is about to: then it is a hand-over.
+    pub(crate) fn of_leadership(reason: &'a str, is_handover: bool) -> Self {
+        let patience = HANDOVER_PATIENCE;
+        Self { reason: Some(reason), is_handover, patience, http_patience: patience }
+    }
+}
+
+/// What serves connections while a broker runs.
+pub(crate) struct Serving {
+    pub(super) broker: Arc<Broker>,
+    /// Connections of HTTP.
+    group: ConnectionGroup,
+    sites: Sites,
+    sink: AmqpSink,
+}
+
+impl fmt::Debug for Serving {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Serving").field("broker", &self.broker).finish_non_exhaustive()
+    }
+}
+
+impl Serving {
+    /// Serves a connection until it ends. Those of AMQP are served on `runtime`.
+    pub(super) fn serve(&self, arrival: Arrival, runtime: &Handle) {
+        if arrival.entry == EntryPoint::Amqp {
+            let Arrival { stream, permits, .. } = arrival;
+            let broker = self.broker.clone();
+            runtime.spawn(async move {
+                broker.serve(stream).await;
+                drop(permits);
+            });
+            return;
+        }
+        let entry = arrival.entry;
+        let (stream, client) = arrival.into_http((entry == EntryPoint::Api).then(|| self.sink.clone()));
+        self.group.serve(self.sites.of(entry), stream, client);
+    }
+}
+
+/// Brings WebSockets to the broker, on the runtime where all of its connections are.
+fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
+    let runtime = Handle::current();
+    Arc::new(move |stream, permit| {
+        let serving = broker.clone().serve(stream);
+        runtime.spawn(async move {
+            serving.await;
+            drop(permit);
+        });
+    })
+}
+
+/// See the module.
+pub(super) struct RunningBroker {
+    serving: Arc<Serving>,
+    store: Weak<Store>,
+    alerts: AlertThread,
+    /// None where no statistics go anywhere.
+    influxdb: Option<InfluxdbThreads>,
+    maintenance: JoinHandle<()>,
+    waking: JoinHandle<()>,
+}
+
+impl RunningBroker {
+    /// Starts a broker over an opened store, and imports what the configuration has every start import. If that fails, nothing is left.
+    pub(super) async fn start(
+        settings: &Settings,
+        server: &Server,
+        store: Arc<Store>,
+        recovered: RecoveredStore,
+    ) -> Result<Self> {
+        let weak = Arc::downgrade(&store);
+        let broker = Broker::start(settings.broker_options(), store, recovered)?;
+        match Self::furnish(settings, server, &broker, weak).await {
+            Ok(running) => Ok(running),
+            Err(error) => {
+                // What it failed for is what matters.
+                let _ = broker.stop(Duration::ZERO).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn furnish(settings: &Settings, server: &Server, broker: &Arc<Broker>, store: Weak<Store>) -> Result<Self> {
+        let config = &settings.config;
+        if let Some(path) = &config.load_definitions {
+            let unsupported = match config.load_definitions_skip_unsupported {
+                true => management::definitions::Unsupported::LeftOut,
+                false => management::definitions::Unsupported::Refused,
+            };
+            definitions::load(broker, path, unsupported).await?;
+        }
+        let alerting = http_sites::alerting(config, broker, settings.connection_max)?;
+        let file_limit = settings.of_http.file_limit;
+        let influxdb = Influxdb::new(broker.clone(), &config.influxdb, settings.data_dir.clone(), file_limit)?;
+        let alerts = alerting.start().context("cannot start the thread of alerts")?;
+        let sites = Sites::new(settings, broker, &alerting, influxdb.as_ref().map(Influxdb::stats));
+        let influxdb = match influxdb.map(Influxdb::start).transpose() {
+            Ok(influxdb) => influxdb,
+            Err(error) => {
+                alerts.stop();
+                return Err(error).context("cannot start a thread of statistics");
+            }
+        };
+        let sink = amqp_sink(broker.clone());
+        Ok(Self {
+            store,
+            alerts,
+            influxdb,
+            maintenance: tokio::spawn(broker.clone().run_maintenance(settings.data_dir.clone())),
+            waking: tokio::spawn(broker.clone().wake_for_journal()),
+            serving: Arc::new(Serving { broker: broker.clone(), group: server.group(), sites, sink }),
+        })
+    }
+
+    pub(super) fn serving(&self) -> &Arc<Serving> {
+        &self.serving
+    }
+
+    /// Waits until nothing will be durable any more, which may be for ever.
+    pub(super) async fn failed(&self) -> store::journal::Failed {
+        self.serving.broker.failed().await
+    }
+
+    /// Receives nothing any more, and waits until all that was received is durable: before another node takes over. Says whether that is
+    /// so.
+    pub(super) async fn pause(&self) -> bool {
+        self.serving.group.close(HANDOVER_PATIENCE).await;
+        self.serving.broker.pause(PAUSE_PATIENCE).await
+    }
+
+    /// Stops it, when connections go elsewhere already. When `hurry` is ready, clients are not waited for any longer.
+    pub(super) async fn stop(self, how: BrokerStop<'_>, hurry: impl Future<Output = ()>) -> StoppedBroker {
+        if how.is_handover && !self.pause().await {
+            tracing::warn!("a broker is handed over though not all that it received is durable");
+        }
+        let Self { serving, store, alerts, influxdb, maintenance, waking } = self;
+        let broker = &serving.broker;
+        // That consumers go when the broker stops is nothing to be told of.
+        alerts.stop();
+        let flushing = tokio::spawn(async {
+            if let Some(threads) = influxdb {
+                threads.stop().await;
+            }
+        });
+        let requests = serving.group.close(how.http_patience);
+        let clients = async {
+            // Watermarks that it is about to close are closed before the last ones are.
+            maintenance.abort();
+            ended(maintenance).await;
+            stop_clients(broker, how, hurry).await
+        };
+        let closed = match how.reason {
+            // The process ends: who is told that by AMQP has had the answers that were due, and statistics have all of it.
+            None => {
+                requests.await;
+                ended(flushing).await;
+                clients.await
+            }
+            // Another node is to serve all of them, the sooner the better. A server of statistics that hangs is waited for last.
+            Some(_) => {
+                let ((), closed) = tokio::join!(requests, clients);
+                ended(flushing).await;
+                closed
+            }
+        };
+        waking.abort();
+        ended(waking).await;
+        StoppedBroker { serving, store, closed }
+    }
+}
+
+/// Has clients go and the store closed.
+async fn stop_clients(broker: &Broker, how: BrokerStop<'_>, hurry: impl Future<Output = ()>) -> Result<(), CloseError> {
+    let stop = async |patience| match how.reason {
+        Some(reason) => broker.stop_saying(reason, patience).await,
+        None => broker.stop(patience).await,
+    };
+    tokio::select! {
+        closed = stop(how.patience) => closed,
+        // It was waiting: all that comes after that, it does in one go.
+        () = hurry => stop(Duration::ZERO).await,
+    }
+}
+
+/// Waits for a task, which may have been aborted.
+async fn ended(task: JoinHandle<()>) {
+    if task.await.is_err_and(|error| error.is_panic()) {
+        tracing::error!("a task of the broker panicked");
+    }
+}
+
+/// A broker that has stopped, of which connections of the HTTP API may still have a part.
+pub(super) struct StoppedBroker {
+    serving: Arc<Serving>,
+    store: Weak<Store>,
+    closed: Result<(), CloseError>,
+}
+
+impl StoppedBroker {
+    /// Whether its store was closed as it should be.
+    pub(super) fn closed(self) -> Result<(), CloseError> {
+        self.closed
+    }
+
+    /// Waits until nothing of it is left: its data directory can be opened again then.
+    pub(super) async fn gone(self) -> Result<(), CloseError> {
+        let Self { serving, store, closed } = self;
+        serving.group.cut(END_TIMEOUT).await;
+        drop(serving);
+        let until = tokio::time::Instant::now() + END_TIMEOUT;
+        while store.strong_count() > 0 {
+            if tokio::time::Instant::now() > until {
+                tracing::error!("a broker that has stopped is still in use");
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        closed
+    }
+}

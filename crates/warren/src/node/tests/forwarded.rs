@@ -1,0 +1,253 @@
+//! A node that does not lead hands its connections on to one that does. The link between them is a stub.
+
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use net::proxy_protocol::Endpoints;
+use net::{ClientTls, ClientTlsOptions, TlsInfo, Trust};
+use rcgen::{CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use tokio::sync::Mutex;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::*;
+use crate::node::{BrokerStop, EntryPoint, Forward, ForwardedConnection, Forwarding};
+
+/// The end of connection.open-ok.
+const OPEN_OK: &str = "\0\n\0\x29\0";
+
+/// What one node tells another of a connection.
+type Facts = (EntryPoint, Endpoints, Option<TlsInfo>);
+
+/// The way to the leader: facts go beside the sockets, in the order in which these connect.
+#[derive(Debug)]
+struct Link {
+    address: SocketAddr,
+    facts: Mutex<UnboundedSender<Facts>>,
+    is_cut: AtomicBool,
+}
+
+impl Forward for Link {
+    fn forward(&self, connection: ForwardedConnection) -> Forwarding<'_> {
+        Box::pin(async move {
+            if self.is_cut.load(Ordering::Relaxed) {
+                return Err(connection);
+            }
+            let ForwardedConnection { entry, stream, received } = connection;
+            let endpoints = Endpoints { peer: stream.peer_addr().unwrap(), local: stream.local_addr().unwrap() };
+            let carrier = {
+                let facts = self.facts.lock().await;
+                let carrier = TcpStream::connect(self.address).await.unwrap();
+                facts.send((entry, endpoints, stream.tls_info())).unwrap();
+                carrier
+            };
+            let _ = net::splice(stream, received, carrier).await;
+            Ok(())
+        })
+    }
+}
+
+/// A node that leads, and one that follows it.
+struct Pair {
+    leader: House,
+    follower: House,
+    link: Arc<Link>,
+}
+
+impl Pair {
+    async fn start(test: &str, of_leader: &[&str], of_follower: &[&str]) -> Pair {
+        let mut leader = House::open(&format!("{test}-leader"), of_leader);
+        leader.start().await;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let (tx, mut facts) = unbounded_channel::<Facts>();
+        let (address, is_cut) = (listener.local_addr().unwrap(), AtomicBool::new(false));
+        let link = Arc::new(Link { address, facts: Mutex::new(tx), is_cut });
+        let ingress = leader.node.ingress().clone();
+        tokio::spawn(async move {
+            while let Ok((carrier, _)) = listener.accept().await {
+                let Some((entry, endpoints, tls)) = facts.recv().await else { return };
+                // Closed where it is not let in.
+                let _ =
+                    ingress.admit_forwarded(entry, net::Stream::forwarded(net::Stream::Tcp(carrier), endpoints, tls));
+            }
+        });
+        let follower = House::open(&format!("{test}-follower"), of_follower);
+        follower.node.set_situation(Situation::Forwarding(link.clone()));
+        Pair { leader, follower, link }
+    }
+
+    /// The only connection that the leader lists.
+    async fn listed(&self) -> Value {
+        let answer = get(self.leader.api(), "/api/connections").await;
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        let list: Value = serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}"));
+        assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+        list[0].clone()
+    }
+
+    async fn close(self) {
+        self.follower.close().await;
+        self.leader.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_of_a_follower_are_served_by_the_leader() {
+    let mut pair = Pair::start("plain", &[], &[]).await;
+    let mut client = publisher(pair.follower.amqp()).await;
+    for _ in 0..3 {
+        publish(&mut client, &[7; 300_000]).await.unwrap();
+    }
+    let connection = pair.listed().await;
+    // The client's own address, and the one that it connected to.
+    assert_eq!(connection["port"], pair.follower.amqp().port());
+    assert_eq!((&connection["peer_host"], &connection["ssl"]), (&"127.0.0.1".into(), &false.into()));
+    client.consume(1, &amqp::basic::Consume { queue: b"q", no_ack: true, ..Default::default() }).await.unwrap();
+    let delivered = async {
+        loop {
+            if let Some(Event::Delivered { content, .. }) = client.next_event().unwrap() {
+                return content.body.to_vec();
+            }
+            client.turn().await.unwrap();
+        }
+    };
+    assert_eq!(soon(delivered).await, [7; 300_000]);
+
+    let mut stream = websocket(pair.follower.api()).await;
+    for piece in handshake() {
+        stream.write_all(&websocket_message(&piece)).await.unwrap();
+    }
+    read_until(&mut stream, OPEN_OK).await;
+    let answer = get(pair.follower.api(), "/api/queues?columns=name").await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"[{"name":"q"}]"#), "{answer}");
+    // Metrics are each node's own.
+    assert!(get(pair.follower.address("Prometheus metrics"), "/metrics").await.starts_with("HTTP/1.1 503"));
+
+    let stop = BrokerStop::of_leadership("another node leads", true);
+    let (stopped, told) = tokio::join!(pair.leader.node.stop_broker(stop, Situation::Waiting), closed(&mut client));
+    stopped.unwrap();
+    assert!(told.ends_with("320 CONNECTION_FORCED - another node leads"), "{told}");
+    expect_end(&mut stream).await;
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_one_direction_goes_through() {
+    let pair = Pair::start("half", &[], &[]).await;
+    let mut stream = TcpStream::connect(pair.follower.amqp()).await.unwrap();
+    let mut words = handshake().concat();
+    amqp::frame::put_method(&mut words, 0, &amqp::connection::Close { reply_code: 200, ..Default::default() });
+    stream.write_all(&words).await.unwrap();
+    stream.shutdown().await.unwrap();
+    let mut heard = Vec::new();
+    soon(stream.read_to_end(&mut heard)).await.unwrap();
+    // All was answered, and then the leader ended its direction.
+    assert!(heard.ends_with(&[1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 51, 0xCE]), "{heard:?}");
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_operator_of_a_follower_needs_no_password() {
+    let pair = Pair::start("operator", &[], &[]).await;
+    let mut stream = tokio::net::UnixStream::connect(pair.follower.dir.join("control.sock")).await.unwrap();
+    stream.write_all(b"GET /api/whoami HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
+    let mut answer = String::new();
+    soon(stream.read_to_string(&mut answer)).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("local-operator"), "{answer}");
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_proxys_client_is_known_to_the_leader() {
+    let pair = Pair::start("proxied", &["loopback_users.guest=false"], &["proxy_protocol=true"]).await;
+    let mut stream = TcpStream::connect(pair.follower.amqp()).await.unwrap();
+    stream.write_all(b"PROXY TCP4 198.51.100.7 192.0.2.9 4711 5672\r\n").await.unwrap();
+    let uri = Uri::parse("amqp://guest:guest@127.0.0.1").unwrap();
+    let stream = net::Stream::Tcp(stream);
+    let _client = soon(Connection::over(stream, &uri, &ConnectOptions::default())).await.unwrap();
+    let connection = pair.listed().await;
+    let shown = ["peer_host", "peer_port", "host", "port"].map(|name| connection[name].to_string());
+    assert_eq!(shown, ["\"198.51.100.7\"", "4711", "\"192.0.2.9\"", "5672"]);
+    pair.close().await;
+}
+
+/// Files of an authority, and of what it signed.
+fn certificates(names: &[&str]) -> PathBuf {
+    let dir = std::env::temp_dir().join(format!("warren-node-{}-certificates", std::process::id()));
+    fs::create_dir_all(&dir).unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+    let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+    fs::write(dir.join("ca.pem"), issuer.pem()).unwrap();
+    for name in names {
+        let mut params = CertificateParams::new(vec![(*name).to_owned()]).unwrap();
+        params.distinguished_name = rcgen::DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, *name);
+        let key = KeyPair::generate().unwrap();
+        fs::write(dir.join(format!("{name}.pem")), params.signed_by(&key, &issuer).unwrap().pem()).unwrap();
+        fs::write(dir.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+    }
+    dir
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_certificate_logs_its_owner_in_at_the_leader() {
+    let files = certificates(&["localhost", "guest"]);
+    let file = |name: &str| files.join(name).display().to_string();
+    let of_follower = [
+        "listeners.ssl.default=127.0.0.1:0".to_owned(),
+        format!("ssl_options.cacertfile={}", file("ca.pem")),
+        format!("ssl_options.certfile={}", file("localhost.pem")),
+        format!("ssl_options.keyfile={}", file("localhost.key")),
+        "ssl_options.verify=verify_peer".to_owned(),
+        "ssl_options.fail_if_no_peer_cert=true".to_owned(),
+    ];
+    let of_follower: Vec<&str> = of_follower.iter().map(String::as_str).collect();
+    let of_leader = ["auth_mechanisms.1=EXTERNAL", "auth_mechanisms.2=PLAIN", "ssl_cert_login_from=common_name"];
+    let pair = Pair::start("certified", &of_leader, &of_follower).await;
+    let tls =
+        pair.follower.node.listening().iter().find(|listening| listening.protocol == AMQP && listening.tls.is_some());
+    let ListenerAddress::Tcp(address) = tls.unwrap().address else { panic!("a port") };
+    let trust = ClientTlsOptions {
+        identity: Some(net::Identity { chain: files.join("guest.pem"), key: files.join("guest.key"), password: None }),
+        ..ClientTlsOptions::trusting(Trust::File(files.join("ca.pem")))
+    };
+    let options = ConnectOptions {
+        tls: Some(ClientTls::new(&trust).unwrap()),
+        mechanism: client::Mechanism::External,
+        ..ConnectOptions::default()
+    };
+    let uri = Uri::parse(&format!("amqps://localhost:{}", address.port())).unwrap();
+    let _client = soon(Connection::open(&uri, &options)).await.unwrap();
+    let connection = pair.listed().await;
+    let shown =
+        ["ssl", "ssl_protocol", "peer_cert_subject", "user", "auth_mechanism"].map(|name| connection[name].to_string());
+    assert_eq!(shown, ["true", "\"tlsv1.3\"", "\"CN=guest\"", "\"guest\"", "\"EXTERNAL\""]);
+    pair.close().await;
+    fs::remove_dir_all(files).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_finds_no_leader_is_held_until_there_is_one() {
+    let pair = Pair::start("unreachable", &[], &[]).await;
+    pair.link.is_cut.store(true, Ordering::Relaxed);
+    let address = pair.follower.amqp();
+    let waiting = tokio::spawn(publisher(address));
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!waiting.is_finished());
+    pair.link.is_cut.store(false, Ordering::Relaxed);
+    publish(&mut soon(waiting).await.unwrap(), b"x").await.unwrap();
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_forwarded_to_a_node_that_serves_none_is_closed() {
+    let mut pair = Pair::start("deposed", &[], &[]).await;
+    let stop = BrokerStop::of_leadership("another node leads", false);
+    let leader = Situation::Forwarding(pair.link.clone());
+    // It takes itself for a follower, and its link leads back to it.
+    pair.leader.node.stop_broker(stop, leader).await.unwrap();
+    assert!(matches!(connect(pair.follower.amqp()).await.map(drop), Err(OpenError::Lost { .. })));
+    pair.close().await;
+}

@@ -238,6 +238,10 @@ impl World {
     pub(super) fn crash(&mut self, number: usize) {
         self.seen.crashes += 1;
         self.note_durable(number);
+        // What it has sent may have left it, or not.
+        if self.random.percent(50) {
+            self.on_the_way.retain(|_, (from, _, _)| *from != number);
+        }
         let node = &mut self.nodes[number];
         node.fetch = None;
         let broker = node.broker.take();

@@ -109,7 +109,7 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
         reference_needs_login: own.require_auth_for_api_reference,
         queue_info_needs_login: own.queue_info_require_auth,
         is_queue_info_only: false,
-        node: machine::node_name(&config),
+        node: machine::node_name(config),
         data_dir: data_dir.to_owned(),
         runtime: Some(Handle::current()),
         file_limit: net::raise_open_files_limit().limit,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
@@ -124,7 +124,7 @@ fn amqp_sink(broker: Arc<Broker>) -> AmqpSink {
 /// See the module.
 pub(super) struct RunningBroker {
     serving: Arc<Serving>,
-    store: Weak<Store>,
+    store: Arc<Store>,
     alerts: AlertThread,
     /// None where no statistics go anywhere.
     influxdb: Option<InfluxdbThreads>,
@@ -140,9 +140,8 @@ impl RunningBroker {
         store: Arc<Store>,
         recovered: RecoveredStore,
     ) -> Result<Self> {
-        let weak = Arc::downgrade(&store);
-        let broker = Broker::start(settings.broker_options(), store, recovered)?;
-        match Self::furnish(settings, server, &broker, weak).await {
+        let broker = Broker::start(settings.broker_options(), store.clone(), recovered)?;
+        match Self::furnish(settings, server, &broker, store).await {
             Ok(running) => Ok(running),
             Err(error) => {
                 // What it failed for is what matters.
@@ -152,7 +151,7 @@ impl RunningBroker {
         }
     }
 
-    async fn furnish(settings: &Settings, server: &Server, broker: &Arc<Broker>, store: Weak<Store>) -> Result<Self> {
+    async fn furnish(settings: &Settings, server: &Server, broker: &Arc<Broker>, store: Arc<Store>) -> Result<Self> {
         let config = &settings.config;
         if let Some(path) = &config.load_definitions {
             let unsupported = match config.load_definitions_skip_unsupported {
@@ -264,7 +263,7 @@ async fn ended(task: JoinHandle<()>) {
 /// A broker that has stopped, of which connections of the HTTP API may still have a part.
 pub(super) struct StoppedBroker {
     serving: Arc<Serving>,
-    store: Weak<Store>,
+    store: Arc<Store>,
     closed: Result<(), CloseError>,
 }
 
@@ -274,13 +273,14 @@ impl StoppedBroker {
         self.closed
     }
 
-    /// Waits until nothing of it is left: its data directory can be opened again then.
+    /// Waits until nothing of it is left: its data directory can be opened again then. The store goes last, and here: so it has gone when
+    /// this is over, and not only begun to.
     pub(super) async fn gone(self) -> Result<(), CloseError> {
         let Self { serving, store, closed } = self;
         serving.group.cut(END_TIMEOUT).await;
         drop(serving);
         let until = tokio::time::Instant::now() + END_TIMEOUT;
-        while store.strong_count() > 0 {
+        while Arc::strong_count(&store) > 1 {
             if tokio::time::Instant::now() > until {
                 tracing::error!("a broker that has stopped is still in use");
                 break;

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::situations::Healthy;
 use super::*;
 use crate::node::{BrokerStop, EntryPoint, Forward, ForwardedConnection, Forwarding};
 
@@ -144,6 +145,23 @@ async fn the_end_of_one_direction_goes_through() {
     soon(stream.read_to_end(&mut heard)).await.unwrap();
     // All was answered, and then the leader ended its direction.
     assert!(heard.ends_with(&[1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 51, 0xCE]), "{heard:?}");
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_answers_for_itself_and_forwards_the_rest_whole() {
+    let pair = Pair::start("healthy", &[], &[]).await;
+    pair.follower.node.ingress().set_local_answers(Arc::new(Healthy));
+    assert!(get(pair.follower.api(), "/api/health/checks/is-in-service").await.ends_with("well"));
+    assert!(get(pair.follower.address("Prometheus metrics"), "/metrics").await.ends_with("well"));
+    for is_cut in [false, true] {
+        pair.link.is_cut.store(is_cut, Ordering::Relaxed);
+        let asking = tokio::spawn(get(pair.follower.api(), "/api/whoami"));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        pair.link.is_cut.store(false, Ordering::Relaxed);
+        let answer = soon(asking).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""name":"guest""#), "{answer}");
+    }
     pair.close().await;
 }
 

@@ -154,8 +154,9 @@ async fn a_broker_that_cannot_start_leaves_nothing() {
     house.close().await;
 }
 
+/// Answers two paths.
 #[derive(Debug)]
-struct Healthy;
+pub(super) struct Healthy;
 
 impl LocalAnswers for Healthy {
     fn answer(&self, method: &Method, path: &str) -> Option<Response<AnswerBody>> {

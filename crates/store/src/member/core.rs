@@ -467,3 +467,62 @@ fn receive(journal: &Journal, id: LogId, commit: &SharedCommit) -> Result<(), St
 fn len_of(entry: &Entry, commit: &SharedCommit) -> u64 {
     if entry.kind == Kind::Records { u64::from(entry.len) } else { commit.len() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use consensus::{Base, GroupId, Log, MemberId, Opening, Term, Timing};
+
+    use super::*;
+    use crate::file::SimDisk;
+
+    fn member(number: u64) -> MemberId {
+        MemberId::new(number).unwrap()
+    }
+
+    /// The second of three, whose journal is not open.
+    fn core() -> Core {
+        let disk = Arc::new(SimDisk::new(1));
+        disk.create_dir(Path::new("/data")).unwrap();
+        let (ballots, ballot) = Ballots::open(&*disk, Path::new("/data/ballot"), member(2)).unwrap();
+        let base = Base::of_new_group([1, 2, 3].map(member));
+        let opening = Opening {
+            group: GroupId(1),
+            member: member(2),
+            ballot,
+            checkpoint: base.id.index,
+            log: Log::new(base),
+            timing: Timing { heartbeat_ticks: 2, election_ticks: 10 },
+            seed: 1,
+        };
+        Core::new(RaftEngine::open(opening).unwrap(), ballots, disk, Ends::new(Index(1), JournalPosition(100)))
+    }
+
+    /// A leader sends entries behind the first, of so many bytes each.
+    fn append(core: &mut Core, from: u64, term: u64, lens: &[u32]) {
+        let (mut entries, mut commits, mut end) = (Vec::new(), Vec::new(), JournalPosition(100));
+        for (len, index) in lens.iter().zip(2..) {
+            entries.push(Entry { id: LogId::new(term, index), kind: Kind::Records, len: *len });
+            let payload = vec![0; *len as usize];
+            let commit = SharedCommit::of_payload(CommitKind::Records, end, u64::from(*len), payload);
+            end = commit.end();
+            commits.push(Arc::new(commit));
+        }
+        let body = Body::Append { previous: LogId::new(1, 1), committed: Index(1), entries };
+        core.receive(Message { from: member(from), to: member(2), term: Term(term), body }, commits);
+    }
+
+    #[test]
+    fn what_an_old_journal_syncs_of_replaced_entries_acknowledges_nothing() {
+        let mut core = core();
+        append(&mut core, 1, 2, &[10, 10, 10]);
+        core.flushed(JournalPosition(110));
+        assert_eq!(core.engine.status().persisted, Index(2));
+        // Another leader has other entries from the second on. The journal that has the old ones is still open, and syncs them.
+        append(&mut core, 3, 3, &[5, 5]);
+        assert_eq!(core.ends.end(), JournalPosition(110));
+        core.flushed(JournalPosition(130));
+        assert_eq!(core.engine.status().persisted, Index(1));
+    }
+}

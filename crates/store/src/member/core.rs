@@ -515,10 +515,15 @@ mod tests {
 
     #[test]
     fn what_an_old_journal_syncs_of_replaced_entries_acknowledges_nothing() {
+        let of_three = |core: &mut Core| append(core, 1, 2, &[10, 10, 10]);
+        let mut undisturbed = core();
+        of_three(&mut undisturbed);
+        undisturbed.flushed(JournalPosition(130));
+        assert_eq!(undisturbed.engine.status().persisted, Index(4));
+
         let mut core = core();
-        append(&mut core, 1, 2, &[10, 10, 10]);
-        core.flushed(JournalPosition(110));
-        assert_eq!(core.engine.status().persisted, Index(2));
+        of_three(&mut core);
+        core.flushed(JournalPosition(120));
         // Another leader has other entries from the second on. The journal that has the old ones is still open, and syncs them.
         append(&mut core, 3, 3, &[5, 5]);
         assert_eq!(core.ends.end(), JournalPosition(110));

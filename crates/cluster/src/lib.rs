@@ -1,5 +1,5 @@
-//! What makes nodes a cluster: the links between them, what drives a node's member of the group, how nodes come to be one, who they are, and
-//! what operators ask of them.
+//! What makes nodes a cluster: the links between them, what drives a node's member of the group, how nodes come to be one, who they are,
+//! and what operators ask of them.
 //!
 //! ```text
 //!  engine, store ─► Links::send ─► queue of a peer and lane ─┐ wakes            ┌─► LinkHandler::message ─► engine, store
@@ -9,8 +9,8 @@
 //!
 //! - [`link`]: what travels on a link, without I/O: the handshake, the frames of each lane, what is refused and in which words.
 //! - `links`: the sockets. [`Links`] is what sends, [`LinkHandler`] what is told; [`Setup`] is what they begin with.
-//! - [`formation`]: which cluster a node joins, and who forms one; `roster`: names, ids and addresses; `plan`: single changes of members on
-//!   the way to what is wanted. All without I/O.
+//! - [`formation`]: which cluster a node joins, and who forms one; `roster`: names, ids and addresses; `plan`: single changes of
+//!   members on the way to what is wanted. All without I/O.
 //! - [`control`]: what operators see and order, as a trait.
 //! - `driver`: the member that [`Driver`] runs: its clock, its messages over links, its files; when the node's [`NodeOwner`] serves.
 //!

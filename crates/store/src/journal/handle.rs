@@ -40,8 +40,8 @@ impl Journal {
         self.shared.append(batch)
     }
 
-    /// Takes a commit that the group's leader has numbered, and writes it at once; returns where it ends. It has to begin where the journal
-    /// ends. What follows on one another is synced together. Of a replicated journal only.
+    /// Takes a commit that the group's leader has numbered, and writes it at once; returns where it ends. It has to begin where the
+    /// journal ends. What follows on one another is synced together. Of a replicated journal only.
     pub fn receive(&self, commit: ReceivedCommit) -> Result<JournalPosition, ReceiveError> {
         self.shared.receive(commit)
     }
@@ -53,8 +53,8 @@ impl Journal {
         self.shared.append_members(change)
     }
 
-    /// All before `position` is on the disks of a majority of the group, whether it is on this one or not. What is behind that, or is said
-    /// late, changes nothing.
+    /// All before `position` is on the disks of a majority of the group, whether it is on this one or not. What is behind that, or is
+    /// said late, changes nothing.
     pub fn set_committed(&self, position: JournalPosition) {
         self.shared.advance_committed(position);
     }

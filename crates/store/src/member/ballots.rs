@@ -17,8 +17,8 @@ pub(crate) struct Ballots {
 }
 
 impl Ballots {
-    /// Opens the file, and says what is in it. One that is not there has never been written. What it says lasts when this returns: it may have
-    /// been read from the page cache of a kernel that has not written it.
+    /// Opens the file, and says what is in it. One that is not there has never been written. What it says lasts when this returns: it may
+    /// have been read from the page cache of a kernel that has not written it.
     pub(crate) fn open(disk: &dyn Disk, path: &Path, member: MemberId) -> io::Result<(Self, BallotFile)> {
         let ballots = Ballots { path: path.to_owned(), member, file: None, last: None };
         let file = match disk.open(path) {

@@ -17,7 +17,7 @@ use super::tail::{Ends, Tail};
 use crate::file::Disk;
 use crate::journal::{CommitKind, EMPTY_METAS, EntryHead, Journal, ReceivedCommit, SharedCommit};
 
-/// Commits that members may be sent from memory take so much; the last ones stay, whoever has them.
+/// Commits that members may be sent from memory take so much; the last ones stay, even if all have them.
 const TAIL_LEN_MAX: u64 = 8 << 20;
 /// Below that it is not looked who has which.
 const TAIL_LEN_MIN: u64 = 1 << 20;
@@ -65,7 +65,8 @@ pub(crate) struct Core {
     flush_limit: JournalPosition,
     /// More is committed than the journal knows.
     is_commit_untold: bool,
-    /// A journal on which nothing will be written any more, and does not know it yet; and why, unless it is that this member does not lead.
+    /// A journal on which nothing will be written any more, and does not know it yet; and why, unless it is that this member does not
+    /// lead.
     ending: Option<(Journal, Option<Arc<str>>)>,
     pub(crate) restore: Option<Restore>,
     /// What was fetched, whole, for the engine to restore.

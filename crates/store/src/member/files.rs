@@ -132,8 +132,8 @@ impl MemberShared {
         Ok(Installed::Done)
     }
 
-    /// Switches the manifest to files that were fetched, and removes what it does not name. With a generation: of the journal nothing counts
-    /// any more.
+    /// Switches the manifest to files that were fetched, and removes what it does not name. With a generation: of the journal nothing
+    /// counts any more.
     pub(super) fn put_in_force(
         &self,
         pulled: &Pulled,

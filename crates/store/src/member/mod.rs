@@ -8,12 +8,12 @@
 //!
 //! The group's log is the journal: an entry is a commit. [`Member`] owns the engine and does what that wants: it writes ballots, hands
 //! commits to the journal, sends messages with the commits that they name. The journal's writer asks it for a place in the log before it
-//! writes a commit, and tells it what is on disk; the network hands it messages; a clock ticks. All of these may call at once: the engine is
-//! behind one lock (`core`), under which nothing waits but the sync of a ballot.
+//! writes a commit, and tells it what is on disk; the network hands it messages; a clock ticks. All of these may call at once: the engine
+//! is behind one lock (`core`), under which nothing waits but the sync of a ballot.
 //!
-//! A follower has no queues: a journal and files. So a member that is elected opens a store as at any start, and one that is not the leader
-//! any more drops it. Opening, closing, cutting off what was not committed, and beginning with shipped files are all one thing: the journal
-//! is closed, its directory is changed by one durable step, and it is opened again (`rebuild`).
+//! A follower has no queues: a journal and files. So a member that is elected opens a store as at any start, and one that is not the
+//! leader any more drops it. Opening, closing, cutting off what was not committed, and beginning with shipped files are all one thing:
+//! the journal is closed, its directory is changed by one durable step, and it is opened again (`rebuild`).
 //!
 //! At every moment the directory is one that an ordinary start opens.
 
@@ -69,8 +69,8 @@ pub(crate) struct Outgoing {
 
 /// What carries messages to other members.
 pub trait Transport: Send + Sync {
-    /// Sends a message, with the commits of the records that it names. Says whether it is on its way; it may be lost all the same. Must not
-    /// wait.
+    /// Sends a message, with the commits of the records that it names. Says whether it is on its way; it may be lost all the same. Must
+    /// not wait.
     fn send(&self, message: Message, commits: Vec<Arc<SharedCommit>>) -> bool;
 }
 

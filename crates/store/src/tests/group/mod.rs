@@ -3,16 +3,17 @@
 //! Nodes lose power at any operation, or their process; messages are lost, doubled and reordered; links are cut one way or both; leaders
 //! make checkpoints, hand over, and add members; followers fetch files, and what they fetch is gone before they have it.
 //!
-//! Always: whoever leads has exactly what the leaders before had appended up to where its log ends, and everything that any of them called
+//! Always: a leader has exactly what the leaders before had appended up to where its log ends, and everything that any of them called
 //! durable. Now and then: each directory, as a power cut would leave it, opens as an ordinary store and has what the log says up to there.
 
+mod fetch;
 mod weather;
 mod world;
 
 use super::seeds::for_each_seed;
 use world::{Seen, World};
 
-const SEED_COUNT: u64 = 150;
+const SEED_COUNT: u64 = 60;
 
 fn run(seed: u64) -> Seen {
     let mut world = World::new(seed);

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use crate::file::{Disk, SimDisk};
 use crate::journal::SharedCommit;
-use crate::member::{Installed, Member, MemberError, Options, Pull, PullError, Pulled, Situation, Transport};
+use crate::member::{Member, MemberError, Options, Pull, Pulled, Situation, Transport};
 use crate::tests::broker::{Broker, Legacy, Seen as BrokerSeen};
 use crate::tests::history::History;
 use crate::tests::power_loss::check;
@@ -40,9 +40,9 @@ pub(super) enum Fetch {
 }
 
 pub(super) struct Pulling {
-    pull: Pull,
-    from: usize,
-    shipment: Option<Shipment>,
+    pub(super) pull: Pull,
+    pub(super) from: usize,
+    pub(super) shipment: Option<Shipment>,
 }
 
 pub(super) struct Node {
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) broker: Option<(Term, Arc<Broker>)>,
     pub(super) fetch: Option<Fetch>,
     /// What was shipped to it may be of records up to here.
-    reached: JournalPosition,
+    pub(super) reached: JournalPosition,
     /// Steps between its ticks.
     pub(super) tick: u64,
     /// It is as if its processor stood still.
@@ -98,8 +98,10 @@ impl Seen {
     }
 
     pub(super) fn is_thorough(&self, seeds: u64) -> bool {
-        let counts = [self.terms, self.crashes, self.installs, self.opened, self.checkpoints];
-        counts.into_iter().all(|count| count > 2 * seeds) && self.restores > seeds / 2 && self.changes > seeds / 2
+        let often =
+            [self.terms, self.crashes, self.opened, self.checkpoints].into_iter().all(|count| count > 2 * seeds);
+        let seldom = [self.restores, self.truncations, self.changes].into_iter().all(|count| count > seeds);
+        often && seldom && self.installs > seeds / 5
     }
 }
 
@@ -395,7 +397,7 @@ impl World {
         }
     }
 
-    /// Whoever begins to lead goes on from what its log has of the leaders before.
+    /// A member that begins to lead goes on from what its log has of the leaders before.
     fn note_terms(&mut self) {
         for number in 0..self.nodes.len() {
             let Some(member) = &self.nodes[number].member else { continue };
@@ -608,92 +610,6 @@ impl World {
             && let Some((_, broker)) = &self.nodes[leader].broker
         {
             broker.retire_committed();
-        }
-    }
-
-    /// A node begins to fetch what the leader has in force.
-    pub(super) fn begin_fetch(&mut self, to: usize, from: usize, shipment: Option<Shipment>) {
-        if self.network.cuts[from][to] || self.network.cuts[to][from] {
-            return;
-        }
-        let Some(announcement) = self.nodes[from].member.as_ref().map(Member::announcement) else { return };
-        let node = &mut self.nodes[to];
-        let (Some(announcement), Some(member)) = (announcement, &node.member) else { return };
-        let is_wanted = match &shipment {
-            Some(shipment) => shipment.base().id == announcement.base.id,
-            None => member.wants(&announcement) && node.fetch.is_none(),
-        };
-        if !is_wanted {
-            return;
-        }
-        match member.pull(announcement) {
-            Ok(pull) => node.fetch = Some(Fetch::Pulling(Box::new(Pulling { pull, from, shipment }))),
-            // What it has fetched before is about to come into force.
-            Err(PullError::Busy) => {}
-            Err(error) => assert!(node.disk.is_cut(), "{error}"),
-        }
-    }
-
-    /// A follower goes on with what it fetches.
-    fn fetch(&mut self, number: usize) {
-        match self.nodes[number].fetch.take() {
-            None => {
-                if let Some(leader) = self.leader().filter(|leader| *leader != number) {
-                    self.begin_fetch(number, leader, None);
-                }
-            }
-            Some(Fetch::Pulled { pulled }) => {
-                let node = &self.nodes[number];
-                match node.member.as_ref().expect("it is up").install(&pulled) {
-                    Ok(Installed::Done) => self.seen.installs += 1,
-                    // For ever, perhaps: then it is given up.
-                    Ok(Installed::NotYet) if self.random.percent(95) => {
-                        self.nodes[number].fetch = Some(Fetch::Pulled { pulled });
-                    }
-                    Ok(Installed::NotYet) => {}
-                    Err(error) => assert!(node.disk.is_cut(), "{error}"),
-                }
-            }
-            Some(Fetch::Pulling(pulling)) => self.pull(number, pulling),
-        }
-    }
-
-    fn pull(&mut self, number: usize, mut pulling: Box<Pulling>) {
-        let from = pulling.from;
-        let Some((name, offset)) = pulling.pull.next() else { return self.end_pull(number, *pulling) };
-        let is_cut = self.network.cuts[from][number] || self.network.cuts[number][from];
-        let len_max = self.random.range(1..20_000) as usize;
-        let Some(leader) = self.nodes[from].member.as_ref().filter(|_| !is_cut) else { return };
-        let Ok(Some(piece)) = leader.file_reader().read(name, offset, len_max) else { return };
-        match pulling.pull.take(&piece) {
-            Ok(()) => self.nodes[number].fetch = Some(Fetch::Pulling(pulling)),
-            Err(error) => {
-                let is_over = self.nodes[number].disk.is_cut() || self.nodes[from].disk.is_cut();
-                assert!(is_over, "node {number} cannot fetch: {error}");
-            }
-        }
-    }
-
-    fn end_pull(&mut self, number: usize, pulling: Pulling) {
-        let Pulling { pull, from, shipment } = pulling;
-        let Ok(pulled) = pull.finish() else { return assert!(self.nodes[number].disk.is_cut()) };
-        let pulled = Arc::new(pulled);
-        let reached = pulled.announcement().reached;
-        let Some(shipment) = shipment else {
-            self.nodes[number].fetch = Some(Fetch::Pulled { pulled });
-            return;
-        };
-        let member = self.nodes[number].member.as_ref().expect("it is up");
-        member.offer(pulled);
-        member.receive(shipment.message().clone(), Vec::new());
-        if member.is_to_be_rebuilt() {
-            self.seen.restores += 1;
-            self.nodes[number].reached = reached;
-        }
-        // What it answers may be lost.
-        let is_cut = self.network.cuts[number][from];
-        if !is_cut && !self.random.percent(self.network.lost_percent) {
-            shipment.arrived();
         }
     }
 }

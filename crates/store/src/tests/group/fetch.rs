@@ -1,0 +1,96 @@
+//! What a node fetches from the leader.
+
+use std::sync::Arc;
+
+use consensus::Shipment;
+
+use super::world::{Fetch, Pulling, World};
+use crate::member::{Installed, Member, PullError};
+
+impl World {
+    /// A node begins to fetch what the leader has in force.
+    pub(super) fn begin_fetch(&mut self, to: usize, from: usize, shipment: Option<Shipment>) {
+        if self.network.cuts[from][to] || self.network.cuts[to][from] {
+            return;
+        }
+        let Some(announcement) = self.nodes[from].member.as_ref().map(Member::announcement) else { return };
+        let node = &mut self.nodes[to];
+        let (Some(announcement), Some(member)) = (announcement, &node.member) else { return };
+        let is_wanted = match &shipment {
+            Some(shipment) => shipment.base().id == announcement.base.id,
+            None => member.wants(&announcement) && node.fetch.is_none(),
+        };
+        if !is_wanted {
+            return;
+        }
+        match member.pull(announcement) {
+            Ok(pull) => node.fetch = Some(Fetch::Pulling(Box::new(Pulling { pull, from, shipment }))),
+            // What it has fetched before is about to come into force.
+            Err(PullError::Busy) => {}
+            Err(error) => assert!(node.disk.is_cut(), "{error}"),
+        }
+    }
+
+    /// A follower goes on with what it fetches.
+    pub(super) fn fetch(&mut self, number: usize) {
+        match self.nodes[number].fetch.take() {
+            None => {
+                if let Some(leader) = self.leader().filter(|leader| *leader != number) {
+                    self.begin_fetch(number, leader, None);
+                }
+            }
+            Some(Fetch::Pulled { pulled }) => {
+                let node = &self.nodes[number];
+                match node.member.as_ref().expect("it is up").install(&pulled) {
+                    Ok(Installed::Done) => self.seen.installs += 1,
+                    // For ever, perhaps: then it is given up.
+                    Ok(Installed::NotYet) if self.random.percent(95) => {
+                        self.nodes[number].fetch = Some(Fetch::Pulled { pulled });
+                    }
+                    Ok(Installed::NotYet) => {}
+                    Err(error) => assert!(node.disk.is_cut(), "{error}"),
+                }
+            }
+            Some(Fetch::Pulling(pulling)) => self.pull(number, pulling),
+        }
+    }
+
+    fn pull(&mut self, number: usize, mut pulling: Box<Pulling>) {
+        let from = pulling.from;
+        let Some((name, offset)) = pulling.pull.next() else { return self.end_pull(number, *pulling) };
+        let is_cut = self.network.cuts[from][number] || self.network.cuts[number][from];
+        let len_max = self.random.range(1..20_000) as usize;
+        let Some(leader) = self.nodes[from].member.as_ref().filter(|_| !is_cut) else { return };
+        let Ok(Some(piece)) = leader.file_reader().read(name, offset, len_max) else { return };
+        match pulling.pull.take(&piece) {
+            Ok(()) => self.nodes[number].fetch = Some(Fetch::Pulling(pulling)),
+            Err(error) => {
+                let is_over = self.nodes[number].disk.is_cut() || self.nodes[from].disk.is_cut();
+                assert!(is_over, "node {number} cannot fetch: {error}");
+            }
+        }
+    }
+
+    fn end_pull(&mut self, number: usize, pulling: Pulling) {
+        let Pulling { pull, from, shipment } = pulling;
+        let Ok(pulled) = pull.finish() else { return assert!(self.nodes[number].disk.is_cut()) };
+        let pulled = Arc::new(pulled);
+        let reached = pulled.announcement().reached;
+        let Some(shipment) = shipment else {
+            self.nodes[number].fetch = Some(Fetch::Pulled { pulled });
+            return;
+        };
+        let member = self.nodes[number].member.as_ref().expect("it is up");
+        member.offer(pulled);
+        member.receive(shipment.message().clone(), Vec::new());
+        if member.is_to_be_rebuilt() {
+            self.seen.restores += 1;
+            self.nodes[number].reached = reached;
+        }
+        // What it answers may be lost.
+        let is_cut = self.network.cuts[number][from];
+        if !is_cut && !self.random.percent(self.network.lost_percent) {
+            shipment.arrived();
+        }
+    }
+}

@@ -161,7 +161,7 @@ fn bad_usage_is_64_and_names_what_was_meant() {
     ] {
         check_output(&warren(&[&["ctl"], line].concat()), 64, says);
     }
-    check_output(&warren(&["ctl", "join_cluster", "rabbit@x"]), 69, "Error: join_cluster cannot be done over HTTP: ");
+    check_output(&warren(&["ctl", "force_boot"]), 69, "Error: force_boot cannot be done over HTTP: ");
 }
 
 #[test]

@@ -11,10 +11,8 @@
 
 use std::fmt;
 
+pub use consensus::CAUGHT_UP_ENTRIES;
 use consensus::{Index, MemberId, MemberStep, Members, PeerStatus};
-
-/// So many entries may a learner be behind the leader's committed ones, to become a voter: what one round trip may bring.
-pub const CAUGHT_UP_ENTRIES: u64 = 4_096;
 
 /// What is wanted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -158,9 +156,8 @@ fn join(new: MemberId, facts: &Facts<'_>) -> Action {
     let Some(peer) = facts.peers.iter().find(|peer| peer.member == new).filter(|peer| peer.is_active) else {
         return Action::Wait(PlanWaits::Reach);
     };
-    let entries = facts.committed.0.saturating_sub(peer.upto.0);
-    if peer.is_shipped_to || entries > CAUGHT_UP_ENTRIES {
-        return Action::Wait(PlanWaits::CatchUp { entries });
+    if !peer.has_caught_up(facts.committed) {
+        return Action::Wait(PlanWaits::CatchUp { entries: peer.behind(facts.committed) });
     }
     Action::Propose(MemberStep::AddVoter(new))
 }
@@ -187,7 +184,7 @@ fn leave(old: MemberId, facts: &Facts<'_>) -> Action {
         return Action::Propose(MemberStep::Remove(old));
     }
     let peers = facts.peers.iter().filter(|peer| peer.is_active && facts.members.voters.contains(&peer.member));
-    match peers.filter(|peer| !peer.is_shipped_to).max_by_key(|peer| peer.upto) {
+    match peers.filter(|peer| peer.has_caught_up(facts.committed)).max_by_key(|peer| peer.upto) {
         Some(peer) => Action::HandOver(peer.member),
         None => Action::Wait(PlanWaits::Successor),
     }

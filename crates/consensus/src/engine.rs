@@ -5,6 +5,7 @@ use thiserror::Error;
 use crate::ballot::Ballot;
 use crate::entry::Proposal;
 use crate::ids::{Index, LogId, MemberId, Term};
+use crate::limits::CAUGHT_UP_ENTRIES;
 use crate::members::{Base, MemberChange, Members};
 use crate::message::Message;
 use crate::ready::{Ready, ReadyNumber, Role};
@@ -90,6 +91,9 @@ pub enum Refusal {
     /// The caller hands over first: a leader that leaves by its own change may take with it what only it knows to be committed.
     #[error("the leader cannot remove itself")]
     OfTheLeader,
+    /// The caller waits until the member has what is committed: what nearly all lack that have a vote is never committed.
+    #[error("a member that has not caught up cannot vote")]
+    NotCaughtUp,
     /// The caller corrects it.
     #[error("such a change of members cannot be made")]
     Impossible,
@@ -141,4 +145,18 @@ pub struct PeerStatus {
     pub is_shipped_to: bool,
     /// Whether it has been heard of in the last election timeout.
     pub is_active: bool,
+}
+
+impl PeerStatus {
+    /// Whether it has nearly all that is committed, by what it said last. One that has said nothing yet has not, however little there is.
+    #[must_use]
+    pub fn has_caught_up(&self, committed: Index) -> bool {
+        self.upto.0 > 0 && !self.is_shipped_to && self.behind(committed) <= CAUGHT_UP_ENTRIES
+    }
+
+    /// How many of the committed entries it lacks, as far as is known.
+    #[must_use]
+    pub fn behind(&self, committed: Index) -> u64 {
+        committed.0.saturating_sub(self.upto.0)
+    }
 }

@@ -36,7 +36,8 @@ pub use engine::{Engine, PeerStatus, Refusal, Status};
 pub use entry::{Entry, Kind, Proposal};
 pub use ids::{GroupId, Index, LogId, MemberId, Term};
 pub use limits::{
-    ENTRIES_PER_MESSAGE_MAX, MEMBERS_MAX, MESSAGE_CONTENTS_LEN_MAX, MESSAGE_LEN_MAX, MESSAGES_UNDER_WAY_MAX,
+    CAUGHT_UP_ENTRIES, ENTRIES_PER_MESSAGE_MAX, MEMBERS_MAX, MESSAGE_CONTENTS_LEN_MAX, MESSAGE_LEN_MAX,
+    MESSAGES_UNDER_WAY_MAX,
 };
 pub use log::{Log, LogError};
 pub use members::{Base, MemberChange, MemberStep, Members};

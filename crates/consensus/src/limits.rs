@@ -6,6 +6,8 @@ pub const MESSAGE_CONTENTS_LEN_MAX: u64 = 512 * 1024;
 pub const MESSAGES_UNDER_WAY_MAX: usize = 64;
 /// Entries in one message: the engine counts an entry as at least [`ENTRY_LEN`] bytes, so it never makes more.
 pub const ENTRIES_PER_MESSAGE_MAX: usize = 65_535;
+/// So many entries may a member be behind the leader's committed ones, to become a voter or the leader: what one round trip may bring.
+pub const CAUGHT_UP_ENTRIES: u64 = 4_096;
 /// Bytes of an entry in a message, those of a change of members apart.
 pub(crate) const ENTRY_LEN: u64 = raft_proto::eraftpb::ENTRY_LEN as u64;
 /// Members of each sort in a group, those on their way in or out included.

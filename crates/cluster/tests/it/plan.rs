@@ -78,6 +78,16 @@ fn who_joins_learns_first_and_votes_when_it_has_caught_up() {
 }
 
 #[test]
+fn who_has_nothing_gets_no_vote_however_little_there_is() {
+    let (mut group, aim) = (Group::of(1), Aim::Join(id(2)));
+    group.committed = 10;
+    group.apply(MemberStep::AddLearner(id(2)));
+    assert_eq!(group.next(aim), Action::Wait(PlanWaits::CatchUp { entries: 10 }));
+    group.peers[0].upto = Index(1);
+    assert_eq!(group.next(aim), Action::Propose(MemberStep::AddVoter(id(2))));
+}
+
+#[test]
 fn the_old_one_goes_before_its_successor_comes() {
     let (mut group, aim) = (Group::of(3).down(3), Aim::Replace { old: id(3), new: id(4) });
     let mut steps = Vec::new();

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use consensus::{
-    Body, Engine, Entry, Index, Kind, LogId, MemberChange, Message, Proposal, RaftEngine, Ready, ReadyNumber, Refusal,
-    Role, Shipment,
+    Body, Engine, Entry, Index, Kind, LogId, MemberChange, MemberId, MemberStep, Message, Proposal, RaftEngine, Ready,
+    ReadyNumber, Refusal, Role, Shipment, Status,
 };
 use model::ids::JournalPosition;
 
@@ -170,7 +170,34 @@ impl Core {
     /// A change of members is about to be put into the journal's queue, if it can be made.
     pub(crate) fn queue_change(&mut self, change: &MemberChange) -> Result<(), Refusal> {
         self.engine.check_change(change)?;
+        if !change.steps.iter().all(|step| self.may_vote(*step)) {
+            return Err(Refusal::NotCaughtUp);
+        }
         if std::mem::replace(&mut self.has_queued_change, true) { Err(Refusal::ChangeRuns) } else { Ok(()) }
+    }
+
+    /// A voter that has nothing is needed for a majority, and may lack the very files that only a later entry would give it: of two voters
+    /// neither would ever go on.
+    fn may_vote(&self, step: MemberStep) -> bool {
+        let MemberStep::AddVoter(member) = step else { return true };
+        let Status { members, committed, base, .. } = self.engine.status();
+        members.voters.contains(&member)
+            || self
+                .engine
+                .peers()
+                .iter()
+                .any(|peer| peer.member == member && peer.upto >= base.index && peer.has_caught_up(committed))
+    }
+
+    /// Hands over, unless that member has to be told much before it could lead: nothing is appended meanwhile.
+    pub(crate) fn transfer(&mut self, to: MemberId) -> bool {
+        let committed = self.engine.status().committed;
+        let may_lead = self.engine.peers().iter().any(|peer| peer.member == to && peer.has_caught_up(committed));
+        if may_lead {
+            self.engine.transfer(to);
+            self.pump();
+        }
+        may_lead
     }
 
     /// Everything before is on this disk.

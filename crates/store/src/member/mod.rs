@@ -220,19 +220,16 @@ impl Member {
         core.failure.is_none() && matches!(core.slot, Slot::Closed)
     }
 
-    /// Hands over to another voter, if this member leads.
-    pub fn transfer(&self, to: MemberId) {
-        self.shared.with_core(|core| {
-            core.engine.transfer(to);
-            core.pump();
-        });
+    /// Hands over to another voter, if this member leads and that one has caught up; says whether it has.
+    pub fn transfer(&self, to: MemberId) -> bool {
+        self.shared.with_core(|core| core.transfer(to))
     }
 
     /// Has a change of members appended. That it is committed is seen by [`Member::members`].
     ///
     /// # Errors
     ///
-    /// This member does not lead with an open store, or the change cannot be made now.
+    /// This member does not lead with an open store, the change cannot be made now, or would give a vote to one that has not caught up.
     pub fn change(&self, change: &MemberChange) -> Result<(), Refusal> {
         self.shared.change(change)
     }

@@ -38,7 +38,11 @@ fn remarks_on_the_configuration_are_told_even_if_nothing_is_logged() {
     let port = format!("listeners.tcp.default=127.0.0.1:{}", taken.local_addr().unwrap().port());
     for level in ["log.console=false", "log.console.level=error", "log.console=true"] {
         let arguments = ["serve", "--set", &port, "--set", level, "--set", "delegate_count=16"];
-        check_fails(&arguments, 1, "--set: 'delegate_count' has no effect: nodes pass nothing on for each other's queues");
+        check_fails(
+            &arguments,
+            1,
+            "--set: 'delegate_count' has no effect: nodes pass nothing on for each other's queues",
+        );
     }
 }
 
@@ -121,7 +125,10 @@ fn each_line_of_the_log_is_a_json_object_on_request() {
         }
     }
     assert_eq!(events[0]["level"], "WARN");
-    assert_eq!(events[0]["warning"], "--set: 'delegate_count' has no effect: nodes pass nothing on for each other's queues");
+    assert_eq!(
+        events[0]["warning"],
+        "--set: 'delegate_count' has no effect: nodes pass nothing on for each other's queues"
+    );
     let stopping = events.iter().find(|event| event["message"] == "stopping").unwrap();
     assert_eq!(stopping["signal"], "SIGTERM");
 }

@@ -74,15 +74,16 @@ impl World {
         self.seen.transfers += 1;
     }
 
-    /// The leader adds a member that is none yet, or promotes one that has caught up.
+    /// The leader adds a member that is none yet, or promotes one: it has to see for itself whether that one has caught up.
     fn change_members(&mut self) {
         let Some(leader) = self.leader() else { return };
+        let is_hasty = self.random.percent(30);
         let member = self.nodes[leader].member.as_ref().expect("it leads");
         let members = member.members();
         let last = member.status().last.index;
         let near = member.peers().into_iter().find(|peer| {
             let has_caught_up = peer.upto.0 > 0 && peer.upto.0 + 20 > last.0;
-            members.learners.contains(&peer.member) && has_caught_up && !peer.is_shipped_to
+            members.learners.contains(&peer.member) && (is_hasty || (has_caught_up && !peer.is_shipped_to))
         });
         let stranger = self.nodes.iter().find(|node| !members.has(node.id)).map(|node| node.id);
         let step = match (near, stranger) {

@@ -13,6 +13,8 @@
 //!   members on the way to what is wanted. All without I/O.
 //! - [`control`]: what operators see and order, as a trait.
 //! - `driver`: the member that [`Driver`] runs: its clock, its messages over links, its files; when the node's [`NodeOwner`] serves.
+//! - `node`: [`ClusterNode`], which brings all of these together: what a node is, over a [`Host`] that serves clients.
+//! - `switchboard`: what comes by links goes to the node or to its member.
 //!
 //! Knows no broker. Whether a silent peer still lives is the engine's matter.
 
@@ -22,15 +24,21 @@ mod driver;
 pub mod formation;
 pub mod link;
 mod links;
+mod node;
 mod plan;
 mod roster;
+mod switchboard;
 
 pub use address::{ADDRESS_LEN_MAX, Address};
-pub use driver::{Driver, DriverError, DriverSetup, NodeOwner};
+pub use driver::{Driver, DriverError, DriverSetup, NodeOwner, TICK};
 pub use links::{
     CallAnswer, CallError, Fetch, FetchError, FileAbandoned, FileAnswer, ForwardError, ForwardedClient, LaneStatistics,
     LinkHandler, LinkTls, LinkTlsOptions, Links, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall,
     RoundTrips, Setup, StartError,
 };
+pub use node::{
+    ClusterNode, Contents, Discovery, FileError, Host, LEVEL, Names, NodeError, NodeSetup, Standing as ClientStanding,
+};
 pub use plan::{Action, Aim, CAUGHT_UP_ENTRIES, Facts, MembershipPlan, PlanRefusal, PlanWaits};
 pub use roster::{Heard, NODES_MAX, Node, Roster, Stranger};
+pub use switchboard::{NodeCalls, Switchboard};

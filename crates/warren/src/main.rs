@@ -8,6 +8,7 @@ mod backends;
 mod banner;
 #[cfg(test)]
 mod captured_log;
+mod cluster;
 mod config_files;
 mod connection_limiter;
 mod definitions;
@@ -19,7 +20,6 @@ mod log_fields;
 mod log_json;
 mod logging;
 mod machine;
-#[cfg_attr(not(test), expect(dead_code, unused_imports, reason = "what only a node of a cluster needs"))]
 mod node;
 mod proxy;
 mod serve;

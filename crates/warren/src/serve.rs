@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use broker::statistics::{self, Rates, Retention, Retentions};
 use broker::{AuthStep, EventSink, LockoutOptions};
 use model::config::{
@@ -18,7 +18,7 @@ use crate::logging::LogLevelHandle;
 use crate::node::{Node, OpenListeners};
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, config_files, logging, machine};
+use crate::{ServeArgs, cluster, config_files, logging, machine};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
@@ -38,9 +38,6 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
             eprintln!("warren: {warning}");
         }
     }
-    if config.cluster.is_wanted() {
-        tracing::warn!("the keys of a cluster are read, but nothing connects nodes yet: this one stays alone");
-    }
     if !config.files.is_empty() {
         tracing::info!(files = ?config.files, "configuration was read");
     }
@@ -52,6 +49,9 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
+    if config.cluster.is_wanted() {
+        return runtime.block_on(cluster::run(config.clone(), data_dir, connection_max, log_level, started_at));
+    }
     runtime.block_on(run(config.clone(), data_dir, connection_max, log_level, started_at))
 }
 
@@ -65,6 +65,7 @@ async fn run(
     // Ports first: a second broker on them should fail before it touches any data.
     let mut tls_files = TlsFiles::default();
     let listeners = OpenListeners::open(&config, &mut tls_files)?;
+    refuse_member(data_dir)?;
     let (store, recovered) = Store::open(store_options(&config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
     let set_log_level = move |level| log_level.set(level);
@@ -103,6 +104,22 @@ async fn run(
     }
     closed.context("cannot close the store")?;
     tracing::info!("stopped");
+    Ok(())
+}
+
+/// What belongs to a cluster is not served alone: the others would not know of it, and what it wrote would be lost.
+fn refuse_member(data_dir: &Path) -> Result<()> {
+    let identity = store::member::identity_of(&RealDisk, data_dir)
+        .with_context(|| format!("cannot read {}", data_dir.join("group").display()))?;
+    if let Some(identity) = identity {
+        bail!(
+            "the data directory {} belongs to cluster {:032x} as {}, and the configuration has no key of a cluster: set those that it had \
+             (warren.cluster.secret and so on), or choose another directory",
+            data_dir.display(),
+            identity.cluster,
+            identity.name
+        );
+    }
     Ok(())
 }
 

@@ -77,6 +77,14 @@ pub enum ControlError {
     /// The operator does something else.
     #[error("{0}")]
     Impossible(String),
+    /// What another node said.
+    #[error("{sentence}")]
+    Told {
+        /// What sort of error it is.
+        kind: ErrorKind,
+        /// Its sentence.
+        sentence: String,
+    },
 }
 
 /// What became of an order that was not carried out, for those who answer over HTTP.
@@ -100,6 +108,7 @@ impl ControlError {
             | ControlError::Unreachable { .. }
             | ControlError::ChangeRuns
             | ControlError::TimedOut { .. } => ErrorKind::Unavailable,
+            ControlError::Told { kind, .. } => *kind,
             _ => ErrorKind::Wrong,
         }
     }

@@ -12,12 +12,7 @@ const HASTENED_TICK: Duration = Duration::from_millis(2);
 pub(super) fn run(shared: &Arc<DriverShared>) {
     let mut due = Instant::now();
     loop {
-        let is_hastened = shared.is_leader_gone.load(Ordering::Relaxed)
-            && shared.member.status().leader.is_none_or(|leader| {
-                // As long as it is believed to lead, it is the one that is gone.
-                leader != shared.member.identity().member
-            });
-        due += if is_hastened { HASTENED_TICK } else { TICK };
+        due += if shared.is_hastened() { HASTENED_TICK } else { TICK };
         let now = Instant::now();
         // A process that stood still does not catch up: that time has not passed for it.
         due = due.max(now);
@@ -25,5 +20,16 @@ pub(super) fn run(shared: &Arc<DriverShared>) {
             return;
         }
         shared.member.tick();
+    }
+}
+
+impl DriverShared {
+    /// Whether there is reason to hold an election soon: the leader's process is gone, or there is no other voter to wait for.
+    fn is_hastened(&self) -> bool {
+        let own = self.member.identity().member;
+        let status = self.member.status();
+        let is_leader_gone = self.is_leader_gone.load(Ordering::Relaxed);
+        // As long as another one is believed to lead, it is the one that is gone.
+        (is_leader_gone && status.leader != Some(own)) || (status.leader.is_none() && status.members.voters == [own])
     }
 }

@@ -10,26 +10,17 @@ use store::member::{Announcement, FileName};
 
 use super::fetch::Ordered;
 use super::{DriverShared, GROUP};
-use crate::link::{ClusterId, EntryBytes, FILE_PIECE_LEN_MAX, FileRequest, Identity, NodeName};
+use crate::link::{EntryBytes, FILE_PIECE_LEN_MAX, FileRequest, Identity, NodeName};
 use crate::links::{CallAnswer, FileAnswer, ForwardedClient, LinkHandler, PeerEvent};
 
+/// The calls that a member answers.
+pub(crate) const CALLS: [&str; 3] = [CALL_CHECKPOINT, CALL_SHIP, CALL_SHIPPED];
 /// A follower asks for the checkpoint that is in force; the answer is an announcement, or nothing.
 pub(super) const CALL_CHECKPOINT: &str = "checkpoint";
 /// A leader orders a member to fetch a checkpoint; length of the announcement, announcement, message.
 pub(super) const CALL_SHIP: &str = "ship";
 /// The member has done so, and has heard the message; index of the checkpoint's entry.
 pub(super) const CALL_SHIPPED: &str = "shipped";
-
-/// Who a member is on links.
-pub(super) fn identity_of(identity: &store::member::Identity, incarnation: u64, level: u32) -> Option<Identity> {
-    Some(Identity {
-        cluster: ClusterId::new(identity.cluster),
-        name: NodeName::new(&identity.name)?,
-        member: Some(identity.member),
-        incarnation,
-        level,
-    })
-}
 
 impl LinkHandler for DriverShared {
     fn message(&self, _: &Identity, group: GroupId, message: Message, entries: Vec<EntryBytes>) {
@@ -118,6 +109,7 @@ impl LinkHandler for DriverShared {
         }
     }
 
+    /// Clients are the node's, not its member's.
     fn forwarded(&self, _: &Identity, _: ForwardedClient) {}
 }
 

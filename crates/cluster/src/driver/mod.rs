@@ -23,23 +23,23 @@ use std::time::Duration;
 use consensus::{GroupId, MemberChange, MemberId, PeerStatus, Refusal, Status, Timing};
 use parking_lot::{Condvar, Mutex};
 use store::file::Disk;
-use store::member::{Member, MemberError, Situation};
+use store::member::{Member, MemberError, Situation, Timings};
 use store::{RecoveredStore, Store};
 
-use crate::link::{NodeName, Secret};
-use crate::links::{LinkTls, Links, PeerAddress, Setup, StartError};
+use crate::link::NodeName;
+use crate::links::Links;
+use crate::switchboard::Switchboard;
 use fetch::Ordered;
+pub(crate) use handler::CALLS;
 use shipping::Shipments;
 use transport::LinkTransport;
 
 /// The one group there is.
 pub(crate) const GROUP: GroupId = GroupId(1);
 /// Time between two ticks of the engine.
-const TICK: Duration = Duration::from_millis(20);
-/// A heartbeat every 100 ms; an election after one to two seconds without any.
-const TIMING: Timing = Timing { heartbeat_ticks: 5, election_ticks: 50 };
+pub const TICK: Duration = Duration::from_millis(20);
 
-/// What a node does as its member leads or does not.
+/// What a node does as its member leads or does not. Called by one thread, and may take its time.
 pub trait NodeOwner: Send + Sync + 'static {
     /// This node leads: it is to serve clients on this store, and returns when it does.
     ///
@@ -47,6 +47,10 @@ pub trait NodeOwner: Send + Sync + 'static {
     ///
     /// It cannot. The node gives up.
     fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String>;
+
+    /// This node is about to hand over: it receives nothing any more, and returns when all that it has received is durable, or cannot become
+    /// so in time. Then it is stopped.
+    fn pause(&self);
 
     /// This node does not lead any more: it stops serving, and returns when nothing of the store is in use.
     fn stop(&self);
@@ -58,48 +62,33 @@ pub trait NodeOwner: Send + Sync + 'static {
     fn failed(&self, reason: &str);
 }
 
-/// How a node begins.
+/// How a member begins.
 pub struct DriverSetup {
     /// About its directory, which is a member's, and its journal.
     pub store: store::Options,
     /// What holds it.
     pub disk: Arc<dyn Disk>,
-    /// Where its links listen.
-    pub listen: std::net::SocketAddr,
-    /// What peers have to know.
-    pub secret: Secret,
-    /// Mutual TLS, if wanted.
-    pub tls: Option<Arc<LinkTls>>,
-    /// Which of the node's starts this is.
-    pub incarnation: u64,
-    /// Up to which level it knows formats.
-    pub level: u32,
-    /// Where the others are.
-    pub peers: Vec<PeerAddress>,
+    /// How long it waits for a leader, in ticks of [`TICK`].
+    pub timing: Timing,
     /// Where random numbers begin.
     pub seed: u64,
 }
 
-/// Why a node does not run.
+/// Why a member does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
     /// Its directory cannot be used.
     #[error(transparent)]
     Member(#[from] MemberError),
-    /// It has no links.
-    #[error(transparent)]
-    Links(#[from] StartError),
-    /// The name in its directory is none.
-    #[error("the data directory is of a node without a proper name")]
-    Name,
     /// The system gives no thread.
     #[error("cannot start a thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// A node of a cluster that runs.
+/// A member that runs.
 pub struct Driver {
     shared: Arc<DriverShared>,
+    board: Arc<Switchboard>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -116,38 +105,44 @@ pub(crate) struct DriverShared {
     ordering: Condvar,
     /// The leader's process is gone: its host refuses connections.
     is_leader_gone: AtomicBool,
+    /// To whom this node is to hand over.
+    handing_over: Mutex<Option<MemberId>>,
     is_stopping: AtomicBool,
     stopping: (Mutex<()>, Condvar),
 }
 
 impl Driver {
-    /// Opens the member, and has it run.
+    /// Opens the member, and has it run: what comes for it by `board` goes to it, and what it says goes over `links`.
     ///
     /// # Errors
     ///
-    /// Its directory is no member's, is damaged or in use; the port is taken; the system refuses.
-    pub fn start(setup: DriverSetup, owner: Arc<dyn NodeOwner>) -> Result<Driver, DriverError> {
-        let DriverSetup { store, disk, listen, secret, tls, incarnation, level, peers, seed } = setup;
+    /// Its directory is no member's, is damaged or in use; the system refuses.
+    pub fn start(
+        setup: DriverSetup,
+        links: Arc<Links>,
+        board: Arc<Switchboard>,
+        owner: Arc<dyn NodeOwner>,
+    ) -> Result<Driver, DriverError> {
+        let DriverSetup { store, disk, timing, seed } = setup;
         let transport = Arc::new(LinkTransport::default());
-        let options = store::member::Options { store, timing: TIMING, seed, is_stepped: false };
+        let options = store::member::Options { store, timing, seed, is_stepped: false };
         let member = Member::open(options, disk, transport.clone())?;
-        let identity = handler::identity_of(member.identity(), incarnation, level).ok_or(DriverError::Name)?;
+        transport.connect(links);
         let shared = Arc::new(DriverShared {
             member,
-            transport: transport.clone(),
+            transport,
             owner,
             store: Mutex::default(),
             shipments: Mutex::default(),
             ordered: Mutex::default(),
             ordering: Condvar::new(),
             is_leader_gone: AtomicBool::new(false),
+            handing_over: Mutex::default(),
             is_stopping: AtomicBool::new(false),
             stopping: Default::default(),
         });
-        let local = crate::link::Local::new(identity, secret);
-        let links = Links::start(Setup { listen, local, tls, peers }, shared.clone())?;
-        transport.connect(links);
-        let mut driver = Driver { shared, threads: Vec::new() };
+        board.set_member(Some(shared.clone()));
+        let mut driver = Driver { shared, board, threads: Vec::new() };
         driver.spawn("cluster clock", clock::run)?;
         driver.spawn("cluster work", work::run)?;
         driver.spawn("cluster fetch", fetch::run)?;
@@ -158,16 +153,6 @@ impl Driver {
         let shared = self.shared.clone();
         self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))?);
         Ok(())
-    }
-
-    /// The links to the others.
-    ///
-    /// # Panics
-    ///
-    /// Never: a driver that runs has them.
-    #[must_use]
-    pub fn links(&self) -> Arc<Links> {
-        self.shared.transport.links().expect("a driver that runs has links")
     }
 
     /// How the member stands.
@@ -182,6 +167,18 @@ impl Driver {
         self.shared.member.peers()
     }
 
+    /// How long commits take, by a leader's knowledge.
+    #[must_use]
+    pub fn timings(&self) -> Timings {
+        self.shared.member.timings()
+    }
+
+    /// Where the member's log ends, in bytes.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.shared.member.end().0
+    }
+
     /// Has a change of members appended.
     ///
     /// # Errors
@@ -191,9 +188,15 @@ impl Driver {
         self.shared.member.change(change)
     }
 
-    /// Hands over to another voter, if this node leads.
-    pub fn transfer(&self, to: MemberId) {
-        self.shared.member.transfer(to);
+    /// Hands over to another voter, if this node leads: soon, and perhaps not.
+    pub fn hand_over(&self, to: MemberId) {
+        *self.shared.handing_over.lock() = Some(to);
+    }
+
+    /// Who this member is.
+    #[must_use]
+    pub fn identity(&self) -> &store::member::Identity {
+        self.shared.member.identity()
     }
 
     /// Whether this node serves clients on its store.
@@ -205,6 +208,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
+        self.board.set_member(None);
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         drop(self.shared.stopping.0.lock());
         self.shared.stopping.1.notify_all();

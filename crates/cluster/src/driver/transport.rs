@@ -33,8 +33,8 @@ impl Payload for CommitPayload {
 }
 
 impl LinkTransport {
-    pub(super) fn connect(&self, links: Links) {
-        *self.links.write() = Some(Arc::new(links));
+    pub(super) fn connect(&self, links: Arc<Links>) {
+        *self.links.write() = Some(links);
     }
 
     pub(super) fn close(&self) {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use store::member::{MemberError, Situation};
 
 use super::DriverShared;
 
+/// How long handing over may take, once all that was received is durable.
+const HAND_OVER_PATIENCE: Duration = Duration::from_secs(1);
 /// How long at most it takes until a change is seen.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -22,7 +24,12 @@ pub(super) fn run(shared: &Arc<DriverShared>) {
                 shared.stop_serving();
                 return shared.owner.failed(reason);
             }
-            Situation::Leading | Situation::Following { .. } => {}
+            Situation::Leading => {
+                if let Some(to) = shared.handing_over.lock().take() {
+                    shared.hand_over(to);
+                }
+            }
+            Situation::Following { .. } => *shared.handing_over.lock() = None,
         }
         if shared.member.is_to_be_rebuilt()
             && let Err(error) = shared.member.rebuild()
@@ -53,6 +60,21 @@ impl DriverShared {
         if let Err(error) = self.owner.serve(store, recovered) {
             tracing::error!(error, "this node was elected and cannot serve");
             self.step_back();
+        }
+    }
+
+    /// Has another member lead, once that has all that this one has received.
+    fn hand_over(&self, to: consensus::MemberId) {
+        self.owner.pause();
+        self.member.transfer(to);
+        let until = Instant::now() + HAND_OVER_PATIENCE;
+        while self.member.situation() == Situation::Leading && !self.is_stopping() {
+            if Instant::now() >= until {
+                tracing::warn!(member = to.get(), "another node did not take over: this one begins anew");
+                // A broker that was paused does not go on.
+                return self.step_back();
+            }
+            self.member.wait_for_change(LOOK_INTERVAL);
         }
     }
 

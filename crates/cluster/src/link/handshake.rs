@@ -262,7 +262,8 @@ impl Side {
             return Some(Refusal::Level { known: theirs.level, wanted: self.local.level_wanted });
         }
         match (standing, theirs.member) {
-            (Standing::Peer(Some(known)), Some(told)) if known != told => {
+            // It may ask to be let in anew.
+            (Standing::Peer(Some(known)), Some(told)) if known != told && lane != Lane::Calls => {
                 Some(Refusal::Member { known: known.get(), told: told.get() })
             }
             (Standing::Unknown, _) if lane != Lane::Calls => Some(Refusal::NoPeer { lane }),

@@ -235,6 +235,24 @@ impl Links {
         pending
     }
 
+    /// Asks a peer, and has something done with the answer, on the links' thread: it must not wait. Where the links are closed meanwhile it is
+    /// not done.
+    ///
+    /// # Panics
+    ///
+    /// As [`Links::call`].
+    pub fn call_then(
+        &self,
+        peer: &NodeName,
+        name: &str,
+        payload: Vec<u8>,
+        patience: Duration,
+        then: impl FnOnce(Result<Vec<u8>, CallError>) + Send + 'static,
+    ) {
+        let pending = self.call(peer, name, payload, patience);
+        self.runtime.spawn(async move { then(pending.await) });
+    }
+
     /// Fetches a file from a peer. Waits for its turn if many are fetched.
     #[must_use]
     pub fn fetch(&self, peer: &NodeName, request: FileRequest) -> Fetch {

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster::link::{Expected, NodeName, Secret};
-use cluster::{Driver, DriverSetup, NodeOwner, PeerAddress};
-use consensus::{MemberChange, MemberId, MemberStep};
+use cluster::link::{ClusterId, Expected, Identity, Local, NodeName, Secret};
+use cluster::{
+    CallAnswer, Driver, DriverSetup, ForwardedClient, Links, NodeCalls, NodeOwner, PeerAddress, PeerEvent, Setup,
+    Switchboard,
+};
+use consensus::{MemberChange, MemberId, MemberStep, Timing};
 use model::ids::{QueueId, SegmentId};
 use parking_lot::Mutex;
 use store::file::{Disk, RealDisk};
@@ -38,6 +41,8 @@ impl NodeOwner for Served {
         Ok(())
     }
 
+    fn pause(&self) {}
+
     fn stop(&self) {
         self.0.lock().take();
     }
@@ -49,11 +54,21 @@ impl NodeOwner for Served {
     }
 }
 
+/// A node that is asked nothing.
+struct NoCalls;
+
+impl NodeCalls for NoCalls {
+    fn called(&self, _: &Identity, _: &str, _: &[u8], _: CallAnswer) {}
+    fn peer_changed(&self, _: &NodeName, _: &PeerEvent) {}
+    fn forwarded(&self, _: ForwardedClient) {}
+}
+
 struct Node {
     name: NodeName,
     id: MemberId,
     dir: PathBuf,
     driver: Option<Driver>,
+    links: Option<Arc<Links>>,
     served: Arc<Served>,
     port: u16,
 }
@@ -75,25 +90,42 @@ impl Node {
         let disk: Arc<dyn Disk> = Arc::new(RealDisk);
         let make = if number == 1 { Member::found } else { Member::join };
         make(options(&dir), &disk, 77, id, name.as_str().to_owned()).unwrap();
-        Node { name, id, dir, driver: None, served: Arc::default(), port: 0 }
+        Node { name, id, dir, driver: None, links: None, served: Arc::default(), port: 0 }
     }
 
     fn start(&mut self) {
         self.served = Arc::default();
+        let identity = Identity {
+            cluster: ClusterId::new(77),
+            name: self.name.clone(),
+            member: Some(self.id),
+            incarnation: 1,
+            level: 1,
+        };
+        let board = Switchboard::new(Arc::new(NoCalls));
+        let links = Setup {
+            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)),
+            local: Local::new(identity, Secret::new(b"what all three know").unwrap()),
+            tls: None,
+            peers: Vec::new(),
+        };
+        let links = Arc::new(Links::start(links, board.clone()).unwrap());
         let setup = DriverSetup {
             store: options(&self.dir),
             disk: Arc::new(RealDisk),
-            listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)),
-            secret: Secret::new(b"what all three know").unwrap(),
-            tls: None,
-            incarnation: 1,
-            level: 1,
-            peers: Vec::new(),
+            timing: Timing { heartbeat_ticks: 5, election_ticks: 50 },
             seed: self.id.get(),
         };
-        let driver = Driver::start(setup, self.served.clone()).unwrap();
-        self.port = driver.links().address().port();
-        self.driver = Some(driver);
+        self.port = links.address().port();
+        self.driver = Some(Driver::start(setup, links.clone(), board, self.served.clone()).unwrap());
+        self.links = Some(links);
+    }
+
+    fn stop(&mut self) {
+        self.driver = None;
+        if let Some(links) = self.links.take() {
+            links.close();
+        }
     }
 
     fn address(&self) -> PeerAddress {
@@ -110,8 +142,8 @@ impl Node {
 fn introduce(nodes: &[Node]) {
     for node in nodes {
         let others = nodes.iter().filter(|other| other.id != node.id && other.driver.is_some()).map(Node::address);
-        if let Some(driver) = &node.driver {
-            driver.links().set_peers(others.collect());
+        if let Some(links) = &node.links {
+            links.set_peers(others.collect());
         }
     }
 }
@@ -180,7 +212,7 @@ fn a_group_forms_and_loses_nothing_with_its_leader() {
             put(&nodes, &format!("round/{round}/{number}"));
         }
         let lost = leader(&nodes).unwrap();
-        nodes[lost].driver = None;
+        nodes[lost].stop();
         put(&nodes, &format!("after/{round}"));
         let now = leader(&nodes).unwrap();
         assert_ne!(now, lost);
@@ -196,7 +228,7 @@ fn a_group_forms_and_loses_nothing_with_its_leader() {
         introduce(&nodes);
     }
     for node in &mut nodes {
-        node.driver = None;
+        node.stop();
         std::fs::remove_dir_all(&node.dir).unwrap();
     }
 }

@@ -25,10 +25,12 @@ mod identity;
 mod pull;
 mod rebuild;
 mod tail;
+mod timings;
+mod wipe;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(test)]
 use crate::journal::EMPTY_METAS;
@@ -53,6 +55,8 @@ pub use announcement::{Announcement, FileName, FilePiece};
 pub use files::{FileReader, Installed};
 pub use identity::{Founding, Identity};
 pub use pull::{Pull, PullError, Pulled};
+pub use timings::Timings;
+pub use wipe::{empty, finish_emptying, identity_of};
 
 use self::core::{Core, Slot};
 
@@ -83,6 +87,14 @@ pub enum MemberError {
     /// It must not go on as this member.
     #[error("this directory has lost what it had promised its group, and must join it anew: {0}")]
     Promise(#[from] consensus::OpenError),
+    /// It belongs to a group already.
+    #[error("data directory {} belongs to cluster {cluster:032x} already", dir.display())]
+    Member {
+        /// The directory.
+        dir: PathBuf,
+        /// Its group's cluster.
+        cluster: u128,
+    },
     /// It belongs to no group.
     #[error("this directory belongs to no cluster")]
     NoMember,
@@ -164,6 +176,8 @@ pub(crate) struct MemberShared {
     core: Mutex<Core>,
     /// Something has become durable, committed, or otherwise.
     changed: Condvar,
+    /// Of a leader's commits.
+    watch: Mutex<timings::Watch>,
     /// Sends what is in the outbox: one thread at a time, so that messages keep their order.
     sender: Mutex<EntryReader>,
     /// Of a follower.
@@ -252,6 +266,18 @@ impl Member {
         self.shared.core.lock().engine.peers()
     }
 
+    /// How long commits take, by a leader's knowledge.
+    #[must_use]
+    pub fn timings(&self) -> Timings {
+        self.shared.watch.lock().read(Instant::now())
+    }
+
+    /// Where its log ends, in bytes since the journal began: the same place means the same on all members.
+    #[must_use]
+    pub fn end(&self) -> JournalPosition {
+        self.shared.core.lock().ends.end()
+    }
+
     /// Who this directory is.
     #[must_use]
     pub fn identity(&self) -> &Identity {
@@ -304,6 +330,7 @@ impl MemberShared {
         let mut core = self.core.lock();
         let result = act(&mut core);
         let (committed, ending) = (core.take_committed(), core.take_ending());
+        let committed_index = core.ends.committed().0;
         let has_outgoing = !core.outbox.is_empty();
         drop(core);
         self.changed.notify_all();
@@ -313,6 +340,7 @@ impl MemberShared {
             None => {}
         }
         if let Some((journal, position)) = committed {
+            self.watch.lock().committed(committed_index, Instant::now());
             journal.set_committed(position);
         }
         if has_outgoing {
@@ -463,7 +491,9 @@ impl Replication for WeakMember {
         if !member.options.is_stepped {
             member.wait_until_less_is_ahead();
         }
-        member.with_core(|core| core.propose(commit))
+        let id = member.with_core(|core| core.propose(commit))?;
+        member.watch.lock().proposed(id.index, Instant::now());
+        Some(id)
     }
 
     fn flushed(&self, position: JournalPosition) {

@@ -45,6 +45,7 @@ impl Member {
         name: String,
     ) -> Result<(), MemberError> {
         let paths = Paths::new(&options.dir);
+        refuse_members(&**disk, &paths)?;
         // Once as a store: whatever of the journal's end may not be on disk is then.
         let (store, _) = Store::open(options, disk.clone())?;
         let founding = Founding { position: store.appended(), base: Base::of_new_group([member]) };
@@ -66,6 +67,7 @@ impl Member {
         name: String,
     ) -> Result<(), MemberError> {
         let paths = Paths::new(&options.dir);
+        refuse_members(&**disk, &paths)?;
         let (store, found) = Store::open(options, disk.clone())?;
         if store.appended() > JournalPosition::START || !found.definitions.is_empty() {
             return Err(MemberError::NotEmpty { dir: paths.dir().to_owned() });
@@ -116,6 +118,7 @@ impl Member {
             transport,
             core: Mutex::new(core),
             changed: Condvar::new(),
+            watch: Mutex::default(),
             sender: Mutex::new(EntryReader::new()),
             files: Mutex::new(Some(manifest)),
             threads: Mutex::default(),
@@ -178,6 +181,7 @@ impl MemberShared {
     }
 
     fn rebuild(self: &Arc<Self>) -> Result<(), MemberError> {
+        self.watch.lock().clear();
         // What it could not write is written again below.
         let _ = self.stop_journal();
         self.restore_files()?;
@@ -287,6 +291,13 @@ impl MemberShared {
         // Nothing was appended to it: dropping it leaves all as it is.
         led.map_err(|_| MemberError::NotLeader)?;
         Ok((store, recovered))
+    }
+}
+
+fn refuse_members(disk: &dyn Disk, paths: &Paths) -> Result<(), MemberError> {
+    match Identity::read(disk, &paths.group()).map_err(attempting("reading", &paths.group()))? {
+        Some(identity) => Err(MemberError::Member { dir: paths.dir().to_owned(), cluster: identity.cluster }),
+        None => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -146,6 +146,8 @@ pub(crate) struct Ingress {
     /// Connections of HTTP that no broker answers.
     unserved: ConnectionGroup,
     local_answers: OnceLock<Arc<dyn LocalAnswers>>,
+    /// Why this node's own listeners let no clients in, while other nodes' do.
+    own_refusal: RwLock<Option<Arc<str>>>,
     /// Where clients of AMQP are served, those over WebSockets too.
     runtime: Handle,
     /// What a forwarded connection takes a place of, by whether it speaks AMQP.
@@ -166,6 +168,7 @@ impl Ingress {
             of_http,
             unserved,
             local_answers: OnceLock::new(),
+            own_refusal: RwLock::default(),
             runtime: Handle::current(),
             forwarded_limiters: [limit.of_http(), limit.of_amqp()],
         })
@@ -188,8 +191,28 @@ impl Ingress {
         }
     }
 
+    /// From now on this node's own listeners let no clients in, for this reason, or do again. What is for the operator and metrics is served.
+    pub(crate) fn refuse_own(&self, reason: Option<Arc<str>>) {
+        *self.own_refusal.write().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    /// Why a connection that comes here is not let in.
+    fn own_refusal(&self, entry: EntryPoint) -> Option<Arc<str>> {
+        match entry {
+            EntryPoint::Metrics { .. } | EntryPoint::ControlSocket | EntryPoint::Api => None,
+            EntryPoint::Amqp | EntryPoint::QueueInfo => {
+                self.own_refusal.read().unwrap_or_else(PoisonError::into_inner).clone()
+            }
+        }
+    }
+
     /// Takes a connection in.
     pub(crate) fn admit(self: &Arc<Self>, arrival: Arrival) {
+        if let Some(reason) = self.own_refusal(arrival.entry) {
+            let ingress = self.clone();
+            tokio::spawn(async move { ingress.refuse(arrival, &reason).await });
+            return;
+        }
         let situation = self.situation.borrow().clone();
         match situation {
             Situation::Serving(serving) => serving.serve(arrival, &self.runtime),

@@ -153,6 +153,11 @@ impl Node {
         }
     }
 
+    /// The broker that runs.
+    pub(crate) fn broker(&self) -> Option<Arc<broker::Broker>> {
+        self.running.as_ref().map(|running| running.serving().broker.clone())
+    }
+
     /// What becomes of connections while no broker runs.
     ///
     /// # Panics

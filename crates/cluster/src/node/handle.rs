@@ -1,0 +1,236 @@
+//! A node that runs, for those who own it and for operators.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Instant;
+
+use parking_lot::Mutex;
+use store::{RecoveredStore, Store};
+use tokio::sync::oneshot;
+
+use super::files::NodeFiles;
+use super::inbox::{Event, Inbox, Order, Reply};
+use super::orders::draw_cluster;
+use super::shell::{Door, Phase, Shell, local};
+use super::view::Shown;
+use super::{Host, LEVEL, NodeError, NodeSetup};
+use crate::address::Address;
+use crate::control::{ClusterMetrics, ClusterView, Control, ControlError, Outcome};
+use crate::formation::{Formation, NodeState, Own};
+use crate::link::{ClusterId, Identity, NodeName};
+use crate::links::{Links, Setup};
+use crate::roster::Roster;
+use crate::switchboard::Switchboard;
+
+/// A node that runs. Dropped, it ends as by [`ClusterNode::stop`].
+pub struct ClusterNode {
+    inbox: Arc<Inbox>,
+    links: Arc<Links>,
+    shown: Arc<Shown>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl fmt::Debug for ClusterNode {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.debug_struct("ClusterNode").field("links", &self.links.address()).finish_non_exhaustive()
+    }
+}
+
+impl ClusterNode {
+    /// Opens the directory, listens for peers, and goes on from there. The host is called from now on.
+    ///
+    /// # Errors
+    ///
+    /// The directory or the port cannot be used, or the node has another name than the directory's.
+    pub fn start(setup: NodeSetup, host: Arc<dyn Host>) -> Result<ClusterNode, NodeError> {
+        let (disk, dir) = (setup.disk.clone(), setup.store.dir.clone());
+        if store::member::finish_emptying(&*disk, &dir)? {
+            tracing::info!("what was left of an emptied data directory was removed");
+        }
+        let identity = store::member::identity_of(&*disk, &dir)?;
+        let opened = match &identity {
+            Some(_) => None,
+            None => Some(Store::open(setup.store.clone(), disk)?),
+        };
+        let files = NodeFiles::open(&dir)?;
+        let mut own = files.begin()?;
+        if let Some(identity) = &identity {
+            if identity.name != setup.name.as_str() {
+                return Err(NodeError::Renamed { was: identity.name.clone(), is: setup.name });
+            }
+            own.member = identity.member;
+        }
+        let cluster = identity.as_ref().and_then(|identity| ClusterId::new(identity.cluster));
+        let state = state_of(cluster, opened.as_ref());
+        let (inbox, events) = Inbox::new();
+        let inbox = Arc::new(inbox);
+        let board = Switchboard::wary(Arc::new(Door { inbox: inbox.clone(), host: host.clone() }));
+        let on_links = Identity {
+            cluster,
+            name: setup.name.clone(),
+            member: Some(own.member),
+            incarnation: own.incarnation,
+            level: LEVEL,
+        };
+        let links = Setup {
+            listen: setup.listen,
+            local: local(on_links, setup.secret.as_ref()),
+            tls: setup.tls.clone(),
+            peers: Vec::new(),
+        };
+        let links = Arc::new(Links::start(links, board.clone())?);
+        let address = match &setup.advertise {
+            Some(address) => address.clone(),
+            None => own_address(&setup.name, links.address().port())
+                .ok_or_else(|| NodeError::NoAddress(setup.name.clone()))?,
+        };
+        let roster = match cluster {
+            Some(cluster) => Some(own_roster(&files, cluster, &setup.name, own.member, &address)?),
+            None => None,
+        };
+        let of_own = Own { name: setup.name.clone(), member: own.member, level: LEVEL, version: setup.version.clone() };
+        let formation = Formation::new(of_own, state, setup.formation, files.consent()?, draw_cluster()?);
+        // An empty directory that is to be in a cluster is opened again when it is known in which.
+        let is_kept = state == NodeState::HasData || !setup.formation.is_configured;
+        let shown = Shown::of(&setup.name);
+        let now = Instant::now();
+        let mut shell = Shell {
+            address,
+            host,
+            links: links.clone(),
+            board,
+            inbox: inbox.clone(),
+            files,
+            own,
+            phase: Phase::Forming(opened.filter(|_| is_kept)),
+            formation,
+            listed: Vec::new(),
+            roster,
+            told: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            next_exchange: now,
+            plans: Vec::new(),
+            next_hand_over: now,
+            waiting: Vec::new(),
+            joining: None,
+            leader: None,
+            leaderless_since: now,
+            leader_changes: 0,
+            standing: None,
+            is_draining: false,
+            removed: None,
+            shown: shown.clone(),
+            started_at: now,
+            setup,
+        };
+        if cluster.is_some() {
+            shell.start_member()?;
+        }
+        shell.show();
+        let thread = std::thread::Builder::new().name("cluster node".to_owned()).spawn(move || shell.run(&events))?;
+        Ok(ClusterNode { inbox, links, shown, thread: Mutex::new(Some(thread)) })
+    }
+
+    /// The links to its peers.
+    #[must_use]
+    pub fn links(&self) -> &Arc<Links> {
+        &self.links
+    }
+
+    /// Hands over if it leads and another node can, and ends: the host is told to stop, and not called any more when this returns.
+    pub fn stop(&self) {
+        self.inbox.put(Event::Stop);
+        if let Some(thread) = self.thread.lock().take() {
+            // A panic has been told.
+            let _ = thread.join();
+        }
+    }
+
+    fn order(&self, order: Order) -> Outcome<()> {
+        let outcome = self.order_text(order);
+        Box::pin(async move { outcome.await.map(drop) })
+    }
+
+    fn order_text(&self, order: Order) -> Outcome<String> {
+        let (tx, rx) = oneshot::channel();
+        self.inbox.put(Event::Ordered { order, reply: Reply::Here(tx) });
+        Box::pin(async move { rx.await.unwrap_or_else(|_| Err(ControlError::Impossible("the node ends".to_owned()))) })
+    }
+}
+
+impl Drop for ClusterNode {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// What a directory holds.
+fn state_of(cluster: Option<ClusterId>, opened: Option<&(Arc<Store>, RecoveredStore)>) -> NodeState {
+    if let Some(cluster) = cluster {
+        return NodeState::Member(cluster);
+    }
+    let has_data = |(store, recovered): &(Arc<Store>, RecoveredStore)| {
+        store.appended() > model::ids::JournalPosition::START || !recovered.definitions.is_empty()
+    };
+    if opened.is_some_and(has_data) { NodeState::HasData } else { NodeState::Empty }
+}
+
+/// Where peers reach a node whose name says it.
+fn own_address(name: &NodeName, port: u16) -> Option<Address> {
+    Address::new(name.as_str().split_once('@')?.1, port)
+}
+
+/// What was known of the others, with this node where it is now.
+fn own_roster(
+    files: &NodeFiles,
+    cluster: ClusterId,
+    name: &NodeName,
+    member: consensus::MemberId,
+    address: &Address,
+) -> Result<Roster, NodeError> {
+    let kept = files.roster().inspect_err(|error| tracing::warn!(%error, "the list of nodes is made anew"));
+    let kept = kept.ok().flatten().filter(|roster| roster.cluster() == cluster);
+    let mut roster = kept.unwrap_or_else(|| Roster::new(cluster));
+    if roster.node(name).is_some_and(|node| node.member != member) {
+        let _ = roster.replace(name, member);
+    }
+    // It cannot be another's: then the file would be another node's.
+    let _ = roster.add(name, member, address.clone());
+    Ok(roster)
+}
+
+impl Control for ClusterNode {
+    fn view(&self) -> Arc<ClusterView> {
+        self.shown.view.lock().clone()
+    }
+
+    fn metrics(&self) -> ClusterMetrics {
+        (**self.shown.metrics.lock()).clone()
+    }
+
+    fn join(&self, seed: &str, force: bool) -> Outcome<()> {
+        self.order(Order::Join { seed: seed.to_owned(), force })
+    }
+
+    fn forget(&self, name: &str) -> Outcome<()> {
+        self.order(Order::Forget { name: name.to_owned() })
+    }
+
+    fn reset(&self, force: bool) -> Outcome<()> {
+        self.order(Order::Reset { node: None, force })
+    }
+
+    fn drain(&self) -> Outcome<()> {
+        self.order(Order::Drain { node: None })
+    }
+
+    fn revive(&self) -> Outcome<()> {
+        self.order(Order::Revive { node: None })
+    }
+
+    fn transfer(&self, to: Option<&str>) -> Outcome<String> {
+        self.order_text(Order::Transfer { to: to.map(str::to_owned) })
+    }
+}

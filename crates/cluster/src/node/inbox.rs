@@ -1,0 +1,99 @@
+//! What comes to the shell's thread.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use consensus::MemberId;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use super::report::encode_outcome;
+use crate::control::ControlError;
+use crate::formation::Listed;
+use crate::link::{Identity, NodeName};
+use crate::links::{CallAnswer, CallError};
+
+/// Something has happened.
+pub(super) enum Event {
+    /// A node asks.
+    Called { from: Identity, name: String, payload: Vec<u8>, answer: CallAnswer },
+    /// Names were looked up.
+    Discovered(Result<Vec<Listed>, String>),
+    /// A question of the formation was answered.
+    Answered { number: u64, answer: Result<Vec<u8>, CallError> },
+    /// A node was asked to let this one in, as this member.
+    JoinAnswered { peer: Listed, member: MemberId, answer: Result<Vec<u8>, CallError> },
+    /// A peer has told of itself.
+    NodeAnswered { peer: NodeName, answer: Result<Vec<u8>, CallError> },
+    /// The leader has let this member go, or not.
+    Left { outcome: Result<String, ControlError>, reply: Reply },
+    /// A link stands: its other end is to be told who this is.
+    Connected(NodeName),
+    /// Another node leads, or none is known to.
+    LeaderChanged(Option<NodeName>),
+    /// The member cannot go on.
+    Failed(String),
+    /// An operator orders something.
+    Ordered { order: Order, reply: Reply },
+    /// The node ends.
+    Stop,
+}
+
+/// What an operator orders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Order {
+    Join {
+        seed: String,
+        force: bool,
+    },
+    Forget {
+        name: String,
+    },
+    /// A member leaves by its own wish.
+    Leave {
+        member: MemberId,
+    },
+    Reset {
+        node: Option<String>,
+        force: bool,
+    },
+    Drain {
+        node: Option<String>,
+    },
+    Revive {
+        node: Option<String>,
+    },
+    Transfer {
+        to: Option<String>,
+    },
+}
+
+/// Where the outcome of an order goes.
+pub(super) enum Reply {
+    Here(oneshot::Sender<Result<String, ControlError>>),
+    ToPeer(CallAnswer),
+}
+
+impl Reply {
+    pub(super) fn give(self, outcome: Result<String, ControlError>) {
+        match self {
+            // An operator that has gone does not hear it.
+            Reply::Here(to) => drop(to.send(outcome)),
+            Reply::ToPeer(answer) => answer.give(&encode_outcome(&outcome)),
+        }
+    }
+}
+
+/// Where events go in.
+pub(super) struct Inbox(Mutex<Sender<Event>>);
+
+impl Inbox {
+    pub(super) fn new() -> (Self, Receiver<Event>) {
+        let (tx, rx) = channel();
+        (Inbox(Mutex::new(tx)), rx)
+    }
+
+    /// Never waits. What comes after the node's end is dropped.
+    pub(super) fn put(&self, event: Event) {
+        let _ = self.0.lock().send(event);
+    }
+}

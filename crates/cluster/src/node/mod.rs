@@ -1,0 +1,177 @@
+//! A node that may be one of several: from a directory and keys to a cluster, and what it does there.
+//!
+//! ```text
+//!  links ─► Switchboard ─┬─► member's Driver ─► Host::serve, stop
+//!                        └─► Inbox ─► Shell, one thread ─┬─► Formation, Roster, MembershipPlan
+//!  operators ─► ClusterNode (Control) ─► Inbox           ├─► Host::stand: where clients go
+//!                                                        └─► ClusterView: what operators see
+//! ```
+//!
+//! The shell is the only one that changes what the node is: forming, alone, a member. What takes time is done elsewhere and comes back as
+//! an event: calls to peers, looking names up; only the broker's start and stop are waited for.
+//!
+//! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
+//! let in; `orders`: of operators; `membership`: changes of members; `standing`: where clients go; `view`: what is shown; `report`: the
+//! payloads of calls; `files`: what is kept; `discovery`: looking names up; `handle`: [`ClusterNode`].
+
+mod discovery;
+mod exchange;
+mod files;
+mod forming;
+mod handle;
+mod inbox;
+mod membership;
+mod orders;
+mod report;
+mod shell;
+mod standing;
+mod view;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use store::file::Disk;
+use store::member::MemberError;
+use store::{RecoveredStore, Store};
+
+use crate::address::Address;
+use crate::driver::{DriverError, TICK};
+use crate::formation::Settings;
+use crate::link::{NodeName, Secret};
+use crate::links::{ForwardedClient, LinkTls, StartError};
+
+pub use discovery::{Discovery, Names};
+pub use files::FileError;
+pub use handle::ClusterNode;
+
+/// Up to which level this program knows formats of journals, files and frames between nodes.
+pub const LEVEL: u32 = 1;
+
+/// What a node of a cluster runs on: its process, with listeners and, at times, a broker.
+///
+/// `serve`, `pause` and `stop` are called by one thread at a time, and may take their time. The others return at once.
+pub trait Host: Send + Sync + 'static {
+    /// Clients are to be served on this store; returns when they are.
+    ///
+    /// # Errors
+    ///
+    /// They cannot be.
+    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String>;
+
+    /// Nothing is received from clients any more; returns when all that was received is durable, or cannot become so soon. What comes next
+    /// is `stop`.
+    fn pause(&self);
+
+    /// Clients are told the reason and not served any more; returns when the store is not in use any more.
+    fn stop(&self, reason: &str);
+
+    /// What becomes of clients while they are not served here.
+    fn stand(&self, standing: Standing);
+
+    /// This node's own listeners take no clients, for this reason; those that other nodes pass on are served.
+    fn refuse_own(&self, reason: Option<&str>);
+
+    /// A peer has passed a client on.
+    fn forwarded(&self, client: ForwardedClient);
+
+    /// What would be lost with the store that is served; None: nothing that was not there at its first start.
+    fn contents(&self) -> Option<Contents>;
+
+    /// The node cannot go on: its process has to end, with this sentence.
+    fn failed(&self, reason: &str);
+}
+
+/// What a store has that its first start has not put there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Contents {
+    /// Queues.
+    pub queues: u64,
+    /// Messages in them.
+    pub messages: u64,
+}
+
+/// What becomes of clients of a node that serves none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// They are passed on to this peer.
+    Following(NodeName),
+    /// They are held: it is about to be known where they go.
+    Waiting,
+    /// They are told why there is nothing for them.
+    Refusing(String),
+}
+
+/// How a node begins.
+pub struct NodeSetup {
+    /// Its name.
+    pub name: NodeName,
+    /// Where its links listen. With port 0 the system chooses.
+    pub listen: SocketAddr,
+    /// Where its peers reach it; None: the host of its name, and the port it listens on.
+    pub advertise: Option<Address>,
+    /// What all nodes know; None: certificates say who may come.
+    pub secret: Option<Secret>,
+    /// Mutual TLS, if wanted.
+    pub tls: Option<Arc<LinkTls>>,
+    /// Which Warren it is.
+    pub version: String,
+    /// How it finds its peers.
+    pub formation: Settings,
+    /// Where their names are.
+    pub names: Names,
+    /// About its directory and its journal.
+    pub store: store::Options,
+    /// What holds it.
+    pub disk: Arc<dyn Disk>,
+    /// Between a leader's heartbeats.
+    pub heartbeat: Duration,
+    /// Without a leader until an election, at least; at most twice as long.
+    pub election_timeout: Duration,
+}
+
+impl NodeSetup {
+    fn timing(&self) -> consensus::Timing {
+        let ticks = |time: Duration| (time.as_millis() / TICK.as_millis()).max(1) as u32;
+        consensus::Timing { heartbeat_ticks: ticks(self.heartbeat), election_ticks: ticks(self.election_timeout) }
+    }
+}
+
+/// Why a node does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum NodeError {
+    /// Its links cannot be.
+    #[error(transparent)]
+    Links(#[from] StartError),
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] store::OpenError),
+    /// Its directory cannot be a member's.
+    #[error(transparent)]
+    Member(#[from] MemberError),
+    /// Nor this.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    /// A file of its cannot be used.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// The disk said no.
+    #[error("the data directory cannot be used: {0}")]
+    Io(#[from] std::io::Error),
+    /// It was given another name.
+    #[error(
+        "the data directory is {was}'s, and this node is called {is}: a member of a cluster keeps its name (warren.node_name)"
+    )]
+    Renamed {
+        /// The directory's.
+        was: String,
+        /// The node's.
+        is: NodeName,
+    },
+    /// Peers could not find it.
+    #[error("it is not known where peers reach {0}: its name has no host, so set warren.cluster.advertise")]
+    NoAddress(NodeName),
+    /// The broker on it cannot run.
+    #[error("{0}")]
+    Host(String),
+}

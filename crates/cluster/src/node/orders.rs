@@ -1,0 +1,356 @@
+//! What operators order.
+
+use std::time::{Duration, Instant};
+
+use consensus::MemberId;
+
+use super::files::{OwnId, draw_member};
+use super::forming::ANSWER_PATIENCE;
+use super::inbox::{Event, Order, Reply};
+use super::membership::{Done, WaitingOrder};
+use super::report::{CALL_ORDER, JoinReply, RemoteOrder, decode_outcome};
+use super::shell::Shell;
+use super::{Contents, NodeError};
+use crate::control::ControlError;
+use crate::formation::{Formation, Listed, NodeState, Own, Settings};
+use crate::link::{ClusterId, NodeName};
+use crate::plan::{Aim, MembershipPlan};
+use crate::roster::Roster;
+
+/// How long an order may take.
+pub(super) const ORDER_PATIENCE: Duration = Duration::from_secs(60);
+/// Between two tries to join.
+const JOIN_INTERVAL: Duration = Duration::from_millis(300);
+
+/// What clients are told whose node loses what it has.
+const LEAVES: &str = "this node loses what it has: it joins a cluster, or leaves one";
+
+/// A node that an operator has told to join a cluster.
+pub(super) struct OperatorJoin {
+    seed: Listed,
+    /// Who it will be.
+    member: MemberId,
+    next_at: Instant,
+    until: Instant,
+    /// Why it was not at once.
+    why: Option<String>,
+    reply: Reply,
+}
+
+impl Shell {
+    pub(super) fn ordered(&mut self, order: Order, reply: Reply) {
+        match order {
+            Order::Join { seed, force } => self.begin_joining(&seed, force, reply),
+            Order::Forget { name } => self.forget(&name, reply),
+            Order::Leave { member } => self.let_leave(member, reply),
+            Order::Reset { node, force } => match self.elsewhere(node) {
+                Some(name) => self.pass_on(&name, &RemoteOrder::Reset { force }, reply),
+                None => self.reset(force, reply),
+            },
+            Order::Drain { node } => match self.elsewhere(node) {
+                Some(name) => self.pass_on(&name, &RemoteOrder::Drain, reply),
+                None => self.drain(reply),
+            },
+            Order::Revive { node } => match self.elsewhere(node) {
+                Some(name) => self.pass_on(&name, &RemoteOrder::Revive, reply),
+                None => {
+                    self.is_draining = false;
+                    self.host.refuse_own(None);
+                    tracing::info!("this node takes clients again");
+                    reply.give(Ok(String::new()));
+                }
+            },
+            Order::Transfer { to } => self.transfer(to, reply),
+        }
+    }
+
+    /// The node that is meant, if it is another one.
+    fn elsewhere(&self, node: Option<String>) -> Option<String> {
+        node.filter(|node| node != self.setup.name.as_str())
+    }
+
+    /// Gives an order to the node whose it is.
+    fn pass_on(&self, name: &str, order: &RemoteOrder, reply: Reply) {
+        let Some(cluster) = &self.roster else { return reply.give(Err(ControlError::NoCluster)) };
+        let known = NodeName::new(name).filter(|name| cluster.node(name).is_some());
+        let Some(peer) = known else { return reply.give(Err(ControlError::UnknownNode(name.to_owned()))) };
+        let by = peer.clone();
+        let then = move |answer: Result<Vec<u8>, crate::links::CallError>| {
+            reply.give(match answer {
+                Ok(bytes) => decode_outcome(&by, &bytes),
+                Err(error) => Err(ControlError::Unreachable { name: by.to_string(), why: error.to_string() }),
+            });
+        };
+        self.links.call_then(&peer, CALL_ORDER, order.encode(), ORDER_PATIENCE, then);
+    }
+
+    /// Gives an order to the leader.
+    fn pass_to_leader(&self, order: &RemoteOrder, reply: Reply) {
+        match self.leader.clone().filter(|leader| *leader != self.setup.name) {
+            Some(leader) => self.pass_on(leader.as_str(), order, reply),
+            None => reply.give(Err(self.no_majority())),
+        }
+    }
+
+    fn no_majority(&self) -> ControlError {
+        if self.driver().is_none() {
+            return ControlError::NoCluster;
+        }
+        let (reachable, of) = self.reachable_voters();
+        ControlError::NoMajority { reachable, of }
+    }
+
+    fn forget(&mut self, name: &str, reply: Reply) {
+        if self.driver().is_none() {
+            return reply.give(Err(ControlError::NoCluster));
+        }
+        if name == self.setup.name.as_str() {
+            return reply.give(Err(ControlError::Itself));
+        }
+        if self.leading().is_none() {
+            return self.pass_to_leader(&RemoteOrder::Forget(name.to_owned()), reply);
+        }
+        let node = NodeName::new(name).and_then(|name| Some((name.clone(), self.roster.as_ref()?.node(&name)?.member)));
+        let Some((name, member)) = node else {
+            return reply.give(Err(ControlError::UnknownNode(name.to_owned())));
+        };
+        if self.is_connected(&name) {
+            return reply.give(Err(ControlError::StillRunning(name.to_string())));
+        }
+        self.let_leave(member, reply);
+    }
+
+    /// A member leaves: this node leads, or passes it on.
+    fn let_leave(&mut self, member: MemberId, reply: Reply) {
+        if self.leading().is_none() {
+            return self.pass_to_leader(&RemoteOrder::Leave(member), reply);
+        }
+        self.plans.retain(|plan| super::exchange::joins(plan) != Some(member));
+        self.plans.push(MembershipPlan::new(Aim::Leave(member)));
+        self.wait("taking a node out of the cluster", Done::Gone(member), reply);
+    }
+
+    fn wait(&mut self, what: &'static str, done: Done, reply: Reply) {
+        self.waiting.push(WaitingOrder { what, until: Instant::now() + ORDER_PATIENCE, done, reply });
+    }
+
+    fn transfer(&mut self, to: Option<String>, reply: Reply) {
+        let Some(driver) = self.leading() else {
+            return self.pass_to_leader(&RemoteOrder::Transfer(to), reply);
+        };
+        let status = driver.status();
+        let member = match &to {
+            Some(name) if name == self.setup.name.as_str() => return reply.give(Ok(name.clone())),
+            Some(name) => {
+                let node = NodeName::new(name).and_then(|name| self.roster.as_ref()?.node(&name));
+                match node.map(|node| node.member) {
+                    None => return reply.give(Err(ControlError::UnknownNode(name.clone()))),
+                    Some(member) if !status.members.voters.contains(&member) => {
+                        return reply.give(Err(ControlError::NotAVoter(name.clone())));
+                    }
+                    Some(member) => member,
+                }
+            }
+            None => match self.successor(driver) {
+                Some(member) => member,
+                None => {
+                    let sentence = "there is no other node that could lead".to_owned();
+                    return reply.give(Err(ControlError::Impossible(sentence)));
+                }
+            },
+        };
+        let Some((name, _)) = self.roster.as_ref().and_then(|roster| roster.of_member(member)) else {
+            return reply.give(Err(ControlError::UnknownNode(to.unwrap_or_default())));
+        };
+        let name = name.clone();
+        if !self.is_connected(&name) {
+            let why = "there is no connection to it".to_owned();
+            return reply.give(Err(ControlError::Unreachable { name: name.to_string(), why }));
+        }
+        driver.hand_over(member);
+        self.waiting.push(WaitingOrder {
+            what: "the transfer of leadership",
+            until: Instant::now() + Duration::from_secs(10),
+            done: Done::Leads(name),
+            reply,
+        });
+    }
+
+    fn drain(&mut self, reply: Reply) {
+        self.is_draining = true;
+        self.host.refuse_own(Some("this node is drained: connect to another node of the cluster"));
+        tracing::info!("this node takes no clients until it is revived");
+        let successor = self.leading().and_then(|driver| self.successor(driver));
+        match successor {
+            // It leads on: there is no other.
+            None => reply.give(Ok(String::new())),
+            Some(_) => self.wait("handing over", Done::Drained, reply),
+        }
+    }
+
+    /// This node leaves its cluster, and loses what it has.
+    fn reset(&mut self, force: bool, reply: Reply) {
+        let Some(driver) = self.driver() else {
+            let emptied = self.become_empty(None);
+            return reply
+                .give(emptied.map(|()| String::new()).map_err(|error| ControlError::Impossible(error.to_string())));
+        };
+        let status = driver.status();
+        let is_only = status.members.voters == [self.own.member] && status.members.learners.is_empty();
+        if force || is_only || status.members.voters.is_empty() {
+            return self.left(Ok(String::new()), reply);
+        }
+        let (inbox, own) = (self.inbox.clone(), self.own.member);
+        let (tx, rx) = tokio::sync::oneshot::channel();
+        // The outcome comes back as an event: only then all is removed here.
+        let wait = move || {
+            let outcome = rx.blocking_recv().unwrap_or(Err(ControlError::TimedOut { what: "leaving the cluster" }));
+            inbox.put(Event::Left { outcome, reply });
+        };
+        match std::thread::Builder::new().name("cluster reset".to_owned()).spawn(wait) {
+            Ok(_) => self.let_leave(own, Reply::Here(tx)),
+            Err(error) => tracing::warn!(%error, "a reset was not begun"),
+        }
+    }
+
+    /// The others have let this member go.
+    pub(super) fn left(&mut self, outcome: Result<String, ControlError>, reply: Reply) {
+        let outcome =
+            outcome.and_then(|_| self.become_empty(None).map_err(|error| ControlError::Impossible(error.to_string())));
+        if let Err(error) = &outcome {
+            tracing::warn!(%error, "this node was not reset");
+        }
+        reply.give(outcome.map(|()| String::new()));
+    }
+
+    /// All that this node has is removed; then it is alone, or joins that cluster.
+    fn become_empty(&mut self, joined: Option<(MemberId, Roster)>) -> Result<(), NodeError> {
+        self.stop_alone(LEAVES);
+        self.roster = None;
+        self.leader = None;
+        self.removed = None;
+        self.told.clear();
+        self.plans.clear();
+        self.listed.clear();
+        self.is_draining = false;
+        self.host.refuse_own(None);
+        let (disk, dir) = (&*self.setup.disk, &self.setup.store.dir);
+        store::member::empty(disk, dir)?;
+        self.files.forget()?;
+        let member = match &joined {
+            Some((member, _)) => *member,
+            None => draw_member()?,
+        };
+        self.own = OwnId { member, incarnation: 1 };
+        self.files.write_own(self.own)?;
+        self.introduce();
+        self.set_peers();
+        // It looks for no peers until it is started again, or told to join one.
+        self.formation =
+            formation(&self.setup.name, &self.setup.version, self.own, NodeState::Empty, Settings::alone())?;
+        tracing::info!("this node has nothing any more");
+        match joined {
+            Some((_, roster)) => self.join(roster),
+            None => Ok(()),
+        }
+    }
+
+    fn begin_joining(&mut self, seed: &str, force: bool, reply: Reply) {
+        if let Some(roster) = &self.roster {
+            return reply.give(Err(ControlError::AlreadyMember(roster.cluster())));
+        }
+        if self.joining.is_some() {
+            return reply.give(Err(ControlError::ChangeRuns));
+        }
+        if let (Some(Contents { queues, messages }), false) = (self.host.contents(), force) {
+            return reply.give(Err(ControlError::NotEmpty { queues, messages }));
+        }
+        let seed = match self.setup.names.find(seed) {
+            Ok(seed) if seed.name == self.setup.name => {
+                return reply.give(Err(ControlError::Impossible("a node cannot join itself".to_owned())));
+            }
+            Ok(seed) => seed,
+            Err(why) => return reply.give(Err(ControlError::Impossible(why))),
+        };
+        let member = match draw_member() {
+            Ok(member) => member,
+            Err(error) => return reply.give(Err(ControlError::Impossible(error.to_string()))),
+        };
+        let now = Instant::now();
+        self.joining = Some(OperatorJoin { seed, member, next_at: now, until: now + ORDER_PATIENCE, why: None, reply });
+    }
+
+    /// Asks again to be let in, if it is time to.
+    pub(super) fn go_on_joining(&mut self) {
+        let Some(joining) = &mut self.joining else { return };
+        let now = Instant::now();
+        if now >= joining.until {
+            let OperatorJoin { seed, why, reply, .. } = self.joining.take().expect("it is there");
+            let why = why.unwrap_or_else(|| "no answer".to_owned());
+            return reply.give(Err(ControlError::Refused { by: seed.name.to_string(), why }));
+        }
+        if now >= joining.next_at {
+            joining.next_at = now + JOIN_INTERVAL + ANSWER_PATIENCE;
+            let (seed, member) = (joining.seed.clone(), joining.member);
+            self.ask_to_join(&seed, member);
+        }
+    }
+
+    pub(super) fn operators_join_answered(&mut self, peer: &Listed, member: MemberId, answer: JoinReply) {
+        let Some(joining) = &mut self.joining else { return };
+        if joining.member != member || joining.seed != *peer {
+            return;
+        }
+        joining.next_at = Instant::now() + JOIN_INTERVAL;
+        match answer {
+            JoinReply::Later(why) => joining.why = Some(why),
+            JoinReply::Elsewhere(name, address) => {
+                joining.seed = Listed { name, address };
+                joining.next_at = Instant::now();
+            }
+            JoinReply::Never(why) => {
+                let OperatorJoin { seed, reply, .. } = self.joining.take().expect("it is there");
+                reply.give(Err(ControlError::Refused { by: seed.name.to_string(), why }));
+            }
+            JoinReply::Open(roster) => {
+                let OperatorJoin { member, reply, .. } = self.joining.take().expect("it is there");
+                match self.become_empty(Some((member, roster))) {
+                    Ok(()) => reply.give(Ok(String::new())),
+                    Err(error) => {
+                        reply.give(Err(ControlError::Impossible(error.to_string())));
+                        self.fail(&error.to_string());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The others say that this node is no member any more.
+    pub(super) fn be_removed(&mut self, why: String) {
+        if self.removed.as_ref() != Some(&why) {
+            tracing::error!("{why}");
+            self.removed = Some(why);
+        }
+    }
+}
+
+/// A formation that begins anew.
+pub(super) fn formation(
+    name: &NodeName,
+    version: &str,
+    own: OwnId,
+    state: NodeState,
+    settings: Settings,
+) -> Result<Formation, NodeError> {
+    let own = Own { name: name.clone(), member: own.member, level: super::LEVEL, version: version.to_owned() };
+    Ok(Formation::new(own, state, settings, crate::formation::Consent::default(), draw_cluster()?))
+}
+
+/// The id of a cluster that there might be.
+pub(super) fn draw_cluster() -> Result<ClusterId, NodeError> {
+    loop {
+        if let Some(cluster) = ClusterId::new(u128::from_le_bytes(super::files::draw()?)) {
+            return Ok(cluster);
+        }
+    }
+}

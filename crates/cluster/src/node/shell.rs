@@ -1,0 +1,353 @@
+//! The thread that decides what a node is, and what it keeps.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use consensus::Members;
+use store::{RecoveredStore, Store};
+
+use super::exchange::Told;
+use super::files::{NodeFiles, OwnId};
+use super::inbox::{Event, Inbox, Order, Reply};
+use super::membership::WaitingOrder;
+use super::orders::OperatorJoin;
+use super::view::Shown;
+use super::{Host, LEVEL, NodeSetup, Standing};
+use crate::address::Address;
+use crate::driver::{Driver, NodeOwner};
+use crate::formation::{Formation, Listed};
+use crate::link::{Expected, Identity, Local, NodeName, Secret};
+use crate::links::{CallAnswer, ForwardedClient, Links, PeerAddress, PeerEvent};
+use crate::plan::MembershipPlan;
+use crate::roster::Roster;
+use crate::switchboard::{NodeCalls, Switchboard};
+
+/// How often a member looks at how things stand.
+const BEAT: Duration = Duration::from_millis(100);
+/// How often a node does that is alone and waits for nothing.
+const IDLE_BEAT: Duration = Duration::from_secs(1);
+
+/// What a node is.
+pub(super) enum Phase {
+    /// On its way into a cluster. What was found in its directory, if it may stay alone.
+    Forming(Option<(Arc<Store>, RecoveredStore)>),
+    /// It serves on its own.
+    Alone,
+    /// It belongs to a cluster.
+    Member(Driver),
+    /// It has failed.
+    Over,
+}
+
+/// See the module.
+pub(super) struct Shell {
+    pub(super) setup: NodeSetup,
+    pub(super) address: Address,
+    pub(super) host: Arc<dyn Host>,
+    pub(super) links: Arc<Links>,
+    pub(super) board: Arc<Switchboard>,
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) files: NodeFiles,
+    pub(super) own: OwnId,
+    pub(super) phase: Phase,
+    pub(super) formation: Formation,
+    /// Whom a node on its way talks to, and one that an operator named.
+    pub(super) listed: Vec<Listed>,
+    pub(super) roster: Option<Roster>,
+    /// What members have said of themselves.
+    pub(super) told: BTreeMap<NodeName, Told>,
+    /// Peers whose answer is waited for.
+    pub(super) asked: BTreeSet<NodeName>,
+    pub(super) next_exchange: Instant,
+    pub(super) plans: Vec<MembershipPlan>,
+    pub(super) next_hand_over: Instant,
+    pub(super) waiting: Vec<WaitingOrder>,
+    pub(super) joining: Option<OperatorJoin>,
+    pub(super) leader: Option<NodeName>,
+    pub(super) leaderless_since: Instant,
+    pub(super) leader_changes: u64,
+    pub(super) standing: Option<Standing>,
+    pub(super) is_draining: bool,
+    /// Why it is no member any more, if its peers say so.
+    pub(super) removed: Option<String>,
+    pub(super) shown: Arc<Shown>,
+    pub(super) started_at: Instant,
+}
+
+impl Shell {
+    /// Runs until it is told to stop.
+    pub(super) fn run(mut self, events: &Receiver<Event>) {
+        loop {
+            self.step();
+            match events.recv_timeout(self.wait_time()) {
+                Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => break,
+                Ok(event) => self.handle(event),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            // All that is there, before what may take longer.
+            loop {
+                match events.try_recv() {
+                    Ok(Event::Stop) => return self.end(),
+                    Ok(event) => self.handle(event),
+                    Err(_) => break,
+                }
+            }
+        }
+        self.end();
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Called { from, name, payload, answer } => self.called(&from, &name, &payload, answer),
+            Event::Discovered(found) => self.discovered(found),
+            Event::Answered { number, answer } => self.answered(number, answer),
+            Event::JoinAnswered { peer, member, answer } => self.join_answered(&peer, member, answer),
+            Event::NodeAnswered { peer, answer } => self.node_answered(&peer, answer),
+            Event::Left { outcome, reply } => self.left(outcome, reply),
+            Event::Connected(peer) => self.ask_node(&peer),
+            Event::LeaderChanged(leader) => self.leader_changed(leader),
+            Event::Failed(reason) => self.fail(&reason),
+            Event::Ordered { order, reply } => self.ordered(order, reply),
+            Event::Stop => {}
+        }
+    }
+
+    fn step(&mut self) {
+        match &self.phase {
+            Phase::Forming(_) | Phase::Alone => self.form(),
+            Phase::Member(_) => {
+                self.exchange();
+                self.plan();
+            }
+            Phase::Over => {}
+        }
+        self.go_on_joining();
+        self.settle_waiting();
+        self.stand();
+        self.show();
+    }
+
+    fn wait_time(&self) -> Duration {
+        let is_idle = matches!(self.phase, Phase::Alone | Phase::Over) && self.joining.is_none();
+        let beat = if is_idle { IDLE_BEAT } else { BEAT };
+        match self.formation.next_at() {
+            Some(at) if !matches!(self.phase, Phase::Member(_)) => {
+                beat.min(Duration::from_millis(at.saturating_sub(self.now_ms())))
+            }
+            _ => beat,
+        }
+    }
+
+    /// Milliseconds since the start: the formation's clock.
+    pub(super) fn now_ms(&self) -> u64 {
+        self.started_at.elapsed().as_millis() as u64
+    }
+
+    pub(super) fn driver(&self) -> Option<&Driver> {
+        match &self.phase {
+            Phase::Member(driver) => Some(driver),
+            _ => None,
+        }
+    }
+
+    /// The member, if it leads and serves.
+    pub(super) fn leading(&self) -> Option<&Driver> {
+        self.driver().filter(|driver| driver.is_serving())
+    }
+
+    /// The members as far as this node knows; none where it is new, or no member.
+    pub(super) fn members(&self) -> Members {
+        self.driver().map(|driver| driver.status().members).unwrap_or_default()
+    }
+
+    /// Who this node is on links.
+    pub(super) fn identity(&self) -> Identity {
+        Identity {
+            cluster: self.roster.as_ref().map(Roster::cluster),
+            name: self.setup.name.clone(),
+            member: Some(self.own.member),
+            incarnation: self.own.incarnation,
+            level: LEVEL,
+        }
+    }
+
+    /// Its links say from now on who it is.
+    pub(super) fn introduce(&self) {
+        self.links.set_local(local(self.identity(), self.setup.secret.as_ref()));
+    }
+
+    /// Its links go to all that it knows.
+    pub(super) fn set_peers(&self) {
+        let mut peers: Vec<PeerAddress> = Vec::new();
+        for (name, node) in self.roster.iter().flat_map(Roster::iter) {
+            peers.push(peer_address(name, &node.address, Some(node.member)));
+        }
+        for Listed { name, address } in &self.listed {
+            if peers.iter().all(|peer| peer.node.name != *name) {
+                peers.push(peer_address(name, address, None));
+            }
+        }
+        peers.retain(|peer| peer.node.name != self.setup.name);
+        self.links.set_peers(peers);
+    }
+
+    /// A peer that is talked to before it is in the roster.
+    pub(super) fn reach(&mut self, peer: &Listed) {
+        if !self.listed.contains(peer) {
+            self.listed.retain(|listed| listed.name != peer.name);
+            self.listed.push(peer.clone());
+            self.set_peers();
+        }
+    }
+
+    /// Keeps the roster, and has the links go by it.
+    pub(super) fn roster_changed(&mut self) {
+        if let Some(roster) = &self.roster
+            && let Err(error) = self.files.write_roster(roster)
+        {
+            // The next start asks its peers again.
+            tracing::warn!(%error, "the list of nodes is not kept");
+        }
+        self.set_peers();
+    }
+
+    fn leader_changed(&mut self, leader: Option<NodeName>) {
+        if leader.is_some() && leader != self.leader {
+            self.leader_changes += 1;
+        }
+        self.leader = leader;
+        if self.leader.is_none() {
+            self.leaderless_since = Instant::now();
+        }
+    }
+
+    /// It cannot go on.
+    pub(super) fn fail(&mut self, reason: &str) {
+        tracing::error!(reason, "this node cannot go on");
+        self.phase = Phase::Over;
+        self.host.failed(reason);
+    }
+
+    /// Hands over if there is another that could lead, and ends.
+    fn end(&mut self) {
+        if let Some(driver) = self.leading()
+            && let Some(successor) = self.successor(driver)
+        {
+            driver.hand_over(successor);
+            let until = Instant::now() + Duration::from_secs(4);
+            while driver.is_serving() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        if matches!(self.phase, Phase::Alone) {
+            // Its process stops it.
+        }
+        self.phase = Phase::Over;
+        self.links.close();
+    }
+
+    fn called(&mut self, from: &Identity, name: &str, payload: &[u8], answer: CallAnswer) {
+        match name {
+            crate::formation::CALL => self.answer_question(payload, answer),
+            super::report::CALL_NODE => self.answer_node(from, payload, answer),
+            super::report::CALL_JOIN => self.answer_join(from, payload, answer),
+            super::report::CALL_ORDER => self.answer_order(from, payload, answer),
+            // Of a later version: no answer.
+            _ => {}
+        }
+    }
+}
+
+/// Who a node is on links, and what its peers have to know.
+pub(super) fn local(identity: Identity, secret: Option<&Secret>) -> Local {
+    Local::new(identity, secret.cloned().unwrap_or_else(Secret::absent))
+}
+
+fn peer_address(name: &NodeName, address: &Address, member: Option<consensus::MemberId>) -> PeerAddress {
+    PeerAddress { node: Expected { name: name.clone(), member }, host: address.host().to_owned(), port: address.port() }
+}
+
+/// Milliseconds since 1970.
+pub(super) fn clock_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
+}
+
+/// Brings what comes by links to the shell.
+pub(super) struct Door {
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) host: Arc<dyn Host>,
+}
+
+impl NodeCalls for Door {
+    fn called(&self, from: &Identity, name: &str, payload: &[u8], answer: CallAnswer) {
+        let (from, name, payload) = (from.clone(), name.to_owned(), payload.to_vec());
+        self.inbox.put(Event::Called { from, name, payload, answer });
+    }
+
+    fn peer_changed(&self, peer: &NodeName, event: &PeerEvent) {
+        if let PeerEvent::Connected { lane: crate::link::Lane::Calls, .. } = event {
+            self.inbox.put(Event::Connected(peer.clone()));
+        }
+    }
+
+    fn forwarded(&self, client: ForwardedClient) {
+        self.host.forwarded(client);
+    }
+}
+
+/// Brings what the member's driver says to the shell and to the host.
+pub(super) struct MemberOwner {
+    pub(super) inbox: Arc<Inbox>,
+    pub(super) host: Arc<dyn Host>,
+}
+
+/// What clients are told that a node served which does not lead any more.
+const NOT_LEADING: &str = "another node of the cluster leads now";
+
+impl NodeOwner for MemberOwner {
+    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String> {
+        self.host.serve(store, recovered)
+    }
+
+    fn pause(&self) {
+        self.host.pause();
+    }
+
+    fn stop(&self) {
+        self.host.stop(NOT_LEADING);
+    }
+
+    fn leader_changed(&self, leader: Option<NodeName>) {
+        self.inbox.put(Event::LeaderChanged(leader));
+    }
+
+    fn failed(&self, reason: &str) {
+        self.inbox.put(Event::Failed(reason.to_owned()));
+    }
+}
+
+/// An order that came by a call, as one that an operator here could give.
+pub(super) fn as_order(order: super::report::RemoteOrder) -> Order {
+    use super::report::RemoteOrder;
+    match order {
+        RemoteOrder::Forget(name) => Order::Forget { name },
+        RemoteOrder::Leave(member) => Order::Leave { member },
+        RemoteOrder::Transfer(to) => Order::Transfer { to },
+        RemoteOrder::Drain => Order::Drain { node: None },
+        RemoteOrder::Revive => Order::Revive { node: None },
+        RemoteOrder::Reset { force } => Order::Reset { node: None, force },
+    }
+}
+
+impl Shell {
+    fn answer_order(&mut self, from: &Identity, payload: &[u8], answer: CallAnswer) {
+        // From strangers with the secret nothing is taken but the wish to join.
+        let is_peer = from.cluster.is_some() && from.cluster == self.roster.as_ref().map(Roster::cluster);
+        match super::report::RemoteOrder::decode(payload) {
+            Ok(order) if is_peer => self.ordered(as_order(order), Reply::ToPeer(answer)),
+            _ => drop(answer),
+        }
+    }
+}

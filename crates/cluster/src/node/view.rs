@@ -1,0 +1,227 @@
+//! What operators and metrics are shown: made by the shell, read by all.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use consensus::{Members, PeerStatus, Status};
+use parking_lot::Mutex;
+
+use super::LEVEL;
+use super::shell::{Shell, clock_ms};
+use crate::control::{ClusterMetrics, ClusterView, LaneBytes, LinkView, LogView, MemberMetrics, MemberView, Role};
+use crate::link::{Lane, NodeName};
+use crate::links::PeerStatistics;
+use crate::roster::Roster;
+
+/// How often it is made anew, unless who leads has changed.
+const INTERVAL: Duration = Duration::from_millis(200);
+
+/// What was last shown.
+pub(super) struct Shown {
+    pub(super) view: Mutex<Arc<ClusterView>>,
+    pub(super) metrics: Mutex<Arc<ClusterMetrics>>,
+    made_at: Mutex<Option<Instant>>,
+}
+
+impl Shown {
+    pub(super) fn of(own: &NodeName) -> Arc<Self> {
+        let view = ClusterView {
+            own: own.clone(),
+            cluster: None,
+            term: 0,
+            leader: None,
+            level: LEVEL,
+            has_majority: true,
+            waiting: None,
+            members: Vec::new(),
+        };
+        Arc::new(Shown { view: Mutex::new(Arc::new(view)), metrics: Mutex::default(), made_at: Mutex::default() })
+    }
+}
+
+impl Shell {
+    /// Makes what is shown anew, if it is time to.
+    pub(super) fn show(&self) {
+        let leader = self.leader_name();
+        let is_same = {
+            let view = self.shown.view.lock();
+            view.leader == leader && view.cluster == self.roster.as_ref().map(Roster::cluster)
+        };
+        let mut made_at = self.shown.made_at.lock();
+        if is_same && made_at.is_some_and(|made_at| made_at.elapsed() < INTERVAL) {
+            return;
+        }
+        *made_at = Some(Instant::now());
+        let statistics = self.links.statistics();
+        let (view, metrics) = match self.driver() {
+            Some(driver) => {
+                let (status, peers) = (driver.status(), driver.peers());
+                (self.member_view(&status, &peers, &statistics, leader), self.metrics(&status, &peers, &statistics))
+            }
+            None => (self.lone_view(), ClusterMetrics::default()),
+        };
+        *self.shown.view.lock() = Arc::new(view);
+        *self.shown.metrics.lock() = Arc::new(metrics);
+    }
+
+    fn lone_view(&self) -> ClusterView {
+        ClusterView {
+            own: self.setup.name.clone(),
+            cluster: None,
+            term: 0,
+            leader: matches!(self.phase, super::shell::Phase::Alone).then(|| self.setup.name.clone()),
+            level: LEVEL,
+            has_majority: true,
+            waiting: self.waits_for(),
+            members: vec![self.own_view(None, &Members::default(), true)],
+        }
+    }
+
+    fn own_view(&self, log: Option<LogView>, members: &Members, is_leading: bool) -> MemberView {
+        MemberView {
+            name: self.setup.name.clone(),
+            member: self.own.member,
+            role: if is_leading { Role::Leader } else { role(members, self.own.member) },
+            is_running: true,
+            is_draining: self.is_draining,
+            address: Some(self.address.clone()),
+            version: self.setup.version.clone(),
+            level: LEVEL,
+            last_seen_ms: clock_ms(),
+            log,
+            links: Vec::new(),
+        }
+    }
+
+    fn member_view(
+        &self,
+        status: &Status,
+        peers: &[PeerStatus],
+        statistics: &[PeerStatistics],
+        leader: Option<NodeName>,
+    ) -> ClusterView {
+        let (reachable, of) = self.reachable_voters();
+        let is_leading = self.leading().is_some();
+        let own_log = LogView {
+            last: status.last.index.0,
+            written: status.persisted.0,
+            committed: status.committed.0,
+            applied: status.applied.0,
+            base: status.base.index.0,
+            ..LogView::default()
+        };
+        let mut members = vec![self.own_view(Some(own_log), &status.members, is_leading)];
+        for (name, node) in self.roster.iter().flat_map(Roster::iter) {
+            if *name == self.setup.name {
+                continue;
+            }
+            let links = statistics.iter().find(|peer| peer.name == *name);
+            let is_running = links.is_some_and(|peer| is_up(peer, Lane::Votes));
+            let told = self.told.get(name).map(|told| &told.report);
+            let peer = peers.iter().find(|peer| peer.member == node.member);
+            let log = peer.map(|peer| {
+                let lag_entries = status.last.index.0.saturating_sub(peer.upto.0);
+                LogView {
+                    last: told.map_or(peer.upto.0, |told| told.last.max(peer.upto.0)),
+                    written: peer.upto.0,
+                    committed: told.map_or(0, |told| told.applied),
+                    applied: told.map_or(0, |told| told.applied),
+                    lag_entries,
+                    lag_bytes: self.lag_len(name).unwrap_or(0),
+                    ..LogView::default()
+                }
+            });
+            members.push(MemberView {
+                name: name.clone(),
+                member: node.member,
+                role: if leader.as_ref() == Some(name) { Role::Leader } else { role(&status.members, node.member) },
+                is_running,
+                is_draining: told.is_some_and(|told| told.is_draining),
+                address: Some(node.address.clone()),
+                version: node.version.clone(),
+                level: node.level,
+                last_seen_ms: if is_running { clock_ms() } else { node.last_seen_ms },
+                log,
+                links: links.map(link_views).unwrap_or_default(),
+            });
+        }
+        members.sort_by(|a, b| a.name.cmp(&b.name));
+        ClusterView {
+            own: self.setup.name.clone(),
+            cluster: self.roster.as_ref().map(Roster::cluster),
+            term: status.term().0,
+            leader,
+            level: self.roster.as_ref().map_or(LEVEL, Roster::level).max(1),
+            has_majority: reachable > of / 2,
+            waiting: self.removed.clone(),
+            members,
+        }
+    }
+
+    /// Bytes of the log that another node does not have yet, by what it has said last.
+    fn lag_len(&self, name: &NodeName) -> Option<u64> {
+        Some(self.driver()?.end().saturating_sub(self.told.get(name)?.report.end))
+    }
+
+    fn metrics(&self, status: &Status, peers: &[PeerStatus], statistics: &[PeerStatistics]) -> ClusterMetrics {
+        let others = self.roster.iter().flat_map(Roster::iter).filter(|(name, _)| **name != self.setup.name);
+        let mut members = Vec::new();
+        let mut unreachable_peers = 0;
+        for (name, node) in others {
+            let links = statistics.iter().find(|peer| peer.name == *name);
+            unreachable_peers += u64::from(!links.is_some_and(|peer| is_up(peer, Lane::Votes)));
+            let peer = peers.iter().find(|peer| peer.member == node.member);
+            members.push(MemberMetrics {
+                name: name.clone(),
+                lag_bytes: peer.and_then(|_| self.lag_len(name)),
+                round_trip_s: links
+                    .filter(|peer| peer.round_trips.count > 0)
+                    .map(|peer| peer.round_trips.last.as_secs_f64()),
+            });
+        }
+        let of_lane = |lane: Lane| {
+            let lanes = || statistics.iter().flat_map(|peer| &peer.lanes).filter(move |of| of.lane == lane);
+            LaneBytes {
+                lane,
+                sent: lanes().map(|of| of.bytes_sent).sum(),
+                received: lanes().map(|of| of.bytes_received).sum(),
+            }
+        };
+        let timings = self.driver().map(crate::driver::Driver::timings).unwrap_or_default();
+        ClusterMetrics {
+            term: status.term().0,
+            last_index: status.last.index.0,
+            last_written_index: status.persisted.0,
+            commit_index: status.committed.0,
+            last_applied: status.applied.0,
+            snapshot_index: status.base.index.0,
+            commit_latency_s: timings.commit_latency.as_secs_f64(),
+            oldest_unacknowledged_s: timings.oldest_uncommitted.as_secs_f64(),
+            leader_changes: self.leader_changes,
+            is_leading: self.leading().is_some(),
+            unreachable_peers,
+            members,
+            lanes: Lane::ALL.map(of_lane).to_vec(),
+        }
+    }
+}
+
+fn role(members: &Members, member: consensus::MemberId) -> Role {
+    if members.is_voter(member) { Role::Follower } else { Role::Learner }
+}
+
+fn is_up(peer: &PeerStatistics, lane: Lane) -> bool {
+    peer.lanes.iter().any(|of| of.lane == lane && of.is_connected)
+}
+
+fn link_views(peer: &PeerStatistics) -> Vec<LinkView> {
+    let view = |lane: &crate::links::LaneStatistics| LinkView {
+        lane: lane.lane,
+        is_up: lane.is_connected,
+        round_trip_us: (lane.lane == Lane::Calls && peer.round_trips.count > 0)
+            .then(|| peer.round_trips.last.as_micros() as u64),
+        sent: lane.bytes_sent,
+        received: lane.bytes_received,
+    };
+    peer.lanes.iter().map(view).collect()
+}

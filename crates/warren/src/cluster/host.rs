@@ -1,0 +1,133 @@
+//! What the cluster's threads tell the process.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use broker::Broker;
+use cluster::{ClientStanding, Contents, ForwardedClient, Host};
+use store::{RecoveredStore, Store};
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::sync::{oneshot, watch};
+
+use super::forward::entry_of;
+use crate::node::Ingress;
+
+/// What is to be done, in this order.
+pub(super) enum Command {
+    /// A broker is to run on this store.
+    Serve { store: Arc<Store>, recovered: Box<RecoveredStore>, reply: oneshot::Sender<Result<(), String>> },
+    /// It receives nothing any more.
+    Pause { reply: oneshot::Sender<()> },
+    /// It stops, and nothing of it is left.
+    Stop { reason: String, reply: oneshot::Sender<()> },
+    /// Where clients go while none runs.
+    Stand(ClientStanding),
+    /// The process is to end.
+    Failed(String),
+}
+
+/// The process, as the cluster's threads see it.
+pub(super) struct ProcessHost {
+    commands: UnboundedSender<Command>,
+    ingress: Arc<Ingress>,
+    runtime: Handle,
+    broker: Mutex<Weak<Broker>>,
+    /// Why this node's own listeners take no clients.
+    own_refusal: watch::Sender<Option<Arc<str>>>,
+}
+
+impl fmt::Debug for ProcessHost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProcessHost").finish_non_exhaustive()
+    }
+}
+
+impl ProcessHost {
+    /// To be made inside the runtime where clients are served.
+    pub(super) fn new(ingress: Arc<Ingress>) -> (Arc<Self>, UnboundedReceiver<Command>) {
+        let (commands, received) = unbounded_channel();
+        let host = ProcessHost {
+            commands,
+            ingress,
+            runtime: Handle::current(),
+            broker: Mutex::new(Weak::new()),
+            own_refusal: watch::channel(None).0,
+        };
+        (Arc::new(host), received)
+    }
+
+    pub(super) fn set_broker(&self, broker: Option<Arc<Broker>>) {
+        *self.broker.lock().unwrap_or_else(PoisonError::into_inner) =
+            broker.as_ref().map_or_else(Weak::new, Arc::downgrade);
+    }
+
+    /// Why this node's own clients are to go, as long as it lasts.
+    pub(super) fn own_refusal(&self) -> watch::Receiver<Option<Arc<str>>> {
+        self.own_refusal.subscribe()
+    }
+
+    /// Has the process do something, and waits until it has. A process that ends does not.
+    fn order<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Option<T> {
+        let (tx, rx) = oneshot::channel();
+        self.commands.send(command(tx)).ok()?;
+        rx.blocking_recv().ok()
+    }
+}
+
+impl Host for ProcessHost {
+    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String> {
+        let recovered = Box::new(recovered);
+        let served = self.order(|reply| Command::Serve { store, recovered, reply });
+        served.unwrap_or_else(|| Err("the process ends".to_owned()))
+    }
+
+    fn pause(&self) {
+        self.order(|reply| Command::Pause { reply });
+    }
+
+    fn stop(&self, reason: &str) {
+        let reason = reason.to_owned();
+        self.order(|reply| Command::Stop { reason, reply });
+    }
+
+    fn stand(&self, standing: ClientStanding) {
+        let _ = self.commands.send(Command::Stand(standing));
+    }
+
+    fn refuse_own(&self, reason: Option<&str>) {
+        let reason: Option<Arc<str>> = reason.map(Into::into);
+        self.ingress.refuse_own(reason.clone());
+        self.own_refusal.send_replace(reason);
+    }
+
+    fn forwarded(&self, client: ForwardedClient) {
+        let ingress = self.ingress.clone();
+        self.runtime.spawn(async move {
+            let entry = entry_of(&client.header);
+            let admitted = match (entry, client.attach()) {
+                (Some(entry), Ok(stream)) => ingress.admit_forwarded(entry, stream),
+                (None, _) => Err(anyhow::anyhow!("it came in where no clients are passed on")),
+                (_, Err(error)) => Err(error.into()),
+            };
+            if let Err(error) = admitted {
+                tracing::debug!(%error, "a connection that another node passed on was closed");
+            }
+        });
+    }
+
+    fn contents(&self) -> Option<Contents> {
+        let broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+        let totals = broker.totals(|_| true);
+        let vhosts = broker.vhost_names();
+        let messages = vhosts.iter().flat_map(|vhost| broker.queue_views(vhost.as_str()));
+        let messages = messages.map(|queue| queue.ready_count() + queue.unacked_count()).sum();
+        // What a first start makes: one vhost, one user, and nothing in them.
+        let is_as_made = totals.queues == 0 && vhosts.len() <= 1 && broker.users().len() <= 1;
+        (!is_as_made).then_some(Contents { queues: totals.queues, messages })
+    }
+
+    fn failed(&self, reason: &str) {
+        let _ = self.commands.send(Command::Failed(reason.to_owned()));
+    }
+}

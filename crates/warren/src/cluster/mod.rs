@@ -1,0 +1,195 @@
+//! `warren serve` as a node of a cluster: the process and its listeners are there all the time, and a broker runs while the node leads.
+//!
+//! ```text
+//!  ClusterNode ─► ProcessHost ─► commands ─► run, one task: Node::start_broker, stop_broker, set_situation
+//!  listeners ─► Ingress ─► LinkForward ─► links ─► another node's ProcessHost::forwarded ─► Ingress
+//! ```
+
+mod forward;
+mod host;
+mod setup;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use cluster::{ClientStanding, ClusterNode};
+use model::config::Config;
+use store::journal::FailureCause;
+use tokio::sync::mpsc::UnboundedReceiver;
+
+use crate::banner::Banner;
+use crate::logging::LogLevelHandle;
+use crate::node::{BrokerStop, Node, OpenListeners, Situation};
+use crate::signals::Signals;
+use crate::tls::TlsFiles;
+use forward::LinkForward;
+use host::{Command, ProcessHost};
+
+/// How often certificates of links are looked at.
+const TLS_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Runs a node until it is told to stop, or cannot go on.
+pub(crate) async fn run(
+    config: Arc<Config>,
+    data_dir: &Path,
+    connection_max: usize,
+    log_level: LogLevelHandle,
+    started_at: Instant,
+) -> Result<()> {
+    let mut tls_files = TlsFiles::default();
+    let listeners = OpenListeners::open(&config, &mut tls_files)?;
+    let setup = setup::of(&config, data_dir)?;
+    let links_tls = setup.tls.clone();
+    let set_log_level = move |level| log_level.set(level);
+    let node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
+    let (host, commands) = ProcessHost::new(node.ingress().clone());
+    let of_node = host.clone();
+    let starting = tokio::task::spawn_blocking(move || ClusterNode::start(setup, of_node));
+    let cluster = starting.await.context("cannot start")?;
+    let cluster =
+        Arc::new(cluster.with_context(|| format!("cannot run on the data directory {}", data_dir.display()))?);
+    // node.set_control(cluster.clone());
+    let mut signals = Signals::listen()?;
+    let mut running = Running { node, cluster: cluster.clone(), host, commands, standing: ClientStanding::Waiting };
+    running.node.listen();
+    let watching = tokio::spawn(tls_files.clone().watch());
+    let watching_links = tokio::spawn(async move {
+        let mut ticks = tokio::time::interval(TLS_INTERVAL);
+        while let Some(tls) = &links_tls {
+            ticks.tick().await;
+            if let Err(error) = tls.reload_if_changed() {
+                tracing::error!(%error, "changed certificates between nodes cannot be used; the old ones stay in force");
+            }
+        }
+    });
+    let ready_after = started_at.elapsed();
+    Banner { data_dir, listeners: running.node.listening(), ready_after }.print();
+    for listening in running.node.listening() {
+        tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
+    }
+    tracing::info!(links = %cluster.links().address(), ready_after_ms = ready_after.as_millis() as u64, "started");
+    let failed = running.run(&mut signals, || tls_files.reload()).await;
+    watching.abort();
+    watching_links.abort();
+    let hurry = async {
+        let signal = signals.next(|| ()).await;
+        tracing::info!(signal, "stopping without waiting for clients any longer");
+    };
+    let closed = running.node.shut_down(config.shutdown_timeout, hurry).await;
+    if let Some(reason) = failed {
+        bail!("{reason}");
+    }
+    closed.context("cannot close the store")?;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// A node and what runs it.
+struct Running {
+    node: Node,
+    cluster: Arc<ClusterNode>,
+    host: Arc<ProcessHost>,
+    commands: UnboundedReceiver<Command>,
+    /// What becomes of clients when no broker runs.
+    standing: ClientStanding,
+}
+
+impl Running {
+    /// Does what the cluster wants, until the process is to end. An error says why, if it is no signal.
+    async fn run(&mut self, signals: &mut Signals, reload: impl Fn()) -> Option<String> {
+        let mut failed = None;
+        let mut is_failure_known = false;
+        loop {
+            tokio::select! {
+                signal = signals.next(&reload) => {
+                    tracing::info!(signal, "stopping");
+                    break;
+                }
+                command = self.commands.recv() => match command {
+                    Some(Command::Failed(reason)) => {
+                        failed = Some(reason);
+                        break;
+                    }
+                    Some(command) => {
+                        is_failure_known &= !matches!(command, Command::Serve { .. });
+                        self.obey(command).await;
+                    }
+                    None => break,
+                },
+                // That another node leads is told by the cluster. That the disk is broken ends this one.
+                failure = self.node.failed(), if !is_failure_known => {
+                    is_failure_known = true;
+                    if failure.cause == FailureCause::Broken {
+                        tracing::error!(%failure, "stopping: nothing can be made durable any more");
+                        failed = Some(format!("the data directory cannot be written any more: {failure}"));
+                        break;
+                    }
+                }
+            }
+        }
+        self.end().await;
+        failed
+    }
+
+    /// Has the cluster's side end, which may want the broker stopped for that.
+    async fn end(&mut self) {
+        let cluster = self.cluster.clone();
+        let mut ending = tokio::task::spawn_blocking(move || cluster.stop());
+        loop {
+            tokio::select! {
+                biased;
+                command = self.commands.recv() => match command {
+                    Some(command) => self.obey(command).await,
+                    None => return,
+                },
+                _ = &mut ending => return,
+            }
+        }
+    }
+
+    async fn obey(&mut self, command: Command) {
+        match command {
+            Command::Serve { store, recovered, reply } => {
+                let started = self.node.start_broker(store, *recovered).await;
+                self.host.set_broker(self.node.broker());
+                let _ = reply.send(started.map_err(|error| format!("{error:#}")));
+            }
+            Command::Pause { reply } => {
+                if !self.node.pause_broker().await {
+                    tracing::warn!("a broker is handed over though not all that it received is durable");
+                }
+                let _ = reply.send(());
+            }
+            Command::Stop { reason, reply } => {
+                self.host.set_broker(None);
+                // Where clients go is told in a moment; until then they are held.
+                self.standing = ClientStanding::Waiting;
+                let stop = BrokerStop::of_leadership(&reason, false);
+                if let Err(error) = self.node.stop_broker(stop, Situation::Waiting).await {
+                    tracing::error!(%error, "a store was not closed as it should be");
+                }
+                let _ = reply.send(());
+            }
+            Command::Stand(standing) => {
+                self.standing = standing;
+                self.stand();
+            }
+            Command::Failed(_) => {}
+        }
+    }
+
+    fn stand(&self) {
+        if self.node.broker().is_some() {
+            return;
+        }
+        self.node.set_situation(match &self.standing {
+            ClientStanding::Following(leader) => {
+                Situation::Forwarding(Arc::new(LinkForward::to(leader, &self.cluster, &self.host)))
+            }
+            ClientStanding::Waiting => Situation::Waiting,
+            ClientStanding::Refusing(reason) => Situation::Refusing(reason.as_str().into()),
+        });
+    }
+}

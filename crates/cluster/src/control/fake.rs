@@ -80,7 +80,7 @@ impl FakeControl {
         *self.error.lock().unwrap_or_else(PoisonError::into_inner) = error;
     }
 
-    /// What it was ordered, in short: `forget rabbit@b`.
+    /// What it was ordered, in short: `forget rabbit@b`; `drain` where no node is named.
     #[must_use]
     pub fn orders(&self) -> Vec<String> {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -113,16 +113,17 @@ impl Control for FakeControl {
         self.order(format!("forget {name}"), ())
     }
 
-    fn reset(&self, force: bool) -> Outcome<()> {
-        self.order(format!("reset{}", if force { " by force" } else { "" }), ())
+    fn reset(&self, node: Option<&str>, force: bool) -> Outcome<()> {
+        let order = about("reset", node);
+        self.order(format!("{order}{}", if force { " by force" } else { "" }), ())
     }
 
-    fn drain(&self) -> Outcome<()> {
-        self.order("drain".to_owned(), ())
+    fn drain(&self, node: Option<&str>) -> Outcome<()> {
+        self.order(about("drain", node), ())
     }
 
-    fn revive(&self) -> Outcome<()> {
-        self.order("revive".to_owned(), ())
+    fn revive(&self, node: Option<&str>) -> Outcome<()> {
+        self.order(about("revive", node), ())
     }
 
     fn transfer(&self, to: Option<&str>) -> Outcome<String> {
@@ -130,4 +131,8 @@ impl Control for FakeControl {
             .map_or_else(|| self.view().members.last().map_or_else(String::new, |m| m.name.to_string()), str::to_owned);
         self.order(format!("transfer to {to}"), to.clone())
     }
+}
+
+fn about(order: &str, node: Option<&str>) -> String {
+    node.map_or_else(|| order.to_owned(), |node| format!("{order} {node}"))
 }

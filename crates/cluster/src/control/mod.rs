@@ -23,7 +23,8 @@ pub type Outcome<T> = Pin<Box<dyn Future<Output = Result<T, ControlError>> + Sen
 
 /// A node of a cluster, or one that may join one.
 ///
-/// Orders go to the leader by themselves, whichever node they are given to. Those that were given twice do no harm.
+/// Orders go to the leader by themselves, whichever node they are given to, and from there to the node that they name; where none is named
+/// it is the one that is asked. Those that were given twice do no harm.
 pub trait Control: Send + Sync + fmt::Debug {
     /// How things stand, as this node knows it. Asks no other node, and takes no time: it is asked for each row of a list.
     fn view(&self) -> Arc<ClusterView>;
@@ -37,14 +38,14 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// A node that does not run leaves the cluster for ever.
     fn forget(&self, name: &str) -> Outcome<()>;
 
-    /// This node leaves its cluster, and all that it has is lost. `force`: also where the others cannot be told.
-    fn reset(&self, force: bool) -> Outcome<()>;
+    /// That node leaves its cluster, and all that it has is lost. `force`: also where the others cannot be told.
+    fn reset(&self, node: Option<&str>, force: bool) -> Outcome<()>;
 
-    /// This node hands over what it leads, and takes no clients any more.
-    fn drain(&self) -> Outcome<()>;
+    /// That node hands over what it leads, and takes no clients any more.
+    fn drain(&self, node: Option<&str>) -> Outcome<()>;
 
-    /// This node takes clients again.
-    fn revive(&self) -> Outcome<()>;
+    /// That node takes clients again.
+    fn revive(&self, node: Option<&str>) -> Outcome<()>;
 
     /// Leadership goes to that node, or to the one that is best for it; says to whom it went.
     fn transfer(&self, to: Option<&str>) -> Outcome<String>;

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::command::{Command, flag, optional, required};
 use crate::failure::{DATA, Failure, UNAVAILABLE};
+use crate::invocation::Invocation;
 use crate::listing::text;
 use crate::output::{Output, Table};
 use crate::step::{Ask, Step, StepResult, path, remark};
@@ -36,24 +37,34 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("cluster-node")])
     .with(&[flag("offline", "refused: a node that runs is asked")])
     .saying("Removing node {cluster-node} from the cluster ..."),
-    Command::new("reset", "has the node that is asked leave its cluster, and lose all that it has", |_| {
-        order(Ask::post("warren/cluster/reset".to_owned(), &json!({"force": false})))
-    })
+    Command::new(
+        "reset",
+        "has the node that is asked, or the one that is named, leave its cluster and lose all it has",
+        |input| order(Ask::post("warren/cluster/reset".to_owned(), &about(input, json!({"force": false})))),
+    )
+    .taking(&[optional("node")])
     .long()
     .saying("Resetting the node ..."),
-    Command::new("force_reset", "the same, also where the other nodes cannot be told: they have to forget it", |_| {
-        order(Ask::post("warren/cluster/reset".to_owned(), &json!({"force": true})))
-    })
+    Command::new(
+        "force_reset",
+        "the same, also where the other nodes cannot be told: they have to forget it",
+        |input| order(Ask::post("warren/cluster/reset".to_owned(), &about(input, json!({"force": true})))),
+    )
+    .taking(&[optional("node")])
     .long()
     .saying("Forcefully resetting the node ..."),
-    Command::new("drain", "has the node hand over what it leads, and take no clients until revive", |_| {
-        order(Ask::post("warren/cluster/drain".to_owned(), &json!({})))
-    })
+    Command::new(
+        "drain",
+        "has the node that is asked, or named, hand over and take no clients until revive",
+        |input| order(Ask::post("warren/cluster/drain".to_owned(), &about(input, json!({})))),
+    )
+    .taking(&[optional("node")])
     .long()
     .saying("Will put the node into maintenance mode. The node will no longer serve any client traffic!"),
-    Command::new("revive", "has the node take clients again", |_| {
-        order(Ask::post("warren/cluster/revive".to_owned(), &json!({})))
+    Command::new("revive", "has the node that is asked, or named, take clients again", |input| {
+        order(Ask::post("warren/cluster/revive".to_owned(), &about(input, json!({}))))
     })
+    .taking(&[optional("node")])
     .saying("Will undo maintenance mode for the node. The node will resume serving client traffic."),
     Command::new("transfer_leadership", "hands leadership to a node, or to the one that is best for it", |input| {
         let body = input.optional("node-name").map_or_else(|| json!({}), |node| json!({"node": node}));
@@ -76,6 +87,14 @@ fn answered(reply: crate::reply::Reply) -> Result<crate::reply::Reply, Failure> 
         (400 | 503, Some(reason)) => Err(Failure::new(UNAVAILABLE, reason)),
         _ => Ok(reply),
     }
+}
+
+/// A body with the node that the order is about, where one is named.
+fn about(input: &Invocation, mut body: Value) -> Value {
+    if let Some(node) = input.optional("node") {
+        body["node"] = json!(node);
+    }
+    body
 }
 
 fn order(ask: Ask) -> StepResult {

@@ -16,6 +16,9 @@ use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
 const REFUSALS: &[(&str, &str)] =
     &[("404", "There is no such node."), ("503", "There is no cluster, no majority, or no way to the other node.")];
 
+/// Of an order that is about one node.
+const NODE: Field = Field::optional("node", Text, "Which node; else the one that is asked.");
+
 const FORCE: Field = Field::optional("force", Boolean, "Whether what this node has may be lost.");
 
 /// An order: what it does, and with which members of a body.
@@ -38,17 +41,24 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/warren/cluster/reset",
-        &[order(|call| Box::pin(reset(call)), "Has this node leave its cluster and lose all that it has.", &[FORCE])],
+        &[order(
+            |call| Box::pin(reset(call)),
+            "Has a node leave its cluster and lose all that it has.",
+            &[NODE, FORCE],
+        )],
     ),
     at(
         "/api/warren/cluster/drain",
         &[order(
             |call| Box::pin(drain(call)),
-            "Has this node hand over and take no clients, until it is revived.",
-            &[],
+            "Has a node hand over and take no clients, until it is revived.",
+            &[NODE],
         )],
     ),
-    at("/api/warren/cluster/revive", &[order(|call| Box::pin(revive(call)), "Has this node take clients again.", &[])]),
+    at(
+        "/api/warren/cluster/revive",
+        &[order(|call| Box::pin(revive(call)), "Has a node take clients again.", &[NODE])],
+    ),
     at(
         "/api/warren/cluster/transfer",
         &[order(
@@ -195,19 +205,22 @@ async fn join(call: Call) -> Result<Answer, Problem> {
 }
 
 async fn reset(call: Call) -> Result<Answer, Problem> {
-    let outcome = control(&call)?.reset(is_forced(&call)?);
+    let body = call.object()?;
+    let outcome = control(&call)?.reset(Fields(&body).text("node")?, is_forced(&call)?);
     told(&call, "reset", outcome.await)?;
     Ok(Answer::no_content())
 }
 
 async fn drain(call: Call) -> Result<Answer, Problem> {
-    let outcome = control(&call)?.drain();
+    let body = call.object()?;
+    let outcome = control(&call)?.drain(Fields(&body).text("node")?);
     told(&call, "drain", outcome.await)?;
     Ok(Answer::no_content())
 }
 
 async fn revive(call: Call) -> Result<Answer, Problem> {
-    let outcome = control(&call)?.revive();
+    let body = call.object()?;
+    let outcome = control(&call)?.revive(Fields(&body).text("node")?);
     told(&call, "revive", outcome.await)?;
     Ok(Answer::no_content())
 }

@@ -77,11 +77,23 @@ fn orders_reach_the_cluster() {
         house.check("POST /api/warren/cluster/reset", "{}", 204, "").await;
         house.check("POST /api/warren/cluster/drain", "", 204, "").await;
         house.check("POST /api/warren/cluster/revive", "", 204, "").await;
+        house.check("POST /api/warren/cluster/reset", r#"{"node":"rabbit@b","force":true}"#, 204, "").await;
+        house.check("POST /api/warren/cluster/drain", r#"{"node":"rabbit@b"}"#, 204, "").await;
+        house.check("POST /api/warren/cluster/revive", r#"{"node":"rabbit@b"}"#, 204, "").await;
         house
             .check("POST /api/warren/cluster/transfer", r#"{"node":"rabbit@b"}"#, 200, r#"{"leader":"rabbit@b"}"#)
             .await;
-        let expected =
-            ["join rabbit@z by force", "forget rabbit@c", "reset", "drain", "revive", "transfer to rabbit@b"];
+        let expected = [
+            "join rabbit@z by force",
+            "forget rabbit@c",
+            "reset",
+            "drain",
+            "revive",
+            "reset rabbit@b by force",
+            "drain rabbit@b",
+            "revive rabbit@b",
+            "transfer to rabbit@b",
+        ];
         assert_eq!(control.orders(), expected);
         assert_eq!(house.ask("POST", "/api/warren/cluster/drain", "mona", "").await.status, 401);
         assert_eq!(house.ask("POST", "/api/warren/cluster/join", "guest", r#"{"nod":"x"}"#).await.status, 400);

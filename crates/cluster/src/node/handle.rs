@@ -218,16 +218,16 @@ impl Control for ClusterNode {
         self.order(Order::Forget { name: name.to_owned() })
     }
 
-    fn reset(&self, force: bool) -> Outcome<()> {
-        self.order(Order::Reset { node: None, force })
+    fn reset(&self, node: Option<&str>, force: bool) -> Outcome<()> {
+        self.order(Order::Reset { node: node.map(str::to_owned), force })
     }
 
-    fn drain(&self) -> Outcome<()> {
-        self.order(Order::Drain { node: None })
+    fn drain(&self, node: Option<&str>) -> Outcome<()> {
+        self.order(Order::Drain { node: node.map(str::to_owned) })
     }
 
-    fn revive(&self) -> Outcome<()> {
-        self.order(Order::Revive { node: None })
+    fn revive(&self, node: Option<&str>) -> Outcome<()> {
+        self.order(Order::Revive { node: node.map(str::to_owned) })
     }
 
     fn transfer(&self, to: Option<&str>) -> Outcome<String> {

@@ -217,8 +217,9 @@ impl Drop for Driver {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        if self.shared.store.lock().take().is_some() {
-            self.shared.owner.stop();
+        if self.shared.store.lock().is_some() {
+            self.shared.owner.pause();
+            self.shared.stop_serving();
         }
         self.shared.shipments.lock().clear();
         self.shared.transport.close();

@@ -57,9 +57,20 @@ impl DriverShared {
         };
         let (store, recovered) = opened;
         *self.store.lock() = Some(store.clone());
-        if let Err(error) = self.owner.serve(store, recovered) {
-            tracing::error!(error, "this node was elected and cannot serve");
-            self.step_back();
+        let since = Instant::now();
+        match self.owner.serve(store, recovered) {
+            Ok(()) => {
+                let term = self.member.status().term().0;
+                tracing::info!(
+                    term,
+                    after_ms = since.elapsed().as_millis() as u64,
+                    "this node leads, and serves clients"
+                );
+            }
+            Err(error) => {
+                tracing::error!(error, "this node was elected and cannot serve");
+                self.step_back();
+            }
         }
     }
 
@@ -78,8 +89,11 @@ impl DriverShared {
         }
     }
 
-    fn stop_serving(&self) {
+    pub(super) fn stop_serving(&self) {
         if self.store.lock().take().is_some() {
+            tracing::info!("this node leads no more");
+            // Without a majority the store could not be closed: nothing more becomes durable.
+            self.member.resign();
             self.owner.stop();
         }
     }

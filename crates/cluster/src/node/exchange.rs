@@ -57,7 +57,8 @@ impl Shell {
         }
         let (inbox, asked) = (self.inbox.clone(), peer.clone());
         let then = move |answer| inbox.put(Event::NodeAnswered { peer: asked, answer });
-        self.links.call_then(peer, CALL_NODE, self.report().encode(), PATIENCE, then);
+        let report = self.report();
+        self.links.call_then(peer, CALL_NODE, report.encode(), PATIENCE, then);
     }
 
     pub(super) fn answer_node(&mut self, from: &Identity, payload: &[u8], answer: CallAnswer) {
@@ -66,9 +67,10 @@ impl Shell {
         if !is_itself || from.member != Some(report.member) {
             return;
         }
+        let own = self.report();
         let reply = match self.hear(&report, from.cluster) {
             Ok(()) => match &self.roster {
-                Some(roster) => NodeReply::Known(self.report(), roster.clone()),
+                Some(roster) => NodeReply::Known(own, roster.clone()),
                 None => NodeReply::Stranger(format!("{} belongs to no cluster", self.setup.name)),
             },
             Err(reply) => reply,
@@ -81,6 +83,7 @@ impl Shell {
         let Ok(reply) = answer.map(|bytes| NodeReply::decode(&bytes)) else { return };
         match reply {
             Ok(NodeReply::Known(report, roster)) if report.name == *peer => {
+                self.removed = None;
                 self.merge(&roster);
                 if let Err(NodeReply::Lost(why) | NodeReply::Stranger(why)) = self.hear(&report, Some(roster.cluster()))
                 {
@@ -88,9 +91,8 @@ impl Shell {
                 }
             }
             Ok(NodeReply::Lost(why)) => self.fail(&why),
-            Ok(NodeReply::Stranger(why)) => {
-                tracing::debug!(peer = peer.as_str(), why, "a peer does not know this node")
-            }
+            // Where another one knows better, that one leads, or knows who does.
+            Ok(NodeReply::Stranger(why)) => self.be_removed(why),
             _ => {}
         }
     }
@@ -105,7 +107,10 @@ impl Shell {
         };
         let is_expected = self.plans.iter().any(|plan| joins(plan) == Some(report.member));
         if !is_new && !members.has(report.member) && !is_expected {
-            return Err(NodeReply::Stranger(format!("{} does not belong to this cluster any more", report.name)));
+            return Err(NodeReply::Stranger(format!(
+                "{} does not belong to this cluster any more: reset it (warren ctl force_reset), and it may join as a new one",
+                report.name
+            )));
         }
         let mut is_changed = false;
         match roster.node(&report.name) {
@@ -120,6 +125,9 @@ impl Shell {
             }
         }
         let before = self.told.get(&report.name).filter(|told| told.report.member == report.member);
+        if before.is_some_and(|told| is_later(&told.report, report)) {
+            return Ok(());
+        }
         let known = roster.node(&report.name).map_or(0, |node| node.incarnation);
         let applied_max = before.map_or(0, |told| told.applied_max);
         if known > report.incarnation || applied_max > report.last {
@@ -264,6 +272,11 @@ impl Shell {
             peer.lanes.iter().any(|lane| lane.lane == crate::link::Lane::Votes && lane.is_connected)
         })
     }
+}
+
+/// Whether one report was made after another one of the same start.
+fn is_later(one: &Report, other: &Report) -> bool {
+    one.incarnation == other.incarnation && one.number > other.number
 }
 
 /// Who joins by a plan.

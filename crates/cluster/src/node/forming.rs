@@ -244,7 +244,8 @@ impl Shell {
     }
 
     /// What this node says of itself.
-    pub(super) fn report(&self) -> Report {
+    pub(super) fn report(&mut self) -> Report {
+        self.report_number += 1;
         let status = self.driver().map(Driver::status);
         Report {
             name: self.setup.name.clone(),
@@ -253,6 +254,7 @@ impl Shell {
             version: self.setup.version.clone(),
             level: LEVEL,
             incarnation: self.own.incarnation,
+            number: self.report_number,
             is_draining: self.is_draining,
             is_new: status.as_ref().is_none_or(|status| status.members.voters.is_empty()),
             applied: status.as_ref().map_or(0, |status| status.applied.0),

@@ -77,7 +77,7 @@ impl Shell {
         true
     }
 
-    fn hand_over(&mut self, to: MemberId) {
+    pub(super) fn hand_over(&mut self, to: MemberId) {
         let now = Instant::now();
         if now >= self.next_hand_over
             && let Some(driver) = self.leading()

@@ -25,6 +25,9 @@ const JOIN_INTERVAL: Duration = Duration::from_millis(300);
 /// What clients are told whose node loses what it has.
 const LEAVES: &str = "this node loses what it has: it joins a cluster, or leaves one";
 
+/// What a node does that is reset.
+const LEAVING: &str = "leaving the cluster";
+
 /// A node that an operator has told to join a cluster.
 pub(super) struct OperatorJoin {
     seed: Listed,
@@ -125,9 +128,31 @@ impl Shell {
         if self.leading().is_none() {
             return self.pass_to_leader(&RemoteOrder::Leave(member), reply);
         }
+        if member == self.own.member {
+            // A leader cannot remove itself: the next one does.
+            self.leaving = Some((reply, Instant::now() + ORDER_PATIENCE));
+            return;
+        }
         self.plans.retain(|plan| super::exchange::joins(plan) != Some(member));
         self.plans.push(MembershipPlan::new(Aim::Leave(member)));
         self.wait("taking a node out of the cluster", Done::Gone(member), reply);
+    }
+
+    /// Hands over, and asks the next leader to be let go.
+    pub(super) fn go_on_leaving(&mut self) {
+        let Some((reply, until)) = self.leaving.take() else { return };
+        let successor = self.leading().map(|driver| self.successor(driver));
+        match successor {
+            None if self.leader.as_ref().is_some_and(|leader| *leader != self.setup.name) => {
+                self.pass_to_leader(&RemoteOrder::Leave(self.own.member), reply);
+            }
+            _ if Instant::now() >= until => reply.give(Err(ControlError::TimedOut { what: LEAVING })),
+            Some(Some(successor)) => {
+                self.hand_over(successor);
+                self.leaving = Some((reply, until));
+            }
+            _ => self.leaving = Some((reply, until)),
+        }
     }
 
     fn wait(&mut self, what: &'static str, done: Done, reply: Reply) {
@@ -204,7 +229,7 @@ impl Shell {
         let (tx, rx) = tokio::sync::oneshot::channel();
         // The outcome comes back as an event: only then all is removed here.
         let wait = move || {
-            let outcome = rx.blocking_recv().unwrap_or(Err(ControlError::TimedOut { what: "leaving the cluster" }));
+            let outcome = rx.blocking_recv().unwrap_or(Err(ControlError::TimedOut { what: LEAVING }));
             inbox.put(Event::Left { outcome, reply });
         };
         match std::thread::Builder::new().name("cluster reset".to_owned()).spawn(wait) {
@@ -328,7 +353,7 @@ impl Shell {
     /// The others say that this node is no member any more.
     pub(super) fn be_removed(&mut self, why: String) {
         if self.removed.as_ref() != Some(&why) {
-            tracing::error!("{why}");
+            tracing::warn!("{why}");
             self.removed = Some(why);
         }
     }

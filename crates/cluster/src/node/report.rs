@@ -1,7 +1,7 @@
 //! What nodes of a cluster tell each other of themselves, ask and order, as the payloads of calls.
 //!
 //! ```text
-//!  report  | member u64 | incarnation u64 | level u32 | flags u8 | applied u64 | last u64 | end u64 | name | address | version |, texts
+//!  report  | member u64 | incarnation u64 | number u64 | level u32 | flags u8 | applied u64 | last u64 | end u64 | name | address | version |, texts
 //!          flags: 1 takes no clients, 2 has never been told of any members
 //!
 //!  call "node"   report ─► 1 report roster, or 2 and a sentence: a stranger, or 3 and a sentence: it must not go on
@@ -37,6 +37,8 @@ pub(super) struct Report {
     pub(super) version: String,
     pub(super) level: u32,
     pub(super) incarnation: u64,
+    /// Which report of this start it is: they may arrive in another order.
+    pub(super) number: u64,
     pub(super) is_draining: bool,
     /// It has never been told of any members: it is new.
     pub(super) is_new: bool,
@@ -58,6 +60,7 @@ impl Report {
     fn put(&self, to: &mut Vec<u8>) {
         to.extend_from_slice(&self.member.get().to_le_bytes());
         to.extend_from_slice(&self.incarnation.to_le_bytes());
+        to.extend_from_slice(&self.number.to_le_bytes());
         to.extend_from_slice(&self.level.to_le_bytes());
         to.push(u8::from(self.is_draining) | u8::from(self.is_new) << 1);
         to.extend_from_slice(&self.applied.to_le_bytes());
@@ -70,12 +73,26 @@ impl Report {
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
         let member = MemberId::new(reader.u64()?).ok_or(FrameError::Impossible("member"))?;
-        let (incarnation, level, flags) = (reader.u64()?, reader.u32()?, reader.u8()?);
+        let (incarnation, number) = (reader.u64()?, reader.u64()?);
+        let (level, flags) = (reader.u32()?, reader.u8()?);
         let (applied, last, end) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (name, address) = (reader.name()?, Address::decode(reader)?);
         let version = reader.text(VERSION_LEN_MAX)?.to_owned();
         let (is_draining, is_new) = (flags & 1 != 0, flags & 2 != 0);
-        Ok(Report { name, member, address, version, level, incarnation, is_draining, is_new, applied, last, end })
+        Ok(Report {
+            name,
+            member,
+            address,
+            version,
+            level,
+            incarnation,
+            number,
+            is_draining,
+            is_new,
+            applied,
+            last,
+            end,
+        })
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
@@ -287,6 +304,7 @@ mod tests {
             version: "1.0.0".to_owned(),
             level: 1,
             incarnation: 3,
+            number: 5,
             is_draining: true,
             is_new: false,
             applied: 9,

@@ -58,6 +58,8 @@ pub(super) struct Shell {
     pub(super) roster: Option<Roster>,
     /// What members have said of themselves.
     pub(super) told: BTreeMap<NodeName, Told>,
+    /// How often this node has told of itself.
+    pub(super) report_number: u64,
     /// Peers whose answer is waited for.
     pub(super) asked: BTreeSet<NodeName>,
     pub(super) next_exchange: Instant,
@@ -65,6 +67,8 @@ pub(super) struct Shell {
     pub(super) next_hand_over: Instant,
     pub(super) waiting: Vec<WaitingOrder>,
     pub(super) joining: Option<OperatorJoin>,
+    /// This node leads, and is to leave.
+    pub(super) leaving: Option<(Reply, Instant)>,
     pub(super) leader: Option<NodeName>,
     pub(super) leaderless_since: Instant,
     pub(super) leader_changes: u64,
@@ -124,6 +128,7 @@ impl Shell {
             Phase::Over => {}
         }
         self.go_on_joining();
+        self.go_on_leaving();
         self.settle_waiting();
         self.stand();
         self.show();
@@ -214,8 +219,13 @@ impl Shell {
     }
 
     fn leader_changed(&mut self, leader: Option<NodeName>) {
-        if leader.is_some() && leader != self.leader {
+        if let Some(leader) = &leader
+            && self.leader.as_ref() != Some(leader)
+        {
             self.leader_changes += 1;
+            if *leader != self.setup.name {
+                tracing::info!(leader = leader.as_str(), "another node leads");
+            }
         }
         self.leader = leader;
         if self.leader.is_none() {
@@ -240,9 +250,6 @@ impl Shell {
             while driver.is_serving() && Instant::now() < until {
                 std::thread::sleep(Duration::from_millis(5));
             }
-        }
-        if matches!(self.phase, Phase::Alone) {
-            // Its process stops it.
         }
         self.phase = Phase::Over;
         self.links.close();

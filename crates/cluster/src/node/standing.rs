@@ -20,8 +20,9 @@ impl Shell {
             Phase::Member(_) => self.follow(),
         };
         if self.standing.as_ref() != Some(&standing) {
-            if let Standing::Refusing(why) = &standing {
-                tracing::warn!(why, "clients are not served");
+            // Of a node on its way it was told what it waits for.
+            if let (Standing::Refusing(why), true) = (&standing, self.driver().is_some()) {
+                tracing::warn!("clients are not served: {why}");
             }
             self.host.stand(standing.clone());
             self.standing = Some(standing);
@@ -29,14 +30,14 @@ impl Shell {
     }
 
     fn follow(&self) -> Standing {
-        if let Some(why) = &self.removed {
-            return Standing::Refusing(why.clone());
-        }
         match &self.leader {
             Some(leader) if *leader != self.setup.name => Standing::Following(leader.clone()),
             // It was elected, and is about to serve.
             Some(_) => Standing::Waiting,
             None => {
+                if let Some(why) = &self.removed {
+                    return Standing::Refusing(why.clone());
+                }
                 let (reachable, of) = self.reachable_voters();
                 let is_majority = reachable > of / 2;
                 // An election takes up to twice the time out.

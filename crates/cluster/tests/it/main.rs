@@ -11,3 +11,4 @@ mod links;
 mod nodes;
 mod plan;
 mod roster;
+mod shell;

@@ -253,6 +253,13 @@ impl Core {
         }
     }
 
+    /// The owner wants the store to end, whether another leads or not.
+    pub(crate) fn resign(&mut self) {
+        if matches!(self.slot, Slot::Leading(Some(_))) {
+            self.lose();
+        }
+    }
+
     /// This member does not lead any more: what has a store on it fails, in words that its owner understands.
     fn lose(&mut self) {
         (self.is_checkpoint_wanted, self.has_queued_change) = (false, false);

@@ -196,6 +196,16 @@ enum JournalThreads {
     Stepped(Box<(Writer, FilePreallocator)>),
 }
 
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Here and not when the last that uses it lets go, which may be the journal's own thread. What could not be written is gone, as by a
+        // crash.
+        if let JournalThreads::Running(threads) = std::mem::take(&mut *self.shared.threads.lock()) {
+            let _ = threads.stop();
+        }
+    }
+}
+
 impl Member {
     /// Time has passed: see [`consensus::Engine::tick`].
     pub fn tick(&self) {
@@ -237,6 +247,12 @@ impl Member {
     /// Hands over to another voter, if this member leads and that one has caught up; says whether it has.
     pub fn transfer(&self, to: MemberId) -> bool {
         self.shared.with_core(|core| core.transfer(to))
+    }
+
+    /// Serves no more, if it leads with an open store: nothing that is not committed yet will be durable. What comes next is that the store
+    /// is dropped, and [`Member::step_back`].
+    pub fn resign(&self) {
+        self.shared.with_core(Core::resign);
     }
 
     /// Has a change of members appended. That it is committed is seen by [`Member::members`].

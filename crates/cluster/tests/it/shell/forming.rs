@@ -1,0 +1,101 @@
+//! How nodes become a cluster.
+
+use cluster::ClientStanding;
+use cluster::control::Control as _;
+
+use super::world::{World, done, wait_until};
+
+#[test]
+fn empty_nodes_with_one_list_become_one_cluster() {
+    let mut world = World::of("forming", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("first");
+    let ids: Vec<_> = (0..3).map(|number| world.view(number).cluster).collect();
+    assert!(ids[0].is_some() && ids.iter().all(|id| *id == ids[0]), "{ids:?}");
+    let leader = world.view(server).leader.clone();
+    for number in (0..3).filter(|number| *number != server) {
+        wait_until("clients of a follower that go to the leader", || {
+            let standing = world.nodes[number].served.standing.lock().clone();
+            standing == leader.clone().map(ClientStanding::Following)
+        });
+    }
+}
+
+#[test]
+fn what_a_node_had_alone_is_the_clusters() {
+    let mut world = World::of("had-alone", 3, false);
+    world.start(1);
+    world.put("of before");
+    world.stop(1);
+    world.listed = vec![0, 1, 2];
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    // It leads on, or another one has what it had.
+    world.put("of after");
+    let server = world.server().unwrap();
+    world.stop(server);
+    world.put("after it");
+    let next = world.server().unwrap();
+    assert!(world.has(next, "of before") && world.has(next, "of after"));
+}
+
+#[test]
+fn a_node_joins_by_an_order_and_loses_nothing_unasked() {
+    let mut world = World::of("joining", 2, false);
+    world.start_all();
+    wait_until("both alone", || world.nodes.iter().all(|node| node.served.own_refusal.lock().is_none()));
+    world.put("of the first");
+    let name = world.nodes[0].name.clone();
+    assert_eq!(
+        done(world.control(1).join("nohost", false)).unwrap_err().to_string(),
+        "'nohost' is no node's name, such as rabbit@host"
+    );
+    done(world.control(1).join(&name, false)).unwrap();
+    world.wait_for_cluster_of(&[0, 1]);
+    let again = done(world.control(1).join(&name, true)).unwrap_err().to_string();
+    assert!(again.starts_with("this node belongs to cluster ") && again.ends_with(" already"), "{again}");
+    done(world.control(0).transfer(None)).unwrap();
+    world.put("of both");
+    assert_eq!(world.server(), Some(1));
+    assert!(world.has(1, "of the first"));
+}
+
+#[test]
+fn a_node_with_data_joins_by_force_alone() {
+    let mut world = World::of("by-force", 2, false);
+    world.start(0);
+    world.put("of the first");
+    world.stop(0);
+    world.start(1);
+    world.put("of the second");
+    world.stop(1);
+    world.start_all();
+    wait_until("both serve", || (0..2).all(|number| world.has(number, ["of the first", "of the second"][number])));
+    let name = world.nodes[0].name.clone();
+    let refused = done(world.control(1).join(&name, false)).unwrap_err().to_string();
+    assert_eq!(refused, "this node has 1 queues and 2 messages, which it would lose: --force has it join all the same");
+    assert!(world.has(1, "of the second"));
+    done(world.control(1).join(&name, true)).unwrap();
+    world.wait_for_cluster_of(&[0, 1]);
+    done(world.control(0).transfer(None)).unwrap();
+    world.put("of both");
+    assert!(world.has(1, "of the first") && !world.has(1, "of the second"));
+}
+
+#[test]
+fn another_secret_is_another_cluster() {
+    let mut world = World::of("secret", 2, false);
+    world.start(0);
+    world.put("of the first");
+    world.secret = "another one";
+    world.start(1);
+    let name = world.nodes[0].name.clone();
+    let outcome = world.control(1).join(&name, false);
+    // It gives up in a minute; until then nothing is lost and nothing told.
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    drop(outcome);
+    assert!(world.view(1).cluster.is_none() && world.view(0).cluster.is_none());
+    let (failures, sentence) = world.control(0).links().strangers();
+    assert!(failures > 0, "{sentence:?}");
+}

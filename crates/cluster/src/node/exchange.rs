@@ -18,6 +18,8 @@ use crate::roster::{Heard, Roster, Stranger};
 
 /// How often peers are asked.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How long a node that was taken out is still talked to: it may wait for an answer.
+const FAREWELL: Duration = Duration::from_secs(2);
 /// How long they may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -192,6 +194,11 @@ impl Shell {
         let is_gone =
             |member: MemberId| !members.has(member) && !expected.contains(&member) && member != self.own.member;
         let gone: Vec<_> = roster.iter().map(|(_, node)| node.member).filter(|member| is_gone(*member)).collect();
+        self.gone.retain(|member, _| gone.contains(member));
+        let now = Instant::now();
+        gone.iter().for_each(|member| drop(self.gone.entry(*member).or_insert(now)));
+        let is_told = |member: &MemberId| self.gone.get(member).is_some_and(|since| now - *since >= FAREWELL);
+        let gone: Vec<_> = gone.into_iter().filter(is_told).collect();
         for member in &gone {
             if let Some(name) = roster.remove(*member) {
                 tracing::info!(node = name.as_str(), "a node has left the cluster");

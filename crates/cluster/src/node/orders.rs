@@ -9,7 +9,7 @@ use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
 use super::report::{CALL_ORDER, JoinReply, RemoteOrder, decode_outcome};
-use super::shell::Shell;
+use super::shell::{Shell, as_order};
 use super::{Contents, NodeError};
 use crate::control::ControlError;
 use crate::formation::{Formation, Listed, NodeState, Own, Settings};
@@ -19,6 +19,8 @@ use crate::roster::Roster;
 
 /// How long an order may take.
 pub(super) const ORDER_PATIENCE: Duration = Duration::from_secs(60);
+/// How long an order that only a leader can carry out waits until there is one.
+const LEADER_PATIENCE: Duration = Duration::from_secs(10);
 /// Between two tries to join.
 const JOIN_INTERVAL: Duration = Duration::from_millis(300);
 
@@ -87,11 +89,28 @@ impl Shell {
         self.links.call_then(&peer, CALL_ORDER, order.encode(), ORDER_PATIENCE, then);
     }
 
-    /// Gives an order to the leader.
-    fn pass_to_leader(&self, order: &RemoteOrder, reply: Reply) {
+    /// Gives an order to the leader; where none is known, as soon as one is, if that is soon.
+    fn pass_to_leader(&mut self, order: RemoteOrder, reply: Reply) {
         match self.leader.clone().filter(|leader| *leader != self.setup.name) {
-            Some(leader) => self.pass_on(leader.as_str(), order, reply),
-            None => reply.give(Err(self.no_majority())),
+            Some(leader) => self.pass_on(leader.as_str(), &order, reply),
+            None if self.driver().is_some() => {
+                self.postponed.push((order, reply, Instant::now() + LEADER_PATIENCE));
+            }
+            None => reply.give(Err(ControlError::NoCluster)),
+        }
+    }
+
+    /// Goes on with orders that no leader was there for.
+    pub(super) fn go_on_with_postponed(&mut self) {
+        let has_leader = self.leader_name().is_some_and(|leader| leader != self.setup.name || self.leading().is_some());
+        for (order, reply, until) in std::mem::take(&mut self.postponed) {
+            if has_leader {
+                self.ordered(as_order(order), reply);
+            } else if Instant::now() >= until {
+                reply.give(Err(self.no_majority()));
+            } else {
+                self.postponed.push((order, reply, until));
+            }
         }
     }
 
@@ -111,7 +130,7 @@ impl Shell {
             return reply.give(Err(ControlError::Itself));
         }
         if self.leading().is_none() {
-            return self.pass_to_leader(&RemoteOrder::Forget(name.to_owned()), reply);
+            return self.pass_to_leader(RemoteOrder::Forget(name.to_owned()), reply);
         }
         let node = NodeName::new(name).and_then(|name| Some((name.clone(), self.roster.as_ref()?.node(&name)?.member)));
         let Some((name, member)) = node else {
@@ -126,7 +145,7 @@ impl Shell {
     /// A member leaves: this node leads, or passes it on.
     fn let_leave(&mut self, member: MemberId, reply: Reply) {
         if self.leading().is_none() {
-            return self.pass_to_leader(&RemoteOrder::Leave(member), reply);
+            return self.pass_to_leader(RemoteOrder::Leave(member), reply);
         }
         if member == self.own.member {
             // A leader cannot remove itself: the next one does.
@@ -144,7 +163,7 @@ impl Shell {
         let successor = self.leading().map(|driver| self.successor(driver));
         match successor {
             None if self.leader.as_ref().is_some_and(|leader| *leader != self.setup.name) => {
-                self.pass_to_leader(&RemoteOrder::Leave(self.own.member), reply);
+                self.pass_to_leader(RemoteOrder::Leave(self.own.member), reply);
             }
             _ if Instant::now() >= until => reply.give(Err(ControlError::TimedOut { what: LEAVING })),
             Some(Some(successor)) => {
@@ -161,7 +180,7 @@ impl Shell {
 
     fn transfer(&mut self, to: Option<String>, reply: Reply) {
         let Some(driver) = self.leading() else {
-            return self.pass_to_leader(&RemoteOrder::Transfer(to), reply);
+            return self.pass_to_leader(RemoteOrder::Transfer(to), reply);
         };
         let status = driver.status();
         let member = match &to {
@@ -245,6 +264,8 @@ impl Shell {
         if let Err(error) = &outcome {
             tracing::warn!(%error, "this node was not reset");
         }
+        // Who is answered sees it.
+        self.show();
         reply.give(outcome.map(|()| String::new()));
     }
 
@@ -255,6 +276,7 @@ impl Shell {
         self.leader = None;
         self.removed = None;
         self.told.clear();
+        self.gone.clear();
         self.plans.clear();
         self.listed.clear();
         self.is_draining = false;
@@ -340,7 +362,10 @@ impl Shell {
             JoinReply::Open(roster) => {
                 let OperatorJoin { member, reply, .. } = self.joining.take().expect("it is there");
                 match self.become_empty(Some((member, roster))) {
-                    Ok(()) => reply.give(Ok(String::new())),
+                    Ok(()) => {
+                        self.show();
+                        reply.give(Ok(String::new()));
+                    }
                     Err(error) => {
                         reply.give(Err(ControlError::Impossible(error.to_string())));
                         self.fail(&error.to_string());

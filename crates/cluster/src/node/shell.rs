@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use consensus::Members;
+use consensus::{MemberId, Members};
 use store::{RecoveredStore, Store};
 
 use super::exchange::Told;
@@ -62,11 +62,15 @@ pub(super) struct Shell {
     pub(super) report_number: u64,
     /// Peers whose answer is waited for.
     pub(super) asked: BTreeSet<NodeName>,
+    /// Nodes that were taken out, and since when.
+    pub(super) gone: BTreeMap<MemberId, Instant>,
     pub(super) next_exchange: Instant,
     pub(super) plans: Vec<MembershipPlan>,
     pub(super) next_hand_over: Instant,
     pub(super) waiting: Vec<WaitingOrder>,
     pub(super) joining: Option<OperatorJoin>,
+    /// Orders that wait for a leader, and until when.
+    pub(super) postponed: Vec<(super::report::RemoteOrder, Reply, Instant)>,
     /// This node leads, and is to leave.
     pub(super) leaving: Option<(Reply, Instant)>,
     pub(super) leader: Option<NodeName>,
@@ -129,6 +133,7 @@ impl Shell {
         }
         self.go_on_joining();
         self.go_on_leaving();
+        self.go_on_with_postponed();
         self.settle_waiting();
         self.stand();
         self.show();
@@ -272,7 +277,7 @@ pub(super) fn local(identity: Identity, secret: Option<&Secret>) -> Local {
     Local::new(identity, secret.cloned().unwrap_or_else(Secret::absent))
 }
 
-fn peer_address(name: &NodeName, address: &Address, member: Option<consensus::MemberId>) -> PeerAddress {
+fn peer_address(name: &NodeName, address: &Address, member: Option<MemberId>) -> PeerAddress {
     PeerAddress { node: Expected { name: name.clone(), member }, host: address.host().to_owned(), port: address.port() }
 }
 

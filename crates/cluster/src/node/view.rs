@@ -112,7 +112,7 @@ impl Shell {
         };
         let mut members = vec![self.own_view(Some(own_log), &status.members, is_leading)];
         for (name, node) in self.roster.iter().flat_map(Roster::iter) {
-            if *name == self.setup.name {
+            if *name == self.setup.name || self.gone.contains_key(&node.member) {
                 continue;
             }
             let links = statistics.iter().find(|peer| peer.name == *name);
@@ -164,7 +164,11 @@ impl Shell {
     }
 
     fn metrics(&self, status: &Status, peers: &[PeerStatus], statistics: &[PeerStatistics]) -> ClusterMetrics {
-        let others = self.roster.iter().flat_map(Roster::iter).filter(|(name, _)| **name != self.setup.name);
+        let others = self
+            .roster
+            .iter()
+            .flat_map(Roster::iter)
+            .filter(|(name, node)| **name != self.setup.name && !self.gone.contains_key(&node.member));
         let mut members = Vec::new();
         let mut unreachable_peers = 0;
         for (name, node) in others {

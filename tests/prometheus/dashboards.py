@@ -25,7 +25,7 @@ rabbitmq_queues_deleted_total rabbitmq_resident_memory_limit_bytes
 ERLANG = ["erlang_vm_process_count", "erlang_vm_process_limit"]
 
 ABSENT = {
-    "RabbitMQ-Quorum-Queues-Raft": ("rabbitmq_raft_", "quorum queues are on one node: there is no Raft"),
+    "RabbitMQ-Quorum-Queues-Raft": ("rabbitmq_raft_", "a node alone has no Raft"),
     "RabbitMQ-Stream": ("rabbitmq_global_stream_error_", "there are no streams"),
     "Erlang-Distribution": ("erlang_vm_dist_", "there is no Erlang, and one node"),
     "Erlang-Memory-Allocators": ("erlang_vm_allocators", "there is no Erlang"),

@@ -63,6 +63,7 @@ impl Work<'_> {
             return;
         }
         let hold_until = self.deliveries_wait_until(entry);
+        let waits_for_majority = self.waits_for_majority(entry);
         let mut settled = Ranges::default();
         let id = entry.handle.id();
         let (mut redelivered_count, mut no_ack_count) = (0, 0);
@@ -92,6 +93,7 @@ impl Work<'_> {
                         consumer: gate.consumer,
                         end: index + 1,
                         hold_until,
+                        waits_for_majority,
                     });
                 }
             }
@@ -106,8 +108,14 @@ impl Work<'_> {
     /// once, for the next section that dispatches the queue must know the position; it is rare.
     pub fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Option<JournalPosition> {
         let QueueEntry { watermark, queue, handle, .. } = entry;
-        let position = watermark.cover(queue.last_delivered(), || self.open_watermark(handle))?;
+        let covered = watermark.cover(queue.last_delivered(), || self.open_watermark(handle));
+        let position = covered.max(self.waits_for_majority(entry).then(|| self.engine.store.appended()))?;
         (position > self.engine.store.durable()).then_some(position)
+    }
+
+    /// Whether a queue hands out only what a majority of the cluster's nodes has: a quorum queue of a cluster, as RabbitMQ's do.
+    fn waits_for_majority(&self, entry: &QueueEntry) -> bool {
+        self.engine.is_replicated && entry.handle.is_quorum()
     }
 
     /// A consumer came to a queue with a closed watermark: opens it now, so that it is durable by the time a message comes.

@@ -55,6 +55,8 @@ pub struct Engine {
     pub(crate) router: Arc<dyn Router>,
     /// Queues whose watermark is open.
     pub(crate) open_watermarks: Mutex<Vec<Arc<QueueHandle>>>,
+    /// Whether other nodes have what this one's store has.
+    pub(crate) is_replicated: bool,
 }
 
 impl fmt::Debug for Engine {
@@ -78,6 +80,7 @@ impl Engine {
             pending_reads: PendingReads::new(store.clone()),
             router,
             open_watermarks: Mutex::default(),
+            is_replicated: store.is_replicated(),
             store,
         }
     }

@@ -33,6 +33,8 @@ pub(crate) struct Run {
     pub(crate) consumer: u32,
     pub(crate) end: usize,
     pub(crate) hold_until: Option<JournalPosition>,
+    /// Of a queue that hands out only what a majority has.
+    pub(crate) waits_for_majority: bool,
 }
 
 /// A read of messages from a segment that a queue asks for.
@@ -157,7 +159,10 @@ impl<'e> Work<'e> {
                 counts: delivery.counts,
                 content: delivery.message.into_content(),
             });
-            gathered.wakers.extend(run.outbox.deliver(outgoing, run.hold_until));
+            // By now all that is handed out has been appended.
+            let appended = run.waits_for_majority.then(|| self.engine.store.appended());
+            let hold_until = run.hold_until.max(appended);
+            gathered.wakers.extend(run.outbox.deliver(outgoing, hold_until));
             start = run.end;
         }
         let position = gathered.position.take();

@@ -99,6 +99,12 @@ impl Store {
         StoreBuilder::read(options, disk)?.finish(true)
     }
 
+    /// Whether a majority of nodes has what is durable: it is the store of a group's leader.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.shared.member.is_some()
+    }
+
     /// Starts the threads that retire, reclaim and read.
     pub fn start(&self, residents: Arc<dyn QueueOwner>) {
         let mut threads = self.threads.lock();

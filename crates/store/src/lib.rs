@@ -39,6 +39,8 @@ mod segment_ids;
 mod shared;
 mod signals;
 #[cfg(any(test, feature = "simulation"))]
+pub mod simulation;
+#[cfg(any(test, feature = "simulation"))]
 mod stepped;
 mod store;
 #[cfg(test)]

@@ -32,7 +32,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-#[cfg(test)]
+#[cfg(any(test, feature = "simulation"))]
 use crate::journal::EMPTY_METAS;
 use consensus::{
     Engine, Index, LogId, MemberChange, MemberId, Members, Message, PeerStatus, Refusal, Shipment, Status,
@@ -318,6 +318,28 @@ impl Member {
         let id = LogId { term: log.term(index).unwrap_or_default(), index };
         let end_of_empty = || core.ends.of(index.next()).map(|end| JournalPosition(end.0 - EMPTY_METAS.len() as u64));
         (id, core.ends.of(index).or_else(end_of_empty).unwrap_or(JournalPosition::START))
+    }
+
+    /// Where what the leaders up to this term had appended ends, in this member's log: what it has behind that, others appended.
+    #[cfg(any(test, feature = "simulation"))]
+    #[must_use]
+    pub fn end_of_term(&self, term: consensus::Term) -> JournalPosition {
+        let core = self.shared.core.lock();
+        let (log, mut end) = (core.engine.log(), core.ends.end().0);
+        let mut index = log.last().index;
+        while let Some(entry) = log.entry(index).filter(|entry| entry.id.term > term) {
+            end -= match entry.kind {
+                consensus::Kind::Records => u64::from(entry.len),
+                consensus::Kind::Empty => EMPTY_METAS.len() as u64,
+                consensus::Kind::Members(change) => {
+                    let mut payload = Vec::new();
+                    change.encode(&mut payload);
+                    payload.len() as u64
+                }
+            };
+            index = Index(index.0 - 1);
+        }
+        JournalPosition(end)
     }
 
     /// Members that are to be sent the files of the checkpoint that is in force, and then a message.

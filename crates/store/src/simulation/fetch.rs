@@ -4,13 +4,28 @@ use std::sync::Arc;
 
 use consensus::Shipment;
 
-use super::world::{Fetch, Pulling, World};
-use crate::member::{Installed, Member, PullError};
+use super::group::Group;
+use crate::member::{Installed, Member, Pull, PullError, Pulled};
 
-impl World {
+/// A checkpoint that a node fetches.
+pub enum Fetch {
+    /// It is on its way.
+    Pulling(Box<Pulling>),
+    /// It is here, and is to come into force.
+    Pulled(Arc<Pulled>),
+}
+
+/// A checkpoint that is on its way.
+pub struct Pulling {
+    pull: Pull,
+    from: usize,
+    shipment: Option<Shipment>,
+}
+
+impl Group {
     /// A node begins to fetch what the leader has in force.
     pub(super) fn begin_fetch(&mut self, to: usize, from: usize, shipment: Option<Shipment>) {
-        if self.network.cuts[from][to] || self.network.cuts[to][from] {
+        if self.network.is_cut_between(from, to) {
             return;
         }
         let Some(announcement) = self.nodes[from].member.as_ref().map(Member::announcement) else { return };
@@ -39,13 +54,13 @@ impl World {
                     self.begin_fetch(number, leader, None);
                 }
             }
-            Some(Fetch::Pulled { pulled }) => {
+            Some(Fetch::Pulled(pulled)) => {
                 let node = &self.nodes[number];
                 match node.member.as_ref().expect("it is up").install(&pulled) {
                     Ok(Installed::Done) => self.seen.installs += 1,
                     // For ever, perhaps: then it is given up.
                     Ok(Installed::NotYet) if self.random.percent(95) => {
-                        self.nodes[number].fetch = Some(Fetch::Pulled { pulled });
+                        self.nodes[number].fetch = Some(Fetch::Pulled(pulled));
                     }
                     Ok(Installed::NotYet) => {}
                     Err(error) => assert!(node.disk.is_cut(), "{error}"),
@@ -58,7 +73,7 @@ impl World {
     fn pull(&mut self, number: usize, mut pulling: Box<Pulling>) {
         let from = pulling.from;
         let Some((name, offset)) = pulling.pull.next() else { return self.end_pull(number, *pulling) };
-        let is_cut = self.network.cuts[from][number] || self.network.cuts[number][from];
+        let is_cut = self.network.is_cut_between(from, number);
         let len_max = self.random.range(1..20_000) as usize;
         let Some(leader) = self.nodes[from].member.as_ref().filter(|_| !is_cut) else { return };
         let Ok(Some(piece)) = leader.file_reader().read(name, offset, len_max) else { return };
@@ -77,7 +92,7 @@ impl World {
         let pulled = Arc::new(pulled);
         let reached = pulled.announcement().reached;
         let Some(shipment) = shipment else {
-            self.nodes[number].fetch = Some(Fetch::Pulled { pulled });
+            self.nodes[number].fetch = Some(Fetch::Pulled(pulled));
             return;
         };
         let member = self.nodes[number].member.as_ref().expect("it is up");
@@ -91,6 +106,16 @@ impl World {
         let is_cut = self.network.cuts[number][from];
         if !is_cut && !self.random.percent(self.network.lost_percent) {
             shipment.arrived();
+        }
+    }
+
+    /// Members whom the leader is to ship what it has in force begin to fetch it.
+    pub fn ship(&mut self, leader: usize) {
+        let Some(member) = &self.nodes[leader].member else { return };
+        for shipment in member.take_shipments() {
+            if let Some(to) = self.node_of(shipment.to()) {
+                self.begin_fetch(to, leader, Some(shipment));
+            }
         }
     }
 }

@@ -71,6 +71,8 @@ pub(crate) struct Core {
     pub(crate) restore: Option<Restore>,
     /// What was fetched, whole, for the engine to restore.
     pub(crate) pulled: Option<Arc<Pulled>>,
+    /// Counts how often files that nothing names were removed: what was fetched before may be among them.
+    pub(crate) sweeps: u64,
     /// Commits that came with the message that is being heard.
     arrived: Vec<(LogId, Arc<SharedCommit>)>,
     pub(crate) outbox: VecDeque<Outgoing>,
@@ -101,6 +103,7 @@ impl Core {
             ending: None,
             restore: None,
             pulled: None,
+            sweeps: 0,
             arrived: Vec::new(),
             outbox: VecDeque::new(),
             shipments: Vec::new(),
@@ -127,6 +130,12 @@ impl Core {
     /// A message has arrived, with the commits of the records that it names.
     pub(crate) fn receive(&mut self, message: Message, commits: Vec<Arc<SharedCommit>>) {
         if self.failure.is_some() {
+            return;
+        }
+        if matches!(message.body, Body::Restore { .. })
+            && !self.pulled.as_ref().is_some_and(|pulled| self.is_there(pulled))
+        {
+            tracing::info!("what was fetched is not here any more, and has to be fetched again");
             return;
         }
         if let Body::Append { entries, .. } = &message.body {
@@ -286,6 +295,11 @@ impl Core {
         (self.flushed, self.flush_limit) = (pulled.position(), pulled.position());
         self.restore = Some(Restore { number, pulled });
         self.close();
+    }
+
+    /// Whether what was fetched is still here.
+    pub(crate) fn is_there(&self, pulled: &Pulled) -> bool {
+        pulled.sweeps() == self.sweeps
     }
 
     /// The journal has to be opened anew.

@@ -19,7 +19,7 @@ use crate::recovery::{OpenError, attempting};
 /// What became of a checkpoint that was fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installed {
-    /// It is in force, or a newer one is.
+    /// It is in force, or never will be: a newer one is, or files of it are gone.
     Done,
     /// The journal is not durable or not committed up to where the checkpoint reaches: to be tried again.
     NotYet,
@@ -57,8 +57,9 @@ impl Member {
             return Err(PullError::Busy);
         }
         core.pulled = None;
+        let sweeps = core.sweeps;
         drop(core);
-        Pull::begin(self.shared.disk.clone(), self.shared.paths.clone(), announcement)
+        Pull::begin(self.shared.disk.clone(), self.shared.paths.clone(), announcement, sweeps)
     }
 
     /// What was fetched is for the engine to begin with, when the message comes that tells it to.
@@ -107,6 +108,8 @@ impl FileReader {
 
 impl MemberShared {
     fn install(&self, pulled: &Pulled) -> Result<Installed, MemberError> {
+        // No store is opened meanwhile: that removes what is not in force yet.
+        let _alone = self.transition.lock();
         let files = self.files.lock();
         let Some(manifest) = &*files else { return Ok(Installed::Done) };
         if manifest.current().position >= pulled.position() {
@@ -115,6 +118,9 @@ impl MemberShared {
         drop(files);
         let journal = {
             let core = self.core.lock();
+            if !core.is_there(pulled) {
+                return Ok(Installed::Done);
+            }
             let Slot::Following(journal) = &core.slot else { return Ok(Installed::NotYet) };
             let id = pulled.base().id;
             // Another leader's checkpoint of what this member does not have: its engine will be told.
@@ -169,6 +175,7 @@ impl MemberShared {
 
     /// Removes checkpoints and segments that the one in force does not name.
     fn remove_unnamed(&self, pulled: &Pulled, number: u64) -> Result<(), OpenError> {
+        self.core.lock().sweeps += 1;
         for name in self.list(self.paths.checkpoints())? {
             if number_of(&name).is_some_and(|found| found != number) {
                 self.remove(self.paths.checkpoints().join(name));

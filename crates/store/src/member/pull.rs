@@ -47,6 +47,7 @@ pub enum PullError {
 pub struct Pulled {
     announcement: Announcement,
     segments: Vec<SegmentId>,
+    sweeps: u64,
 }
 
 impl Pulled {
@@ -58,8 +59,18 @@ impl Pulled {
         &self.announcement
     }
 
+    /// How often files had been removed that nothing named, when the first of these was fetched.
+    pub(crate) fn sweeps(&self) -> u64 {
+        self.sweeps
+    }
+
     pub(crate) fn position(&self) -> JournalPosition {
         self.announcement.position
+    }
+
+    #[cfg(test)]
+    pub(crate) fn segment_count(&self) -> usize {
+        self.segments.len()
     }
 
     pub(crate) fn names(&self, id: SegmentId) -> bool {
@@ -77,6 +88,7 @@ pub struct Pull {
     /// Known when the checkpoint is there.
     segments: Option<Vec<SegmentState>>,
     missing: VecDeque<usize>,
+    sweeps: u64,
 }
 
 /// A file that is not whole yet.
@@ -90,14 +102,20 @@ struct Arriving {
 
 impl Pull {
     /// Begins. What an earlier one has left unfinished is removed.
-    pub(crate) fn begin(disk: Arc<dyn Disk>, paths: Paths, announcement: Announcement) -> Result<Pull, PullError> {
+    pub(crate) fn begin(
+        disk: Arc<dyn Disk>,
+        paths: Paths,
+        announcement: Announcement,
+        sweeps: u64,
+    ) -> Result<Pull, PullError> {
         let dir = paths.arriving();
         disk.create_dir(&dir).map_err(attempting("creating", &dir))?;
         for name in disk.list(&dir).map_err(attempting("listing", &dir))? {
             let path = dir.join(name);
             disk.remove(&path).map_err(attempting("removing", &path))?;
         }
-        let mut pull = Pull { disk, paths, announcement, current: None, segments: None, missing: VecDeque::new() };
+        let mut pull =
+            Pull { disk, paths, announcement, current: None, segments: None, missing: VecDeque::new(), sweeps };
         let file = pull.announcement.file;
         let path = pull.paths.arriving_checkpoint();
         pull.current = Some(pull.create(FileName::Checkpoint(file.number), path, file.len)?);
@@ -183,6 +201,6 @@ impl Pull {
             self.disk.sync_dir(&dir).map_err(attempting("syncing", &dir))?;
         }
         let segments = self.segments.into_iter().flatten().map(|state| state.id).collect();
-        Ok(Pulled { announcement: self.announcement, segments })
+        Ok(Pulled { announcement: self.announcement, segments, sweeps: self.sweeps })
     }
 }

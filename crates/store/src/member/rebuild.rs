@@ -286,6 +286,8 @@ impl MemberShared {
     fn open_store(self: &Arc<Self>) -> Result<(Arc<Store>, RecoveredStore), MemberError> {
         self.stop_journal()?;
         *self.files.lock() = None;
+        // What was fetched and is not in force is removed, as at any start.
+        self.core.lock().sweeps += 1;
         let (store, recovered) = store::open_of_member(self.options.store.clone(), self, self.options.is_stepped)?;
         let led = self.with_core(|core| core.lead(&store.shared.journal));
         // Nothing was appended to it: dropping it leaves all as it is.

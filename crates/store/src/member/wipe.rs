@@ -133,10 +133,9 @@ mod tests {
             let is_done = empty(&*disk, Path::new("/data")).is_ok();
             sim.restart();
             let was_begun = finish_emptying(&*disk, Path::new("/data")).unwrap();
-            if was_begun || is_done {
+            // With the last operation the power may have gone when all was done.
+            if was_begun || is_done || identity_of(&*disk, Path::new("/data")).unwrap().is_none() {
                 check_empty(&disk);
-            } else {
-                assert!(identity_of(&*disk, Path::new("/data")).unwrap().is_some(), "after {count} operations");
             }
             if is_done {
                 return;

@@ -21,10 +21,43 @@ pub struct ActiveAlarms {
     pub is_disk_low: bool,
 }
 
+/// Alarms of another node of the cluster: they stop publishers on all nodes, as in RabbitMQ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PeerAlarms {
+    /// Which node.
+    pub node: String,
+    /// What it is short of.
+    pub alarms: ActiveAlarms,
+}
+
+impl ActiveAlarms {
+    /// Whether any is on.
+    #[must_use]
+    pub fn is_any_on(self) -> bool {
+        self.is_memory_low || self.is_disk_low
+    }
+
+    /// What is short.
+    fn names(self) -> impl Iterator<Item = &'static str> {
+        [self.is_memory_low.then_some("memory"), self.is_disk_low.then_some("disk")].into_iter().flatten()
+    }
+}
+
+/// What a process is short of on which no broker runs.
+#[must_use]
+pub fn look_at_resources(options: &Options, data_dir: &Path) -> ActiveAlarms {
+    ActiveAlarms {
+        is_memory_low: resident_len().unwrap_or(0) > options.memory_limit_len,
+        is_disk_low: free_len(data_dir).unwrap_or(u64::MAX) < options.disk_free_limit_len,
+    }
+}
+
 /// Which alarms are on, and when they come on.
 #[derive(Debug)]
 pub(crate) struct Alarms {
     is_on: AtomicBool,
+    /// Of other nodes; those without alarms are not in it.
+    peers: Mutex<Vec<PeerAlarms>>,
     memory: AtomicBool,
     disk: AtomicBool,
     memory_limit_len: AtomicU64,
@@ -38,6 +71,7 @@ impl Alarms {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
             is_on: AtomicBool::new(false),
+            peers: Mutex::default(),
             memory: AtomicBool::new(false),
             disk: AtomicBool::new(false),
             memory_limit_len: AtomicU64::new(options.memory_limit_len),
@@ -76,10 +110,34 @@ impl Alarms {
 
     /// What a blocked client is told.
     pub(crate) fn reason(&self) -> String {
-        let memory = self.memory.load(Ordering::Relaxed).then_some("memory");
-        let disk = self.disk.load(Ordering::Relaxed).then_some("disk");
-        let low: Vec<_> = memory.into_iter().chain(disk).collect();
+        let own = self.view().names().map(str::to_owned);
+        let peers = self.peers.lock();
+        let of_peers = peers.iter().flat_map(|peer| peer.alarms.names().map(|name| format!("{name} of {}", peer.node)));
+        let low: Vec<_> = own.chain(of_peers).collect();
         format!("low on {}", low.join(" & "))
+    }
+
+    /// Other nodes' alarms.
+    pub(crate) fn peers(&self) -> Vec<PeerAlarms> {
+        self.peers.lock().clone()
+    }
+
+    /// From now on these are other nodes' alarms. What there was before, if that is something else.
+    pub(crate) fn set_peers(&self, mut peers: Vec<PeerAlarms>) -> Option<Vec<PeerAlarms>> {
+        peers.retain(|peer| peer.alarms.is_any_on());
+        let before = {
+            let mut known = self.peers.lock();
+            if *known == peers {
+                return None;
+            }
+            std::mem::replace(&mut *known, peers)
+        };
+        self.is_on.store(self.is_any_on(), Ordering::Relaxed);
+        Some(before)
+    }
+
+    fn is_any_on(&self) -> bool {
+        self.view().is_any_on() || !self.peers.lock().is_empty()
     }
 
     /// Which are on.
@@ -94,7 +152,7 @@ impl Alarms {
     #[cfg(test)]
     pub(crate) fn set_memory(&self, is_low: bool) {
         self.memory.store(is_low, Ordering::Relaxed);
-        self.is_on.store(is_low, Ordering::Relaxed);
+        self.is_on.store(self.is_any_on(), Ordering::Relaxed);
     }
 
     /// Looks at memory and disk. True when an alarm has begun or ended.
@@ -109,7 +167,7 @@ impl Alarms {
         let is_disk_low = is_reserve_in_use || free_len < disk_free_limit_len;
         let memory_changed = self.memory.swap(is_memory_low, Ordering::Relaxed) != is_memory_low;
         let disk_changed = self.disk.swap(is_disk_low, Ordering::Relaxed) != is_disk_low;
-        self.is_on.store(is_memory_low || is_disk_low, Ordering::Relaxed);
+        self.is_on.store(self.is_any_on(), Ordering::Relaxed);
         if memory_changed {
             tracing::warn!(used_len, limit_len = memory_limit_len, is_on = is_memory_low, "memory alarm changed");
         }

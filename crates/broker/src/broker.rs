@@ -1,6 +1,6 @@
 //! The broker as a whole: what all connections share, how it starts and how it stops.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -15,7 +15,7 @@ use routing::HashSeed;
 use store::{RecordBatch, RecoveredStore, Store};
 use telemetry::Counter;
 
-use crate::alarms::Alarms;
+use crate::alarms::{ActiveAlarms, Alarms, PeerAlarms};
 use crate::auth_attempts::AuthAttempts;
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
@@ -289,6 +289,32 @@ impl Broker {
         }
     }
 
+    /// From now on these are the alarms of other nodes of the cluster: publishers wait for them as for this node's own.
+    pub fn set_peer_alarms(&self, peers: Vec<PeerAlarms>) {
+        let _looking = self.alarms.begin_look();
+        let Some(before) = self.alarms.set_peers(peers) else { return };
+        self.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
+        let now = self.alarms.peers();
+        let of = |peers: &[PeerAlarms], node: &str| {
+            peers.iter().find(|peer| peer.node == node).map_or_else(ActiveAlarms::default, |peer| peer.alarms)
+        };
+        let nodes: BTreeSet<_> = before.iter().chain(&now).map(|peer| peer.node.clone()).collect();
+        for node in nodes {
+            tracing::warn!(node, alarms = ?of(&now, &node), "another node's alarms changed");
+            self.emit_alarms(&node, of(&before, &node), of(&now, &node));
+        }
+    }
+
+    fn emit_alarms(&self, node: &str, before: ActiveAlarms, now: ActiveAlarms) {
+        for (source, before, now) in
+            [("memory", before.is_memory_low, now.is_memory_low), ("disk", before.is_disk_low, now.is_disk_low)]
+        {
+            if before != now {
+                self.emit(Event::alarm(now, source, node));
+            }
+        }
+    }
+
     /// Looks at memory and disk, and tells who waits for it when an alarm has begun or ended.
     pub(crate) fn watch_resources(&self, data_dir: &std::path::Path) {
         let _looking = self.alarms.begin_look();
@@ -297,15 +323,7 @@ impl Broker {
             return;
         }
         self.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
-        let now = self.alarms();
-        let node = &self.options.node;
-        for (source, before, now) in
-            [("memory", before.is_memory_low, now.is_memory_low), ("disk", before.is_disk_low, now.is_disk_low)]
-        {
-            if before != now {
-                self.emit(Event::alarm(now, source, node));
-            }
-        }
+        self.emit_alarms(&self.options.node, before, self.alarms());
     }
 }
 

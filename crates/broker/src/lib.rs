@@ -63,6 +63,7 @@ mod vhost_access;
 mod vhosts;
 pub mod view;
 
+pub use alarms::look_at_resources;
 pub use backend::{
     Answer, AuthStep, Authority, Backend, BackendUser, Decision, Grants, LoginAnswer, LoginAttempt, Question,
 };

@@ -37,7 +37,8 @@ pub use links::{
     RoundTrips, Setup, StartError,
 };
 pub use node::{
-    ClusterNode, Contents, Discovery, FileError, Host, LEVEL, Names, NodeError, NodeSetup, Standing as ClientStanding,
+    ClusterNode, Contents, Discovery, FileError, Host, LEVEL, Names, NodeAlarms, NodeError, NodeSetup,
+    Standing as ClientStanding,
 };
 pub use plan::{Action, Aim, CAUGHT_UP_ENTRIES, Facts, MembershipPlan, PlanRefusal, PlanWaits};
 pub use roster::{Heard, NODES_MAX, Node, Roster, Stranger};

@@ -9,6 +9,7 @@ use amqp::table::{TableBuf, Value};
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
 use super::node::Node;
+use crate::alarms::{ActiveAlarms, PeerAlarms};
 use crate::identity::Actor;
 use engine::outbox::ConnectionEvent;
 
@@ -146,4 +147,28 @@ fn a_client_that_goes_while_it_is_held_up_is_heard_to_its_end() {
     client.send(0, &amqp::method::connection::CloseOk);
     assert!(matches!(*client.session.phase(), crate::session::Phase::Closed { .. }), "its answer is heard");
     assert_eq!(ready(&node), 1);
+}
+
+#[test]
+fn publishers_wait_for_other_nodes_too() {
+    let node = Node::new();
+    let mut client = connect(&node);
+    node.listen(&mut client);
+    let low = |memory, disk| ActiveAlarms { is_memory_low: memory, is_disk_low: disk };
+    let peer = |name: &str, alarms| PeerAlarms { node: name.to_owned(), alarms };
+    node.broker.set_peer_alarms(vec![peer("rabbit@b", low(false, true)), peer("rabbit@c", low(false, false))]);
+    assert_eq!(node.broker.alarms.reason(), "low on disk of rabbit@b");
+    assert_eq!(node.broker.peer_alarms(), [peer("rabbit@b", low(false, true))]);
+    assert_eq!(node.broker.alarms(), low(false, false), "this node has room");
+    let bytes = publish(b"held").concat();
+    assert_eq!(client.send_bytes(&bytes), 0);
+    assert_eq!(client.hear(), [Heard::Other("connection.blocked")]);
+    set_alarm(&node, true);
+    assert_eq!(node.broker.alarms.reason(), "low on memory & disk of rabbit@b");
+    set_alarm(&node, false);
+    node.broker.set_peer_alarms(vec![peer("rabbit@b", low(false, true))]);
+    assert_eq!(client.hear(), [], "nothing is new");
+    node.broker.set_peer_alarms(Vec::new());
+    assert_eq!(client.hear(), [Heard::Other("connection.unblocked")]);
+    assert_eq!(client.send_bytes(&bytes), bytes.len());
 }

@@ -13,7 +13,7 @@ mod statistics;
 mod vhosts;
 mod work;
 
-pub use crate::alarms::ActiveAlarms as Alarms;
+pub use crate::alarms::{ActiveAlarms as Alarms, PeerAlarms};
 pub use connections::{ChannelView, ConnectionView, OpenedView};
 pub use consumers::{Activity, ConsumerView};
 pub use data_loss::{DamagedFile, Loss};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::alarms::ActiveAlarms;
+use crate::alarms::{ActiveAlarms, PeerAlarms};
 use crate::broker::Broker;
 use crate::identity::Interface;
 use crate::machine::{free_len, resident_len};
@@ -112,6 +112,12 @@ impl Broker {
     #[must_use]
     pub fn alarms(&self) -> ActiveAlarms {
         self.alarms.view()
+    }
+
+    /// Alarms of other nodes of the cluster.
+    #[must_use]
+    pub fn peer_alarms(&self) -> Vec<PeerAlarms> {
+        self.alarms.peers()
     }
 
     /// How many there are of everything in the vhosts that `is_shown` says. Costs nothing by the number of queues.

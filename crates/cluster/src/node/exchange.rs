@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use consensus::MemberId;
 
+use super::NodeAlarms;
 use super::inbox::Event;
 use super::report::{CALL_NODE, JoinReply, NodeReply, Report};
 use super::shell::{Phase, Shell, clock_ms};
@@ -39,6 +40,8 @@ impl Shell {
             return;
         }
         self.next_exchange = now + INTERVAL;
+        self.alarms = self.host.alarms();
+        self.tell_alarms();
         let known = self.roster.iter().flat_map(Roster::iter).map(|(name, _)| name);
         let names: Vec<_> = known.chain(self.listed.iter().map(|listed| &listed.name)).cloned().collect();
         names.iter().for_each(|name| self.ask_node(name));
@@ -49,6 +52,22 @@ impl Shell {
             let others: Vec<_> =
                 others.map(|(name, node)| Listed { name: name.clone(), address: node.address.clone() }).collect();
             others.iter().for_each(|peer| self.ask_to_join(peer, self.own.member));
+        }
+    }
+
+    /// Publishers wait for all nodes: who serves them is told what the others are short of. A node that is not there is short of nothing.
+    fn tell_alarms(&mut self) {
+        if self.leading().is_none() {
+            self.peer_alarms.clear();
+            return;
+        }
+        let told = self.told.iter().filter(|(name, told)| {
+            told.report.alarms != NodeAlarms::default() && told.report.name == **name && self.is_connected(name)
+        });
+        let alarms: Vec<_> = told.map(|(name, told)| (name.clone(), told.report.alarms)).collect();
+        if alarms != self.peer_alarms {
+            self.host.peer_alarms(&alarms);
+            self.peer_alarms = alarms;
         }
     }
 
@@ -196,7 +215,9 @@ impl Shell {
         let gone: Vec<_> = roster.iter().map(|(_, node)| node.member).filter(|member| is_gone(*member)).collect();
         self.gone.retain(|member, _| gone.contains(member));
         let now = Instant::now();
-        gone.iter().for_each(|member| drop(self.gone.entry(*member).or_insert(now)));
+        for member in &gone {
+            self.gone.entry(*member).or_insert(now);
+        }
         let is_told = |member: &MemberId| self.gone.get(member).is_some_and(|since| now - *since >= FAREWELL);
         let gone: Vec<_> = gone.into_iter().filter(is_told).collect();
         for member in &gone {

@@ -256,6 +256,7 @@ impl Shell {
             incarnation: self.own.incarnation,
             number: self.report_number,
             is_draining: self.is_draining,
+            alarms: self.alarms,
             is_new: status.as_ref().is_none_or(|status| status.members.voters.is_empty()),
             applied: status.as_ref().map_or(0, |status| status.applied.0),
             last: status.as_ref().map_or(0, |status| status.last.index.0),

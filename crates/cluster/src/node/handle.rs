@@ -15,7 +15,7 @@ use super::inbox::{Event, Inbox, Order, Reply};
 use super::orders::draw_cluster;
 use super::shell::{Door, Phase, Shell, local};
 use super::view::Shown;
-use super::{Host, LEVEL, NodeError, NodeSetup};
+use super::{Host, LEVEL, NodeAlarms, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::control::{ClusterMetrics, ClusterView, Control, ControlError, Outcome};
 use crate::formation::{Formation, NodeState, Own};
@@ -124,6 +124,8 @@ impl ClusterNode {
             leader_changes: 0,
             standing: None,
             is_draining: false,
+            alarms: NodeAlarms::default(),
+            peer_alarms: Vec::new(),
             removed: None,
             shown: shown.clone(),
             started_at: now,

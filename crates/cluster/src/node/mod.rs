@@ -78,6 +78,12 @@ pub trait Host: Send + Sync + 'static {
     /// What would be lost with the store that is served; None: nothing that was not there at its first start.
     fn contents(&self) -> Option<Contents>;
 
+    /// What this node is short of. Asked twice a second.
+    fn alarms(&self) -> NodeAlarms;
+
+    /// What other nodes are short of: those that this node serves wait with publishing. Told again at each start of serving.
+    fn peer_alarms(&self, alarms: &[(NodeName, NodeAlarms)]);
+
     /// The node cannot go on: its process has to end, with this sentence.
     fn failed(&self, reason: &str);
 }
@@ -89,6 +95,15 @@ pub struct Contents {
     pub queues: u64,
     /// Messages in them.
     pub messages: u64,
+}
+
+/// What a node is short of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NodeAlarms {
+    /// Memory.
+    pub is_memory_low: bool,
+    /// Disk.
+    pub is_disk_low: bool,
 }
 
 /// What becomes of clients of a node that serves none.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  report  | member u64 | incarnation u64 | number u64 | level u32 | flags u8 | applied u64 | last u64 | end u64 | name | address | version |, texts
-//!          flags: 1 takes no clients, 2 has never been told of any members
+//!          flags: 1 takes no clients, 2 has never been told of any members, 4 is short of memory, 8 is short of disk
 //!
 //!  call "node"   report ─► 1 report roster, or 2 and a sentence: a stranger, or 3 and a sentence: it must not go on
 //!  call "join"   report ─► 1 roster, or 2 and a sentence: later, or 3 and a sentence: never, or 4 name address: ask that one
@@ -11,6 +11,7 @@
 
 use consensus::MemberId;
 
+use super::NodeAlarms;
 use crate::address::Address;
 use crate::control::{ControlError, ErrorKind};
 use crate::formation::VERSION_LEN_MAX;
@@ -42,6 +43,7 @@ pub(super) struct Report {
     pub(super) is_draining: bool,
     /// It has never been told of any members: it is new.
     pub(super) is_new: bool,
+    pub(super) alarms: NodeAlarms,
     /// Up to there it has all that is committed, on its disk.
     pub(super) applied: u64,
     /// Where its log ends.
@@ -62,7 +64,8 @@ impl Report {
         to.extend_from_slice(&self.incarnation.to_le_bytes());
         to.extend_from_slice(&self.number.to_le_bytes());
         to.extend_from_slice(&self.level.to_le_bytes());
-        to.push(u8::from(self.is_draining) | u8::from(self.is_new) << 1);
+        let alarms = u8::from(self.alarms.is_memory_low) << 2 | u8::from(self.alarms.is_disk_low) << 3;
+        to.push(u8::from(self.is_draining) | u8::from(self.is_new) << 1 | alarms);
         to.extend_from_slice(&self.applied.to_le_bytes());
         to.extend_from_slice(&self.last.to_le_bytes());
         to.extend_from_slice(&self.end.to_le_bytes());
@@ -79,6 +82,7 @@ impl Report {
         let (name, address) = (reader.name()?, Address::decode(reader)?);
         let version = reader.text(VERSION_LEN_MAX)?.to_owned();
         let (is_draining, is_new) = (flags & 1 != 0, flags & 2 != 0);
+        let alarms = NodeAlarms { is_memory_low: flags & 4 != 0, is_disk_low: flags & 8 != 0 };
         Ok(Report {
             name,
             member,
@@ -89,6 +93,7 @@ impl Report {
             number,
             is_draining,
             is_new,
+            alarms,
             applied,
             last,
             end,
@@ -307,6 +312,7 @@ mod tests {
             number: 5,
             is_draining: true,
             is_new: false,
+            alarms: NodeAlarms { is_memory_low: false, is_disk_low: true },
             applied: 9,
             last: 11,
             end: 1 << 40,

@@ -14,7 +14,7 @@ use super::inbox::{Event, Inbox, Order, Reply};
 use super::membership::WaitingOrder;
 use super::orders::OperatorJoin;
 use super::view::Shown;
-use super::{Host, LEVEL, NodeSetup, Standing};
+use super::{Host, LEVEL, NodeAlarms, NodeSetup, Standing};
 use crate::address::Address;
 use crate::driver::{Driver, NodeOwner};
 use crate::formation::{Formation, Listed};
@@ -78,6 +78,10 @@ pub(super) struct Shell {
     pub(super) leader_changes: u64,
     pub(super) standing: Option<Standing>,
     pub(super) is_draining: bool,
+    /// What this node is short of.
+    pub(super) alarms: NodeAlarms,
+    /// What others were last said to be short of.
+    pub(super) peer_alarms: Vec<(NodeName, NodeAlarms)>,
     /// Why it is no member any more, if its peers say so.
     pub(super) removed: Option<String>,
     pub(super) shown: Arc<Shown>,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use broker::view::DamagedFile;
+use broker::view::{Alarms, DamagedFile};
 use hyper::StatusCode;
 use net::{CertificateFile, CertificateUse};
 use serde_json::{Map, Value, json};
@@ -31,7 +31,7 @@ const STATUS: Shape = Shape::Check(&[
 
 pub(super) static ROUTES: &[Route] = checks! {
     "/api/health/checks/alarms" => Management, alarms, "No alarm is on.";
-    "/api/health/checks/local-alarms" => Management, alarms, "No alarm of this node is on.";
+    "/api/health/checks/local-alarms" => Management, local_alarms, "No alarm of this node is on.";
     "/api/health/checks/data-loss" => Management, data_loss,
         "No file of messages is damaged, or an operator has acknowledged the damage.";
     "/api/health/checks/certificate-expiration/{within}/{unit}" => Management, certificates,
@@ -97,14 +97,24 @@ fn members(value: Value) -> Map<String, Value> {
     }
 }
 
+/// Of all nodes.
 fn alarms(call: &Call) -> Result<Answer, Problem> {
-    let alarms = call.broker().alarms();
-    let on = [("memory", alarms.is_memory_low), ("disk", alarms.is_disk_low)];
-    let on: Vec<Value> = on
-        .into_iter()
-        .filter(|(_, is_on)| *is_on)
-        .map(|(resource, _)| json!({"node": call.service.node(), "resource": resource}))
-        .collect();
+    let mut on = alarms_of(call.service.node(), call.broker().alarms());
+    let peers = call.broker().peer_alarms();
+    on.extend(peers.iter().flat_map(|peer| alarms_of(&peer.node, peer.alarms)));
+    tell_alarms(on)
+}
+
+fn local_alarms(call: &Call) -> Result<Answer, Problem> {
+    tell_alarms(alarms_of(call.service.node(), call.broker().alarms()))
+}
+
+fn alarms_of(node: &str, alarms: Alarms) -> Vec<Value> {
+    let on = [("memory", alarms.is_memory_low), ("disk", alarms.is_disk_low)].into_iter().filter(|(_, is_on)| *is_on);
+    on.map(|(resource, _)| json!({"node": node, "resource": resource})).collect()
+}
+
+fn tell_alarms(on: Vec<Value>) -> Result<Answer, Problem> {
     Ok(match on.is_empty() {
         true => passed(Map::new()),
         false => failed("There are alarms in effect in the cluster", members(json!({"alarms": on}))),

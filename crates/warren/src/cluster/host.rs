@@ -1,10 +1,13 @@
 //! What the cluster's threads tell the process.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use broker::Broker;
-use cluster::{ClientStanding, Contents, ForwardedClient, Host};
+use broker::view::{Alarms, PeerAlarms};
+use cluster::link::NodeName;
+use cluster::{ClientStanding, Contents, ForwardedClient, Host, NodeAlarms};
 use store::{RecoveredStore, Store};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -33,6 +36,9 @@ pub(super) struct ProcessHost {
     ingress: Arc<Ingress>,
     runtime: Handle,
     broker: Mutex<Weak<Broker>>,
+    /// Whose limits count while no broker runs.
+    options: broker::Options,
+    data_dir: PathBuf,
     /// Why this node's own listeners take no clients.
     own_refusal: watch::Sender<Option<Arc<str>>>,
 }
@@ -45,13 +51,19 @@ impl fmt::Debug for ProcessHost {
 
 impl ProcessHost {
     /// To be made inside the runtime where clients are served.
-    pub(super) fn new(ingress: Arc<Ingress>) -> (Arc<Self>, UnboundedReceiver<Command>) {
+    pub(super) fn new(
+        ingress: Arc<Ingress>,
+        options: broker::Options,
+        data_dir: &Path,
+    ) -> (Arc<Self>, UnboundedReceiver<Command>) {
         let (commands, received) = unbounded_channel();
         let host = ProcessHost {
             commands,
             ingress,
             runtime: Handle::current(),
             broker: Mutex::new(Weak::new()),
+            options,
+            data_dir: data_dir.to_owned(),
             own_refusal: watch::channel(None).0,
         };
         (Arc::new(host), received)
@@ -60,6 +72,10 @@ impl ProcessHost {
     pub(super) fn set_broker(&self, broker: Option<Arc<Broker>>) {
         *self.broker.lock().unwrap_or_else(PoisonError::into_inner) =
             broker.as_ref().map_or_else(Weak::new, Arc::downgrade);
+    }
+
+    fn broker(&self) -> Option<Arc<Broker>> {
+        self.broker.lock().unwrap_or_else(PoisonError::into_inner).upgrade()
     }
 
     /// Why this node's own clients are to go, as long as it lasts.
@@ -117,7 +133,7 @@ impl Host for ProcessHost {
     }
 
     fn contents(&self) -> Option<Contents> {
-        let broker = self.broker.lock().unwrap_or_else(PoisonError::into_inner).upgrade()?;
+        let broker = self.broker()?;
         let totals = broker.totals(|_| true);
         let vhosts = broker.vhost_names();
         let messages = vhosts.iter().flat_map(|vhost| broker.queue_views(vhost.as_str()));
@@ -125,6 +141,24 @@ impl Host for ProcessHost {
         // What a first start makes: one vhost, one user, and nothing in them.
         let is_as_made = totals.queues == 0 && vhosts.len() <= 1 && broker.users().len() <= 1;
         (!is_as_made).then_some(Contents { queues: totals.queues, messages })
+    }
+
+    fn alarms(&self) -> NodeAlarms {
+        // A broker looks by itself, and at limits that may have been set since the start.
+        let alarms = match self.broker() {
+            Some(broker) => broker.alarms(),
+            None => broker::look_at_resources(&self.options, &self.data_dir),
+        };
+        NodeAlarms { is_memory_low: alarms.is_memory_low, is_disk_low: alarms.is_disk_low }
+    }
+
+    fn peer_alarms(&self, alarms: &[(NodeName, NodeAlarms)]) {
+        let Some(broker) = self.broker() else { return };
+        let of_peer = |(node, alarms): &(NodeName, NodeAlarms)| PeerAlarms {
+            node: node.to_string(),
+            alarms: Alarms { is_memory_low: alarms.is_memory_low, is_disk_low: alarms.is_disk_low },
+        };
+        broker.set_peer_alarms(alarms.iter().map(of_peer).collect());
     }
 
     fn failed(&self, reason: &str) {

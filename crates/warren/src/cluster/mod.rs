@@ -22,6 +22,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use crate::banner::Banner;
 use crate::logging::LogLevelHandle;
 use crate::node::{BrokerStop, Node, OpenListeners, Situation};
+use crate::serve;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
 use forward::LinkForward;
@@ -44,7 +45,8 @@ pub(crate) async fn run(
     let links_tls = setup.tls.clone();
     let set_log_level = move |level| log_level.set(level);
     let node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
-    let (host, commands) = ProcessHost::new(node.ingress().clone());
+    let (host, commands) =
+        ProcessHost::new(node.ingress().clone(), serve::broker_options(&config, None, Vec::new()), data_dir);
     let of_node = host.clone();
     let starting = tokio::task::spawn_blocking(move || ClusterNode::start(setup, of_node));
     let cluster = starting.await.context("cannot start")?;

@@ -1,5 +1,6 @@
 //! What operators order.
 
+use cluster::NodeAlarms;
 use cluster::control::Control as _;
 
 use super::world::{World, done, wait_until};
@@ -66,4 +67,24 @@ fn nodes_leave_dead_or_alive() {
     world.put("of one");
     assert!(world.has(alive, "of three") && world.has(alive, "of two"));
     assert!(!world.has(server, "of three"));
+}
+
+#[test]
+fn who_serves_is_told_what_others_are_short_of() {
+    let mut world = World::of("alarms", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("before");
+    let other = (server + 1) % 3;
+    let low = NodeAlarms { is_disk_low: true, ..NodeAlarms::default() };
+    *world.nodes[other].served.alarms.lock() = low;
+    let told = |world: &World| world.nodes[server].served.peer_alarms.lock().clone();
+    wait_until("an alarm", || told(&world) == [(world.nodes[other].name.clone(), low)]);
+    *world.nodes[other].served.alarms.lock() = NodeAlarms::default();
+    wait_until("its end", || told(&world).is_empty());
+    *world.nodes[other].served.alarms.lock() = low;
+    wait_until("another alarm", || !told(&world).is_empty());
+    // Who is not there is short of nothing.
+    world.stop(other);
+    wait_until("its end with the node", || told(&world).is_empty());
 }

@@ -10,7 +10,8 @@ use cluster::control::{ClusterView, Control, ControlError, Outcome, Role};
 use cluster::formation::Settings;
 use cluster::link::{NodeName, Secret};
 use cluster::{
-    Address, ClientStanding, ClusterNode, Contents, Discovery, ForwardedClient, Host, Names, NodeError, NodeSetup,
+    Address, ClientStanding, ClusterNode, Contents, Discovery, ForwardedClient, Host, Names, NodeAlarms, NodeError,
+    NodeSetup,
 };
 use model::ids::{QueueId, SegmentId};
 use parking_lot::Mutex;
@@ -38,6 +39,8 @@ pub(super) struct Served {
     pub(super) failure: Mutex<Option<String>>,
     pub(super) own_refusal: Mutex<Option<String>>,
     pause_count: Mutex<u32>,
+    pub(super) alarms: Mutex<NodeAlarms>,
+    pub(super) peer_alarms: Mutex<Vec<(String, NodeAlarms)>>,
 }
 
 impl Host for Served {
@@ -76,6 +79,14 @@ impl Host for Served {
         let (store, recovered) = store.as_ref()?;
         let is_empty = store.appended() == model::ids::JournalPosition::START && recovered.definitions.is_empty();
         (!is_empty).then_some(Contents { queues: 1, messages: 2 })
+    }
+
+    fn alarms(&self) -> NodeAlarms {
+        *self.alarms.lock()
+    }
+
+    fn peer_alarms(&self, alarms: &[(NodeName, NodeAlarms)]) {
+        *self.peer_alarms.lock() = alarms.iter().map(|(name, alarms)| (name.to_string(), *alarms)).collect();
     }
 
     fn failed(&self, reason: &str) {

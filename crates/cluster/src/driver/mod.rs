@@ -48,8 +48,8 @@ pub trait NodeOwner: Send + Sync + 'static {
     /// It cannot. The node gives up.
     fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String>;
 
-    /// This node is about to hand over: it receives nothing any more, and returns when all that it has received is durable, or cannot become
-    /// so in time. Then it is stopped.
+    /// This node is about to hand over: it receives nothing any more, and returns when all that it has received is durable, or cannot
+    /// become so in time. Then it is stopped.
     fn pause(&self);
 
     /// This node does not lead any more: it stops serving, and returns when nothing of the store is in use.

@@ -235,8 +235,8 @@ impl Links {
         pending
     }
 
-    /// Asks a peer, and has something done with the answer, on the links' thread: it must not wait. Where the links are closed meanwhile it is
-    /// not done.
+    /// Asks a peer, and has something done with the answer, on the links' thread: it must not wait. Where the links are closed meanwhile
+    /// it is not done.
     ///
     /// # Panics
     ///

@@ -324,7 +324,7 @@ fn lost(report: &Report, known: u64, applied_max: u64) -> String {
         format!("whose log ends at entry {last}, after it had entry {applied_max}")
     };
     format!(
-        "{name} has come back with an older directory, {what}: what it lost it had promised to the others to have. Empty the directory, and \
-         it joins anew"
+        "{name} has come back with an older directory, {what}: what it lost it had promised to the others to have. Empty the directory, \
+         and it joins anew"
     )
 }

@@ -38,7 +38,7 @@ impl Shell {
     pub(super) fn plan(&mut self) {
         self.prune();
         let Some(driver) = self.leading() else {
-            // Whoever wanted it asks the next leader, which looks at the members as they are.
+            // A node that wanted it asks the next leader, which looks at the members as they are.
             return self.plans.clear();
         };
         let (status, peers) = (driver.status(), driver.peers());

@@ -1,7 +1,8 @@
 //! What nodes of a cluster tell each other of themselves, ask and order, as the payloads of calls.
 //!
 //! ```text
-//!  report  | member u64 | incarnation u64 | number u64 | level u32 | flags u8 | applied u64 | last u64 | end u64 | name | address | version |, texts
+//!  report  | member u64 | incarnation u64 | number u64 | level u32 | flags u8 | applied u64 | last u64 | end u64
+//!          | name | address | version |, texts
 //!          flags: 1 takes no clients, 2 has never been told of any members, 4 is short of memory, 8 is short of disk
 //!
 //!  call "node"   report ─► 1 report roster, or 2 and a sentence: a stranger, or 3 and a sentence: it must not go on

@@ -46,8 +46,8 @@ impl Shell {
                     return Standing::Waiting;
                 }
                 Standing::Refusing(format!(
-                    "this node is in a minority: it reaches {reachable} of {of} nodes, itself included, and serves nothing until it reaches \
-                     a majority"
+                    "this node is in a minority: it reaches {reachable} of {of} nodes, itself included, and serves nothing until it \
+                     reaches a majority"
                 ))
             }
         }

@@ -198,8 +198,8 @@ enum JournalThreads {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Here and not when the last that uses it lets go, which may be the journal's own thread. What could not be written is gone, as by a
-        // crash.
+        // Here and not when the last that uses it lets go, which may be the journal's own thread. What could not be written is gone, as by
+        // a crash.
         if let JournalThreads::Running(threads) = std::mem::take(&mut *self.shared.threads.lock()) {
             let _ = threads.stop();
         }

@@ -191,7 +191,8 @@ impl Ingress {
         }
     }
 
-    /// From now on this node's own listeners let no clients in, for this reason, or do again. What is for the operator and metrics is served.
+    /// From now on this node's own listeners let no clients in, for this reason, or do again. What is for the operator, and metrics, is
+    /// served.
     pub(crate) fn refuse_own(&self, reason: Option<Arc<str>>) {
         *self.own_refusal.write().unwrap_or_else(PoisonError::into_inner) = reason;
     }

@@ -27,11 +27,22 @@ pub(crate) struct Call {
     /// Whether the user has logged in; what needs a login is looked up only then.
     pub(crate) is_logged_in: bool,
     pub(crate) body: Bytes,
+    /// None: this node was asked.
+    pub(crate) forwarded_by: Option<ForwardedBy>,
 }
+
+/// The node that was asked: it does not lead, and has sent the connection on to this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ForwardedBy(pub(crate) Arc<str>);
 
 impl Call {
     pub(crate) fn broker(&self) -> &Arc<Broker> {
         &self.service.broker
+    }
+
+    /// The name of the node that was asked.
+    pub(crate) fn asked_node(&self) -> &str {
+        self.forwarded_by.as_ref().map_or(self.service.node(), |ForwardedBy(node)| node)
     }
 
     /// Who asks.

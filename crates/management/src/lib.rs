@@ -11,6 +11,8 @@
 //! description of the API (`docs/openapi.json`) says of it. Listings are tables of columns, of which only those are computed
 //! that a request wants.
 //!
+//! While no broker runs on a node, `local` answers for the node itself, by the same routes.
+//!
 //! Deliberately absent: listeners (the binary opens them), what metrics and alerts are made of (the crate `observe`), and the console.
 
 mod access;
@@ -24,6 +26,7 @@ mod json;
 pub mod limits;
 mod listing;
 mod live;
+mod local;
 mod login;
 mod media;
 mod metrics;
@@ -47,12 +50,12 @@ mod unknown;
 
 /// What answers consist of.
 pub use http_server::AnswerBody;
+pub use local::LocalSite;
 pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
 pub use process::Process;
 pub use server::{
-    Absent, AmqpSink, ConnectionGroup, ConnectionPermit, HttpClient, LocalAnswers, RequestLine, Server, Site,
-    read_request_line,
+    Absent, AmqpSink, ConnectionGroup, ConnectionPermit, HttpClient, RequestLine, Server, Site, read_request_line,
 };
 pub use service::Service;

@@ -6,7 +6,8 @@ use broker::Origin;
 use bytes::Bytes;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
-use observe::prometheus::{Endpoint, Filter, Meters, Scrape};
+use observe::prometheus::{Endpoint, Filter, Meters, Scrape, WithoutBroker};
+use telemetry::Counter;
 use telemetry::exposition::CONTENT_TYPE;
 
 use crate::access::is_monitor;
@@ -37,10 +38,25 @@ impl Default for MetricsOptions {
 /// What answers those who scrape.
 #[derive(Debug)]
 pub struct Metrics {
-    service: Arc<Service>,
+    told: Told,
     options: MetricsOptions,
     meters: Arc<Meters>,
+    /// Answers that ended in a panic.
+    panics: Arc<Counter>,
 }
+
+/// What is told of.
+#[derive(Debug)]
+enum Told {
+    /// A broker and its node.
+    Broker(Arc<Service>),
+    /// A node on which none runs.
+    Node(Box<WithoutBroker>),
+}
+
+/// What those who scrape are told where a login is needed, and there are no users.
+const NO_USERS: &str =
+    "no broker runs on this node, so there are no users that prometheus.authentication.enabled could let in";
 
 /// What a browser shows.
 const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"RabbitMQ Prometheus\"");
@@ -51,7 +67,19 @@ impl Metrics {
     /// Metrics of the broker that a service is over.
     #[must_use]
     pub fn new(service: Arc<Service>, options: MetricsOptions) -> Arc<Metrics> {
-        Arc::new(Metrics { service, options, meters: Arc::default() })
+        let panics = service.counters.panics.clone();
+        Arc::new(Metrics { told: Told::Broker(service), options, meters: Arc::default(), panics })
+    }
+
+    /// Metrics of a node on which no broker runs.
+    #[must_use]
+    pub fn without_broker(node: WithoutBroker, options: MetricsOptions) -> Arc<Metrics> {
+        Arc::new(Metrics { told: Told::Node(Box::new(node)), options, meters: Arc::default(), panics: Arc::default() })
+    }
+
+    /// Whether it is of a node on which no broker runs, which may change.
+    pub(crate) fn is_without_broker(&self) -> bool {
+        matches!(self.told, Told::Node(_))
     }
 
     /// Answers a request; compressed if it accepts that and the listener does. The order of what is looked at is RabbitMQ's.
@@ -106,25 +134,40 @@ impl Metrics {
             "" => Some(Endpoint::Aggregated),
             name => Endpoint::ALL.into_iter().find(|endpoint| endpoint.registry() == name),
         };
-        let (subject, meters) = (self.service.observed(), &self.meters);
-        match endpoint {
-            Some(Endpoint::Aggregated) if self.options.returns_per_object => {
-                Ok(Scrape::of_node(subject, meters, Endpoint::Aggregated, Endpoint::PerObject))
-            }
-            Some(endpoint @ (Endpoint::Aggregated | Endpoint::PerObject)) => {
-                Ok(Scrape::of_node(subject, meters, endpoint, endpoint))
-            }
-            Some(Endpoint::MemoryBreakdown) => Ok(Scrape::memory(subject, meters)),
-            Some(Endpoint::Detailed) => match Filter::parse(query.pairs()) {
-                Ok(filter) => Ok(Scrape::detailed(subject, meters, filter)),
-                Err(reason) => Err(text_response(StatusCode::BAD_REQUEST, "text/plain", reason)),
-            },
-            None => Err(text_response(StatusCode::NOT_FOUND, "text/plain", "Unknown Registry")),
+        let Some(counted) = endpoint else {
+            return Err(text_response(StatusCode::NOT_FOUND, "text/plain", "Unknown Registry"));
+        };
+        let filter = match counted {
+            Endpoint::Detailed => Filter::parse(query.pairs())
+                .map_err(|reason| text_response(StatusCode::BAD_REQUEST, "text/plain", reason))?,
+            _ => Filter::default(),
+        };
+        let shown = match counted {
+            Endpoint::Aggregated if self.options.returns_per_object => Endpoint::PerObject,
+            counted => counted,
+        };
+        Ok(self.scrape(counted, shown, filter))
+    }
+
+    fn scrape(&self, counted: Endpoint, shown: Endpoint, filter: Filter) -> Scrape {
+        let meters = &self.meters;
+        let service = match &self.told {
+            Told::Broker(service) => service,
+            Told::Node(node) => return Scrape::without_broker((**node).clone(), meters, counted, shown, filter),
+        };
+        match shown {
+            Endpoint::Aggregated | Endpoint::PerObject => Scrape::of_node(service.observed(), meters, counted, shown),
+            Endpoint::MemoryBreakdown => Scrape::memory(service.observed(), meters),
+            Endpoint::Detailed => Scrape::detailed(service.observed(), meters, filter),
         }
     }
 
     async fn check_login(&self, headers: &HeaderMap, origin: Origin) -> Result<(), Response<AnswerBody>> {
-        let problem = match self.service.logged_in(headers, origin).await {
+        let service = match &self.told {
+            Told::Broker(service) => service,
+            Told::Node(_) => return Err(problem_response(&Problem::unavailable(NO_USERS))),
+        };
+        let problem = match service.logged_in(headers, origin).await {
             Ok(actor) if is_monitor(&actor.identity) => return Ok(()),
             Ok(_) => Problem::not_authorised("Not monitor user"),
             Err(problem) => problem,
@@ -139,7 +182,7 @@ impl Metrics {
     fn pieces_response(&self, scrape: Scrape, is_compressed: bool) -> Response<AnswerBody> {
         let pieces: Box<dyn Pieces> = Box::new(scrape);
         let pieces = if is_compressed { Box::new(Gzip::new(pieces)) } else { pieces };
-        let Ok(body) = AnswerBody::of(pieces, &self.service.counters.panics) else {
+        let Ok(body) = AnswerBody::of(pieces, &self.panics) else {
             return empty(StatusCode::INTERNAL_SERVER_ERROR);
         };
         let mut response = response(StatusCode::OK, Some(CONTENT_TYPE), body);

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cluster::control::Control;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use net::{Gate, ServerTls};
+use observe::prometheus::NodeSubject;
 use tokio::runtime::Handle;
 
 use crate::limits::{HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
@@ -113,6 +115,20 @@ impl Cors {
 }
 
 impl Options {
+    /// What metrics tell of the node.
+    #[must_use]
+    pub fn observed(&self, cluster: Option<Arc<dyn Control>>) -> NodeSubject {
+        NodeSubject {
+            name: self.node.clone(),
+            data_dir: self.data_dir.clone(),
+            file_max: self.file_limit,
+            compatible_version: self.compatible_version.clone(),
+            product_name: self.product_name.clone(),
+            product_version: self.product_version.clone(),
+            cluster,
+        }
+    }
+
     /// Whether this is where connections become WebSockets.
     pub(crate) fn is_websocket(&self, path: &str) -> bool {
         path.strip_prefix(&*self.path_prefix) == Some("/ws")

@@ -33,6 +33,11 @@ impl Problem {
         Problem { status, body: Some(body), asks_for_login: false }
     }
 
+    /// It cannot be done now.
+    pub(crate) fn unavailable(reason: impl Into<Value>) -> Problem {
+        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
+    }
+
     /// Only a status.
     pub(crate) fn bare(status: StatusCode) -> Problem {
         Problem { status, body: None, asks_for_login: false }

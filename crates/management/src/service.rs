@@ -143,18 +143,11 @@ impl Service {
 
     /// What metrics tell of.
     pub(crate) fn observed(&self) -> observe::prometheus::Subject {
-        let options = &self.options;
         observe::prometheus::Subject {
             broker: self.broker.clone(),
-            node: options.node.clone(),
-            data_dir: options.data_dir.clone(),
-            file_max: options.file_limit,
-            compatible_version: options.compatible_version.clone(),
-            product_name: options.product_name.clone(),
-            product_version: options.product_version.clone(),
+            node: self.options.observed(self.control().cloned()),
             alerting: self.alerting().cloned(),
             influxdb: self.influxdb.get().cloned().unwrap_or_default(),
-            cluster: self.control().cloned(),
             panics: self.counters.panics.clone(),
         }
     }
@@ -273,6 +266,7 @@ impl Service {
             headers: parts.headers.clone(),
             is_logged_in,
             body,
+            forwarded_by: parts.extensions.get().cloned(),
         };
         let answer = match operation.handler {
             Handler::Immediate(handler) => {
@@ -375,7 +369,7 @@ fn head_len(parts: &hyper::http::request::Parts) -> usize {
     headers + parts.uri.path().len() + parts.uri.query().map_or(0, str::len)
 }
 
-fn operation(method: &Method, found: &RouteMatch) -> Result<&'static Operation, Problem> {
+pub(crate) fn operation(method: &Method, found: &RouteMatch) -> Result<&'static Operation, Problem> {
     match Verb::of(method) {
         Some(verb) => {
             let operation = found.route.operations.iter().find(|operation| operation.method == verb);
@@ -393,7 +387,7 @@ fn accepts_other(operation: &Operation, parts: &hyper::http::request::Parts) -> 
     }
 }
 
-fn answer_response(answer: Answer, panics: &Arc<Counter>) -> Response<AnswerBody> {
+pub(crate) fn answer_response(answer: Answer, panics: &Arc<Counter>) -> Response<AnswerBody> {
     let is_bodiless = matches!(answer.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
     let (content_type, body) = match answer.content {
         Content::Empty => (None, AnswerBody::whole(Bytes::new())),
@@ -429,7 +423,7 @@ fn response(
     response
 }
 
-fn problem_response(problem: &Problem) -> Response<AnswerBody> {
+pub(crate) fn problem_response(problem: &Problem) -> Response<AnswerBody> {
     let body = problem.render();
     let content_type = (!body.is_empty()).then_some("application/json");
     let len = Some(body.len());

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use broker::Broker;
 use hyper::header::HeaderValue;
-use management::{Cors, Headers, Metrics, MetricsOptions, Service, Site};
+use management::{Cors, Headers, LocalSite, Metrics, MetricsOptions, Service, Site};
 use model::config::Config;
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
+use observe::prometheus::WithoutBroker;
 use tokio::runtime::Handle;
 
 use crate::machine;
@@ -32,13 +33,7 @@ impl Sites {
         stats: Option<InfluxdbStats>,
     ) -> Self {
         let options = (*settings.of_http).clone();
-        // What the configuration takes away from others is there for the operator.
-        let of_operator = management::Options {
-            path_prefix: String::new(),
-            refuses_basic: false,
-            disables_stats: false,
-            ..options.clone()
-        };
+        let of_operator = of_operator(&options);
         let of_queue_info =
             management::Options { path_prefix: String::new(), is_queue_info_only: true, ..options.clone() };
         // Whether names and passwords are refused is the API's own business.
@@ -48,6 +43,7 @@ impl Sites {
             service.set_alerting(alerting.clone());
             service.set_process(settings.process.clone());
             stats.iter().for_each(|stats| service.set_influxdb(stats.clone()));
+            settings.control.iter().for_each(|control| service.set_control(control.clone()));
             service.set_listeners(settings.listeners.clone());
             service
         };
@@ -68,6 +64,56 @@ impl Sites {
             EntryPoint::ControlSocket => Site::Api(self.operator.clone()),
             EntryPoint::Metrics { compress } => Site::Metrics(self.metrics.clone(), compress),
         }
+    }
+}
+
+/// What the configuration takes away from others is there for the operator.
+fn of_operator(options: &management::Options) -> management::Options {
+    management::Options { path_prefix: String::new(), refuses_basic: false, disables_stats: false, ..options.clone() }
+}
+
+/// What this node answers itself while no broker runs on it.
+#[derive(Debug)]
+pub(crate) struct LocalSites {
+    metrics: Arc<Metrics>,
+    /// None where there can be no cluster.
+    api: Option<Arc<LocalSite>>,
+    /// The same.
+    operator: Option<Arc<LocalSite>>,
+}
+
+impl LocalSites {
+    pub(crate) fn new(settings: &Settings) -> Self {
+        let of_broker = settings.broker_options();
+        let node = WithoutBroker {
+            node: settings.of_http.observed(settings.control.clone()),
+            cluster_name: of_broker.cluster_name,
+            memory_limit_len: of_broker.memory_limit_len,
+            disk_free_limit_len: of_broker.disk_free_limit_len,
+            started_at: settings.started_at,
+        };
+        let site = |options: Arc<management::Options>, is_operators| {
+            let control = settings.control.clone()?;
+            Some(LocalSite::new(options, node.clone(), control, settings.listeners.clone(), is_operators))
+        };
+        Self {
+            api: site(settings.of_http.clone(), false),
+            operator: site(Arc::new(of_operator(&settings.of_http)), true),
+            metrics: Metrics::without_broker(node.clone(), metrics_options(&settings.config)),
+        }
+    }
+
+    /// What answers at a listener.
+    pub(crate) fn of(&self, entry: EntryPoint) -> Option<Arc<LocalSite>> {
+        match entry {
+            EntryPoint::Amqp | EntryPoint::QueueInfo | EntryPoint::Metrics { .. } => None,
+            EntryPoint::Api => self.api.clone(),
+            EntryPoint::ControlSocket => self.operator.clone(),
+        }
+    }
+
+    pub(crate) fn metrics(&self) -> Arc<Metrics> {
+        self.metrics.clone()
     }
 }
 

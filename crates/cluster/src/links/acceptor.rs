@@ -189,7 +189,7 @@ async fn serve_lane(
             };
             match stream.detach() {
                 Ok(stream) => {
-                    let client = ForwardedClient { header, stream };
+                    let client = ForwardedClient { header, by: identity.name.clone(), stream };
                     shared.handle(|handler| handler.forwarded(&identity, client));
                     None
                 }

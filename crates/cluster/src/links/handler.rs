@@ -66,6 +66,8 @@ pub enum PeerEvent {
 pub struct ForwardedClient {
     /// Whose it is.
     pub header: ForwardHeader,
+    /// The peer.
+    pub by: NodeName,
     pub(super) stream: DetachedStream,
 }
 

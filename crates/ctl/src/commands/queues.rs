@@ -211,7 +211,10 @@ fn rebalance(input: &Invocation) -> StepResult {
     }
     Ask::get("nodes".to_owned()).then(move |reply| match reply.list()?.len() {
         0 | 1 => done(),
-        _ => Err(Failure::unavailable("over HTTP all leaders can be rebalanced, but not only some")),
+        _ => Ask::get("warren/cluster".to_owned()).then(|reply| match reply.is_accepted() {
+            true => remark("one node leads all queues, so there is nothing to spread; transfer_leadership moves that"),
+            false => Err(Failure::unavailable("over HTTP all leaders can be rebalanced, but not only some")),
+        }),
     })
 }
 

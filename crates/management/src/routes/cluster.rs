@@ -1,17 +1,19 @@
 //! The cluster: how it stands, and what operators order. RabbitMQ does these by `rabbitmqctl` alone.
 
+use broker::Identity;
 use cluster::control::{ClusterView, Control, ControlError, ErrorKind, MemberView};
 use hyper::StatusCode;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::identity::uncached;
 use crate::answer::Answer;
-use crate::call::Call;
+use crate::call::{Call, ForwardedBy};
 use crate::json::Fields;
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
+use crate::router::Arguments;
 
 const REFUSALS: &[(&str, &str)] =
     &[("404", "There is no such node."), ("503", "There is no cluster, no majority, or no way to the other node.")];
@@ -26,59 +28,69 @@ const fn order(act: fn(Call) -> AnswerFuture, summary: &'static str, body: &'sta
     Operation::post(Administrator, |_| Err(Problem::not_found()), summary, body).later(act).strict().refuses(REFUSALS)
 }
 
+const CLUSTER: &str = "/api/warren/cluster";
+const JOIN: &str = "/api/warren/cluster/join";
+const RESET: &str = "/api/warren/cluster/reset";
+const DRAIN: &str = "/api/warren/cluster/drain";
+const REVIVE: &str = "/api/warren/cluster/revive";
+const TRANSFER: &str = "/api/warren/cluster/transfer";
+const NODE_PATH: &str = "/api/warren/cluster/nodes/{node}";
+
 pub(super) static ROUTES: &[Route] = &[
     at(
-        "/api/warren/cluster",
+        CLUSTER,
         &[Operation::get(Monitoring, show, "Returns how the cluster stands; of a node alone, that it is alone.", VIEW)],
     ),
     at(
-        "/api/warren/cluster/join",
+        JOIN,
         &[order(
-            |call| Box::pin(join(call)),
-            "Has this node join the cluster of another one, or form one with it.",
+            |call| Box::pin(obey(call, JOIN)),
+            "Has the node that is asked join the cluster of another one, or form one with it.",
             &[Field::required("node", Text, "The other node's name, or `host:port`."), FORCE],
         )],
     ),
     at(
-        "/api/warren/cluster/reset",
+        RESET,
         &[order(
-            |call| Box::pin(reset(call)),
+            |call| Box::pin(obey(call, RESET)),
             "Has a node leave its cluster and lose all that it has.",
             &[NODE, FORCE],
         )],
     ),
     at(
-        "/api/warren/cluster/drain",
+        DRAIN,
         &[order(
-            |call| Box::pin(drain(call)),
+            |call| Box::pin(obey(call, DRAIN)),
             "Has a node hand over and take no clients, until it is revived.",
             &[NODE],
         )],
     ),
+    at(REVIVE, &[order(|call| Box::pin(obey(call, REVIVE)), "Has a node take clients again.", &[NODE])]),
     at(
-        "/api/warren/cluster/revive",
-        &[order(|call| Box::pin(revive(call)), "Has a node take clients again.", &[NODE])],
-    ),
-    at(
-        "/api/warren/cluster/transfer",
+        TRANSFER,
         &[order(
-            |call| Box::pin(transfer(call)),
+            |call| Box::pin(obey(call, TRANSFER)),
             "Hands leadership to another node.",
             &[Field::optional("node", Text, "Its name; else the one that is best for it.")],
         )
         .answers(Shape::Object(&[Field::required("leader", Text, "The node that leads now.")]))],
     ),
     at(
-        "/api/warren/cluster/nodes/{node}",
+        NODE_PATH,
         &[Operation::delete(
             Administrator,
             |_| Err(Problem::not_found()),
             "Takes a node that does not run out of the cluster.",
         )
-        .later(|call| Box::pin(forget(call)))
+        .later(|call| Box::pin(obey(call, NODE_PATH)))
         .refuses(REFUSALS)],
     ),
 ];
+
+/// Whether a route is one of these.
+pub(crate) fn is_about_cluster(path: &str) -> bool {
+    ROUTES.iter().any(|route| route.path == path)
+}
 
 const VIEW: Shape = Shape::Object(&[
     Field::required("cluster", Any, "The cluster's id; null where this node is alone."),
@@ -171,69 +183,112 @@ pub(super) fn refused(error: &ControlError) -> Problem {
 }
 
 fn control(call: &Call) -> Result<&dyn Control, Problem> {
-    let missing = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", NO_CLUSTER);
-    call.service.control().map(|control| &**control).ok_or_else(missing)
+    call.service.control().map(|control| &**control).ok_or_else(|| Problem::unavailable(NO_CLUSTER))
 }
 
 const NO_CLUSTER: &str = "this node is alone: it has no keys of a cluster, such as warren.cluster.secret";
 
-fn is_forced(call: &Call) -> Result<bool, Problem> {
-    Fields(&call.object()?).bool("force", false)
+/// What is ordered.
+#[derive(Debug)]
+enum Order {
+    Join { seed: String, force: bool },
+    Reset { node: Option<String>, force: bool },
+    Drain { node: Option<String> },
+    Revive { node: Option<String> },
+    Transfer { to: Option<String> },
+    Forget { node: String },
 }
 
-/// Says in the log who ordered what, and what came of it.
-fn told<T>(call: &Call, what: &'static str, outcome: Result<T, ControlError>) -> Result<T, Problem> {
-    let user = call.identity().name();
-    match outcome {
-        Ok(value) => {
-            tracing::info!(user, what, "an order to the cluster was carried out");
-            Ok(value)
+impl Order {
+    /// Reads the order of a route.
+    fn read(path: &str, arguments: &Arguments, body: &Map<String, Value>) -> Result<Order, Problem> {
+        let fields = Fields(body);
+        let node = || fields.text("node").map(|node| node.map(str::to_owned));
+        let force = || fields.bool("force", false);
+        Ok(match path {
+            JOIN => Order::Join { seed: fields.required_text("node")?.to_owned(), force: force()? },
+            RESET => Order::Reset { node: node()?, force: force()? },
+            DRAIN => Order::Drain { node: node()? },
+            REVIVE => Order::Revive { node: node()? },
+            TRANSFER => Order::Transfer { to: node()? },
+            NODE_PATH => Order::Forget { node: arguments.get("node").unwrap_or_default().to_owned() },
+            _ => return Err(Problem::not_found()),
+        })
+    }
+
+    /// As another node was asked it, which leads no clients of its own: it is about that one. What is left to say is an error.
+    fn asked_of(self, asked: &str, control: &dyn Control) -> Result<Order, Problem> {
+        let of = |node: Option<String>| node.or_else(|| Some(asked.to_owned()));
+        Ok(match self {
+            // It is a member, or would have no connection to send on.
+            Order::Join { .. } => {
+                let cluster = control.view().cluster;
+                return Err(cluster.map_or_else(Problem::not_found, |id| refused(&ControlError::AlreadyMember(id))));
+            }
+            Order::Reset { node, force } => Order::Reset { node: of(node), force },
+            Order::Drain { node } => Order::Drain { node: of(node) },
+            Order::Revive { node } => Order::Revive { node: of(node) },
+            other @ (Order::Transfer { .. } | Order::Forget { .. }) => other,
+        })
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Order::Join { .. } => "join",
+            Order::Reset { .. } => "reset",
+            Order::Drain { .. } => "drain",
+            Order::Revive { .. } => "revive",
+            Order::Transfer { .. } => "transfer",
+            Order::Forget { .. } => "forget",
         }
-        Err(error) => {
-            tracing::warn!(user, what, %error, "an order to the cluster was not carried out");
-            Err(refused(&error))
+    }
+
+    /// Has it carried out, and says in the log who ordered what, and what came of it.
+    async fn carry_out(self, control: &dyn Control, user: &str) -> Result<Answer, Problem> {
+        let what = self.name();
+        let outcome = match self {
+            Order::Join { seed, force } => control.join(&seed, force).await.map(|()| None),
+            Order::Reset { node, force } => control.reset(node.as_deref(), force).await.map(|()| None),
+            Order::Drain { node } => control.drain(node.as_deref()).await.map(|()| None),
+            Order::Revive { node } => control.revive(node.as_deref()).await.map(|()| None),
+            Order::Transfer { to } => control.transfer(to.as_deref()).await.map(Some),
+            Order::Forget { node } => control.forget(&node).await.map(|()| None),
+        };
+        match outcome {
+            Ok(leader) => {
+                tracing::info!(user, what, "an order to the cluster was carried out");
+                Ok(leader.map_or_else(Answer::no_content, |leader| {
+                    Answer::json(json!({"leader": leader}).to_string().into_bytes())
+                }))
+            }
+            Err(error) => {
+                tracing::warn!(user, what, %error, "an order to the cluster was not carried out");
+                Err(refused(&error))
+            }
         }
     }
 }
 
-async fn join(call: Call) -> Result<Answer, Problem> {
-    let (body, force) = (call.object()?, is_forced(&call)?);
-    let seed = Fields(&body).required_text("node")?;
-    let outcome = control(&call)?.join(seed, force);
-    told(&call, "join", outcome.await)?;
-    Ok(Answer::no_content())
+async fn obey(call: Call, path: &'static str) -> Result<Answer, Problem> {
+    let mut order = Order::read(path, &call.arguments, &call.object()?)?;
+    let control = control(&call)?;
+    if let Some(ForwardedBy(asked)) = &call.forwarded_by {
+        order = order.asked_of(asked, control)?;
+    }
+    order.carry_out(control, call.identity().name()).await
 }
 
-async fn reset(call: Call) -> Result<Answer, Problem> {
-    let body = call.object()?;
-    let outcome = control(&call)?.reset(Fields(&body).text("node")?, is_forced(&call)?);
-    told(&call, "reset", outcome.await)?;
-    Ok(Answer::no_content())
+/// The cluster where no broker runs.
+pub(crate) fn shown_locally(view: &ClusterView, name: &str) -> Answer {
+    uncached(Answer::json(shown(view, name).to_string().into_bytes()))
 }
 
-async fn drain(call: Call) -> Result<Answer, Problem> {
-    let body = call.object()?;
-    let outcome = control(&call)?.drain(Fields(&body).text("node")?);
-    told(&call, "drain", outcome.await)?;
-    Ok(Answer::no_content())
-}
-
-async fn revive(call: Call) -> Result<Answer, Problem> {
-    let body = call.object()?;
-    let outcome = control(&call)?.revive(Fields(&body).text("node")?);
-    told(&call, "revive", outcome.await)?;
-    Ok(Answer::no_content())
-}
-
-async fn transfer(call: Call) -> Result<Answer, Problem> {
-    let body = call.object()?;
-    let outcome = control(&call)?.transfer(Fields(&body).text("node")?);
-    let leader = told(&call, "transfer", outcome.await)?;
-    Ok(Answer::json(json!({"leader": leader}).to_string().into_bytes()))
-}
-
-async fn forget(call: Call) -> Result<Answer, Problem> {
-    let outcome = control(&call)?.forget(call.argument("node"));
-    told(&call, "forget", outcome.await)?;
-    Ok(Answer::no_content())
+/// An order of the operator of a machine where no broker runs.
+pub(crate) async fn carry_out_locally(
+    control: &dyn Control,
+    path: &str,
+    arguments: &Arguments,
+    body: &Map<String, Value>,
+) -> Result<Answer, Problem> {
+    Order::read(path, arguments, body)?.carry_out(control, Identity::local_operator().name()).await
 }

@@ -3,6 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use broker::view::{Alarms, DamagedFile};
+use cluster::control::ClusterView;
 use hyper::StatusCode;
 use net::{CertificateFile, CertificateUse};
 use serde_json::{Map, Value, json};
@@ -19,7 +20,7 @@ use crate::route::Role::{InVhost, Management, Public};
 use crate::route::{AnswerFn, Field, Operation, Route, Shape, at};
 
 macro_rules! checks {
-    ($($path:literal => $role:ident, $handler:expr, $summary:literal;)*) => {
+    ($($path:expr => $role:ident, $handler:expr, $summary:literal;)*) => {
         &[$(at($path, &[Operation::get($role, $handler as AnswerFn, $summary, STATUS)]),)*]
     };
 }
@@ -29,9 +30,14 @@ const STATUS: Shape = Shape::Check(&[
     Field::optional("reason", Text, "What is wrong."),
 ]);
 
+const LOCAL_ALARMS: &str = "/api/health/checks/local-alarms";
+const QUORUM_CRITICAL: &str = "/api/health/checks/node-is-quorum-critical";
+const IN_SERVICE: &str = "/api/health/checks/is-in-service";
+const READY: &str = "/api/health/checks/ready-to-serve-clients";
+
 pub(super) static ROUTES: &[Route] = checks! {
     "/api/health/checks/alarms" => Management, alarms, "No alarm is on.";
-    "/api/health/checks/local-alarms" => Management, local_alarms, "No alarm of this node is on.";
+    LOCAL_ALARMS => Management, local_alarms, "No alarm of this node is on.";
     "/api/health/checks/data-loss" => Management, data_loss,
         "No file of messages is damaged, or an operator has acknowledged the damage.";
     "/api/health/checks/certificate-expiration/{within}/{unit}" => Management, certificates,
@@ -39,12 +45,12 @@ pub(super) static ROUTES: &[Route] = checks! {
     "/api/health/checks/port-listener/{port}" => Management, port, "Something listens on a port.";
     "/api/health/checks/protocol-listener/{protocols}" => Management, protocols, "Something listens for each protocol.";
     "/api/health/checks/virtual-hosts" => Management, ok, "All vhosts run.";
-    "/api/health/checks/node-is-quorum-critical" => Management, quorum_critical,
+    QUORUM_CRITICAL => Management, quorum_critical,
         "No queue would lose its majority without this node.";
     "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
         "Fewer connections are open than may be.";
-    "/api/health/checks/is-in-service" => Public, in_service, "The node is not in maintenance.";
-    "/api/health/checks/ready-to-serve-clients" => Public, ready, "The node can serve clients.";
+    IN_SERVICE => Public, in_service, "The node is not in maintenance.";
+    READY => Public, ready, "The node can serve clients.";
     "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
     "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
     "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "There are definitions.";
@@ -99,26 +105,35 @@ fn members(value: Value) -> Map<String, Value> {
 
 /// Of all nodes.
 fn alarms(call: &Call) -> Result<Answer, Problem> {
-    let mut on = alarms_of(call.service.node(), call.broker().alarms());
+    let mut on = listed(call.service.node(), call.broker().alarms());
     let peers = call.broker().peer_alarms();
-    on.extend(peers.iter().flat_map(|peer| alarms_of(&peer.node, peer.alarms)));
-    tell_alarms(on)
+    on.extend(peers.iter().flat_map(|peer| listed(&peer.node, peer.alarms)));
+    Ok(told(on))
 }
 
+/// Of the node that was asked.
 fn local_alarms(call: &Call) -> Result<Answer, Problem> {
-    tell_alarms(alarms_of(call.service.node(), call.broker().alarms()))
+    let node = call.asked_node();
+    let alarms = match node == call.service.node() {
+        true => call.broker().alarms(),
+        false => {
+            let peers = call.broker().peer_alarms();
+            peers.into_iter().find(|peer| peer.node == node).map_or_else(Alarms::default, |peer| peer.alarms)
+        }
+    };
+    Ok(told(listed(node, alarms)))
 }
 
-fn alarms_of(node: &str, alarms: Alarms) -> Vec<Value> {
+fn listed(node: &str, alarms: Alarms) -> Vec<Value> {
     let on = [("memory", alarms.is_memory_low), ("disk", alarms.is_disk_low)].into_iter().filter(|(_, is_on)| *is_on);
     on.map(|(resource, _)| json!({"node": node, "resource": resource})).collect()
 }
 
-fn tell_alarms(on: Vec<Value>) -> Result<Answer, Problem> {
-    Ok(match on.is_empty() {
+fn told(on: Vec<Value>) -> Answer {
+    match on.is_empty() {
         true => passed(Map::new()),
         false => failed("There are alarms in effect in the cluster", members(json!({"alarms": on}))),
-    })
+    }
 }
 
 /// RabbitMQ has no such check.
@@ -233,33 +248,81 @@ fn canonical(protocol: &str) -> &str {
 }
 
 fn quorum_critical(call: &Call) -> Result<Answer, Problem> {
-    let Some(cluster) = call.service.cluster().filter(|view| view.members.len() > 1) else {
-        return Ok(passed(members(json!({"reason": "single node cluster"}))));
-    };
-    Ok(match cluster.is_critical(call.service.node()) {
-        true => failed(CRITICAL, Map::new()),
-        false => passed(Map::new()),
-    })
+    Ok(quorum_critical_of(call.service.cluster().as_deref(), call.asked_node()))
+}
+
+fn quorum_critical_of(cluster: Option<&ClusterView>, node: &str) -> Answer {
+    match cluster.filter(|view| view.members.len() > 1) {
+        None => passed(members(json!({"reason": "single node cluster"}))),
+        Some(cluster) if cluster.is_critical(node) => failed(CRITICAL, Map::new()),
+        Some(_) => passed(Map::new()),
+    }
 }
 
 /// RabbitMQ's words, and what it would be for all queues at once.
 const CRITICAL: &str =
     "There are queues that would lose their quorum if the target node is shut down: all of the cluster's";
 
-/// Why this node takes no clients, if it does not.
-fn out_of_service(call: &Call) -> Option<String> {
-    let cluster = call.service.cluster()?;
+/// Why a node takes no clients, if it does not.
+fn out_of_service(cluster: &ClusterView, node: &str) -> Option<String> {
     let (voters, running) = cluster.voter_count();
     if !cluster.has_majority {
         return Some(format!("this node is in a minority: it can reach {running} of {voters} nodes, itself included"));
     }
-    let is_draining = cluster.member(call.service.node()).is_some_and(|member| member.is_draining);
+    let is_draining = cluster.member(node).is_some_and(|member| member.is_draining);
     is_draining.then(|| "this node is in maintenance mode".to_owned())
 }
 
 fn in_service(call: &Call) -> Result<Answer, Problem> {
-    Ok(uncached(out_of_service(call).map_or_else(|| passed(Map::new()), |reason| failed(&reason, Map::new()))))
+    let reason = call.service.cluster().and_then(|cluster| out_of_service(&cluster, call.asked_node()));
+    Ok(uncached(reason.map_or_else(|| passed(Map::new()), |reason| failed(&reason, Map::new()))))
 }
+
+/// Checks that are about the node that is asked, and that it answers itself where no broker runs.
+const OF_NODE: [&str; 4] = [LOCAL_ALARMS, QUORUM_CRITICAL, IN_SERVICE, READY];
+
+/// Whether a route is such a check.
+pub(crate) fn is_of_node(path: &str) -> bool {
+    OF_NODE.contains(&path)
+}
+
+/// Whether a route is a check of any kind.
+pub(crate) fn is_check(path: &str) -> bool {
+    ROUTES.iter().any(|route| route.path == path)
+}
+
+/// What all checks say where no client is served.
+pub(crate) fn refused(reason: &str) -> Answer {
+    uncached(failed(reason, Map::new()))
+}
+
+/// A check of a node on which no broker runs.
+pub(crate) fn without_broker(path: &str, view: &ClusterView, alarms: Alarms, listeners: &[ListenerInfo]) -> Answer {
+    let (node, cluster) = (view.own.as_str(), Some(view).filter(|view| view.cluster.is_some()));
+    match path {
+        LOCAL_ALARMS => return told(listed(node, alarms)),
+        QUORUM_CRITICAL => return quorum_critical_of(cluster, node),
+        _ => {}
+    }
+    let reason = match cluster {
+        None => Some(view.waiting.clone().unwrap_or_else(|| "this node is in no cluster yet".to_owned())),
+        Some(cluster) => out_of_service(cluster, node)
+            .or_else(|| cluster.leader.is_none().then(|| "it is not known which node leads the cluster".to_owned())),
+    };
+    uncached(match reason {
+        Some(reason) => failed(&reason, Map::new()),
+        None if path == READY && !has_amqp(listeners.iter().filter(|listener| !listener.is_suspended())) => {
+            failed(NO_LISTENERS, Map::new())
+        }
+        None => passed(Map::new()),
+    })
+}
+
+fn has_amqp<'a>(mut listeners: impl Iterator<Item = &'a ListenerInfo>) -> bool {
+    listeners.any(|listener| listener.protocol.starts_with("amqp"))
+}
+
+const NO_LISTENERS: &str = "no protocol listeners";
 
 /// One node leads all queues: either all of them have a leader, or none has.
 fn have_leaders(call: &Call) -> Result<Answer, Problem> {
@@ -281,12 +344,11 @@ fn connection_limit(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn ready(call: &Call) -> Result<Answer, Problem> {
-    if let Some(reason) = out_of_service(call) {
+    if let Some(reason) = call.service.cluster().and_then(|cluster| out_of_service(&cluster, call.asked_node())) {
         return Ok(uncached(failed(&reason, Map::new())));
     }
-    let is_listening = call.service.active_listeners().iter().any(|listener| listener.protocol.starts_with("amqp"));
-    if !is_listening {
-        return Ok(uncached(failed("no protocol listeners", Map::new())));
+    if !has_amqp(call.service.active_listeners().iter()) {
+        return Ok(uncached(failed(NO_LISTENERS, Map::new())));
     }
     connection_limit(call)
 }

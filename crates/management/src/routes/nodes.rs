@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker::statistics::numbers::{NODE, NODE_COUNT};
-use broker::view::{NodeView, Numbers};
+use broker::view::{Alarms, NodeView, Numbers};
 use cluster::control::{ClusterView, MemberView};
 use cluster::link::Lane;
 use telemetry::Sample;
@@ -14,7 +14,7 @@ use crate::call::Call;
 use crate::json::{self, Cell, Writer};
 use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, Integer, List, Object, Text};
+use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{AnswerFuture, Field, LIST, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
@@ -64,7 +64,11 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const MEMORY: Shape = Shape::Object(&[Field::required("memory", Object, "Parts, and their total.")]);
+const MEMORY: Shape = Shape::Object(&[Field::required(
+    "memory",
+    Any,
+    "Parts, and their total; `not_available` for another node of the cluster.",
+)]);
 
 const TABLES: Shape = Shape::Object(&[Field::required("ets_tables_memory", Text, "`no_tables`.")]);
 
@@ -76,6 +80,8 @@ struct Row {
     /// Of this node: how the cluster stands.
     cluster: Option<Arc<ClusterView>>,
     view: Option<NodeView>,
+    /// What it is short of, as far as is known.
+    alarms: Option<Alarms>,
     has_memory: bool,
     numbers: Numbers<NODE_COUNT>,
     /// The histories that are wanted; None: no rates either.
@@ -220,8 +226,8 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("disk_free_details", Object, |row, service, cell| row.details(service, cell, "disk_free")),
         column("disk_free_alarm", Boolean, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.bool(view.alarms.is_disk_low);
+            if let Some(alarms) = &row.alarms {
+                cell.bool(alarms.is_disk_low);
             }
         }),
         column("disk_free_limit", Integer, |row, _, cell| {
@@ -259,8 +265,8 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("mem_alarm", Boolean, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.bool(view.alarms.is_memory_low);
+            if let Some(alarms) = &row.alarms {
+                cell.bool(alarms.is_memory_low);
             }
         }),
         column("mem_calculation_strategy", Text, |row, _, cell| {
@@ -375,16 +381,20 @@ fn row(call: &Call) -> Row {
     let member = cluster.as_ref().and_then(|view| view.member(&name)).cloned();
     let view = call.has_stats().then(|| call.broker().node_view(&call.service.options.data_dir));
     let (has_memory, numbers) = (call.query.is_true("memory"), call.broker().node_numbers());
-    Row { name, member, cluster, view, has_memory, numbers, ranges: call.ranges() }
+    let alarms = view.as_ref().map(|view| view.alarms);
+    Row { name, member, cluster, view, alarms, has_memory, numbers, ranges: call.ranges() }
 }
 
 /// Another node, of which this one knows whether it runs.
 fn row_of(call: &Call, member: &MemberView) -> Row {
+    let peers = call.broker().peer_alarms();
+    let alarms = peers.into_iter().find(|peer| peer.node == member.name.as_str()).map(|peer| peer.alarms);
     Row {
         name: member.name.to_string(),
         member: Some(member.clone()),
         cluster: None,
         view: None,
+        alarms: member.is_running.then(|| alarms.unwrap_or_default()),
         has_memory: false,
         // They are of this node, and shown only where there is a view.
         numbers: call.broker().node_numbers(),
@@ -406,6 +416,22 @@ fn all(call: &Call) -> Result<AnswerFuture, Problem> {
 /// Whether the path names this node.
 pub(super) fn check_node(call: &Call) -> Result<(), Problem> {
     if call.argument("node") == call.service.node() { Ok(()) } else { Err(Problem::not_found()) }
+}
+
+/// Whether the path names another node of the cluster, which alone knows what its memory is used for; an error: it names none.
+fn is_peer(call: &Call) -> Result<bool, Problem> {
+    let name = call.argument("node");
+    if name != call.service.node() && call.service.cluster().is_some_and(|view| view.member(name).is_some()) {
+        return Ok(true);
+    }
+    check_node(call).map(|()| false)
+}
+
+/// What RabbitMQ says of a node that does not tell.
+fn memory_not_available() -> Answer {
+    let mut out = Vec::new();
+    Writer::new(&mut out).object(|members| members.cell("memory").text("not_available"));
+    Answer::json(out)
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
@@ -470,7 +496,9 @@ fn write_memory(used_len: u64, writer: Writer<'_>) {
 }
 
 fn memory(call: &Call) -> Result<Answer, Problem> {
-    check_node(call)?;
+    if is_peer(call)? {
+        return Ok(memory_not_available());
+    }
     let view = call.broker().node_view(&call.service.options.data_dir);
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
@@ -482,7 +510,9 @@ fn memory(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn memory_relative(call: &Call) -> Result<Answer, Problem> {
-    check_node(call)?;
+    if is_peer(call)? {
+        return Ok(memory_not_available());
+    }
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
         members.cell("memory").object(|memory| {
@@ -495,7 +525,7 @@ fn memory_relative(call: &Call) -> Result<Answer, Problem> {
 
 /// What RabbitMQ says where no table has the name that is asked for: here none has any.
 fn ets(call: &Call) -> Result<Answer, Problem> {
-    check_node(call)?;
+    is_peer(call)?;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| members.cell("ets_tables_memory").text("no_tables"));
     Ok(Answer::json(out))
@@ -507,6 +537,6 @@ fn reset_all(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn reset(call: &Call) -> Result<Answer, Problem> {
-    check_node(call)?;
-    reset_all(call)
+    // Of another node there is nothing to forget.
+    if is_peer(call)? { Ok(Answer::no_content()) } else { reset_all(call) }
 }

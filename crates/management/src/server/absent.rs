@@ -1,56 +1,57 @@
 //! What is answered while no broker runs here: that it is so, with the reason, and what the node knows by itself.
 
-use std::fmt;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use http_server::AnswerBody;
-use hyper::header::{CONTENT_TYPE, HeaderValue};
-use hyper::{Method, Request, Response, StatusCode};
+use hyper::body::Body;
+use hyper::{Request, Response};
 
 use crate::headers;
+use crate::local::LocalSite;
 use crate::options::Options;
 use crate::problem::Problem;
-
-/// Answers that a node gives by itself, whether a broker runs on it or not: its health, say.
-pub trait LocalAnswers: fmt::Debug + Send + Sync {
-    /// The answer; none: only a broker can give it.
-    fn answer(&self, method: &Method, path: &str) -> Option<Response<AnswerBody>>;
-
-    /// Whether there is one. Asked before all of the request is there: where not, it may be sent on to another node.
-    fn has_answer(&self, method: &Method, path: &str) -> bool;
-}
+use crate::service::problem_response;
 
 /// Answers where no broker does.
 #[derive(Debug)]
 pub struct Absent {
     options: Arc<Options>,
-    reason: Box<str>,
-    local: Option<Arc<dyn LocalAnswers>>,
+    /// Why no client is served, also through another node; None: only what the node answers itself is asked for.
+    refusal: Option<Box<str>>,
+    local: Option<Arc<LocalSite>>,
 }
 
+/// Why none does, where nothing else is known.
+const NO_BROKER: &str = "no broker runs on this node";
+
 impl Absent {
-    /// `reason` is why none does.
+    /// Answers what the node answers itself.
     #[must_use]
-    pub fn new(options: Arc<Options>, reason: &str, local: Option<Arc<dyn LocalAnswers>>) -> Self {
-        Self { options, reason: reason.into(), local }
+    pub fn new(options: Arc<Options>, local: Arc<LocalSite>) -> Self {
+        Self { options, refusal: None, local: Some(local) }
+    }
+
+    /// Says that no client is served, and why.
+    #[must_use]
+    pub fn refusing(options: Arc<Options>, reason: &str, local: Option<Arc<LocalSite>>) -> Self {
+        Self { options, refusal: Some(reason.into()), local }
     }
 
     pub(super) fn options(&self) -> &Options {
         &self.options
     }
 
-    pub(super) fn respond<B>(&self, request: &Request<B>) -> Response<AnswerBody> {
-        let path = request.uri().path();
-        let local = self.local.as_ref().and_then(|local| local.answer(request.method(), path));
-        let mut response = local.unwrap_or_else(|| {
-            let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", &*self.reason);
-            let mut response = Response::new(AnswerBody::whole(problem.render().into()));
-            *response.status_mut() = problem.status;
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            response
-        });
+    pub(super) async fn respond<B: Body<Data = Bytes>>(&self, request: Request<B>) -> Response<AnswerBody> {
+        let (parts, body) = request.into_parts();
+        let local = match &self.local {
+            Some(local) => local.answer(&parts, body, self.refusal.as_deref()).await,
+            None => None,
+        };
+        let mut response = local
+            .unwrap_or_else(|| problem_response(&Problem::unavailable(self.refusal.as_deref().unwrap_or(NO_BROKER))));
         headers::add_common(response.headers_mut(), &self.options.headers, None);
-        headers::add_cors(response.headers_mut(), &self.options.cors, request.headers(), None);
+        headers::add_cors(response.headers_mut(), &self.options.cors, &parts.headers, None);
         response
     }
 }

@@ -11,17 +11,26 @@ use net::{Replay, Stream, TlsInfo, websocket};
 use tokio::sync::watch;
 
 use super::{AmqpSink, ConnectionPermit, HttpClient, Site};
+use crate::call::ForwardedBy;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::stage::Stage;
 use http_server::AnswerBody;
 
 /// Serves until the client goes, misbehaves, or the group ends.
 pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut stage: watch::Receiver<Stage>) {
-    let is_absent = matches!(site, Site::Absent(_));
-    let HttpClient { origin, limits, amqp, permit, received } = client;
+    let may_change = match &site {
+        Site::Api(_) => false,
+        Site::Metrics(metrics, _) => metrics.is_without_broker(),
+        Site::Absent(_) => true,
+    };
+    let HttpClient { origin, limits, amqp, permit, received, forwarded_by } = client;
+    let forwarded_by = forwarded_by.map(ForwardedBy);
     let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, permit.clone())).map(Arc::new);
-    let answer = move |request: Request<Incoming>| {
+    let answer = move |mut request: Request<Incoming>| {
         let (site, upgrade) = (site.clone(), upgrade.clone());
+        if let Some(node) = &forwarded_by {
+            request.extensions_mut().insert(node.clone());
+        }
         async move {
             if http_server::host(request.headers(), request.version()).is_err() {
                 let mut response = refused(StatusCode::BAD_REQUEST, String::new());
@@ -46,7 +55,7 @@ pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut st
                 }
                 (Site::Api(service), _) => service.respond(request, origin).await,
                 (Site::Metrics(metrics, compresses), _) => metrics.respond(request, origin, *compresses).await,
-                (Site::Absent(absent), _) => absent.respond(&request),
+                (Site::Absent(absent), _) => absent.respond(request).await,
             }
         }
     };
@@ -56,7 +65,7 @@ pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut st
         head_len_max: HEAD_LEN_MAX,
         header_count_max: HEADER_COUNT_MAX,
         // Who asks while no broker is here finds one the next time, perhaps on another node.
-        request_count_max: if is_absent { 1 } else { limits.keep_alive_max },
+        request_count_max: if may_change { 1 } else { limits.keep_alive_max },
     };
     let mut until_end = stage.clone();
     let stop = async move {

@@ -25,7 +25,7 @@ use crate::metrics::Metrics;
 use crate::options::ConnectionLimits;
 use crate::service::Service;
 use crate::stage::Stage;
-pub use absent::{Absent, LocalAnswers};
+pub use absent::Absent;
 pub use head::{RequestLine, read_request_line};
 
 /// The thread of the HTTP API.
@@ -55,6 +55,8 @@ pub struct HttpClient {
     pub permit: ConnectionPermit,
     /// What has been read of it already, and comes first.
     pub received: Vec<u8>,
+    /// The name of the node that it asked, and that has sent it on to this one; None: it asked this one.
+    pub forwarded_by: Option<Arc<str>>,
 }
 
 /// What a connection keeps a place by: dropped when it has ended.

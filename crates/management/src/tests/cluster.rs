@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use broker::view::{Alarms, PeerAlarms};
 use cluster::control::{ControlError, FakeControl};
 use serde_json::{Value, json};
 
@@ -66,6 +67,15 @@ fn the_cluster_is_shown_with_all_its_nodes() {
         let peer = house.get("/api/nodes/rabbit@c").await.json();
         assert_eq!((&peer["name"], &peer["running"]), (&json!("rabbit@c"), &json!(false)));
         assert_eq!(house.get("/api/nodes/rabbit@d").await.status, 404);
+        for path in ["memory", "memory/relative"] {
+            assert_eq!(
+                house.get(&format!("/api/nodes/rabbit@b/{path}")).await.json(),
+                json!({"memory": "not_available"})
+            );
+            assert!(house.get(&format!("/api/nodes/rabbit@a/{path}")).await.json()["memory"].is_object());
+            assert_eq!(house.get(&format!("/api/nodes/rabbit@d/{path}")).await.status, 404);
+        }
+        house.check("DELETE /api/reset/rabbit@c", "", 204, "").await;
     });
 }
 
@@ -136,6 +146,21 @@ fn health_tells_a_minority_and_maintenance() {
         assert_eq!(status("quorum-queues-without-elected-leaders/all-vhosts").await, 503);
         let nodes = house.get("/api/nodes").await.json();
         assert_eq!(nodes[0]["partitions"], json!(["rabbit@b", "rabbit@c"]));
+    });
+}
+
+#[test]
+fn alarms_of_other_nodes_are_told() {
+    in_cluster(async |house, control| {
+        control.show(|view| view.members[2].is_running = false);
+        let alarms = Alarms { is_memory_low: false, is_disk_low: true };
+        house.service.broker.set_peer_alarms(vec![PeerAlarms { node: "rabbit@b".to_owned(), alarms }]);
+        let nodes = house.get("/api/nodes").await.json();
+        assert_eq!(names(&nodes, "disk_free_alarm"), [json!(false), json!(true), Value::Null]);
+        assert_eq!(names(&nodes, "mem_alarm"), [json!(false), json!(false), Value::Null]);
+        let all = house.get("/api/health/checks/alarms").await;
+        assert_eq!((all.status, &all.json()["alarms"][0]["node"]), (503, &json!("rabbit@b")));
+        assert_eq!(house.get("/api/health/checks/local-alarms").await.status, 200);
     });
 }
 

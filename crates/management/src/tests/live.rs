@@ -226,7 +226,8 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
                 for permit in permits {
                     let (stream, peer) = listener.accept().await.unwrap();
                     let origin = Origin { peer: Some(peer), interface: Interface::Http };
-                    let client = HttpClient { origin, limits, amqp: None, permit, received: Vec::new() };
+                    let client =
+                        HttpClient { origin, limits, amqp: None, permit, received: Vec::new(), forwarded_by: None };
                     group.serve(site.clone(), net::Stream::Tcp(stream), client);
                 }
             }

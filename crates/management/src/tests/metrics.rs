@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt as _, Empty};
 use hyper::Request;
 use hyper::body::Body as _;
+use observe::prometheus::WithoutBroker;
 use serde_json::json;
 
 use super::house::{House, Reply, in_house};
@@ -16,6 +17,10 @@ use crate::metrics::{Metrics, MetricsOptions};
 use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
 
 async fn ask(house: &House, options: MetricsOptions, request: &str, headers: &[(&str, &str)]) -> Reply {
+    ask_of(&Metrics::new(house.service.clone(), options), request, headers).await
+}
+
+async fn ask_of(metrics: &Metrics, request: &str, headers: &[(&str, &str)]) -> Reply {
     let (method, path) = request.split_once(' ').unwrap();
     let mut built = Request::builder().method(method).uri(path);
     for (name, value) in headers {
@@ -23,7 +28,7 @@ async fn ask(house: &House, options: MetricsOptions, request: &str, headers: &[(
     }
     let built = built.body(Empty::<Bytes>::new()).unwrap();
     let origin = Origin { peer: Some(([127, 0, 0, 1], 40000).into()), interface: Interface::Http };
-    let response = Metrics::new(house.service.clone(), options).respond(built, origin, true).await;
+    let response = metrics.respond(built, origin, true).await;
     let (parts, body) = response.into_parts();
     let body = body.collect().await.unwrap().to_bytes().to_vec();
     Reply { status: parts.status.as_u16(), headers: parts.headers, body }
@@ -35,6 +40,14 @@ fn text(reply: &Reply) -> String {
 
 pub(super) async fn scrape(house: &House, path: &str) -> String {
     let reply = ask(house, MetricsOptions::default(), &format!("GET {path}"), &[]).await;
+    assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/plain; version=0.0.4")));
+    text(&reply)
+}
+
+/// What a node tells on which no broker runs.
+pub(super) async fn scrape_without_broker(node: WithoutBroker, path: &str) -> String {
+    let metrics = Metrics::without_broker(node, MetricsOptions::default());
+    let reply = ask_of(&metrics, &format!("GET {path}"), &[]).await;
     assert_eq!((reply.status, reply.header("content-type")), (200, Some("text/plain; version=0.0.4")));
     text(&reply)
 }

@@ -13,6 +13,7 @@ mod house;
 mod influxdb;
 mod listings;
 mod live;
+mod local;
 mod messages;
 mod metrics;
 mod objects;

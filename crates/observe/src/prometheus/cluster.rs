@@ -1,4 +1,5 @@
-//! What a node tells of its cluster: RabbitMQ's `raft_*` of the one group there is, and our own. Alone it tells nothing.
+//! What a node tells of its cluster: RabbitMQ's `raft_*` of the one group there is, and our own. Alone it tells
+//! that it misses none.
 
 use cluster::control::{ClusterMetrics, Control, LaneBytes, MemberMetrics};
 
@@ -25,13 +26,18 @@ static GROUP: Table<ClusterMetrics> = Table {
             |own| some(own.commit_latency_s),
             nothing,
         ),
-        gauge(
-            "unreachable_cluster_peers_count",
-            "Number of peers in the cluster the current node cannot reach.",
-            |own| some(own.unreachable_peers),
-            nothing,
-        ),
     ],
+    labels: |_, _| (),
+};
+
+/// What a node alone tells, too.
+static PEERS: Table<u64> = Table {
+    metrics: &[gauge(
+        "unreachable_cluster_peers_count",
+        "Nodes of the cluster that this one cannot reach",
+        |count| some(*count),
+        nothing,
+    )],
     labels: |_, _| (),
 };
 
@@ -90,16 +96,15 @@ static LANES: Table<LaneBytes> = Table {
     labels: |lane, labels| labels.put("lane", lane.lane.name()),
 };
 
-/// Writes them.
-pub(super) fn write(out: &mut Vec<u8>, control: &dyn Control) {
-    if control.view().cluster.is_none() {
-        return;
-    }
-    let metrics = control.metrics();
-    let own = Owner::Warren.prefix(false);
+/// Writes them. None: there can be no cluster.
+pub(super) fn write(out: &mut Vec<u8>, control: Option<&dyn Control>) {
+    let (rabbitmq, own) = (Owner::Node.prefix(false), Owner::Warren.prefix(false));
+    let metrics = control.filter(|control| control.view().cluster.is_some()).map(Control::metrics);
+    write_each(out, &PEERS, rabbitmq, &[metrics.as_ref().map_or(0, |metrics| metrics.unreachable_peers)]);
+    let Some(metrics) = metrics else { return };
     write_each(out, &MEMBERS, own, &metrics.members);
     write_each(out, &LANES, own, &metrics.lanes);
     let group = [metrics];
-    write_each(out, &GROUP, Owner::Node.prefix(false), &group);
+    write_each(out, &GROUP, rabbitmq, &group);
     write_each(out, &OWN, own, &group);
 }

@@ -9,7 +9,7 @@ use telemetry::exposition::{Kind, Name, Value, write_head, write_sample};
 use super::connections::{ANSWERS, CHANNELS, CONNECTIONS, CONSUMED, GETS, PUBLISHES, TRAFFIC, consumed, publishes};
 use super::global::PROTOCOL;
 use super::metric::{Histograms, Listing, Table, counter, nothing, write_each, write_sums};
-use super::node::{self, Node};
+use super::node;
 use super::scrape::Scope;
 use super::sums::Sums;
 use super::{queues, topology};
@@ -64,7 +64,7 @@ macro_rules! of_node {
             name: $name,
             owner: Owner::Node,
             is_on_request: false,
-            each: |scope, prefix| list(&$table, prefix, scope, |scope| vec![Node::of(&scope.subject)]),
+            each: |scope, prefix| list(&$table, prefix, scope, |scope| vec![scope.node_now()]),
             sum: |out, prefix, whole| write_each(out, &$table, prefix, &whole.scope.node),
         }
     };

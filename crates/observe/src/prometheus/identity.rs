@@ -3,10 +3,9 @@
 //! `X * on(instance, job) group_left(rabbitmq_cluster, rabbitmq_node) rabbitmq_identity_info{…}` works only if there is exactly one
 //! series of it in an answer.
 
-use model::parameter::GlobalParameter;
 use telemetry::exposition::{Kind, Labels, Name, write_head, write_sample};
 
-use super::Subject;
+use super::NodeSubject;
 
 /// What an answer tells of. The names are what the label `rabbitmq_endpoint` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +47,15 @@ impl Endpoint {
 /// There is no Erlang, but dashboards group by this label.
 const NO_ERLANG: &str = "none";
 
+/// Which cluster it is.
+pub(super) struct ClusterIdentity {
+    pub(super) name: String,
+    /// Empty where that is not known.
+    pub(super) id: String,
+}
+
 /// Writes both. `shown` is what the answer says that it is.
-pub(super) fn write(out: &mut Vec<u8>, subject: &Subject, shown: Endpoint) {
+pub(super) fn write(out: &mut Vec<u8>, subject: &NodeSubject, cluster: &ClusterIdentity, shown: Endpoint) {
     let name = Name { prefix: "rabbitmq_", name: "build_info", suffix: "" };
     write_head(out, name, Kind::Untyped, "Always 1; its labels say which version this is");
     let labels = [
@@ -66,11 +72,10 @@ pub(super) fn write(out: &mut Vec<u8>, subject: &Subject, shown: Endpoint) {
     write_sample(out, name, |written| put(&labels, written), 1_u64.into());
     let name = Name { name: "identity_info", ..name };
     write_head(out, name, Kind::Untyped, "Always 1; its labels say which node this is, and of which cluster");
-    let id = subject.broker.global_parameter(GlobalParameter::CLUSTER_ID);
     let labels = [
-        ("rabbitmq_node", &*subject.node),
-        ("rabbitmq_cluster", &subject.broker.cluster_name()),
-        ("rabbitmq_cluster_permanent_id", id.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default()),
+        ("rabbitmq_node", &*subject.name),
+        ("rabbitmq_cluster", &cluster.name),
+        ("rabbitmq_cluster_permanent_id", &cluster.id),
         ("rabbitmq_endpoint", shown.name()),
     ];
     write_sample(out, name, |written| put(&labels, written), 1_u64.into());

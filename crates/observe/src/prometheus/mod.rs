@@ -12,6 +12,8 @@
 //! Sums come from counters of the node (`sums`): the answer for the whole node does not go through queues. Answers of every object do,
 //! metric by metric; they keep references to the objects and one piece of text.
 //!
+//! A node on which no broker runs tells what is its own (`without_broker`), by the same tables.
+//!
 //! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
 
 mod alerts;
@@ -29,6 +31,7 @@ mod queues;
 mod scrape;
 mod sums;
 mod topology;
+mod without_broker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -39,6 +42,7 @@ use telemetry::Counter;
 pub use filter::Filter;
 pub use identity::Endpoint;
 pub use scrape::Scrape;
+pub use without_broker::WithoutBroker;
 
 use crate::alerting::Alerting;
 use crate::influxdb::InfluxdbStats;
@@ -49,9 +53,22 @@ use meter::Meter;
 pub struct Subject {
     /// The broker.
     pub broker: Arc<Broker>,
-    /// The node's name.
-    pub node: String,
-    /// Where the broker keeps its data.
+    /// The node that it runs on.
+    pub node: NodeSubject,
+    /// None where no alerts are made.
+    pub alerting: Option<Arc<Alerting>>,
+    /// What becomes of statistics for InfluxDB.
+    pub influxdb: InfluxdbStats,
+    /// Requests of the HTTP API that ended in a panic.
+    pub panics: Arc<Counter>,
+}
+
+/// What metrics tell of a node, whether a broker runs on it or not.
+#[derive(Debug, Clone)]
+pub struct NodeSubject {
+    /// Its name.
+    pub name: String,
+    /// Where it keeps its data.
     pub data_dir: PathBuf,
     /// How many files the process may have open.
     pub file_max: Option<u64>,
@@ -61,14 +78,8 @@ pub struct Subject {
     pub product_name: String,
     /// The product's version.
     pub product_version: String,
-    /// None where no alerts are made.
-    pub alerting: Option<Arc<Alerting>>,
-    /// What becomes of statistics for InfluxDB.
-    pub influxdb: InfluxdbStats,
     /// None where there can be no cluster.
     pub cluster: Option<Arc<dyn ::cluster::control::Control>>,
-    /// Requests of the HTTP API that ended in a panic.
-    pub panics: Arc<Counter>,
 }
 
 /// What the answers of each endpoint have cost.

@@ -4,7 +4,7 @@ use broker::machine;
 use broker::view::NodeView;
 use telemetry::exposition::{Kind, Value};
 
-use super::Subject;
+use super::NodeSubject;
 use super::metric::{Metric, Table, counter, gauge, nothing, some};
 
 /// Numbers of the node, as of one moment.
@@ -19,9 +19,9 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    pub(crate) fn of(subject: &Subject) -> Node {
+    pub(crate) fn new(subject: &NodeSubject, view: NodeView) -> Node {
         Node {
-            view: subject.broker.node_view(&subject.data_dir),
+            view,
             open_file_count: machine::open_file_count(),
             open_file_max: subject.file_max,
             thread_count: machine::thread_count(),
@@ -127,12 +127,6 @@ pub(super) static ALARMS: Table<Node> = of_node(&[
         each: |node| some(node.view.alarms.is_memory_low),
         sum: nothing,
     },
-    gauge(
-        "unreachable_cluster_peers_count",
-        "Nodes of the cluster that cannot be reached: there is one node",
-        |_| some(0_u64),
-        nothing,
-    ),
 ]);
 
 /// What Prometheus' own libraries tell of every process, and dashboards of Erlang that have a meaning here. Nothing comes before

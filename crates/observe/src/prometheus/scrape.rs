@@ -6,13 +6,14 @@ use std::time::{Duration, Instant};
 
 use broker::view::{ChannelView, ConnectionView, DelaysView, QueueView, QueueWalk};
 use model::name::VhostName;
+use model::parameter::GlobalParameter;
 use parking_lot::Mutex;
 
 use super::Subject;
 use super::connections::TOTALS;
 use super::families::{FAMILIES, Family, NodeTotals, OF_QUEUES, Owner, PARTS, list_queues};
 use super::filter::Filter;
-use super::identity::{self, Endpoint};
+use super::identity::{self, ClusterIdentity, Endpoint};
 use super::metric::{FoundObjects, write_each, write_sums};
 use super::node::{self, Node};
 use super::queues::INFO;
@@ -39,11 +40,16 @@ enum Queues {
 
 impl Scope {
     fn new(subject: Subject, filter: Filter) -> Arc<Scope> {
-        let node = vec![Node::of(&subject)];
+        let node = vec![node_of(&subject)];
         let vhosts = subject.broker.vhost_names();
         let wanted = vhosts.iter().map(VhostName::as_str).filter(|vhost| filter.wants_vhost(vhost));
         let queues = Mutex::new(Queues::Ahead(subject.broker.walk_queues(wanted), Vec::new()));
         Arc::new(Scope { subject, filter, node, queues })
+    }
+
+    /// The node, as of now.
+    pub(super) fn node_now(&self) -> Node {
+        node_of(&self.subject)
     }
 
     /// Queues that are asked for, by vhost and name.
@@ -136,7 +142,7 @@ impl Scrape {
         parts.push_back(text({
             let meters = meters.clone();
             move |out| {
-                identity::write(out, &scope.subject, counted);
+                write_identity(out, &scope.subject, counted);
                 meters.of(counted).write(out, counted);
             }
         }));
@@ -151,14 +157,14 @@ impl Scrape {
             let meters = meters.clone();
             move |out| {
                 write_each(out, &node::MEMORY, "rabbitmq_", &scope.node);
-                identity::write(out, &scope.subject, counted);
+                write_identity(out, &scope.subject, counted);
                 meters.of(counted).write(out, counted);
             }
         });
         Scrape::new(VecDeque::from([part]), meters, counted)
     }
 
-    fn new(parts: VecDeque<Box<dyn Pieces>>, meters: &Arc<Meters>, counted: Endpoint) -> Scrape {
+    pub(super) fn new(parts: VecDeque<Box<dyn Pieces>>, meters: &Arc<Meters>, counted: Endpoint) -> Scrape {
         Scrape { parts, meters: meters.clone(), counted, took: Duration::ZERO, len: 0 }
     }
 }
@@ -166,6 +172,17 @@ impl Scrape {
 /// Whether what a family tells is told by another one that is there.
 fn is_part(family: &Family, is_there: impl Fn(&str) -> bool) -> bool {
     PARTS.iter().any(|(part, whole)| *part == family.name && is_there(whole))
+}
+
+fn node_of(subject: &Subject) -> Node {
+    Node::new(&subject.node, subject.broker.node_view(&subject.node.data_dir))
+}
+
+fn write_identity(out: &mut Vec<u8>, subject: &Subject, shown: Endpoint) {
+    let broker = &subject.broker;
+    let id = broker.global_parameter(GlobalParameter::CLUSTER_ID);
+    let id = id.as_ref().and_then(serde_json::Value::as_str).unwrap_or_default().to_owned();
+    identity::write(out, &subject.node, &ClusterIdentity { name: broker.cluster_name(), id }, shown);
 }
 
 /// What is told of the node as a whole; with sums over its objects, where these are not told one by one.
@@ -178,21 +195,19 @@ fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
         }
     }
     write_sums(out, &TOTALS, "rabbitmq_", &whole.sums);
-    identity::write(out, subject, shown);
+    write_identity(out, subject, shown);
     global::write(out, "rabbitmq_", &whole.sums);
     write_each(out, &node::ALARMS, "rabbitmq_", &scope.node);
     write_each(out, &node::PROCESS, "", &scope.node);
     own::write_node(out, Owner::Warren.prefix(false), subject);
-    if let Some(control) = &subject.cluster {
-        cluster::write(out, &**control);
-    }
+    cluster::write(out, subject.node.cluster.as_deref());
     if let Some(alerting) = &subject.alerting {
         alerts::write(out, Owner::Warren.prefix(false), alerting);
     }
 }
 
 /// A part of bounded length, made when its turn comes.
-fn text(write: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Box<dyn Pieces> {
+pub(super) fn text(write: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Box<dyn Pieces> {
     struct Text<F>(Option<F>);
 
     impl<F: FnOnce(&mut Vec<u8>) + Send> Pieces for Text<F> {

@@ -120,9 +120,9 @@ impl Host for ProcessHost {
     fn forwarded(&self, client: ForwardedClient) {
         let ingress = self.ingress.clone();
         self.runtime.spawn(async move {
-            let entry = entry_of(&client.header);
+            let (entry, by) = (entry_of(&client.header), client.by.clone());
             let admitted = match (entry, client.attach()) {
-                (Some(entry), Ok(stream)) => ingress.admit_forwarded(entry, stream),
+                (Some(entry), Ok(stream)) => ingress.admit_forwarded(entry, stream, by.as_str()),
                 (None, _) => Err(anyhow::anyhow!("it came in where no clients are passed on")),
                 (_, Err(error)) => Err(error.into()),
             };

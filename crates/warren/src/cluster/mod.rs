@@ -44,7 +44,7 @@ pub(crate) async fn run(
     let setup = setup::of(&config, data_dir)?;
     let links_tls = setup.tls.clone();
     let set_log_level = move |level| log_level.set(level);
-    let node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
+    let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
     let (host, commands) =
         ProcessHost::new(node.ingress().clone(), serve::broker_options(&config, None, Vec::new()), data_dir);
     let of_node = host.clone();
@@ -52,7 +52,7 @@ pub(crate) async fn run(
     let cluster = starting.await.context("cannot start")?;
     let cluster =
         Arc::new(cluster.with_context(|| format!("cannot run on the data directory {}", data_dir.display()))?);
-    // node.set_control(cluster.clone());
+    node.set_control(cluster.clone());
     let mut signals = Signals::listen()?;
     let mut running = Running { node, cluster: cluster.clone(), host, commands, standing: ClientStanding::Waiting };
     running.node.listen();

@@ -8,18 +8,18 @@
 //!                                    └─ Refusing ───► told why: 320, 503
 //! ```
 //!
-//! A request over HTTP that this node answers itself, whatever its broker does, is answered here: see [`LocalAnswers`].
+//! What this node answers itself over HTTP while no broker runs on it is answered here: see [`LocalSites`].
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::pin::Pin;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use broker::{Interface, Origin};
 use management::{
-    Absent, AmqpSink, ConnectionGroup, ConnectionLimits, HttpClient, LocalAnswers, RequestLine, Site, read_request_line,
+    Absent, AmqpSink, ConnectionGroup, ConnectionLimits, HttpClient, LocalSite, RequestLine, Site, read_request_line,
 };
 use net::Stream;
 use tokio::runtime::Handle;
@@ -28,6 +28,7 @@ use tokio::time::Instant;
 
 use super::running::Serving;
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
+use crate::http_sites::LocalSites;
 
 /// How long a connection is held while it is not known who leads.
 const HOLD_TIME: Duration = Duration::from_secs(5);
@@ -35,8 +36,12 @@ const HOLD_TIME: Duration = Duration::from_secs(5);
 /// How soon it is tried again to reach the node that leads, while a connection is held.
 const RETRY_TIME: Duration = Duration::from_millis(100);
 
-/// What metrics answer where no broker runs, whichever node leads: they are this node's.
+/// Why a node closes what another one sends on to it.
 const NO_BROKER: &str = "no broker runs on this node";
+
+/// What the operator is told when a request that is not about this node has been held for long enough.
+const NO_LEADER: &str =
+    "no node that leads can be reached: this node answers only what is about itself and its cluster";
 
 /// What becomes of connections.
 #[derive(Debug, Clone)]
@@ -112,6 +117,8 @@ pub(crate) struct Arrival {
     pub(crate) permits: ConnectionPermits,
     /// What has been read of it already.
     pub(crate) received: Vec<u8>,
+    /// The name of the node that was asked, if that is another one.
+    pub(crate) forwarded_by: Option<Arc<str>>,
 }
 
 impl Arrival {
@@ -127,13 +134,14 @@ impl Arrival {
         limits: ConnectionLimits,
     ) -> Self {
         let peer = stream.peer_addr().unwrap_or(peer);
-        Self { stream, peer, entry, limits, permits, received: Vec::new() }
+        Self { stream, peer, entry, limits, permits, received: Vec::new(), forwarded_by: None }
     }
 
     /// As a client of the HTTP server.
     pub(super) fn into_http(self, amqp: Option<AmqpSink>) -> (Stream, HttpClient) {
-        let Arrival { stream, peer, entry, limits, permits, received } = self;
-        (stream, HttpClient { origin: entry.origin(peer), limits, amqp, permit: Arc::new(permits), received })
+        let Arrival { stream, peer, entry, limits, permits, received, forwarded_by } = self;
+        let (origin, permit) = (entry.origin(peer), Arc::new(permits));
+        (stream, HttpClient { origin, limits, amqp, permit, received, forwarded_by })
     }
 }
 
@@ -145,7 +153,7 @@ pub(crate) struct Ingress {
     of_http: Arc<management::Options>,
     /// Connections of HTTP that no broker answers.
     unserved: ConnectionGroup,
-    local_answers: OnceLock<Arc<dyn LocalAnswers>>,
+    local: RwLock<Arc<LocalSites>>,
     /// Why this node's own listeners let no clients in, while other nodes' do.
     own_refusal: RwLock<Option<Arc<str>>>,
     /// Where clients of AMQP are served, those over WebSockets too.
@@ -160,6 +168,7 @@ impl Ingress {
         of_broker: broker::Options,
         of_http: Arc<management::Options>,
         unserved: ConnectionGroup,
+        local: LocalSites,
         limit: &GlobalLimit,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -167,7 +176,7 @@ impl Ingress {
             of_broker,
             of_http,
             unserved,
-            local_answers: OnceLock::new(),
+            local: RwLock::new(Arc::new(local)),
             own_refusal: RwLock::default(),
             runtime: Handle::current(),
             forwarded_limiters: [limit.of_http(), limit.of_amqp()],
@@ -179,9 +188,13 @@ impl Ingress {
         self.situation.send_replace(situation);
     }
 
-    /// Tells what this node answers itself. Only the first one counts.
-    pub(crate) fn set_local_answers(&self, local: Arc<dyn LocalAnswers>) {
-        let _ = self.local_answers.set(local);
+    /// Tells what this node answers itself.
+    pub(super) fn set_local(&self, local: LocalSites) {
+        *self.local.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(local);
+    }
+
+    fn local(&self, entry: EntryPoint) -> Option<Arc<LocalSite>> {
+        self.local.read().unwrap_or_else(PoisonError::into_inner).of(entry)
     }
 
     /// A connection found no place.
@@ -221,15 +234,16 @@ impl Ingress {
         }
     }
 
-    /// Takes in a connection that another node has accepted ([`Stream::forwarded`]), at this entry point of that one. It is served or
-    /// closed, and never sent on again: two nodes that take each other for the leader would send it to and fro. An error says why it is
-    /// closed.
-    pub(crate) fn admit_forwarded(&self, entry: EntryPoint, stream: Stream) -> Result<()> {
+    /// Takes in a connection that another node, of this name, has accepted ([`Stream::forwarded`]), at this entry point of that one. It is
+    /// served or closed, and never sent on again: two nodes that take each other for the leader would send it to and fro. An error says
+    /// why it is closed.
+    pub(crate) fn admit_forwarded(&self, entry: EntryPoint, stream: Stream, by: &str) -> Result<()> {
         let Situation::Serving(serving) = self.situation.borrow().clone() else { bail!(NO_BROKER) };
         let peer = stream.peer_addr().context("it is not known whose connection it is")?;
         let limiters = &self.forwarded_limiters[usize::from(entry == EntryPoint::Amqp)];
         let permits = ConnectionPermits::take(limiters, None, peer.ip()).map_err(|full| anyhow!(full))?;
-        serving.serve(Arrival::of_http(stream, peer, permits, entry, ConnectionLimits::default()), &self.runtime);
+        let arrival = Arrival::of_http(stream, peer, permits, entry, ConnectionLimits::default());
+        serving.serve(Arrival { forwarded_by: Some(by.into()), ..arrival }, &self.runtime);
         Ok(())
     }
 
@@ -237,19 +251,13 @@ impl Ingress {
     async fn attend(self: Arc<Self>, mut arrival: Arrival) {
         let mut situations = self.situation.subscribe();
         let mut held_until = None;
-        // None of AMQP, and where this node answers nothing itself.
-        let mut local = match (arrival.entry, self.local_answers.get()) {
-            (EntryPoint::Amqp, _) | (_, None) => None,
-            (_, Some(local)) => Some(local.clone()),
-        };
+        let mut local = self.local(arrival.entry);
         loop {
             let situation = situations.borrow_and_update().clone();
             let forward = match situation {
                 Situation::Serving(serving) => return serving.serve(arrival, &self.runtime),
                 Situation::Refusing(reason) => return self.refuse(arrival, &reason).await,
-                _ if matches!(arrival.entry, EntryPoint::Metrics { .. }) => {
-                    return self.refuse(arrival, NO_BROKER).await;
-                }
+                _ if matches!(arrival.entry, EntryPoint::Metrics { .. }) => return self.answer_metrics(arrival),
                 Situation::Forwarding(forward) => Some(forward),
                 Situation::Waiting => None,
             };
@@ -258,7 +266,7 @@ impl Ingress {
                 let time = if forward.is_some() { limits.head_timeout } else { HOLD_TIME };
                 match read_request_line(stream, received, time).await {
                     Ok(Some(RequestLine { method, path })) if local.has_answer(&method, &path) => {
-                        return self.refuse(arrival, NO_BROKER).await;
+                        return self.answer(arrival, Absent::new(self.of_http.clone(), local), None);
                     }
                     // It may have come to pass meanwhile that it is served.
                     Ok(_) => continue,
@@ -278,7 +286,13 @@ impl Ingress {
                 // An error cannot be: the sender is ours.
                 _ = situations.changed() => {}
                 () = tokio::time::sleep(retry_time) => {}
-                () = tokio::time::sleep_until(until) => return,
+                () = tokio::time::sleep_until(until) => {
+                    // The command line shows what this node knows, if it is told that there is no more.
+                    if arrival.entry == EntryPoint::ControlSocket {
+                        self.refuse(arrival, NO_LEADER).await;
+                    }
+                    return;
+                }
             }
         }
     }
@@ -289,11 +303,25 @@ impl Ingress {
             broker::turn_away(arrival.stream, &self.of_broker, reason).await;
             return;
         }
-        let local = self.local_answers.get().cloned();
+        if matches!(arrival.entry, EntryPoint::Metrics { .. }) {
+            return self.answer_metrics(arrival);
+        }
         let sink = (arrival.entry == EntryPoint::Api).then(|| self.refusing_sink(reason));
+        let absent = Absent::refusing(self.of_http.clone(), reason, self.local(arrival.entry));
+        self.answer(arrival, absent, sink);
+    }
+
+    fn answer(&self, arrival: Arrival, absent: Absent, sink: Option<AmqpSink>) {
         let (stream, client) = arrival.into_http(sink);
-        let absent = Absent::new(self.of_http.clone(), reason, local);
         self.unserved.serve(Site::Absent(Arc::new(absent)), stream, client);
+    }
+
+    /// Metrics are each node's own, whichever one leads.
+    fn answer_metrics(&self, arrival: Arrival) {
+        let compress = matches!(arrival.entry, EntryPoint::Metrics { compress: true });
+        let metrics = self.local.read().unwrap_or_else(PoisonError::into_inner).metrics();
+        let (stream, client) = arrival.into_http(None);
+        self.unserved.serve(Site::Metrics(metrics, compress), stream, client);
     }
 
     /// What takes clients that ask for AMQP over a WebSocket while none is served.
@@ -311,7 +339,8 @@ impl Ingress {
 
 /// Has a connection carried to another node. Gives it back where that cannot be reached.
 async fn forward_arrival(forward: &dyn Forward, arrival: Arrival) -> Option<Arrival> {
-    let Arrival { stream, peer, entry, limits, permits, received } = arrival;
+    let Arrival { stream, peer, entry, limits, permits, received, forwarded_by } = arrival;
     let returned = forward.forward(ForwardedConnection { entry, stream, received }).await.err()?;
-    Some(Arrival { stream: returned.stream, peer, entry, limits, permits, received: returned.received })
+    let (stream, received) = (returned.stream, returned.received);
+    Some(Arrival { stream, peer, entry, limits, permits, received, forwarded_by })
 }

@@ -16,10 +16,11 @@ mod workers;
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use broker::EventSink;
+use cluster::control::Control;
 use management::{ListenerInfo, Process, Server};
 use model::config::{Config, LogLevel};
 use store::journal::Failed;
@@ -30,6 +31,7 @@ use tokio::task::JoinHandle;
 use crate::audit::{AuditLog, AuditWriter};
 use crate::connection_limiter::GlobalLimit;
 use crate::http_listeners::HttpListeners;
+use crate::http_sites::LocalSites;
 use crate::listeners::{ListenerSummary, Listeners};
 use crate::tls::TlsFiles;
 use crate::{backends, http_sites, serve};
@@ -104,13 +106,22 @@ impl Node {
             listeners: listening.iter().filter_map(ListenerSummary::info).collect::<Vec<ListenerInfo>>(),
             process: Arc::new(process),
             connection_max,
+            control: None,
+            started_at: Instant::now(),
         };
         let server = open.http.take_server();
         let limit = GlobalLimit::new(connection_max);
-        let ingress = Ingress::new(settings.broker_options(), settings.of_http.clone(), server.group(), &limit);
+        let (of_broker, local) = (settings.broker_options(), LocalSites::new(&settings));
+        let ingress = Ingress::new(of_broker, settings.of_http.clone(), server.group(), local, &limit);
         let accepting = Accepting { stop: watch::channel(false).0, amqp: None, http: Vec::new() };
         let open = Some(open);
         Ok(Self { settings, ingress, server, limit, listening, open, accepting, audit_writer, running: None })
+    }
+
+    /// Tells what there is of a cluster: brokers that start from now on show it and take orders to it, and so does the node where none runs.
+    pub(crate) fn set_control(&mut self, control: Arc<dyn Control>) {
+        self.settings.control = Some(control);
+        self.ingress.set_local(LocalSites::new(&self.settings));
     }
 
     /// Where it listens.

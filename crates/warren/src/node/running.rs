@@ -4,10 +4,11 @@
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use broker::{AuthStep, Broker, EventSink};
+use cluster::control::Control;
 use management::limits::STOP_PATIENCE;
 use management::{AmqpSink, ConnectionGroup, ListenerInfo, Process, Server};
 use model::config::Config;
@@ -42,10 +43,14 @@ pub(crate) struct Settings {
     pub(crate) process: Arc<Process>,
     /// How many connections the limit of open files leaves room for.
     pub(crate) connection_max: usize,
+    /// None where there can be no cluster.
+    pub(crate) control: Option<Arc<dyn Control>>,
+    /// When this node was made.
+    pub(crate) started_at: Instant,
 }
 
 impl Settings {
-    pub(super) fn broker_options(&self) -> broker::Options {
+    pub(crate) fn broker_options(&self) -> broker::Options {
         serve::broker_options(&self.config, self.audit_log.clone(), self.auth_steps.clone())
     }
 }

@@ -23,10 +23,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .with(&[UNIT])
     .saying("Status of the node ..."),
-    Command::new("cluster_status", "shows the cluster's nodes, alarms and listeners", |_| {
-        overview_and_nodes(|overview, nodes| report::cluster_status(&overview, &nodes))
-    })
-    .saying("Cluster status ..."),
+    Command::new("cluster_status", "shows the cluster's nodes, alarms and listeners", |_| cluster_status())
+        .saying("Cluster status ..."),
     Command::new("ping", "checks that the server answers", |_| of_overview(|_| "Ping succeeded".to_owned())),
     Command::new("environment", "shows the configuration that is in effect", |_| {
         Ask::get("config/effective".to_owned()).then(|reply| {
@@ -150,6 +148,21 @@ const ATTEMPTS_BY_SOURCE: Listing = Listing {
         "auth_attempts_succeeded",
     ],
 };
+
+/// Of a node that serves no clients: what it knows of its cluster.
+fn cluster_status() -> StepResult {
+    Ask::get("overview".to_owned()).then(|reply| {
+        if reply.status != 503 {
+            let overview = reply.value()?;
+            return Ask::get("nodes".to_owned())
+                .then(move |reply| Ok(Step::Done(report::cluster_status(&overview, &reply.list()?))));
+        }
+        Ask::get("warren/cluster".to_owned()).then(move |known| match known.is_accepted() {
+            true => Ok(Step::Done(report::known_cluster(&known.value()?))),
+            false => Err(reply.refusal()),
+        })
+    })
+}
 
 fn overview_and_nodes(show: impl FnOnce(Value, Vec<Value>) -> Output + 'static) -> StepResult {
     overview_and_nodes_then(|overview, nodes| Ok(Step::Done(show(overview, nodes))))

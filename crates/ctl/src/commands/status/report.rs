@@ -157,3 +157,54 @@ pub(super) fn cluster_status(overview: &Value, nodes: &[Value]) -> Output {
     });
     Output::Document { text: sections.join("\n\n"), value }
 }
+
+/// What a node knows of its cluster that serves no clients: who is there, and why it serves none.
+pub(super) fn known_cluster(cluster: &Value) -> Output {
+    let nodes: Vec<&Value> = cluster["nodes"].as_array().into_iter().flatten().collect();
+    let name = |node: &Value| text(node, "name").to_owned();
+    let is = |node: &Value, what: &str| field(node, what) == Some(&json!(true));
+    let names = |is_meant: &dyn Fn(&Value) -> bool| {
+        nodes.iter().filter(|node| is_meant(node)).map(|node| name(node)).collect::<Vec<_>>()
+    };
+    let each = |line: &dyn Fn(&Value) -> String| nodes.iter().map(|node| line(node)).collect::<Vec<_>>();
+    let (own, leader) = (text(cluster, "node"), text(cluster, "leader"));
+    let has_majority = is(cluster, "has_majority");
+    let mut basics = vec![
+        format!("Cluster name: {}", text(cluster, "name")),
+        format!("Node that answers: {own}, which serves no clients"),
+        format!("Leader: {}", if leader.is_empty() { "none is known" } else { leader }),
+        format!("Majority: {}", if has_majority { "it reaches one" } else { "it reaches none" }),
+    ];
+    if !text(cluster, "waiting").is_empty() {
+        basics.push(format!("Waiting: {}", text(cluster, "waiting")));
+    }
+    let (all, running) = (names(&|_| true), names(&|node| is(node, "running")));
+    let away = names(&|node| !is(node, "running") && !has_majority);
+    let partitions = match away.is_empty() {
+        true => Vec::new(),
+        false => vec![format!("Node {own} cannot communicate with {}", away.join(", "))],
+    };
+    let maintenance = |node: &Value| match is(node, "draining") {
+        true => "marked for maintenance",
+        false => "not under maintenance",
+    };
+    let sections = [
+        section("Basics", &basics),
+        section("Disk Nodes", &all),
+        section("Running Nodes", &running),
+        section("Versions", &each(&|node| format!("{}: Warren {}", name(node), text(node, "version")))),
+        section("Maintenance status", &each(&|node| format!("Node: {}, status: {}", name(node), maintenance(node)))),
+        section("Network Partitions", &partitions),
+    ];
+    let by_node = |value: &dyn Fn(&Value) -> Value| -> Value {
+        Value::Object(nodes.iter().map(|node| (name(node), value(node))).collect())
+    };
+    let value = json!({
+        "cluster_name": cluster["name"], "disk_nodes": all, "running_nodes": running, "ram_nodes": [],
+        "versions": by_node(&|node| json!({"warren_version": node["version"]})), "cpu_cores": {},
+        "maintenance_status": by_node(&|node| json!(maintenance(node))),
+        "alarms": [], "partitions": {own: away}, "listeners": {},
+        "leader": cluster["leader"], "has_majority": has_majority, "waiting": cluster["waiting"],
+    });
+    Output::Document { text: sections.join("\n\n"), value }
+}

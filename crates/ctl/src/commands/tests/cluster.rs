@@ -54,6 +54,47 @@ fn refusals_are_in_the_servers_words() {
 }
 
 #[test]
+fn a_node_that_serves_no_clients_shows_the_cluster_that_it_knows() {
+    let refusal = answer(503, &json!({"error": "service_unavailable", "reason": "this node is in a minority"}));
+    let node = |name: &str, is_running: bool| json!({"name": name, "running": is_running, "draining": !is_running, "version": "1.2.3"});
+    let known = json!({
+        "name": "burrow", "node": "rabbit@b", "leader": null, "has_majority": false, "waiting": null,
+        "nodes": [node("rabbit@a", false), node("rabbit@b", true), node("rabbit@c", false)],
+    });
+    let driven = drive(&["cluster_status"], [refusal.clone(), answer(200, &known)]);
+    assert_eq!(driven.did, ["GET overview", "GET warren/cluster"]);
+    let text = driven.text();
+    for line in [
+        "Cluster name: burrow",
+        "Leader: none is known",
+        "Majority: it reaches none",
+        "Node rabbit@b cannot communicate with rabbit@a, rabbit@c",
+        "Node: rabbit@a, status: marked for maintenance",
+        "rabbit@b: Warren 1.2.3",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is not in {text}");
+    }
+    // What another server refuses is its own.
+    assert!(drive(&["cluster_status"], [refusal, bare(404)]).failure().1.contains("this node is in a minority"));
+}
+
+#[test]
+fn a_node_runs_in_maintenance_and_not_in_a_minority() {
+    let failed = |reason: &str| answer(503, &json!({"status": "failed", "reason": reason}));
+    assert!(drive(&["check_running"], [failed("this node is in maintenance mode")]).result.is_ok());
+    let minority = "this node is in a minority: it can reach 1 of 3 nodes, itself included";
+    assert!(drive(&["check_running"], [failed(minority)]).failure().1.contains(minority));
+}
+
+#[test]
+fn there_is_nothing_to_spread_where_one_node_leads_all_queues() {
+    let nodes = answer(200, &json!([{"name": "rabbit@a"}, {"name": "rabbit@b"}]));
+    let driven = drive(&["rebalance", "quorum"], [nodes, answer(200, &json!({"nodes": []}))]);
+    assert_eq!(driven.did, ["GET nodes", "GET warren/cluster"]);
+    assert!(driven.result.is_ok());
+}
+
+#[test]
 fn members_are_listed() {
     let node = |name: &str, role: &str, log: serde_json::Value| {
         json!({

@@ -11,12 +11,14 @@ use tokio::net::TcpListener;
 use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
-use super::situations::Healthy;
+use super::situations::clustered;
 use super::*;
 use crate::node::{BrokerStop, EntryPoint, Forward, ForwardedConnection, Forwarding};
 
 /// The end of connection.open-ok.
 const OPEN_OK: &str = "\0\n\0\x29\0";
+
+const FOLLOWER: &str = "hare2@localhost";
 
 /// What one node tells another of a connection.
 type Facts = (EntryPoint, Endpoints, Option<TlsInfo>);
@@ -68,9 +70,9 @@ impl Pair {
         tokio::spawn(async move {
             while let Ok((carrier, _)) = listener.accept().await {
                 let Some((entry, endpoints, tls)) = facts.recv().await else { return };
+                let stream = net::Stream::forwarded(net::Stream::Tcp(carrier), endpoints, tls);
                 // Closed where it is not let in.
-                let _ =
-                    ingress.admit_forwarded(entry, net::Stream::forwarded(net::Stream::Tcp(carrier), endpoints, tls));
+                let _ = ingress.admit_forwarded(entry, stream, FOLLOWER);
             }
         });
         let follower = House::open(&format!("{test}-follower"), of_follower);
@@ -123,7 +125,8 @@ async fn clients_of_a_follower_are_served_by_the_leader() {
     let answer = get(pair.follower.api(), "/api/queues?columns=name").await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"[{"name":"q"}]"#), "{answer}");
     // Metrics are each node's own.
-    assert!(get(pair.follower.address("Prometheus metrics"), "/metrics").await.starts_with("HTTP/1.1 503"));
+    let metrics = get(pair.follower.address("Prometheus metrics"), "/metrics").await;
+    assert!(metrics.starts_with("HTTP/1.1 200") && !metrics.contains("rabbitmq_connections"), "{metrics}");
 
     let stop = BrokerStop::of_leadership("another node leads", true);
     let (stopped, told) = tokio::join!(pair.leader.node.stop_broker(stop, Situation::Waiting), closed(&mut client));
@@ -150,10 +153,13 @@ async fn the_end_of_one_direction_goes_through() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_follower_answers_for_itself_and_forwards_the_rest_whole() {
-    let pair = Pair::start("healthy", &[], &[]).await;
-    pair.follower.node.ingress().set_local_answers(Arc::new(Healthy));
-    assert!(get(pair.follower.api(), "/api/health/checks/is-in-service").await.ends_with("well"));
-    assert!(get(pair.follower.address("Prometheus metrics"), "/metrics").await.ends_with("well"));
+    let mut pair = Pair::start("healthy", &[], &[]).await;
+    let control = clustered(&mut pair.follower, FOLLOWER);
+    control.show(|view| view.members[1].is_draining = true);
+    let answer = get(pair.follower.api(), "/api/health/checks/is-in-service").await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("this node is in maintenance mode"), "{answer}");
+    // The leader is in none.
+    assert!(get(pair.leader.api(), "/api/health/checks/is-in-service").await.starts_with("HTTP/1.1 200"));
     for is_cut in [false, true] {
         pair.link.is_cut.store(is_cut, Ordering::Relaxed);
         let asking = tokio::spawn(get(pair.follower.api(), "/api/whoami"));
@@ -166,12 +172,40 @@ async fn a_follower_answers_for_itself_and_forwards_the_rest_whole() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn orders_at_a_follower_are_about_it_and_the_leader_says_who_may() {
+    let mut pair = Pair::start("ordered", &[], &[]).await;
+    let of_follower = clustered(&mut pair.follower, FOLLOWER);
+    // Before its next broker.
+    let of_leader = clustered(&mut pair.leader, "hare1@localhost");
+    pair.leader.node.stop_broker(BrokerStop::of_leadership("for a moment", false), Situation::Waiting).await.unwrap();
+    pair.leader.start().await;
+    let api = pair.follower.api();
+    let post = async |path: &str, body: &str| order(TcpStream::connect(api).await.unwrap(), "POST", path, body).await;
+    for answer in [post("/api/warren/cluster/drain", "").await, post("/api/warren/cluster/reset", "").await] {
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    }
+    let named = post("/api/warren/cluster/revive", r#"{"node":"hare3@localhost"}"#).await;
+    assert!(named.starts_with("HTTP/1.1 204"), "{named}");
+    let joined = post("/api/warren/cluster/join", r#"{"node":"hare3@localhost"}"#).await;
+    assert!(joined.starts_with("HTTP/1.1 400") && joined.contains("belongs to cluster"), "{joined}");
+    assert_eq!(of_leader.orders(), ["drain hare2@localhost", "reset hare2@localhost", "revive hare3@localhost"]);
+    // So are all requests of a connection, whichever of them was the first one.
+    let mut stream = TcpStream::connect(api).await.unwrap();
+    let first = "GET /api/whoami HTTP/1.1\r\nhost: x\r\nauthorization: ".to_owned() + GUEST + "\r\n\r\n";
+    stream.write_all(first.as_bytes()).await.unwrap();
+    read_until(&mut stream, "\"guest\"").await;
+    assert!(order(stream, "POST", "/api/warren/cluster/revive", "").await.contains("HTTP/1.1 204"));
+    assert_eq!(of_leader.orders().last().unwrap(), "revive hare2@localhost");
+
+    assert!(ask_operator(&pair.follower, "POST", "/api/warren/cluster/drain", "").await.starts_with("HTTP/1.1 204"));
+    assert_eq!((of_follower.orders(), of_leader.orders().len()), (vec!["drain".to_owned()], 4));
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_operator_of_a_follower_needs_no_password() {
     let pair = Pair::start("operator", &[], &[]).await;
-    let mut stream = tokio::net::UnixStream::connect(pair.follower.dir.join("control.sock")).await.unwrap();
-    stream.write_all(b"GET /api/whoami HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").await.unwrap();
-    let mut answer = String::new();
-    soon(stream.read_to_string(&mut answer)).await.unwrap();
+    let answer = ask_operator(&pair.follower, "GET", "/api/whoami", "").await;
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("local-operator"), "{answer}");
     pair.close().await;
 }

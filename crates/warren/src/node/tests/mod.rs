@@ -16,7 +16,7 @@ use model::config::Config;
 use net::ListenerAddress;
 use store::Store;
 use store::file::RealDisk;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::{Node, OpenListeners, Situation};
@@ -167,6 +167,35 @@ async fn get(address: SocketAddr, path: &str) -> String {
     let mut answer = Vec::new();
     soon(stream.read_to_end(&mut answer)).await.unwrap();
     String::from_utf8_lossy(&answer).into_owned()
+}
+
+/// The answer to guest's last request on a connection.
+async fn order(stream: TcpStream, method: &str, path: &str, body: &str) -> String {
+    end_with(stream, method, path, &format!("authorization: {GUEST}\r\n"), body).await
+}
+
+async fn end_with(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> String {
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: x\r\n{headers}connection: close\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len(),
+    );
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    soon(stream.read_to_string(&mut answer)).await.unwrap();
+    answer
+}
+
+/// The answer at the socket in the data directory.
+async fn ask_operator(house: &House, method: &str, path: &str, body: &str) -> String {
+    let stream = tokio::net::UnixStream::connect(house.dir.join("control.sock")).await.unwrap();
+    end_with(stream, method, path, "", body).await
 }
 
 async fn ask(stream: &mut TcpStream, path: &str, headers: &str) {

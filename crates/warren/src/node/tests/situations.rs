@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyper::{Method, Response};
-use management::{AnswerBody, LocalAnswers};
+use cluster::control::FakeControl;
+use cluster::link::NodeName;
 
 use super::*;
 use crate::node::BrokerStop;
@@ -55,7 +55,6 @@ async fn clients_of_a_minority_are_told() {
     let answer = get(house.api(), "/api/overview").await;
     assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
     assert!(answer.ends_with(&format!(r#"{{"error":"service_unavailable","reason":"{MINORITY}"}}"#)), "{answer}");
-    assert!(get(house.address("Prometheus metrics"), "/metrics").await.starts_with("HTTP/1.1 503 "));
 
     let mut stream = websocket(house.api()).await;
     for piece in handshake() {
@@ -154,29 +153,51 @@ async fn a_broker_that_cannot_start_leaves_nothing() {
     house.close().await;
 }
 
-/// Answers two paths.
-#[derive(Debug)]
-pub(super) struct Healthy;
+/// A node that has a part in a cluster of three, `hare1@localhost` to `hare3@localhost`, of which the first one leads; and what is ordered.
+pub(super) fn clustered(house: &mut House, own: &str) -> Arc<FakeControl> {
+    let control = Arc::new(FakeControl::of(&["hare1@localhost", "hare2@localhost", "hare3@localhost"]));
+    control.show(|view| view.own = NodeName::new(own).unwrap());
+    house.node.set_control(control.clone());
+    control
+}
 
-impl LocalAnswers for Healthy {
-    fn answer(&self, method: &Method, path: &str) -> Option<Response<AnswerBody>> {
-        self.has_answer(method, path).then(|| Response::new(AnswerBody::whole("well".into())))
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_without_a_broker_tells_its_own_metrics() {
+    let mut house = House::open("metrics", &[]);
+    let control = clustered(&mut house, "hare2@localhost");
+    control.measure(|metrics| (metrics.unreachable_peers, metrics.is_leading) = (1, false));
+    for situation in [Situation::Waiting, refusing(MINORITY)] {
+        house.node.set_situation(situation);
+        let answer = get(house.address("Prometheus metrics"), "/metrics").await;
+        assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
+        for line in
+            ["rabbitmq_unreachable_cluster_peers_count 1", "rabbitmq_raft_term 3", "warren_cluster_is_leading 0"]
+        {
+            assert!(answer.contains(&format!("\n{line}\n")), "{line} is not in {answer}");
+        }
+        assert!(!answer.contains("rabbitmq_queues"), "{answer}");
     }
-
-    fn has_answer(&self, _: &Method, path: &str) -> bool {
-        path == "/api/health/checks/is-in-service" || path == "/metrics"
-    }
+    let house_of_users = House::open("metrics-of-users", &["prometheus.authentication.enabled=true"]);
+    let answer = get(house_of_users.address("Prometheus metrics"), "/metrics").await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("there are no users"), "{answer}");
+    house_of_users.close().await;
+    house.close().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_node_answers_itself_needs_no_broker() {
     let mut house = House::open("local", &[]);
-    house.node.ingress().set_local_answers(Arc::new(Healthy));
-    for situation in [Situation::Waiting, refusing(MINORITY)] {
-        house.node.set_situation(situation);
-        let answer = get(house.api(), "/api/health/checks/is-in-service").await;
-        assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with("well"), "{answer}");
-        assert!(get(house.address("Prometheus metrics"), "/metrics").await.ends_with("well"));
+    let control = clustered(&mut house, "hare2@localhost");
+    let well = "/api/health/checks/is-in-service";
+    let answer = get(house.api(), well).await;
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.ends_with(r#"{"status":"ok"}"#), "{answer}");
+    control.show(|view| view.leader = None);
+    assert!(get(house.api(), well).await.contains("it is not known which node leads the cluster"));
+    house.node.set_situation(refusing(MINORITY));
+    for path in [well, "/api/health/checks/alarms", "/api/health/checks/port-listener/1"] {
+        let answer = get(house.api(), path).await;
+        assert!(answer.starts_with("HTTP/1.1 503 "), "{answer}");
+        assert!(answer.ends_with(&format!(r#"{{"reason":"{MINORITY}","status":"failed"}}"#)), "{answer}");
     }
     assert!(get(house.api(), "/api/whoami").await.starts_with("HTTP/1.1 503"));
     // What only a broker answers waits for one, with what has been read of it.
@@ -187,6 +208,33 @@ async fn what_a_node_answers_itself_needs_no_broker() {
     house.start().await;
     let answer = soon(waiting).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""name":"guest""#), "{answer}");
-    assert!(!get(api, "/api/health/checks/is-in-service").await.ends_with("well"));
+    // The broker's sites know the cluster, too.
+    assert!(get(api, "/api/warren/cluster").await.contains(r#""node":"hare2@localhost""#));
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_operator_orders_a_node_without_a_broker() {
+    let mut house = House::open("orders", &[]);
+    let control = clustered(&mut house, "hare2@localhost");
+    for situation in [Situation::Waiting, refusing(MINORITY)] {
+        house.node.set_situation(situation);
+        let answer = ask_operator(&house, "POST", "/api/warren/cluster/drain", "").await;
+        assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+        let shown = ask_operator(&house, "GET", "/api/warren/cluster", "").await;
+        assert!(shown.contains(r#""node":"hare2@localhost""#), "{shown}");
+    }
+    let body = r#"{"node":"hare3@localhost","force":true}"#;
+    assert!(ask_operator(&house, "POST", "/api/warren/cluster/reset", body).await.starts_with("HTTP/1.1 204"));
+    let answer = ask_operator(&house, "DELETE", "/api/warren/cluster/nodes/hare3%40localhost", "").await;
+    assert!(answer.starts_with("HTTP/1.1 204"), "{answer}");
+    assert_eq!(control.orders(), ["drain", "drain", "reset hare3@localhost by force", "forget hare3@localhost"]);
+    // Nothing of it over the network, where there are no users to ask.
+    assert!(get(house.api(), "/api/warren/cluster").await.starts_with("HTTP/1.1 503"));
+    house.node.set_situation(Situation::Waiting);
+    let begun_at = Instant::now();
+    let answer = ask_operator(&house, "GET", "/api/overview", "").await;
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no node that leads"), "{answer}");
+    assert!((4.0..15.0).contains(&begun_at.elapsed().as_secs_f64()));
     house.close().await;
 }

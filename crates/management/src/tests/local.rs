@@ -1,0 +1,244 @@
+//! A node on which no broker runs: what it answers by itself, and that it is what a broker would say of the node.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use bytes::Bytes;
+use cluster::control::{ControlError, FakeControl};
+use cluster::link::NodeName;
+use http_body_util::{BodyExt as _, Full};
+use hyper::{Method, Request};
+use observe::prometheus::WithoutBroker;
+use serde_json::{Value, json};
+
+use super::house::in_house_with;
+use super::metrics::{scrape, scrape_without_broker};
+use crate::local::LocalSite;
+use crate::options::{ListenerInfo, Options};
+
+/// The second one of three nodes, of which the first one leads.
+struct Follower {
+    control: Arc<FakeControl>,
+    node: WithoutBroker,
+    protocol: &'static str,
+}
+
+impl Follower {
+    fn new() -> Follower {
+        let control = Arc::new(FakeControl::of(&["rabbit@a", "rabbit@b", "rabbit@c"]));
+        control.show(|view| view.own = NodeName::new("rabbit@b").unwrap());
+        let options = Options { node: "rabbit@b".to_owned(), data_dir: "/".into(), ..Options::default() };
+        let node = WithoutBroker {
+            node: options.observed(Some(control.clone())),
+            cluster_name: "burrow".to_owned(),
+            memory_limit_len: u64::MAX,
+            disk_free_limit_len: 0,
+            started_at: Instant::now(),
+        };
+        Follower { control, node, protocol: "amqp" }
+    }
+
+    fn site(&self, is_operators: bool) -> Arc<LocalSite> {
+        let listener = ListenerInfo {
+            protocol: self.protocol.to_owned(),
+            ip: [127, 0, 0, 1].into(),
+            port: 5672,
+            tls: None,
+            gate: None,
+        };
+        LocalSite::new(Arc::default(), self.node.clone(), self.control.clone(), vec![listener], is_operators)
+    }
+
+    /// The status and body of an answer; none: only a broker has one.
+    async fn ask(&self, is_operators: bool, request: &str, body: &str, refusal: Option<&str>) -> Option<(u16, Value)> {
+        let (method, path) = request.split_once(' ').unwrap();
+        let request =
+            Request::builder().method(method).uri(path).body(Full::new(Bytes::from(body.to_owned()))).unwrap();
+        let (parts, body) = request.into_parts();
+        let response = self.site(is_operators).answer(&parts, body, refusal).await?;
+        let (parts, body) = response.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+        Some((parts.status.as_u16(), body))
+    }
+
+    async fn check(&self, check: &str, expected: Result<(), &str>) {
+        let (status, body) = self.ask(false, &format!("GET /api/health/checks/{check}"), "", None).await.unwrap();
+        let found = if status == 200 { Ok(()) } else { Err(body["reason"].as_str().unwrap()) };
+        assert_eq!(found, expected, "{check}");
+    }
+}
+
+fn run(test: impl AsyncFnOnce(Follower)) {
+    tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(test(Follower::new()));
+}
+
+#[test]
+fn health_checks_of_the_node_need_no_broker() {
+    run(async |mut follower| {
+        let all = ["is-in-service", "ready-to-serve-clients", "node-is-quorum-critical", "local-alarms"];
+        for check in all {
+            follower.check(check, Ok(())).await;
+        }
+        follower.control.show(|view| view.members[2].is_running = false);
+        follower.check("is-in-service", Ok(())).await;
+        let critical =
+            "There are queues that would lose their quorum if the target node is shut down: all of the cluster's";
+        follower.check("node-is-quorum-critical", Err(critical)).await;
+
+        follower.control.show(|view| view.members[0].is_draining = true);
+        follower.check("is-in-service", Ok(())).await;
+        follower.control.show(|view| view.members[1].is_draining = true);
+        for check in ["is-in-service", "ready-to-serve-clients"] {
+            follower.check(check, Err("this node is in maintenance mode")).await;
+        }
+        follower.control.show(|view| (view.members[1].is_draining, view.leader) = (false, None));
+        follower.check("ready-to-serve-clients", Err("it is not known which node leads the cluster")).await;
+        follower.control.show(|view| (view.cluster, view.waiting) = (None, Some("it waits for rabbit@c".to_owned())));
+        follower.check("is-in-service", Err("it waits for rabbit@c")).await;
+
+        follower.node.disk_free_limit_len = u64::MAX;
+        follower.check("local-alarms", Err("There are alarms in effect in the cluster")).await;
+    });
+}
+
+#[test]
+fn a_node_that_does_not_listen_for_clients_is_not_ready() {
+    run(async |mut follower| {
+        follower.protocol = "http";
+        follower.check("ready-to-serve-clients", Err("no protocol listeners")).await;
+        follower.check("is-in-service", Ok(())).await;
+    });
+}
+
+#[test]
+fn where_no_client_is_served_every_check_says_why() {
+    run(async |follower| {
+        let failed = json!({"status": "failed", "reason": "so it is"});
+        for check in ["is-in-service", "alarms", "protocol-listener/amqp", "node-is-quorum-critical"] {
+            let request = format!("GET /api/health/checks/{check}");
+            let answer = follower.ask(false, &request, "", Some("so it is")).await;
+            assert_eq!(answer, Some((503, failed.clone())), "{check}");
+        }
+        assert_eq!(follower.ask(false, "GET /api/overview", "", Some("so it is")).await, None);
+    });
+}
+
+#[test]
+fn all_else_is_the_brokers() {
+    run(async |follower| {
+        let (network, operator) = (follower.site(false), follower.site(true));
+        for (path, is_for_network, is_for_operator) in [
+            ("/api/health/checks/is-in-service", true, true),
+            ("/api/health/checks/alarms", false, false),
+            ("/api/health/checks/is-in-service/x", false, false),
+            ("/api/warren/cluster", false, true),
+            ("/api/warren/cluster/nodes/rabbit%40c", false, true),
+            ("/api/warren/data-loss", false, false),
+            ("/api/overview", false, false),
+            ("/", false, false),
+        ] {
+            assert_eq!(network.has_answer(&Method::GET, path), is_for_network, "{path}");
+            assert_eq!(operator.has_answer(&Method::GET, path), is_for_operator, "{path}");
+        }
+        assert!(!network.has_answer(&Method::PUT, "/api/health/checks/is-in-service"));
+    });
+}
+
+#[test]
+fn the_operator_sees_the_cluster_and_orders_it() {
+    run(async |follower| {
+        let ask =
+            async |request: &str, body: &str| follower.ask(true, request, body, Some("a minority")).await.unwrap();
+        let (status, shown) = ask("GET /api/warren/cluster", "").await;
+        assert_eq!((status, &shown["node"], &shown["name"]), (200, &json!("rabbit@b"), &json!("burrow")));
+        for (request, body, status) in [
+            ("POST /api/warren/cluster/drain", "", 204),
+            ("POST /api/warren/cluster/revive", r#"{"node":"rabbit@c"}"#, 204),
+            ("POST /api/warren/cluster/join", r#"{"node":"rabbit@a","force":true}"#, 204),
+            ("POST /api/warren/cluster/transfer", "", 200),
+            ("DELETE /api/warren/cluster/nodes/rabbit%40c", "", 204),
+            ("POST /api/warren/cluster/reset", r#"{"nod":"rabbit@c"}"#, 400),
+            ("PUT /api/warren/cluster/reset", "", 405),
+        ] {
+            assert_eq!(ask(request, body).await.0, status, "{request} {body}");
+        }
+        let expected =
+            ["drain", "revive rabbit@c", "join rabbit@a by force", "transfer to rabbit@c", "forget rabbit@c"];
+        assert_eq!(follower.control.orders(), expected);
+        let error = ControlError::NoMajority { reachable: 1, of: 3 };
+        follower.control.refuse(Some(error.clone()));
+        let (status, problem) = ask("POST /api/warren/cluster/reset", "").await;
+        assert_eq!((status, problem["reason"].as_str().unwrap()), (503, &*error.to_string()));
+    });
+}
+
+/// The type and the meaning of each name, and that none is there twice.
+fn heads(text: &str) -> BTreeMap<String, Vec<String>> {
+    let mut heads: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for line in text.lines().filter(|line| line.starts_with('#')) {
+        let mut words = line.splitn(4, ' ').skip(1);
+        let (kind, name, value) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        heads.entry(name.to_owned()).or_default().push(format!("{kind} {value}"));
+    }
+    for (name, lines) in &heads {
+        assert_eq!(lines.len(), 2, "{name}: {lines:?}");
+    }
+    heads
+}
+
+#[test]
+fn metrics_mean_the_same_with_and_without_a_broker() {
+    in_house_with(Options { node: "rabbit@a".to_owned(), ..Options::default() }, async |house| {
+        let follower = Follower::new();
+        for is_clustered in [false, true] {
+            if is_clustered {
+                house.service.set_control(follower.control.clone());
+            }
+            for path in [
+                "/metrics",
+                "/metrics/per-object",
+                "/metrics/detailed?family=node_metrics",
+                "/metrics/memory-breakdown",
+            ] {
+                let of_broker = heads(&scrape(house, path).await);
+                if !is_clustered {
+                    continue;
+                }
+                let without = scrape_without_broker(follower.node.clone(), path).await;
+                for (name, lines) in heads(&without) {
+                    assert_eq!(of_broker.get(&name), Some(&lines), "{path}: {name}");
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_follower_tells_what_is_its_own() {
+    run(async |follower| {
+        follower.control.measure(|metrics| (metrics.last_index, metrics.unreachable_peers) = (120, 1));
+        let text = scrape_without_broker(follower.node.clone(), "/metrics").await;
+        for line in [
+            "rabbitmq_identity_info{rabbitmq_node=\"rabbit@b\",rabbitmq_cluster=\"burrow\",rabbitmq_cluster_permanent_id=\"\",\
+             rabbitmq_endpoint=\"aggregated\"} 1",
+            "rabbitmq_raft_last_index 120",
+            "rabbitmq_unreachable_cluster_peers_count 1",
+            "rabbitmq_alarms_free_disk_space_watermark 0",
+        ] {
+            assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
+        }
+        for name in [
+            "rabbitmq_process_resident_memory_bytes ",
+            "rabbitmq_disk_space_available_bytes ",
+            "process_cpu_seconds_total ",
+        ] {
+            assert!(text.lines().any(|line| line.starts_with(name) && !line.ends_with(" 0")), "{name}: {text}");
+        }
+        for name in ["rabbitmq_queues", "rabbitmq_connections", "rabbitmq_global_", "rabbitmq_auth_", "warren_journal"]
+        {
+            assert!(!text.contains(name), "{name}: {text}");
+        }
+    });
+}

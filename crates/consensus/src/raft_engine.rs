@@ -338,6 +338,8 @@ impl RaftEngine {
             };
             let base = base.clone();
             let (shipment, fate) = Shipment::new(message, base);
+            // What becomes of one before says nothing about this one: a member may have been removed and have come back.
+            self.fates.retain(|earlier| earlier.to != fate.to);
             self.fates.push(fate);
             // One that would have to wait fails, and is wanted again.
             if awaited.is_none() {

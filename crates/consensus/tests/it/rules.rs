@@ -162,6 +162,40 @@ fn rule_4_a_shipment_that_is_dropped_has_failed() {
     assert!(matches!(&sent[..], [Body::Append { previous, .. }] if previous.index == Index(1)), "{sent:?}");
 }
 
+/// A member is removed while files are under way to it, and comes back.
+#[test]
+fn rule_4_a_shipment_says_nothing_about_a_later_one() {
+    let mut leader = Driver::new(opening(1, log(&[1, 2, 3], &[])));
+    leader.win(2);
+    let term = leader.engine.status().term().0;
+    let commit = |leader: &mut Driver| {
+        if let number @ Some(_) = leader.look().number {
+            leader.sync(number);
+        }
+        let last = leader.engine.status().last.index;
+        leader.step(2, term, Body::Appended { upto: last, committed: Index(1) });
+        assert_eq!(leader.engine.status().applied, last);
+    };
+    commit(&mut leader);
+    let refused = Body::Refused { previous: Index(1), hint: LogId::default(), committed: Index(0) };
+    let first = leader.step(3, term, refused.clone()).ship.pop().unwrap();
+    for step in [MemberStep::Remove(id(3)), MemberStep::AddLearner(id(3))] {
+        leader.engine.change(&MemberChange::of(step)).unwrap();
+        commit(&mut leader);
+    }
+    let last = leader.engine.status().last.index;
+    leader.engine.checkpointed(last);
+    let before = Index(last.0 - 1);
+    let refused = Body::Refused { previous: before, hint: LogId::default(), committed: Index(0) };
+    let second = leader.step(3, term, refused).ship.pop().unwrap();
+    drop(first);
+    leader.look();
+    assert!(leader.engine.peers().iter().any(|peer| peer.is_shipped_to), "files are under way");
+    drop(second);
+    leader.look();
+    assert!(!leader.engine.peers().iter().any(|peer| peer.is_shipped_to));
+}
+
 #[test]
 fn rule_5_who_has_lost_what_it_promised_does_not_come_back() {
     let entries = [records(2, 2), records(2, 3)];

@@ -11,13 +11,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use consensus::{Base, LogId};
-use model::ids::JournalPosition;
+use model::ids::{JournalPosition, SegmentId};
 
 use crate::checkpoint::CheckpointWriter;
 use crate::checkpoint_copy;
 use crate::checkpointer::{Checkpointer, Collection};
 use crate::manifest::CheckpointFile;
-use crate::member::Announcement;
+use crate::member::{Announcement, FileName, NamedFiles};
 use crate::reserve::Purpose;
 use crate::shared::Shared;
 use crate::work_error::{WorkError, attempting};
@@ -90,15 +90,10 @@ impl Shared {
         if let Some(member) = &self.member
             && let Some(announcement) = Announcement::of(checkpointer.manifest.current(), reached)
         {
+            member.set_in_force(NamedFiles::new(number, segments.iter().map(|segment| segment.id)));
             member.checkpointed(announcement);
         }
-        let pinned = &checkpointer.pinned;
-        checkpointer
-            .stale
-            .retain(|stale| *stale == number || pinned.checkpoint == Some(*stale) || !self.remove_checkpoint(*stale));
-        for id in checkpointer.doomed.extract_if(.., |id| !pinned.has_segment(*id)) {
-            self.remove_segment_file(id);
-        }
+        self.remove_unnamed(checkpointer, number);
         self.reserve.note_checkpoint_len(len);
         // At once: the next segment may take what room there is, and the next checkpoint is what frees more.
         if self.is_disk_full()
@@ -108,6 +103,28 @@ impl Shared {
         }
         tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
         Ok(())
+    }
+
+    /// Removes what the checkpoint in force does not name, unless it is being copied, here or by others.
+    fn remove_unnamed(&self, checkpointer: &mut Checkpointer, number: u64) {
+        let kept = self.kept_for_others();
+        let is_kept = |name| kept.iter().any(|files| files.has(name));
+        let pinned = &checkpointer.pinned;
+        checkpointer.stale.retain(|stale| {
+            *stale == number
+                || pinned.checkpoint == Some(*stale)
+                || is_kept(FileName::Checkpoint(*stale))
+                || !self.remove_checkpoint(*stale)
+        });
+        let is_free = |id: &mut SegmentId| !pinned.has_segment(*id) && !is_kept(FileName::Segment(*id));
+        for id in checkpointer.doomed.extract_if(.., is_free) {
+            self.remove_segment_file(id);
+        }
+    }
+
+    /// What other members of the group fetch, if there is room to keep it.
+    pub(crate) fn kept_for_others(&self) -> Vec<NamedFiles> {
+        self.member.as_ref().map(|member| member.kept_for_others(self.is_disk_full())).unwrap_or_default()
     }
 
     /// What the manifest of a member says beside the position: which entry ends there, if that is another than before.

@@ -21,7 +21,7 @@ use crate::damages::Damages;
 use crate::directory::DataDir;
 use crate::file::{Disk, File};
 use crate::handles::Handles;
-use crate::journal::{Failed, FailureCause, FilePreallocator, Filing, Journal, Progress, Writer};
+use crate::journal::{Failed, FailureCause, FilePreallocator, Filing, Journal, Progress, Syncer, Writer};
 use crate::loads::Loads;
 use crate::manifest::ManifestFile;
 use crate::member::MemberShared;
@@ -64,14 +64,22 @@ pub(crate) struct Shared {
     pub(crate) is_closing: AtomicBool,
     pub(crate) closing: (Mutex<()>, Condvar),
     /// Present if no threads drive the journal: tests do it step by step.
-    pub(crate) stepped: Mutex<Option<(Writer, FilePreallocator)>>,
+    pub(crate) stepped: Mutex<Option<SteppedJournal>>,
+}
+
+/// What writes a journal, step by step.
+pub(crate) struct SteppedJournal {
+    pub(crate) writer: Writer,
+    pub(crate) filer: FilePreallocator,
+    /// A leader's.
+    pub(crate) syncer: Option<Syncer>,
 }
 
 impl Shared {
     /// Waits until the journal would survive a power cut up to `position`.
     pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
         let mut stepped = self.stepped.lock();
-        let Some((writer, filer)) = &mut *stepped else {
+        let Some(SteppedJournal { writer, filer, syncer }) = &mut *stepped else {
             drop(stepped);
             while !self.journal.wait_synced_for(position, LENDING_DELAY)? {
                 self.lend_to_journal();
@@ -92,6 +100,7 @@ impl Shared {
                 let reason = "no file can be prepared".into();
                 return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::Broken });
             }
+            syncer.iter().for_each(Syncer::sync_once);
             writer.sync_once()?;
         }
         Ok(())

@@ -8,6 +8,7 @@ use model::ids::{JournalPosition, SegmentId};
 use crate::load::Loader;
 use crate::reclaim::{Policy, ReclaimReport};
 use crate::retire::{Goal, RetireReport};
+use crate::shared::SteppedJournal;
 use crate::{Options, QueueOwner, ScrubReport, Store, WorkError};
 
 impl Options {
@@ -31,11 +32,25 @@ impl Options {
 impl Store {
     /// Writes and syncs what the journal has gathered, as far as one step goes.
     pub fn step_journal(&self) -> Result<(), WorkError> {
-        if let Some((writer, filer)) = &mut *self.shared.stepped.lock() {
+        self.step_writer()?;
+        self.step_syncer();
+        Ok(())
+    }
+
+    /// Writes what the journal has gathered; a group's leader leaves it to [`Store::step_syncer`] to sync it.
+    pub fn step_writer(&self) -> Result<(), WorkError> {
+        if let Some(SteppedJournal { writer, filer, .. }) = &mut *self.shared.stepped.lock() {
             writer.commit_once()?;
             filer.file_once();
         }
         Ok(())
+    }
+
+    /// Syncs what a group's leader has written. The writer learns of it when it steps next.
+    pub fn step_syncer(&self) {
+        if let Some(SteppedJournal { syncer: Some(syncer), .. }) = &*self.shared.stepped.lock() {
+            syncer.sync_once();
+        }
     }
 
     /// Writes down how far the journal is synced.

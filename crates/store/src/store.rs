@@ -20,7 +20,7 @@ use crate::file::Disk;
 use crate::handles::Handles;
 use crate::journal::{self, Failed, FailureCause, OnEvent, Replication};
 use crate::loads::Loads;
-use crate::member::MemberShared;
+use crate::member::{MemberShared, NamedFiles};
 use crate::memory_waiters::MemoryWaiters;
 use crate::options::Options;
 use crate::paths::Paths;
@@ -28,7 +28,7 @@ use crate::recovery::{self, OpenError, RecoveredStore, StartupState, attempting}
 use crate::reserve::Reserve;
 use crate::rest::Rest;
 use crate::segment_ids::SegmentIds;
-use crate::shared::Shared;
+use crate::shared::{Shared, SteppedJournal};
 use crate::signals::Signals;
 use crate::threads::Threads;
 use crate::wake::DurableWaiter;
@@ -384,8 +384,7 @@ struct StoreBuilder {
     signals: Arc<Signals>,
 }
 
-type StartedJournal =
-    (journal::Journal, Option<journal::Threads>, Option<(journal::Writer, journal::FilePreallocator)>);
+type StartedJournal = (journal::Journal, Option<journal::Threads>, Option<SteppedJournal>);
 
 fn start_journal(
     recovery: journal::Recovery,
@@ -395,8 +394,10 @@ fn start_journal(
     is_stepped: bool,
 ) -> Result<StartedJournal, journal::OpenError> {
     if is_stepped {
-        let (journal, writer, filer) = journal::assemble(recovery, options, on_event, replication)?;
-        return Ok((journal, None, Some((writer, filer))));
+        let is_leaders = replication.as_ref().is_some_and(|replication| replication.is_leaders());
+        let (journal, mut writer, filer) = journal::assemble(recovery, options, on_event, replication)?;
+        let syncer = is_leaders.then(|| writer.split_syncer());
+        return Ok((journal, None, Some(SteppedJournal { writer, filer, syncer })));
     }
     let (journal, threads) = journal::start(recovery, options, on_event, replication)?;
     Ok((journal, Some(threads), None))
@@ -421,7 +422,8 @@ impl StoreBuilder {
         recovery::mend_checkpoint(&*disk, &paths, &found);
         // Both grow with what there is, see `Reserve::want_segment` and `Reserve::note_checkpoint_len`.
         let file_len = options.journal.file_len;
-        let checkpoint_len = found.manifest.current().checkpoint.map_or(0, |file| file.len);
+        let found_checkpoint = found.manifest.current().checkpoint;
+        let checkpoint_len = found_checkpoint.map_or(0, |file| file.len);
         let reserve_lens = (0, CHECKPOINT_LEN_MIN.max(file_len / 4).max(checkpoint_len * 4));
         let reserve = Reserve::open(disk.clone(), paths.clone(), reserve_lens, options.is_reserve_kept)
             .map_err(attempting("opening", &paths.reserve()))?
@@ -437,7 +439,7 @@ impl StoreBuilder {
             next_checkpoint,
             ..
         } = found;
-        let replication = member.as_ref().map(MemberShared::replication);
+        let replication = member.as_ref().map(|member| member.replication(true));
         let mut journal = journal;
         if let Some(member) = &member {
             journal.set_committed(member.committed().1);
@@ -449,6 +451,9 @@ impl StoreBuilder {
             replication,
             is_stepped,
         )?;
+        if let (Some(member), Some(file)) = (&member, found_checkpoint) {
+            member.set_in_force(NamedFiles::new(file.number, segments.iter().map(|segment| segment.id)));
+        }
         let named = segments.iter().map(|segment| (segment.id, segment.file_len)).collect();
         let catalog = Catalog::default();
         segments.into_iter().for_each(|state| catalog.insert(Arc::new(Segment::recovered(state))));

@@ -182,7 +182,8 @@ fn reclaim(shared: &Shared, residents: &dyn QueueOwner) {
         }
         // Not more often than the delay, and not at all while nothing happens.
         if is_idle && doomed_since.is_none() {
-            shared.signals.reclaim.wait(None);
+            let lease_end = shared.member.as_ref().and_then(|member| member.next_lease_end());
+            shared.signals.reclaim.wait(lease_end.map(|end| end.saturating_duration_since(Instant::now())));
         }
         if !shared.is_closing() {
             shared.sleep(RECLAIM_DELAY);

@@ -60,7 +60,8 @@
 //! # Who does what
 //!
 //! [`Journal`] takes record batches, under one short lock. [`Writer`] writes what has gathered while its last sync
-//! ran, when a caller may wait for it (see `pending`); where confirms do not wait for syncs, a `Syncer` syncs beside it.
+//! ran, when a caller may wait for it (see `pending`); where confirms do not wait for syncs, and where a member leads, a `Syncer` syncs
+//! beside it. A leader's commits are begun at a pace, see `threads`; since when the disk is at work is seen by `watch`.
 //! [`FilePreallocator`] prepares files. [`Recovery`] reads, [`repair`] puts marks where something is damaged, and [`truncate`] cuts off
 //! the end of a group's journal that is closed. [`EntryReader`] reads entries back. What to retire, and what records mean, is not known
 //! here.
@@ -91,6 +92,7 @@ mod tail;
 mod threads;
 mod truncate;
 mod waiters;
+mod watch;
 mod writer;
 
 pub use assembly::assemble;
@@ -108,8 +110,10 @@ pub use repair::{Lost, Repaired, repair};
 pub use replay::Each;
 pub use replication::Replication;
 pub(crate) use synced::{SyncedContent, file_of as synced_file_of, read as read_synced};
+pub(crate) use syncer::Syncer;
 pub use threads::{Threads, start};
 pub use truncate::{lower_synced, truncate};
+pub use watch::{DiskOperation, DiskWatch, Watched};
 pub(crate) use writer::NOT_LEADING;
 pub use writer::{Progress, Writer};
 

@@ -31,7 +31,7 @@ pub(crate) struct PendingWork {
 /// How the writer waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum WriterWait {
-    /// It does not: it looks at what has gathered before it does.
+    /// It does not, or not for this: it looks at what has gathered before it does.
     No,
     /// For a while, and looks again then.
     ForAWhile,

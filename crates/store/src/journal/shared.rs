@@ -19,6 +19,7 @@ use super::replication::Replication;
 use super::synced::{SyncedFile, SyncedRecord};
 use super::syncer::SyncInProgress;
 use super::waiters::Waiters;
+use super::watch::{DiskOperation, Watched};
 use crate::file::{Disk, File};
 use crate::wake::WakeRelay;
 
@@ -284,6 +285,22 @@ impl Shared {
             let path = path.display();
             self.fail(&format!("{path} is not there any more: it was removed, moved or replaced while the broker ran"));
         }
+    }
+
+    /// Does something with the disk for which a member's promises wait.
+    pub(crate) fn watched<T>(&self, operation: DiskOperation, act: impl FnOnce() -> T) -> T {
+        let _watched = self.watch(operation);
+        act()
+    }
+
+    pub(crate) fn watch(&self, operation: DiskOperation) -> Option<Watched<'_>> {
+        let watch = self.replication.as_ref()?.watch()?;
+        Some(watch.begin(operation, Instant::now()))
+    }
+
+    /// Whether commits are appended here, and others have them, too.
+    pub(crate) fn is_leaders(&self) -> bool {
+        self.replication.as_ref().is_some_and(|replication| replication.is_leaders())
     }
 
     /// Nothing that was appended before `position` is needed any more.

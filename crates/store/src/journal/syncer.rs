@@ -1,4 +1,4 @@
-//! Syncs beside the writer, when confirms do not wait for it: so that no commit waits behind one either.
+//! Syncs beside the writer, when confirms do not wait for it or wait for others as well: so that no commit waits behind one.
 //!
 //! The writer hands over the file and how far it has been written, and goes on writing. Only one sync is ever under way, and only the
 //! writer acts on what came of it: until then it counts nothing as synced and holds every commit. The kernel tells of a failure
@@ -12,6 +12,7 @@ use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
 use super::shared::Shared;
+use super::watch::DiskOperation;
 use crate::file::File;
 
 /// The sync under way, if there is one.
@@ -108,7 +109,7 @@ impl Syncer {
                 }
             }
         };
-        let result = job.file.fdatasync();
+        let result = self.shared.watched(DiskOperation::Sync, || job.file.fdatasync());
         {
             let mut state = syncing.state.lock();
             *state = State::Done(SyncOutcome { end: job.end, result });

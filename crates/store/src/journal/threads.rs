@@ -1,4 +1,4 @@
-//! The journal's threads: three, or four where confirms do not wait for syncs. None wakes up when there is nothing to do.
+//! The journal's threads: three, or four where confirms do not wait for syncs alone. None wakes up when there is nothing to do.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -10,11 +10,12 @@ use super::assembly::assemble;
 use super::filer::{FilePreallocator, Filing};
 use super::handle::Journal;
 use super::options::{ConfirmAfter, Failed, OnEvent, OpenError, Options};
-use super::pending::{POSTPONED, WriterWait};
+use super::pending::{POSTPONED, PendingWork, WriterWait};
 use super::recovery::Recovery;
 use super::replication::Replication;
 use super::shared::Shared;
 use super::syncer::Syncer;
+use super::watch::DiskOperation;
 use super::writer::{Progress, Writer};
 
 /// How long the writer holds back commits on a full disk before it looks again.
@@ -35,7 +36,8 @@ pub fn start(
     let dir = recovery.dir.clone();
     let (journal, mut writer, filer) = assemble(recovery, options, on_event, replication)?;
     let shared = writer.shared().clone();
-    let syncer = (shared.options.confirm_after == ConfirmAfter::Write).then(|| writer.split_syncer());
+    let is_split = shared.options.confirm_after == ConfirmAfter::Write || shared.is_leaders();
+    let syncer = is_split.then(|| writer.split_syncer());
     let mut threads = Threads { shared, writer: None, filer: None, syncer: None, recorder: None };
     let io_error = OpenError::io("starting a thread for the journal in", &dir);
     threads.spawn(writer, filer, syncer).map_err(io_error)?;
@@ -129,6 +131,7 @@ fn write(mut writer: Writer, shared: &Shared) {
             Work::Sync => writer.sync_soon(),
             Work::LookAtSync => writer.look_at_sync(Instant::now()),
             Work::Stop => return drop(writer.sync_once()),
+            Work::Wait(..) => Ok(()),
         };
         if result.is_err() {
             return; // everyone has been told
@@ -136,42 +139,65 @@ fn write(mut writer: Writer, shared: &Shared) {
     }
 }
 
-enum Work {
+/// What the writer does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Work {
     Commit,
     Sync,
     LookAtSync,
     Stop,
+    /// Nothing for so long, or until it is woken. While it is only the pace that it waits for, what is appended need not wake it.
+    Wait(Option<Duration>, WriterWait),
+}
+
+/// What the writer has to do now.
+pub(super) fn next_work(shared: &Shared, writer: &Writer, pending: &PendingWork, now: Instant) -> Work {
+    let is_stopping = shared.is_stopping.load(Ordering::SeqCst);
+    if writer.has_next() || (is_stopping && !pending.gathering.is_empty()) {
+        return Work::Commit;
+    }
+    let is_due = pending.is_due(now);
+    let paced_for = writer.paced_for(now);
+    if is_due && paced_for.is_zero() {
+        return Work::Commit;
+    }
+    if shared.syncing.is_done() {
+        return Work::LookAtSync;
+    }
+    let may_sync = writer.has_unsynced() && !writer.is_sync_under_way();
+    let sync_due_in = writer.sync_due_in(now).filter(|_| may_sync);
+    if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.marks.flushed()) {
+        return Work::Sync;
+    }
+    if is_stopping {
+        return Work::Stop;
+    }
+    if is_due {
+        return Work::Wait(Some(paced_for), WriterWait::No);
+    }
+    match [pending.due_in(now), sync_due_in].into_iter().flatten().min() {
+        None => Work::Wait(None, WriterWait::UntilWoken),
+        delay => Work::Wait(delay, WriterWait::ForAWhile),
+    }
 }
 
 fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
-    let has_unsynced = writer.has_unsynced();
     // What can wait mostly comes soon after what cannot. A writer that waits no longer than that need not be woken to see how long.
     let mut linger = Some(POSTPONED);
     let mut pending = shared.pending.lock();
     loop {
-        let now = Instant::now();
-        let is_stopping = shared.is_stopping.load(Ordering::SeqCst);
-        if writer.has_next() || pending.is_due(now) || (is_stopping && !pending.gathering.is_empty()) {
-            return Work::Commit;
-        }
-        if shared.syncing.is_done() {
-            return Work::LookAtSync;
-        }
-        let may_sync = has_unsynced && !writer.is_sync_under_way();
-        let sync_due_in = writer.sync_due_in(now).filter(|_| may_sync);
-        if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.marks.flushed()) {
-            return Work::Sync;
-        }
-        if is_stopping {
-            return Work::Stop;
-        }
-        match [pending.due_in(now), sync_due_in, linger].into_iter().flatten().min() {
-            None => {
-                pending.note_wait(WriterWait::UntilWoken);
-                shared.work.wait(&mut pending);
-            }
+        let (delay, wait) = match next_work(shared, writer, &pending, Instant::now()) {
+            Work::Wait(delay, WriterWait::No) => (delay, WriterWait::No),
+            Work::Wait(delay, _) => match delay.into_iter().chain(linger).min() {
+                None => (None, WriterWait::UntilWoken),
+                delay => (delay, WriterWait::ForAWhile),
+            },
+            work => return work,
+        };
+        pending.note_wait(wait);
+        match delay {
+            None => shared.work.wait(&mut pending),
             Some(delay) => {
-                pending.note_wait(WriterWait::ForAWhile);
                 if shared.work.wait_for(&mut pending, delay).timed_out() {
                     linger = None;
                 }
@@ -192,6 +218,8 @@ fn wait_while_held(shared: &Shared) {
 fn wait_for_file(shared: &Shared) -> Result<(), Failed> {
     let mut files = shared.files.lock();
     while !files.has_wanted() {
+        // A disk that is full does not hang.
+        let _watched = if files.is_stalled { None } else { shared.watch(DiskOperation::Write) };
         if files.is_stalled && shared.is_ending() {
             drop(files);
             return Err(shared.fail("the disk is full and the broker stops"));

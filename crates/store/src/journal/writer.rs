@@ -16,10 +16,15 @@ use super::format::{FILE_HEADER_LEN, FileHeader, Layout};
 use super::options::{ConfirmAfter, Event, Failed, FailureCause};
 use super::shared::{Shared, congestion};
 use super::syncer::{SyncOutcome, Syncer};
+use super::watch::DiskOperation;
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
 /// Why a journal fails whose owner does not lead its group.
 pub(crate) const NOT_LEADING: &str = "this node does not lead any more";
+
+/// Time from one commit's start to the next one's, at least, where a member leads. What a commit costs others is the same whatever is in
+/// it. One after a pause waits for nothing.
+pub(crate) const COMMIT_INTERVAL: Duration = Duration::from_micros(500);
 
 /// What [`Writer::commit_once`] found to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +51,10 @@ pub struct Writer {
     received_to: JournalPosition,
     /// When the first of them was written that no sync under way has; told with [`ConfirmAfter::Write`] only.
     unsynced_since: Option<Instant>,
+    /// Time between the starts of two commits, at least.
+    interval: Duration,
+    /// When the last one was begun, if the next has to wait for that.
+    begun: Option<Instant>,
     /// Another thread syncs beside this.
     has_syncer: bool,
     is_sync_under_way: bool,
@@ -88,6 +97,8 @@ impl CurrentFile {
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, current: Option<CurrentFile>) -> Writer {
         Writer {
+            interval: if shared.is_leaders() { COMMIT_INTERVAL } else { Duration::ZERO },
+            begun: None,
             shared,
             current,
             next: None,
@@ -125,9 +136,15 @@ impl Writer {
             self.sync_soon()?;
             return Ok(Progress::Held);
         }
+        if self.has_syncer && self.has_unsynced() && must_wait_for_others(&self.shared) {
+            self.sync()?;
+        }
         if !self.has_room(&commit) && !self.open_next(&commit)? {
             self.next = Some(commit);
             return Ok(Progress::NeedsFile);
+        }
+        if !self.interval.is_zero() {
+            self.begun = Some(now);
         }
         self.write(commit)?;
         if self.shared.options.confirm_after == ConfirmAfter::Write && self.has_unsynced() {
@@ -137,6 +154,12 @@ impl Writer {
             self.sync_soon()?;
         }
         Ok(Progress::Committed)
+    }
+
+    /// How long the next commit has to wait, because the last one has just begun.
+    pub(crate) fn paced_for(&self, now: Instant) -> Duration {
+        let since = self.begun.map(|begun| now.saturating_duration_since(begun));
+        since.map_or(Duration::ZERO, |since| self.interval.saturating_sub(since))
     }
 
     /// Acts on what came of the sync that was under way, if it has ended.
@@ -293,7 +316,8 @@ impl Writer {
         slices.push(IoSlice::new(&header));
         commit.payload(layout, &mut slices);
         let offset = if is_first { 0 } else { current.offset };
-        let result = write_all_vectored_at(current.file.as_ref(), &mut slices, offset);
+        let write = || write_all_vectored_at(current.file.as_ref(), &mut slices, offset);
+        let result = self.shared.watched(DiskOperation::Write, write);
         let (len, end) = (commit.disk_len(layout), commit.end());
         current.offset += len;
         self.shared.grow_unretired(if is_first { len + FILE_HEADER_LEN } else { len });
@@ -313,7 +337,7 @@ impl Writer {
         }
         let (Some(current), Some(last)) = (&self.current, self.unsynced.back()) else { return Ok(()) };
         let end = last.end();
-        match current.file.fdatasync() {
+        match self.shared.watched(DiskOperation::Write, || current.file.fdatasync()) {
             Ok(()) => {
                 self.unsynced_since = None;
                 self.finish_sync(end);
@@ -370,6 +394,8 @@ impl Writer {
     /// Writes all unsynced commits into a new file and syncs them; then its header, and syncs that. As long as the
     /// header is not on disk, the file means nothing and the failed one still counts for what it may have.
     fn write_again(&mut self, synced: JournalPosition) -> io::Result<JournalPosition> {
+        let shared = self.shared.clone();
+        let _watched = shared.watch(DiskOperation::Write);
         let end = self.unsynced.back().expect("something was not synced").end();
         let layout = self.shared.layout;
         let payload_len = self.unsynced.iter().map(|commit| commit.disk_len(layout)).sum();
@@ -389,6 +415,11 @@ impl Writer {
         self.current = Some(current);
         Ok(end)
     }
+}
+
+/// Whether the next commit has to wait until others have more. They may wait for what is not synced here.
+fn must_wait_for_others(shared: &Shared) -> bool {
+    shared.replication.as_ref().is_some_and(|replication| replication.must_wait())
 }
 
 /// The header of a file's next use.

@@ -1,4 +1,4 @@
-//! The engine and all that it is told and wants, under one lock: without threads, and without I/O but the ballot's.
+//! The engine and all that it is told and wants, under one lock: without threads, and without I/O.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,10 +11,9 @@ use model::ids::JournalPosition;
 
 use super::Outgoing;
 use super::announcement::Announcement;
-use super::ballots::Ballots;
+use super::ballots::{BallotNumber, WantedBallots};
 use super::pull::Pulled;
 use super::tail::{Ends, Tail};
-use crate::file::Disk;
 use crate::journal::{CommitKind, EMPTY_METAS, EntryHead, Journal, ReceivedCommit, SharedCommit};
 
 /// Commits that members may be sent from memory take so much; the last ones stay, even if all have them.
@@ -34,9 +33,10 @@ pub(crate) enum Slot {
     Lost,
 }
 
-/// Entries that are to be durable before a number is acknowledged.
+/// Entries that are to be durable before a number is acknowledged, and a ballot before them.
 struct Write {
     number: ReadyNumber,
+    ballot: BallotNumber,
     entries: VecDeque<PendingEntry>,
 }
 
@@ -56,8 +56,7 @@ pub(crate) struct Core {
     pub(crate) slot: Slot,
     pub(crate) ends: Ends,
     tail: Tail,
-    ballots: Ballots,
-    disk: Arc<dyn Disk>,
+    pub(super) ballots: WantedBallots,
     writes: VecDeque<Write>,
     /// Everything before is on this disk.
     flushed: JournalPosition,
@@ -76,6 +75,12 @@ pub(crate) struct Core {
     /// Commits that came with the message that is being heard.
     arrived: Vec<(LogId, Arc<SharedCommit>)>,
     pub(crate) outbox: VecDeque<Outgoing>,
+    /// Messages that name commits which have to be read from files, and those to the same members after them.
+    pub(super) to_read: VecDeque<Outgoing>,
+    /// To whom the one is that is being read for.
+    pub(super) reading_for: Option<MemberId>,
+    /// It leads, and its disk has hung for so long that others are to elect another: nothing leaves.
+    pub(super) is_silent: bool,
     pub(crate) shipments: Vec<Shipment>,
     pub(crate) is_checkpoint_wanted: bool,
     /// The checkpoint that is in force.
@@ -87,15 +92,14 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub(crate) fn new(engine: RaftEngine, ballots: Ballots, disk: Arc<dyn Disk>, ends: Ends) -> Core {
+    pub(crate) fn new(engine: RaftEngine, ends: Ends) -> Core {
         let flushed = ends.end();
         Core {
             engine,
             slot: Slot::Closed,
             ends,
             tail: Tail::default(),
-            ballots,
-            disk,
+            ballots: WantedBallots::default(),
             writes: VecDeque::new(),
             flushed,
             flush_limit: JournalPosition::MAX,
@@ -106,6 +110,9 @@ impl Core {
             sweeps: 0,
             arrived: Vec::new(),
             outbox: VecDeque::new(),
+            to_read: VecDeque::new(),
+            reading_for: None,
+            is_silent: false,
             shipments: Vec::new(),
             is_checkpoint_wanted: false,
             announcement: None,
@@ -121,6 +128,7 @@ impl Core {
             tracing::error!(reason, "this member of the group has failed");
             self.failure = Some(reason.into());
             self.outbox.clear();
+            self.to_read.clear();
             if let Slot::Following(journal) | Slot::Leading(Some(journal)) = &self.slot {
                 self.ending = Some((journal.clone(), self.failure.clone()));
             }
@@ -217,13 +225,6 @@ impl Core {
         }
     }
 
-    pub(crate) fn tick(&mut self) {
-        if self.failure.is_none() {
-            self.engine.tick();
-            self.pump();
-        }
-    }
-
     /// Does what the engine wants, until it wants nothing more.
     pub(crate) fn pump(&mut self) {
         let mut out = std::mem::take(&mut self.out);
@@ -239,25 +240,27 @@ impl Core {
     }
 
     fn take(&mut self, out: &mut Ready) {
-        if let Some(ballot) = out.ballot
-            && let Err(error) = self.ballots.write(&*self.disk, ballot)
-        {
-            return self.fail(&format!("writing its ballot failed: {error}"));
+        if let Some(ballot) = out.ballot {
+            self.ballots.want(ballot);
         }
+        let is_leader = out.leadership.is_none_or(|leadership| leadership.role == Role::Leader);
+        self.is_silent &= is_leader;
         if let Some(number) = out.number {
             if let Some(base) = out.restore.take() {
                 self.begin_restore(number, &base.id);
             }
             self.note_append(number, &mut out.append);
         }
+        if self.is_silent {
+            out.send.clear();
+        }
         for message in out.send.drain(..) {
-            let commits = self.commits_of(&message);
-            self.outbox.push_back(Outgoing { message, commits });
+            self.put_out(message);
         }
         self.shipments.append(&mut out.ship);
         self.is_checkpoint_wanted |= out.is_checkpoint_wanted;
         self.is_commit_untold |= self.ends.commit(out.committed);
-        if out.leadership.is_some_and(|leadership| leadership.role != Role::Leader) {
+        if !is_leader {
             self.lose();
         }
     }
@@ -269,10 +272,23 @@ impl Core {
         }
     }
 
+    /// A message is to leave. What names commits that are in files only waits until they have been read, and what follows it does, too: out
+    /// of order it would be refused.
+    fn put_out(&mut self, message: Message) {
+        let commits = self.commits_of(&message);
+        let is_behind =
+            || self.reading_for == Some(message.to) || self.to_read.iter().any(|other| other.message.to == message.to);
+        let is_append = matches!(message.body, Body::Append { .. });
+        let must_wait = is_append && (commits.iter().any(Option::is_none) || is_behind());
+        let outgoing = Outgoing { message, commits };
+        if must_wait { self.to_read.push_back(outgoing) } else { self.outbox.push_back(outgoing) }
+    }
+
     /// This member does not lead any more: what has a store on it fails, in words that its owner understands.
     fn lose(&mut self) {
         (self.is_checkpoint_wanted, self.has_queued_change) = (false, false);
         self.shipments.clear();
+        self.to_read.clear();
         match std::mem::replace(&mut self.slot, Slot::Closed) {
             Slot::Leading(Some(journal)) => {
                 self.ending = Some((journal, None));
@@ -334,14 +350,24 @@ impl Core {
             if entry.kind == Kind::Records {
                 self.tail.push(entry.id, commit.clone());
             }
+            // Before its ballot none of a term's entries lasts: else this member could not open again.
             if let Slot::Following(journal) = &self.slot
+                && self.ballots.next().is_none()
                 && let Err(error) = receive(journal, entry.id, &commit)
             {
                 return self.fail(&error);
             }
             pending.push_back(PendingEntry { entry, commit });
         }
-        self.writes.push_back(Write { number, entries: pending });
+        self.writes.push_back(Write { number, ballot: self.ballots.number(), entries: pending });
+    }
+
+    /// Hands to the journal what it lacks of what should be durable.
+    pub(super) fn hand_to(&self, journal: &Journal) -> Result<(), String> {
+        let end = journal.appended();
+        let pending = self.writes.iter().flat_map(|write| &write.entries);
+        let mut lacking = pending.filter(|pending| pending.commit.first >= end);
+        lacking.try_for_each(|pending| receive(journal, pending.entry.id, &pending.commit))
     }
 
     /// The leader has other entries from this one on. What is in the journal is taken back: it is opened anew.
@@ -382,12 +408,12 @@ impl Core {
     }
 
     /// Tells the engine what is durable by now. Says whether something is.
-    fn acknowledge(&mut self) -> bool {
+    pub(super) fn acknowledge(&mut self) -> bool {
         let mut done = None;
         if self.restore.is_some() {
             return false; // nothing else is durable before
         }
-        while let Some(write) = self.writes.front_mut() {
+        while let Some(write) = self.writes.front_mut().filter(|write| self.ballots.has_written(write.ballot)) {
             let flushed = self.flushed;
             while write.entries.pop_front_if(|pending| pending.commit.end() <= flushed).is_some() {}
             if !write.entries.is_empty() {
@@ -419,13 +445,9 @@ impl Core {
     }
 
     /// The journal is open and takes what the leader sends; first of all what it lacks of what should be durable.
-    pub(crate) fn follow(&mut self, journal: Journal, last: Option<LogId>) {
-        let end = journal.appended();
-        let last = last.map_or(Index(0), |id| id.index);
-        (self.flushed, self.flush_limit) = (end, JournalPosition::MAX);
-        let pending = self.writes.iter().flat_map(|write| &write.entries);
-        let mut lacking = pending.filter(|pending| pending.entry.id.index > last);
-        if let Err(error) = lacking.try_for_each(|pending| receive(&journal, pending.entry.id, &pending.commit)) {
+    pub(crate) fn follow(&mut self, journal: Journal) {
+        (self.flushed, self.flush_limit) = (journal.appended(), JournalPosition::MAX);
+        if let Err(error) = self.hand_to(&journal) {
             return self.fail(&error);
         }
         if journal.appended() != self.ends.end() {
@@ -519,12 +541,9 @@ fn len_of(entry: &Entry, commit: &SharedCommit) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
-    use consensus::{Base, GroupId, Log, MemberId, Opening, Term, Timing};
+    use consensus::{BallotFile, Base, GroupId, Log, MemberId, Opening, Term, Timing};
 
     use super::*;
-    use crate::file::SimDisk;
 
     fn member(number: u64) -> MemberId {
         MemberId::new(number).unwrap()
@@ -532,20 +551,17 @@ mod tests {
 
     /// The second of three, whose journal is not open.
     fn core() -> Core {
-        let disk = Arc::new(SimDisk::new(1));
-        disk.create_dir(Path::new("/data")).unwrap();
-        let (ballots, ballot) = Ballots::open(&*disk, Path::new("/data/ballot"), member(2)).unwrap();
         let base = Base::of_new_group([1, 2, 3].map(member));
         let opening = Opening {
             group: GroupId(1),
             member: member(2),
-            ballot,
+            ballot: BallotFile::Fresh,
             checkpoint: base.id.index,
             log: Log::new(base),
             timing: Timing { heartbeat_ticks: 2, election_ticks: 10 },
             seed: 1,
         };
-        Core::new(RaftEngine::open(opening).unwrap(), ballots, disk, Ends::new(Index(1), JournalPosition(100)))
+        Core::new(RaftEngine::open(opening).unwrap(), Ends::new(Index(1), JournalPosition(100)))
     }
 
     /// A leader sends entries behind the first, of so many bytes each.
@@ -562,9 +578,29 @@ mod tests {
         core.receive(Message { from: member(from), to: member(2), term: Term(term), body }, commits);
     }
 
+    fn write_ballot(core: &mut Core) {
+        let (number, _) = core.wanted_ballot().expect("the term is new");
+        core.ballot_written(number);
+    }
+
+    #[test]
+    fn nothing_counts_before_the_ballot_of_its_term_lasts() {
+        let mut core = core();
+        append(&mut core, 1, 2, &[10, 10, 10]);
+        core.flushed(JournalPosition(130));
+        assert!(core.outbox.is_empty());
+        assert_eq!(core.engine.status().persisted, Index(1));
+        write_ballot(&mut core);
+        assert!(!core.outbox.is_empty());
+        assert_eq!(core.engine.status().persisted, Index(4));
+    }
+
     #[test]
     fn what_an_old_journal_syncs_of_replaced_entries_acknowledges_nothing() {
-        let of_three = |core: &mut Core| append(core, 1, 2, &[10, 10, 10]);
+        let of_three = |core: &mut Core| {
+            append(core, 1, 2, &[10, 10, 10]);
+            write_ballot(core);
+        };
         let mut undisturbed = core();
         of_three(&mut undisturbed);
         undisturbed.flushed(JournalPosition(130));
@@ -575,6 +611,7 @@ mod tests {
         core.flushed(JournalPosition(120));
         // Another leader has other entries from the second on. The journal that has the old ones is still open, and syncs them.
         append(&mut core, 3, 3, &[5, 5]);
+        write_ballot(&mut core);
         assert_eq!(core.ends.end(), JournalPosition(110));
         core.flushed(JournalPosition(130));
         assert_eq!(core.engine.status().persisted, Index(1));

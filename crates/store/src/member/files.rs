@@ -3,13 +3,15 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use consensus::Engine;
+use parking_lot::Mutex;
 
 use super::announcement::{Announcement, FileName, FilePiece};
 use super::core::Slot;
 use super::pull::{Pull, PullError, Pulled};
-use super::{Member, MemberError, MemberShared};
+use super::{Leases, Member, MemberError, MemberShared, NamedFiles};
 use crate::checkpoint_copy;
 use crate::file::{Disk, read_exact_at};
 use crate::manifest::CheckpointFile;
@@ -35,7 +37,14 @@ impl Member {
     /// What reads files for others, on whichever thread.
     #[must_use]
     pub fn file_reader(&self) -> FileReader {
-        FileReader { disk: self.shared.disk.clone(), paths: self.shared.paths.clone() }
+        let MemberShared { disk, paths, leases, .. } = &*self.shared;
+        FileReader { disk: disk.clone(), paths: paths.clone(), leases: leases.clone() }
+    }
+
+    /// As if all who fetch had been away for long.
+    #[cfg(any(test, feature = "simulation"))]
+    pub(crate) fn end_leases(&self) {
+        self.shared.leases.lock().give_way();
     }
 
     /// Whether a follower would fetch a checkpoint: it is newer than the one in force.
@@ -77,10 +86,12 @@ impl Member {
     }
 }
 
-/// Reads the files that an announcement names.
+/// Reads the files that an announcement names. From the first piece of the checkpoint on they stay, as long as pieces are read; but not
+/// for ever.
 pub struct FileReader {
     disk: Arc<dyn Disk>,
     paths: Paths,
+    leases: Arc<Mutex<Leases>>,
 }
 
 impl FileReader {
@@ -90,6 +101,7 @@ impl FileReader {
     ///
     /// It cannot be read.
     pub fn read(&self, name: FileName, offset: u64, len_max: usize) -> io::Result<Option<FilePiece>> {
+        self.leases.lock().touch(name, Instant::now());
         let path = match name {
             FileName::Checkpoint(number) => self.paths.checkpoint(number),
             FileName::Segment(id) if id.is_transient() => return Ok(None),
@@ -107,6 +119,25 @@ impl FileReader {
 }
 
 impl MemberShared {
+    /// This checkpoint is in force on a store that is open.
+    pub(crate) fn set_in_force(&self, files: NamedFiles) {
+        self.leases.lock().set_in_force(Some(files));
+    }
+
+    /// What others fetch; none of it where the disk is full.
+    pub(crate) fn kept_for_others(&self, is_disk_full: bool) -> Vec<NamedFiles> {
+        let mut leases = self.leases.lock();
+        if is_disk_full {
+            leases.give_way();
+        }
+        leases.kept(Instant::now())
+    }
+
+    /// When some of that may be removed.
+    pub(crate) fn next_lease_end(&self) -> Option<Instant> {
+        self.leases.lock().next_end()
+    }
+
     fn install(&self, pulled: &Pulled) -> Result<Installed, MemberError> {
         // No store is opened meanwhile: that removes what is not in force yet.
         let _alone = self.transition.lock();

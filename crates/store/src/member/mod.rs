@@ -9,7 +9,7 @@
 //! The group's log is the journal: an entry is a commit. [`Member`] owns the engine and does what that wants: it writes ballots, hands
 //! commits to the journal, sends messages with the commits that they name. The journal's writer asks it for a place in the log before it
 //! writes a commit, and tells it what is on disk; the network hands it messages; a clock ticks. All of these may call at once: the engine
-//! is behind one lock (`core`), under which nothing waits but the sync of a ballot.
+//! is behind one lock (`core`), under which nothing waits: what takes a disk, beside the journal, is `disk_work`.
 //!
 //! A follower has no queues: a journal and files. So a member that is elected opens a store as at any start, and one that is not the
 //! leader any more drops it. Opening, closing, cutting off what was not committed, and beginning with shipped files are all one thing:
@@ -20,8 +20,11 @@
 mod announcement;
 mod ballots;
 mod core;
+mod disk_work;
 mod files;
+mod hang;
 mod identity;
+mod leases;
 mod pull;
 mod rebuild;
 mod tail;
@@ -44,7 +47,7 @@ use thiserror::Error;
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::journal::{
-    self, CommitKind, EntryReader, FailureCause, FilePreallocator, NOT_LEADING, ReceivedCommit, Replication,
+    self, CommitKind, DiskWatch, EntryReader, FailureCause, FilePreallocator, NOT_LEADING, ReceivedCommit, Replication,
     SharedCommit, Writer,
 };
 use crate::manifest::ManifestFile;
@@ -59,6 +62,8 @@ pub use timings::Timings;
 pub use wipe::{empty, finish_emptying, identity_of};
 
 use self::core::{Core, Slot};
+use self::disk_work::{DiskThread, DiskWorker};
+pub(crate) use self::leases::{Leases, NamedFiles};
 
 /// What one message may name is read back in one go: more than that only if a single commit is longer.
 const READ_LEN_MAX: u64 = 2 * consensus::MESSAGE_CONTENTS_LEN_MAX;
@@ -162,10 +167,13 @@ pub enum Situation {
 
 /// A member of a group.
 pub struct Member {
+    // First: it ends before the rest goes.
+    _disk_thread: Option<DiskThread>,
     shared: Arc<MemberShared>,
 }
 
-/// What a member's callers share. Locks, in the order in which they may be taken: `transition`, `files`, `threads`, `sender`, `core`.
+/// What a member's callers share. Locks, in the order in which they may be taken: `transition`, `files`, `threads`, those of the disk's
+/// worker, `sender`, `core`.
 pub(crate) struct MemberShared {
     pub(crate) disk: Arc<dyn Disk>,
     pub(crate) paths: Paths,
@@ -178,13 +186,16 @@ pub(crate) struct MemberShared {
     changed: Condvar,
     /// Of a leader's commits.
     watch: Mutex<timings::Watch>,
-    /// Sends what is in the outbox: one thread at a time, so that messages keep their order.
-    sender: Mutex<EntryReader>,
+    /// Who has it sends what is in the outbox: one thread at a time, so that messages keep their order.
+    sender: Mutex<()>,
+    disk_worker: DiskWorker,
     /// Of a follower.
     files: Mutex<Option<ManifestFile>>,
     threads: Mutex<JournalThreads>,
     /// Held while the directory goes from one owner to another.
     transition: Mutex<()>,
+    /// What is not removed because others fetch it.
+    leases: Arc<Mutex<Leases>>,
 }
 
 /// What writes a follower's journal.
@@ -209,7 +220,18 @@ impl Drop for Member {
 impl Member {
     /// Time has passed: see [`consensus::Engine::tick`].
     pub fn tick(&self) {
-        self.shared.with_core(Core::tick);
+        self.tick_after(self.disk_time(Instant::now()));
+    }
+
+    /// How long the disk has been at one thing for which this member's promises wait.
+    #[must_use]
+    pub fn disk_time(&self, now: Instant) -> Duration {
+        self.shared.disk_worker.watch.longest(now)
+    }
+
+    /// Time has passed, and the disk has been at one thing for so long. A leader's that hangs costs it the lead.
+    pub(crate) fn tick_after(&self, disk_time: Duration) {
+        self.shared.with_core(|core| core.tick(disk_time));
     }
 
     /// A message has arrived, with the commits of the records that it names.
@@ -369,7 +391,7 @@ impl MemberShared {
         let result = act(&mut core);
         let (committed, ending) = (core.take_committed(), core.take_ending());
         let committed_index = core.ends.committed().0;
-        let has_outgoing = !core.outbox.is_empty();
+        let (has_outgoing, has_job) = (!core.outbox.is_empty(), core.has_job());
         drop(core);
         self.changed.notify_all();
         match ending {
@@ -384,16 +406,19 @@ impl MemberShared {
         if has_outgoing {
             self.send_all();
         }
+        if has_job {
+            self.begin_disk_work();
+        }
         result
     }
 
     fn send_all(&self) {
         // Who has the lock sends what is added meanwhile; it looks again after it has let go.
-        while let Some(mut reader) = self.sender.try_lock() {
+        while let Some(alone) = self.sender.try_lock() {
             while let Some(outgoing) = self.next_outgoing() {
-                self.send(outgoing, &mut reader);
+                self.send(outgoing);
             }
-            drop(reader);
+            drop(alone);
             if self.core.lock().outbox.is_empty() {
                 return;
             }
@@ -404,15 +429,11 @@ impl MemberShared {
         self.core.lock().outbox.pop_front()
     }
 
-    fn send(&self, outgoing: Outgoing, reader: &mut EntryReader) {
+    fn send(&self, outgoing: Outgoing) {
         let Outgoing { message, commits } = outgoing;
         let to = message.to;
-        // If files are gone, the engine finds out with the next message, and has others shipped.
-        let is_sent = match self.find_commits(&message, commits, reader) {
-            Some(commits) => self.transport.send(message, commits),
-            None => false,
-        };
-        if !is_sent {
+        // What has to be read is not in the outbox.
+        if !self.transport.send(message, commits.into_iter().flatten().collect()) {
             self.with_core(|core| {
                 core.engine.unreachable(to);
                 core.pump();
@@ -521,11 +542,15 @@ impl MemberShared {
 }
 
 /// The member as its journal's writer sees it. Weak: the member keeps the journal.
-struct WeakMember(Weak<MemberShared>);
+struct WeakMember {
+    member: Weak<MemberShared>,
+    is_leaders: bool,
+    watch: Arc<DiskWatch>,
+}
 
 impl Replication for WeakMember {
     fn propose(&self, commit: Arc<SharedCommit>) -> Option<LogId> {
-        let member = self.0.upgrade()?;
+        let member = self.member.upgrade()?;
         if !member.options.is_stepped {
             member.wait_until_less_is_ahead();
         }
@@ -534,27 +559,40 @@ impl Replication for WeakMember {
         Some(id)
     }
 
+    fn must_wait(&self) -> bool {
+        self.member.upgrade().is_some_and(|member| member.is_far_ahead(&member.core.lock()))
+    }
+
     fn flushed(&self, position: JournalPosition) {
-        if let Some(member) = self.0.upgrade() {
+        if let Some(member) = self.member.upgrade() {
             member.with_core(|core| core.flushed(position));
         }
+    }
+
+    fn is_leaders(&self) -> bool {
+        self.is_leaders
+    }
+
+    fn watch(&self) -> Option<&DiskWatch> {
+        Some(&self.watch)
     }
 }
 
 impl MemberShared {
-    /// What its journal's writer asks and tells.
-    pub(crate) fn replication(self: &Arc<Self>) -> Arc<dyn Replication> {
-        Arc::new(WeakMember(Arc::downgrade(self)))
+    /// What its journal's writer asks and tells: that of a leader's store, or a follower's.
+    pub(crate) fn replication(self: &Arc<Self>, is_leaders: bool) -> Arc<dyn Replication> {
+        Arc::new(WeakMember { member: Arc::downgrade(self), is_leaders, watch: self.disk_worker.watch.clone() })
+    }
+
+    fn is_far_ahead(&self, core: &Core) -> bool {
+        let ahead_len = core.ends.end().0 - core.ends.committed().1.0;
+        ahead_len >= AHEAD_LEN_MAX && core.failure.is_none() && matches!(core.slot, Slot::Leading(_))
     }
 
     /// What is written and not committed is bounded: what gathers meanwhile makes publishers wait.
     fn wait_until_less_is_ahead(&self) {
         let mut core = self.core.lock();
-        loop {
-            let ahead_len = core.ends.end().0 - core.ends.committed().1.0;
-            if ahead_len < AHEAD_LEN_MAX || core.failure.is_some() || !matches!(core.slot, Slot::Leading(_)) {
-                return;
-            }
+        while self.is_far_ahead(&core) {
             self.changed.wait(&mut core);
         }
     }

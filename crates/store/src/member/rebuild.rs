@@ -10,12 +10,13 @@ use parking_lot::{Condvar, Mutex};
 use super::announcement::Announcement;
 use super::ballots::Ballots;
 use super::core::{Core, FoundEntry, Slot};
+use super::disk_work::{DiskThread, DiskWorker};
 use super::identity::{Founding, Identity};
 use super::tail::Ends;
 use super::{JournalThreads, Member, MemberError, MemberShared, Options, Transport, entry_kind};
 use crate::directory::DataDir;
 use crate::file::Disk;
-use crate::journal::{self, EntryReader, OnEvent, Recovery};
+use crate::journal::{self, OnEvent, Recovery};
 use crate::manifest::{Manifest, ManifestFile};
 use crate::paths::Paths;
 use crate::recovery::{self, OpenError, RecoveredStore, attempting};
@@ -108,7 +109,8 @@ impl Member {
             seed: options.seed,
         };
         let engine = RaftEngine::open(opening)?;
-        let core = Core::new(engine, ballots, disk.clone(), ends);
+        let core = Core::new(engine, ends);
+        let disk_worker = DiskWorker::new(ballots, !options.is_stepped);
         let shared = Arc::new(MemberShared {
             disk,
             paths,
@@ -119,13 +121,17 @@ impl Member {
             core: Mutex::new(core),
             changed: Condvar::new(),
             watch: Mutex::default(),
-            sender: Mutex::new(EntryReader::new()),
+            sender: Mutex::new(()),
+            disk_worker,
             files: Mutex::new(Some(manifest)),
             threads: Mutex::default(),
             transition: Mutex::default(),
+            leases: Arc::default(),
         });
+        let is_threaded = !shared.options.is_stepped;
+        let disk_thread = is_threaded.then(|| DiskThread::start(&shared)).transpose()?;
         shared.start_journal(found)?;
-        Ok(Member { shared })
+        Ok(Member { _disk_thread: disk_thread, shared })
     }
 
     /// Opens the journal anew, if it has to be: after what the leader does not have was cut off, or shipped files have come into force.
@@ -184,6 +190,7 @@ impl MemberShared {
         self.watch.lock().clear();
         // What it could not write is written again below.
         let _ = self.stop_journal();
+        self.leases.lock().set_in_force(None);
         self.restore_files()?;
         loop {
             let current = self.manifest()?;
@@ -223,18 +230,18 @@ impl MemberShared {
         journal::lower_synced(&*self.disk, &journal_dir, pulled.position())
             .map_err(attempting("writing", &journal_dir))?;
         self.put_in_force(&pulled, Some(recovery.generation_max + 1))?;
-        let mut core = self.core.lock();
-        core.restored();
+        // The engine has wanted nothing else since.
+        self.write_ballots()?;
+        self.core.lock().restored();
         Ok(())
     }
 
     /// Has the journal written, by what the leader sends.
     fn start_journal(self: &Arc<Self>, found: FoundJournal) -> Result<(), MemberError> {
-        let last = found.entries.last().map(|entry| entry.id);
         let mut recovery = found.recovery;
         recovery.set_committed(self.committed().1.min(found.end));
         let options = self.options.store.journal.clone();
-        let replication = Some(self.replication());
+        let replication = Some(self.replication(false));
         let (journal, threads) = if self.options.is_stepped {
             let (journal, writer, filer) = journal::assemble(recovery, options, self.on_event(), replication)?;
             (journal, JournalThreads::Stepped(Box::new((writer, filer))))
@@ -244,12 +251,22 @@ impl MemberShared {
         };
         *self.threads.lock() = threads;
         let manifest = self.manifest()?;
-        self.with_core(|core| {
-            // How far the checkpoint reached is not written down: no further than the journal did.
-            core.announcement = Announcement::of(&manifest, journal.appended());
-            core.follow(journal, last);
-        });
-        Ok(())
+        loop {
+            // What the journal is to be given came after it.
+            self.write_ballots()?;
+            let is_done = self.with_core(|core| {
+                let is_written = core.wanted_ballot().is_none();
+                if is_written {
+                    // How far the checkpoint reached is not written down: no further than the journal did.
+                    core.announcement = Announcement::of(&manifest, journal.appended());
+                    core.follow(journal.clone());
+                }
+                is_written
+            });
+            if is_done {
+                return Ok(());
+            }
+        }
     }
 
     fn on_event(self: &Arc<Self>) -> OnEvent {

@@ -24,6 +24,7 @@ use policy::{Job, SegmentFacts};
 
 use crate::QueueOwner;
 use crate::catalog::Segment;
+use crate::member::FileName;
 use crate::segment::SegmentRange;
 use crate::shared::Shared;
 use crate::work_error::{WorkError, attempting};
@@ -116,7 +117,9 @@ impl Shared {
     /// Whether segments wait for a checkpoint to be removed.
     pub(crate) fn has_doomed(&self) -> bool {
         let checkpointer = self.checkpointer.lock();
-        checkpointer.doomed.iter().any(|id| !checkpointer.pinned.has_segment(*id))
+        let kept = if checkpointer.doomed.is_empty() { Vec::new() } else { self.kept_for_others() };
+        let is_kept = |id| kept.iter().any(|files| files.has(FileName::Segment(id)));
+        checkpointer.doomed.iter().any(|id| !checkpointer.pinned.has_segment(*id) && !is_kept(*id))
     }
 }
 

@@ -20,6 +20,8 @@ pub struct Pulling {
     pull: Pull,
     from: usize,
     shipment: Option<Shipment>,
+    /// What it fetches stays as long as this is the leader's.
+    lease: Option<u64>,
 }
 
 impl Group {
@@ -39,7 +41,7 @@ impl Group {
             return;
         }
         match member.pull(announcement) {
-            Ok(pull) => node.fetch = Some(Fetch::Pulling(Box::new(Pulling { pull, from, shipment }))),
+            Ok(pull) => node.fetch = Some(Fetch::Pulling(Box::new(Pulling { pull, from, shipment, lease: None }))),
             // What it has fetched before is about to come into force.
             Err(PullError::Busy) => {}
             Err(error) => assert!(node.disk.is_cut(), "{error}"),
@@ -76,7 +78,15 @@ impl Group {
         let is_cut = self.network.is_cut_between(from, number);
         let len_max = self.random.range(1..20_000) as usize;
         let Some(leader) = self.nodes[from].member.as_ref().filter(|_| !is_cut) else { return };
-        let Ok(Some(piece)) = leader.file_reader().read(name, offset, len_max) else { return };
+        let lease = self.nodes[from].lease();
+        let is_leased = pulling.lease.is_some() && pulling.lease == lease;
+        let Ok(Some(piece)) = leader.file_reader().read(name, offset, len_max) else {
+            let is_over = !is_leased || self.nodes[from].disk.is_cut();
+            return assert!(is_over, "{name:?} is gone while node {number} fetches it");
+        };
+        if leader.announcement().is_some_and(|announcement| announcement.name() == name) {
+            pulling.lease = lease;
+        }
         match pulling.pull.take(&piece) {
             Ok(()) => self.nodes[number].fetch = Some(Fetch::Pulling(pulling)),
             Err(error) => {
@@ -87,7 +97,7 @@ impl Group {
     }
 
     fn end_pull(&mut self, number: usize, pulling: Pulling) {
-        let Pulling { pull, from, shipment } = pulling;
+        let Pulling { pull, from, shipment, .. } = pulling;
         let Ok(pulled) = pull.finish() else { return assert!(self.nodes[number].disk.is_cut()) };
         let pulled = Arc::new(pulled);
         let reached = pulled.announcement().reached;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use consensus::{Base, MemberId, Timing};
 use model::ids::JournalPosition;
@@ -14,6 +15,8 @@ use crate::member::{Founding, Identity, Member, MemberError, Options};
 use crate::paths::Paths;
 use crate::{Random, RecoveredStore, Store};
 
+/// How long a step takes: with clocks that tick every ten, an election is held after at least a second, as it is outside.
+const STEP: Duration = Duration::from_millis(10);
 const TIMING: Timing = Timing { heartbeat_ticks: 2, election_ticks: 10 };
 /// The cluster to which all belong.
 const CLUSTER: u128 = 1;
@@ -31,6 +34,8 @@ pub struct Seen {
     pub restores: u64,
     /// Leaders that were asked to hand over.
     pub transfers: u64,
+    /// Disks that hung.
+    pub hangs: u64,
 }
 
 impl Seen {
@@ -41,6 +46,7 @@ impl Seen {
         self.installs += other.installs;
         self.restores += other.restores;
         self.transfers += other.transfers;
+        self.hangs += other.hangs;
     }
 }
 
@@ -144,7 +150,10 @@ impl Group {
         let node = &mut self.nodes[number];
         node.wire = Arc::default();
         match Member::open(Self::options(seed), Arc::new(node.disk.clone()), node.wire.clone()) {
-            Ok(member) => node.member = Some(member),
+            Ok(member) => {
+                member.do_disk_work_by_hand();
+                node.member = Some(member);
+            }
             Err(error) => {
                 assert!(node.disk.is_cut(), "node {number} does not open: {error}");
                 node.disk.restart();
@@ -170,6 +179,7 @@ impl Group {
         }
         let node = &mut self.nodes[number];
         node.fetch = None;
+        node.end_hang();
         node.disk.cut_power();
         node.member = None;
         match self.random.percent(50) {
@@ -179,11 +189,17 @@ impl Group {
         node.disk.cut_power_at(u64::MAX);
     }
 
-    /// The clock of a node ticks, if it is time.
+    /// The clock of a node ticks, if it is time; and its member does what it has to do with its disk, unless that is slow.
     pub fn tick(&mut self, number: usize) {
         let node = &self.nodes[number];
-        if let Some(member) = node.member.as_ref().filter(|_| self.now.is_multiple_of(node.tick)) {
-            member.tick();
+        let hung_for = node.hung_for(self.now);
+        let is_due = self.now.is_multiple_of(node.tick);
+        let Some(member) = &node.member else { return };
+        if is_due {
+            member.tick_after(STEP * u32::try_from(hung_for).unwrap_or(u32::MAX));
+        }
+        if hung_for == 0 && (self.is_calm || self.random.percent(70)) {
+            member.step_disk();
         }
     }
 
@@ -216,6 +232,7 @@ impl Group {
 
     /// A node that was elected opens its directory as a store. `None`: it does not lead any more, or its power has gone.
     pub fn take_over(&mut self, number: usize) -> Option<(Arc<Store>, RecoveredStore)> {
+        self.nodes[number].end_leases();
         let node = &self.nodes[number];
         match node.member.as_ref()?.take_over() {
             Ok(opened) => (!node.disk.is_cut()).then_some(opened),

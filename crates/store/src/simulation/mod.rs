@@ -14,4 +14,4 @@ pub use fetch::Fetch;
 pub(crate) use group::dir;
 pub use group::{Group, Seen};
 pub use network::{Network, Wire};
-pub use node::Node;
+pub use node::{Hang, Node};

@@ -27,6 +27,18 @@ pub struct Node {
     pub tick: u64,
     /// It is as if its processor stood still.
     pub frozen_until: u64,
+    hang: Option<Hang>,
+    /// How often files may have gone that others fetch.
+    lease_ends: u64,
+}
+
+/// A disk that does nothing for a while.
+#[derive(Debug, Clone, Copy)]
+pub struct Hang {
+    since: u64,
+    until: u64,
+    /// Writes go to the page cache meanwhile: only syncs hang.
+    pub takes_writes: bool,
 }
 
 impl Node {
@@ -40,6 +52,8 @@ impl Node {
             reached: JournalPosition::START,
             tick,
             frozen_until: 0,
+            hang: None,
+            lease_ends: 0,
         }
     }
 
@@ -53,6 +67,40 @@ impl Node {
     #[must_use]
     pub fn situation(&self) -> Option<Situation> {
         self.member.as_ref().map(Member::situation)
+    }
+
+    /// Its disk hangs from now on until then.
+    pub fn hang(&mut self, since: u64, until: u64, takes_writes: bool) {
+        self.hang = Some(Hang { since, until, takes_writes });
+    }
+
+    /// Its disk does not hang any more.
+    pub fn end_hang(&mut self) {
+        self.hang = None;
+    }
+
+    /// Whether its disk hangs.
+    #[must_use]
+    pub fn hang_at(&self, now: u64) -> Option<Hang> {
+        self.hang.filter(|hang| now < hang.until)
+    }
+
+    /// For how many steps its disk has hung.
+    pub(super) fn hung_for(&self, now: u64) -> u64 {
+        self.hang_at(now).map_or(0, |hang| now - hang.since)
+    }
+
+    /// What others fetch from it may be gone from now on.
+    pub fn end_leases(&mut self) {
+        if let Some(member) = &self.member {
+            member.end_leases();
+        }
+        self.lease_ends += 1;
+    }
+
+    /// Which of its leases those are that it gives now; `None`: it removes nothing.
+    pub(super) fn lease(&self) -> Option<u64> {
+        self.is_leading().then_some(self.lease_ends)
     }
 
     /// Whether it leads, with a store that is open.

@@ -22,6 +22,14 @@ impl Group {
         self.nodes[node].frozen_until = self.now + self.random.range(10..400);
     }
 
+    /// The disk of a node does nothing for a while.
+    pub fn hang(&mut self, node: usize) {
+        let until = self.now + self.random.range(10..600);
+        let takes_writes = self.random.percent(50);
+        self.nodes[node].hang(self.now, until, takes_writes);
+        self.seen.hangs += 1;
+    }
+
     /// A leader hands over to a node, if it can.
     pub fn transfer(&mut self, leader: usize, to: usize) {
         let to = self.nodes[to].id;
@@ -36,6 +44,7 @@ impl Group {
         self.network.calm_down();
         for node in &mut self.nodes {
             node.frozen_until = 0;
+            node.end_hang();
             node.disk.cut_power_at(u64::MAX);
         }
     }

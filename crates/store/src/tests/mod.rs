@@ -10,6 +10,7 @@ mod delays;
 mod failing_disk;
 mod full_disk;
 mod group;
+mod hanging_disk;
 mod held;
 mod history;
 mod known_errors;

@@ -4,13 +4,14 @@ use std::io::{self, IoSlice};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 
 use super::super::{File, Lock, PAGE_LEN};
 use super::state::{State, cut};
 
 pub(super) struct SimFile {
     pub(super) state: Arc<Mutex<State>>,
+    pub(super) hanging: Arc<RwLock<()>>,
     pub(super) inode: usize,
     pub(super) epoch: u64,
 }
@@ -64,6 +65,7 @@ impl File for SimFile {
     }
 
     fn fdatasync(&self) -> io::Result<()> {
+        drop(self.hanging.read());
         let state = &mut *self.state()?;
         if state.operation()? {
             return Err(cut());

@@ -20,7 +20,9 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
+#[cfg(test)]
+use parking_lot::RwLockWriteGuard;
+use parking_lot::{Mutex, RwLock};
 
 use self::handles::SimFile;
 use self::state::State;
@@ -48,6 +50,8 @@ pub struct Faults {
 #[derive(Debug, Clone)]
 pub struct SimDisk {
     state: Arc<Mutex<State>>,
+    /// Who syncs reads this first.
+    hanging: Arc<RwLock<()>>,
 }
 
 impl SimDisk {
@@ -68,14 +72,20 @@ impl SimDisk {
             mounts: BTreeSet::new(),
             locks: BTreeSet::new(),
         };
-        SimDisk { state: Arc::new(Mutex::new(state)) }
+        SimDisk { state: Arc::new(Mutex::new(state)), hanging: Arc::default() }
     }
 
     /// Another disk that is as this one is now.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn fork(&self) -> SimDisk {
-        SimDisk { state: Arc::new(Mutex::new(self.state.lock().clone())) }
+        SimDisk { state: Arc::new(Mutex::new(self.state.lock().clone())), hanging: Arc::default() }
+    }
+
+    /// Until this is dropped no file is synced: who tries waits.
+    #[cfg(test)]
+    pub(crate) fn hang(&self) -> RwLockWriteGuard<'_, ()> {
+        self.hanging.write()
     }
 
     /// How many operations have changed or synced something so far.
@@ -176,6 +186,6 @@ impl SimDisk {
     }
 
     fn handle(&self, inode: usize, epoch: u64) -> Box<dyn File> {
-        Box::new(SimFile { state: self.state.clone(), inode, epoch })
+        Box::new(SimFile { state: self.state.clone(), hanging: self.hanging.clone(), inode, epoch })
     }
 }

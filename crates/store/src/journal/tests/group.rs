@@ -36,6 +36,7 @@ pub(super) struct Group {
     last: Mutex<LogId>,
     pub(super) leads: Mutex<bool>,
     pub(super) commits_at_once: Mutex<bool>,
+    pub(super) must_wait: Mutex<bool>,
     pub(super) proposed: Mutex<Vec<Arc<SharedCommit>>>,
     pub(super) flushed: Mutex<Vec<JournalPosition>>,
     journal: OnceLock<Weak<Shared>>,
@@ -51,6 +52,7 @@ impl Group {
             last: Mutex::new(last),
             leads: Mutex::new(true),
             commits_at_once: Mutex::new(true),
+            must_wait: Mutex::new(false),
             proposed: Mutex::default(),
             flushed: Mutex::default(),
             journal: OnceLock::new(),
@@ -84,6 +86,14 @@ impl Replication for Group {
         }
         self.proposed.lock().push(commit);
         Some(self.next(0))
+    }
+
+    fn must_wait(&self) -> bool {
+        *self.must_wait.lock()
+    }
+
+    fn is_leaders(&self) -> bool {
+        true
     }
 
     fn flushed(&self, position: JournalPosition) {

@@ -7,6 +7,7 @@ mod failures;
 mod full_disk;
 mod group;
 mod known_errors;
+mod leading;
 mod power_loss;
 mod reading;
 mod replicated;

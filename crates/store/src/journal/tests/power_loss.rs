@@ -87,7 +87,8 @@ fn live(disk: &SimDisk, options: &Options, model: &mut Model, random: &mut Rando
     let end = world.journal.synced();
     model.history.retain(|(position, _)| *position <= end);
     model.promised = end;
-    if options.confirm_after == ConfirmAfter::Write && random.percent(70) {
+    let may_split = options.confirm_after == ConfirmAfter::Write || world.group.is_some();
+    if may_split && random.percent(70) {
         world.syncer = Some(world.writer.split_syncer());
     }
     for _ in 0..random.below(60) {

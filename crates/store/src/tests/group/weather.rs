@@ -20,7 +20,8 @@ impl World {
             }
             44..45 => (0..self.group.nodes.len()).for_each(|node| self.crash_if_up(node)),
             45..60 => self.group.start_all(),
-            60..64 => self.group.freeze(node),
+            60..62 => self.group.freeze(node),
+            62..64 => self.group.hang(node),
             64..70 => self.transfer(node),
             70..85 => self.change_members(),
             85..92 => self.check_directory(node),
@@ -63,8 +64,11 @@ impl World {
         }
     }
 
-    /// The leader makes a checkpoint of all that is committed.
+    /// The leader makes a checkpoint of all that is committed, and may need the room of what others fetch.
     fn retire(&mut self) {
+        if let Some(leader) = self.leader().filter(|_| self.group.random.percent(30)) {
+            self.group.nodes[leader].end_leases();
+        }
         if let Some((_, broker)) = self.leader().and_then(|leader| self.brokers[leader].as_ref()) {
             broker.retire_committed();
         }

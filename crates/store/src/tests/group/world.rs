@@ -159,6 +159,12 @@ impl World {
             return;
         }
         self.group.tick(number);
+        if let Some(hang) = self.group.nodes[number].hang_at(self.group.now) {
+            if let Some((_, broker)) = self.brokers[number].as_ref().filter(|_| hang.takes_writes) {
+                let _ = broker.store().step_writer();
+            }
+            return self.note_durable(number);
+        }
         self.group.ship(number);
         self.make_wanted_checkpoint(number);
         let node = &self.group.nodes[number];
@@ -223,7 +229,10 @@ impl World {
         let Some((_, broker)) = &self.brokers[number] else { return };
         let broker = broker.clone();
         let act_count = if self.group.is_calm { 0 } else { self.group.random.below(4) };
-        let _ = broker.store().step_journal();
+        let _ = broker.store().step_writer();
+        if self.group.is_calm || self.group.random.percent(60) {
+            broker.store().step_syncer();
+        }
         for _ in 0..act_count {
             if broker.act().is_err() {
                 break; // not committed yet, or its disk or its leadership is gone

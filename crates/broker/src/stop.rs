@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use model::ids::JournalPosition;
 use tokio::time::Instant;
 
 use crate::broker::Broker;
@@ -27,9 +28,7 @@ impl Broker {
         if !wait_until(until, || Arc::strong_count(&unheard) <= 2).await {
             return false;
         }
-        self.engine.close_watermarks(true);
-        self.record_histories();
-        let end = self.journal_end();
+        let end = self.write_down_all();
         tokio::time::timeout_at(until, self.until_durable(end)).await.is_ok() && self.engine.store.failure().is_none()
     }
 
@@ -50,9 +49,15 @@ impl Broker {
             tracing::error!(count = self.served_count(), "connections did not end with their broker");
         }
         self.stop_timers();
+        self.write_down_all();
+        self.engine.store.close()
+    }
+
+    /// What the journal does not have yet of what another broker needs to go on exactly where this one is. Says where it will be durable.
+    pub(crate) fn write_down_all(&self) -> Option<JournalPosition> {
         self.engine.close_watermarks(true);
         self.record_histories();
-        self.engine.store.close()
+        self.journal_end()
     }
 }
 

@@ -8,10 +8,11 @@ use amqp::method::{basic, queue};
 use amqp::table::Value;
 use model::policy::PolicyKind;
 use serde_json::json;
-use store::Store;
 use store::file::SimDisk;
+use store::{Random, Store};
 
 use super::client::{Client, Heard, PERSISTENT};
+use super::lives::Home;
 use super::node::{NOW, Node};
 use super::operators::operator;
 use super::policies::policy;
@@ -78,11 +79,11 @@ fn dead_letters_arrive_in_order() {
 }
 
 /// Wherever the power goes, a message is in one of the two queues, and not in both.
-#[test]
-fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
+fn leave_and_arrive_at_once(home_of: fn(u64) -> Home) {
     let (mut moved, mut unmoved) = (0, 0);
     for seed in 0..60 {
-        let node = Node::on(SimDisk::new(seed));
+        let (home, mut random) = (home_of(seed), Random::new(seed));
+        let node = home.begin(&mut random);
         node.at(NOW);
         let mut client = node.connect();
         client.declare("d");
@@ -91,14 +92,11 @@ fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
         node.sync();
         node.at(NOW + 100);
         assert_eq!(node.counts("d"), (10, 0));
-        node.disk.cut_power_at(node.disk.operation_count() + seed % 4);
-        while node.broker.engine.store.durable() < node.broker.engine.store.appended()
-            && node.broker.engine.store.step_journal().is_ok()
-        {}
-        node.disk.restart();
-        let disk = node.disk.clone();
-        drop((client, node));
-        let node = Node::on(disk);
+        node.cut_power_in(seed % 4);
+        while node.broker.engine.store.durable() < node.appended() && node.step().is_ok() {}
+        drop(client);
+        home.end(node, &mut random);
+        let node = home.begin(&mut random);
         node.broker.engine.clock.set(NOW);
         match (node.drain("q"), node.drain("d")) {
             (q, d) if q.is_empty() && d == numbers(0..10) => moved += 1,
@@ -107,6 +105,16 @@ fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
         }
     }
     assert!(moved > 5 && unmoved > 5, "{moved} moved, {unmoved} did not");
+}
+
+#[test]
+fn a_dead_letter_leaves_and_arrives_in_one_batch_of_the_journal() {
+    leave_and_arrive_at_once(Home::alone);
+}
+
+#[test]
+fn a_dead_letter_leaves_and_arrives_at_once_whoever_leads() {
+    leave_and_arrive_at_once(Home::of_three);
 }
 
 /// Ends the process behind each commit in turn, where each batch of the journal is a commit of its own.

@@ -9,14 +9,15 @@ use amqp::content::Properties;
 use amqp::table::{TableBuf, Value};
 use model::ids::JournalPosition;
 use store::Random;
-use store::file::SimDisk;
 
 use super::client::{Client, Heard};
 use super::exchange_types::{assert_done, bind, declare, publish_with};
-use super::lives::{self, Cut, Unconfirmed, for_each_seed};
+use super::lives::{Cut, Home, Unconfirmed, for_each_home};
 use super::node::Node;
 
 const SEED_COUNT: u64 = 300;
+/// Of runs over a group, which take longer.
+const GROUP_SEED_COUNT: u64 = 60;
 const START_MS: u64 = 1_720_000_000_000;
 
 /// A message, and where it is durable what happened to it.
@@ -160,13 +161,12 @@ impl World {
     }
 }
 
-fn run(seed: u64) -> Seen {
+fn run(home: &Home, seed: u64) -> Seen {
     let mut random = Random::new(seed);
-    let disk = SimDisk::new(seed);
     let (mut messages, mut next_number, mut now_ms) = (BTreeMap::new(), 0, START_MS);
     let mut seen = Seen::default();
     for life in 0..4 {
-        let node = lives::begin(&disk, &mut random);
+        let node = home.begin(&mut random);
         node.broker.engine.clock.set(now_ms);
         let mut client = node.connect();
         if life == 0 {
@@ -179,13 +179,13 @@ fn run(seed: u64) -> Seen {
         client.select_confirms(1);
         let unconfirmed = Unconfirmed::default();
         let mut world = World { node, client, messages, unconfirmed, next_number, now_ms, random, seen };
-        let end = world.node.appended();
+        let end = world.node.recovered;
         world.check(end);
         if life == 3 {
             world.drain();
             return world.seen;
         }
-        lives::cut_soon(&disk, &mut world.random, 100);
+        home.cut_soon(&mut world.random, 100);
         for _ in 0..world.random.below(250) {
             if world.act().is_err() {
                 break;
@@ -194,16 +194,15 @@ fn run(seed: u64) -> Seen {
         let World { node, client, random: next_random, .. } = world;
         (messages, next_number, now_ms, random, seen) =
             (world.messages, world.next_number, world.now_ms, next_random, world.seen);
-        drop((client, node));
-        lives::end(&disk, &mut random);
+        drop(client);
+        home.end(node, &mut random);
     }
     seen
 }
 
-#[test]
-fn what_waits_is_never_lost_nor_released_twice() {
+fn test(home_of: fn(u64) -> Home, seed_count: u64) {
     let mut all = Seen::default();
-    let is_whole = for_each_seed(SEED_COUNT, run, |seen| {
+    let is_whole = for_each_home(home_of, seed_count, run, |seen| {
         all.released += seen.released;
         all.recovered += seen.recovered;
         all.spilled += seen.spilled;
@@ -213,7 +212,17 @@ fn what_waits_is_never_lost_nor_released_twice() {
     println!("{all:?}");
     let counts = [all.released, all.recovered, all.spilled, all.confirmed];
     assert!(
-        !is_whole || counts.iter().all(|&count| count > SEED_COUNT) && all.copied > 0,
+        !is_whole || counts.iter().all(|&count| count > seed_count) && all.copied > 0,
         "too little happened: {all:?}"
     );
+}
+
+#[test]
+fn what_waits_is_never_lost_nor_released_twice() {
+    test(Home::alone, SEED_COUNT);
+}
+
+#[test]
+fn what_waits_is_never_lost_nor_released_twice_whoever_leads() {
+    test(Home::of_three, GROUP_SEED_COUNT);
 }

@@ -4,11 +4,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use model::ids::JournalPosition;
 use net::TlsInfo;
+use parking_lot::Mutex;
 use store::file::SimDisk;
 use store::{QueueOwner, RecoveredStore, Store};
 
 use super::client::{Client, Heard};
+use super::group::Trio;
 use crate::broker::Broker;
 use crate::connections::ConnectionHandle;
 use crate::options::Options;
@@ -22,6 +25,10 @@ pub(super) struct Node {
     pub(super) broker: Arc<Broker>,
     pub(super) residents: QueueOwnerOfEngine,
     pub(super) disk: SimDisk,
+    /// Up to where it knows of what was before it began.
+    pub(super) recovered: JournalPosition,
+    /// The group that it leads; `None`: it is alone.
+    pub(super) group: Option<Arc<Mutex<Trio>>>,
 }
 
 impl Node {
@@ -52,9 +59,10 @@ impl Node {
     }
 
     pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: RecoveredStore, options: Options) -> Self {
+        let end = store.appended();
         let broker = Broker::assemble(options, store, recovered).expect("the broker starts");
         let residents = broker.residents();
-        Self { broker, residents, disk }
+        Self { broker, residents, disk, recovered: end, group: None }
     }
 
     /// A client that has not said anything yet.
@@ -82,7 +90,7 @@ impl Node {
     /// Writes and syncs all that the journal has.
     pub(super) fn sync(&self) {
         while self.broker.engine.store.durable() < self.broker.engine.store.appended() {
-            self.broker.engine.store.step_journal().expect("the disk works");
+            self.step().expect("the disk works");
         }
     }
 
@@ -90,10 +98,10 @@ impl Node {
     pub(super) fn spill(&self) {
         self.sync();
         let end = self.broker.engine.store.appended();
-        self.broker.engine.store.retire_to(end, u64::MAX, &self.residents).expect("the disk works");
+        self.at_last(|store| store.retire_to(end, u64::MAX, &self.residents)).expect("the disk works");
         // The journal's files that are free again are made ready.
         for _ in 0..4 {
-            self.broker.engine.store.step_journal().expect("the disk works");
+            self.step().expect("the disk works");
         }
     }
 

@@ -9,13 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use amqp::method::{basic, exchange, queue, tx};
 use model::ids::JournalPosition;
 use store::Random;
-use store::file::SimDisk;
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
-use super::lives::{self, Cut, for_each_seed};
+use super::lives::{Cut, Home, for_each_home};
 use super::node::Node;
 
 const SEED_COUNT: u64 = 400;
+/// Of runs over a group, which take longer.
+const GROUP_SEED_COUNT: u64 = 60;
 const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
 /// Each queue has one, by number; the last client takes no deliveries but gets.
 const CLIENT_COUNT: usize = QUEUES.len() + 1;
@@ -419,7 +420,7 @@ impl World {
             70..76 => self.listen(),
             76..86 => self.node.step()?,
             86..89 => self.model.seen.spilled += self.node.retire()?,
-            89..91 => _ = self.node.unless_cut(store.retire_once(&self.node.residents))?,
+            89..91 => self.node.retire_due()?,
             91..93 => _ = self.node.reclaim()?,
             93..94 => self.node.checkpoint()?,
             94..95 => self.node.unload(),
@@ -431,7 +432,7 @@ impl World {
 
     /// Takes all there is, compares, and puts it back.
     fn check(&mut self) {
-        let end = self.node.appended();
+        let end = self.node.recovered;
         assert!(end >= self.model.durable, "recovered up to {end}, but {} was durable", self.model.durable);
         let mut copies_of: BTreeMap<Number, Vec<(bool, Copy)>> = BTreeMap::new();
         for (index, name) in QUEUES.into_iter().enumerate() {
@@ -495,8 +496,8 @@ impl World {
 }
 
 /// One life of a broker, up to a power cut, a kill or just its end.
-fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Model, Random) {
-    let node = lives::begin_again_and_again(disk, &mut random);
+fn live(home: &Home, model: Model, mut random: Random, is_last: bool) -> (Model, Random) {
+    let node = home.begin_again_and_again(&mut random);
     let sides = (0..CLIENT_COUNT).map(|_| World::side(&node)).collect();
     let mut world = World { node, sides, model, random };
     let declare = exchange::Declare { exchange: b"fan", kind: b"fanout", durable: true, ..Default::default() };
@@ -506,7 +507,7 @@ fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Mod
     if is_last {
         return (world.model, world.random);
     }
-    lives::cut_soon(disk, &mut world.random, 100);
+    home.cut_soon(&mut world.random, 100);
     for _ in 0..world.random.below(250) {
         if let Err(Cut) = world.act() {
             break;
@@ -514,27 +515,25 @@ fn live(disk: &SimDisk, model: Model, mut random: Random, is_last: bool) -> (Mod
     }
     world.model.durable = world.node.broker.engine.store.durable();
     let World { node, sides, model, mut random } = world;
-    drop((sides, node));
-    lives::end(disk, &mut random);
+    drop(sides);
+    home.end(node, &mut random);
     (model, random)
 }
 
-fn run(seed: u64) -> Seen {
-    let disk = SimDisk::new(seed);
+fn run(home: &Home, seed: u64) -> Seen {
     let mut random = Random::new(seed);
     let mut model =
         Model { queues: Default::default(), next_number: 0, durable: JournalPosition::START, seen: Seen::default() };
     let life_count = random.range(2..5);
     for life in 0..=life_count {
-        (model, random) = live(&disk, model, random, life == life_count);
+        (model, random) = live(home, model, random, life == life_count);
     }
     model.seen
 }
 
-#[test]
-fn nothing_confirmed_is_lost_and_nothing_settled_returns() {
+fn test(home_of: fn(u64) -> Home, seed_count: u64) {
     let mut all = Seen::default();
-    let is_whole = for_each_seed(SEED_COUNT, run, |seen| {
+    let is_whole = for_each_home(home_of, seed_count, run, |seen| {
         all.recovered += seen.recovered;
         all.redelivered += seen.redelivered;
         all.lost_unconfirmed += seen.lost_unconfirmed;
@@ -545,5 +544,15 @@ fn nothing_confirmed_is_lost_and_nothing_settled_returns() {
     println!("{all:?}");
     let counts =
         [all.recovered, all.redelivered, all.lost_unconfirmed, all.settled, all.spilled as usize, all.confirmed];
-    assert!(!is_whole || counts.iter().all(|&count| count > SEED_COUNT as usize), "too little happened: {all:?}");
+    assert!(!is_whole || counts.iter().all(|&count| count > seed_count as usize), "too little happened: {all:?}");
+}
+
+#[test]
+fn nothing_confirmed_is_lost_and_nothing_settled_returns() {
+    test(Home::alone, SEED_COUNT);
+}
+
+#[test]
+fn nothing_confirmed_is_lost_and_nothing_settled_returns_whoever_leads() {
+    test(Home::of_three, GROUP_SEED_COUNT);
 }

@@ -11,13 +11,14 @@ use amqp::method::basic;
 use amqp::table::{TableBuf, Value};
 use model::ids::JournalPosition;
 use store::Random;
-use store::file::SimDisk;
 
 use super::client::{Client, Heard};
-use super::lives::{self, Cut, Unconfirmed, for_each_seed};
+use super::lives::{Cut, Home, Unconfirmed, for_each_home};
 use super::node::Node;
 
 const SEED_COUNT: u64 = 300;
+/// Of runs over a group, which take longer.
+const GROUP_SEED_COUNT: u64 = 60;
 /// So few that most messages have one to take the place of.
 const KEY_COUNT: u64 = 12;
 
@@ -164,7 +165,7 @@ impl World {
     }
 
     fn check(&mut self) {
-        let end = self.node.appended();
+        let end = self.node.recovered;
         let found = self.found();
         for versions in self.versions.values_mut() {
             let published_count = versions.len();
@@ -185,11 +186,11 @@ impl World {
     }
 }
 
-fn run(seed: u64) -> Seen {
-    let (mut random, disk) = (Random::new(seed), SimDisk::new(seed));
+fn run(home: &Home, seed: u64) -> Seen {
+    let mut random = Random::new(seed);
     let (mut versions, mut next_number, mut seen) = (BTreeMap::new(), 0, Seen::default());
     for life in 0..4 {
-        let node = lives::begin(&disk, &mut random);
+        let node = home.begin(&mut random);
         let mut client = node.connect();
         if life == 0 {
             client.declare_with(
@@ -203,7 +204,7 @@ fn run(seed: u64) -> Seen {
         let mut world = World { node, client, versions, unconfirmed, next_number, random, seen };
         world.check();
         if life < 3 {
-            lives::cut_soon(&disk, &mut world.random, 100);
+            home.cut_soon(&mut world.random, 100);
             for _ in 0..world.random.below(250) {
                 if world.act().is_err() {
                     break;
@@ -212,16 +213,15 @@ fn run(seed: u64) -> Seen {
         }
         let World { node, client, random: next_random, .. } = world;
         (versions, next_number, random, seen) = (world.versions, world.next_number, next_random, world.seen);
-        drop((client, node));
-        lives::end(&disk, &mut random);
+        drop(client);
+        home.end(node, &mut random);
     }
     seen
 }
 
-#[test]
-fn of_each_key_the_last_that_is_durable_is_there() {
+fn test(home_of: fn(u64) -> Home, seed_count: u64) {
     let mut all = Seen::default();
-    let is_whole = for_each_seed(SEED_COUNT, run, |seen| {
+    let is_whole = for_each_home(home_of, seed_count, run, |seen| {
         all.replaced += seen.replaced;
         all.replaced_in_segments += seen.replaced_in_segments;
         all.kept += seen.kept;
@@ -235,7 +235,17 @@ fn of_each_key_the_last_that_is_durable_is_there() {
     let counts =
         [all.replaced, all.replaced_in_segments, all.kept, all.kept_older, all.acked, all.confirmed, all.spilled];
     assert!(
-        !is_whole || counts.iter().all(|&count| count > SEED_COUNT / 2) && all.copied > 0,
+        !is_whole || counts.iter().all(|&count| count > seed_count / 2) && all.copied > 0,
         "too little happened: {all:?}"
     );
+}
+
+#[test]
+fn of_each_key_the_last_that_is_durable_is_there() {
+    test(Home::alone, SEED_COUNT);
+}
+
+#[test]
+fn of_each_key_the_last_that_is_durable_is_there_whoever_leads() {
+    test(Home::of_three, GROUP_SEED_COUNT);
 }

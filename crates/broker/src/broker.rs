@@ -268,9 +268,9 @@ impl Broker {
         Some(self.engine.journal_end())
     }
 
-    /// Waits until the journal is durable up to `position`, if there is one, or never will be.
-    pub async fn until_durable(&self, position: Option<JournalPosition>) {
-        self.engine.until_durable(position).await;
+    /// Waits until the journal is durable up to `position`, if there is one, or never will be; says whether it is.
+    pub async fn until_durable(&self, position: Option<JournalPosition>) -> bool {
+        self.engine.until_durable(position).await
     }
 
     /// Writes down what exchanges have kept since the last time.

@@ -97,6 +97,12 @@ impl Engine {
         self.store.append(&mut records)
     }
 
+    /// Whether other nodes have what this one's store has: then nothing that was answered may be gone with this node.
+    #[must_use]
+    pub fn is_replicated(&self) -> bool {
+        self.is_replicated
+    }
+
     /// Where all that has been changed so far will be durable. A request that is answered "already so" waits for it, since the one that
     /// made it so may wait still.
     pub fn journal_end(&self) -> JournalPosition {
@@ -104,17 +110,20 @@ impl Engine {
     }
 
     /// Waits until the journal is durable up to `position`, if there is one, or never will be.
-    pub async fn until_durable(&self, position: Option<JournalPosition>) {
-        let Some(position) = position else { return };
+    pub async fn until_durable(&self, position: Option<JournalPosition>) -> bool {
+        let Some(position) = position else { return true };
         poll_fn(|cx| {
-            if position <= self.store.durable() || self.store.failure().is_some() {
-                return Poll::Ready(());
+            if self.store.failure().is_some() {
+                return Poll::Ready(position <= self.store.durable());
+            }
+            if position <= self.store.durable() {
+                return Poll::Ready(true);
             }
             self.store.when_durable(position, Arc::new(cx.waker().clone()));
             // It may have become so between the two.
-            if position <= self.store.durable() { Poll::Ready(()) } else { Poll::Pending }
+            if position <= self.store.durable() { Poll::Ready(true) } else { Poll::Pending }
         })
-        .await;
+        .await
     }
 
     /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the

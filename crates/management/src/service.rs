@@ -76,6 +76,10 @@ impl fmt::Debug for Service {
 /// The name of the realm that a browser shows.
 const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"RabbitMQ Management\"");
 
+/// What a caller is told whose change can be gone with this node.
+const NOT_DURABLE: &str =
+    "nothing can be made durable on this node any more: what was asked for may have been done, and may be undone";
+
 impl Service {
     /// A service over a broker.
     #[must_use]
@@ -290,7 +294,9 @@ impl Service {
         // A client that is told that something is so finds it so after a crash, also if another client made it so.
         let is_change = operation.method != Verb::Get;
         let position = answer.position.or_else(|| self.broker.journal_end().filter(|_| is_change));
-        self.broker.until_durable(position).await;
+        if !self.broker.until_durable(position).await {
+            return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", NOT_DURABLE));
+        }
         Ok(answer)
     }
 

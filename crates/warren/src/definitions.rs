@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 use broker::{Actor, Broker};
 use management::definitions::{Definitions, DefinitionsError, Scope, Unsupported, import, parse};
 
@@ -16,7 +16,9 @@ pub(crate) async fn load(broker: &Arc<Broker>, path: &str, unsupported: Unsuppor
         let mut definitions = parse(&text, Scope::Broker).with_context(named)?;
         let imported = import(broker, &Actor::broker(), &mut definitions, Scope::Broker, unsupported);
         let imported = imported.map_err(|error| hinted(error, &definitions)).with_context(named)?;
-        broker.until_durable(imported.position).await;
+        if !broker.until_durable(imported.position).await {
+            return Err(anyhow!("nothing can be made durable any more")).with_context(named);
+        }
         for warning in &imported.warnings {
             tracing::warn!(file = %file.display(), %warning, "definitions were imported with a remark");
         }

@@ -225,7 +225,10 @@ impl VhostAccess {
                 }
             }
             // Not faster than the disk: what is on its way takes memory.
-            self.broker.engine.until_durable(carried.changed.position).await;
+            if !self.broker.engine.until_durable(carried.changed.position).await {
+                // Who asked is told so when all of it is waited for.
+                break;
+            }
         }
         carried.next = selected.next_position();
         Ok(carried)

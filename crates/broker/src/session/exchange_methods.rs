@@ -25,7 +25,8 @@ impl Session {
             })?;
         }
         if !declare.no_wait {
-            put_method(&mut self.out, channel.number, &exchange::DeclareOk);
+            let number = channel.number;
+            self.answer_definition(|out| put_method(out, number, &exchange::DeclareOk));
         }
         Ok(())
     }
@@ -50,7 +51,8 @@ impl Session {
             arguments: bind.arguments,
         })?;
         if !bind.no_wait {
-            put_method(&mut self.out, channel.number, &exchange::BindOk);
+            let number = channel.number;
+            self.answer_definition(|out| put_method(out, number, &exchange::BindOk));
         }
         Ok(())
     }
@@ -63,7 +65,8 @@ impl Session {
             arguments: unbind.arguments,
         })?;
         if !unbind.no_wait {
-            put_method(&mut self.out, channel.number, &exchange::UnbindOk);
+            let number = channel.number;
+            self.answer_definition(|out| put_method(out, number, &exchange::UnbindOk));
         }
         Ok(())
     }

@@ -62,9 +62,17 @@ impl Session {
                 message_count: u32::try_from(ready_count).unwrap_or(u32::MAX),
                 consumer_count,
             };
-            put_method(&mut self.out, channel.number, &method);
+            let number = channel.number;
+            self.answer_definition(|out| put_method(out, number, &method));
         }
         Ok(())
+    }
+
+    /// Answers a declaration or a binding. Alone, it is durable with the next confirm. In a cluster it waits until a majority has it, as in
+    /// RabbitMQ: what was answered is there, whichever node is lost.
+    pub(super) fn answer_definition(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
+        let position = self.broker.engine.is_replicated().then(|| self.broker.engine.journal_end());
+        self.reply_when_durable(position, put);
     }
 
     fn declare_queue(&mut self, declare: &queue::Declare<'_>) -> Outcome<Arc<QueueHandle>> {
@@ -93,7 +101,8 @@ impl Session {
         };
         self.access().bind(&request)?;
         if !bind.no_wait {
-            put_method(&mut self.out, channel.number, &queue::BindOk);
+            let number = channel.number;
+            self.answer_definition(|out| put_method(out, number, &queue::BindOk));
         }
         Ok(())
     }
@@ -108,7 +117,8 @@ impl Session {
             arguments: unbind.arguments,
         };
         self.access().unbind(&request)?;
-        put_method(&mut self.out, channel.number, &queue::UnbindOk);
+        let number = channel.number;
+        self.answer_definition(|out| put_method(out, number, &queue::UnbindOk));
         Ok(())
     }
 

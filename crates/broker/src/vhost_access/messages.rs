@@ -218,6 +218,9 @@ impl VhostAccess {
 
 const CLASS_BASIC: u16 = 60;
 
+/// Why a message that was taken is not handed out.
+const NOT_DURABLE: &str = "nothing can be made durable on this node any more";
+
 /// Messages that are unacked while a request runs. Dropped, it gives them back.
 struct HeldBack<'a> {
     access: &'a VhostAccess,
@@ -239,7 +242,9 @@ impl HeldBack<'_> {
                 Get::Empty => return Ok(None),
                 Get::Message(got) => {
                     self.seqs.push(got.seq);
-                    broker.engine.until_durable(hold_until).await;
+                    if !broker.engine.until_durable(hold_until).await {
+                        return refusal::internal_error(NOT_DURABLE);
+                    }
                     let Some(parts) = Parts::read(got.message.content().bytes()) else {
                         return refusal::internal_error("a message's content was unreadable");
                     };

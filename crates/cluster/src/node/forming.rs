@@ -8,10 +8,11 @@ use store::Store;
 use store::member::Member;
 
 use super::files::draw;
+use super::handle::enter;
 use super::inbox::Event;
 use super::report::{CALL_JOIN, JoinReply, Report};
 use super::shell::{MemberOwner, Phase, Shell};
-use super::{LEVEL, NodeError, Standing};
+use super::{NodeError, Standing};
 use crate::driver::{Driver, DriverSetup};
 use crate::formation::{self, Admission, GaveUp, Listed, NodeState, Order, Question, Reply};
 use crate::link::{ClusterId, Identity};
@@ -141,8 +142,7 @@ impl Shell {
         let (store, disk) = (self.setup.store.clone(), &self.setup.disk);
         Member::found(store, disk, cluster.get(), self.own.member, self.setup.name.to_string())?;
         let mut roster = Roster::new(cluster);
-        // Cannot fail: it is empty.
-        let _ = roster.add(&self.setup.name, self.own.member, self.address.clone());
+        enter(&mut roster, &self.setup, self.own, &self.address);
         self.files.write_roster(&roster)?;
         tracing::info!(%cluster, "this node has founded a cluster");
         self.roster = Some(roster);
@@ -188,7 +188,8 @@ impl Shell {
     }
 
     /// Becomes a member that is to be told all.
-    pub(super) fn join(&mut self, roster: Roster) -> Result<(), NodeError> {
+    pub(super) fn join(&mut self, mut roster: Roster) -> Result<(), NodeError> {
+        enter(&mut roster, &self.setup, self.own, &self.address);
         let (store, disk) = (self.setup.store.clone(), &self.setup.disk);
         let cluster = roster.cluster();
         self.files.write_roster(&roster)?;
@@ -252,7 +253,7 @@ impl Shell {
             member: self.own.member,
             address: self.address.clone(),
             version: self.setup.version.clone(),
-            level: LEVEL,
+            level: self.setup.level,
             incarnation: self.own.incarnation,
             number: self.report_number,
             is_draining: self.is_draining,

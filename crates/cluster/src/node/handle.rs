@@ -10,12 +10,12 @@ use parking_lot::Mutex;
 use store::{RecoveredStore, Store};
 use tokio::sync::oneshot;
 
-use super::files::NodeFiles;
+use super::files::{NodeFiles, OwnId};
 use super::inbox::{Event, Inbox, Order, Reply};
 use super::orders::draw_cluster;
-use super::shell::{Door, Phase, Shell, local};
+use super::shell::{Door, Phase, Shell, clock_ms, local};
 use super::view::Shown;
-use super::{Host, LEVEL, NodeAlarms, NodeError, NodeSetup};
+use super::{Host, NodeAlarms, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::control::{ClusterMetrics, ClusterView, Control, ControlError, Outcome};
 use crate::formation::{Formation, NodeState, Own};
@@ -72,7 +72,7 @@ impl ClusterNode {
             name: setup.name.clone(),
             member: Some(own.member),
             incarnation: own.incarnation,
-            level: LEVEL,
+            level: setup.level,
         };
         let links = Setup {
             listen: setup.listen,
@@ -87,14 +87,15 @@ impl ClusterNode {
                 .ok_or_else(|| NodeError::NoAddress(setup.name.clone()))?,
         };
         let roster = match cluster {
-            Some(cluster) => Some(own_roster(&files, cluster, &setup.name, own.member, &address)?),
+            Some(cluster) => Some(own_roster(&files, cluster, &setup, own, &address)?),
             None => None,
         };
-        let of_own = Own { name: setup.name.clone(), member: own.member, level: LEVEL, version: setup.version.clone() };
+        let of_own =
+            Own { name: setup.name.clone(), member: own.member, level: setup.level, version: setup.version.clone() };
         let formation = Formation::new(of_own, state, setup.formation, files.consent()?, draw_cluster()?);
         // An empty directory that is to be in a cluster is opened again when it is known in which.
         let is_kept = state == NodeState::HasData || !setup.formation.is_configured;
-        let shown = Shown::of(&setup.name);
+        let shown = Shown::of(&setup.name, setup.level);
         let now = Instant::now();
         let mut shell = Shell {
             address,
@@ -192,19 +193,33 @@ fn own_address(name: &NodeName, port: u16) -> Option<Address> {
 fn own_roster(
     files: &NodeFiles,
     cluster: ClusterId,
-    name: &NodeName,
-    member: consensus::MemberId,
+    setup: &NodeSetup,
+    own: OwnId,
     address: &Address,
 ) -> Result<Roster, NodeError> {
+    let (name, member) = (&setup.name, own.member);
     let kept = files.roster().inspect_err(|error| tracing::warn!(%error, "the list of nodes is made anew"));
     let kept = kept.ok().flatten().filter(|roster| roster.cluster() == cluster);
     let mut roster = kept.unwrap_or_else(|| Roster::new(cluster));
     if roster.node(name).is_some_and(|node| node.member != member) {
         let _ = roster.replace(name, member);
     }
-    // It cannot be another's: then the file would be another node's.
-    let _ = roster.add(name, member, address.clone());
+    enter(&mut roster, setup, own, address);
     Ok(roster)
+}
+
+/// Puts a node into a roster of its own.
+pub(super) fn enter(roster: &mut Roster, setup: &NodeSetup, own: OwnId, address: &Address) {
+    let identity = Identity {
+        cluster: Some(roster.cluster()),
+        name: setup.name.clone(),
+        member: Some(own.member),
+        incarnation: own.incarnation,
+        level: setup.level,
+    };
+    // It cannot be another's: then the roster would be another node's.
+    let _ = roster.add(&setup.name, own.member, address.clone());
+    let _ = roster.hear(&identity, Some(&setup.version), clock_ms(), |_| true);
 }
 
 impl Control for ClusterNode {

@@ -131,6 +131,8 @@ pub struct NodeSetup {
     pub tls: Option<Arc<LinkTls>>,
     /// Which Warren it is.
     pub version: String,
+    /// Up to which level it knows formats: [`LEVEL`].
+    pub level: u32,
     /// How it finds its peers.
     pub formation: Settings,
     /// Where their names are.

@@ -10,7 +10,7 @@ use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
 use super::report::{CALL_ORDER, JoinReply, RemoteOrder, decode_outcome};
 use super::shell::{Shell, as_order};
-use super::{Contents, NodeError};
+use super::{Contents, NodeError, NodeSetup};
 use crate::control::ControlError;
 use crate::formation::{Formation, Listed, NodeState, Own, Settings};
 use crate::link::{ClusterId, NodeName};
@@ -293,8 +293,7 @@ impl Shell {
         self.introduce();
         self.set_peers();
         // It looks for no peers until it is started again, or told to join one.
-        self.formation =
-            formation(&self.setup.name, &self.setup.version, self.own, NodeState::Empty, Settings::alone())?;
+        self.formation = formation(&self.setup, self.own, NodeState::Empty, Settings::alone())?;
         tracing::info!("this node has nothing any more");
         match joined {
             Some((_, roster)) => self.join(roster),
@@ -386,13 +385,12 @@ impl Shell {
 
 /// A formation that begins anew.
 pub(super) fn formation(
-    name: &NodeName,
-    version: &str,
+    setup: &NodeSetup,
     own: OwnId,
     state: NodeState,
     settings: Settings,
 ) -> Result<Formation, NodeError> {
-    let own = Own { name: name.clone(), member: own.member, level: super::LEVEL, version: version.to_owned() };
+    let own = Own { name: setup.name.clone(), member: own.member, level: setup.level, version: setup.version.clone() };
     Ok(Formation::new(own, state, settings, crate::formation::Consent::default(), draw_cluster()?))
 }
 

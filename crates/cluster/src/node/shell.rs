@@ -14,7 +14,7 @@ use super::inbox::{Event, Inbox, Order, Reply};
 use super::membership::WaitingOrder;
 use super::orders::OperatorJoin;
 use super::view::Shown;
-use super::{Host, LEVEL, NodeAlarms, NodeSetup, Standing};
+use super::{Host, NodeAlarms, NodeSetup, Standing};
 use crate::address::Address;
 use crate::driver::{Driver, NodeOwner};
 use crate::formation::{Formation, Listed};
@@ -183,7 +183,7 @@ impl Shell {
             name: self.setup.name.clone(),
             member: Some(self.own.member),
             incarnation: self.own.incarnation,
-            level: LEVEL,
+            level: self.setup.level,
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use consensus::{Members, PeerStatus, Status};
 use parking_lot::Mutex;
 
-use super::LEVEL;
 use super::shell::{Shell, clock_ms};
 use crate::control::{ClusterMetrics, ClusterView, LaneBytes, LinkView, LogView, MemberMetrics, MemberView, Role};
 use crate::link::{Lane, NodeName};
@@ -24,13 +23,13 @@ pub(super) struct Shown {
 }
 
 impl Shown {
-    pub(super) fn of(own: &NodeName) -> Arc<Self> {
+    pub(super) fn of(own: &NodeName, level: u32) -> Arc<Self> {
         let view = ClusterView {
             own: own.clone(),
             cluster: None,
             term: 0,
             leader: None,
-            level: LEVEL,
+            level,
             has_majority: true,
             waiting: None,
             members: Vec::new(),
@@ -70,7 +69,7 @@ impl Shell {
             cluster: None,
             term: 0,
             leader: matches!(self.phase, super::shell::Phase::Alone).then(|| self.setup.name.clone()),
-            level: LEVEL,
+            level: self.setup.level,
             has_majority: true,
             waiting: self.waits_for(),
             members: vec![self.own_view(None, &Members::default(), true)],
@@ -86,7 +85,7 @@ impl Shell {
             is_draining: self.is_draining,
             address: Some(self.address.clone()),
             version: self.setup.version.clone(),
-            level: LEVEL,
+            level: self.setup.level,
             last_seen_ms: clock_ms(),
             log,
             links: Vec::new(),
@@ -151,7 +150,7 @@ impl Shell {
             cluster: self.roster.as_ref().map(Roster::cluster),
             term: status.term().0,
             leader,
-            level: self.roster.as_ref().map_or(LEVEL, Roster::level).max(1),
+            level: self.roster.as_ref().map_or(self.setup.level, Roster::level).max(1),
             has_majority: reachable > of / 2,
             waiting: self.removed.clone(),
             members,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use cluster::formation::Settings;
 use cluster::link::{NodeName, Secret};
-use cluster::{Address, Discovery, LinkTls, LinkTlsOptions, Names, NodeSetup};
+use cluster::{Address, Discovery, LEVEL, LinkTls, LinkTlsOptions, Names, NodeSetup};
 use model::config::{CLUSTER_PORT, ClusterOptions, ClusterSecret, Config, HostPort};
 use store::file::RealDisk;
 
@@ -30,6 +30,7 @@ pub(super) fn of(config: &Config, data_dir: &Path) -> Result<NodeSetup> {
         secret: own.secret.as_ref().map(secret).transpose()?,
         tls: tls(own)?,
         version: env!("CARGO_PKG_VERSION").to_owned(),
+        level: LEVEL,
         formation: formation(own),
         names: names(own, prefix),
         store: serve::store_options(config, data_dir)?,

@@ -99,3 +99,41 @@ fn another_secret_is_another_cluster() {
     let (failures, sentence) = world.control(0).links().strangers();
     assert!(failures > 0, "{sentence:?}");
 }
+
+#[test]
+fn nodes_of_neighbouring_levels_work_together() {
+    let mut world = World::of("levels", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    // All are upgraded, one after the other: then the next level is in use.
+    for number in 0..3 {
+        wait_until("the level that all know", || (0..3).all(|number| world.view(number).level == 1));
+        world.put(&format!("of both/{number}"));
+        world.stop(number);
+        world.nodes[number].level = 2;
+        world.start(number);
+        world.wait_for_cluster_of(&[0, 1, 2]);
+    }
+    wait_until("the next level", || (0..3).all(|number| world.view(number).level == 2));
+    world.put("of one");
+    let server = world.server().unwrap();
+    world.stop(server);
+    world.put("after it");
+    assert!(world.has(world.server().unwrap(), "of both/0"));
+}
+
+#[test]
+fn an_older_program_does_not_join_where_newer_formats_are_in_use() {
+    let mut world = World::of("older-level", 2, false);
+    world.nodes[0].level = 2;
+    world.listed = vec![0];
+    world.start(0);
+    world.wait_for_cluster_of(&[0]);
+    world.put("of the newer");
+    world.listed = Vec::new();
+    world.start(1);
+    let name = world.nodes[0].name.clone();
+    let refused = done(world.control(1).join(&name, false)).unwrap_err().to_string();
+    let own = &world.nodes[1].name;
+    assert_eq!(refused, format!("{name} refuses: {own} knows formats up to level 1, and 2 is in use"));
+}

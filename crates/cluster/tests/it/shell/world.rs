@@ -100,6 +100,8 @@ pub(super) struct Node {
     pub(super) dir: PathBuf,
     pub(super) served: Arc<Served>,
     pub(super) cluster: Option<ClusterNode>,
+    /// Up to which level it knows formats.
+    pub(super) level: u32,
 }
 
 /// Some nodes.
@@ -131,6 +133,7 @@ impl World {
             dir: dir.join(format!("{number}")),
             served: Arc::default(),
             cluster: None,
+            level: 1,
         };
         World {
             ports: Arc::default(),
@@ -155,6 +158,7 @@ impl World {
             secret: Secret::new(self.secret.as_bytes()),
             tls: None,
             version: "0.0.1".to_owned(),
+            level: node.level,
             formation: Settings {
                 is_configured: !names.is_empty(),
                 size_hint: 0,

@@ -182,6 +182,12 @@ impl Broker {
         }
     }
 
+    /// The numbers of the next queue and the next message.
+    pub(super) fn next_numbers(&self) -> (u64, MessageNumber) {
+        let state = self.state.lock();
+        (state.next_queue, state.next_message)
+    }
+
     /// What has been done so far.
     pub(super) fn history(&self) -> History {
         self.state.lock().history.clone()

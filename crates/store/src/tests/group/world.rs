@@ -64,8 +64,11 @@ impl World {
     pub(super) fn new(seed: u64) -> World {
         let mut random = Random::new(seed);
         let count = random.range(3..5) as usize;
+        let is_of_three = random.percent(60);
+        let group = if is_of_three { Group::of_three(seed, TICK) } else { Group::new(seed, random, count, TICK) };
+        let count = group.nodes.len();
         let mut world = World {
-            group: Group::new(seed, random, count, TICK),
+            group,
             brokers: (0..count).map(|_| None).collect(),
             histories: BTreeMap::new(),
             durable: (Term(1), JournalPosition::START),
@@ -73,6 +76,10 @@ impl World {
             next_message: 1,
             seen: Seen::default(),
         };
+        if is_of_three {
+            world.histories.insert(Term(1), History::default());
+            return world;
+        }
         world.found();
         world.group.start(0);
         for number in 1..count {
@@ -192,6 +199,12 @@ impl World {
     fn take_over(&mut self, number: usize) {
         let Some((store, recovered)) = self.group.take_over(number) else { return };
         let term = self.member(number).expect("it is up").status().term();
+        // What one that led before has numbered may be in the log, though its broker has not ended.
+        for (_, broker) in self.brokers.iter().flatten() {
+            let (next_queue, next_message) = broker.next_numbers();
+            self.next_queue = self.next_queue.max(next_queue);
+            self.next_message = self.next_message.max(next_message);
+        }
         // It may have led in this term before, and dropped what it had appended last.
         let history = self.histories[&term].branch_at(store.appended());
         // What was confirmed is in it, and is what it was.

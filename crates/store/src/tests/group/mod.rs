@@ -6,6 +6,7 @@
 //! Always: a leader has exactly what the leaders before had appended up to where its log ends, and everything that any of them called
 //! durable. Now and then: each directory, as a power cut would leave it, opens as an ordinary store and has what the log says up to there.
 
+mod rules;
 mod stale;
 mod weather;
 mod world;

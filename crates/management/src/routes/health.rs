@@ -301,7 +301,8 @@ pub(crate) fn without_broker(path: &str, view: &ClusterView, alarms: Alarms, lis
     let (node, cluster) = (view.own.as_str(), Some(view).filter(|view| view.cluster.is_some()));
     match path {
         LOCAL_ALARMS => return told(listed(node, alarms)),
-        QUORUM_CRITICAL => return quorum_critical_of(cluster, node),
+        // One that is still on its way into a cluster is not what an upgrade waits for.
+        QUORUM_CRITICAL if cluster.is_some() || view.waiting.is_none() => return quorum_critical_of(cluster, node),
         _ => {}
     }
     let reason = match cluster {

@@ -96,7 +96,9 @@ fn health_checks_of_the_node_need_no_broker() {
         follower.control.show(|view| (view.members[1].is_draining, view.leader) = (false, None));
         follower.check("ready-to-serve-clients", Err("it is not known which node leads the cluster")).await;
         follower.control.show(|view| (view.cluster, view.waiting) = (None, Some("it waits for rabbit@c".to_owned())));
-        follower.check("is-in-service", Err("it waits for rabbit@c")).await;
+        for check in ["is-in-service", "node-is-quorum-critical"] {
+            follower.check(check, Err("it waits for rabbit@c")).await;
+        }
 
         follower.node.disk_free_limit_len = u64::MAX;
         follower.check("local-alarms", Err("There are alarms in effect in the cluster")).await;

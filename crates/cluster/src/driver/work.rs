@@ -76,6 +76,10 @@ impl DriverShared {
 
     /// Has another member lead, once that has all that this one has received.
     fn hand_over(&self, to: consensus::MemberId) {
+        // Before the broker is paused, which does not go on then.
+        if !self.member.could_lead(to) {
+            return tracing::warn!(member = to.get(), "a node that has not caught up cannot take over");
+        }
         self.owner.pause();
         self.member.transfer(to);
         let until = Instant::now() + HAND_OVER_PATIENCE;

@@ -206,10 +206,15 @@ impl Core {
                 .any(|peer| peer.member == member && peer.upto >= base.index && peer.has_caught_up(committed))
     }
 
-    /// Hands over, unless that member has to be told much before it could lead: nothing is appended meanwhile.
-    pub(crate) fn transfer(&mut self, to: MemberId) -> bool {
+    /// Whether this member could hand over to that one: it need not be told much before. Nothing is appended meanwhile.
+    pub(crate) fn could_lead(&self, member: MemberId) -> bool {
         let committed = self.engine.status().committed;
-        let may_lead = self.engine.peers().iter().any(|peer| peer.member == to && peer.has_caught_up(committed));
+        self.engine.peers().iter().any(|peer| peer.member == member && peer.has_caught_up(committed))
+    }
+
+    /// Hands over, if that member could lead.
+    pub(crate) fn transfer(&mut self, to: MemberId) -> bool {
+        let may_lead = self.could_lead(to);
         if may_lead {
             self.engine.transfer(to);
             self.pump();

@@ -266,6 +266,12 @@ impl Member {
         core.failure.is_none() && matches!(core.slot, Slot::Closed)
     }
 
+    /// Whether [`Member::transfer`] would hand over to that one.
+    #[must_use]
+    pub fn could_lead(&self, member: MemberId) -> bool {
+        self.shared.core.lock().could_lead(member)
+    }
+
     /// Hands over to another voter, if this member leads and that one has caught up; says whether it has.
     pub fn transfer(&self, to: MemberId) -> bool {
         self.shared.with_core(|core| core.transfer(to))

@@ -92,14 +92,14 @@ impl Threads {
         self.shared.work.notify_one();
         drop(self.shared.files.lock());
         self.shared.filed.notify_one();
-        self.writer.take().map(JoinHandle::join);
+        join_other(self.writer.take());
         self.shared.syncing.stop();
-        self.syncer.take().map(JoinHandle::join);
+        join_other(self.syncer.take());
         self.shared.files.lock().is_stopping = true;
         self.shared.filing.notify_one();
-        self.filer.take().map(JoinHandle::join);
+        join_other(self.filer.take());
         self.shared.synced_record.stop();
-        self.recorder.take().map(JoinHandle::join);
+        join_other(self.recorder.take());
     }
 }
 
@@ -107,6 +107,12 @@ impl Drop for Threads {
     fn drop(&mut self) {
         self.join();
     }
+}
+
+/// Waits for a thread's end. The last owner may be let go of by one of the threads themselves, by what they wake: that one ends by itself.
+fn join_other(thread: Option<JoinHandle<()>>) {
+    let current = thread::current().id();
+    thread.filter(|handle| handle.thread().id() != current).map(JoinHandle::join);
 }
 
 /// A thread that dies takes the journal with it, in clear words, instead of leaving everyone waiting.

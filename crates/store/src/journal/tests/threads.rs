@@ -146,3 +146,35 @@ fn what_no_caller_waits_for_is_written_all_the_same() {
         std::thread::yield_now();
     }
 }
+
+/// Lets go of the journal's threads, on the one that wakes it.
+struct LastOwner(parking_lot::Mutex<Option<Threads>>, std::thread::Thread);
+
+impl std::fmt::Debug for LastOwner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LastOwner").finish_non_exhaustive()
+    }
+}
+
+impl crate::DurableWaiter for LastOwner {
+    fn wake(&self) {
+        drop(self.0.lock().take());
+        self.1.unpark();
+    }
+}
+
+#[test]
+fn the_last_owner_may_be_let_go_of_by_a_thread_of_the_journal() {
+    let disk = SimDisk::new(0);
+    let (journal, threads, _) = start_on(&disk, &small_options());
+    let owner = Arc::new(LastOwner(parking_lot::Mutex::new(Some(threads)), std::thread::current()));
+    let mut batch = RecordBatch::new();
+    batch.drop_queue(QueueId(1));
+    let end = journal.append(&mut batch);
+    journal.when_durable(end, owner.clone());
+    while owner.0.lock().is_some() {
+        std::thread::park();
+    }
+    // It would have failed if a thread had waited for itself.
+    journal.wait_durable(end).unwrap();
+}

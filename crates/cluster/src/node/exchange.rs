@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use consensus::MemberId;
 
 use super::NodeAlarms;
+use super::files::{is_older_start, start_count};
 use super::inbox::Event;
 use super::report::{CALL_NODE, JoinReply, NodeReply, Report};
 use super::shell::{Phase, Shell, clock_ms};
@@ -151,7 +152,7 @@ impl Shell {
         }
         let known = roster.node(&report.name).map_or(0, |node| node.incarnation);
         let applied_max = before.map_or(0, |told| told.applied_max);
-        if known > report.incarnation || applied_max > report.last {
+        if is_older_start(report.incarnation, known) || applied_max > report.last {
             return Err(NodeReply::Lost(lost(report, known, applied_max)));
         }
         let identity = Identity {
@@ -318,8 +319,9 @@ pub(super) fn joins(plan: &MembershipPlan) -> Option<MemberId> {
 /// What is said to a node that comes back with less than it had.
 fn lost(report: &Report, known: u64, applied_max: u64) -> String {
     let Report { name, incarnation, last, .. } = report;
-    let what = if known > *incarnation {
-        format!("of its start {incarnation}, after start {known} was seen")
+    let what = if is_older_start(*incarnation, known) {
+        let (count, known) = (start_count(*incarnation), start_count(known));
+        format!("of which this is start {count}, after start {known} of the directory that it had was seen")
     } else {
         format!("whose log ends at entry {last}, after it had entry {applied_max}")
     };

@@ -1,7 +1,7 @@
 //! What a node keeps of its cluster beside its store, in `DIR/cluster`.
 //!
 //! ```text
-//!  node     | "WRNODE01" | member u64 | incarnation u64 | CRC-32C of all before |   who this directory is, and how often it was started
+//!  node     | "WRNODE01" | member u64 | incarnation u64 | CRC-32C of all before |   who this directory is, and which start of it runs
 //!  consent  see `formation`
 //!  roster   see `roster`
 //! ```
@@ -59,8 +59,8 @@ impl NodeFiles {
     /// Begins another start of this directory; a new directory is given an id.
     pub(super) fn begin(&self) -> Result<OwnId, FileError> {
         let own = match self.read("node", |bytes| decode_own(bytes))? {
-            Some(OwnId { member, incarnation }) => OwnId { member, incarnation: incarnation + 1 },
-            None => OwnId { member: draw_member()?, incarnation: 1 },
+            Some(OwnId { member, incarnation }) => OwnId { member, incarnation: next_incarnation(incarnation)? },
+            None => OwnId { member: draw_member()?, incarnation: next_incarnation(0)? },
         };
         self.write_own(own)?;
         Ok(own)
@@ -149,6 +149,26 @@ pub(super) fn draw_member() -> Result<MemberId, FileError> {
     }
 }
 
+/// Bits of an incarnation that are drawn. Above them is how often the directory was started.
+const DRAWN_BITS: u32 = 20;
+
+/// What a process is that starts a directory whose last start was `previous`; 0 for a new one. Two starts of one directory, and of a copy of
+/// it, have the same count, and are told apart by what is drawn.
+pub(super) fn next_incarnation(previous: u64) -> Result<u64, FileError> {
+    let drawn = u64::from_le_bytes(draw()?) >> (64 - DRAWN_BITS);
+    Ok(((start_count(previous) + 1) << DRAWN_BITS) | drawn)
+}
+
+/// How often the directory was started.
+pub(super) fn start_count(incarnation: u64) -> u64 {
+    incarnation >> DRAWN_BITS
+}
+
+/// Whether a process is one of an older directory: another one started this directory as often, or more often, before.
+pub(super) fn is_older_start(incarnation: u64, known: u64) -> bool {
+    incarnation != known && start_count(incarnation) <= start_count(known)
+}
+
 /// Random bytes.
 pub(super) fn draw<const LEN: usize>() -> Result<[u8; LEN], FileError> {
     let mut bytes = [0; LEN];
@@ -166,13 +186,24 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_copy_of_a_directory_is_another_start_and_an_older_one() {
+        let last = next_incarnation(0).unwrap();
+        let (original, copy) = (next_incarnation(last).unwrap(), next_incarnation(last).unwrap());
+        assert_ne!(original, copy);
+        assert!(is_older_start(copy, original) && is_older_start(last, original));
+        assert!(!is_older_start(original, original) && !is_older_start(original, last));
+        assert!(!is_older_start(last, 0), "none was known");
+    }
+
+    #[test]
     fn each_start_of_a_directory_has_the_next_number() {
         let dir = std::env::temp_dir().join(format!("warren-node-files-{}", std::process::id()));
         fs::create_dir_all(&dir).unwrap();
         let files = NodeFiles::open(&dir).unwrap();
         let first = files.begin().unwrap();
         let second = NodeFiles::open(&dir).unwrap().begin().unwrap();
-        assert_eq!((first.incarnation, second.incarnation, second.member), (1, 2, first.member));
+        let counts = [first, second].map(|own| start_count(own.incarnation));
+        assert_eq!((counts, second.member), ([1, 2], first.member));
         let path = dir.join("cluster/node");
         let mut bytes = fs::read(&path).unwrap();
         bytes[9] ^= 1;

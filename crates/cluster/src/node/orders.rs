@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use consensus::MemberId;
 
-use super::files::{OwnId, draw_member};
+use super::files::{OwnId, draw_member, next_incarnation};
 use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
@@ -288,7 +288,7 @@ impl Shell {
             Some((member, _)) => *member,
             None => draw_member()?,
         };
-        self.own = OwnId { member, incarnation: 1 };
+        self.own = OwnId { member, incarnation: next_incarnation(0)? };
         self.files.write_own(self.own)?;
         self.introduce();
         self.set_peers();

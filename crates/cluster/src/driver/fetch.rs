@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use consensus::Message;
 use store::member::{Announcement, FilePiece, Installed, PullError, Pulled};
 
-use super::handler::{CALL_CHECKPOINT, CALL_SHIPPED};
+use super::handler::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIPPED};
 use super::{DriverShared, GROUP};
 use crate::link::{FileRequest, NodeName};
 use crate::links::FetchError;
@@ -17,6 +17,8 @@ const ASK_INTERVAL: Duration = Duration::from_secs(1);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a checkpoint waits for the journal to reach it before a newer one is asked for.
 const INSTALL_PATIENCE: Duration = Duration::from_secs(10);
+/// Before a leader is told that its files did not come: it tells at once again to fetch them.
+const FAILURE_PAUSE: Duration = Duration::from_millis(200);
 /// How often it is looked whether it has.
 const INSTALL_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -81,7 +83,8 @@ impl DriverShared {
             Err(error) => return tracing::debug!(%error, "a checkpoint was not fetched"),
         };
         let since = Instant::now();
-        while since.elapsed() < INSTALL_PATIENCE && !self.is_stopping() {
+        // What it is ordered to fetch is not there for ever.
+        while since.elapsed() < INSTALL_PATIENCE && !self.is_stopping() && self.ordered.lock().is_none() {
             match self.member.install(&pulled) {
                 Ok(Installed::Done) => return,
                 Ok(Installed::NotYet) => drop(self.sleep(INSTALL_INTERVAL)),
@@ -94,14 +97,20 @@ impl DriverShared {
     fn obey(&self, ordered: Ordered) {
         let Ordered { leader, announcement, message } = ordered;
         let index = announcement.base.id.index;
-        let pulled = match self.pull(&leader, announcement) {
-            Ok(pulled) => pulled,
-            Err(error) => return tracing::info!(%error, "what the leader has could not be fetched"),
+        let outcome = match self.pull(&leader, announcement) {
+            Ok(pulled) => {
+                self.member.offer(Arc::new(pulled));
+                self.member.receive(message, Vec::new());
+                CALL_SHIPPED
+            }
+            Err(error) => {
+                tracing::info!(%error, "what the leader has could not be fetched");
+                let _ = self.sleep(FAILURE_PAUSE);
+                CALL_NOT_SHIPPED
+            }
         };
-        self.member.offer(Arc::new(pulled));
-        self.member.receive(message, Vec::new());
         if let Some(links) = self.transport.links() {
-            let _ = links.call(&leader, CALL_SHIPPED, index.0.to_le_bytes().to_vec(), PATIENCE).wait();
+            let _ = links.call(&leader, outcome, index.0.to_le_bytes().to_vec(), PATIENCE).wait();
         }
     }
 

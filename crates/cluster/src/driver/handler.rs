@@ -14,13 +14,15 @@ use crate::link::{EntryBytes, FILE_PIECE_LEN_MAX, FileRequest, Identity, NodeNam
 use crate::links::{CallAnswer, FileAnswer, ForwardedClient, LinkHandler, PeerEvent};
 
 /// The calls that a member answers.
-pub(crate) const CALLS: [&str; 3] = [CALL_CHECKPOINT, CALL_SHIP, CALL_SHIPPED];
+pub(crate) const CALLS: [&str; 4] = [CALL_CHECKPOINT, CALL_SHIP, CALL_SHIPPED, CALL_NOT_SHIPPED];
 /// A follower asks for the checkpoint that is in force; the answer is an announcement, or nothing.
 pub(super) const CALL_CHECKPOINT: &str = "checkpoint";
 /// A leader orders a member to fetch a checkpoint; length of the announcement, announcement, message.
 pub(super) const CALL_SHIP: &str = "ship";
 /// The member has done so, and has heard the message; index of the checkpoint's entry.
 pub(super) const CALL_SHIPPED: &str = "shipped";
+/// The member could not, and is to be told again; index of the checkpoint's entry.
+pub(super) const CALL_NOT_SHIPPED: &str = "not shipped";
 
 impl LinkHandler for DriverShared {
     fn message(&self, _: &Identity, group: GroupId, message: Message, entries: Vec<EntryBytes>) {
@@ -99,9 +101,13 @@ impl LinkHandler for DriverShared {
                     answer.give(&[]);
                 }
             }
-            CALL_SHIPPED => {
+            CALL_SHIPPED | CALL_NOT_SHIPPED => {
                 if let (Some(member), Some(index)) = (from.member, payload.first_chunk()) {
-                    self.shipments.lock().arrived(member, u64::from_le_bytes(*index));
+                    let index = u64::from_le_bytes(*index);
+                    match name {
+                        CALL_SHIPPED => self.shipments.lock().arrived(member, index),
+                        _ => self.shipments.lock().not_arrived(member, index),
+                    }
                     answer.give(&[]);
                 }
             }

@@ -22,9 +22,19 @@ pub(super) struct Shipments {
 impl Shipments {
     /// A member has the files up to that entry, and has heard its message.
     pub(super) fn arrived(&mut self, member: MemberId, index: u64) {
-        let is_it =
-            |(shipment, _): &mut (Shipment, Instant)| shipment.to() == member && shipment.base().id.index.0 == index;
-        self.under_way.extract_if(.., is_it).for_each(|(shipment, _)| shipment.arrived());
+        self.take(member, index).for_each(Shipment::arrived);
+    }
+
+    /// A member could not fetch them, and is to be told again.
+    pub(super) fn not_arrived(&mut self, member: MemberId, index: u64) {
+        self.take(member, index).for_each(drop);
+    }
+
+    fn take(&mut self, member: MemberId, index: u64) -> impl Iterator<Item = Shipment> {
+        let is_it = move |(shipment, _): &mut (Shipment, Instant)| {
+            shipment.to() == member && shipment.base().id.index.0 == index
+        };
+        self.under_way.extract_if(.., is_it).map(|(shipment, _)| shipment)
     }
 
     /// What takes too long has failed.

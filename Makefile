@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -112,6 +112,17 @@ test-browser: test-binary
 test-crash: build
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/run.py --rounds 50
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/journeys.py --rounds 50
+
+# A hundred rounds of faults of a cluster's nodes, of what is shipped: networks and disks of its own where it is run by root. ROUNDS, ROUND_S and
+# SEED for others.
+ROUNDS ?= 100
+ROUND_S ?= 10
+test-cluster: build
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/cluster/run.py --rounds $(ROUNDS) --round-s $(ROUND_S) $(if $(SEED),--seed $(SEED))
+
+# Three nodes on this machine, to look at, as in docs/clustering.md. Ctrl-C ends them.
+cluster: build
+	$(PYTHON) tests/cluster/three.py --binary $(WARREN)
 
 # The full numbers of bad input, of what is shipped: ten thousand connections and so on.
 test-abuse: build

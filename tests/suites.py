@@ -54,6 +54,7 @@ SUITES = [
     Suite("semantics", ("semantics/run.py",)),
     Suite("journeys", ("crash/journeys.py", "--rounds", "3")),
     Suite("crash", ("crash/run.py", "--rounds", "5")),
+    Suite("cluster", ("cluster/run.py", "--rounds", "5", "--round-s", "8"), alone=True),
     Suite("browser", ("browser/run.py",)),
     Suite("fsync-order", ("crash/fsync_order.py",)),
     Suite("ctl", ("ctl/run.py",)),

@@ -44,8 +44,8 @@ class Answer(NamedTuple):
 class Management:
     """The API of one broker as one of its users (`user=None` sends no credentials)."""
 
-    def __init__(self, address: tuple[str, int], user: str | None = "guest", password: str = "guest"):
-        self.address, self.user, self.password = address, user, password
+    def __init__(self, address: tuple[str, int], user: str | None = "guest", password: str = "guest", timeout_s: float = TIMEOUT_S):
+        self.address, self.user, self.password, self.timeout_s = address, user, password, timeout_s
 
     @property
     def url(self) -> str:
@@ -53,7 +53,7 @@ class Management:
 
     def as_user(self, user: str | None, password: str | None = None) -> "Management":
         """The same API as somebody else, whose password is the user's name unless told otherwise."""
-        return Management(self.address, user, (user or "") if password is None else password)
+        return Management(self.address, user, (user or "") if password is None else password, self.timeout_s)
 
     def headers(self) -> dict[str, str]:
         """What names the user."""
@@ -68,7 +68,7 @@ class Management:
             sent["Content-Type"] = "application/json"
         sent = {key: value for key, value in {**sent, **(headers or {})}.items() if value is not None}
         data = None if body is _NONE else body if isinstance(body, bytes) else json.dumps(body).encode()
-        connection = http.client.HTTPConnection(*self.address, timeout=TIMEOUT_S)
+        connection = http.client.HTTPConnection(*self.address, timeout=self.timeout_s)
         try:
             connection.request(method, prefix + path, data, sent)
             response = connection.getresponse()

@@ -1,12 +1,15 @@
 //! One client: says methods, hears what comes.
 
+use std::sync::Arc;
 use std::task::Waker;
 
 use amqp::content::{ContentHeader, Properties, properties_bytes, put_body_frames, put_header_encoded};
 use amqp::frame::{FrameKind, PROTOCOL_HEADER, decode_frame, put_method};
 use amqp::method::{EncodeMethod, Method, basic, channel, confirm, connection, queue};
 use amqp::table::{Table, TableBuf, Value};
+use parking_lot::Mutex;
 
+use super::group::Trio;
 use crate::session::{Phase, Session};
 
 /// What a client hears.
@@ -51,6 +54,7 @@ pub(super) struct Client {
     pub(super) session: Session,
     last_header: Option<Vec<u8>>,
     now_ms: u64,
+    group: Option<Arc<Mutex<Trio>>>,
 }
 
 /// A persistent message's properties: flags for delivery-mode, and 2.
@@ -60,7 +64,12 @@ pub(super) const TRANSIENT: &[u8] = &[0, 0];
 
 impl Client {
     pub(super) fn new(session: Session) -> Self {
-        Self { session, last_header: None, now_ms: 1 }
+        Self { session, last_header: None, now_ms: 1, group: None }
+    }
+
+    /// Of a broker over a group, whose answers may have to wait for its other members.
+    pub(super) fn over(self, group: Option<Arc<Mutex<Trio>>>) -> Self {
+        Self { group, ..self }
     }
 
     /// Sends bytes, as far as the broker wants them. Says how many it took.
@@ -115,6 +124,23 @@ impl Client {
         heard.remove(0)
     }
 
+    /// The answer to a declaration or a binding, which waits for a majority in a group. None: the broker's life is over before.
+    #[track_caller]
+    pub(super) fn hear_defined(&mut self) -> Option<Heard> {
+        let Some(group) = self.group.clone() else { return Some(self.hear_one()) };
+        loop {
+            let mut heard = self.hear();
+            assert!(heard.len() < 2, "{heard:?}");
+            if let Some(heard) = heard.pop() {
+                return Some(heard);
+            }
+            if group.lock().is_over() {
+                return None;
+            }
+            group.lock().step_on();
+        }
+    }
+
     /// Up to connection.open.
     pub(super) fn try_log_in(&mut self, user: &str, password: &str, client_properties: Table<'_>) -> Vec<Heard> {
         self.try_log_in_by(b"PLAIN", format!("\0{user}\0{password}").as_bytes(), client_properties)
@@ -161,7 +187,8 @@ impl Client {
     #[track_caller]
     pub(super) fn declare(&mut self, name: &str) {
         self.send(1, &queue::Declare { queue: name.as_bytes(), durable: true, ..Default::default() });
-        assert!(matches!(self.hear_one(), Heard::DeclareOk { .. }));
+        let heard = self.hear_defined();
+        assert!(matches!(heard, Some(Heard::DeclareOk { .. }) | None), "{heard:?}");
     }
 
     #[track_caller]
@@ -169,8 +196,8 @@ impl Client {
         let arguments = table_of(arguments);
         let arguments = arguments.as_table();
         self.send(1, &queue::Declare { queue: name.as_bytes(), durable: true, arguments, ..Default::default() });
-        let heard = self.hear_one();
-        assert!(matches!(heard, Heard::DeclareOk { .. }), "{heard:?}");
+        let heard = self.hear_defined();
+        assert!(matches!(heard, Some(Heard::DeclareOk { .. }) | None), "{heard:?}");
     }
 
     /// Publishes a lasting message to a queue.

@@ -12,13 +12,13 @@ use crate::options::Options;
 pub(super) fn declare(client: &mut Client, name: &str, kind: &str, arguments: Table<'_>) -> Heard {
     let (exchange, kind) = (name.as_bytes(), kind.as_bytes());
     client.send(1, &exchange::Declare { exchange, kind, durable: true, arguments, ..Default::default() });
-    client.hear_one()
+    client.hear_defined().unwrap_or(Heard::Other("nothing: its broker is gone"))
 }
 
 pub(super) fn bind(client: &mut Client, exchange: &str, queue: &str, routing_key: &str) -> Heard {
     let (exchange, queue, routing_key) = (exchange.as_bytes(), queue.as_bytes(), routing_key.as_bytes());
     client.send(1, &queue::Bind { queue, exchange, routing_key, ..Default::default() });
-    client.hear_one()
+    client.hear_defined().unwrap_or(Heard::Other("nothing: its broker is gone"))
 }
 
 pub(super) fn bind_exchange(client: &mut Client, source: &str, destination: &str, routing_key: &str) -> Heard {

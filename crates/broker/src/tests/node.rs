@@ -76,7 +76,7 @@ impl Node {
         let id = self.broker.connections.next_id();
         let handle = ConnectionHandle::new(id, peer, SocketAddr::from(([127, 0, 0, 1], 5672)), tls, 1);
         self.broker.connections.add(handle.clone());
-        Client::new(Session::new(self.broker.clone(), handle))
+        Client::new(Session::new(self.broker.clone(), handle)).over(self.group.clone())
     }
 
     /// A client with an open connection and channel 1.

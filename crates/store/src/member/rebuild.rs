@@ -238,8 +238,8 @@ impl MemberShared {
 
     /// Has the journal written, by what the leader sends.
     fn start_journal(self: &Arc<Self>, found: FoundJournal) -> Result<(), MemberError> {
-        let mut recovery = found.recovery;
-        recovery.set_committed(self.committed().1.min(found.end));
+        let FoundJournal { mut recovery, entries, end } = found;
+        recovery.set_committed(self.committed().1.min(end));
         let options = self.options.store.journal.clone();
         let replication = Some(self.replication(false));
         let (journal, threads) = if self.options.is_stepped {
@@ -256,7 +256,10 @@ impl MemberShared {
             self.write_ballots()?;
             let is_done = self.with_core(|core| {
                 let is_written = core.wanted_ballot().is_none();
-                if is_written {
+                // Meanwhile other files may have been shipped, which the engine's log begins with, or entries replaced that were found: then it
+                // stays closed, and is opened anew.
+                let is_the_logs = core.restore.is_none() && core.first_difference(&entries).is_none();
+                if is_written && is_the_logs {
                     // How far the checkpoint reached is not written down: no further than the journal did.
                     core.announcement = Announcement::of(&manifest, journal.appended());
                     core.follow(journal.clone());

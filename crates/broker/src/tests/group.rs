@@ -91,6 +91,7 @@ pub(super) struct Trio {
     /// Of the last broker's: the node, the term, where it ended, and up to where it was durable.
     last: Option<(usize, Term, JournalPosition, JournalPosition)>,
     troubles: Vec<(u64, Trouble)>,
+    begun_at: u64,
     /// When nodes that are down come up.
     up_at: [u64; NODE_COUNT],
     /// A node to which nothing gets through, though all else is calm.
@@ -111,6 +112,7 @@ impl Trio {
             deposed: Vec::new(),
             last: None,
             troubles: Vec::new(),
+            begun_at: 0,
             up_at: [0; NODE_COUNT],
             away: None,
             is_away_frozen: false,
@@ -130,6 +132,10 @@ impl Trio {
 
     /// A few steps.
     pub(super) fn step_on(&mut self) {
+        assert!(
+            self.group.now < self.begun_at + 2 * STEPS_MAX,
+            "a broker waits for ever for what neither comes nor fails"
+        );
         for _ in 0..self.group.random.range(1..5) {
             self.step();
         }
@@ -316,6 +322,7 @@ impl Trio {
         // Else one that was to take over earlier might begin to just now.
         self.group.network.forget_all();
         self.serving = Some(Leadership { node: number, term, store: store.clone(), end: None });
+        self.begun_at = self.group.now;
         Some(Opened { disk, store, recovered, end })
     }
 

@@ -143,15 +143,34 @@ impl World {
         Span { before, after: self.node.appended() }
     }
 
-    fn declare(&mut self, index: usize) {
+    fn declare(&mut self, index: usize) -> Result<(), Cut> {
         let span = self.spanned(|world| {
-            let client = &mut world.sides[GETTER].client;
-            client.declare(QUEUES[index]);
-            let bind = queue::Bind { queue: QUEUES[index].as_bytes(), exchange: b"fan", ..Default::default() };
-            client.send(1, &bind);
-            assert!(matches!(client.hear_defined(), Some(Heard::Other("queue.bind-ok")) | None));
+            let declare = queue::Declare { queue: QUEUES[index].as_bytes(), durable: true, ..Default::default() };
+            world.sides[GETTER].client.send(1, &declare);
         });
         self.model.queues[index].declared = Some(span);
+        self.await_answer(|heard| matches!(heard, Heard::DeclareOk { .. }))?;
+        self.bind(index)
+    }
+
+    fn bind(&mut self, index: usize) -> Result<(), Cut> {
+        let bind = queue::Bind { queue: QUEUES[index].as_bytes(), exchange: b"fan", ..Default::default() };
+        self.sides[GETTER].client.send(1, &bind);
+        self.await_answer(|heard| *heard == Heard::Other("queue.bind-ok"))
+    }
+
+    /// In a group, definitions are answered when a majority has them.
+    fn await_answer(&mut self, is_answer: impl Fn(&Heard) -> bool) -> Result<(), Cut> {
+        for _ in 0..1000 {
+            let (answers, others): (Vec<_>, Vec<_>) =
+                self.sides[GETTER].client.hear().into_iter().partition(&is_answer);
+            others.iter().for_each(|heard| self.confirmed(GETTER, heard));
+            if !answers.is_empty() {
+                return Ok(());
+            }
+            self.node.step()?;
+        }
+        panic!("a definition is never answered");
     }
 
     fn note_published(&mut self, number: Number, queues: &[usize], is_persistent: bool, published: Span) {
@@ -397,7 +416,7 @@ impl World {
         }
         self.listen();
         if !is_purge {
-            self.declare(queue);
+            self.declare(queue)?;
         }
         Ok(())
     }
@@ -469,9 +488,9 @@ impl World {
                 let recovered = Span { before: JournalPosition::START, after: JournalPosition::START };
                 *copy = Copy { published: recovered, settled: None, may_vanish: false, is_seen: true, ..*copy };
             }
-            if !is_there {
-                self.declare(index);
-            }
+            // The power may have gone between the queue and its binding.
+            let defined = if is_there { self.bind(index) } else { self.declare(index) };
+            defined.expect("the disk works");
         }
         for (number, copies) in copies_of {
             let founds: BTreeSet<bool> = copies.iter().map(|(is_found, _)| *is_found).collect();

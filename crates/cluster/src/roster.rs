@@ -263,8 +263,8 @@ impl Roster {
         }
     }
 
-    /// The level that all nodes know: what is written may use its formats, and no higher ones. A node that has not said yet what it knows was
-    /// let in because it knows that level.
+    /// The level that all nodes know: what is written may use its formats, and no higher ones. A node that has not said yet what it knows
+    /// was let in because it knows that level.
     #[must_use]
     pub fn level(&self) -> u32 {
         self.nodes.values().map(|node| node.level).filter(|level| *level > 0).min().unwrap_or(0)

@@ -118,7 +118,8 @@ impl Node {
         Ok(Self { settings, ingress, server, limit, listening, open, accepting, audit_writer, running: None })
     }
 
-    /// Tells what there is of a cluster: brokers that start from now on show it and take orders to it, and so does the node where none runs.
+    /// Tells what there is of a cluster: brokers that start from now on show it and take orders to it, and so does the node where none
+    /// runs.
     pub(crate) fn set_control(&mut self, control: Arc<dyn Control>) {
         self.settings.control = Some(control);
         self.ingress.set_local(LocalSites::new(&self.settings));

@@ -40,12 +40,21 @@ impl Forward for LinkForward {
                     return Err(connection);
                 }
             };
-            let ForwardedConnection { stream, received, .. } = connection;
+            let ForwardedConnection { stream, received, entry } = connection;
             let mut own_refusal = self.own_refusal.clone();
+            let is_refused = async {
+                match entry {
+                    // What is for operators goes on.
+                    EntryPoint::Api | EntryPoint::ControlSocket | EntryPoint::Metrics { .. } => {
+                        std::future::pending::<()>().await;
+                    }
+                    EntryPoint::Amqp | EntryPoint::QueueInfo => drop(own_refusal.wait_for(Option::is_some).await),
+                }
+            };
             tokio::select! {
                 // Either side may go at any time.
                 _ = net::splice(stream, received, carrier) => {}
-                _ = own_refusal.wait_for(Option::is_some) => {}
+                () = is_refused => {}
             }
             Ok(())
         })

@@ -14,8 +14,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use broker::Actor;
+use cluster::control::Control as _;
 use cluster::{ClientStanding, ClusterNode};
 use model::config::Config;
+use model::parameter::GlobalParameter;
 use store::journal::FailureCause;
 use tokio::sync::mpsc::UnboundedReceiver;
 
@@ -156,6 +159,7 @@ impl Running {
             Command::Serve { store, recovered, reply } => {
                 let started = self.node.start_broker(store, *recovered).await;
                 self.host.set_broker(self.node.broker());
+                self.keep_name();
                 let _ = reply.send(started.map_err(|error| format!("{error:#}")));
             }
             Command::Pause { reply } => {
@@ -179,6 +183,19 @@ impl Running {
                 self.stand();
             }
             Command::Failed(_) => {}
+        }
+    }
+
+    /// The cluster is called as the node that led it first, whichever leads: as in RabbitMQ.
+    fn keep_name(&self) {
+        let Some(broker) = self.node.broker() else { return };
+        // What the configuration says, it says on all nodes.
+        let is_default = broker.cluster_name() == self.cluster.view().own.as_str();
+        if is_default && broker.global_parameter(GlobalParameter::CLUSTER_NAME).is_none() {
+            let name = serde_json::Value::from(broker.cluster_name());
+            if let Err(error) = broker.put_global_parameter(&Actor::broker(), GlobalParameter::CLUSTER_NAME, name) {
+                tracing::warn!(%error, "the cluster's name is not kept");
+            }
         }
     }
 

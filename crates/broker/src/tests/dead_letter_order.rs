@@ -124,6 +124,10 @@ impl Scene {
                         self.node.spill();
                         self.node.listen(&mut self.publisher);
                     }
+                    if !self.publisher.may_publish() {
+                        // Memory is full of what the consumer holds.
+                        break;
+                    }
                     let body = format!("{:0>1$}", self.published.len(), usize::from(len));
                     let properties = if is_persistent { PERSISTENT } else { TRANSIENT };
                     self.publisher.publish(1, "", "q", properties, body.as_bytes());

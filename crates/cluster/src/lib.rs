@@ -37,7 +37,7 @@ pub use links::{
     RoundTrips, Setup, StartError,
 };
 pub use node::{
-    ClusterNode, Contents, Discovery, FileError, Host, LEVEL, Names, NodeAlarms, NodeError, NodeSetup,
+    ClusterNode, Contents, Discovery, FileError, FindAddress, Host, LEVEL, Names, NodeAlarms, NodeError, NodeSetup,
     Standing as ClientStanding,
 };
 pub use plan::{Action, Aim, CAUGHT_UP_ENTRIES, Facts, MembershipPlan, PlanRefusal, PlanWaits};

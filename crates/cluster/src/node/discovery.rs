@@ -20,13 +20,16 @@ pub enum Discovery {
     File(String),
 }
 
+/// Says where a node is, by its name.
+pub type FindAddress = dyn Fn(&str) -> Option<Address> + Send + Sync;
+
 /// Names of nodes.
 #[derive(Clone)]
 pub struct Names {
     /// Where they are; None: nowhere.
     pub discovery: Option<Discovery>,
     /// Where a node is, by its name.
-    pub address_of: Arc<dyn Fn(&str) -> Option<Address> + Send + Sync>,
+    pub address_of: Arc<FindAddress>,
     /// What stands before a host in the name of a node: `rabbit`.
     pub prefix: String,
     /// Which port peers listen on whose names come from the DNS.

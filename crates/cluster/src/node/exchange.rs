@@ -92,7 +92,7 @@ impl Shell {
         let own = self.report();
         let reply = match self.hear(&report, from.cluster) {
             Ok(()) => match &self.roster {
-                Some(roster) => NodeReply::Known(own, roster.clone()),
+                Some(roster) => NodeReply::Known(Box::new(own), roster.clone()),
                 None => NodeReply::Stranger(format!("{} belongs to no cluster", self.setup.name)),
             },
             Err(reply) => reply,

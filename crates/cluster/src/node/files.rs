@@ -58,7 +58,7 @@ impl NodeFiles {
 
     /// Begins another start of this directory; a new directory is given an id.
     pub(super) fn begin(&self) -> Result<OwnId, FileError> {
-        let own = match self.read("node", |bytes| decode_own(bytes))? {
+        let own = match self.read("node", decode_own)? {
             Some(OwnId { member, incarnation }) => OwnId { member, incarnation: next_incarnation(incarnation)? },
             None => OwnId { member: draw_member()?, incarnation: next_incarnation(0)? },
         };

@@ -41,7 +41,7 @@ use crate::formation::Settings;
 use crate::link::{NodeName, Secret};
 use crate::links::{ForwardedClient, LinkTls, StartError};
 
-pub use discovery::{Discovery, Names};
+pub use discovery::{Discovery, FindAddress, Names};
 pub use files::FileError;
 pub use handle::ClusterNode;
 

@@ -112,7 +112,7 @@ impl Report {
 /// What the other says of itself, or why it does not know this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NodeReply {
-    Known(Report, Roster),
+    Known(Box<Report>, Roster),
     /// It does not belong to the cluster.
     Stranger(String),
     /// It must not go on as the member that it was.
@@ -143,7 +143,7 @@ impl NodeReply {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, FrameError> {
         let mut reader = Reader(bytes);
         match reader.u8()? {
-            1 => Ok(NodeReply::Known(Report::read(&mut reader)?, Roster::decode(reader.rest())?)),
+            1 => Ok(NodeReply::Known(Box::new(Report::read(&mut reader)?), Roster::decode(reader.rest())?)),
             2 => Ok(NodeReply::Stranger(sentence(&mut reader)?)),
             3 => Ok(NodeReply::Lost(sentence(&mut reader)?)),
             _ => Err(FrameError::Impossible("reply")),
@@ -326,7 +326,7 @@ mod tests {
         roster.add(&report().name, report().member, report().address).unwrap();
         assert_eq!(Report::decode(&report().encode()).unwrap(), report());
         for reply in [
-            NodeReply::Known(report(), roster.clone()),
+            NodeReply::Known(Box::new(report()), roster.clone()),
             NodeReply::Stranger("a".to_owned()),
             NodeReply::Lost("b".to_owned()),
         ] {

@@ -222,7 +222,7 @@ fn link_views(peer: &PeerStatistics) -> Vec<LinkView> {
         lane: lane.lane,
         is_up: lane.is_connected,
         round_trip_us: (lane.lane == Lane::Calls && peer.round_trips.count > 0)
-            .then(|| peer.round_trips.last.as_micros() as u64),
+            .then_some(peer.round_trips.last.as_micros() as u64),
         sent: lane.bytes_sent,
         received: lane.bytes_received,
     };

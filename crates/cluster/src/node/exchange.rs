@@ -1,7 +1,8 @@
 //! What members tell each other: who they are and where, twice a second and when a link stands. And who is let in.
 //!
-//! A member is listened to once it has said how far it is: one that comes back with less than it has said before has lost what it had
-//! acknowledged, and must not vote or acknowledge again.
+//! A member is listened to once it has said how far it is, and has found this one to be what it was: one that comes back with less than it
+//! has said before has lost what it had acknowledged, and must not vote or acknowledge again. Nor may it hear what others take for granted
+//! that it has.
 
 use std::time::{Duration, Instant};
 
@@ -107,9 +108,13 @@ impl Shell {
             Ok(NodeReply::Known(report, roster)) if report.name == *peer => {
                 self.removed = None;
                 self.merge(&roster);
-                if let Err(NodeReply::Lost(why) | NodeReply::Stranger(why)) = self.hear(&report, Some(roster.cluster()))
-                {
-                    tracing::warn!(peer = peer.as_str(), "{why}");
+                match self.hear(&report, Some(roster.cluster())) {
+                    // Both have looked at each other. Before the peer has, what it sends may be more than this node can bear.
+                    Ok(()) => self.board.admit(report.member, report.incarnation),
+                    Err(NodeReply::Lost(why) | NodeReply::Stranger(why)) => {
+                        tracing::warn!(peer = peer.as_str(), "{why}");
+                    }
+                    Err(NodeReply::Known(..)) => {}
                 }
             }
             Ok(NodeReply::Lost(why)) => self.fail(&why),
@@ -119,7 +124,7 @@ impl Shell {
         }
     }
 
-    /// A node has said who it is. If it may be listened to, it is from now on.
+    /// A node has said who it is, and how far: an error says why it cannot be listened to.
     fn hear(&mut self, report: &Report, cluster: Option<crate::link::ClusterId>) -> Result<(), NodeReply> {
         let stranger = |why: Stranger| NodeReply::Stranger(why.to_string());
         let members = self.members();
@@ -166,7 +171,6 @@ impl Shell {
         is_changed |= heard == Heard::Changed;
         let told = Told { report: report.clone(), applied_max: applied_max.max(report.applied) };
         self.told.insert(report.name.clone(), told);
-        self.board.admit(report.member, report.incarnation);
         if is_changed {
             self.roster_changed();
         }

@@ -152,8 +152,8 @@ pub(super) fn draw_member() -> Result<MemberId, FileError> {
 /// Bits of an incarnation that are drawn. Above them is how often the directory was started.
 const DRAWN_BITS: u32 = 20;
 
-/// What a process is that starts a directory whose last start was `previous`; 0 for a new one. Two starts of one directory, and of a copy of
-/// it, have the same count, and are told apart by what is drawn.
+/// What a process is that starts a directory whose last start was `previous`; 0 for a new one. Two starts of one directory, and of a copy
+/// of it, have the same count, and are told apart by what is drawn.
 pub(super) fn next_incarnation(previous: u64) -> Result<u64, FileError> {
     let drawn = u64::from_le_bytes(draw()?) >> (64 - DRAWN_BITS);
     Ok(((start_count(previous) + 1) << DRAWN_BITS) | drawn)

@@ -256,8 +256,8 @@ impl MemberShared {
             self.write_ballots()?;
             let is_done = self.with_core(|core| {
                 let is_written = core.wanted_ballot().is_none();
-                // Meanwhile other files may have been shipped, which the engine's log begins with, or entries replaced that were found: then it
-                // stays closed, and is opened anew.
+                // Meanwhile other files may have been shipped, which the engine's log begins with, or entries replaced that were found:
+                // then it stays closed, and is opened anew.
                 let is_the_logs = core.restore.is_none() && core.first_difference(&entries).is_none();
                 if is_written && is_the_logs {
                     // How far the checkpoint reached is not written down: no further than the journal did.

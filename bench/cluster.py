@@ -51,7 +51,7 @@ class Cluster:
         shutil.rmtree(self.data, ignore_errors=True)
         for node in NODES:
             self.start(node)
-        wait_until(lambda: self.leader() and all(answers(port) for port in self.amqp.values()))
+        wait_until(lambda: self.whole() and all(answers(port) for port in self.amqp.values()))
         return self
 
     def __exit__(self, *_):

@@ -18,7 +18,7 @@ mod work;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use consensus::{GroupId, MemberChange, MemberId, PeerStatus, Refusal, Status, Timing};
 use parking_lot::{Condvar, Mutex};
@@ -197,6 +197,14 @@ impl Driver {
     #[must_use]
     pub fn identity(&self) -> &store::member::Identity {
         self.shared.member.identity()
+    }
+
+    /// Waits until this node does not serve any more, for a while at most.
+    pub fn wait_until_not_serving(&self, patience: Duration) {
+        let until = Instant::now() + patience;
+        while self.is_serving() && Instant::now() < until {
+            self.shared.member.wait_for_change(TICK);
+        }
     }
 
     /// Whether this node serves clients on its store.

@@ -133,3 +133,11 @@ pub struct PeerStatistics {
     /// Of calls.
     pub round_trips: RoundTrips,
 }
+
+impl PeerStatistics {
+    /// Whether this node has a connection to the peer on a lane.
+    #[must_use]
+    pub fn is_connected(&self, lane: Lane) -> bool {
+        self.lanes.iter().any(|of| of.lane == lane && of.is_connected)
+    }
+}

@@ -14,7 +14,7 @@ use super::inbox::Event;
 use super::report::{CALL_NODE, JoinReply, NodeReply, Report};
 use super::shell::{Phase, Shell, clock_ms};
 use crate::formation::Listed;
-use crate::link::{Identity, NodeName};
+use crate::link::{Identity, Lane, NodeName};
 use crate::links::{CallAnswer, CallError};
 use crate::plan::{Aim, MembershipPlan};
 use crate::roster::{Heard, Roster, Stranger};
@@ -301,9 +301,7 @@ impl Shell {
     pub(super) fn is_connected(&self, name: &NodeName) -> bool {
         let statistics = self.links.statistics();
         let of_peer = statistics.iter().find(|peer| peer.name == *name);
-        of_peer.is_some_and(|peer| {
-            peer.lanes.iter().any(|lane| lane.lane == crate::link::Lane::Votes && lane.is_connected)
-        })
+        of_peer.is_some_and(|peer| peer.is_connected(Lane::Votes))
     }
 }
 

@@ -26,6 +26,8 @@ use crate::switchboard::{NodeCalls, Switchboard};
 
 /// How often a member looks at how things stand.
 const BEAT: Duration = Duration::from_millis(100);
+/// How long a node that ends waits for another one to take over.
+const HAND_OVER_PATIENCE: Duration = Duration::from_secs(4);
 /// How often a node does that is alone and waits for nothing.
 const IDLE_BEAT: Duration = Duration::from_secs(1);
 
@@ -255,10 +257,7 @@ impl Shell {
             && let Some(successor) = self.successor(driver)
         {
             driver.hand_over(successor);
-            let until = Instant::now() + Duration::from_secs(4);
-            while driver.is_serving() && Instant::now() < until {
-                std::thread::sleep(Duration::from_millis(5));
-            }
+            driver.wait_until_not_serving(HAND_OVER_PATIENCE);
         }
         self.phase = Phase::Over;
         self.links.close();

@@ -61,8 +61,7 @@ impl Shell {
             *voter == self.own.member
                 || self.roster.as_ref().and_then(|roster| roster.of_member(*voter)).is_some_and(|(name, _)| {
                     let of_peer = statistics.iter().find(|peer| peer.name == *name);
-                    of_peer
-                        .is_some_and(|peer| peer.lanes.iter().any(|lane| lane.lane == Lane::Votes && lane.is_connected))
+                    of_peer.is_some_and(|peer| peer.is_connected(Lane::Votes))
                 })
         };
         (voters.iter().filter(|voter| is_reachable(voter)).count(), voters.len())

@@ -64,15 +64,16 @@ impl Shell {
     }
 
     fn lone_view(&self) -> ClusterView {
+        let is_serving = matches!(self.phase, super::shell::Phase::Alone);
         ClusterView {
             own: self.setup.name.clone(),
             cluster: None,
             term: 0,
-            leader: matches!(self.phase, super::shell::Phase::Alone).then(|| self.setup.name.clone()),
+            leader: is_serving.then(|| self.setup.name.clone()),
             level: self.setup.level,
             has_majority: true,
             waiting: self.waits_for(),
-            members: vec![self.own_view(None, &Members::default(), true)],
+            members: vec![self.own_view(None, &Members::default(), is_serving)],
         }
     }
 
@@ -115,7 +116,7 @@ impl Shell {
                 continue;
             }
             let links = statistics.iter().find(|peer| peer.name == *name);
-            let is_running = links.is_some_and(|peer| is_up(peer, Lane::Votes));
+            let is_running = links.is_some_and(|peer| peer.is_connected(Lane::Votes));
             let told = self.told.get(name).map(|told| &told.report);
             let peer = peers.iter().find(|peer| peer.member == node.member);
             let log = peer.map(|peer| {
@@ -172,7 +173,7 @@ impl Shell {
         let mut unreachable_peers = 0;
         for (name, node) in others {
             let links = statistics.iter().find(|peer| peer.name == *name);
-            unreachable_peers += u64::from(!links.is_some_and(|peer| is_up(peer, Lane::Votes)));
+            unreachable_peers += u64::from(!links.is_some_and(|peer| peer.is_connected(Lane::Votes)));
             let peer = peers.iter().find(|peer| peer.member == node.member);
             members.push(MemberMetrics {
                 name: name.clone(),
@@ -211,10 +212,6 @@ impl Shell {
 
 fn role(members: &Members, member: consensus::MemberId) -> Role {
     if members.is_voter(member) { Role::Follower } else { Role::Learner }
-}
-
-fn is_up(peer: &PeerStatistics, lane: Lane) -> bool {
-    peer.lanes.iter().any(|of| of.lane == lane && of.is_connected)
 }
 
 fn link_views(peer: &PeerStatistics) -> Vec<LinkView> {

@@ -11,24 +11,15 @@ use cluster::{
     Switchboard,
 };
 use consensus::{MemberChange, MemberId, MemberStep, Timing};
-use model::ids::{QueueId, SegmentId};
 use parking_lot::Mutex;
 use store::file::{Disk, RealDisk};
 use store::member::Member;
-use store::{CollectedResidents, Content, LoadAnswer, QueueOwner, RecordBatch, RecoveredStore, Store};
+use store::{RecordBatch, RecoveredStore, Store};
+
+use crate::no_queues::NoQueues;
 
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A store without queues.
-struct NoQueues;
-
-impl QueueOwner for NoQueues {
-    fn collect(&self, _: &dyn Fn(&Content) -> bool, _: &mut CollectedResidents) {}
-    fn relocate(&self, _: QueueId, _: u8, _: &[queue::PlacedMessage]) {}
-    fn loaded(&self, _: QueueId, _: LoadAnswer) {}
-    fn moved(&self, _: QueueId, _: &[SegmentId], _: &[queue::MovedMessage]) {}
-}
 
 /// What a node serves: definitions, found and put.
 #[derive(Default)]

@@ -8,6 +8,7 @@ mod formation;
 mod frames;
 mod handshake;
 mod links;
+mod no_queues;
 mod nodes;
 mod plan;
 mod roster;

@@ -13,23 +13,14 @@ use cluster::{
     Address, ClientStanding, ClusterNode, Contents, Discovery, ForwardedClient, Host, Names, NodeAlarms, NodeError,
     NodeSetup,
 };
-use model::ids::{QueueId, SegmentId};
 use parking_lot::Mutex;
 use store::file::RealDisk;
-use store::{CollectedResidents, Content, LoadAnswer, QueueOwner, RecordBatch, RecoveredStore, Store};
+use store::{RecordBatch, RecoveredStore, Store};
+
+use crate::no_queues::NoQueues;
 
 /// Longer than anything here takes.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A store without queues.
-struct NoQueues;
-
-impl QueueOwner for NoQueues {
-    fn collect(&self, _: &dyn Fn(&Content) -> bool, _: &mut CollectedResidents) {}
-    fn relocate(&self, _: QueueId, _: u8, _: &[queue::PlacedMessage]) {}
-    fn loaded(&self, _: QueueId, _: LoadAnswer) {}
-    fn moved(&self, _: QueueId, _: &[SegmentId], _: &[queue::MovedMessage]) {}
-}
 
 /// What a node serves: keys, found and put.
 #[derive(Default)]

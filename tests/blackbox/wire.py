@@ -222,9 +222,9 @@ class Wire:
             body += piece
         return Message(method, header.properties, bytes(body))
 
-    def get(self, channel: int, queue: str) -> Message | None:
-        """The next message of a queue, taken, or None. Its body is in one frame."""
-        self.send_method(channel, "basic.get", queue=queue, no_ack=True)
+    def get(self, channel: int, queue: str, no_ack: bool = True) -> Message | None:
+        """The next message of a queue, taken unless it is to be acked, or None. Its body is in one frame."""
+        self.send_method(channel, "basic.get", queue=queue, no_ack=no_ack)
         method = self.expect_one_of("basic.get-ok", "basic.get-empty")
         if method.name == "basic.get-empty":
             return None

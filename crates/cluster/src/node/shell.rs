@@ -319,7 +319,7 @@ pub(super) struct MemberOwner {
 }
 
 /// What clients are told that a node served which does not lead any more.
-const NOT_LEADING: &str = "another node of the cluster leads now";
+const NOT_LEADING: &str = "this node does not lead the cluster any more";
 
 impl NodeOwner for MemberOwner {
     fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String> {

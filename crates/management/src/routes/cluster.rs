@@ -183,7 +183,7 @@ pub(super) fn refused(error: &ControlError) -> Problem {
 }
 
 fn control(call: &Call) -> Result<&dyn Control, Problem> {
-    call.service.control().map(|control| &**control).ok_or_else(|| Problem::unavailable(NO_CLUSTER))
+    call.service.control().map(|control| &**control).ok_or_else(|| Problem::bad_request(NO_CLUSTER))
 }
 
 const NO_CLUSTER: &str = "this node is alone: it has no keys of a cluster, such as warren.cluster.secret";

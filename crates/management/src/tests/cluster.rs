@@ -39,7 +39,7 @@ fn a_node_alone_says_so() {
         assert_eq!(names(&shown["nodes"], "name"), ["rabbit@a"]);
         let reason = "this node is alone: it has no keys of a cluster, such as warren.cluster.secret";
         for request in ["POST /api/warren/cluster/drain", "DELETE /api/warren/cluster/nodes/rabbit@b"] {
-            house.check_refused(request, "", 503, "service_unavailable", reason).await;
+            house.check_refused(request, "", 400, "bad_request", reason).await;
         }
         let nodes = house.get("/api/nodes").await.json();
         assert_eq!(names(&nodes, "name"), ["rabbit@a"]);

@@ -470,6 +470,7 @@ impl StoreBuilder {
             named,
             pinned: PinnedFiles::default(),
         };
+        let memory_waiters = MemoryWaiters::inheriting(budget.movable_len(), options.chunk_len_max);
         let shared = Arc::new(Shared {
             handles: Handles::new(disk.clone(), paths.clone()),
             damages: Damages::default(),
@@ -483,7 +484,7 @@ impl StoreBuilder {
             books: CheckpointDelta::default(),
             reserve,
             loads: Loads::default(),
-            memory_waiters: MemoryWaiters::default(),
+            memory_waiters,
             rest: Rest::default(),
             checkpointer: Mutex::new(checkpointer),
             backup: Mutex::new(()),

@@ -18,7 +18,11 @@ pub(super) fn run(shared: &Arc<DriverShared>) {
     while !shared.is_stopping() {
         let situation = shared.member.situation();
         match &situation {
-            Situation::Elected => shared.take_over(),
+            Situation::Elected => {
+                // Clients wait here from now on, and are not passed on to the one before.
+                shared.owner.leader_changed(None);
+                shared.take_over();
+            }
             Situation::Lost => shared.step_back(),
             Situation::Failed(reason) => {
                 shared.stop_serving();

@@ -10,14 +10,16 @@ use model::ids::{JournalPosition, Place, QueueId, QueueSeq, SegmentId};
 use parking_lot::Mutex;
 use queue::{Get, MovedMessage, PagedRange, PlacedMessage, Queue, RestoredQueue, Settings};
 
+use super::broker::{Broker, Legacy, Seen};
 use super::held::{Held, Open};
+use super::history::History;
 use crate::chunk::CHUNK_LEN;
 use crate::file::{Disk, Faults, SimDisk};
 use crate::load::{LoadOutcome, Loader};
 use crate::threads::{Rest, retire_step};
 use crate::{
     ChunkWriter, CollectedResidents, Content, DamagedSegment, Kind, LaneResidents, LoadAnswer, Options, QueueOwner,
-    ReclaimReport, RecordBatch, Resident, Store,
+    Random, ReclaimReport, RecordBatch, Resident, Store,
 };
 
 /// Queues whose messages stay in memory until the store has moved them.
@@ -101,6 +103,45 @@ fn publishers_go_on_when_consumers_have_made_room_in_memory() {
     assert_eq!(count.0.load(Ordering::SeqCst), 0);
     assert_eq!(retire_step(&store.shared, &lanes, &mut has_failed), Rest::UntilRaised);
     assert_eq!(count.0.load(Ordering::SeqCst), 1);
+}
+
+/// A start reads the journal into memory, which may be more than is kept there. Publishers that had waited for a start, or for another
+/// node to take over, waited until that was moved, too: for a third of a second.
+#[test]
+fn what_a_start_has_read_does_not_hold_publishers_up() {
+    let disk = SimDisk::new(0);
+    let mut options = Options::small("/data".into(), 1);
+    options.journal.unretired_len_max = 1 << 30;
+    let (len_max, room) = (options.chunk_len_max, options.chunk_len_max / 4);
+    let open = || Store::open_stepped(options.clone(), Arc::new(disk.clone())).unwrap();
+    let (store, recovered) = open();
+    let (seen, history, random) = (Seen::default(), History::default(), Random::new(1));
+    let legacy = Legacy { seen, random, history, next_queue: 1, next_message: 1 };
+    let broker = Broker::restore(store.clone(), recovered, legacy);
+    while store.shared.budget.movable_len() <= len_max + room {
+        broker.publish();
+        store.step_journal().unwrap();
+    }
+    assert!(store.is_congested());
+    drop((store, broker));
+
+    let (store, recovered) = open();
+    let len = store.shared.budget.movable_len();
+    assert!(len > len_max && !store.is_congested(), "{:?}", store.stats());
+    let mut writer = store.chunk_writer(Kind::Transient);
+    let mut contents = Vec::new();
+    while !store.is_congested() {
+        contents.push(writer.copy(&[&[b'x'; 10_000]]));
+    }
+    assert!(store.shared.budget.movable_len() <= len + room + 2 * CHUNK_LEN as u64, "there is an end to it");
+    contents.clear();
+    // Consumers take it; moving it to segments is as good.
+    drop(recovered);
+    assert_eq!(retire_step(&store.shared, &Lanes::default(), &mut false), Rest::UntilRaised);
+    while !store.is_congested() {
+        contents.push(writer.copy(&[&[b'x'; 10_000]]));
+    }
+    assert!(store.shared.budget.movable_len() <= len_max + 2 * CHUNK_LEN as u64, "afterwards the bound is what it was");
 }
 
 /// Whether publishers must wait was asked by a method that had memory moved by the way: what was asked more often moved more.

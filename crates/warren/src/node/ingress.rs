@@ -16,7 +16,7 @@ use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 use broker::{Interface, Origin};
 use hyper::Method;
 use management::{
@@ -34,11 +34,11 @@ use crate::http_sites::LocalSites;
 /// How long a connection is held while it is not known who leads.
 const HOLD_TIME: Duration = Duration::from_secs(5);
 
+/// How long a connection that another node has passed on is held by one that knows of another leader: it may be about to lead.
+const TAKE_OVER_TIME: Duration = Duration::from_millis(500);
+
 /// How soon it is tried again to reach the node that leads, while a connection is held.
 const RETRY_TIME: Duration = Duration::from_millis(100);
-
-/// Why a node closes what another one sends on to it.
-const NO_BROKER: &str = "no broker runs on this node";
 
 /// What the operator is told when a request that is not about this node has been held for long enough.
 const NO_LEADER: &str =
@@ -239,16 +239,39 @@ impl Ingress {
     }
 
     /// Takes in a connection that another node, of this name, has accepted ([`Stream::forwarded`]), at this entry point of that one. It is
-    /// served or closed, and never sent on again: two nodes that take each other for the leader would send it to and fro. An error says
-    /// why it is closed.
-    pub(crate) fn admit_forwarded(&self, entry: EntryPoint, stream: Stream, by: &str) -> Result<()> {
-        let Situation::Serving(serving) = self.situation.borrow().clone() else { bail!(NO_BROKER) };
+    /// served, held until it can be, or closed, and never sent on again: two nodes that take each other for the leader would send it to and
+    /// fro. An error says why it is closed.
+    pub(crate) fn admit_forwarded(self: &Arc<Self>, entry: EntryPoint, stream: Stream, by: &str) -> Result<()> {
         let peer = stream.peer_addr().context("it is not known whose connection it is")?;
         let limiters = &self.forwarded_limiters[usize::from(entry == EntryPoint::Amqp)];
         let permits = ConnectionPermits::take(limiters, None, peer.ip()).map_err(|full| anyhow!(full))?;
         let arrival = Arrival::of_http(stream, peer, permits, entry, ConnectionLimits::default());
-        serving.serve(Arrival { forwarded_by: Some(by.into()), ..arrival }, &self.runtime);
+        let arrival = Arrival { forwarded_by: Some(by.into()), ..arrival };
+        match self.situation.borrow().clone() {
+            Situation::Serving(serving) => serving.serve(arrival, &self.runtime),
+            _ => drop(tokio::spawn(self.clone().hold_forwarded(arrival))),
+        }
         Ok(())
+    }
+
+    /// Waits for a broker that serves it: this node may be about to take over.
+    async fn hold_forwarded(self: Arc<Self>, arrival: Arrival) {
+        let mut situations = self.situation.subscribe();
+        let until = Instant::now() + HOLD_TIME;
+        loop {
+            let situation = situations.borrow_and_update().clone();
+            let until = match situation {
+                Situation::Serving(serving) => return serving.serve(arrival, &self.runtime),
+                Situation::Refusing(reason) => return self.refuse(arrival, &reason).await,
+                Situation::Waiting => until,
+                Situation::Forwarding(_) => until.min(Instant::now() + TAKE_OVER_TIME),
+            };
+            if tokio::time::timeout_at(until, situations.changed()).await.is_err() {
+                return tracing::debug!(
+                    "a connection that another node passed on was closed: no broker runs on this node"
+                );
+            }
+        }
     }
 
     /// Has something done with a connection that this node's broker does not serve, or not yet.

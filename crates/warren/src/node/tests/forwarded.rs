@@ -303,3 +303,19 @@ async fn what_is_forwarded_to_a_node_that_serves_none_is_closed() {
     assert!(matches!(connect(pair.follower.amqp()).await.map(drop), Err(OpenError::Lost { .. })));
     pair.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_forwarded_to_a_node_that_is_about_to_lead_is_held() {
+    let mut pair = Pair::start("elected", &[], &[]).await;
+    for before in [Situation::Waiting, Situation::Forwarding(pair.link.clone())] {
+        // That it leads is known to its peers before it serves, and perhaps before it knows it itself.
+        let stop = BrokerStop::of_leadership("for a moment", false);
+        pair.leader.node.stop_broker(stop, before).await.unwrap();
+        let waiting = tokio::spawn(publisher(pair.follower.amqp()));
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(!waiting.is_finished());
+        pair.leader.start().await;
+        publish(&mut soon(waiting).await.unwrap(), b"x").await.unwrap();
+    }
+    pair.close().await;
+}

@@ -77,7 +77,7 @@ class Cluster:
 
     def ctl(self, node, *words):
         command = [WARREN_TARGET / "release" / "warren", "ctl", "--data-dir", self.data / str(node), *words]
-        return subprocess.run(command, capture_output=True, text=True, timeout=60)
+        return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def members(self, node):
         run = self.ctl(node, "cluster_members", "--formatter", "json")
@@ -91,6 +91,12 @@ class Cluster:
                     if member["role"] == "leader" and member["running"]:
                         return int(re.match(r"hare(\d)", member["name"])[1])
         return None
+
+    def sent_len(self, node):
+        """Bytes that it has sent over its links."""
+        command = ["curl", "-sS", "--unix-socket", self.data / str(node) / "control.sock", "http://localhost/api/warren/cluster"]
+        view = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
+        return sum(link["sent"] for member in view["nodes"] for link in member["links"])
 
     def whole(self):
         """Whether all vote and have all."""
@@ -133,6 +139,16 @@ def load(cluster, name, rate, measure_s, results):
         f"p99 {deliver['p99_ms']:.2f} ms, {run['cpu_us_per_message']:.1f} µs a message at the leader, followers "
         + ", ".join(f"{share:.2f}" for share in followers) + " of that, " + ", ".join(f"{mib:.0f} MiB" for mib in memory))
     results.append({"what": name, "rate": rate, "followers": followers, "followers_mib": memory, **run})
+
+
+def idle(cluster, measure_s=10):
+    """What goes over the links, and what processor time goes, when nothing is done."""
+    time.sleep(2)
+    before = {node: (cpu_s(cluster.pid(node)), cluster.sent_len(node)) for node in NODES}
+    time.sleep(measure_s)
+    for node, (cpu, sent) in before.items():
+        say(f"idle, node {node}: {(cpu_s(cluster.pid(node)) - cpu) / measure_s * 100:.2f} % of a processor, "
+            f"{(cluster.sent_len(node) - sent) / measure_s:.0f} bytes a second sent")
 
 
 def publish_one(port):
@@ -211,8 +227,12 @@ def main():
                 for kind in ("planned", "SIGKILL", "SIGSTOP"):
                     failover(cluster, kind, f"{options.messages:,} messages waiting", results)
         if "queues" in wanted:
-            declare(cluster, options.queues)
             leader = cluster.leader()
+            before_mib = cluster.rss_mib(leader)
+            declare(cluster, options.queues)
+            each_kib = (cluster.rss_mib(leader) - before_mib) * 1024 / options.queues
+            say(f"the leader took {each_kib:.2f} KiB for each")
+            idle(cluster)
             say(f"{options.queues:,} quorum queues: the leader has {cluster.rss_mib(leader):.0f} MiB, followers "
                 + ", ".join(f"{cluster.rss_mib(node):.0f} MiB" for node in NODES if node != leader))
             for _ in range(options.rounds):
@@ -224,11 +244,17 @@ def main():
 
 
 def declare(cluster, count):
-    connection = pika.BlockingConnection(pika.ConnectionParameters("127.0.0.1", cluster.amqp[cluster.leader()]))
-    channel = connection.channel()
-    for number in range(count):
-        channel.queue_declare(f"q{number}", durable=True, arguments={"x-queue-type": "quorum"})
-    connection.close()
+    """Durable quorum queues, by one import of definitions."""
+    queues = [{"name": f"q{number}", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {"x-queue-type": "quorum"}}
+              for number in range(count)]
+    path = cluster.data / "definitions.json"
+    path.write_text(json.dumps({"queues": queues}))
+    begun = time.monotonic()
+    run = cluster.ctl(cluster.leader(), "--timeout", "300", "import_definitions", path)
+    if run.returncode != 0:
+        raise SystemExit(f"the queues were not declared: {run.stderr}")
+    say(f"{count:,} quorum queues were declared in {time.monotonic() - begun:.1f} s")
+    wait_until(cluster.whole)
 
 
 if __name__ == "__main__":

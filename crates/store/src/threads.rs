@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use model::ids::SegmentId;
 
+use crate::journal::FailureCause;
 use crate::load::Loader;
 use crate::shared::Shared;
 use crate::work_error::WorkError;
@@ -260,7 +261,9 @@ fn reclaim_all(shared: &Shared, residents: &dyn QueueOwner) -> Result<(), WorkEr
 
 /// Says once that something fails, until it works again.
 fn report(shared: &Shared, error: &WorkError, what: &'static str, has_failed: &mut bool) {
-    if matches!(error, WorkError::Closing) {
+    // What was begun for a broker that goes, because another node leads, is done by that one.
+    let is_over = shared.journal.failure().is_some_and(|failed| failed.cause == FailureCause::LeadershipLost);
+    if matches!(error, WorkError::Closing) || is_over {
         return;
     }
     if error.is_out_of_reach() {

@@ -28,6 +28,8 @@ use crate::vhost::VhostDefaults;
 
 /// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
 const JOURNAL_FILE_COUNT_MIN: u64 = 4;
+/// Where none is set.
+const MEMBER_JOURNAL_BOUND: u64 = 128 << 20;
 
 /// The whole configuration. Fields are named as their keys are.
 #[derive(Debug, Clone)]
@@ -310,6 +312,8 @@ pub struct StoreOptions {
     pub confirm_after: ConfirmAfter,
     /// Most bytes of journal that are kept.
     pub journal_bound: u64,
+    /// The same in a cluster.
+    pub member_journal_bound: u64,
     /// Bytes of one journal file.
     pub journal_file_len: u64,
     /// Most bytes of messages in memory.
@@ -504,6 +508,7 @@ fn read(values: Values) -> Config {
                 _ => ConfirmAfter::Fsync,
             },
             journal_bound: values.required_size("warren.journal.bound"),
+            member_journal_bound: member_journal_bound(&values),
             journal_file_len: values.required_size("warren.journal.file_size"),
             chunk_bound: values.required_size("warren.chunks.bound"),
             scrub_interval: Some(duration("warren.scrub.interval")).filter(|interval| !interval.is_zero()),
@@ -511,6 +516,16 @@ fn read(values: Values) -> Config {
         shutdown_timeout: duration("warren.shutdown_timeout"),
         worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),
         values,
+    }
+}
+
+/// What another node takes over with clients waiting, it reads first: up to half of it.
+fn member_journal_bound(values: &Values) -> u64 {
+    let key = "warren.journal.bound";
+    let file_len = values.required_size("warren.journal.file_size");
+    match values.origin(key) {
+        Origin::Default => MEMBER_JOURNAL_BOUND.max(file_len * JOURNAL_FILE_COUNT_MIN),
+        _ => values.required_size(key),
     }
 }
 

@@ -33,11 +33,18 @@ pub(super) fn of(config: &Config, data_dir: &Path) -> Result<NodeSetup> {
         level: LEVEL,
         formation: formation(own),
         names: names(own, prefix),
-        store: serve::store_options(config, data_dir)?,
+        store: store(config, data_dir)?,
         disk: Arc::new(RealDisk),
         heartbeat: own.heartbeat,
         election_timeout: own.election_timeout,
     })
+}
+
+/// As a node alone has it, but for the journal.
+fn store(config: &Config, data_dir: &Path) -> Result<store::Options> {
+    let mut options = serve::store_options(config, data_dir)?;
+    options.journal.unretired_len_max = config.store.member_journal_bound;
+    Ok(options)
 }
 
 fn listen(own: &ClusterOptions) -> SocketAddr {

@@ -30,7 +30,8 @@ const KEYS: &[Key] = &[
         "warren.journal.bound",
         Type::Size(8 << 20, 1 << 40),
         "256MiB",
-        "The most journal that is kept, and read again after a crash; beyond it publishers wait.",
+        "The most journal that is kept, and read again after a crash; beyond it publishers wait. In a cluster `128MiB`, unless it is \
+        set: another node takes over the sooner.",
     ),
     effective(
         "warren.journal.file_size",

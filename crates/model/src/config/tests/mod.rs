@@ -74,6 +74,7 @@ fn without_any_file_the_defaults_are_rabbitmqs() {
             data_dir: "warren-data".to_owned(),
             confirm_after: ConfirmAfter::Fsync,
             journal_bound: 256 << 20,
+            member_journal_bound: 128 << 20,
             journal_file_len: 8 << 20,
             chunk_bound: 40 << 20,
             scrub_interval: Some(Duration::from_secs(7 * 24 * 3600)),
@@ -440,7 +441,9 @@ fn the_journal_must_hold_four_of_its_files() {
         "\nwarren.journal.bound = 16MiB",
         "rabbitmq.conf:2: 'warren.journal.bound' (16MiB) must hold at least 4 files of 'warren.journal.file_size' (8MiB)",
     );
-    assert_eq!(config("warren.journal.bound = 128MiB").store.journal_bound, 128 << 20);
+    let bounds = |text: &str| (config(text).store.journal_bound, config(text).store.member_journal_bound);
+    assert_eq!(bounds("warren.journal.bound = 200MiB"), (200 << 20, 200 << 20));
+    assert_eq!(bounds("warren.journal.file_size = 64MiB"), (256 << 20, 256 << 20));
 }
 
 #[test]

@@ -33,7 +33,7 @@ pub use address::{ADDRESS_LEN_MAX, Address};
 pub use driver::{Driver, DriverError, DriverSetup, NodeOwner, TICK};
 pub use links::{
     CallAnswer, CallError, Fetch, FetchError, FileAbandoned, FileAnswer, ForwardError, ForwardedClient, LaneStatistics,
-    LinkHandler, LinkTls, LinkTlsOptions, Links, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall,
+    LinkHandler, LinkTls, LinkTlsOptions, Links, NoName, NotSent, PeerAddress, PeerEvent, PeerStatistics, PendingCall,
     RoundTrips, Setup, StartError,
 };
 pub use node::{

@@ -49,6 +49,14 @@ pub enum ControlError {
     /// The operator gives another name.
     #[error("{0} has no vote, so it cannot lead")]
     NotAVoter(String),
+    /// The operator waits, or gives another name.
+    #[error("{name} cannot lead yet: {why}")]
+    NotFit {
+        /// Whom.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// The operator looks at the network and at the other node.
     #[error("{name} cannot be reached: {why}")]
     Unreachable {
@@ -105,6 +113,7 @@ impl ControlError {
         match self {
             ControlError::UnknownNode(_) => ErrorKind::NotFound,
             ControlError::NoMajority { .. }
+            | ControlError::NotFit { .. }
             | ControlError::Unreachable { .. }
             | ControlError::ChangeRuns
             | ControlError::TimedOut { .. } => ErrorKind::Unavailable,

@@ -281,17 +281,19 @@ impl Side {
 #[derive(Debug)]
 pub struct Dialler {
     side: Side,
-    expected: Expected,
+    /// None: any node that has the secret is welcome.
+    expected: Option<Expected>,
 }
 
 impl Dialler {
-    /// Begins: the preamble is appended to `output`. The nonce is used for this connection only.
+    /// Begins: the preamble is appended to `output`. The nonce is used for this connection only. Without an expected node any is welcome
+    /// that has the secret.
     #[must_use]
     pub fn new(
         local: Arc<Local>,
         lane: Lane,
         clock_ms: u64,
-        expected: Expected,
+        expected: Option<Expected>,
         nonce: &[u8; NONCE_LEN],
         output: &mut Vec<u8>,
     ) -> Self {
@@ -339,8 +341,9 @@ impl Dialler {
                 }
                 let theirs = Hello::decode(greeting)?;
                 let found = &theirs.identity.name;
-                let refusal = side.judge(&theirs, Standing::Peer(self.expected.member)).or_else(|| {
-                    let expected = &self.expected.name;
+                let known = self.expected.as_ref().and_then(|expected| expected.member);
+                let refusal = side.judge(&theirs, Standing::Peer(known)).or_else(|| {
+                    let expected = &self.expected.as_ref()?.name;
                     let other = || Refusal::OtherName { expected: expected.clone(), found: found.clone() };
                     (expected != found).then(other)
                 });

@@ -12,10 +12,13 @@ use tokio::time::{Instant, sleep, timeout};
 use super::calls::Answers;
 use super::handler::PeerEvent;
 use super::limits::{BACK_OFF_MAX, BACK_OFF_MIN, DIAL_PATIENCE, HANDSHAKE_PATIENCE, IDLE, SHORT_LIFE, UNACKNOWLEDGED};
-use super::peer::PeerState;
+use super::peer::{PeerAddress, PeerState};
 use super::pump::{Pump, Silence};
 use super::shared::{Shared, clock_ms};
-use crate::link::{Agreement, Dialler, HANDSHAKE_FRAME_LEN_MAX, HandshakeError, Lane, Local, Refusal};
+use crate::address::Address;
+use crate::link::{
+    Agreement, Dialler, Expected, HANDSHAKE_FRAME_LEN_MAX, HandshakeError, Lane, Local, NodeName, Refusal,
+};
 
 /// There is no connection.
 #[derive(Debug)]
@@ -34,6 +37,22 @@ enum Kind {
     Rejected(Option<Refusal>),
 }
 
+/// Why it is not known who is at an address.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NoName {
+    /// What to tell the operator.
+    pub sentence: String,
+    /// The node there does not want this one, which will not change by itself.
+    pub is_final: bool,
+}
+
+impl From<ConnectError> for NoName {
+    fn from(error: ConnectError) -> Self {
+        let is_final = matches!(error.kind, Kind::Rejected(Some(refusal)) if refusal != Refusal::NotReady);
+        NoName { sentence: error.sentence, is_final }
+    }
+}
+
 /// Dials a peer and shakes hands, in whatever runtime this is called.
 pub(super) async fn connect(
     shared: &Shared,
@@ -43,15 +62,34 @@ pub(super) async fn connect(
 ) -> Result<(Stream, Agreement), ConnectError> {
     let address = peer.address.lock().clone();
     let remote = address.to_string();
+    let PeerAddress { node, host, port } = address;
+    dial(shared, local, (&host, port), &remote, Some(node), lane).await
+}
+
+/// Shakes hands with the node at an address, to learn its name.
+pub(super) async fn name_at(shared: &Shared, address: &Address) -> Result<NodeName, NoName> {
+    let place = (address.host(), address.port());
+    let (_, agreement) = dial(shared, shared.local(), place, &address.to_string(), None, Lane::Calls).await?;
+    Ok(agreement.theirs.identity.name)
+}
+
+async fn dial(
+    shared: &Shared,
+    local: Arc<Local>,
+    (host, port): (&str, u16),
+    remote: &str,
+    expected: Option<Expected>,
+    lane: Lane,
+) -> Result<(Stream, Agreement), ConnectError> {
     let tls = shared.tls.as_ref().map(|tls| tls.client());
     let options = DialOptions { timeout: DIAL_PATIENCE, ..DialOptions::default() };
-    let mut stream = net::dial(&address.host, address.port, tls.as_ref(), &options).await.map_err(|error| {
+    let mut stream = net::dial(host, port, tls.as_ref(), &options).await.map_err(|error| {
         let kind = match &error {
             DialError::Unreachable { source, .. } if source.kind() == io::ErrorKind::ConnectionRefused => Kind::Refused,
             DialError::Tls { .. } => Kind::Rejected(None),
             _ => Kind::Unreachable,
         };
-        ConnectError { sentence: format!("{} cannot be linked with {}: {error}", remote, local.identity.name), kind }
+        ConnectError { sentence: format!("{remote} cannot be linked with {}: {error}", local.identity.name), kind }
     })?;
     let is_bounded = matches!(lane, Lane::Votes | Lane::Commits | Lane::Calls);
     stream.keep_alive(Liveness { idle: IDLE, unacknowledged: is_bounded.then_some(UNACKNOWLEDGED) });
@@ -62,7 +100,7 @@ pub(super) async fn connect(
     };
     let nonce = shared.nonce().ok_or_else(|| rejected("the system gives no random numbers"))?;
     let mut output = Vec::new();
-    let mut dialler = Dialler::new(local, lane, clock_ms(), address.node, &nonce, &mut output);
+    let mut dialler = Dialler::new(local, lane, clock_ms(), expected, &nonce, &mut output);
     let shaking = shake(&mut stream, &mut dialler, &mut output);
     match timeout(HANDSHAKE_PATIENCE, shaking).await {
         Ok(Ok(agreement)) => {
@@ -71,7 +109,7 @@ pub(super) async fn connect(
         }
         Ok(Err(ShakeError::Io(error))) => Err(rejected(&error.to_string())),
         Ok(Err(ShakeError::Handshake(error))) => {
-            let sentence = error.sentence(&name, &remote);
+            let sentence = error.sentence(&name, remote);
             let HandshakeError::Refused { refusal, .. } = error else {
                 return Err(ConnectError { sentence, kind: Kind::Rejected(None) });
             };

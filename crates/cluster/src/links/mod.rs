@@ -41,11 +41,13 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::address::Address;
 use crate::link::{EntryToSend, FileRequest, ForwardHeader, Lane, Local, NodeName, encode_replicated};
 use peer::PeerState;
 use shared::Shared;
 
 pub use calls::{CallAnswer, CallError, PendingCall};
+pub use dialler::NoName;
 pub use files::{Fetch, FetchError, FileAbandoned, FileAnswer};
 pub use handler::{ForwardedClient, LinkHandler, PeerEvent};
 pub use peer::PeerAddress;
@@ -251,6 +253,13 @@ impl Links {
     ) {
         let pending = self.call(peer, name, payload, patience);
         self.runtime.spawn(async move { then(pending.await) });
+    }
+
+    /// Asks the node at an address for its name, and has something done with the answer, as [`Links::call_then`]. Who does not have the
+    /// secret neither says its name nor learns anything.
+    pub fn name_then(&self, address: Address, then: impl FnOnce(Result<NodeName, NoName>) + Send + 'static) {
+        let shared = Arc::clone(&self.shared);
+        self.runtime.spawn(async move { then(dialler::name_at(&shared, &address).await) });
     }
 
     /// Fetches a file from a peer. Waits for its turn if many are fetched.

@@ -36,6 +36,24 @@ pub struct Names {
     pub port: u16,
 }
 
+/// Where a node is whose cluster this one is to join.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Seed {
+    /// It is to be this one.
+    Node(Listed),
+    /// Whichever is there.
+    At(Address),
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Seed::Node(node) => node.name.fmt(to),
+            Seed::At(address) => address.fmt(to),
+        }
+    }
+}
+
 impl fmt::Debug for Names {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         to.debug_struct("Names").field("discovery", &self.discovery).finish_non_exhaustive()
@@ -58,18 +76,30 @@ impl Names {
         }
     }
 
-    /// A node by its name: `rabbit@b`, or `rabbit@b=host:port`, or `rabbit@host:port`.
-    pub(super) fn find(&self, text: &str) -> Result<Listed, String> {
-        let is_no_name = || format!("'{text}' is no node's name, such as rabbit@host");
+    /// A node by its name: `rabbit@b`, or `rabbit@b=host:port`, or `rabbit@host:port`; or whatever node is at `host:port`.
+    pub(super) fn find(&self, text: &str) -> Result<Seed, String> {
+        let is_no_name = || {
+            format!(
+                "'{text}' is neither a node's name, such as rabbit@host, nor an address, such as host:{}",
+                self.port
+            )
+        };
+        if !text.contains(['@', '=']) && text.contains(':') {
+            return Address::parse(text, self.port).map(Seed::At).ok_or_else(is_no_name);
+        }
+        self.find_name(text, is_no_name).map(Seed::Node)
+    }
+
+    fn find_name(&self, text: &str, is_no_name: impl Fn() -> String) -> Result<Listed, String> {
         if let Some((name, address)) = text.split_once('=') {
-            let name = NodeName::new(name.trim()).ok_or_else(is_no_name)?;
+            let name = NodeName::new(name.trim()).ok_or_else(&is_no_name)?;
             let address = Address::parse(address.trim(), self.port).ok_or_else(is_no_name)?;
             return Ok(Listed { name, address });
         }
-        let (_, host) = text.split_once('@').ok_or_else(is_no_name)?;
+        let (_, host) = text.split_once('@').ok_or_else(&is_no_name)?;
         match host.rsplit_once(':') {
             Some((name, port)) if !name.contains(':') && port.parse::<u16>().is_ok() => {
-                let address = Address::parse(host, self.port).ok_or_else(is_no_name)?;
+                let address = Address::parse(host, self.port).ok_or_else(&is_no_name)?;
                 let name = text.strip_suffix(&format!(":{port}")).and_then(NodeName::new).ok_or_else(is_no_name)?;
                 Ok(Listed { name, address })
             }
@@ -156,12 +186,21 @@ mod tests {
             ("rabbit@b:5", "rabbit@b b:5"),
             ("rabbit@b=10.0.0.2:7", "rabbit@b 10.0.0.2:7"),
             ("rabbit@b=10.0.0.2", "rabbit@b 10.0.0.2:25672"),
+            ("b:5", "b:5"),
+            ("10.0.0.2:25672", "10.0.0.2:25672"),
+            ("[fd00::2]:5", "[fd00::2]:5"),
+            ("fd00::2", "[fd00::2]:25672"),
         ] {
-            assert_eq!(shown(names.find(text).map(|listed| vec![listed])), [expected], "{text}");
+            let found = match names.find(text).unwrap() {
+                Seed::Node(listed) => format!("{} {}", listed.name, listed.address),
+                Seed::At(address) => address.to_string(),
+            };
+            assert_eq!(found, expected, "{text}");
         }
-        for text in ["b", "", "b:25672", "rabbit@b=", "=b"] {
+        for text in ["b", "", "b:", "b:0", "rabbit@b=", "=b"] {
             let error = names.find(text).unwrap_err();
-            assert_eq!(error, format!("'{text}' is no node's name, such as rabbit@host"));
+            let expected = "is neither a node's name, such as rabbit@host, nor an address, such as host:25672";
+            assert_eq!(error, format!("'{text}' {expected}"));
         }
     }
 }

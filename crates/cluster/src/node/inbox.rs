@@ -7,10 +7,11 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 use super::report::encode_outcome;
+use crate::address::Address;
 use crate::control::ControlError;
 use crate::formation::Listed;
 use crate::link::{Identity, NodeName};
-use crate::links::{CallAnswer, CallError};
+use crate::links::{CallAnswer, CallError, NoName};
 
 /// Something has happened.
 pub(super) enum Event {
@@ -22,6 +23,8 @@ pub(super) enum Event {
     Answered { number: u64, answer: Result<Vec<u8>, CallError> },
     /// A node was asked to let this one in, as this member.
     JoinAnswered { peer: Listed, member: MemberId, answer: Result<Vec<u8>, CallError> },
+    /// The node at an address that an operator gave has said its name.
+    Named { address: Address, name: Result<NodeName, NoName> },
     /// A peer has told of itself.
     NodeAnswered { peer: NodeName, answer: Result<Vec<u8>, CallError> },
     /// The leader has let this member go, or not.

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use consensus::{MemberChange, MemberId, Status};
+use consensus::{Index, MemberChange, MemberId, PeerStatus, Status};
 
 use super::exchange::joins;
 use super::inbox::Reply;
@@ -14,6 +14,19 @@ use crate::plan::{Action, Aim, Facts, MembershipPlan};
 
 /// Between two tries to hand over.
 const HAND_OVER_INTERVAL: Duration = Duration::from_secs(3);
+
+/// Why a voter cannot take over now, if it cannot: nothing could be appended until it has all.
+fn why_unfit(peer: Option<&PeerStatus>, committed: Index) -> Option<String> {
+    match peer {
+        None => Some("it has not said yet how far it is".to_owned()),
+        Some(peer) if peer.has_caught_up(committed) => None,
+        Some(peer) if peer.is_shipped_to => Some("it is so far behind that it is sent files".to_owned()),
+        Some(peer) if peer.upto.0 == 0 => Some("it has not said yet how far it is".to_owned()),
+        Some(peer) => {
+            Some(format!("it lacks {} of the {} entries that are committed", peer.behind(committed), committed.0))
+        }
+    }
+}
 
 /// An order that is done when something has come to be.
 pub(super) struct WaitingOrder {
@@ -102,6 +115,11 @@ impl Shell {
         fit.max_by_key(|peer| peer.upto).map(|peer| peer.member)
     }
 
+    /// Why leadership cannot go to a voter now, if it cannot.
+    pub(super) fn why_not_to(&self, driver: &Driver, member: MemberId) -> Option<String> {
+        why_unfit(driver.peers().iter().find(|peer| peer.member == member), driver.status().committed)
+    }
+
     /// A node that is drained does not lead, if another can.
     fn drain_leader(&mut self, status: &Status) {
         if self.is_draining && status.handing_over_to.is_none() {
@@ -156,5 +174,30 @@ impl Shell {
     pub(super) fn leader_lost(&mut self) {
         self.leader = None;
         self.leaderless_since = Instant::now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_behind_is_told_why_it_cannot_lead() {
+        let peer = |upto, is_shipped_to| PeerStatus {
+            member: MemberId::new(2).unwrap(),
+            upto: Index(upto),
+            is_shipped_to,
+            is_active: true,
+        };
+        let why = |peer: Option<PeerStatus>| why_unfit(peer.as_ref(), Index(1_000_000));
+        assert_eq!(why(Some(peer(1_000_000, false))), None);
+        assert_eq!(why(Some(peer(999_999, false))), None);
+        assert_eq!(
+            why(Some(peer(400_000, false))).unwrap(),
+            "it lacks 600000 of the 1000000 entries that are committed"
+        );
+        assert_eq!(why(Some(peer(999_999, true))).unwrap(), "it is so far behind that it is sent files");
+        assert_eq!(why(Some(peer(0, false))).unwrap(), "it has not said yet how far it is");
+        assert_eq!(why(None).unwrap(), "it has not said yet how far it is");
     }
 }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use consensus::MemberId;
 
+use super::discovery::Seed;
 use super::files::{OwnId, draw_member, next_incarnation};
 use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
@@ -11,9 +12,11 @@ use super::membership::{Done, WaitingOrder};
 use super::report::{CALL_ORDER, JoinReply, RemoteOrder, decode_outcome};
 use super::shell::{Shell, as_order};
 use super::{Contents, NodeError, NodeSetup};
+use crate::address::Address;
 use crate::control::ControlError;
 use crate::formation::{Formation, Listed, NodeState, Own, Settings};
 use crate::link::{ClusterId, NodeName};
+use crate::links::NoName;
 use crate::plan::{Aim, MembershipPlan};
 use crate::roster::Roster;
 
@@ -32,7 +35,7 @@ const LEAVING: &str = "leaving the cluster";
 
 /// A node that an operator has told to join a cluster.
 pub(super) struct OperatorJoin {
-    seed: Listed,
+    seed: Seed,
     /// Who it will be.
     member: MemberId,
     next_at: Instant,
@@ -211,6 +214,9 @@ impl Shell {
             let why = "there is no connection to it".to_owned();
             return reply.give(Err(ControlError::Unreachable { name: name.to_string(), why }));
         }
+        if let Some(why) = self.why_not_to(driver, member) {
+            return reply.give(Err(ControlError::NotFit { name: name.to_string(), why }));
+        }
         driver.hand_over(member);
         self.waiting.push(WaitingOrder {
             what: "the transfer of leadership",
@@ -312,7 +318,7 @@ impl Shell {
             return reply.give(Err(ControlError::NotEmpty { queues, messages }));
         }
         let seed = match self.setup.names.find(seed) {
-            Ok(seed) if seed.name == self.setup.name => {
+            Ok(Seed::Node(seed)) if seed.name == self.setup.name => {
                 return reply.give(Err(ControlError::Impossible("a node cannot join itself".to_owned())));
             }
             Ok(seed) => seed,
@@ -333,30 +339,58 @@ impl Shell {
         if now >= joining.until {
             let OperatorJoin { seed, why, reply, .. } = self.joining.take().expect("it is there");
             let why = why.unwrap_or_else(|| "no answer".to_owned());
-            return reply.give(Err(ControlError::Refused { by: seed.name.to_string(), why }));
+            return reply.give(Err(ControlError::Refused { by: seed.to_string(), why }));
         }
         if now >= joining.next_at {
             joining.next_at = now + JOIN_INTERVAL + ANSWER_PATIENCE;
-            let (seed, member) = (joining.seed.clone(), joining.member);
-            self.ask_to_join(&seed, member);
+            let member = joining.member;
+            match joining.seed.clone() {
+                Seed::Node(peer) => self.ask_to_join(&peer, member),
+                Seed::At(address) => {
+                    let (inbox, asked) = (self.inbox.clone(), address.clone());
+                    self.links.name_then(address, move |name| inbox.put(Event::Named { address: asked, name }));
+                }
+            }
+        }
+    }
+
+    /// It is known who is at the address that the operator gave, or why it is not.
+    pub(super) fn operators_seed_named(&mut self, address: Address, name: Result<NodeName, NoName>) {
+        let Some(joining) = &mut self.joining else { return };
+        if joining.seed != Seed::At(address.clone()) {
+            return;
+        }
+        match name {
+            Ok(name) => {
+                joining.seed = Seed::Node(Listed { name, address });
+                joining.next_at = Instant::now();
+            }
+            Err(NoName { sentence, is_final: true }) => {
+                let OperatorJoin { reply, .. } = self.joining.take().expect("it is there");
+                reply.give(Err(ControlError::Impossible(sentence)));
+            }
+            Err(NoName { sentence, is_final: false }) => {
+                joining.next_at = Instant::now() + JOIN_INTERVAL;
+                joining.why = Some(sentence);
+            }
         }
     }
 
     pub(super) fn operators_join_answered(&mut self, peer: &Listed, member: MemberId, answer: JoinReply) {
         let Some(joining) = &mut self.joining else { return };
-        if joining.member != member || joining.seed != *peer {
+        if joining.member != member || joining.seed != Seed::Node(peer.clone()) {
             return;
         }
         joining.next_at = Instant::now() + JOIN_INTERVAL;
         match answer {
             JoinReply::Later(why) => joining.why = Some(why),
             JoinReply::Elsewhere(name, address) => {
-                joining.seed = Listed { name, address };
+                joining.seed = Seed::Node(Listed { name, address });
                 joining.next_at = Instant::now();
             }
             JoinReply::Never(why) => {
                 let OperatorJoin { seed, reply, .. } = self.joining.take().expect("it is there");
-                reply.give(Err(ControlError::Refused { by: seed.name.to_string(), why }));
+                reply.give(Err(ControlError::Refused { by: seed.to_string(), why }));
             }
             JoinReply::Open(roster) => {
                 let OperatorJoin { member, reply, .. } = self.joining.take().expect("it is there");

@@ -118,6 +118,7 @@ impl Shell {
             Event::Discovered(found) => self.discovered(found),
             Event::Answered { number, answer } => self.answered(number, answer),
             Event::JoinAnswered { peer, member, answer } => self.join_answered(&peer, member, answer),
+            Event::Named { address, name } => self.operators_seed_named(address, name),
             Event::NodeAnswered { peer, answer } => self.node_answered(&peer, answer),
             Event::Left { outcome, reply } => self.left(outcome, reply),
             Event::Connected(peer) => self.ask_node(&peer),

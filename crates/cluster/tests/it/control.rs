@@ -33,6 +33,7 @@ fn refusals_are_one_sentence() {
         ControlError::NoMajority { reachable: 1, of: 3 },
         ControlError::UnknownNode("rabbit@d".to_owned()),
         ControlError::StillRunning("rabbit@b".to_owned()),
+        ControlError::NotFit { name: "rabbit@b".to_owned(), why: "it lacks 5,000 entries".to_owned() },
         ControlError::TimedOut { what: "the handover" },
     ];
     for error in errors.map(|error| error.to_string()) {

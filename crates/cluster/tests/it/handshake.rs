@@ -16,6 +16,8 @@ struct Meeting {
     dialler: Local,
     acceptor: Local,
     expected: Expected,
+    /// Any node will do.
+    is_any_welcome: bool,
     standing: Standing,
     lane: Lane,
 }
@@ -40,14 +42,16 @@ impl Meeting {
             dialler: local('a'),
             acceptor: local('b'),
             expected,
+            is_any_welcome: false,
             standing: Standing::Peer(member(1)),
             lane: Lane::Votes,
         }
     }
 
     fn dial(&self, output: &mut Vec<u8>) -> Dialler {
+        let expected = (!self.is_any_welcome).then(|| self.expected.clone());
         let local = shared(self.dialler.clone());
-        Dialler::new(local, self.lane, 5_000, self.expected.clone(), &DIALLER_NONCE, output)
+        Dialler::new(local, self.lane, 5_000, expected, &DIALLER_NONCE, output)
     }
 
     fn accept(&self, nonce: &[u8; NONCE_LEN]) -> Acceptor {
@@ -158,7 +162,8 @@ fn an_impostor_at_a_peers_address_learns_nothing() {
     assert!(error.is_ok(), "the same nonces are the same course");
     let mut other = Vec::new();
     let local = shared(meeting.dialler.clone());
-    let mut dialler = Dialler::new(local, Lane::Votes, 5_000, meeting.expected.clone(), &[3; NONCE_LEN], &mut other);
+    let mut dialler =
+        Dialler::new(local, Lane::Votes, 5_000, Some(meeting.expected.clone()), &[3; NONCE_LEN], &mut other);
     let error = dialler.feed(&honest.from_acceptor, &mut other).unwrap_err();
     assert_eq!(
         error.sentence(&name("rabbit@a"), "rabbit@b"),
@@ -278,6 +283,17 @@ fn another_node_at_the_address_is_refused() {
         error.sentence(&name("rabbit@b"), "127.0.0.1"),
         "127.0.0.1 refuses rabbit@b: rabbit@b is at the address where rabbit@c should be"
     );
+}
+
+#[test]
+fn who_is_at_an_address_says_its_name_to_one_that_has_the_secret() {
+    let mut meeting = Meeting::new();
+    (meeting.is_any_welcome, meeting.standing, meeting.lane) = (true, Standing::Unknown, Lane::Calls);
+    let agreement = meeting.hold().dialler.unwrap().unwrap();
+    assert_eq!(agreement.theirs.identity.name, name("rabbit@b"));
+    meeting.dialler.secret = secret("another");
+    let sentence = meeting.hold().dialler.unwrap().unwrap_err().sentence(&name("rabbit@a"), "b:5");
+    assert_eq!(sentence, "b:5 refuses rabbit@a: the secrets of the two differ (warren.cluster.secret)");
 }
 
 #[test]

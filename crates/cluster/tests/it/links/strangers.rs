@@ -92,7 +92,7 @@ pub(crate) fn dial(node: &Node, local: Local, lane: Lane) -> Connection {
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut output = Vec::new();
     let expected = Expected { name: node.name(), member: None };
-    let mut dialler = Dialler::new(shared(local), lane, 0, expected, &[8; NONCE_LEN], &mut output);
+    let mut dialler = Dialler::new(shared(local), lane, 0, Some(expected), &[8; NONCE_LEN], &mut output);
     loop {
         tcp.write_all(&output).unwrap();
         output.clear();
@@ -180,7 +180,7 @@ fn a_node_says_nothing_to_who_has_proved_nothing() {
     other.secret = secret("what others know");
     let expected = Expected { name: a.name(), member: None };
     let lane = Lane::Calls;
-    let mut dialler = Dialler::new(shared(other), lane, 0, expected, &[1; NONCE_LEN], &mut said);
+    let mut dialler = Dialler::new(shared(other), lane, 0, Some(expected), &[1; NONCE_LEN], &mut said);
     let mut tcp = TcpStream::connect(a.links.address()).unwrap();
     tcp.set_read_timeout(Some(PATIENCE)).unwrap();
     tcp.write_all(&said).unwrap();

@@ -49,7 +49,7 @@ fn a_node_joins_by_an_order_and_loses_nothing_unasked() {
     let name = world.nodes[0].name.clone();
     assert_eq!(
         done(world.control(1).join("nohost", false)).unwrap_err().to_string(),
-        "'nohost' is no node's name, such as rabbit@host"
+        "'nohost' is neither a node's name, such as rabbit@host, nor an address, such as host:25672"
     );
     done(world.control(1).join(&name, false)).unwrap();
     world.wait_for_cluster_of(&[0, 1]);
@@ -59,6 +59,36 @@ fn a_node_joins_by_an_order_and_loses_nothing_unasked() {
     world.put("of both");
     assert_eq!(world.server(), Some(1));
     assert!(world.has(1, "of the first"));
+}
+
+#[test]
+fn a_node_joins_one_of_which_only_the_address_is_known() {
+    let mut world = World::of("by-address", 2, false);
+    world.start_all();
+    wait_until("the first to serve", || world.server() == Some(0));
+    world.put("of the first");
+    let [first, second] = [0, 1].map(|number| world.control(number).links().address().to_string());
+    let itself = done(world.control(1).join(&second, false)).unwrap_err().to_string();
+    assert!(itself.starts_with(&format!("hare1@127.0.0.1 refuses {second}: the two are one node")), "{itself}");
+    done(world.control(1).join(&first, false)).unwrap();
+    world.wait_for_cluster_of(&[0, 1]);
+    done(world.control(0).transfer(None)).unwrap();
+    world.put("of both");
+    assert!(world.has(1, "of the first"));
+}
+
+#[test]
+fn who_is_at_an_address_and_has_another_secret_is_joined_by_none() {
+    let mut world = World::of("address-secret", 2, false);
+    world.start(0);
+    world.secret = "another one";
+    world.start(1);
+    let address = world.control(0).links().address().to_string();
+    let refused = done(world.control(1).join(&address, false)).unwrap_err().to_string();
+    assert_eq!(
+        refused,
+        format!("{address} refuses hare1@127.0.0.1: the secrets of the two differ (warren.cluster.secret)")
+    );
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What operators order.
 
+use std::time::{Duration, Instant};
+
 use cluster::NodeAlarms;
 use cluster::control::Control as _;
 
@@ -19,6 +21,23 @@ fn leadership_goes_where_it_is_wanted() {
     assert!(world.has(to, "before"));
     let unknown = done(world.control(other).transfer(Some("hare9@x"))).unwrap_err();
     assert_eq!(unknown.to_string(), "there is no node hare9@x in the cluster");
+}
+
+#[test]
+fn who_cannot_lead_is_told_at_once_why() {
+    let mut world = World::of("unfit", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("before");
+    let (down, other) = ((server + 1) % 3, (server + 2) % 3);
+    let name = world.nodes[down].name.clone();
+    world.stop(down);
+    wait_until("its absence", || !world.view(server).member(&name).unwrap().is_running);
+    let since = Instant::now();
+    let refused = done(world.control(other).transfer(Some(&name))).unwrap_err();
+    assert_eq!(refused.to_string(), format!("{name} cannot be reached: there is no connection to it"));
+    assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    assert_eq!(world.put("after"), server);
 }
 
 #[test]

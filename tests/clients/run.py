@@ -12,78 +12,18 @@ built once, below target/tests. A language whose toolchain is missing is skipped
 
 import argparse
 import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 CLIENTS = Path(__file__).resolve().parent
 sys.path.insert(0, str(CLIENTS.parent))
 
 from blackbox import broker as brokers  # noqa: E402
-from blackbox import environment  # noqa: E402
+from blackbox import environment, languages  # noqa: E402
+from blackbox.languages import LANGUAGES  # noqa: E402
 
 TIMEOUT_S = 600
-
-
-@dataclass
-class Language:
-    """How to build and run one language's program."""
-
-    library: str
-    tools: list[str]
-    build: Callable[[Path], None]
-    command: Callable[[Path], list[str]]
-    environment: Callable[[Path], dict[str, str]] = lambda output: {}
-
-
-def call(*command: str, cwd: Path, **environment: str) -> None:
-    """A build step; its output is shown when it fails."""
-    done = subprocess.run(command, cwd=cwd, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
-    if done.returncode != 0:
-        raise BuildFailed(f"{' '.join(command)}:\n{done.stdout}")
-
-
-class BuildFailed(RuntimeError):
-    """A program could not be built."""
-
-
-def build_node(output: Path) -> None:
-    output.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json"):
-        shutil.copy(CLIENTS / "node" / name, output)
-    call("npm", "ci", "--no-audit", "--no-fund", cwd=output)
-
-
-LANGUAGES = {
-    "rust": Language(
-        "lapin",
-        ["cargo"],
-        lambda output: call("cargo", "build", "--quiet", "--locked", cwd=CLIENTS / "rust", CARGO_TARGET_DIR=str(output)),
-        lambda output: [str(output / "debug" / "lapin-scenarios")],
-    ),
-    "go": Language(
-        "amqp091-go",
-        ["go"],
-        lambda output: call("go", "build", "-o", str(output / "scenarios"), ".", cwd=CLIENTS / "go"),
-        lambda output: [str(output / "scenarios")],
-    ),
-    "node": Language(
-        "amqplib",
-        ["node", "npm"],
-        build_node,
-        lambda output: ["node", str(CLIENTS / "node" / "main.js")],
-        lambda output: {"NODE_PATH": str(output / "node_modules")},
-    ),
-    "java": Language(
-        "amqp-client",
-        ["java", "javac", "mvn"],
-        lambda output: call("mvn", "--quiet", "--batch-mode", f"-Doutput={output}", "process-classes", cwd=CLIENTS / "java"),
-        lambda output: ["java", "-Xmx256m", "-cp", f"{output}/classes:{output}/lib/*", "clients.Main"],
-    ),
-}
 
 
 class Tally:
@@ -95,20 +35,18 @@ class Tally:
     def run(self, language: str, url: str) -> None:
         """Builds and runs one program."""
         how = LANGUAGES[language]
-        missing = [tool for tool in how.tools if not shutil.which(tool)]
-        if missing:
+        if how.missing:
             self.skipped += 1
-            print(f"SKIPPED {language} ({how.library}): {' and '.join(missing)} not found", flush=True)
+            print(f"SKIPPED {language} ({how.library}): {' and '.join(how.missing)} not found", flush=True)
             return
-        output = environment.OUTPUT / language
         print(f"{language} ({how.library})", flush=True)
         try:
-            environment.make_once(output, environment.digest(CLIENTS / language), lambda: how.build(output))
-        except BuildFailed as failure:
+            output = languages.build(language)
+        except languages.BuildFailed as failure:
             self.fail(f"{language} was not built: {failure}")
             return
         program = subprocess.Popen(
-            [*how.command(output), url], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env={**os.environ, **how.environment(output)}
+            [*how.command(output), url], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, env={**os.environ, **how.variables(output)}
         )  # fmt: skip
         before = self.failed
         try:

@@ -133,21 +133,42 @@ fn nodes_of_neighbouring_levels_work_together() {
     let mut world = World::of("levels", 3, true);
     world.start_all();
     world.wait_for_cluster_of(&[0, 1, 2]);
+    world.put("of the older");
+    let mut last = "of the older".to_owned();
     // All are upgraded, one after the other: then the next level is in use.
     for number in 0..3 {
-        wait_until("the level that all know", || (0..3).all(|number| world.view(number).level == 1));
-        world.put(&format!("of both/{number}"));
         world.stop(number);
         world.nodes[number].level = 2;
         world.start(number);
         world.wait_for_cluster_of(&[0, 1, 2]);
+        if number == 2 {
+            break;
+        }
+        // The newer ones follow an older one, and the older ones a newer one.
+        for leader in [number + 1, number] {
+            wait_until("the level that all know", || (0..3).all(|number| world.view(number).level == 1));
+            lead(&world, leader);
+            assert!(world.has(leader, &last), "{leader} has {last}");
+            last = format!("by {leader} when {number} was new");
+            assert_eq!(world.put(&last), leader);
+        }
     }
     wait_until("the next level", || (0..3).all(|number| world.view(number).level == 2));
     world.put("of one");
     let server = world.server().unwrap();
     world.stop(server);
     world.put("after it");
-    assert!(world.has(world.server().unwrap(), "of both/0"));
+    let server = world.server().unwrap();
+    assert!(world.has(server, "of the older") && world.has(server, &last) && world.has(server, "of one"));
+}
+
+/// Has that node serve, whichever does.
+fn lead(world: &World, number: usize) {
+    wait_until("a server", || world.server().is_some());
+    if world.server() != Some(number) {
+        done(world.control(number).transfer(Some(&world.nodes[number].name))).unwrap();
+        wait_until("the new leader", || world.server() == Some(number));
+    }
 }
 
 #[test]

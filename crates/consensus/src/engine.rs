@@ -66,6 +66,9 @@ pub trait Engine: Send {
     /// How things stand.
     fn status(&self) -> Status;
 
+    /// Who leads, as far as this member knows.
+    fn leader(&self) -> Option<MemberId>;
+
     /// How far each other member is, by a leader's knowledge; empty if this one does not lead.
     fn peers(&self) -> Vec<PeerStatus>;
 }

@@ -502,6 +502,10 @@ impl Engine for RaftEngine {
         }
     }
 
+    fn leader(&self) -> Option<MemberId> {
+        translate::member(self.raw.raft.leader_id)
+    }
+
     fn peers(&self) -> Vec<PeerStatus> {
         let raft = &self.raw.raft;
         if raft.state != StateRole::Leader {

@@ -25,6 +25,7 @@ mod files;
 mod hang;
 mod identity;
 mod leases;
+mod news;
 mod pull;
 mod rebuild;
 mod tail;
@@ -57,6 +58,7 @@ use crate::recovery::OpenError;
 pub use announcement::{Announcement, FileName, FilePiece};
 pub use files::{FileReader, Installed};
 pub use identity::{Founding, Identity};
+pub use news::Situation;
 pub use pull::{Pull, PullError, Pulled};
 pub use timings::Timings;
 pub use wipe::{empty, finish_emptying, identity_of};
@@ -147,24 +149,6 @@ pub struct Options {
     pub is_stepped: bool,
 }
 
-/// What its owner has to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Situation {
-    /// It follows, or waits for a leader.
-    Following {
-        /// Whom.
-        leader: Option<MemberId>,
-    },
-    /// It was elected: [`Member::take_over`] is to be called.
-    Elected,
-    /// Its store is being opened, or is open.
-    Leading,
-    /// It does not lead any more: the store is to be dropped, and then [`Member::step_back`] to be called.
-    Lost,
-    /// It cannot go on; the reason. All of it is to be dropped.
-    Failed(Arc<str>),
-}
-
 /// A member of a group.
 pub struct Member {
     // First: it ends before the rest goes.
@@ -184,6 +168,8 @@ pub(crate) struct MemberShared {
     core: Mutex<Core>,
     /// Something has become durable, committed, or otherwise.
     changed: Condvar,
+    /// There is something for the owner to do.
+    has_news: Condvar,
     /// Of a leader's commits.
     watch: Mutex<timings::Watch>,
     /// Who has it sends what is in the outbox: one thread at a time, so that messages keep their order.
@@ -245,25 +231,6 @@ impl Member {
             core.engine.unreachable(peer);
             core.pump();
         });
-    }
-
-    /// What its owner has to do.
-    #[must_use]
-    pub fn situation(&self) -> Situation {
-        self.shared.situation()
-    }
-
-    /// Waits until something may have changed, for a while at most.
-    pub fn wait_for_change(&self, time: Duration) {
-        let mut core = self.shared.core.lock();
-        let _ = self.shared.changed.wait_for(&mut core, time);
-    }
-
-    /// Whether [`Member::rebuild`] has to be called.
-    #[must_use]
-    pub fn is_to_be_rebuilt(&self) -> bool {
-        let core = self.shared.core.lock();
-        core.failure.is_none() && matches!(core.slot, Slot::Closed)
     }
 
     /// Whether [`Member::transfer`] would hand over to that one.
@@ -397,9 +364,12 @@ impl MemberShared {
         let result = act(&mut core);
         let (committed, ending) = (core.take_committed(), core.take_ending());
         let committed_index = core.ends.committed().0;
-        let (has_outgoing, has_job) = (!core.outbox.is_empty(), core.has_job());
+        let (has_outgoing, has_job, is_news) = (!core.outbox.is_empty(), core.has_job(), core.note_news());
         drop(core);
         self.changed.notify_all();
+        if is_news {
+            self.has_news.notify_all();
+        }
         match ending {
             Some((journal, Some(reason))) => journal.fail(&reason),
             Some((journal, None)) => journal.lose_leadership(NOT_LEADING),
@@ -475,19 +445,6 @@ impl MemberShared {
         };
         let records = entries.iter().filter(|entry| entry.kind == consensus::Kind::Records);
         records.zip(commits).map(|(entry, commit)| commit.or_else(|| find(entry.id))).collect()
-    }
-
-    fn situation(&self) -> Situation {
-        let core = self.core.lock();
-        if let Some(failure) = &core.failure {
-            return Situation::Failed(failure.clone());
-        }
-        match &core.slot {
-            Slot::Lost => Situation::Lost,
-            Slot::Leading(_) => Situation::Leading,
-            Slot::Following(_) if core.is_elected() => Situation::Elected,
-            Slot::Following(_) | Slot::Closed => Situation::Following { leader: core.engine.status().leader },
-        }
     }
 
     fn change(&self, change: &MemberChange) -> Result<(), Refusal> {

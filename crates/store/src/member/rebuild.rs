@@ -120,6 +120,7 @@ impl Member {
             transport,
             core: Mutex::new(core),
             changed: Condvar::new(),
+            has_news: Condvar::new(),
             watch: Mutex::default(),
             sender: Mutex::new(()),
             disk_worker,

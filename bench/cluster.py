@@ -112,9 +112,55 @@ class Cluster:
         if number in (signal.SIGKILL, signal.SIGTERM):
             self.processes[node].wait(60)
 
+    def running(self):
+        return [node for node, process in self.processes.items() if process.poll() is None]
+
     def rss_mib(self, node):
-        status = pathlib.Path(f"/proc/{self.pid(node)}/status").read_text()
-        return int(re.search(r"VmRSS:\s*(\d+)", status)[1]) / 1024
+        return rss_mib(self.pid(node))
+
+
+class RabbitMQ:
+    """Three nodes of RabbitMQ 4. A quorum queue is led by the node where it is declared: the first one, here."""
+
+    def __init__(self, first_port):
+        self.amqp = {node: first_port + node - 1 for node in NODES}
+
+    def __enter__(self):
+        for port in self.amqp.values():
+            self.call("start", "4", port, "--fresh")
+        for port in list(self.amqp.values())[1:]:
+            for words in (["stop_app"], ["join_cluster", f"peer-{self.amqp[1]}@localhost"], ["start_app"]):
+                self.call("ctl", port, *words)
+        return self
+
+    def __exit__(self, *_):
+        for port in self.amqp.values():
+            self.call("remove", port)
+
+    def call(self, *words):
+        environment = os.environ | {"WARREN_PEER_EPMD_PORT": str(self.amqp[1] + 5000)}
+        command = [pathlib.Path(__file__).parent / "peers" / "rabbitmq", *map(str, words)]
+        run = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=300)
+        if run.returncode != 0:
+            raise SystemExit(f"rabbitmq {words}: {run.stdout}{run.stderr}")
+        return run.stdout
+
+    def leader(self):
+        return 1
+
+    def running(self):
+        return NODES
+
+    def pid(self, node):
+        return int(self.call("pid", self.amqp[node]))
+
+    def rss_mib(self, node):
+        return rss_mib(self.pid(node))
+
+
+def rss_mib(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s*(\d+)", status)[1]) / 1024
 
 
 def wait_until(is_so, patience_s=120):
@@ -128,7 +174,7 @@ def wait_until(is_so, patience_s=120):
 def load(cluster, name, rate, measure_s, results):
     """30,000/s and the like, at the leader; the followers' share of its processor time."""
     leader = cluster.leader()
-    before = {node: cpu_s(cluster.pid(node)) for node in NODES if cluster.processes[node].poll() is None}
+    before = {node: cpu_s(cluster.pid(node)) for node in cluster.running()}
     run = run_tool("warren", "latency", "--port", cluster.amqp[leader], "--pid", cluster.pid(leader), "--rate", rate, "--size", 1024,
                    "--persistent", "--queue-type", "quorum", "--prefetch", 1000, "--measure-s", measure_s)
     used = {node: cpu_s(cluster.pid(node)) - at for node, at in before.items()}
@@ -199,9 +245,14 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--messages", type=int, default=10_000_000)
     parser.add_argument("--queues", type=int, default=100_000)
+    parser.add_argument("--rabbitmq", type=int, metavar="PORT", help="measures the loads with RabbitMQ 4 too, on this port and the next two")
     parser.add_argument("--only", default="", help="load, failover, messages or queues; a regular expression")
     options = parser.parse_args()
     results = []
+    if options.rabbitmq:
+        with RabbitMQ(options.rabbitmq) as rabbitmq:
+            for rate in (1_000, 5_000, 10_000, 30_000):
+                load(rabbitmq, "RabbitMQ, three nodes", rate, options.measure_s, results)
     wanted = [part for part in ("load", "failover", "messages", "queues") if re.search(options.only, part)]
     with Cluster(PEERS / "data" / "cluster") as cluster:
         if "load" in wanted:

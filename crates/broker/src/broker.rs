@@ -59,7 +59,7 @@ pub struct Broker {
     pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
     pub(crate) auth_attempts: AuthAttempts,
-    /// In milliseconds since 1970.
+    /// When the process began, in milliseconds since 1970.
     pub(crate) started_at_ms: u64,
     pub(crate) hash_seed: HashSeed,
     /// Connections that pause for consumers.
@@ -148,7 +148,7 @@ impl Broker {
             opening: Mutex::default(),
             lockout: Lockout::new(options.lockout),
             auth_attempts: AuthAttempts::default(),
-            started_at_ms: wall_ms(),
+            started_at_ms: wall_ms().saturating_sub(options.process_started_at.elapsed().as_millis() as u64),
             statistics: Statistics::new(&options.statistics),
             alarms: Alarms::new(&options),
             options,

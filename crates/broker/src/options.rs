@@ -2,7 +2,7 @@
 //! business; the defaults are RabbitMQ's.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use model::arguments::QueueType;
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
@@ -18,6 +18,8 @@ use crate::statistics;
 /// Options of a broker.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// When the process began that the broker runs in, and perhaps others did before it: the node's uptime is counted from there.
+    pub process_started_at: Instant,
     /// Longest frame that is offered to clients, in bytes.
     pub frame_len_max: u32,
     /// Longest frame before a connection is open, in bytes.
@@ -99,6 +101,7 @@ impl Default for Options {
     fn default() -> Self {
         let defaults = Config::default();
         Self {
+            process_started_at: Instant::now(),
             frame_len_max: 131_072,
             initial_frame_len_max: 8192,
             channel_max: 2047,

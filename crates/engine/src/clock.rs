@@ -113,11 +113,6 @@ impl Clock {
         Some((set_by_ms, self.timeline.ahead_ms.load(Ordering::Relaxed)))
     }
 
-    /// How long ago it was started, in milliseconds.
-    pub fn uptime_ms(&self) -> u64 {
-        self.started_at.elapsed().as_millis() as u64
-    }
-
     /// When a delay that begins now is over, in milliseconds since 1970: not a part of a millisecond too early.
     pub fn due_ms(&self, delay_ms: u64) -> u64 {
         if let Some(now_ms) = self.set_to() {

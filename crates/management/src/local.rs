@@ -26,7 +26,7 @@ use crate::problem::Problem;
 use crate::route::Verb;
 use crate::router::{self, RouteMatch};
 use crate::routes::{cluster, health};
-use crate::service::{answer_response, operation, problem_response};
+use crate::service::{operation, response_of};
 use crate::unknown;
 use http_server::AnswerBody;
 
@@ -80,10 +80,7 @@ impl LocalSite {
                 Ok(health::without_broker(found.route.path, &self.control.view(), self.node.alarms(), &self.listeners))
             }
         };
-        Some(match answer {
-            Ok(answer) => answer_response(answer, &self.panics),
-            Err(problem) => problem_response(&problem),
-        })
+        Some(response_of(answer, &self.panics))
     }
 
     async fn of_cluster<B: Body<Data = Bytes>>(

@@ -121,6 +121,11 @@ impl Operation {
     pub(crate) const fn later(self, handler: fn(Call) -> AnswerFuture) -> Operation {
         Operation { handler: Handler::Deferred(handler), ..self }
     }
+
+    /// An order to the node.
+    pub(crate) const fn ordered(self, handler: fn(Call) -> Result<AnswerFuture, Problem>) -> Operation {
+        Operation { handler: Handler::Ordered(handler), ..self }
+    }
 }
 
 /// How requests without a valid login are answered.
@@ -200,6 +205,8 @@ pub(crate) enum Handler {
     List(ListFn),
     /// When something else has happened.
     Deferred(fn(Call) -> AnswerFuture),
+    /// By the node, which may stop its broker meanwhile: the answer to come holds nothing of that.
+    Ordered(fn(Call) -> Result<AnswerFuture, Problem>),
 }
 
 /// An answer to come.

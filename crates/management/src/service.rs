@@ -7,7 +7,6 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
@@ -33,7 +32,7 @@ use crate::path;
 use crate::problem::Problem;
 use crate::process::Process;
 use crate::request_context::RequestContext;
-use crate::route::{Handler, Operation, Role, Verb};
+use crate::route::{AnswerFuture, Handler, Operation, Role, Verb};
 use crate::router::{self, RouteMatch};
 use crate::routes;
 use crate::unknown;
@@ -57,7 +56,6 @@ pub struct Service {
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
     pub(crate) live: Live,
-    started_at: Instant,
 }
 
 /// What has happened here.
@@ -96,7 +94,6 @@ impl Service {
             influxdb: OnceLock::new(),
             control: OnceLock::new(),
             live: Live::default(),
-            started_at: Instant::now(),
         })
     }
 
@@ -176,20 +173,24 @@ impl Service {
         &self.options.node
     }
 
-    /// How long the node has run.
-    pub(crate) fn uptime_ms(&self) -> u64 {
-        u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-
     /// Answers a request. Nothing that it contains makes this fail.
     pub async fn respond<B: Body<Data = Bytes>>(
         self: &Arc<Self>,
         request: Request<B>,
         origin: Origin,
     ) -> Response<AnswerBody> {
+        match self.begin(request, origin).await {
+            Begun::Answered(response) => response,
+            Begun::Ordered(answering) => answering.await,
+        }
+    }
+
+    /// The same, where orders to the node are only about to be carried out.
+    pub(crate) async fn begin<B: Body<Data = Bytes>>(self: &Arc<Self>, request: Request<B>, origin: Origin) -> Begun {
         let (parts, body) = request.into_parts();
         if head_len(&parts) > HEAD_LEN_MAX {
-            return problem_response(&Problem::bare(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE));
+            let problem = Problem::bare(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+            return Begun::Answered(problem_response(&problem));
         }
         let (found, problem) = match self.find(parts.uri.path()) {
             Ok(found) => (Some(found), None),
@@ -202,19 +203,36 @@ impl Service {
             _ => None,
         };
         let allow = allow.filter(|_| is_known(&parts.method));
-        let is_preflight = parts.method == Method::OPTIONS;
+        let preflight_allow = allow.filter(|_| parts.method == Method::OPTIONS);
         let result = match (found, problem) {
             (Some(found), _) => self.answer(&parts, body, found, origin).await,
-            (None, problem) => nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)),
+            (None, problem) => {
+                nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)).map(Done::Answer)
+            }
         };
-        let mut response = match result {
-            Ok(answer) => answer_response(answer, &self.counters.panics),
-            Err(problem) => problem_response(&problem),
+        let result = match result {
+            Ok(Done::Answer(answer)) => Ok(answer),
+            Err(problem) => Err(problem),
+            Ok(Done::Order(order)) => {
+                let panics = self.counters.panics.clone();
+                let (of_all, of_others) = (self.options.headers.clone(), self.options.cors.clone());
+                return Begun::Ordered(Box::pin(async move {
+                    let answer = CatchPanic(order).await.unwrap_or_else(|_| {
+                        panics.add(1);
+                        tracing::error!("an order to the cluster panicked");
+                        Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
+                    });
+                    let mut response = response_of(answer, &panics);
+                    headers::add_common(response.headers_mut(), &of_all, allow);
+                    headers::add_cors(response.headers_mut(), &of_others, &parts.headers, preflight_allow);
+                    response
+                }));
+            }
         };
+        let mut response = response_of(result, &self.counters.panics);
         headers::add_common(response.headers_mut(), &self.options.headers, allow);
-        let preflight_allow = allow.filter(|_| is_preflight);
         headers::add_cors(response.headers_mut(), &self.options.cors, &parts.headers, preflight_allow);
-        response
+        Begun::Answered(response)
     }
 
     fn find(&self, path: &str) -> Result<RouteMatch, Problem> {
@@ -237,9 +255,9 @@ impl Service {
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> Result<Answer, Problem> {
+    ) -> Result<Done, Problem> {
         if parts.method == Method::OPTIONS {
-            return Ok(Answer::empty(StatusCode::OK));
+            return Ok(Done::Answer(Answer::empty(StatusCode::OK)));
         }
         let operation = operation(&parts.method, &found)?;
         let (actor, is_logged_in) = self.actor(operation.role, parts, origin).await?;
@@ -284,6 +302,7 @@ impl Service {
                 }
             }
             Handler::Deferred(handler) => CatchPanic(handler(call)).await,
+            Handler::Ordered(handler) => return handler(call).map(Done::Order),
         };
         let answer = answer.unwrap_or_else(|_| {
             // The panic's own text is in the log already.
@@ -297,7 +316,7 @@ impl Service {
         if !self.broker.until_durable(position).await {
             return Err(Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", NOT_DURABLE));
         }
-        Ok(answer)
+        Ok(Done::Answer(answer))
     }
 
     /// Who asks, and whether it has logged in: what is open to everybody may look different then.
@@ -357,6 +376,26 @@ fn is_known(method: &Method) -> bool {
 }
 
 /// What is answered where a path leads nowhere: as for a file that is not there, whatever might have been done with it.
+/// A request that has got as far as a broker is needed.
+pub(crate) enum Begun {
+    Answered(Response<AnswerBody>),
+    /// The user may order it, and the node carries it out: nothing of the broker is held, which may stop meanwhile.
+    Ordered(Pin<Box<dyn Future<Output = Response<AnswerBody>> + Send>>),
+}
+
+/// What a broker has made of a request.
+enum Done {
+    Answer(Answer),
+    Order(AnswerFuture),
+}
+
+pub(crate) fn response_of(answer: Result<Answer, Problem>, panics: &Arc<Counter>) -> Response<AnswerBody> {
+    match answer {
+        Ok(answer) => answer_response(answer, panics),
+        Err(problem) => problem_response(&problem),
+    }
+}
+
 fn nothing_there(method: &Method, problem: Problem) -> Result<Answer, Problem> {
     if problem.status != StatusCode::NOT_FOUND {
         return Err(problem);

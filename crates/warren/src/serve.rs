@@ -190,6 +190,7 @@ pub(crate) fn broker_options(
     let memory_len = memory_len(config);
     let part = |factor: f64| (memory_len as f64 * factor) as u64;
     broker::Options {
+        process_started_at: Instant::now(),
         frame_len_max: config.frame_max,
         initial_frame_len_max: config.initial_frame_max,
         channel_max: config.channel_max,

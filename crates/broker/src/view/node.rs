@@ -24,11 +24,11 @@ pub struct NodeView {
     pub has_data_loss: bool,
     /// Open connections.
     pub connection_count: usize,
-    /// When the broker started, in milliseconds since 1970.
+    /// When the node's process began, in milliseconds since 1970.
     pub started_at_ms: u64,
-    /// How long it has been running, in milliseconds.
+    /// How long that has been running, in milliseconds.
     pub uptime_ms: u64,
-    /// What has come and gone since then.
+    /// What has come and gone since the broker's start.
     pub churn: Churn,
 }
 
@@ -88,7 +88,7 @@ impl Broker {
             has_data_loss: self.has_data_loss(),
             connection_count: self.connections.count(),
             started_at_ms: self.started_at_ms,
-            uptime_ms: self.engine.clock.uptime_ms(),
+            uptime_ms: self.options.process_started_at.elapsed().as_millis() as u64,
             churn: self.churn(),
         }
     }

@@ -1,5 +1,7 @@
 //! The cluster: how it stands, and what operators order. RabbitMQ does these by `rabbitmqctl` alone.
 
+use std::sync::Arc;
+
 use broker::Identity;
 use cluster::control::{ClusterView, Control, ControlError, ErrorKind, MemberView};
 use hyper::StatusCode;
@@ -24,8 +26,12 @@ const NODE: Field = Field::optional("node", Text, "Which node; else the one that
 const FORCE: Field = Field::optional("force", Boolean, "Whether what this node has may be lost.");
 
 /// An order: what it does, and with which members of a body.
-const fn order(act: fn(Call) -> AnswerFuture, summary: &'static str, body: &'static [Field]) -> Operation {
-    Operation::post(Administrator, |_| Err(Problem::not_found()), summary, body).later(act).strict().refuses(REFUSALS)
+const fn order(
+    act: fn(Call) -> Result<AnswerFuture, Problem>,
+    summary: &'static str,
+    body: &'static [Field],
+) -> Operation {
+    Operation::post(Administrator, |_| Err(Problem::not_found()), summary, body).ordered(act).strict().refuses(REFUSALS)
 }
 
 const CLUSTER: &str = "/api/warren/cluster";
@@ -44,32 +50,24 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         JOIN,
         &[order(
-            |call| Box::pin(obey(call, JOIN)),
+            |call| obey(call, JOIN),
             "Has the node that is asked join the cluster of another one, or form one with it.",
             &[Field::required("node", Text, "The other node's name, or `host:port`."), FORCE],
         )],
     ),
     at(
         RESET,
-        &[order(
-            |call| Box::pin(obey(call, RESET)),
-            "Has a node leave its cluster and lose all that it has.",
-            &[NODE, FORCE],
-        )],
+        &[order(|call| obey(call, RESET), "Has a node leave its cluster and lose all that it has.", &[NODE, FORCE])],
     ),
     at(
         DRAIN,
-        &[order(
-            |call| Box::pin(obey(call, DRAIN)),
-            "Has a node hand over and take no clients, until it is revived.",
-            &[NODE],
-        )],
+        &[order(|call| obey(call, DRAIN), "Has a node hand over and take no clients, until it is revived.", &[NODE])],
     ),
-    at(REVIVE, &[order(|call| Box::pin(obey(call, REVIVE)), "Has a node take clients again.", &[NODE])]),
+    at(REVIVE, &[order(|call| obey(call, REVIVE), "Has a node take clients again.", &[NODE])]),
     at(
         TRANSFER,
         &[order(
-            |call| Box::pin(obey(call, TRANSFER)),
+            |call| obey(call, TRANSFER),
             "Hands leadership to another node.",
             &[Field::optional("node", Text, "Its name; else the one that is best for it.")],
         )
@@ -82,7 +80,7 @@ pub(super) static ROUTES: &[Route] = &[
             |_| Err(Problem::not_found()),
             "Takes a node that does not run out of the cluster.",
         )
-        .later(|call| Box::pin(obey(call, NODE_PATH)))
+        .ordered(|call| obey(call, NODE_PATH))
         .refuses(REFUSALS)],
     ),
 ];
@@ -182,8 +180,8 @@ pub(super) fn refused(error: &ControlError) -> Problem {
     Problem::new(status, name, error.to_string())
 }
 
-fn control(call: &Call) -> Result<&dyn Control, Problem> {
-    call.service.control().map(|control| &**control).ok_or_else(|| Problem::bad_request(NO_CLUSTER))
+fn control(call: &Call) -> Result<&Arc<dyn Control>, Problem> {
+    call.service.control().ok_or_else(|| Problem::bad_request(NO_CLUSTER))
 }
 
 const NO_CLUSTER: &str = "this node is alone: it has no keys of a cluster, such as warren.cluster.secret";
@@ -269,13 +267,15 @@ impl Order {
     }
 }
 
-async fn obey(call: Call, path: &'static str) -> Result<Answer, Problem> {
+/// An order that is carried out by what is returned, whatever becomes of the broker.
+fn obey(call: Call, path: &'static str) -> Result<AnswerFuture, Problem> {
     let mut order = Order::read(path, &call.arguments, &call.object()?)?;
-    let control = control(&call)?;
+    let control = control(&call)?.clone();
     if let Some(ForwardedBy(asked)) = &call.forwarded_by {
-        order = order.asked_of(asked, control)?;
+        order = order.asked_of(asked, &*control)?;
     }
-    order.carry_out(control, call.identity().name()).await
+    let user = call.identity().name().to_owned();
+    Ok(Box::pin(async move { order.carry_out(&*control, &user).await }))
 }
 
 /// The cluster where no broker runs.

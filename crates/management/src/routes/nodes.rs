@@ -360,9 +360,9 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("sockets_used_details", Object, |row, service, cell| row.details(service, cell, "sockets_used")),
         column("type", Text, |_, _, cell| cell.text("disc")),
-        column("uptime", Integer, |row, service, cell| {
-            if row.view.is_some() {
-                cell.int(service.uptime_ms());
+        column("uptime", Integer, |row, _, cell| {
+            if let Some(view) = &row.view {
+                cell.int(view.uptime_ms);
             }
         }),
     ],

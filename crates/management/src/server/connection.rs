@@ -8,16 +8,31 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use net::proxy_protocol::Endpoints;
 use net::{Replay, Stream, TlsInfo, websocket};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use super::{AmqpSink, ConnectionPermit, HttpClient, Site};
+use super::{AmqpSink, ConnectionPermit, HttpClient, OpenConnection, Site};
 use crate::call::ForwardedBy;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
+use crate::service::Begun;
 use crate::stage::Stage;
 use http_server::AnswerBody;
 
-/// Serves until the client goes, misbehaves, or the group ends.
-pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut stage: watch::Receiver<Stage>) {
+/// What answers a connection, and what it keeps alive of a broker by that.
+struct Answering {
+    site: Site,
+    upgrade: Option<Arc<WebSocketUpgrade>>,
+    _place: OpenConnection,
+}
+
+/// Serves until the client goes, misbehaves, or the group ends, in which the connection has this place.
+pub(super) async fn serve(
+    site: Site,
+    stream: Stream,
+    client: HttpClient,
+    mut stage: watch::Receiver<Stage>,
+    place: OpenConnection,
+) {
     let may_change = match &site {
         Site::Api(_) => false,
         Site::Metrics(metrics, _) => metrics.is_without_broker(),
@@ -26,16 +41,21 @@ pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut st
     let HttpClient { origin, limits, amqp, permit, received, forwarded_by } = client;
     let forwarded_by = forwarded_by.map(ForwardedBy);
     let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, permit.clone())).map(Arc::new);
+    // Taken out by an order to the node, which may stop the broker: then the connection belongs to no group, and ends with the answer.
+    let answering = Arc::new(Mutex::new(Some(Answering { site, upgrade, _place: place })));
+    let of_group = answering.clone();
     let answer = move |mut request: Request<Incoming>| {
-        let (site, upgrade) = (site.clone(), upgrade.clone());
+        let answering = answering.clone();
         if let Some(node) = &forwarded_by {
             request.extensions_mut().insert(node.clone());
         }
         async move {
+            let parts = answering.lock().as_ref().map(|answering| (answering.site.clone(), answering.upgrade.clone()));
+            let Some((site, upgrade)) = parts else {
+                return last(refused(StatusCode::SERVICE_UNAVAILABLE, String::new()));
+            };
             if http_server::host(request.headers(), request.version()).is_err() {
-                let mut response = refused(StatusCode::BAD_REQUEST, String::new());
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                return response;
+                return last(refused(StatusCode::BAD_REQUEST, String::new()));
             }
             match (&site, &upgrade) {
                 (Site::Api(service), Some(upgrade)) if service.options.is_websocket(request.uri().path()) => {
@@ -53,7 +73,14 @@ pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut st
                         false => refused(StatusCode::FORBIDDEN, FOREIGN_PAGE.to_owned()),
                     }
                 }
-                (Site::Api(service), _) => service.respond(request, origin).await,
+                (Site::Api(service), _) => match service.begin(request, origin).await {
+                    Begun::Answered(response) => response,
+                    Begun::Ordered(answer) => {
+                        drop((site, upgrade));
+                        drop(answering.lock().take());
+                        last(answer.await)
+                    }
+                },
                 (Site::Metrics(metrics, compresses), _) => metrics.respond(request, origin, *compresses).await,
                 (Site::Absent(absent), _) => absent.respond(request).await,
             }
@@ -72,10 +99,22 @@ pub(super) async fn serve(site: Site, stream: Stream, client: HttpClient, mut st
         // An error means that the group has been dropped.
         let _ = stage.wait_for(|stage| *stage >= Stage::Stopping).await;
     };
+    let ended = async move {
+        let _ = until_end.wait_for(|stage| *stage == Stage::Ended).await;
+        if of_group.lock().is_none() {
+            std::future::pending::<()>().await;
+        }
+    };
     tokio::select! {
         () = http_server::serve(Replay::new(received, stream), limits, answer, stop) => {}
-        _ = until_end.wait_for(|stage| *stage == Stage::Ended) => {}
+        () = ended => {}
     }
+}
+
+/// No request follows on this connection.
+fn last(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// What a page of another origin is told.

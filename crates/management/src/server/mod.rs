@@ -123,15 +123,11 @@ impl ConnectionGroup {
             service.live.end_with(|| self.stage.subscribe());
         }
         let place = OpenConnection::take(&self.open);
-        let serving = connection::serve(site, stream, client, self.stage.subscribe());
-        self.runtime.spawn(async move {
-            serving.await;
-            drop(place);
-        });
+        self.runtime.spawn(connection::serve(site, stream, client, self.stage.subscribe(), place));
     }
 
     /// Connections end after the request that they are at, those too that come later; up to `patience` is waited for that. Those that have
-    /// become WebSockets go on.
+    /// become WebSockets go on, and so do those that wait for what comes of an order to the node, here and in [`cut`](Self::cut).
     pub async fn close(&self, patience: Duration) {
         self.stage.send_replace(Stage::Stopping);
         self.wait(patience).await;

@@ -93,7 +93,7 @@ impl Journal {
     pub(crate) fn remove_surplus(&self) {
         let surplus = self.shared.files.lock().take_surplus();
         if !surplus.is_empty() {
-            remove_prepared(&self.shared, surplus);
+            remove_prepared(&self.shared, surplus, "more are ready than are needed");
         }
     }
 

@@ -12,14 +12,17 @@ use crate::file::PAGE_LEN;
 pub(crate) fn make_room(shared: &Shared, len: u64) -> bool {
     let Ok(free) = shared.disk.free_space(&shared.dir) else { return false };
     let useless = shared.files.lock().take_useless(len.saturating_sub(free));
-    !useless.is_empty() && remove_prepared(shared, useless)
+    !useless.is_empty() && remove_prepared(shared, useless, DISK_FULL)
 }
 
-/// Removes files that are ready. Those that cannot be removed stay ready.
-pub(crate) fn remove_prepared(shared: &Shared, prepared: Vec<PreparedFile>) -> bool {
+/// Why a file that is ready is removed.
+const DISK_FULL: &str = "the disk is full";
+
+/// Removes files that are ready, and says why. Those that cannot be removed stay ready.
+pub(crate) fn remove_prepared(shared: &Shared, prepared: Vec<PreparedFile>, why: &str) -> bool {
     let mut are_removed = true;
     for file in prepared {
-        tracing::info!(path = %file.path.display(), "disk is full, removing a journal file that is not in use");
+        tracing::info!(path = %file.path.display(), "removing a journal file that is not in use: {why}");
         if let Err(error) = shared.disk.remove(&file.path)
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -57,7 +60,7 @@ pub(crate) fn give_room(shared: &Shared, len: u64) -> bool {
         (FILE_HEADER_LEN + shared.options.commit_len_max()).next_multiple_of(PAGE_LEN as u64) + PAGE_LEN as u64;
     let Some((removed, shortened)) = shared.files.lock().take_room(lacking_len, kept_len) else { return false };
     let removed_len = removed.iter().map(|file| file.len).sum();
-    let is_removed = removed.is_empty() || remove_prepared(shared, removed);
+    let is_removed = removed.is_empty() || remove_prepared(shared, removed, DISK_FULL);
     let Some(file) = shortened else { return is_removed };
     let shortened_len = file.len - lacking_len.saturating_sub(removed_len).next_multiple_of(PAGE_LEN as u64);
     tracing::info!(path = %file.path.display(), len = shortened_len, "disk is full, shortening a journal file that is not in use");

@@ -18,7 +18,6 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
 use broker::{Interface, Origin};
-use hyper::Method;
 use management::{
     Absent, AmqpSink, ConnectionGroup, ConnectionLimits, HttpClient, LocalSite, RequestLine, Site, read_request_line,
 };
@@ -230,10 +229,7 @@ impl Ingress {
         }
         let situation = self.situation.borrow().clone();
         match situation {
-            // An operator may order something that ends the broker.
-            Situation::Serving(serving) if arrival.entry != EntryPoint::ControlSocket => {
-                serving.serve(arrival, &self.runtime);
-            }
+            Situation::Serving(serving) => serving.serve(arrival, &self.runtime),
             _ => drop(tokio::spawn(self.clone().attend(arrival))),
         }
     }
@@ -282,22 +278,7 @@ impl Ingress {
         loop {
             let situation = situations.borrow_and_update().clone();
             let forward = match situation {
-                Situation::Serving(serving) => {
-                    // An order to the cluster may end the broker, which then could not answer: the node does.
-                    if let (EntryPoint::ControlSocket, Some(local)) = (arrival.entry, local.take()) {
-                        let Arrival { stream, received, limits, .. } = &mut arrival;
-                        match read_request_line(stream, received, limits.head_timeout).await {
-                            Ok(Some(RequestLine { method, path }))
-                                if method != Method::GET && local.has_answer(&method, &path) =>
-                            {
-                                return self.answer(arrival, Absent::new(self.of_http.clone(), local), None);
-                            }
-                            Ok(_) => continue,
-                            Err(_) => return,
-                        }
-                    }
-                    return serving.serve(arrival, &self.runtime);
-                }
+                Situation::Serving(serving) => return serving.serve(arrival, &self.runtime),
                 Situation::Refusing(reason) => return self.refuse(arrival, &reason).await,
                 _ if matches!(arrival.entry, EntryPoint::Metrics { .. }) => return self.answer_metrics(arrival),
                 Situation::Forwarding(forward) => Some(forward),

@@ -51,7 +51,10 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) fn broker_options(&self) -> broker::Options {
-        serve::broker_options(&self.config, self.audit_log.clone(), self.auth_steps.clone())
+        broker::Options {
+            process_started_at: self.started_at,
+            ..serve::broker_options(&self.config, self.audit_log.clone(), self.auth_steps.clone())
+        }
     }
 }
 

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster::control::FakeControl;
+use cluster::control::{ClusterMetrics, ClusterView, Control, FakeControl, Outcome};
 use cluster::link::NodeName;
+use tokio::sync::Semaphore;
 
 use super::*;
 use crate::node::BrokerStop;
@@ -210,6 +211,100 @@ async fn what_a_node_answers_itself_needs_no_broker() {
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains(r#""name":"guest""#), "{answer}");
     // The broker's sites know the cluster, too.
     assert!(get(api, "/api/warren/cluster").await.contains(r#""node":"hare2@localhost""#));
+    house.close().await;
+}
+
+/// A node whose leadership goes when it is told that it has.
+#[derive(Debug)]
+struct Transferring {
+    of_rest: FakeControl,
+    begun: Semaphore,
+    gone: Arc<Semaphore>,
+}
+
+impl Control for Transferring {
+    fn view(&self) -> Arc<ClusterView> {
+        self.of_rest.view()
+    }
+
+    fn metrics(&self) -> ClusterMetrics {
+        self.of_rest.metrics()
+    }
+
+    fn join(&self, seed: &str, force: bool) -> Outcome<()> {
+        self.of_rest.join(seed, force)
+    }
+
+    fn forget(&self, name: &str) -> Outcome<()> {
+        self.of_rest.forget(name)
+    }
+
+    fn reset(&self, node: Option<&str>, force: bool) -> Outcome<()> {
+        self.of_rest.reset(node, force)
+    }
+
+    fn drain(&self, node: Option<&str>) -> Outcome<()> {
+        self.of_rest.drain(node)
+    }
+
+    fn revive(&self, node: Option<&str>) -> Outcome<()> {
+        self.of_rest.revive(node)
+    }
+
+    fn transfer(&self, _: Option<&str>) -> Outcome<String> {
+        self.begun.add_permits(1);
+        let gone = self.gone.clone();
+        Box::pin(async move {
+            gone.acquire().await.unwrap().forget();
+            Ok("hare2@localhost".to_owned())
+        })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_order_is_answered_though_it_ends_the_broker() {
+    let mut house = House::open("ordered-away", &[]);
+    let control = Arc::new(Transferring {
+        of_rest: FakeControl::of(&["hare1@localhost", "hare2@localhost"]),
+        begun: Semaphore::new(0),
+        gone: Arc::new(Semaphore::new(0)),
+    });
+    house.node.set_control(control.clone());
+    let store = house.start().await;
+    let stream = TcpStream::connect(house.api()).await.unwrap();
+    let socket = tokio::net::UnixStream::connect(house.dir.join("control.sock")).await.unwrap();
+    let path = "/api/warren/cluster/transfer";
+    let over_http = tokio::spawn(order(stream, "POST", path, ""));
+    let at_socket = tokio::spawn(end_with(socket, "POST", path, "", ""));
+    soon(control.begun.acquire_many(2)).await.unwrap().forget();
+    let begun_at = Instant::now();
+    house.node.stop_broker(BrokerStop::of_leadership("another leads", true), Situation::Waiting).await.unwrap();
+    // Nothing of it is waited for, or kept.
+    assert!(begun_at.elapsed() < Duration::from_secs(4), "{:?}", begun_at.elapsed());
+    assert!(store.upgrade().is_none());
+    control.gone.add_permits(2);
+    for answer in [soon(over_http).await.unwrap(), soon(at_socket).await.unwrap()] {
+        assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("\r\nconnection: close\r\n"), "{answer}");
+        assert!(answer.ends_with(r#"{"leader":"hare2@localhost"}"#), "{answer}");
+    }
+    house.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_has_run_since_its_process_began_whatever_broker_does() {
+    let mut house = House::open("uptime", &[]);
+    house.start().await;
+    let shown = |house: &House| {
+        let view = house.node.broker().unwrap().node_view(&house.dir);
+        (view.started_at_ms, view.uptime_ms)
+    };
+    let before = shown(&house);
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    house.node.stop_broker(BrokerStop::of_leadership("for a moment", false), Situation::Waiting).await.unwrap();
+    house.start().await;
+    let after = shown(&house);
+    assert!(after.1 >= before.1 + 300, "{before:?} {after:?}");
+    assert!(after.0.abs_diff(before.0) < 100, "{before:?} {after:?}");
     house.close().await;
 }
 

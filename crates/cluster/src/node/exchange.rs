@@ -11,10 +11,10 @@ use consensus::MemberId;
 use super::NodeAlarms;
 use super::files::{is_older_start, start_count};
 use super::inbox::Event;
-use super::report::{CALL_NODE, JoinReply, NodeReply, Report};
+use super::report::{CALL_NODE, JoinReply, NodeReply, Report, Unwelcome};
 use super::shell::{Phase, Shell, clock_ms};
 use crate::formation::Listed;
-use crate::link::{Identity, Lane, NodeName};
+use crate::link::{ClusterId, Identity, Lane, NodeName};
 use crate::links::{CallAnswer, CallError};
 use crate::plan::{Aim, MembershipPlan};
 use crate::roster::{Heard, Roster, Stranger};
@@ -91,12 +91,10 @@ impl Shell {
             return;
         }
         let own = self.report();
-        let reply = match self.hear(&report, from.cluster) {
-            Ok(()) => match &self.roster {
-                Some(roster) => NodeReply::Known(Box::new(own), roster.clone()),
-                None => NodeReply::Stranger(format!("{} belongs to no cluster", self.setup.name)),
-            },
-            Err(reply) => reply,
+        let reply = match (self.hear(&report, from.cluster), &self.roster) {
+            (Ok(()), Some(roster)) => NodeReply::Known(Box::new(own), roster.clone()),
+            (Ok(()), None) => NodeReply::Unknown(self.without_cluster()),
+            (Err(unwelcome), _) => NodeReply::Unknown(unwelcome),
         };
         answer.give(&reply.encode());
     }
@@ -111,30 +109,29 @@ impl Shell {
                 match self.hear(&report, Some(roster.cluster())) {
                     // Both have looked at each other. Before the peer has, what it sends may be more than this node can bear.
                     Ok(()) => self.board.admit(report.member, report.incarnation),
-                    Err(NodeReply::Lost(why) | NodeReply::Stranger(why)) => {
+                    Err(Unwelcome::Lost(why) | Unwelcome::Stranger(why)) => {
                         tracing::warn!(peer = peer.as_str(), "{why}");
                     }
-                    Err(NodeReply::Known(..)) => {}
                 }
             }
-            Ok(NodeReply::Lost(why)) => self.fail(&why),
+            Ok(NodeReply::Unknown(Unwelcome::Lost(why))) => self.fail(&why),
             // Where another one knows better, that one leads, or knows who does.
-            Ok(NodeReply::Stranger(why)) => self.be_removed(why),
+            Ok(NodeReply::Unknown(Unwelcome::Stranger(why))) => self.be_removed(why),
             _ => {}
         }
     }
 
     /// A node has said who it is, and how far: an error says why it cannot be listened to.
-    fn hear(&mut self, report: &Report, cluster: Option<crate::link::ClusterId>) -> Result<(), NodeReply> {
-        let stranger = |why: Stranger| NodeReply::Stranger(why.to_string());
+    fn hear(&mut self, report: &Report, cluster: Option<ClusterId>) -> Result<(), Unwelcome> {
+        let stranger = |why: Stranger| Unwelcome::Stranger(why.to_string());
         let members = self.members();
         let is_new = members.voters.is_empty();
         let Some(roster) = &mut self.roster else {
-            return Err(NodeReply::Stranger(format!("{} belongs to no cluster", self.setup.name)));
+            return Err(self.without_cluster());
         };
         let is_expected = self.plans.iter().any(|plan| joins(plan) == Some(report.member));
         if !is_new && !members.has(report.member) && !is_expected {
-            return Err(NodeReply::Stranger(format!(
+            return Err(Unwelcome::Stranger(format!(
                 "{} does not belong to this cluster any more: reset it (warren ctl force_reset), and it may join as a new one",
                 report.name
             )));
@@ -158,7 +155,7 @@ impl Shell {
         let known = roster.node(&report.name).map_or(0, |node| node.incarnation);
         let applied_max = before.map_or(0, |told| told.applied_max);
         if is_older_start(report.incarnation, known) || applied_max > report.last {
-            return Err(NodeReply::Lost(lost(report, known, applied_max)));
+            return Err(Unwelcome::Lost(lost(report, known, applied_max)));
         }
         let identity = Identity {
             cluster,
@@ -175,6 +172,10 @@ impl Shell {
             self.roster_changed();
         }
         Ok(())
+    }
+
+    fn without_cluster(&self) -> Unwelcome {
+        Unwelcome::Stranger(format!("{} belongs to no cluster", self.setup.name))
     }
 
     /// Learns where others are that belong to the group.

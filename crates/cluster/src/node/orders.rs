@@ -10,13 +10,13 @@ use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
 use super::report::{CALL_ORDER, JoinReply, RemoteOrder, decode_outcome};
-use super::shell::{Shell, as_order};
+use super::shell::Shell;
 use super::{Contents, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::control::ControlError;
 use crate::formation::{Formation, Listed, NodeState, Own, Settings};
-use crate::link::{ClusterId, NodeName};
-use crate::links::NoName;
+use crate::link::{ClusterId, Identity, NodeName};
+use crate::links::{CallAnswer, NoName};
 use crate::plan::{Aim, MembershipPlan};
 use crate::roster::Roster;
 
@@ -69,6 +69,16 @@ impl Shell {
                 }
             },
             Order::Transfer { to } => self.transfer(to, reply),
+        }
+    }
+
+    /// An order that comes from another node.
+    pub(super) fn answer_order(&mut self, from: &Identity, payload: &[u8], answer: CallAnswer) {
+        // From strangers with the secret nothing is taken but the wish to join.
+        let is_peer = from.cluster.is_some() && from.cluster == self.roster.as_ref().map(Roster::cluster);
+        match RemoteOrder::decode(payload) {
+            Ok(order) if is_peer => self.ordered(as_order(order), Reply::ToPeer(answer)),
+            _ => drop(answer),
         }
     }
 
@@ -414,6 +424,18 @@ impl Shell {
             tracing::warn!("{why}");
             self.removed = Some(why);
         }
+    }
+}
+
+/// An order that came by a call, as one that an operator here could give.
+fn as_order(order: RemoteOrder) -> Order {
+    match order {
+        RemoteOrder::Forget(name) => Order::Forget { name },
+        RemoteOrder::Leave(member) => Order::Leave { member },
+        RemoteOrder::Transfer(to) => Order::Transfer { to },
+        RemoteOrder::Drain => Order::Drain { node: None },
+        RemoteOrder::Revive => Order::Revive { node: None },
+        RemoteOrder::Reset { force } => Order::Reset { node: None, force },
     }
 }
 

@@ -113,6 +113,12 @@ impl Report {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NodeReply {
     Known(Box<Report>, Roster),
+    Unknown(Unwelcome),
+}
+
+/// Why a node cannot be listened to, in a sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unwelcome {
     /// It does not belong to the cluster.
     Stranger(String),
     /// It must not go on as the member that it was.
@@ -128,11 +134,11 @@ impl NodeReply {
                 report.put(&mut to);
                 to.extend_from_slice(&roster.encode());
             }
-            NodeReply::Stranger(sentence) => {
+            NodeReply::Unknown(Unwelcome::Stranger(sentence)) => {
                 to.push(2);
                 put_text(&mut to, sentence, SENTENCE_LEN_MAX);
             }
-            NodeReply::Lost(sentence) => {
+            NodeReply::Unknown(Unwelcome::Lost(sentence)) => {
                 to.push(3);
                 put_text(&mut to, sentence, SENTENCE_LEN_MAX);
             }
@@ -144,8 +150,8 @@ impl NodeReply {
         let mut reader = Reader(bytes);
         match reader.u8()? {
             1 => Ok(NodeReply::Known(Box::new(Report::read(&mut reader)?), Roster::decode(reader.rest())?)),
-            2 => Ok(NodeReply::Stranger(sentence(&mut reader)?)),
-            3 => Ok(NodeReply::Lost(sentence(&mut reader)?)),
+            2 => Ok(NodeReply::Unknown(Unwelcome::Stranger(sentence(&mut reader)?))),
+            3 => Ok(NodeReply::Unknown(Unwelcome::Lost(sentence(&mut reader)?))),
             _ => Err(FrameError::Impossible("reply")),
         }
     }
@@ -327,8 +333,8 @@ mod tests {
         assert_eq!(Report::decode(&report().encode()).unwrap(), report());
         for reply in [
             NodeReply::Known(Box::new(report()), roster.clone()),
-            NodeReply::Stranger("a".to_owned()),
-            NodeReply::Lost("b".to_owned()),
+            NodeReply::Unknown(Unwelcome::Stranger("a".to_owned())),
+            NodeReply::Unknown(Unwelcome::Lost("b".to_owned())),
         ] {
             assert_eq!(NodeReply::decode(&reply.encode()).unwrap(), reply);
         }

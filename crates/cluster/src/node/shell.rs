@@ -10,7 +10,7 @@ use store::{RecoveredStore, Store};
 
 use super::exchange::Told;
 use super::files::{NodeFiles, OwnId};
-use super::inbox::{Event, Inbox, Order, Reply};
+use super::inbox::{Event, Inbox, Reply};
 use super::membership::WaitingOrder;
 use super::orders::OperatorJoin;
 use super::view::Shown;
@@ -341,29 +341,5 @@ impl NodeOwner for MemberOwner {
 
     fn failed(&self, reason: &str) {
         self.inbox.put(Event::Failed(reason.to_owned()));
-    }
-}
-
-/// An order that came by a call, as one that an operator here could give.
-pub(super) fn as_order(order: super::report::RemoteOrder) -> Order {
-    use super::report::RemoteOrder;
-    match order {
-        RemoteOrder::Forget(name) => Order::Forget { name },
-        RemoteOrder::Leave(member) => Order::Leave { member },
-        RemoteOrder::Transfer(to) => Order::Transfer { to },
-        RemoteOrder::Drain => Order::Drain { node: None },
-        RemoteOrder::Revive => Order::Revive { node: None },
-        RemoteOrder::Reset { force } => Order::Reset { node: None, force },
-    }
-}
-
-impl Shell {
-    fn answer_order(&mut self, from: &Identity, payload: &[u8], answer: CallAnswer) {
-        // From strangers with the secret nothing is taken but the wish to join.
-        let is_peer = from.cluster.is_some() && from.cluster == self.roster.as_ref().map(Roster::cluster);
-        match super::report::RemoteOrder::decode(payload) {
-            Ok(order) if is_peer => self.ordered(as_order(order), Reply::ToPeer(answer)),
-            _ => drop(answer),
-        }
     }
 }

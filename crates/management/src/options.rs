@@ -130,7 +130,8 @@ impl Options {
     }
 
     /// Whether this is where connections become WebSockets.
-    pub(crate) fn is_websocket(&self, path: &str) -> bool {
+    #[must_use]
+    pub fn is_websocket(&self, path: &str) -> bool {
         path.strip_prefix(&*self.path_prefix) == Some("/ws")
     }
 

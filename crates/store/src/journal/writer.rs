@@ -24,7 +24,7 @@ pub(crate) const NOT_LEADING: &str = "this node does not lead any more";
 
 /// Time from one commit's start to the next one's, at least, where a member leads. What a commit costs others is the same whatever is in
 /// it. One after a pause waits for nothing.
-pub(crate) const COMMIT_INTERVAL: Duration = Duration::from_micros(500);
+pub(crate) const COMMIT_INTERVAL: Duration = Duration::from_millis(1);
 
 /// What [`Writer::commit_once`] found to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

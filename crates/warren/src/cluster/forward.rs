@@ -40,15 +40,12 @@ impl Forward for LinkForward {
                     return Err(connection);
                 }
             };
-            let ForwardedConnection { stream, received, entry } = connection;
+            let ForwardedConnection { stream, received, is_clients, .. } = connection;
             let mut own_refusal = self.own_refusal.clone();
             let is_refused = async {
-                match entry {
-                    // What is for operators goes on.
-                    EntryPoint::Api | EntryPoint::ControlSocket | EntryPoint::Metrics { .. } => {
-                        std::future::pending::<()>().await;
-                    }
-                    EntryPoint::Amqp | EntryPoint::QueueInfo => drop(own_refusal.wait_for(Option::is_some).await),
+                match is_clients {
+                    true => drop(own_refusal.wait_for(Option::is_some).await),
+                    false => std::future::pending::<()>().await,
                 }
             };
             tokio::select! {

@@ -75,6 +75,8 @@ pub(crate) struct ForwardedConnection {
     pub(crate) stream: Stream,
     /// What has been read of it already, and goes first.
     pub(crate) received: Vec<u8>,
+    /// It ends when the node where it came in is to have no clients. Those for operators go on.
+    pub(crate) is_clients: bool,
 }
 
 /// Which kind of listener a connection came in by.
@@ -119,6 +121,8 @@ pub(crate) struct Arrival {
     pub(crate) received: Vec<u8>,
     /// The name of the node that was asked, if that is another one.
     pub(crate) forwarded_by: Option<Arc<str>>,
+    /// It asks for a WebSocket, as far as that has been looked at.
+    pub(crate) is_websocket: bool,
 }
 
 impl Arrival {
@@ -134,12 +138,21 @@ impl Arrival {
         limits: ConnectionLimits,
     ) -> Self {
         let peer = stream.peer_addr().unwrap_or(peer);
-        Self { stream, peer, entry, limits, permits, received: Vec::new(), forwarded_by: None }
+        Self { stream, peer, entry, limits, permits, received: Vec::new(), forwarded_by: None, is_websocket: false }
+    }
+
+    /// Whether a client sends and receives messages by it, or will. What is for operators and for metrics is none.
+    fn is_clients(&self) -> bool {
+        match self.entry {
+            EntryPoint::Amqp | EntryPoint::QueueInfo => true,
+            EntryPoint::Api => self.is_websocket,
+            EntryPoint::Metrics { .. } | EntryPoint::ControlSocket => false,
+        }
     }
 
     /// As a client of the HTTP server.
     pub(super) fn into_http(self, amqp: Option<AmqpSink>) -> (Stream, HttpClient) {
-        let Arrival { stream, peer, entry, limits, permits, received, forwarded_by } = self;
+        let Arrival { stream, peer, entry, limits, permits, received, forwarded_by, .. } = self;
         let (origin, permit) = (entry.origin(peer), Arc::new(permits));
         (stream, HttpClient { origin, limits, amqp, permit, received, forwarded_by })
     }
@@ -211,18 +224,14 @@ impl Ingress {
     }
 
     /// Why a connection that comes here is not let in.
-    fn own_refusal(&self, entry: EntryPoint) -> Option<Arc<str>> {
-        match entry {
-            EntryPoint::Metrics { .. } | EntryPoint::ControlSocket | EntryPoint::Api => None,
-            EntryPoint::Amqp | EntryPoint::QueueInfo => {
-                self.own_refusal.read().unwrap_or_else(PoisonError::into_inner).clone()
-            }
-        }
+    fn own_refusal(&self, arrival: &Arrival) -> Option<Arc<str>> {
+        let refusal = || self.own_refusal.read().unwrap_or_else(PoisonError::into_inner).clone();
+        arrival.is_clients().then(refusal).flatten()
     }
 
     /// Takes a connection in.
     pub(crate) fn admit(self: &Arc<Self>, arrival: Arrival) {
-        if let Some(reason) = self.own_refusal(arrival.entry) {
+        if let Some(reason) = self.own_refusal(&arrival) {
             let ingress = self.clone();
             tokio::spawn(async move { ingress.refuse(arrival, &reason).await });
             return;
@@ -290,6 +299,13 @@ impl Ingress {
                 match read_request_line(stream, received, time).await {
                     Ok(Some(RequestLine { method, path })) if local.has_answer(&method, &path) => {
                         return self.answer(arrival, Absent::new(self.of_http.clone(), local), None);
+                    }
+                    Ok(Some(RequestLine { path, .. })) if self.of_http.is_websocket(&path) => {
+                        arrival.is_websocket = true;
+                        if let Some(reason) = self.own_refusal(&arrival) {
+                            return self.refuse(arrival, &reason).await;
+                        }
+                        continue;
                     }
                     // It may have come to pass meanwhile that it is served.
                     Ok(_) => continue,
@@ -362,8 +378,9 @@ impl Ingress {
 
 /// Has a connection carried to another node. Gives it back where that cannot be reached.
 async fn forward_arrival(forward: &dyn Forward, arrival: Arrival) -> Option<Arrival> {
-    let Arrival { stream, peer, entry, limits, permits, received, forwarded_by } = arrival;
-    let returned = forward.forward(ForwardedConnection { entry, stream, received }).await.err()?;
+    let is_clients = arrival.is_clients();
+    let Arrival { stream, peer, entry, limits, permits, received, forwarded_by, is_websocket } = arrival;
+    let returned = forward.forward(ForwardedConnection { entry, stream, received, is_clients }).await.err()?;
     let (stream, received) = (returned.stream, returned.received);
-    Some(Arrival { stream, peer, entry, limits, permits, received, forwarded_by })
+    Some(Arrival { stream, peer, entry, limits, permits, received, forwarded_by, is_websocket })
 }

@@ -31,18 +31,18 @@ fn commits_are_begun_at_a_pace_and_one_after_a_pause_at_once() {
     assert_eq!(world.writer.commit_at(at(0)).unwrap(), Progress::Committed);
     assert!(matches!(work(&world, at(100)), Work::Wait(None, WriterWait::UntilWoken)));
     world.publish("two");
-    assert_eq!(work(&world, at(100)), paced(400));
+    assert_eq!(work(&world, at(100)), paced(900));
     world.publish("three");
-    assert_eq!(work(&world, at(499)), paced(1));
-    assert_eq!(work(&world, at(500)), Work::Commit);
+    assert_eq!(work(&world, at(999)), paced(1));
+    assert_eq!(work(&world, at(1_000)), Work::Commit);
     // From its own start, whenever that was.
-    assert_eq!(world.writer.commit_at(at(700)).unwrap(), Progress::Committed);
+    assert_eq!(world.writer.commit_at(at(1_700)).unwrap(), Progress::Committed);
     world.publish("four");
-    assert_eq!(work(&world, at(1_000)), paced(200));
+    assert_eq!(work(&world, at(2_500)), paced(200));
     assert_eq!(work(&world, at(5_000)), Work::Commit);
     // One that ends waits for nothing.
     world.writer.shared().is_stopping.store(true, std::sync::atomic::Ordering::SeqCst);
-    assert_eq!(work(&world, at(1_000)), Work::Commit);
+    assert_eq!(work(&world, at(2_000)), Work::Commit);
     assert_eq!(world.group.as_ref().unwrap().proposed.lock().len(), 2);
 }
 

@@ -29,6 +29,8 @@ struct Link {
     address: SocketAddr,
     facts: Mutex<UnboundedSender<Facts>>,
     is_cut: AtomicBool,
+    /// Of each connection, whether it is to end with this node's service to clients.
+    are_clients: std::sync::Mutex<Vec<bool>>,
 }
 
 impl Forward for Link {
@@ -37,7 +39,8 @@ impl Forward for Link {
             if self.is_cut.load(Ordering::Relaxed) {
                 return Err(connection);
             }
-            let ForwardedConnection { entry, stream, received } = connection;
+            let ForwardedConnection { entry, stream, received, is_clients } = connection;
+            self.are_clients.lock().unwrap().push(is_clients);
             let endpoints = Endpoints { peer: stream.peer_addr().unwrap(), local: stream.local_addr().unwrap() };
             let carrier = {
                 let facts = self.facts.lock().await;
@@ -65,7 +68,7 @@ impl Pair {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let (tx, mut facts) = unbounded_channel::<Facts>();
         let (address, is_cut) = (listener.local_addr().unwrap(), AtomicBool::new(false));
-        let link = Arc::new(Link { address, facts: Mutex::new(tx), is_cut });
+        let link = Arc::new(Link { address, facts: Mutex::new(tx), is_cut, are_clients: Default::default() });
         let ingress = leader.node.ingress().clone();
         tokio::spawn(async move {
             while let Ok((carrier, _)) = listener.accept().await {
@@ -317,5 +320,24 @@ async fn what_is_forwarded_to_a_node_that_is_about_to_lead_is_held() {
         pair.leader.start().await;
         publish(&mut soon(waiting).await.unwrap(), b"x").await.unwrap();
     }
+    pair.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_drained_follower_has_no_clients_over_websockets_either() {
+    let mut pair = Pair::start("drained", &[], &[]).await;
+    clustered(&mut pair.follower, FOLLOWER);
+    let api = pair.follower.api();
+    let _stream = websocket(api).await;
+    assert!(get(api, "/api/whoami").await.starts_with("HTTP/1.1 200"));
+    assert_eq!(*pair.link.are_clients.lock().unwrap(), [true, false], "what is to be cut");
+    pair.follower.node.ingress().refuse_own(Some("this node is in maintenance mode".into()));
+    let mut stream = websocket(api).await;
+    for piece in handshake() {
+        stream.write_all(&websocket_message(&piece)).await.unwrap();
+    }
+    read_until(&mut stream, "this node is in maintenance mode").await;
+    expect_end(&mut stream).await;
+    assert!(get(api, "/api/whoami").await.starts_with("HTTP/1.1 200"));
     pair.close().await;
 }

@@ -20,7 +20,9 @@ use super::pump::{Pump, Receive};
 use super::queue::LaneQueue;
 use super::shared::{Shared, clock_ms};
 use super::statistics::PeerCounters;
-use crate::link::{Acceptor, Agreement, ForwardHeader, HandshakeError, Hello, Identity, Lane, Local, replicated};
+use crate::link::{
+    Acceptor, Agreement, ForwardHeader, HandshakeError, Hello, Identity, Lane, Local, Refusal, replicated,
+};
 
 /// Accepts until the runtime ends.
 pub(super) async fn accept(shared: Arc<Shared>, mut listener: Listener) {
@@ -146,7 +148,11 @@ async fn admit(
                 Some(peer) => peer.counters.count_failure(&sentence),
                 None => shared.strangers.count_failure(&sentence),
             }
-            shared.tell(&sentence);
+            match error {
+                // It may ask, as those do that are about to be members; what it is told then is for the operator.
+                HandshakeError::Refused { refusal: Refusal::NoPeer { .. }, .. } => tracing::debug!("{sentence}"),
+                _ => shared.tell(&sentence),
+            }
         }
         Err(_) => refuse("it says nothing"),
     }

@@ -221,6 +221,7 @@ fn tell(shared: &Shared, peer: &PeerState, lane: Lane, error: ConnectError) {
     }
     if peer.is_news(&sentence) {
         match kind {
+            Kind::Rejected(Some(Refusal::NoPeer { .. })) => tracing::debug!("{sentence}"),
             Kind::Rejected(_) => tracing::warn!("{sentence}"),
             Kind::Refused | Kind::Unreachable => tracing::info!("{sentence}"),
         }

@@ -91,10 +91,11 @@ impl Shell {
             return;
         }
         let own = self.report();
-        let reply = match (self.hear(&report, from.cluster), &self.roster) {
-            (Ok(()), Some(roster)) => NodeReply::Known(Box::new(own), roster.clone()),
-            (Ok(()), None) => NodeReply::Unknown(self.without_cluster()),
-            (Err(unwelcome), _) => NodeReply::Unknown(unwelcome),
+        let heard = self.roster.is_some().then(|| self.hear(&report, from.cluster));
+        let reply = match (heard, &self.roster) {
+            (Some(Ok(())), Some(roster)) => NodeReply::Known(Box::new(own), roster.clone()),
+            (Some(Err(unwelcome)), _) => NodeReply::Unknown(unwelcome),
+            _ => NodeReply::NoCluster,
         };
         answer.give(&reply.encode());
     }
@@ -127,7 +128,7 @@ impl Shell {
         let members = self.members();
         let is_new = members.voters.is_empty();
         let Some(roster) = &mut self.roster else {
-            return Err(self.without_cluster());
+            return Err(Unwelcome::Stranger(format!("{} belongs to no cluster", self.setup.name)));
         };
         let is_expected = self.plans.iter().any(|plan| joins(plan) == Some(report.member));
         if !is_new && !members.has(report.member) && !is_expected {
@@ -172,10 +173,6 @@ impl Shell {
             self.roster_changed();
         }
         Ok(())
-    }
-
-    fn without_cluster(&self) -> Unwelcome {
-        Unwelcome::Stranger(format!("{} belongs to no cluster", self.setup.name))
     }
 
     /// Learns where others are that belong to the group.

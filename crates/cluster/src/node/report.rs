@@ -114,6 +114,8 @@ impl Report {
 pub(super) enum NodeReply {
     Known(Box<Report>, Roster),
     Unknown(Unwelcome),
+    /// It belongs to no cluster itself, or not yet: it says nothing of another one's.
+    NoCluster,
 }
 
 /// Why a node cannot be listened to, in a sentence.
@@ -142,6 +144,7 @@ impl NodeReply {
                 to.push(3);
                 put_text(&mut to, sentence, SENTENCE_LEN_MAX);
             }
+            NodeReply::NoCluster => to.push(4),
         }
         to
     }
@@ -152,6 +155,7 @@ impl NodeReply {
             1 => Ok(NodeReply::Known(Box::new(Report::read(&mut reader)?), Roster::decode(reader.rest())?)),
             2 => Ok(NodeReply::Unknown(Unwelcome::Stranger(sentence(&mut reader)?))),
             3 => Ok(NodeReply::Unknown(Unwelcome::Lost(sentence(&mut reader)?))),
+            4 => Ok(NodeReply::NoCluster),
             _ => Err(FrameError::Impossible("reply")),
         }
     }
@@ -335,6 +339,7 @@ mod tests {
             NodeReply::Known(Box::new(report()), roster.clone()),
             NodeReply::Unknown(Unwelcome::Stranger("a".to_owned())),
             NodeReply::Unknown(Unwelcome::Lost("b".to_owned())),
+            NodeReply::NoCluster,
         ] {
             assert_eq!(NodeReply::decode(&reply.encode()).unwrap(), reply);
         }

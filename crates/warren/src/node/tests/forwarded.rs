@@ -328,7 +328,7 @@ async fn a_drained_follower_has_no_clients_over_websockets_either() {
     let mut pair = Pair::start("drained", &[], &[]).await;
     clustered(&mut pair.follower, FOLLOWER);
     let api = pair.follower.api();
-    let _stream = websocket(api).await;
+    let open = websocket(api).await;
     assert!(get(api, "/api/whoami").await.starts_with("HTTP/1.1 200"));
     assert_eq!(*pair.link.are_clients.lock().unwrap(), [true, false], "what is to be cut");
     pair.follower.node.ingress().refuse_own(Some("this node is in maintenance mode".into()));
@@ -339,5 +339,6 @@ async fn a_drained_follower_has_no_clients_over_websockets_either() {
     read_until(&mut stream, "this node is in maintenance mode").await;
     expect_end(&mut stream).await;
     assert!(get(api, "/api/whoami").await.starts_with("HTTP/1.1 200"));
+    drop(open);
     pair.close().await;
 }

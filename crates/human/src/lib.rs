@@ -1,6 +1,6 @@
 //! What people write: sizes, durations, and names with a letter wrong. For configuration files, the HTTP API and command lines alike.
 //!
-//! Deliberately absent: workload files of the load generator have fractions and sums (`1h30m`), which only it reads.
+//! Deliberately absent: fractions and sums (`1h30m`), which `figures` reads for those who measure.
 
 mod nearest;
 mod quantity;

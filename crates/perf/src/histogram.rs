@@ -1,21 +1,14 @@
 //! Histograms of latencies, and what results keep of them.
-//!
-//! HdrHistogram's, with three significant digits: whatever the value, it is off by at most a thousandth. From a nanosecond
-//! to an hour; what took longer counts as an hour, for a latency of more than that says no more than "far too long".
-
-use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use figures::latencies::value_at;
+pub use figures::latencies::{LATENCY_MAX_NS, empty, record};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 use crate::results::{Distribution, Percentiles};
 
-/// The longest latency that is told from longer ones: an hour.
-pub const LATENCY_MAX_NS: u64 = 3_600_000_000_000;
-/// Digits of a value that are exact.
-const SIGNIFICANT_DIGITS: u8 = 3;
 /// Points of the percentile curve for each halving of what is left of the messages: 50 %, 25 %, 12.5 % …
 const CURVE_POINTS_PER_HALVING: u32 = 8;
 
@@ -29,18 +22,6 @@ pub enum DecodeError {
     /// It is not HdrHistogram's format.
     #[error("histogram is not in HdrHistogram's compressed V2 format: {0}")]
     Format(String),
-}
-
-/// An empty histogram.
-#[must_use]
-pub fn empty() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LATENCY_MAX_NS, SIGNIFICANT_DIGITS).expect("the bounds are constant and in order")
-}
-
-/// Counts one latency.
-pub fn record(histogram: &mut Histogram<u64>, latency: Duration) {
-    let ns = u64::try_from(latency.as_nanos()).unwrap_or(LATENCY_MAX_NS);
-    histogram.saturating_record(ns.min(LATENCY_MAX_NS));
 }
 
 impl Percentiles {
@@ -121,12 +102,6 @@ pub fn decode(text: &str) -> Result<Histogram<u64>, DecodeError> {
     decoded.map_err(|error| DecodeError::Format(error.to_string()))
 }
 
-/// The buckets are as wide as a thousandth of their value, and a quantile is the upper end of its bucket: never more than
-/// an hour, though, for nothing longer was recorded.
-fn value_at(histogram: &Histogram<u64>, quantile: f64) -> u64 {
-    histogram.value_at_quantile(quantile).min(LATENCY_MAX_NS)
-}
-
 /// Points of the percentile curve, equally dense on an axis of 1/(1-q): the tail is where the points are.
 fn curve(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
     let mut points: Vec<(f64, u64)> = Vec::new();
@@ -143,6 +118,8 @@ fn curve(histogram: &Histogram<u64>) -> Vec<(f64, u64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     fn of(values: impl IntoIterator<Item = u64>) -> Histogram<u64> {

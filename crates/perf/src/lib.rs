@@ -14,7 +14,6 @@
 //!  dashboard  the same for a terminal, in place
 //!  command    the commands: all of it together
 //!  report     what is looked at afterwards: verdicts, HTML, comparison
-//!  format     numbers as people read them
 //! ```
 //!
 //! Works against any AMQP 0-9-1 broker, and knows nothing of Warren's.
@@ -23,7 +22,6 @@ mod agents;
 pub mod command;
 pub mod dashboard;
 mod engine;
-mod format;
 pub mod histogram;
 mod output;
 pub mod perftest;

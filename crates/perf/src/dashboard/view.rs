@@ -9,8 +9,8 @@
 
 use super::history::{History, Series, rate};
 use super::line::{Colour, Line, Style};
-use crate::format;
 use crate::results::{Percentiles, per_second};
+use figures::format;
 
 /// Columns of what a line is about.
 const LABEL_WIDTH: usize = 10;

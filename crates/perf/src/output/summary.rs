@@ -15,8 +15,8 @@
 
 use std::fmt::Write as _;
 
-use crate::format::{bytes, number, whole};
 use crate::results::{Counts, Distribution, Percentiles, Run, SequenceCounts, Summary, Usage, per_second};
+use figures::format::{bytes, number, whole};
 
 /// Columns of the names on the left.
 const NAME_WIDTH: usize = 15;

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::format;
 use crate::results::{Distribution, LoadError, Percentiles, Results, Run, per_second};
+use figures::format;
 
 /// Results beside each other.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -3,9 +3,9 @@
 //! A quantile is the upper end of its histogram's bucket, a thousandth wide: what is just at its limit may be found above it.
 //! What was expected but not measured did not come true: a test that looks at nothing must not pass.
 
-use crate::format;
 use crate::plan::{Bound, Expectation, Metric};
 use crate::results::{Distribution, Sample, Summary, Verdict, per_second};
+use figures::format;
 
 /// One verdict for each expectation, in their order. Memory is the most that any sample saw, warm-up included.
 #[must_use]

@@ -18,7 +18,6 @@ mod groups;
 mod overrides;
 mod pattern;
 mod phases;
-mod quantity;
 mod rates;
 mod scale;
 mod shipped;

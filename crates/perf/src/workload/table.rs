@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::document::{DocumentEntry, Node, SourcePlace, Value};
 use super::error::{Fault, suggestion};
-use super::quantity;
+use figures::quantity;
 
 /// A table whose keys are known.
 pub(super) struct Table<'a> {

@@ -16,6 +16,7 @@ const CRATES: &[&str] = &[
     "outbox",
     "alerts",
     "influx",
+    "figures",
     "telemetry",
     "consensus",
     "store",
@@ -36,7 +37,8 @@ const CRATES: &[&str] = &[
 ];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
-const PURE: &[&str] = &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "consensus"];
+const PURE: &[&str] =
+    &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "figures", "consensus"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

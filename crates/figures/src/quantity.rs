@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// `10s`, `500ms`, `1h30m`, `1.5s`.
-pub(super) fn duration(text: &str) -> Option<Duration> {
+pub fn duration(text: &str) -> Option<Duration> {
     let mut rest = text.trim();
     if rest.is_empty() {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
 }
 
 /// `10 kB`, `2 MiB`, `100`.
-pub(super) fn size(text: &str) -> Option<u32> {
+pub fn size(text: &str) -> Option<u32> {
     let (number, unit) = leading_number(text.trim())?;
     let factor = match unit {
         "" | "B" => 1.0,

@@ -1,7 +1,7 @@
 //! Numbers as people read them: three digits that matter, a unit that fits.
 
 /// A number with three significant digits and commas between thousands: `0.0123`, `1.23`, `123`, `12,345`.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if !value.is_finite() {
         return "–".to_owned();
     }
@@ -22,7 +22,7 @@ pub(crate) fn number(value: f64) -> String {
 }
 
 /// A whole number with commas between thousands.
-pub(crate) fn whole(value: f64) -> String {
+pub fn whole(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::with_capacity(digits.len() + digits.len() / 3 + 1);
     if value < 0.0 && digits != "0" {
@@ -38,7 +38,7 @@ pub(crate) fn whole(value: f64) -> String {
 }
 
 /// A time in the unit that fits: `12.3 µs`, `4.56 ms`, `1.2 s`.
-pub(crate) fn time(ns: f64) -> String {
+pub fn time(ns: f64) -> String {
     match ns {
         ns if ns < 999.5 => format!("{} ns", number(ns)),
         ns if ns < 999.5e3 => format!("{} µs", number(ns / 1e3)),
@@ -48,7 +48,7 @@ pub(crate) fn time(ns: f64) -> String {
 }
 
 /// A size in the unit that fits.
-pub(crate) fn bytes(value: f64) -> String {
+pub fn bytes(value: f64) -> String {
     const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = value;
     let mut unit = 0;
@@ -60,7 +60,7 @@ pub(crate) fn bytes(value: f64) -> String {
 }
 
 /// A time as on a stopwatch: `0:45`, `2:05`, `1:00:00`.
-pub(crate) fn clock(seconds: f64) -> String {
+pub fn clock(seconds: f64) -> String {
     let whole = seconds.max(0.0).round() as u64;
     let (hours, minutes, rest) = (whole / 3_600, whole / 60 % 60, whole % 60);
     if hours > 0 { format!("{hours}:{minutes:02}:{rest:02}") } else { format!("{minutes}:{rest:02}") }

@@ -1,0 +1,11 @@
+//! What is measured, as `warren perf` counts it, and figures as people write and read them.
+//!
+//! ```text
+//!  latencies  histograms of latencies
+//!  format     numbers, times and sizes as they are shown
+//!  quantity   times and sizes as they are given
+//! ```
+
+pub mod format;
+pub mod latencies;
+pub mod quantity;

@@ -186,6 +186,12 @@ impl Connection {
         self.is_receiving = is_receiving;
     }
 
+    /// What the kernel knows of the way to the broker and back; `None` where it does not say.
+    #[must_use]
+    pub fn tcp_info(&self) -> Option<net::TcpInfo> {
+        self.stream.tcp_info()
+    }
+
     /// Sends all output. Events are left for later, and nothing is received meanwhile.
     pub async fn flush(&mut self) -> Result<(), Closed> {
         poll_fn(|cx| {

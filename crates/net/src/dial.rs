@@ -104,15 +104,37 @@ pub async fn dial(host: &str, port: u16, tls: Option<&ClientTls>, options: &Dial
         }
         match tls {
             None => Ok(Stream::Tcp(tcp)),
-            Some(tls) => match tls.connect(&ServerName::of(host), tcp).await {
-                Ok(stream) => Ok(Stream::Tls(Box::new(TlsStream { tls: stream.into(), endpoints: None }))),
-                Err(source) => Err(DialError::Tls { host: host.to_owned(), port, source }),
-            },
+            Some(tls) => shake_hands(host, port, tls, tcp).await,
         }
     };
     match tokio::time::timeout(options.timeout, connecting).await {
         Ok(result) => result,
         Err(_) => Err(DialError::TimedOut { host: host.to_owned(), port, timeout: options.timeout }),
+    }
+}
+
+/// Shakes hands over a connection that was made without TLS: for callers who want to know how long each of the two takes.
+pub async fn start_tls(
+    stream: Stream,
+    host: &str,
+    port: u16,
+    tls: &ClientTls,
+    timeout: Duration,
+) -> Result<Stream, DialError> {
+    let Stream::Tcp(tcp) = stream else {
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "it is no plain TCP connection");
+        return Err(DialError::Tls { host: host.to_owned(), port, source });
+    };
+    match tokio::time::timeout(timeout, shake_hands(host, port, tls, tcp)).await {
+        Ok(result) => result,
+        Err(_) => Err(DialError::TimedOut { host: host.to_owned(), port, timeout }),
+    }
+}
+
+async fn shake_hands(host: &str, port: u16, tls: &ClientTls, tcp: TcpStream) -> Result<Stream, DialError> {
+    match tls.connect(&ServerName::of(host), tcp).await {
+        Ok(stream) => Ok(Stream::Tls(Box::new(TlsStream { tls: stream.into(), endpoints: None }))),
+        Err(source) => Err(DialError::Tls { host: host.to_owned(), port, source }),
     }
 }
 

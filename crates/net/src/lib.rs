@@ -13,19 +13,21 @@ pub mod proxy_protocol;
 mod replay;
 mod splice;
 mod stream;
+mod tcp_info;
 mod tls;
 mod unix;
 pub mod websocket;
 
 pub use address_limiter::{AddressLimiter, AddressPermit};
 pub use admission::{Admission, AdmitError};
-pub use dial::{DialError, DialOptions, dial};
+pub use dial::{DialError, DialOptions, dial, start_tls};
 pub use gate::Gate;
 pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use replay::Replay;
 pub use splice::splice;
 pub use stream::{DetachedStream, ForwardedStream, Liveness, ProxiedStream, Stream, TlsStream};
+pub use tcp_info::TcpInfo;
 pub use tls::{
     AlternativeName, CertificateFile, CertificateUse, ClientTls, ClientTlsOptions, ClientVerification, Identity,
     PeerCertificate, Reload, ServerTls, ServerTlsOptions, SniIdentity, TlsInfo, TlsSetupError, TlsVersion, Trust,

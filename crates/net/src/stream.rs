@@ -12,6 +12,7 @@ use tokio::net::{TcpStream, UnixStream};
 
 use crate::listener::UNIX_PEER;
 use crate::proxy_protocol::Endpoints;
+use crate::tcp_info::{self, TcpInfo};
 use crate::tls::TlsInfo;
 use crate::unix::PeerCredentials;
 use crate::websocket::WebSocketStream;
@@ -100,6 +101,12 @@ impl Stream {
             Self::Tcp(tcp) => Detached::Tcp(tcp.into_std()?),
             other => Detached::Other(other),
         }))
+    }
+
+    /// What the kernel knows of the way to the other side and back; `None` of what is no TCP socket, and where it does not say.
+    #[must_use]
+    pub fn tcp_info(&self) -> Option<TcpInfo> {
+        tcp_info::tcp_info(self.tcp()?)
     }
 
     /// Has the kernel notice that the other side is gone. A wish: a socket that refuses still works.

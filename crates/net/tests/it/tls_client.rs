@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
-use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Stream, Trust, dial};
+use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Stream, Trust, dial, start_tls};
 use rustls::ServerConfig;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::WebPkiClientVerifier;
@@ -69,6 +70,21 @@ async fn server_that_the_authority_vouches_for_is_trusted() {
     let port = serve(&authority, "localhost", false, 1).await;
     let trust = Trust::File(authority.file("ca.pem"));
     assert!(is_answered(&mut connect("localhost", port, &options(trust)).await.unwrap()).await);
+}
+
+#[tokio::test]
+async fn handshake_may_come_after_the_connection() {
+    let authority = Authority::new("tls-later");
+    let port = serve(&authority, "localhost", false, 2).await;
+    let tls = ClientTls::new(&options(Trust::File(authority.file("ca.pem")))).unwrap();
+    let plain = || async { dial("localhost", port, None, &DialOptions::default()).await.unwrap() };
+    let start = async |stream, host| start_tls(stream, host, port, &tls, Duration::from_secs(10)).await;
+    let refused = start(plain().await, "other.example").await.unwrap_err();
+    assert!(matches!(&refused, DialError::Tls { host, .. } if host == "other.example"), "{refused:?}");
+    let mut stream = start(plain().await, "localhost").await.unwrap();
+    assert!(is_answered(&mut stream).await);
+    let twice = start(stream, "localhost").await.unwrap_err();
+    assert!(twice.to_string().ends_with("it is no plain TCP connection"), "{twice}");
 }
 
 #[tokio::test]

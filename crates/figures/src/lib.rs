@@ -1,4 +1,4 @@
-//! What is measured, as `warren perf` counts it, and figures as people write and read them.
+//! What is measured, as `warren perf` and `warren ping` count it, and figures as people write and read them.
 //!
 //! ```text
 //!  latencies  histograms of latencies

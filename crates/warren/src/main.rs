@@ -62,6 +62,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Say whether the network is slow or the broker: round trips of AMQP, each part of them measured.
+    Ping(Box<ping::Arguments>),
     /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
     #[command(disable_help_flag = true)]
     Ctl {
@@ -116,6 +118,7 @@ fn main() -> ExitCode {
         Command::Fsck(args) => fsck::fsck(&args),
         Command::Proxy { words } => return proxy::main(&words),
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
+        Command::Ping(arguments) => return ExitCode::from(ping::main(&arguments)),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };
     match result {

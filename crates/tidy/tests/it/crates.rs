@@ -32,6 +32,7 @@ const CRATES: &[&str] = &[
     "management",
     "proxy",
     "perf",
+    "ping",
     "ctl",
     "warren",
 ];

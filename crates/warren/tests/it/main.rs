@@ -10,4 +10,5 @@ mod influxdb;
 mod perf;
 mod perf_agents;
 mod perf_followed;
+mod ping;
 mod queue_info;

@@ -99,6 +99,11 @@ class Cluster:
         view = json.loads(subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout)
         return sum(link["sent"] for member in view["nodes"] for link in member["links"])
 
+    def queue_counts(self):
+        """How many messages each queue has, by the leader's word."""
+        run = self.ctl(self.leader(), "list_queues", "name", "messages", "--formatter", "json")
+        return {queue["name"]: queue["messages"] for queue in json.loads(run.stdout)}
+
     def whole(self):
         """Whether all vote and have all."""
         leader = self.leader()
@@ -277,11 +282,15 @@ def main():
             leader = cluster.leader()
             run_tool("warren", "flat", "--port", cluster.amqp[leader], "--pid", cluster.pid(leader), "--count", options.messages,
                      "--size", 100, "--fill-only", "--queue-type", "quorum")
+            filled = cluster.queue_counts()
             say("followers with that backlog: "
                 + ", ".join(f"{cluster.rss_mib(node):.0f} MiB" for node in NODES if node != leader))
             for _ in range(options.rounds):
                 for kind in ("planned", "SIGKILL", "SIGSTOP"):
                     failover(cluster, kind, f"{options.messages:,} messages waiting", results)
+            left = cluster.queue_counts()
+            for queue, count in filled.items():
+                say(f"{queue}: {count:,} messages were confirmed before, {left[queue]:,} are there")
         if "queues" in wanted:
             leader = cluster.leader()
             before_mib = cluster.rss_mib(leader)

@@ -64,6 +64,13 @@ enum Command {
     },
     /// Say whether the network is slow or the broker: round trips of AMQP, each part of them measured.
     Ping(Box<ping::Arguments>),
+    /// Work out what a workload needs of network, disk, memory and processors, with the arithmetic shown.
+    #[command(disable_help_flag = true)]
+    Plan {
+        /// `warren plan --help` says which.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        words: Vec<String>,
+    },
     /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
     #[command(disable_help_flag = true)]
     Ctl {
@@ -119,6 +126,7 @@ fn main() -> ExitCode {
         Command::Proxy { words } => return proxy::main(&words),
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
         Command::Ping(arguments) => return ExitCode::from(ping::main(&arguments)),
+        Command::Plan { words } => return ExitCode::from(plan::command::main(&words)),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };
     match result {

@@ -34,6 +34,7 @@ const CRATES: &[&str] = &[
     "perf",
     "ping",
     "ctl",
+    "plan",
     "warren",
 ];
 

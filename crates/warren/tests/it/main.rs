@@ -11,4 +11,5 @@ mod perf;
 mod perf_agents;
 mod perf_followed;
 mod ping;
+mod plan;
 mod queue_info;

@@ -1,0 +1,297 @@
+//! `warren plan`: options, files, machines and brokers around the arithmetic.
+//!
+//! Exit status: 0 done; 1 failed, or this does not fit the machine; 2 bad usage.
+
+use std::fmt::Write as _;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use perf::results::Results;
+
+use crate::arithmetic::plan;
+use crate::limits::Gaps;
+use crate::setting::{Key, SETTINGS, Setting, find};
+use crate::workload::{Description, Origin};
+use crate::{file, live, machine, perf_results, render};
+
+const FAILED: u8 = 1;
+const USAGE: u8 = 2;
+
+const INTRODUCTION: &str = "\
+usage: warren plan [FILE] [OPTION…]
+
+Works out what a workload needs of network, disk, memory and processors, and shows the arithmetic of every line.
+FILE describes the workload in TOML: options by their names, with _ for -, such as `rate = 20000`.
+
+  --from FILE       take the workload from results of warren perf (--json)
+  --run LABEL       which run of them, if there are several
+  --url URL         take it from a broker that runs: its HTTP API, http://user:password@host:15672, or unix:PATH
+  --here            look what this machine has, and say of each line whether it fits; measures the disk for some seconds
+  --data-dir DIR    where the broker's data will be, for --here
+  --json            one JSON object instead of text
+  --set KEY=VALUE   the same as --KEY VALUE
+
+About the workload and the machines:
+
+";
+
+/// How a command ended that did not do what it was to.
+#[derive(Debug)]
+struct Failure {
+    status: u8,
+    text: String,
+}
+
+impl Failure {
+    fn usage(text: impl Into<String>) -> Self {
+        Failure { status: USAGE, text: text.into() }
+    }
+
+    fn failed(text: impl Into<String>) -> Self {
+        Failure { status: FAILED, text: text.into() }
+    }
+}
+
+/// What a command line says.
+#[derive(Debug, Default)]
+struct Words {
+    description: Description,
+    file: Option<PathBuf>,
+    from: Option<PathBuf>,
+    run: Option<String>,
+    url: Option<String>,
+    data_dir: Option<PathBuf>,
+    is_here: bool,
+    is_json: bool,
+    wants_help: bool,
+}
+
+/// Runs the command: its words, without `warren plan`. Returns the exit status.
+#[must_use]
+pub fn main(words: &[String]) -> u8 {
+    match parse(words).and_then(run) {
+        Ok(status) => status,
+        Err(Failure { status, text }) => {
+            eprintln!("warren plan: {text}");
+            status
+        }
+    }
+}
+
+fn run(words: Words) -> Result<u8, Failure> {
+    if words.wants_help {
+        return print(&help()).map(|()| 0);
+    }
+    let is_json = words.is_json;
+    let (description, gaps) = gather(words)?;
+    let workload = description.resolve().map_err(Failure::usage)?;
+    let sheet = plan(&workload, &gaps);
+    print(&if is_json { render::json(&sheet) } else { render::text(&sheet) })?;
+    Ok(if sheet.fits() == Some(false) { FAILED } else { 0 })
+}
+
+/// What is said, and what is found: options before the file, the file before results, a broker and the machine.
+fn gather(words: Words) -> Result<(Description, Gaps), Failure> {
+    let mut description = words.description;
+    if let Some(path) = &words.file {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Failure::failed(format!("cannot read {}: {error}", path.display())))?;
+        description.merge(file::read(&text, &path.display().to_string()).map_err(Failure::failed)?);
+    }
+    if let Some(path) = &words.from {
+        description.merge(from_results(path, words.run.as_deref())?);
+    }
+    if let Some(url) = &words.url {
+        let is_rate_said = description.is_said(Key::Rate) || description.is_said(Key::Throughput);
+        description.merge(live::ask(url, is_rate_said).map_err(Failure::failed)?);
+    }
+    let mut gaps = Gaps::new();
+    if words.is_here {
+        // What contradicts itself need not wait for the disk.
+        description.clone().resolve().map_err(Failure::usage)?;
+        let found = machine::look(words.data_dir).map_err(Failure::failed)?;
+        description.merge(found.description);
+        gaps = found.gaps;
+    }
+    Ok((description, gaps))
+}
+
+fn from_results(path: &Path, label: Option<&str>) -> Result<Description, Failure> {
+    let results = Results::load(path).map_err(|error| Failure::failed(error.to_string()))?;
+    perf_results::describe(&results, label, &path.display().to_string()).map_err(Failure::failed)
+}
+
+/// Words that are no settings and take a value.
+const WITH_VALUE: [&str; 5] = ["from", "run", "url", "data-dir", "set"];
+/// Words that stand for themselves.
+const ALONE: [&str; 3] = ["here", "json", "help"];
+
+fn parse(words: &[String]) -> Result<Words, Failure> {
+    let mut parsed = Words::default();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if matches!(word.as_str(), "-h" | "-?") {
+            parsed.wants_help = true;
+            continue;
+        }
+        let Some(option) = word.strip_prefix("--") else {
+            take_file(&mut parsed, word)?;
+            continue;
+        };
+        let (name, value) = match option.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (option, None),
+        };
+        if ALONE.contains(&name) {
+            take_alone(&mut parsed, name, value.is_some())?;
+            continue;
+        }
+        let setting = find(name).filter(|setting| setting.name == name);
+        if setting.is_none() && !WITH_VALUE.contains(&name) {
+            return Err(unknown("option", &format!("--{name}"), "--"));
+        }
+        let no_value = || Failure::usage(format!("option '--{name}' needs a value"));
+        let value = value.or_else(|| words.next().cloned()).ok_or_else(no_value)?;
+        match setting {
+            Some(setting) => set(&mut parsed.description, setting, &value)?,
+            None => take(&mut parsed, name, value)?,
+        }
+    }
+    check(&parsed).map(|()| parsed)
+}
+
+fn take_file(parsed: &mut Words, word: &str) -> Result<(), Failure> {
+    if word.starts_with('-') {
+        return Err(unknown("option", word, "--"));
+    }
+    match parsed.file.replace(word.into()) {
+        None => Ok(()),
+        Some(first) => {
+            Err(Failure::usage(format!("one file describes a workload, not both {} and {word}", first.display())))
+        }
+    }
+}
+
+fn take_alone(parsed: &mut Words, name: &str, has_value: bool) -> Result<(), Failure> {
+    if has_value {
+        return Err(Failure::usage(format!("option '--{name}' takes no value")));
+    }
+    match name {
+        "here" => parsed.is_here = true,
+        "json" => parsed.is_json = true,
+        _ => parsed.wants_help = true,
+    }
+    Ok(())
+}
+
+fn take(parsed: &mut Words, name: &str, value: String) -> Result<(), Failure> {
+    match name {
+        "from" => parsed.from = Some(value.into()),
+        "run" => parsed.run = Some(value),
+        "url" => parsed.url = Some(value),
+        "data-dir" => parsed.data_dir = Some(value.into()),
+        _ => {
+            let (key, value) = value
+                .split_once('=')
+                .ok_or_else(|| Failure::usage(format!("--set takes KEY=VALUE, and '{value}' has no '='")))?;
+            let setting = find(key.trim()).ok_or_else(|| unknown("key", key.trim(), ""))?;
+            set(&mut parsed.description, setting, value)?;
+        }
+    }
+    Ok(())
+}
+
+fn set(description: &mut Description, setting: &Setting, value: &str) -> Result<(), Failure> {
+    description.read(setting, value, Origin::Option).map_err(Failure::usage)
+}
+
+fn check(words: &Words) -> Result<(), Failure> {
+    let sentence = match words {
+        _ if words.wants_help => return Ok(()),
+        Words { from: Some(_), url: Some(_), .. } => "--from and --url both say what the workload is: leave one out",
+        Words { run: Some(_), from: None, .. } => "--run chooses from results: say with --from which",
+        Words { data_dir: Some(_), is_here: false, .. } => {
+            "--data-dir is where --here measures the disk: say --here, too"
+        }
+        _ => return Ok(()),
+    };
+    Err(Failure::usage(sentence))
+}
+
+fn unknown(what: &str, word: &str, dashes: &str) -> Failure {
+    let settings = SETTINGS.iter().map(|setting| setting.name);
+    let known = settings.chain(WITH_VALUE).chain(ALONE).map(|name| format!("{dashes}{name}"));
+    let hint = human::closest(word, known)
+        .map_or("warren plan --help has all".to_owned(), |near| format!("did you mean '{near}'?"));
+    Failure::usage(format!("unknown {what} '{word}'; {hint}"))
+}
+
+fn help() -> String {
+    let mut text = INTRODUCTION.to_owned();
+    for Setting { name, default, help, .. } in SETTINGS {
+        let default = default.map_or(String::new(), |default| format!(" (unless said: {default})"));
+        let _ = writeln!(text, "  --{name:<16} {help}{default}");
+    }
+    text
+}
+
+/// Writes to standard output. A reader that has stopped to read, as `head` does, has read enough.
+fn print(text: &str) -> Result<(), Failure> {
+    match io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::failed(format!("cannot write: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(line: &str) -> Result<Words, Failure> {
+        parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    #[track_caller]
+    fn check_refused(line: &str, expected: &str) {
+        let failure = parsed(line).unwrap_err();
+        assert_eq!((failure.status, failure.text.as_str()), (USAGE, expected));
+    }
+
+    #[test]
+    fn options_stand_anywhere_and_are_settings_or_words() {
+        let words =
+            parsed("--rate 5 orders.toml --body=4KiB --here --data-dir /data --set load_balancers=2 --json").unwrap();
+        assert_eq!(words.file.as_deref(), Some(Path::new("orders.toml")));
+        assert_eq!(words.data_dir.as_deref(), Some(Path::new("/data")));
+        assert!(words.is_here && words.is_json && !words.wants_help);
+        let workload = words.description.resolve().unwrap();
+        assert_eq!(workload.value(Key::Rate), 5.0);
+        assert_eq!(workload.value(Key::Body), 4_096.0);
+        assert_eq!(workload.value(Key::LoadBalancers), 2.0);
+    }
+
+    #[test]
+    fn what_is_unknown_or_contradicts_is_refused_with_a_sentence() {
+        check_refused("--rat 5", "unknown option '--rat'; did you mean '--rate'?");
+        check_refused("-x", "unknown option '-x'; warren plan --help has all");
+        check_refused("--rate", "option '--rate' needs a value");
+        check_refused("--json=yes", "option '--json' takes no value");
+        check_refused("--set rate", "--set takes KEY=VALUE, and 'rate' has no '='");
+        check_refused("--set rat=1", "unknown key 'rat'; did you mean 'rate'?");
+        check_refused("--body 5XB", "body has to be a size such as 4KiB or 2MB, and '5XB' is none");
+        check_refused("a.toml b.toml", "one file describes a workload, not both a.toml and b.toml");
+        check_refused("--from a --url b", "--from and --url both say what the workload is: leave one out");
+        check_refused("--run a", "--run chooses from results: say with --from which");
+        check_refused("--data-dir a", "--data-dir is where --here measures the disk: say --here, too");
+    }
+
+    #[test]
+    fn help_has_every_option() {
+        let help = help();
+        for name in SETTINGS.iter().map(|setting| setting.name).chain(WITH_VALUE).chain(["here", "json"]) {
+            assert!(help.contains(&format!("  --{name} ")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Numbers with a name and a unit, and how people read them.
+
+/// What a number counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Things.
+    Count,
+    /// Things a second.
+    PerSecond,
+    /// Bytes of messages and files.
+    Bytes,
+    /// Bytes of memory, which people count by 1024.
+    Memory,
+    /// What goes over a network.
+    BitsPerSecond,
+    /// What goes to a disk.
+    BytesPerSecond,
+    /// Processors that have nothing else to do.
+    Cores,
+    /// Millionths of a second.
+    Micros,
+    /// Time.
+    Seconds,
+    /// A part of a whole, 0 to 1.
+    Share,
+    /// Yes (1) or no (0).
+    Flag,
+}
+
+impl Unit {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Count => "count",
+            Unit::PerSecond => "1/s",
+            Unit::Bytes | Unit::Memory => "bytes",
+            Unit::BitsPerSecond => "bit/s",
+            Unit::BytesPerSecond => "bytes/s",
+            Unit::Cores => "cores",
+            Unit::Micros => "us",
+            Unit::Seconds => "s",
+            Unit::Share => "share",
+            Unit::Flag => "flag",
+        }
+    }
+
+    /// A number of it, as people read it.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        const DECIMAL: [&str; 6] = ["", "k", "M", "G", "T", "P"];
+        match self {
+            Unit::Count => number(value),
+            Unit::PerSecond => format!("{}/s", number(value)),
+            Unit::Bytes if value < 1e6 => format!("{} B", number(value)),
+            Unit::Bytes => scaled(value, 1e3, &DECIMAL, "B"),
+            Unit::Memory => scaled(value, 1024.0, &["", "Ki", "Mi", "Gi", "Ti", "Pi"], "B"),
+            Unit::BitsPerSecond => scaled(value, 1e3, &DECIMAL, "bit/s"),
+            Unit::BytesPerSecond => scaled(value, 1e3, &DECIMAL, "B/s"),
+            Unit::Cores => format!("{} {}", number(value), if value == 1.0 { "core" } else { "cores" }),
+            Unit::Micros => format!("{} µs", number(value)),
+            Unit::Seconds => duration(value),
+            Unit::Share => format!("{} %", number(value * 100.0)),
+            Unit::Flag => if value == 0.0 { "no" } else { "yes" }.to_owned(),
+        }
+    }
+}
+
+/// A number that knows what it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Quantity {
+    /// What people call it.
+    pub name: String,
+    /// How much.
+    pub value: f64,
+    /// Of what.
+    pub unit: Unit,
+}
+
+impl Quantity {
+    /// A quantity.
+    #[must_use]
+    pub fn new(name: impl Into<String>, value: f64, unit: Unit) -> Self {
+        Quantity { name: name.into(), value, unit }
+    }
+
+    /// The number and its unit.
+    #[must_use]
+    pub fn show(&self) -> String {
+        self.unit.show(self.value)
+    }
+}
+
+fn scaled(value: f64, step: f64, prefixes: &[&str], unit: &str) -> String {
+    let (mut value, mut prefix) = (value, 0);
+    // What would be shown as 1,000 of a unit is 1 of the next.
+    while value >= step - 0.5 && prefix + 1 < prefixes.len() {
+        value /= step;
+        prefix += 1;
+    }
+    format!("{} {}{unit}", number(value), prefixes[prefix])
+}
+
+/// A duration in the largest unit that is whole, if there is one.
+fn duration(seconds: f64) -> String {
+    for (len, unit) in [(86_400.0, "d"), (3_600.0, "h"), (60.0, "min")] {
+        if seconds >= len && (seconds % len == 0.0) {
+            return format!("{} {unit}", number(seconds / len));
+        }
+    }
+    format!("{} s", number(seconds))
+}
+
+/// Four digits that matter, commas between thousands, no zeros at the end: `0.0123`, `10.49`, `1,113`, `12,345`.
+fn number(value: f64) -> String {
+    let size = value.abs();
+    let decimals = match size {
+        size if size >= 999.95 || size == 0.0 => 0,
+        size if size >= 99.995 => 1,
+        size if size >= 9.9995 => 2,
+        size if size >= 0.99995 => 3,
+        _ => 4,
+    };
+    let text = format!("{size:.decimals$}");
+    let (whole, part) = text.split_once('.').unwrap_or((&text, ""));
+    let part = part.trim_end_matches('0');
+    let mut shown = String::from(if value < 0.0 { "-" } else { "" });
+    for (at, digit) in whole.chars().enumerate() {
+        if at > 0 && (whole.len() - at).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    if !part.is_empty() {
+        shown.push('.');
+        shown.push_str(part);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(unit: Unit, value: f64, expected: &str) {
+        assert_eq!(unit.show(value), expected);
+    }
+
+    #[test]
+    fn numbers_have_four_digits_and_commas() {
+        check(Unit::Count, 0.0, "0");
+        check(Unit::Count, 0.012_34, "0.0123");
+        check(Unit::Count, 1.5, "1.5");
+        check(Unit::Count, 10.486, "10.49");
+        check(Unit::Count, 999.97, "1,000");
+        check(Unit::Count, 1_234_567.8, "1,234,568");
+    }
+
+    #[test]
+    fn units_fit_the_number() {
+        check(Unit::PerSecond, 30_000.0, "30,000/s");
+        check(Unit::Bytes, 131_072.0, "131,072 B");
+        check(Unit::Bytes, 72e9, "72 GB");
+        check(Unit::Memory, 20_480.0, "20 KiB");
+        check(Unit::Memory, 96.0 * 1_048_576.0, "96 MiB");
+        check(Unit::BitsPerSecond, 5e9, "5 Gbit/s");
+        check(Unit::BitsPerSecond, 999_999.0, "1 Mbit/s");
+        check(Unit::BytesPerSecond, 0.0, "0 B/s");
+        check(Unit::Cores, 1.0, "1 core");
+        check(Unit::Seconds, 3_600.0, "1 h");
+        check(Unit::Seconds, 90.0, "90 s");
+        check(Unit::Share, 0.3, "30 %");
+        check(Unit::Flag, 1.0, "yes");
+    }
+}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Opens reports of `warren perf` in a headless Chromium.
+"""Opens reports of `warren perf`, and flame graphs, in a headless Chromium.
 
     tests/browser/run.py
     tests/browser/run.py --screenshots target/screenshots    leaves pictures of all pages there
 
-The reports are of invented results, which an example of the crate `perf` writes (`cargo test` builds it). What is missing (Node, npm, Chromium) is said, and the
+They are of invented results, which examples of the crates `perf` and `profile` write (`cargo test` builds them). What is missing (Node, npm, Chromium) is said, and the
 tests are skipped then. CHROMIUM names the browser if it has another name than the usual ones.
 """
 
@@ -22,7 +22,8 @@ sys.path.insert(0, str(BROWSER.parent))
 from blackbox import environment  # noqa: E402
 
 OUTPUT = environment.OUTPUT / "browser"
-EXAMPLE = environment.TARGET / "debug" / "examples" / "sample_reports"
+# What opens pages, and the example that writes them.
+SUITES = {"reports": "sample_reports", "flames": "sample_flames"}
 TIMEOUT_S = 600
 
 
@@ -53,21 +54,26 @@ def main() -> int:
         print("SKIPPED browser: uPlot is not built in; run `make web` first", flush=True)
         return 0
 
-    if not EXAMPLE.exists():
-        print(f"{EXAMPLE} is missing; `cargo test --workspace --no-run` builds it", flush=True)
-        return 1
     modules = OUTPUT / "modules"
-    reports = OUTPUT / "reports"
     modules.mkdir(parents=True, exist_ok=True)
-    for name in ("package.json", "package-lock.json", "reports.mjs"):
+    for name in ("package.json", "package-lock.json", *(f"{suite}.mjs" for suite in SUITES)):
         shutil.copy(BROWSER / name, modules)
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
-    subprocess.run([EXAMPLE, reports], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
+    return max(open_pages(suite, example, arguments.screenshots) for suite, example in SUITES.items())
 
-    print("reports of warren perf (chromium)", flush=True)
-    command = ["node", str(modules / "reports.mjs"), str(reports)]
-    if arguments.screenshots:
-        command.append(str(arguments.screenshots.resolve()))
+
+def open_pages(suite: str, example: str, screenshots: Path | None) -> int:
+    """Has the example write its pages, and opens them."""
+    program = environment.TARGET / "debug" / "examples" / example
+    if not program.exists():
+        print(f"{program} is missing; `cargo test --workspace --no-run` builds it", flush=True)
+        return 1
+    pages = OUTPUT / suite
+    subprocess.run([program, pages], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
+    print(f"{suite} (chromium)", flush=True)
+    command = ["node", str(OUTPUT / "modules" / f"{suite}.mjs"), str(pages)]
+    if screenshots:
+        command.append(str(screenshots.resolve()))
     variables = {**os.environ, "CHROMIUM": chromium()}
     return subprocess.run(command, stdin=subprocess.DEVNULL, env=variables, check=False, timeout=TIMEOUT_S).returncode
 

@@ -17,6 +17,7 @@ const CRATES: &[&str] = &[
     "alerts",
     "influx",
     "figures",
+    "profile",
     "telemetry",
     "consensus",
     "store",
@@ -40,7 +41,7 @@ const CRATES: &[&str] = &[
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
 const PURE: &[&str] =
-    &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "figures", "consensus"];
+    &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "figures", "profile", "consensus"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

@@ -1,16 +1,19 @@
 //! Requests over HTTP/1.1: what our own programs ask of a management API, of InfluxDB, of a server for tokens.
 //!
 //! ```text
-//!  url       where a server is, and who asks: http[s]://user:password@host:port/path, or a Unix socket
-//!  request   what is asked, and what was answered
-//!  client    asks one server, one request after the other, over a connection that is kept
-//!  carrier   the connection: TCP, TLS, a Unix socket
-//!  error     why there is no answer
-//!  testing   a server that speaks TLS, for tests (feature `testing`)
+//!  url            where a server is, and who asks: http[s]://user:password@host:port/path, or a Unix socket
+//!  request        what is asked, and what was answered
+//!  client         asks one server, one request after the other, over a connection that is kept
+//!  answer_stream  an answer that is read as it comes
+//!  carrier        the connection: TCP, TLS, a Unix socket
+//!  error          why there is no answer
+//!  testing        a server that speaks TLS, for tests (feature `testing`)
 //! ```
 //!
-//! An answer is held in memory as a whole, and is bounded. Not here: redirects, cookies, proxies, several requests at once.
+//! An answer is held in memory as a whole, and is bounded, or is read as it comes. Not here: redirects, cookies, proxies, several
+//! requests at once.
 
+mod answer_stream;
 mod carrier;
 mod client;
 mod error;
@@ -19,6 +22,7 @@ mod request;
 pub mod testing;
 mod url;
 
+pub use answer_stream::AnswerStream;
 pub use client::{Client, get, post};
 pub use error::HttpError;
 pub use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};

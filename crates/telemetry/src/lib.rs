@@ -1,11 +1,11 @@
-//! What can be seen of a running broker, as far as plain numbers go: counters and gauges that sit beside the thing they
-//! count.
+//! What can be seen of a running broker: counters and gauges that sit beside the thing they count, and calls while they happen.
 //!
 //! A counter is one relaxed atomic. The code that does a thing counts it, in batches where it works in batches; the code
 //! that shows it reads it without a lock. There is no registry: the owner of a counter knows what it is called.
 //!
 //! - [`Counter`] has many writers, [`LocalCounter`] one; [`Gauge`] goes up and down; [`Scale`] and [`Histogram`] count by size.
 //! - [`RecentSamples`] and [`Series`] are what a reader keeps of such numbers over time. They know no clock.
+//! - [`trace`] shows calls of the functions that an operator would ask about, and what they wait for.
 //! - [`exposition`] writes the text format of Prometheus.
 
 mod counter;
@@ -13,6 +13,7 @@ pub mod exposition;
 mod local_counter;
 mod scale;
 mod series;
+pub mod trace;
 
 pub use counter::{Counter, Gauge};
 pub use local_counter::LocalCounter;

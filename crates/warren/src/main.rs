@@ -71,6 +71,10 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// See what a running broker does, while it does it: calls of its functions, with their arguments, results and durations.
+    Trace(Box<inspect::trace::Arguments>),
+    /// See where the time of a running broker goes.
+    Profile(Box<inspect::profile::Arguments>),
     /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
     #[command(disable_help_flag = true)]
     Ctl {
@@ -127,6 +131,8 @@ fn main() -> ExitCode {
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
         Command::Ping(arguments) => return ExitCode::from(ping::main(&arguments)),
         Command::Plan { words } => return ExitCode::from(plan::command::main(&words)),
+        Command::Trace(arguments) => return ExitCode::from(inspect::main(arguments.run())),
+        Command::Profile(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };
     match result {

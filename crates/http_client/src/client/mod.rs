@@ -11,6 +11,7 @@ use hyper::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
 
 use crate::ANSWER_LEN_MAX;
+use crate::answer_stream::AnswerStream;
 use crate::carrier::{self, Carrier};
 use crate::error::HttpError;
 use crate::request::{Answer, Request};
@@ -30,7 +31,7 @@ struct IdleConnection {
     connection: Pin<Box<Driver>>,
 }
 
-type Driver = Connection<TokioIo<Box<dyn Carrier>>, Full<Bytes>>;
+pub(crate) type Driver = Connection<TokioIo<Box<dyn Carrier>>, Full<Bytes>>;
 
 impl Client {
     /// A client that is not connected yet. A request and its answer, with the connection, may take `timeout` together.
@@ -76,6 +77,29 @@ impl Client {
     pub async fn ask_status(&mut self, request: &Request) -> Result<StatusCode, HttpError> {
         let timeout = self.timeout;
         tokio::time::timeout(timeout, self.status_of(request)).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
+    }
+
+    /// Asks over a connection of its own, and reads the answer's body as it comes. The timeout is for its head alone: a body may go on
+    /// for ever.
+    ///
+    /// # Errors
+    ///
+    /// When there is no answer. An answer with a status of failure is one.
+    pub async fn open(&mut self, request: &Request) -> Result<AnswerStream, HttpError> {
+        let timeout = self.timeout;
+        let opening = async {
+            let request = self.encode(request)?;
+            let IdleConnection { mut sender, mut connection } = connect(&self.url).await?;
+            let mut answered = Box::pin(sender.send_request(request));
+            let (answered, has_ended) = tokio::select! {
+                answered = &mut answered => (answered, false),
+                _ = &mut connection => (answered.await, true),
+            };
+            let (head, body) = answered.map_err(|error| HttpError::Broken("the request failed", error))?.into_parts();
+            let connection = (!has_ended).then_some(connection);
+            Ok(AnswerStream::new(head, body, connection))
+        };
+        tokio::time::timeout(timeout, opening).await.unwrap_or(Err(HttpError::TimedOut(timeout)))
     }
 
     async fn status_of(&mut self, request: &Request) -> Result<StatusCode, HttpError> {

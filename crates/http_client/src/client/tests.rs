@@ -188,3 +188,27 @@ async fn https_needs_somebody_to_trust() {
     let is_without_any = error.starts_with("the system has no certificate authorities");
     assert!(error == refusal("UnknownIssuer") || is_without_any, "{error}");
 }
+
+#[tokio::test]
+async fn an_answer_that_goes_on_is_read_as_it_comes() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let (told, mut wait) = tokio::sync::mpsc::channel::<()>(1);
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n").await.unwrap();
+        // The second piece is not sent before the first one has been read.
+        wait.recv().await.unwrap();
+        stream.write_all(b"3\r\ntwo\r\n0\r\n\r\n").await.unwrap();
+    };
+    let asking = async {
+        let mut stream = Client::new(url, PATIENCE).open(&Request::new(Method::GET)).await.unwrap();
+        assert_eq!(stream.status, StatusCode::OK);
+        assert_eq!(stream.next().await.unwrap().as_deref(), Some(&b"one"[..]));
+        told.send(()).await.unwrap();
+        assert_eq!(stream.next().await.unwrap().as_deref(), Some(&b"two"[..]));
+        assert_eq!(stream.next().await.unwrap(), None);
+    };
+    tokio::join!(serving, asking);
+}

@@ -36,6 +36,7 @@ const CRATES: &[&str] = &[
     "ping",
     "ctl",
     "plan",
+    "inspect",
     "warren",
 ];
 

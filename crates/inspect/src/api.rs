@@ -1,0 +1,133 @@
+//! The HTTP API of the broker: JSON, and answers that go on.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_client::{AnswerStream, Client, Method, Request, StatusCode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use serde_json::Value;
+
+use crate::failure::Failure;
+use crate::target::Target;
+
+/// How long an answer may take that does not go on.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What stays as it is in a parameter.
+const PARAMETER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The API of one broker.
+#[derive(Debug)]
+pub(crate) struct Api {
+    client: Client,
+    place: String,
+}
+
+impl Api {
+    /// The API of the broker that is meant. Nothing is asked yet.
+    pub(crate) fn of(target: &Target) -> Result<Api, Failure> {
+        let url = target.url()?;
+        Ok(Api { place: url.to_string(), client: Client::new(url, TIMEOUT) })
+    }
+
+    /// Answers may take so much longer than others: the broker works on them.
+    pub(crate) fn allow(&mut self, longer: Duration) {
+        self.client.set_timeout(TIMEOUT + longer);
+    }
+
+    /// What the API says at a path, as JSON.
+    pub(crate) async fn get(&mut self, path: &str) -> Result<Value, Failure> {
+        let body = self.ask(Request::new(Method::GET).below(path)).await?;
+        serde_json::from_slice(&body).map_err(|_| Failure::failed(format!("{} answered no JSON to {path}", self.place)))
+    }
+
+    /// What the API says to a request, as it is.
+    pub(crate) async fn ask(&mut self, request: Request) -> Result<Bytes, Failure> {
+        let answer = self.client.ask(&request).await.map_err(|error| self.silent(&error))?;
+        match answer.status.is_success() {
+            true => Ok(answer.body),
+            false => Err(self.refused(answer.status, &answer.body)),
+        }
+    }
+
+    /// The lines of an answer that goes on until one side ends it.
+    pub(crate) async fn lines(&mut self, path: &str) -> Result<Lines, Failure> {
+        let request = Request::new(Method::GET).below(path);
+        let mut stream = self.client.open(&request).await.map_err(|error| self.silent(&error))?;
+        if stream.status.is_success() {
+            return Ok(Lines { stream, rest: Vec::new(), place: self.place.clone() });
+        }
+        let (mut body, status) = (Vec::new(), stream.status);
+        while let Ok(Some(piece)) = stream.next().await {
+            body.extend_from_slice(&piece);
+        }
+        Err(self.refused(status, &body))
+    }
+
+    fn silent(&self, error: &http_client::HttpError) -> Failure {
+        Failure::failed(format!("{} does not answer: {error}", self.place))
+    }
+
+    /// Why the broker refused, in its own words.
+    fn refused(&self, status: StatusCode, body: &[u8]) -> Failure {
+        let said = serde_json::from_slice::<Value>(body).ok();
+        let reason = said.as_ref().and_then(|said| said["reason"].as_str()).unwrap_or_default();
+        let text = match status {
+            StatusCode::UNAUTHORIZED => format!("{} refused the login, or the user is no administrator", self.place),
+            StatusCode::NOT_FOUND if reason.is_empty() || reason == "Not Found" => {
+                format!("{} has no such thing: is it a Warren, of this version?", self.place)
+            }
+            _ if reason.is_empty() => format!("{} refused it: {status}", self.place),
+            _ => reason.to_owned(),
+        };
+        Failure::failed(text)
+    }
+}
+
+/// The lines of an answer, as they come.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    stream: AnswerStream,
+    rest: Vec<u8>,
+    place: String,
+}
+
+impl Lines {
+    /// The next line. None: the answer has ended.
+    pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
+        loop {
+            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+                let line = self.rest.drain(..=end).collect::<Vec<u8>>();
+                return Ok(Some(String::from_utf8_lossy(&line[..end]).into_owned()));
+            }
+            match self.stream.next().await {
+                Ok(Some(piece)) => self.rest.extend_from_slice(&piece),
+                Ok(None) => return Ok(None),
+                Err(error) => return Err(Failure::failed(format!("{} broke off: {error}", self.place))),
+            }
+        }
+    }
+}
+
+/// A path with the parameters that are given.
+pub(crate) fn path(path: &str, parameters: &[(&str, Option<String>)]) -> String {
+    let mut whole = path.to_owned();
+    let given = parameters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
+    for (number, (name, value)) in given.enumerate() {
+        let before = if number == 0 { '?' } else { '&' };
+        whole.push_str(&format!("{before}{name}={}", utf8_percent_encode(value, PARAMETER)));
+    }
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_encoded_and_left_out_where_they_are_not_given() {
+        let given = [("pattern", Some("a::* &".to_owned())), ("max", None), ("x", Some("1".to_owned()))];
+        assert_eq!(path("/api/x", &given), "/api/x?pattern=a%3A%3A%2A%20%26&x=1");
+        assert_eq!(path("/api/x", &[]), "/api/x");
+    }
+}

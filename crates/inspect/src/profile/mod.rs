@@ -1,0 +1,34 @@
+//! `warren profile`: where the time of a broker that runs goes.
+
+mod wall;
+
+use crate::failure::Failure;
+use crate::target::Target;
+
+/// See where the time of a running broker goes. For administrators.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Where the time of calls goes that match, in all that they call and wait for, whichever task or thread does it.
+    Wall(wall::Wall),
+}
+
+impl Arguments {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to show, in one sentence.
+    pub async fn run(&self) -> Result<(), Failure> {
+        match &self.command {
+            Command::Wall(wall) => wall.run(&self.target).await,
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! `warren trace calls`: each call of the functions that match.
+
+use serde_json::Value;
+
+use crate::api::{Api, path};
+use crate::failure::Failure;
+use crate::run::print_line;
+use crate::target::Target;
+
+/// Where neither a rate nor a count is given: what the broker does by itself, too.
+const RATE_DEFAULT: u64 = 10;
+const COUNT_DEFAULT: u64 = 1_000;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Calls {
+    /// The functions, as `warren trace list` names them; * stands for any text.
+    #[arg(value_name = "PATTERN")]
+    pattern: String,
+    /// End after so many calls [default: 1000].
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    max: Option<u64>,
+    /// End if more calls match within a second [default: 10, or no limit where --max is given].
+    #[arg(short, long, value_name = "N/s", value_parser = rate)]
+    rate: Option<u64>,
+    /// Only calls with an argument of this value, such as queue=orders. May be given more than once; then all must hold.
+    #[arg(short, long = "where", value_name = "ARGUMENT=VALUE")]
+    conditions: Vec<String>,
+    /// Print when calls return, too: their results and durations.
+    #[arg(long = "return")]
+    has_returns: bool,
+    /// Print arguments decoded. This is how they are printed unless --arity is given.
+    #[arg(long, conflicts_with = "arity")]
+    args: bool,
+    /// Print how many arguments there are instead of what they are.
+    #[arg(long)]
+    arity: bool,
+    /// Print so many bytes of messages' bodies, of which nothing is printed otherwise.
+    #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "64")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=4096))]
+    body: Option<u64>,
+    /// Print what the broker sends: JSON, a line for each event.
+    #[arg(long)]
+    json: bool,
+}
+
+/// `20`, `20/s`.
+fn rate(text: &str) -> Result<u64, String> {
+    let number = text.strip_suffix("/s").unwrap_or(text);
+    number
+        .parse()
+        .ok()
+        .filter(|rate| *rate > 0)
+        .ok_or_else(|| format!("'{text}' is no number of calls a second, such as 20/s"))
+}
+
+impl Calls {
+    pub(super) async fn run(&self, target: &Target) -> Result<(), Failure> {
+        let mut api = Api::of(target)?;
+        let mut lines = api.lines(&self.path()).await?;
+        while let Some(line) = lines.next().await? {
+            // What comes when nothing happens, so that both sides know that the other is there.
+            if line.is_empty() {
+                continue;
+            }
+            if self.json {
+                print_line(&line)?;
+                continue;
+            }
+            let event: Value =
+                serde_json::from_str(&line).map_err(|_| Failure::failed("the broker sent a line that is no JSON"))?;
+            match event["event"].as_str() {
+                Some("end") => {
+                    eprintln!("{}", end(&event));
+                    return Ok(());
+                }
+                Some("begin") => eprintln!("{}", begin(&event)),
+                _ => print_line(&shown(&event, self.arity))?,
+            }
+        }
+        match self.json {
+            true => Ok(()),
+            false => Err(Failure::failed("the broker went without a word")),
+        }
+    }
+
+    fn path(&self) -> String {
+        let rate = self.rate.or(self.max.is_none().then_some(RATE_DEFAULT));
+        let mut parameters = vec![
+            ("pattern", Some(self.pattern.clone())),
+            ("max", Some(self.max.unwrap_or(COUNT_DEFAULT).to_string())),
+            ("rate", Some(rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string()))),
+            ("return", self.has_returns.then(|| "true".to_owned())),
+            ("body", self.body.map(|len| len.to_string())),
+        ];
+        parameters.extend(self.conditions.iter().map(|condition| ("where", Some(condition.clone()))));
+        path("/api/trace/calls", &parameters)
+    }
+}
+
+/// `13:14:34.086078 <connection 127.0.0.1:4711> amqp::queue.declare(vhost="/", queue="orders")`
+fn shown(event: &Value, is_arity: bool) -> String {
+    let text = |name: &str| event[name].as_str().unwrap_or_default();
+    let head = format!("{} <{}> {}", time(text("at")), text("task"), text("call"));
+    let arguments = event["arguments"].as_array();
+    let arity = event["arity"].as_u64().unwrap_or_default();
+    match text("event") {
+        "return" => {
+            let result = event["result"].as_str().map(|result| format!(" {result}")).unwrap_or_default();
+            format!("{head}/{arity} -->{result} ({})", duration(event["duration_us"].as_f64().unwrap_or_default()))
+        }
+        _ if is_arity => format!("{head}/{arity}"),
+        _ => {
+            let shown: Vec<String> = arguments.into_iter().flatten().map(argument).collect();
+            format!("{head}({})", shown.join(", "))
+        }
+    }
+}
+
+/// `queue="orders"`, of a name and a value, and of a body how long it is if that is not all.
+fn argument(argument: &Value) -> String {
+    let name = argument[0].as_str().unwrap_or_default();
+    match argument[2].as_u64() {
+        Some(len) => format!("{name}={}… ({len} bytes)", argument[1]),
+        None => format!("{name}={}", argument[1]),
+    }
+}
+
+/// The time of day, as it is at the broker in UTC.
+fn time(at: &str) -> &str {
+    at.split_once('T').map_or(at, |(_, time)| time.trim_end_matches('Z'))
+}
+
+fn duration(us: f64) -> String {
+    match us {
+        us if us < 1_000.0 => format!("{us:.0} µs"),
+        us if us < 1_000_000.0 => format!("{:.2} ms", us / 1_000.0),
+        us => format!("{:.2} s", us / 1_000_000.0),
+    }
+}
+
+fn begin(event: &Value) -> String {
+    let count = event["points"].as_u64().unwrap_or_default();
+    let (functions, are) = if count == 1 { ("function", "is") } else { ("functions", "are") };
+    format!("{count} {functions} {are} traced. Ctrl-C ends it.")
+}
+
+fn end(event: &Value) -> String {
+    let number = |name: &str| event[name].as_u64().unwrap_or_default();
+    let missed = match number("missed") {
+        0 => String::new(),
+        missed => format!(" {missed} events were dropped, because they were not read in time."),
+    };
+    format!(
+        "Ended: {}.{missed} It cost the broker {} of processor time.",
+        event["reason"].as_str().unwrap_or("the broker said no reason"),
+        duration(event["cost_us"].as_f64().unwrap_or_default()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_call_and_its_return_are_lines_as_in_a_shell() {
+        let call = json!({"event": "call", "at": "2026-11-26T13:14:34.086078Z", "task": "connection 127.0.0.1:4711",
+            "call": "amqp::queue.declare", "arity": 2, "arguments": [["queue", "or\"ders"], ["durable", true], ["body", "ab", 7]]});
+        assert_eq!(
+            shown(&call, false),
+            r#"13:14:34.086078 <connection 127.0.0.1:4711> amqp::queue.declare(queue="or\"ders", durable=true, body="ab"… (7 bytes))"#
+        );
+        assert_eq!(shown(&call, true), "13:14:34.086078 <connection 127.0.0.1:4711> amqp::queue.declare/2");
+        let ended = json!({"event": "return", "at": "2026-11-26T13:14:34.1Z", "task": "t", "call": "a::b", "arity": 0,
+            "result": "200", "duration_us": 1234.5});
+        assert_eq!(shown(&ended, false), "13:14:34.1 <t> a::b/0 --> 200 (1.23 ms)");
+    }
+
+    #[test]
+    fn the_end_says_why_and_what_it_cost() {
+        let event = json!({"reason": "more than 10 calls a second matched", "missed": 0, "cost_us": 41.2});
+        let expected = "Ended: more than 10 calls a second matched. It cost the broker 41 µs of processor time.";
+        assert_eq!(end(&event), expected);
+    }
+
+    #[test]
+    fn a_rate_is_a_number_a_second() {
+        assert_eq!((rate("20"), rate("20/s")), (Ok(20), Ok(20)));
+        for text in ["0", "20/m", "-1", "x", ""] {
+            assert!(rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn who_gives_a_count_means_that_count_at_any_rate() {
+        let calls = |max, rate| Calls {
+            pattern: "a::*".to_owned(),
+            max,
+            rate,
+            conditions: vec!["queue=a b".to_owned()],
+            has_returns: true,
+            args: false,
+            arity: false,
+            body: None,
+            json: false,
+        };
+        let rest = "&return=true&where=queue%3Da%20b";
+        assert_eq!(calls(None, None).path(), format!("/api/trace/calls?pattern=a%3A%3A%2A&max=1000&rate=10{rest}"));
+        assert_eq!(calls(Some(1), None).path(), format!("/api/trace/calls?pattern=a%3A%3A%2A&max=1&rate=none{rest}"));
+    }
+}

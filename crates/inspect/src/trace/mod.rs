@@ -1,0 +1,38 @@
+//! `warren trace`: what a broker that runs does, while it does it.
+
+mod calls;
+mod list;
+
+use crate::failure::Failure;
+use crate::target::Target;
+
+/// See what a running broker does, while it does it. For administrators.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Print each call of the functions that match, until a limit is reached or Ctrl-C.
+    Calls(calls::Calls),
+    /// Name the functions that can be traced, with their arguments.
+    List(list::List),
+}
+
+impl Arguments {
+    /// Does what was asked for.
+    ///
+    /// # Errors
+    ///
+    /// When there is nothing to show, in one sentence.
+    pub async fn run(&self) -> Result<(), Failure> {
+        match &self.command {
+            Command::Calls(calls) => calls.run(&self.target).await,
+            Command::List(list) => list.run(&self.target).await,
+        }
+    }
+}

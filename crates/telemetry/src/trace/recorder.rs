@@ -1,0 +1,187 @@
+//! The last calls and waits of all points, in a ring of fixed size: what an aircraft has for its last minutes.
+
+use std::collections::VecDeque;
+use std::time::{Duration, SystemTime};
+
+use parking_lot::Mutex;
+
+use super::point;
+use super::session::set_active;
+use super::task::now_ns;
+
+/// The recorder's bit among those of sessions.
+pub(super) const RECORDER_BIT: u32 = 1 << 31;
+
+/// What it takes while it runs, in bytes.
+pub const RECORDER_LEN: usize = 8 << 20;
+
+/// How many tasks' names are kept, and how long one is at most.
+const NAME_COUNT_MAX: usize = 4_096;
+const NAME_LEN_MAX: usize = 96;
+
+/// What is kept of a call's first argument.
+const TEXT_LEN: usize = 27;
+
+const ENTRY_COUNT: usize = (RECORDER_LEN - NAME_COUNT_MAX * (NAME_LEN_MAX + 32)) / size_of::<Entry>();
+
+/// One call or wait.
+#[derive(Clone, Copy)]
+struct Entry {
+    name: &'static str,
+    start_ns: u64,
+    duration_ns: u64,
+    task: u32,
+    text_len: u8,
+    text: [u8; TEXT_LEN],
+}
+
+/// The ring.
+pub struct Recorder(Mutex<Option<Ring>>);
+
+struct Ring {
+    entries: Vec<Entry>,
+    /// Where the next one goes, once it is full.
+    next: usize,
+    names: VecDeque<(u32, Box<str>)>,
+}
+
+/// A call or a wait that was recorded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// The point's name, or the kind of the wait.
+    pub name: &'static str,
+    /// What it was about: the beginning of its first argument, or of the name of a lock's holder.
+    pub text: String,
+    /// The task, by its number.
+    pub task: u32,
+    /// When it began.
+    pub at: SystemTime,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// What was recorded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Recording {
+    /// By the time of their ends.
+    pub moments: Vec<Moment>,
+    /// The names of tasks, by number.
+    pub tasks: Vec<(u32, Box<str>)>,
+}
+
+/// The recorder of this process. It is off until it is started.
+#[must_use]
+pub fn recorder() -> &'static Recorder {
+    static RECORDER: Recorder = Recorder(Mutex::new(None));
+    &RECORDER
+}
+
+impl Recorder {
+    /// Starts recording, if it does not run.
+    pub fn start(&self) {
+        let mut ring = self.0.lock();
+        if ring.is_none() {
+            *ring = Some(Ring { entries: Vec::with_capacity(ENTRY_COUNT), next: 0, names: VecDeque::new() });
+            set_active(RECORDER_BIT, true);
+            point::all().iter().for_each(|point| point.watch(RECORDER_BIT));
+        }
+    }
+
+    /// Stops, and forgets.
+    pub fn stop(&self) {
+        point::unwatch_all(RECORDER_BIT);
+        set_active(RECORDER_BIT, false);
+        *self.0.lock() = None;
+    }
+
+    /// Whether it runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.0.lock().is_some()
+    }
+
+    /// What is there now. None: it does not run.
+    #[must_use]
+    pub fn recording(&self) -> Option<Recording> {
+        let (now, now_ns) = (SystemTime::now(), now_ns());
+        let ring = self.0.lock();
+        let ring = ring.as_ref()?;
+        let (newer, older) = ring.entries.split_at(ring.next.min(ring.entries.len()));
+        let moments = older.iter().chain(newer).map(|entry| Moment {
+            name: entry.name,
+            text: String::from_utf8_lossy(&entry.text[..usize::from(entry.text_len)]).into_owned(),
+            task: entry.task,
+            at: now - Duration::from_nanos(now_ns.saturating_sub(entry.start_ns)),
+            duration: Duration::from_nanos(entry.duration_ns),
+        });
+        Some(Recording { moments: moments.collect(), tasks: ring.names.iter().cloned().collect() })
+    }
+
+    pub(super) fn record(&self, name: &'static str, text: &str, task: u32, start_ns: u64, end_ns: u64) {
+        let mut ring = self.0.lock();
+        let Some(ring) = &mut *ring else { return };
+        let cut = &text[..text.floor_char_boundary(TEXT_LEN)];
+        let mut entry = Entry {
+            name,
+            start_ns,
+            duration_ns: end_ns.saturating_sub(start_ns),
+            task,
+            text_len: u8::try_from(cut.len()).unwrap_or_default(),
+            text: [0; TEXT_LEN],
+        };
+        entry.text[..cut.len()].copy_from_slice(cut.as_bytes());
+        if ring.entries.len() < ENTRY_COUNT {
+            ring.entries.push(entry);
+        } else {
+            ring.entries[ring.next] = entry;
+            ring.next = (ring.next + 1) % ENTRY_COUNT;
+        }
+    }
+
+    pub(super) fn name_task(&self, task: u32, name: &str) {
+        if let Some(ring) = &mut *self.0.lock() {
+            if ring.names.len() == NAME_COUNT_MAX {
+                ring.names.pop_front();
+            }
+            ring.names.push_back((task, name[..name.floor_char_boundary(NAME_LEN_MAX)].into()));
+        }
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Recorder").field("is_running", &self.is_running()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_64_bytes_and_the_ring_has_its_size() {
+        assert_eq!(size_of::<Entry>(), 64);
+        const { assert!(ENTRY_COUNT > 100_000) };
+        const { assert!(ENTRY_COUNT * size_of::<Entry>() + NAME_COUNT_MAX * (NAME_LEN_MAX + 32) <= RECORDER_LEN) };
+    }
+
+    #[test]
+    fn the_last_ones_are_kept_in_order() {
+        let recorder = Recorder(Mutex::new(Some(Ring { entries: Vec::new(), next: 0, names: VecDeque::new() })));
+        let count = ENTRY_COUNT as u64 + 3;
+        for number in 0..count {
+            recorder.record("x", &"ü".repeat(20), 1, number, number + 1);
+        }
+        let moments = recorder.recording().expect("it runs").moments;
+        assert_eq!(moments.len(), ENTRY_COUNT);
+        assert!(moments.is_sorted_by_key(|moment| moment.at));
+        assert_eq!(moments[0].text, "ü".repeat(13));
+        for task in 0..5_000 {
+            recorder.name_task(task, "a task");
+        }
+        assert_eq!(recorder.recording().expect("it runs").tasks[0].0, 5_000 - 4_096);
+        recorder.0.lock().take();
+        recorder.record("x", "", 1, 0, 1);
+        assert_eq!(recorder.recording(), None);
+    }
+}

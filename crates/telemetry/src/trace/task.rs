@@ -1,0 +1,353 @@
+//! Which task makes a call. A task may move from thread to thread; what it does is followed across its awaits.
+
+use std::borrow::Cow;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{HashMap, VecDeque};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, LazyLock, OnceLock};
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+use super::arguments::Arguments;
+use super::point::Point;
+use super::recorder;
+use super::session::{WallState, is_active};
+use super::wall::{Cursor, FrameKind, Tree};
+
+/// How many calls that have ended are kept of a thread, for tasks that wait for it.
+const ENDED_COUNT_MAX: usize = 256;
+
+/// Nanoseconds since the first use of this clock.
+pub(super) fn now_ns() -> u64 {
+    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// What is known of a task while sessions watch.
+pub(super) struct Trail {
+    id: u32,
+    name: Box<str>,
+    /// Others wait for it: its calls are kept for a while.
+    is_thread: bool,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Calls and waits that are open, the innermost last.
+    open: Vec<OpenFrame>,
+    /// Since when it has not been polled, in a call that waits for nothing that is known.
+    parked_ns: Option<u64>,
+    /// Profiles of a call that is open.
+    followers: Vec<Follower>,
+    ended: VecDeque<Ended>,
+}
+
+struct OpenFrame {
+    kind: FrameKind,
+    name: Cow<'static, str>,
+    start_ns: u64,
+}
+
+/// A profile that follows this task, from a call that it was asked for.
+struct Follower {
+    session: Arc<WallState>,
+    cursor: Cursor,
+    /// How many frames were open before.
+    above: usize,
+}
+
+/// A call that has ended.
+#[derive(Debug, Clone)]
+struct Ended {
+    name: Cow<'static, str>,
+    depth: usize,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+thread_local! {
+    static CURRENT: RefCell<Option<Arc<Trail>>> = const { RefCell::new(None) };
+    static OF_THREAD: OnceCell<Arc<Trail>> = const { OnceCell::new() };
+}
+
+/// The threads that have made calls, by name.
+static THREADS: LazyLock<Mutex<HashMap<Box<str>, Arc<Trail>>>> = LazyLock::new(Mutex::default);
+
+impl Trail {
+    fn new(name: String, is_thread: bool) -> Arc<Trail> {
+        static LAST_ID: AtomicU32 = AtomicU32::new(0);
+        let id = LAST_ID.fetch_add(1, Ordering::Relaxed);
+        let name = name.into_boxed_str();
+        recorder::recorder().name_task(id, &name);
+        Arc::new(Trail { id, name, is_thread, state: Mutex::default() })
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The innermost call that is open.
+    pub(super) fn innermost_call(&self) -> Option<Cow<'static, str>> {
+        let state = self.state.lock();
+        state.open.iter().rev().find(|frame| frame.kind == FrameKind::Call).map(|frame| frame.name.clone())
+    }
+
+    /// A frame begins. Returns its depth. Profiles that are to follow from here begin with it.
+    pub(super) fn enter(
+        &self,
+        kind: FrameKind,
+        name: Cow<'static, str>,
+        now_ns: u64,
+        follow: Vec<Arc<WallState>>,
+    ) -> usize {
+        let mut state = self.state.lock();
+        let depth = state.open.len();
+        for session in follow {
+            if !state.followers.iter().any(|follower| Arc::ptr_eq(&follower.session, &session)) {
+                state.followers.push(Follower { session, cursor: Cursor::default(), above: depth });
+            }
+        }
+        for follower in &mut state.followers {
+            follower.cursor.enter(&mut follower.session.tree.lock(), kind, name.clone(), now_ns);
+        }
+        state.open.push(OpenFrame { kind, name, start_ns: now_ns });
+        depth
+    }
+
+    /// The frame of a depth ends, and what is still open below it.
+    pub(super) fn exit(&self, depth: usize, now_ns: u64, waited_for: Option<&Worker>) {
+        // Before the locks of this task: the other one may be about to look at this one.
+        let elsewhere = waited_for.map(|worker| worker.calls(&self.state, depth, now_ns)).unwrap_or_default();
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        while state.open.len() > depth {
+            let Some(frame) = state.open.pop() else { break };
+            let depth = state.open.len();
+            for follower in &mut state.followers {
+                if follower.cursor.depth() + follower.above <= depth {
+                    continue;
+                }
+                let mut tree = follower.session.tree.lock();
+                if let Some(worker) = waited_for {
+                    if let Some((node, holder)) = follower.cursor.innermost().zip(worker.holder.as_deref()) {
+                        tree.set_holder(node, holder);
+                    }
+                    note_elsewhere(&elsewhere, &mut follower.cursor, &mut tree, frame.start_ns, now_ns);
+                }
+                follower.cursor.exit(&mut tree, now_ns);
+                if follower.cursor.depth() == 0 {
+                    follower.session.note_request();
+                }
+            }
+            state.followers.retain(|follower| follower.cursor.depth() > 0);
+            if self.is_thread {
+                if state.ended.len() == ENDED_COUNT_MAX {
+                    state.ended.pop_front();
+                }
+                state.ended.push_back(Ended { name: frame.name, depth, start_ns: frame.start_ns, end_ns: now_ns });
+            }
+        }
+    }
+
+    /// It is not polled from now on. What it waits for is known if a wait is open.
+    fn park(&self) {
+        let mut state = self.state.lock();
+        if state.open.last().is_some_and(|frame| frame.kind == FrameKind::Call) {
+            state.parked_ns = Some(now_ns());
+        }
+    }
+
+    /// It is polled again.
+    fn resume(&self) {
+        let mut state = self.state.lock();
+        let Some(parked_ns) = state.parked_ns.take() else { return };
+        let total_ns = now_ns().saturating_sub(parked_ns);
+        for follower in &mut state.followers {
+            let mut tree = follower.session.tree.lock();
+            follower.cursor.note(&mut tree, FrameKind::Task, Cow::Borrowed("not polled"), total_ns);
+        }
+    }
+
+    /// What it did in a time, outermost calls first: those that have ended and those that are open.
+    fn calls_within(&self, start_ns: u64, end_ns: u64) -> Vec<Ended> {
+        let state = self.state.lock();
+        let open = state.open.iter().enumerate().map(|(depth, frame)| Ended {
+            name: frame.name.clone(),
+            depth,
+            start_ns: frame.start_ns,
+            end_ns,
+        });
+        let mut calls: Vec<Ended> = state.ended.iter().cloned().chain(open).collect();
+        calls.retain(|call| call.start_ns < end_ns && call.end_ns > start_ns);
+        calls.sort_by_key(|call| (call.start_ns, call.depth));
+        calls
+    }
+}
+
+/// The one that is waited for.
+#[derive(Default)]
+pub(super) struct Worker {
+    /// Who holds what is waited for.
+    pub(super) holder: Option<String>,
+    /// The thread whose calls are what is waited for.
+    pub(super) thread: Option<Arc<Trail>>,
+}
+
+impl Worker {
+    /// The thread of a name, if it has made calls.
+    pub(super) fn thread(name: &str) -> Worker {
+        Worker { holder: None, thread: THREADS.lock().get(name).cloned() }
+    }
+
+    /// What the thread has done since a frame of a task began.
+    fn calls(&self, of: &Mutex<State>, depth: usize, now_ns: u64) -> Vec<Ended> {
+        let Some(thread) = &self.thread else { return Vec::new() };
+        let start_ns = {
+            let state = of.lock();
+            if state.followers.is_empty() {
+                return Vec::new();
+            }
+            state.open.get(depth).map_or(now_ns, |frame| frame.start_ns)
+        };
+        thread.calls_within(start_ns, now_ns)
+    }
+}
+
+/// Notes calls of another task in the time of a wait, below it.
+fn note_elsewhere(calls: &[Ended], cursor: &mut Cursor, tree: &mut Tree, start_ns: u64, end_ns: u64) {
+    let mut open: Vec<(usize, u64)> = Vec::new();
+    for call in calls {
+        while let Some((depth, ended_ns)) = open.last().copied()
+            && (depth >= call.depth || ended_ns <= call.start_ns)
+        {
+            cursor.exit(tree, ended_ns);
+            open.pop();
+        }
+        cursor.enter(tree, FrameKind::Elsewhere, call.name.clone(), call.start_ns.max(start_ns));
+        open.push((call.depth, call.end_ns.min(end_ns)));
+    }
+    while let Some((_, ended_ns)) = open.pop() {
+        cursor.exit(tree, ended_ns);
+    }
+}
+
+/// The task that runs: one that was entered, else the thread.
+pub(super) fn current() -> Arc<Trail> {
+    CURRENT.with_borrow(Clone::clone).unwrap_or_else(|| {
+        OF_THREAD.with(|own| {
+            own.get_or_init(|| {
+                let name = std::thread::current().name().unwrap_or("a thread").to_owned();
+                let trail = Trail::new(name.clone(), true);
+                THREADS.lock().insert(name.into(), trail.clone());
+                trail
+            })
+            .clone()
+        })
+    })
+}
+
+/// Gives the thread that calls this a name for those that wait for it, where its own name is another.
+pub fn name_thread(name: &str) {
+    OF_THREAD.with(|own| {
+        let trail = own.get_or_init(|| Trail::new(name.to_owned(), true));
+        THREADS.lock().insert(name.into(), trail.clone());
+    });
+}
+
+/// A task of the program, to be known as one wherever it runs: a connection.
+#[derive(Default)]
+pub struct Task(OnceLock<Arc<Trail>>);
+
+impl Task {
+    /// A task that has made no call yet.
+    #[must_use]
+    pub const fn new() -> Task {
+        Task(OnceLock::new())
+    }
+
+    /// Until what this gives is dropped, this thread runs the task. Its name is asked for if a session looks.
+    #[inline(always)]
+    pub fn enter(&self, name: impl FnOnce() -> String) -> TaskGuard {
+        if is_active() { self.enter_watched(name) } else { TaskGuard(None) }
+    }
+
+    #[cold]
+    fn enter_watched(&self, name: impl FnOnce() -> String) -> TaskGuard {
+        TaskGuard::enter(self.0.get_or_init(|| Trail::new(name(), false)).clone())
+    }
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Task").field(&self.0.get().map(|trail| &*trail.name)).finish()
+    }
+}
+
+/// While it lives, this thread runs a task.
+#[derive(Default)]
+#[must_use = "the task is left when this is dropped"]
+pub struct TaskGuard(Option<Option<Arc<Trail>>>);
+
+impl TaskGuard {
+    fn enter(trail: Arc<Trail>) -> TaskGuard {
+        TaskGuard(Some(CURRENT.replace(Some(trail))))
+    }
+}
+
+impl Drop for TaskGuard {
+    fn drop(&mut self) {
+        if let Some(before) = self.0.take() {
+            CURRENT.set(before);
+        }
+    }
+}
+
+/// What is followed: the name of the task, the arguments of its call, and what is told of its result.
+pub struct Followed<N, A, R> {
+    /// The task's name.
+    pub name: N,
+    /// Fills in the arguments.
+    pub arguments: A,
+    /// Describes the result.
+    pub result: R,
+}
+
+/// A task of its own that is one call of a point, across all of its awaits.
+pub async fn follow<F, N, A, R>(point: &'static Point, followed: Followed<N, A, R>, future: F) -> F::Output
+where
+    F: Future,
+    N: FnOnce() -> String,
+    A: FnOnce(&mut Arguments),
+    R: FnOnce(&F::Output) -> String,
+{
+    if !is_active() {
+        return future.await;
+    }
+    let Followed { name, arguments, result } = followed;
+    let trail = Trail::new(name(), false);
+    let mut call = {
+        let _running = TaskGuard::enter(trail.clone());
+        point.enter(arguments)
+    };
+    let mut future = pin!(future);
+    let output = poll_fn(|cx| {
+        let _running = TaskGuard::enter(trail.clone());
+        trail.resume();
+        let polled = future.as_mut().poll(cx);
+        if polled.is_pending() {
+            trail.park();
+        }
+        polled
+    })
+    .await;
+    call.returns(|| result(&output));
+    output
+}

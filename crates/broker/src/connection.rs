@@ -17,6 +17,7 @@ use engine::outbox::Outbox;
 use net::Stream;
 use parking_lot::Mutex;
 use store::DurableWaiter;
+use telemetry::trace::Task;
 use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
@@ -97,6 +98,8 @@ pub(crate) struct Connection {
     opened_at: Instant,
     last_received: Instant,
     last_sent: Instant,
+    /// The task that all of this is, in traces.
+    task: Task,
 }
 
 /// How a connection's task ends.
@@ -143,10 +146,12 @@ impl Connection {
             opened_at: now,
             last_received: now,
             last_sent: now,
+            task: Task::new(),
         }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let _running = self.task.enter(|| format!("connection {}", self.session.handle().name()));
         self.session.borrow_buffers();
         for _ in 0..TURN_COUNT {
             match self.turn(cx) {

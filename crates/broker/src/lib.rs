@@ -55,6 +55,7 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod trace_points;
 mod turn_away;
 mod usage;
 mod users;
@@ -92,3 +93,9 @@ pub use selection::{
 pub use subscriptions::{Followed, Subscription};
 pub use turn_away::turn_away;
 pub use vhost_access::{AckMode, ExchangeRequest, GetRequest, GotMessage, PublishRequest, QueueRequest, VhostAccess};
+
+/// All that can be traced of the broker and of what it drives.
+pub fn trace_points() -> impl Iterator<Item = &'static telemetry::trace::Point> {
+    let of_others = engine::TRACE_POINTS.iter().chain(store::TRACE_POINTS);
+    trace_points::ALL.iter().chain(session::METHODS).chain(of_others).copied()
+}

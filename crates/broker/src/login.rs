@@ -6,12 +6,14 @@ use std::time::{Instant, SystemTime};
 
 use model::name::UserName;
 use model::user::{Tags, User};
+use telemetry::trace::{Arguments, WaitKind, Waited, waiting};
 
 use crate::backend::{AuthStep, Authority, BackendUser, LoginAnswer, LoginAttempt};
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::{Authorizer, Identity, Interface, Origin, Rights};
 use crate::lockout::LockedOut;
+use crate::trace_points::LOG_IN;
 
 /// Why a client may not log in. For the log and for events: the client learns only that it may not.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +51,24 @@ pub enum LoginRefused {
     },
 }
 
+/// What a login may wait for.
+pub(crate) const ASKING: Waited = Waited { kind: WaitKind::Socket, name: "a back end for users", thread: None };
+
+/// A login in a trace: who comes from where, and never how it proves it.
+fn describe(attempt: &LoginAttempt, arguments: &mut Arguments) {
+    arguments.text("user", &attempt.name);
+    if let Some(address) = attempt.origin.peer {
+        arguments.text("from", &address.to_string());
+    }
+}
+
+fn told(result: &Result<Identity, LoginRefused>) -> String {
+    match result {
+        Ok(identity) => format!("user {}", identity.name()),
+        Err(refused) => refused.to_string(),
+    }
+}
+
 impl Broker {
     /// Logs a client in by name and password.
     pub async fn log_in(&self, name: &str, password: &[u8], origin: &Origin) -> Result<Identity, LoginRefused> {
@@ -68,19 +88,25 @@ impl Broker {
 
     /// Logs a client in where [`Broker::logs_in_at_once`].
     pub(crate) fn log_in_at_once(&self, attempt: &LoginAttempt) -> Result<Identity, LoginRefused> {
+        let mut call = LOG_IN.enter(|arguments| describe(attempt, arguments));
         let now = Instant::now();
         let result = self.check_lockout(attempt, now).and_then(|()| self.log_in_internally(attempt));
-        self.concluded(attempt, now, result)
+        let result = self.concluded(attempt, now, result);
+        call.returns(|| told(&result));
+        result
     }
 
     /// Logs a client in by the chain of those that know users.
     pub(crate) async fn log_in_by_chain(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
+        let mut call = LOG_IN.enter(|arguments| describe(&attempt, arguments));
         let now = Instant::now();
         let result = match self.check_lockout(&attempt, now) {
             Ok(()) => self.ask_chain(&attempt).await,
             Err(refused) => Err(refused),
         };
-        self.concluded(&attempt, now, result)
+        let result = self.concluded(&attempt, now, result);
+        call.returns(|| told(&result));
+        result
     }
 
     /// Logs a client in again that is: with a new secret, which the guesses of others are not to stop.
@@ -127,7 +153,9 @@ impl Broker {
                 let User { name, tags, .. } = (*identity.user).clone();
                 BackendUser { name: name.to_string(), tags, grants: Arc::new(()), expires_at: None }
             }
-            Authority::Backend(backend) => accepted(backend.name(), backend.log_in(attempt.clone()).await)?,
+            Authority::Backend(backend) => {
+                accepted(backend.name(), waiting(ASKING, backend.log_in(attempt.clone())).await)?
+            }
         };
         // As in RabbitMQ the roles are those that the back ends give which say what the user may do.
         let mut user = User::new(user_name(&known)?, None, Tags::default());
@@ -148,7 +176,7 @@ impl Broker {
                 }
                 (Authority::Backend(backend), _) => {
                     let attempt = LoginAttempt { name: known.name.clone(), ..attempt.clone() };
-                    let of_backend = accepted(backend.name(), backend.recognize(attempt).await)?;
+                    let of_backend = accepted(backend.name(), waiting(ASKING, backend.recognize(attempt)).await)?;
                     user.tags = user.tags.iter().chain(of_backend.tags.iter()).collect();
                     expires_at = earlier(expires_at, of_backend.expires_at);
                     Authorizer::Backend(backend.clone(), of_backend)

@@ -16,6 +16,7 @@ use parking_lot::Mutex;
 use crate::backend::{Answer, Decision, Question};
 use crate::identity::{Authorizer, Identity, Origin, Rights};
 use crate::refusal::{self, Outcome};
+use crate::trace_points::CHECK;
 use crate::users::{Granted, Users};
 
 /// As many as RabbitMQ remembers per channel.
@@ -256,15 +257,21 @@ impl Permissions {
     /// Refuses with 403 what it may not do.
     pub(crate) fn check(&self, users: &Users, access: Access, resource: Resource, name: &str) -> Outcome<Permitted> {
         let question = self.question(access, resource, name);
-        if self.allows(users, &question) {
-            return Ok(Permitted(()));
-        }
-        let name = permission_name(name);
         let word = match access {
             Access::Configure => "configure",
             Access::Write => "write",
             Access::Read => "read",
         };
+        let mut call = CHECK.enter(|arguments| {
+            arguments.text("user", self.identity.name()).text("vhost", self.vhost.as_str()).text("access", word);
+            arguments.text("kind", resource.name()).text("name", name);
+        });
+        if self.allows(users, &question) {
+            call.returns(|| "allowed".to_owned());
+            return Ok(Permitted(()));
+        }
+        call.returns(|| if self.has_open() { "a back end is to be asked" } else { "refused" }.to_owned());
+        let name = permission_name(name);
         refusal::access_refused(format!(
             "{word} access to {} '{name}' in vhost '{}' refused for user '{}'",
             resource.name(),

@@ -19,6 +19,7 @@ use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
 use crate::section::Section;
 use crate::targets::Targets;
+use crate::trace_points::APPLY;
 
 /// Where messages go that came one after the other on one channel.
 #[derive(Debug)]
@@ -166,6 +167,10 @@ impl Batch {
     }
 
     fn bring_to_queues(&mut self, engine: &Engine) -> Option<JournalPosition> {
+        let _call = APPLY.enter(|arguments| {
+            arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
+            arguments.number("shards", self.shards.count_ones());
+        });
         let sets = std::mem::take(&mut self.sets);
         let ((), committed) = engine.section(self.shards, sets, |section| {
             self.settle_all(section);

@@ -10,6 +10,8 @@ use model::ids::JournalPosition;
 use parking_lot::Mutex;
 use store::{RecordBatch, Store};
 
+use telemetry::trace::{WaitKind, Waited, waiting};
+
 use crate::chunks::Chunks;
 use crate::clock::Clock;
 use crate::delayed::DelaySets;
@@ -112,7 +114,7 @@ impl Engine {
     /// Waits until the journal is durable up to `position`, if there is one, or never will be.
     pub async fn until_durable(&self, position: Option<JournalPosition>) -> bool {
         let Some(position) = position else { return true };
-        poll_fn(|cx| {
+        let durable = poll_fn(|cx| {
             if self.store.failure().is_some() {
                 return Poll::Ready(position <= self.store.durable());
             }
@@ -122,8 +124,9 @@ impl Engine {
             self.store.when_durable(position, Arc::new(cx.waker().clone()));
             // It may have become so between the two.
             if position <= self.store.durable() { Poll::Ready(true) } else { Poll::Pending }
-        })
-        .await
+        });
+        waiting(Waited { kind: WaitKind::Disk, name: "the journal", thread: Some(store::JOURNAL_THREAD) }, durable)
+            .await
     }
 
     /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the

@@ -10,6 +10,7 @@ use crate::delayed::release::release_due;
 use crate::engine::Engine;
 use crate::queue_handle::QueueHandle;
 use crate::timers::Timed;
+use crate::trace_points::TIMERS;
 use crate::watermark::Watermark;
 
 /// What came of looking after what was due.
@@ -42,6 +43,9 @@ impl Engine {
 
     /// Does what is due in a queue. Says whether the queue itself has expired.
     fn run_queue_timers(&self, queue: &QueueHandle, due_ms: u64) -> bool {
+        let _call = TIMERS.enter(|arguments| {
+            arguments.text("queue", queue.name());
+        });
         let looked = self.with_queue(queue, |entry, work| {
             if entry.timer_at_ms != due_ms {
                 // An earlier entry has taken the place of this one; another for each of those would never be rid of.

@@ -6,6 +6,7 @@ use model::ids::{QueueId, QueueSeq};
 use parking_lot::Mutex;
 use queue::Load;
 use store::{LoadAnswer, Store};
+use telemetry::trace::{WaitKind, Waited, waiting};
 use tokio::sync::oneshot;
 
 use crate::message::Held;
@@ -33,6 +34,10 @@ pub struct Read {
     pub next_slot: u32,
 }
 
+/// What a caller waits for.
+const READING: Waited =
+    Waited { kind: WaitKind::Disk, name: "messages in segments", thread: Some(store::READER_THREAD) };
+
 impl PendingReads {
     /// None, of messages that this store has.
     pub(crate) fn new(store: Arc<Store>) -> Self {
@@ -46,7 +51,7 @@ impl PendingReads {
         let is_journaled = !load.segment.is_transient();
         let nothing = load.first_slot;
         self.store.load(queue.id(), load);
-        let Ok(loaded) = answered.await else {
+        let Ok(loaded) = waiting(READING, answered).await else {
             return Read { messages: Vec::new(), next_slot: nothing };
         };
         if let Some(error) = &loaded.error {

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use model::ids::{QueueId, QueueSeq};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::MutexGuard;
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
+use telemetry::trace::locks::Mutex;
 
 use crate::abort::AbortOnPanic;
 use crate::clock::Clock;
@@ -176,7 +177,7 @@ pub struct Shards([Mutex<Shard>; SHARD_COUNT]);
 impl Shards {
     /// All of them, empty.
     pub(crate) fn new() -> Self {
-        Self(std::array::from_fn(|_| Mutex::default()))
+        Self(std::array::from_fn(|_| Mutex::new("a shard of queues", Shard::default())))
     }
 
     /// Runs `act` on one shard.

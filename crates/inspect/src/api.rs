@@ -109,13 +109,18 @@ impl Lines {
     }
 }
 
+/// A part of a path or of a query, as it is written there.
+pub(crate) fn encoded(text: &str) -> String {
+    utf8_percent_encode(text, PARAMETER).to_string()
+}
+
 /// A path with the parameters that are given.
 pub(crate) fn path(path: &str, parameters: &[(&str, Option<String>)]) -> String {
     let mut whole = path.to_owned();
     let given = parameters.iter().filter_map(|(name, value)| value.as_ref().map(|value| (name, value)));
     for (number, (name, value)) in given.enumerate() {
         let before = if number == 0 { '?' } else { '&' };
-        whole.push_str(&format!("{before}{name}={}", utf8_percent_encode(value, PARAMETER)));
+        whole.push_str(&format!("{before}{name}={}", encoded(value)));
     }
     whole
 }

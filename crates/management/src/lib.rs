@@ -34,6 +34,8 @@ mod multipart;
 mod openapi;
 mod options;
 mod path;
+#[cfg(debug_assertions)]
+mod planted;
 mod problem;
 mod process;
 mod request_context;
@@ -46,14 +48,16 @@ mod stage;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod unfold;
 mod unknown;
+mod watch;
 
 /// What answers consist of.
 pub use http_server::AnswerBody;
 pub use local::LocalSite;
 pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
-pub use options::{ConnectionLimits, Cors, Headers, ListenerInfo, Options};
+pub use options::{ConnectionLimits, Cors, FlightRecorderOptions, Headers, ListenerInfo, Options};
 pub use process::Process;
 pub use server::{
     Absent, AmqpSink, ConnectionGroup, ConnectionPermit, HttpClient, RequestLine, Server, Site, read_request_line,

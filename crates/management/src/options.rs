@@ -58,6 +58,8 @@ pub struct Options {
     pub product_name: String,
     /// The product's version.
     pub product_version: String,
+    /// How the flight recorder runs.
+    pub flight_recorder: FlightRecorderOptions,
 }
 
 /// Headers that a browser heeds. None: not sent.
@@ -145,6 +147,23 @@ impl Options {
     }
 }
 
+/// How the flight recorder runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlightRecorderOptions {
+    /// Whether it runs from the start.
+    pub is_enabled: bool,
+    /// Requests that take so long have it saved.
+    pub slow_request: Duration,
+    /// How many recordings are kept in files.
+    pub file_count_max: usize,
+}
+
+impl Default for FlightRecorderOptions {
+    fn default() -> FlightRecorderOptions {
+        FlightRecorderOptions { is_enabled: false, slow_request: Duration::from_secs(1), file_count_max: 8 }
+    }
+}
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -169,6 +188,7 @@ impl Default for Options {
             compatible_version: "4.3.0".to_owned(),
             product_name: "Warren".to_owned(),
             product_version: env!("CARGO_PKG_VERSION").to_owned(),
+            flight_recorder: FlightRecorderOptions::default(),
         }
     }
 }

@@ -33,6 +33,11 @@ impl Problem {
         Problem { status, body: Some(body), asks_for_login: false }
     }
 
+    /// Why, as a sentence; nothing where the status says it all.
+    pub(crate) fn reason(&self) -> &str {
+        self.body.as_ref().and_then(|body| body.reason.as_str()).unwrap_or_default()
+    }
+
     /// It cannot be done now.
     pub(crate) fn unavailable(reason: impl Into<Value>) -> Problem {
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)

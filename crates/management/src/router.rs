@@ -14,6 +14,10 @@ impl Arguments {
         self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| &**value)
     }
 
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, &**value))
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

@@ -16,6 +16,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use parking_lot::RwLock;
 use telemetry::Counter;
+use telemetry::trace::{self, Followed};
 
 use crate::access;
 use crate::answer::{Answer, Content};
@@ -36,6 +37,7 @@ use crate::route::{AnswerFuture, Handler, Operation, Role, Verb};
 use crate::router::{self, RouteMatch};
 use crate::routes;
 use crate::unknown;
+use crate::watch::{self, FlightRecorder};
 use http_server::{AnswerBody, BrokenBody};
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
@@ -56,6 +58,7 @@ pub struct Service {
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
     pub(crate) live: Live,
+    pub(crate) flight_recorder: Arc<FlightRecorder>,
 }
 
 /// What has happened here.
@@ -82,7 +85,12 @@ impl Service {
     /// A service over a broker.
     #[must_use]
     pub fn new(broker: Arc<Broker>, options: Options) -> Arc<Service> {
+        watch::register();
+        #[cfg(debug_assertions)]
+        crate::planted::plant();
         let (counters, room) = (Counters::default(), BodyBudget::new());
+        let flight_recorder =
+            FlightRecorder::new(&options.data_dir, &options.node, options.flight_recorder.file_count_max);
         Arc::new(Service {
             broker,
             options,
@@ -94,7 +102,15 @@ impl Service {
             influxdb: OnceLock::new(),
             control: OnceLock::new(),
             live: Live::default(),
+            flight_recorder: Arc::new(flight_recorder),
         })
+    }
+
+    /// Starts the flight recorder, if the configuration wants it. To be called within a runtime.
+    pub fn start_flight_recorder(&self) {
+        if self.options.flight_recorder.is_enabled {
+            self.flight_recorder.start(&self.broker, self.options.flight_recorder.slow_request);
+        }
     }
 
     /// Tells which listeners the node has.
@@ -205,7 +221,7 @@ impl Service {
         let allow = allow.filter(|_| is_known(&parts.method));
         let preflight_allow = allow.filter(|_| parts.method == Method::OPTIONS);
         let result = match (found, problem) {
-            (Some(found), _) => self.answer(&parts, body, found, origin).await,
+            (Some(found), _) => self.followed_answer(&parts, body, found, origin).await,
             (None, problem) => {
                 nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)).map(Done::Answer)
             }
@@ -247,6 +263,33 @@ impl Service {
         let found = router::find(&segments).ok_or_else(Problem::not_found)?;
         let is_served = !self.options.is_queue_info_only || routes::is_queue_info(found.route);
         if is_served { Ok(found) } else { Err(Problem::not_found()) }
+    }
+
+    /// The answer, as a call of the operation that can be traced.
+    async fn followed_answer<B: Body<Data = Bytes>>(
+        self: &Arc<Self>,
+        parts: &hyper::http::request::Parts,
+        body: B,
+        found: RouteMatch,
+        origin: Origin,
+    ) -> Result<Done, Problem> {
+        let point = Verb::of(&parts.method).and_then(|verb| watch::point_of(found.route, verb));
+        let Some(point) = point.filter(|_| trace::is_active()) else {
+            return self.answer(parts, body, found, origin).await;
+        };
+        let followed = Followed {
+            name: || match origin.peer {
+                Some(peer) => format!("request of {peer}"),
+                None => "request".to_owned(),
+            },
+            arguments: watch::arguments_of(parts, &found),
+            result: |result: &Result<Done, Problem>| match result {
+                Ok(Done::Answer(answer)) => answer.status.as_str().to_owned(),
+                Ok(Done::Order(_)) => "an order".to_owned(),
+                Err(problem) => format!("{} {}", problem.status.as_str(), problem.reason()),
+            },
+        };
+        trace::follow(point, followed, self.answer(parts, body, found, origin)).await
     }
 
     async fn answer<B: Body<Data = Bytes>>(

@@ -46,6 +46,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod threads;
+mod trace_points;
 mod varint;
 mod wake;
 mod work_error;
@@ -54,7 +55,7 @@ pub use backup::{Backup, BackupError};
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
 pub use damages::DamagedSegment;
 pub use directory::{DataDir, DirError, FORMAT};
-pub use journal::{Record, RecordBatch};
+pub use journal::{JOURNAL_THREAD, Record, RecordBatch};
 pub use options::Options;
 #[cfg(any(test, feature = "simulation"))]
 pub use random::Random;
@@ -68,5 +69,7 @@ pub use retire::RetireReport;
 pub use scrub::ScrubReport;
 pub use segment::ReadError;
 pub use store::{CloseError, Kind, Stats, Store};
+pub use threads::READER_THREAD;
+pub use trace_points::TRACE_POINTS;
 pub use wake::DurableWaiter;
 pub use work_error::WorkError;

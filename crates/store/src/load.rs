@@ -14,6 +14,7 @@ use crate::segment::{
     ANCHOR_SLOTS, Flaw, Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SlotReader,
 };
 use crate::shared::Shared;
+use crate::trace_points::READ;
 use crate::{ChunkWriter, QueueOwner};
 
 /// When nothing could be read, a queue is answered so much later: it will ask for the same again.
@@ -64,6 +65,10 @@ impl Loader {
             shared.signals.retire.raise();
         }
         let (first_slot, end_slot) = (load.first_slot, load.end_slot);
+        let mut call = READ.enter(|arguments| {
+            arguments.number("segment", load.segment.0).number("queue_id", queue.0);
+            arguments.number("first_slot", first_slot).number("end_slot", end_slot);
+        });
         let nothing =
             |next_slot, lost, error| LoadAnswer { load: load.clone(), entries: Vec::new(), next_slot, lost, error };
         // A segment that is gone was compacted; the queue has been told, and asked again.
@@ -80,6 +85,7 @@ impl Loader {
             Err(ReadFailure::Lost(error)) => nothing(end_slot, segment.live_runs(first_slot, end_slot), Some(error)),
         };
         segment.note_success(first_slot);
+        call.returns(|| format!("{} messages", loaded.entries.len()));
         if let Some(error) = loaded.error.as_ref().filter(|_| !loaded.lost.is_empty()) {
             shared.damages.note(&segment, &shared.paths.segment(segment.id), error, &loaded.lost);
         }

@@ -20,11 +20,13 @@ use crate::manifest::CheckpointFile;
 use crate::member::{Announcement, FileName, NamedFiles};
 use crate::reserve::Purpose;
 use crate::shared::Shared;
+use crate::trace_points::CHECKPOINT;
 use crate::work_error::{WorkError, attempting};
 
 impl Shared {
     /// Makes a checkpoint and puts it in force. Without a collection, the one of the last checkpoint with its position serves.
     pub(crate) fn checkpoint(&self, collection: Option<Collection>) -> Result<(), WorkError> {
+        let _call = CHECKPOINT.enter(|_| {});
         let mut checkpointer = self.checkpointer.lock();
         let checkpointer = &mut *checkpointer;
         let mut position = checkpointer.manifest.current().position;

@@ -25,6 +25,7 @@ use crate::reserve::Purpose;
 use crate::residents::{CollectedResidents, LaneResidents};
 use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
 use crate::shared::Shared;
+use crate::trace_points::RETIRE;
 use crate::work_error::{WorkError, attempting};
 use crate::{Content, QueueOwner};
 
@@ -184,6 +185,9 @@ impl Shared {
     /// Moves what the goal names, and lets the journal below its position go.
     pub(crate) fn retire(&self, goal: Goal, residents: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
         let goal = self.at_border(goal);
+        let _call = RETIRE.enter(|arguments| {
+            arguments.number("position", goal.position.0);
+        });
         let is_old = |content: &Content| {
             let chunk = content.chunk();
             chunk.first_position() < goal.position || chunk.number() < goal.chunk_end

@@ -14,6 +14,7 @@ use crate::load::ATTEMPT_COUNT_MAX;
 use crate::reclaim::RateLimiter;
 use crate::segment::{ANCHOR_SLOTS, Footer, ReadAhead, SLOT_LEN, SegmentFile, SlotReader};
 use crate::shared::Shared;
+use crate::trace_points::SCRUB;
 
 /// After so many bytes it is looked whether the segment is still there.
 const PIECE_LEN: u64 = 1 << 20;
@@ -58,6 +59,9 @@ impl Shared {
         reader: &mut SlotReader,
         pace: RateLimiter<'_>,
     ) -> Result<(), SegmentSkipped> {
+        let _call = SCRUB.enter(|arguments| {
+            arguments.number("segment", segment.id.0);
+        });
         let path = self.paths.segment(segment.id);
         let slot_count = segment.counts().0;
         // Opened anew: header and footer are to be read, too.

@@ -19,6 +19,8 @@ use crate::{QueueOwner, ScrubReport};
 /// first,
 /// in the slices of milliseconds that a processor gives. Should the memory become full meanwhile, publishers wait.
 const NICENESS: i32 = 5;
+/// The name of the threads that read from segments.
+pub const READER_THREAD: &str = "store-read";
 /// Threads that read from segments: one may wait for a slow read while the other goes on.
 const READER_COUNT: usize = 2;
 /// How soon is tried again what failed, or what wants space on disk.
@@ -66,7 +68,7 @@ impl Threads {
         if shared.options.scrub_interval.is_some() {
             handles.push(spawn("store-scrub", scrub));
         }
-        handles.extend((0..READER_COUNT).map(|_| spawn("store-read", read)));
+        handles.extend((0..READER_COUNT).map(|_| spawn(READER_THREAD, read)));
         Threads { handles }
     }
 

@@ -42,6 +42,7 @@ const BROKER: &[&str] = &[
     "machine",
     "random",
     "throttle",
+    "trace_points",
     "usage",
     "limits",
     "refusal",

@@ -47,8 +47,10 @@ impl Sites {
             service.set_listeners(settings.listeners.clone());
             service
         };
+        let api = service_of(options);
+        api.start_flight_recorder();
         Self {
-            api: service_of(options),
+            api,
             queue_info: service_of(of_queue_info),
             operator: service_of(of_operator),
             metrics: Metrics::new(service_of(of_metrics), metrics_options(&settings.config)),
@@ -164,6 +166,11 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
         compatible_version: COMPATIBLE_VERSION.to_owned(),
         product_name: config.product_name.clone(),
         product_version: config.product_version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+        flight_recorder: management::FlightRecorderOptions {
+            is_enabled: config.flight_recorder.is_enabled,
+            slow_request: config.flight_recorder.slow_request,
+            file_count_max: usize::try_from(config.flight_recorder.rotation_count).unwrap_or(usize::MAX),
+        },
     })
 }
 

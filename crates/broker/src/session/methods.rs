@@ -73,13 +73,16 @@ impl Session {
             put_method(&mut self.out, number, &channel::CloseOk);
             return Ok(());
         }
-        let result = self.method_on(&mut channel, method);
+        let result = match telemetry::trace::is_active() {
+            false => self.do_method(&mut channel, method),
+            true => self.traced_method(&mut channel, method),
+        };
         self.channels.put(channel);
         result
     }
 
     /// The table of contents: what each method of a channel leads to.
-    fn method_on(&mut self, channel: &mut Channel, method: Method<'_>) -> Outcome<()> {
+    pub(super) fn do_method(&mut self, channel: &mut Channel, method: Method<'_>) -> Outcome<()> {
         match method {
             Method::BasicPublish(publish) => self.begin_publish(channel, &publish),
             Method::BasicAck(ack) => self.ack(channel, ack.delivery_tag, ack.multiple),

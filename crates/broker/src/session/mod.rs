@@ -32,6 +32,7 @@ mod publish_hold;
 mod publisher_flow;
 mod queue_methods;
 mod settle;
+mod traced;
 mod transaction;
 mod tx;
 mod unacked;
@@ -62,6 +63,7 @@ use handshake::Handshake;
 use holdings::Holdings;
 use principal::Principal;
 use publisher_flow::PublisherFlow;
+pub(crate) use traced::METHODS;
 use waits::{Question, Waits};
 
 /// How far the connection has come.

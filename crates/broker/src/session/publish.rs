@@ -20,6 +20,7 @@ use crate::session::channel::Channel;
 use crate::session::last_route::LastRoute;
 use crate::session::transaction::PendingTarget;
 use crate::statistics::ChannelNumber;
+use crate::trace_points::ROUTE;
 use engine::message::History;
 use engine::publish::{Publish, PublishOptions};
 use engine::router::Routing;
@@ -27,7 +28,15 @@ use engine::targets::Targets;
 
 impl Session {
     /// Publishes a message on a channel: routes it, stores its content, and puts it into the batch (or the transaction).
+    #[inline(always)]
     pub(super) fn publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
+        match telemetry::trace::is_active() {
+            false => self.do_publish(channel, whole),
+            true => self.traced_publish(channel, whole),
+        }
+    }
+
+    pub(super) fn do_publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
         // The decoded header stays in here: it is large, and where more of it is needed than this it is decoded again.
         let (terms, is_special) = {
             let header = whole.decode_header()?;
@@ -100,6 +109,10 @@ impl Session {
         let vhost = self.vhost().clone();
         // Read before the permission is: what is revoked in between must not be remembered as allowed.
         let epoch = vhost.epoch();
+        let mut call = ROUTE.enter(|arguments| {
+            arguments.text("vhost", vhost.name().as_str()).bytes("exchange", exchange);
+            arguments.bytes("routing_key", whole.routing_key);
+        });
         let permitted = self.access().check_publish(exchange, routing_keys)?;
         let content = || {
             let ttl_ms = properties.expiration.and_then(|text| std::str::from_utf8(text).ok()?.parse().ok());
@@ -114,6 +127,10 @@ impl Session {
             delay.is_returned = self.broker.options.returns_every_delayed || !vhost.would_route(&routing, &delay.sets);
         }
         let targets = Arc::new(routed.targets);
+        call.returns(|| match targets.queues.len() {
+            1 => "1 queue".to_owned(),
+            count => format!("{count} queues"),
+        });
         if let [routing_key] = routing_keys
             && routed.cacheable_at == Some(epoch)
             && !(is_delayed && whole.mandatory)

@@ -33,6 +33,7 @@ use model::policy::Policy;
 use parking_lot::{Mutex, RwLock};
 use routing::{Epoch, Exchanges, HashSeed};
 use rustc_hash::FxBuildHasher;
+use telemetry::trace;
 
 use crate::history::History;
 use crate::refusal::{self, Outcome};
@@ -51,7 +52,7 @@ pub(crate) struct Vhost {
     facts: RwLock<Arc<model::vhost::Vhost>>,
     /// The topology's epoch, to be read without its lock.
     epoch: AtomicU64,
-    topology: RwLock<Topology>,
+    topology: trace::locks::RwLock<Topology>,
     /// Of both kinds, by name.
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Held while policies are applied: of two changes the later one is applied last.
@@ -87,7 +88,7 @@ impl Vhost {
     pub(crate) fn new(facts: model::vhost::Vhost, seed: HashSeed) -> Self {
         let exchanges = Exchanges::new(seed);
         let epoch = AtomicU64::new(exchanges.epoch().0);
-        let topology = RwLock::new(Topology {
+        let topology = Topology {
             exchanges,
             queues: HashMap::default(),
             by_name: QueuesByName::default(),
@@ -95,7 +96,8 @@ impl Vhost {
             delays: HashMap::new(),
             keys: HashMap::new(),
             is_gone: false,
-        });
+        };
+        let topology = trace::locks::RwLock::new("the topology of a vhost", topology);
         let throttle = Throttle::default();
         throttle.set(&facts.limits);
         Self {

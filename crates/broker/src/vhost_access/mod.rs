@@ -21,10 +21,12 @@ use routing::Removed;
 use crate::broker::Broker;
 use crate::events::Event;
 use crate::identity::{Actor, Identity, Origin};
+use crate::login::ASKING;
 use crate::permissions::{Permissions, Permitted, Resource};
 use crate::refusal::Outcome;
 use crate::vhost::Vhost;
 use engine::queue_handle::ConnectionId;
+use telemetry::trace::waiting;
 
 pub(crate) use bindings::check_new_binding;
 pub use exchanges::ExchangeRequest;
@@ -84,7 +86,7 @@ impl VhostAccess {
             }
             return false;
         };
-        let is_allowed = open.answer.as_mut().await;
+        let is_allowed = waiting(ASKING, open.answer.as_mut()).await;
         self.permissions.close(open, is_allowed);
         true
     }

@@ -33,6 +33,7 @@ use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
 use crate::shard::QueueEntry;
 use crate::targets::Targets;
+use crate::trace_points::REPUBLISH;
 use crate::transfer::{Arrival, Leave, Transfer};
 use crate::work::Work;
 
@@ -58,6 +59,9 @@ struct Source {
 /// Not while the disk is full: as a publisher's, a dead letter takes room before what it was in is free, which acknowledgements need.
 pub(crate) fn republish(work: &mut Work<'_>, queue: &QueueHandle) -> bool {
     let engine = work.engine;
+    let _call = REPUBLISH.enter(|arguments| {
+        arguments.text("queue", queue.name());
+    });
     if engine.store.is_disk_full() {
         hold(work, queue);
         return false;

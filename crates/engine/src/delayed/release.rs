@@ -16,6 +16,7 @@ use crate::publish::{PERSISTENT, Publish, PublishOptions};
 use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
 use crate::targets::Targets;
+use crate::trace_points::RELEASE;
 use crate::transfer::{Arrival, Leave, Transfer};
 
 /// Messages that are released at once: locks are held for no more, and others' timers wait for no more.
@@ -49,6 +50,9 @@ struct Changes {
 /// Releases what is due, as much as may be at once, and has the set looked after again when there is more. `timer_at_ms`: which of its
 /// timers it was; one that an earlier has replaced does nothing.
 pub(crate) fn release_due(engine: &Engine, set: &Arc<DelaySet>, timer_at_ms: u64) {
+    let _call = RELEASE.enter(|arguments| {
+        arguments.text("exchange", &set.name()).text("vhost", set.vhost());
+    });
     let now_ms = engine.clock.now_ms();
     if engine.store.is_disk_full() {
         // As a publisher's, a message that is released takes room before what it was in is free.

@@ -2,6 +2,7 @@
 
 mod calls;
 mod list;
+mod recorder;
 
 use crate::failure::Failure;
 use crate::target::Target;
@@ -21,6 +22,8 @@ enum Command {
     Calls(calls::Calls),
     /// Name the functions that can be traced, with their arguments.
     List(list::List),
+    /// Keep the last calls of all functions in a fixed 8 MiB of the broker's memory, and look at them afterwards.
+    Recorder(recorder::Recorder),
 }
 
 impl Arguments {
@@ -33,6 +36,7 @@ impl Arguments {
         match &self.command {
             Command::Calls(calls) => calls.run(&self.target).await,
             Command::List(list) => list.run(&self.target).await,
+            Command::Recorder(recorder) => recorder.run(&self.target).await,
         }
     }
 }

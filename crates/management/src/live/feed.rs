@@ -1,10 +1,7 @@
 //! One stream of events, as its reader takes them.
 
 use std::collections::HashSet;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use broker::{Followed, Subscription};
 use bytes::Bytes;
@@ -17,6 +14,7 @@ use crate::json::{Object, Writer};
 use crate::limits::LIVE_HEARTBEAT_INTERVAL;
 use crate::service::Service;
 use crate::stage::Stage;
+use crate::unfold::unfold;
 use http_server::PIECE_LEN;
 use http_server::Source;
 
@@ -74,7 +72,7 @@ impl Feed {
 
     /// As the body of an answer.
     pub(crate) fn into_source(self) -> Box<dyn Source> {
-        Box::new(FeedSource(Box::pin(self.next())))
+        unfold(self, Feed::next)
     }
 
     /// The next piece. None: that was all.
@@ -209,20 +207,5 @@ async fn next_change(changes: Option<&mut Subscription>) -> Followed {
     match changes {
         Some(changes) => changes.next().await,
         None => std::future::pending().await,
-    }
-}
-
-type Next = Pin<Box<dyn Future<Output = Option<(Bytes, Feed)>> + Send>>;
-
-/// A feed that is on its way to its next piece.
-struct FeedSource(Next);
-
-impl Source for FeedSource {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let next = std::task::ready!(self.0.as_mut().poll(cx));
-        Poll::Ready(next.map(|(bytes, feed)| {
-            self.0 = Box::pin(feed.next());
-            bytes
-        }))
     }
 }

@@ -54,7 +54,7 @@ impl Live {
         (self.open.fetch_add(1, Ordering::Relaxed) < LIVE_COUNT_MAX).then_some(place)
     }
 
-    fn stage(&self) -> Option<watch::Receiver<Stage>> {
+    pub(crate) fn stage(&self) -> Option<watch::Receiver<Stage>> {
         self.stage.get().cloned()
     }
 }

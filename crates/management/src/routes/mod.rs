@@ -35,6 +35,7 @@ mod request_params;
 mod root;
 mod selection;
 mod topic_permissions;
+mod trace;
 mod users;
 mod vhosts;
 
@@ -81,6 +82,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         cluster::ROUTES,
         data_loss::ROUTES,
         live::ROUTES,
+        trace::ROUTES,
     ]
     .into_iter()
     .flatten()

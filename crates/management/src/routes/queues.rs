@@ -101,6 +101,8 @@ impl ListWalk for Rows {
 
 /// The queues of these vhosts, which come by vhost and name.
 fn of_vhosts(call: &Call, vhosts: &[&str], most: Level) -> Result<AnswerFuture, Problem> {
+    #[cfg(debug_assertions)]
+    crate::planted::before_listing();
     let walk = call.broker().walk_queues(vhosts.iter().copied());
     let rows = Rows { walk, level: level(call, most), ranges: call.ranges_of_list() };
     let order: &[&str] = match (vhosts, call.query.get("sort")) {

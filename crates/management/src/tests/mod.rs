@@ -20,3 +20,4 @@ mod objects;
 mod process;
 mod queue_lists;
 mod requests;
+mod trace;

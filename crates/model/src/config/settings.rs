@@ -142,6 +142,8 @@ pub struct Config {
     pub load_definitions_skip_unsupported: bool,
     /// Where and how messages are stored.
     pub store: StoreOptions,
+    /// The recorder of the last calls.
+    pub flight_recorder: FlightRecorderOptions,
     /// Who did what is written there; None: nowhere.
     pub audit: Option<AuditOptions>,
     /// When logins are refused for their failures.
@@ -320,6 +322,17 @@ pub struct StoreOptions {
     pub chunk_bound: u64,
     /// How long it takes until all files of messages have been read once, to find damage.
     pub scrub_interval: Option<Duration>,
+}
+
+/// The recorder of the last calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlightRecorderOptions {
+    /// Whether it runs from the start.
+    pub is_enabled: bool,
+    /// Requests that take so long have it saved.
+    pub slow_request: Duration,
+    /// So many files are kept.
+    pub rotation_count: u64,
 }
 
 /// The audit log.
@@ -512,6 +525,11 @@ fn read(values: Values) -> Config {
             journal_file_len: values.required_size("warren.journal.file_size"),
             chunk_bound: values.required_size("warren.chunks.bound"),
             scrub_interval: Some(duration("warren.scrub.interval")).filter(|interval| !interval.is_zero()),
+        },
+        flight_recorder: FlightRecorderOptions {
+            is_enabled: values.bool("warren.flight_recorder.enabled"),
+            slow_request: duration("warren.flight_recorder.slow_request"),
+            rotation_count: values.integer("warren.flight_recorder.rotation_count"),
         },
         shutdown_timeout: duration("warren.shutdown_timeout"),
         worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),

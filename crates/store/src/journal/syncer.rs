@@ -14,6 +14,7 @@ use parking_lot::{Condvar, Mutex};
 use super::shared::Shared;
 use super::watch::DiskOperation;
 use crate::file::File;
+use crate::trace_points::SYNC;
 
 /// The sync under way, if there is one.
 #[derive(Default)]
@@ -109,7 +110,9 @@ impl Syncer {
                 }
             }
         };
+        let call = SYNC.enter(|_| {});
         let result = self.shared.watched(DiskOperation::Sync, || job.file.fdatasync());
+        drop(call);
         {
             let mut state = syncing.state.lock();
             *state = State::Done(SyncOutcome { end: job.end, result });

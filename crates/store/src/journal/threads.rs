@@ -18,6 +18,9 @@ use super::syncer::Syncer;
 use super::watch::DiskOperation;
 use super::writer::{Progress, Writer};
 
+/// The name of the thread that writes the journal, and makes it durable.
+pub const JOURNAL_THREAD: &str = "journal";
+
 /// How long the writer holds back commits on a full disk before it looks again.
 const HELD_DELAY: Duration = Duration::from_millis(10);
 /// How long after a file could not be prepared it is tried again. Only then, so a journal that is well costs nothing.
@@ -69,7 +72,7 @@ impl Threads {
         }
         let shared = self.shared.clone();
         let write = move || guard(&shared, "writer", || write(writer, &shared));
-        self.writer = Some(thread::Builder::new().name("journal".to_owned()).spawn(write)?);
+        self.writer = Some(thread::Builder::new().name(JOURNAL_THREAD.to_owned()).spawn(write)?);
         let shared = self.shared.clone();
         let file = move || guard(&shared, "filer", || file(filer, &shared));
         self.filer = Some(thread::Builder::new().name("journal files".to_owned()).spawn(file)?);

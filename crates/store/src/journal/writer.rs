@@ -18,6 +18,7 @@ use super::shared::{Shared, congestion};
 use super::syncer::{SyncOutcome, Syncer};
 use super::watch::DiskOperation;
 use crate::file::{File, write_all_at, write_all_vectored_at};
+use crate::trace_points::{COMMIT, SYNC};
 
 /// Why a journal fails whose owner does not lead its group.
 pub(crate) const NOT_LEADING: &str = "this node does not lead any more";
@@ -305,6 +306,9 @@ impl Writer {
 
     /// Writes the commit, together with the file's header if it is the file's first.
     fn write(&mut self, mut commit: Commit) -> Result<(), Failed> {
+        let _call = COMMIT.enter(|arguments| {
+            arguments.number("bytes", commit.disk_len(self.shared.layout));
+        });
         self.number(&mut commit)?;
         let layout = self.shared.layout;
         let current = self.current.as_mut().expect("a file with room was opened");
@@ -337,6 +341,7 @@ impl Writer {
         }
         let (Some(current), Some(last)) = (&self.current, self.unsynced.back()) else { return Ok(()) };
         let end = last.end();
+        let _call = SYNC.enter(|_| {});
         match self.shared.watched(DiskOperation::Write, || current.file.fdatasync()) {
             Ok(()) => {
                 self.unsynced_since = None;

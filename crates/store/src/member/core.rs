@@ -16,6 +16,7 @@ use super::news::Told;
 use super::pull::Pulled;
 use super::tail::{Ends, Tail};
 use crate::journal::{CommitKind, EMPTY_METAS, EntryHead, Journal, ReceivedCommit, SharedCommit};
+use crate::trace_points::{PROPOSE, RECEIVE};
 
 /// Commits that members may be sent from memory take so much; the last ones stay, even if all have them.
 const TAIL_LEN_MAX: u64 = 8 << 20;
@@ -143,6 +144,9 @@ impl Core {
         if self.failure.is_some() {
             return;
         }
+        let _call = RECEIVE.enter(|arguments| {
+            arguments.number("commits", commits.len());
+        });
         if matches!(message.body, Body::Restore { .. })
             && !self.pulled.as_ref().is_some_and(|pulled| self.is_there(pulled))
         {
@@ -163,6 +167,9 @@ impl Core {
         if self.failure.is_some() || !matches!(self.slot, Slot::Leading(_)) {
             return None;
         }
+        let _call = PROPOSE.enter(|arguments| {
+            arguments.number("bytes", commit.len());
+        });
         let id = match commit.kind {
             CommitKind::Records => self.engine.propose(Proposal { len: u32::try_from(commit.len()).ok()? }),
             CommitKind::Members => {

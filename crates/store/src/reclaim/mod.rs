@@ -27,6 +27,7 @@ use crate::catalog::Segment;
 use crate::member::FileName;
 use crate::segment::SegmentRange;
 use crate::shared::Shared;
+use crate::trace_points::COMPACT;
 use crate::work_error::{WorkError, attempting};
 
 /// Called with the bytes that were read or written; may take its time, and may break the work off.
@@ -71,6 +72,9 @@ impl Shared {
             Some(Job::Copy { from, level }) => {
                 let from: Vec<_> =
                     segments.into_iter().filter(|segment| from.binary_search(&segment.id).is_ok()).collect();
+                let _call = COMPACT.enter(|arguments| {
+                    arguments.number("from_count", from.len());
+                });
                 let to = self.copy(&from, level, residents, pace)?;
                 Ok(Some(ReclaimReport::Copied { from: from.len(), to }))
             }

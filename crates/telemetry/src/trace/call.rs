@@ -22,6 +22,7 @@ struct Watched {
     start_ns: u64,
     /// Sessions that are told of the return, and the number by which each knows the call.
     returns: Vec<(Arc<CallsState>, u64)>,
+    arity: usize,
     result: Option<String>,
     /// What the recorder keeps of the arguments; none: it does not watch.
     recorded: Option<Box<str>>,
@@ -45,7 +46,16 @@ impl Call {
         let Entered { returns, follow } = session::enter(point, bits, &arguments, &trail, start_ns);
         let depth = trail.enter(FrameKind::Call, Cow::Borrowed(point.name()), start_ns, follow);
         let recorded = (bits & RECORDER_BIT != 0).then(|| first_text(&arguments));
-        Call(Some(Box::new(Watched { point, trail, depth, start_ns, returns, result: None, recorded })))
+        Call(Some(Box::new(Watched {
+            point,
+            trail,
+            depth,
+            start_ns,
+            returns,
+            arity: arguments.list().len(),
+            result: None,
+            recorded,
+        })))
     }
 
     /// Whether a session watches it.
@@ -82,10 +92,17 @@ impl Watched {
         self.trail.exit(self.depth, end_ns, None);
         if let Some(text) = &self.recorded {
             recorder().record(self.point.name(), text, self.trail.id(), self.start_ns, end_ns);
+            recorder().note_request(self.point.name(), end_ns.saturating_sub(self.start_ns));
         }
         for (session, number) in &self.returns {
             let duration_ns = end_ns.saturating_sub(self.start_ns);
-            session.note_return(*number, self.point, self.trail.name(), self.result.as_deref(), duration_ns);
+            session.note_return(
+                *number,
+                (self.point, self.arity),
+                self.trail.name(),
+                self.result.as_deref(),
+                duration_ns,
+            );
         }
     }
 }

@@ -35,12 +35,12 @@ pub use call::Call;
 pub use limit::{Limit, Tripped};
 pub use pattern::Pattern;
 pub use point::{Point, all as points, register};
-pub use recorder::{Moment, RECORDER_LEN, Recorder, Recording, recorder};
+pub use recorder::{Moment, RECORDER_LEN, Recorder, Recording, SlowCall, recorder};
 pub use session::{
     CallEvent, CallsOptions, CallsSession, End, OpenError, ReturnEvent, SESSION_COUNT_MAX, SESSION_LEN_MAX, TraceEvent,
     WallSession, is_active, session_count,
 };
-pub use task::{Followed, Task, TaskGuard, follow, name_thread};
+pub use task::{Followed, Task, TaskGuard, follow};
 pub use wait::{WaitKind, Waited, waiting};
 pub use wall::{FrameKind, Node, Tree};
 

@@ -38,11 +38,32 @@ struct Entry {
 /// The ring.
 pub struct Recorder(Mutex<Option<Ring>>);
 
+/// A request that took long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowCall {
+    /// The name of its point.
+    pub name: &'static str,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Families of points that are requests of clients.
+const REQUESTS: [&str; 2] = ["http::", "amqp::"];
+
 struct Ring {
+    /// Requests that take so long are slow.
+    slow_ns: u64,
+    slow: Option<SlowCall>,
     entries: Vec<Entry>,
     /// Where the next one goes, once it is full.
     next: usize,
     names: VecDeque<(u32, Box<str>)>,
+}
+
+impl Ring {
+    fn new(entries: Vec<Entry>, slow_ns: u64) -> Ring {
+        Ring { entries, next: 0, names: VecDeque::new(), slow_ns, slow: None }
+    }
 }
 
 /// A call or a wait that was recorded.
@@ -77,11 +98,14 @@ pub fn recorder() -> &'static Recorder {
 }
 
 impl Recorder {
-    /// Starts recording, if it does not run.
-    pub fn start(&self) {
+    /// Starts recording, if it does not run. Requests that take so long are slow from now on.
+    pub fn start(&self, slow: Duration) {
         let mut ring = self.0.lock();
-        if ring.is_none() {
-            *ring = Some(Ring { entries: Vec::with_capacity(ENTRY_COUNT), next: 0, names: VecDeque::new() });
+        let slow_ns = u64::try_from(slow.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(ring) = &mut *ring {
+            ring.slow_ns = slow_ns;
+        } else {
+            *ring = Some(Ring::new(Vec::with_capacity(ENTRY_COUNT), slow_ns));
             set_active(RECORDER_BIT, true);
             point::all().iter().for_each(|point| point.watch(RECORDER_BIT));
         }
@@ -138,6 +162,20 @@ impl Recorder {
         }
     }
 
+    /// The last slow request since this was asked for.
+    pub fn take_slow(&self) -> Option<SlowCall> {
+        self.0.lock().as_mut().and_then(|ring| ring.slow.take())
+    }
+
+    pub(super) fn note_request(&self, name: &'static str, duration_ns: u64) {
+        if let Some(ring) = &mut *self.0.lock()
+            && duration_ns >= ring.slow_ns
+            && REQUESTS.iter().any(|family| name.starts_with(family))
+        {
+            ring.slow = Some(SlowCall { name, duration: Duration::from_nanos(duration_ns) });
+        }
+    }
+
     pub(super) fn name_task(&self, task: u32, name: &str) {
         if let Some(ring) = &mut *self.0.lock() {
             if ring.names.len() == NAME_COUNT_MAX {
@@ -167,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_last_ones_are_kept_in_order() {
-        let recorder = Recorder(Mutex::new(Some(Ring { entries: Vec::new(), next: 0, names: VecDeque::new() })));
+        let recorder = Recorder(Mutex::new(Some(Ring::new(Vec::new(), u64::MAX))));
         let count = ENTRY_COUNT as u64 + 3;
         for number in 0..count {
             recorder.record("x", &"ü".repeat(20), 1, number, number + 1);

@@ -208,6 +208,8 @@ pub struct ReturnEvent {
     pub task: Box<str>,
     /// The name of the point.
     pub point: &'static str,
+    /// How many arguments it was given.
+    pub arity: usize,
     /// What it returned, where the point says so.
     pub result: Option<Box<str>>,
     /// How long it took.
@@ -297,7 +299,7 @@ impl CallsState {
     pub(super) fn note_return(
         &self,
         number: u64,
-        point: &'static Point,
+        (point, arity): (&'static Point, usize),
         task: &str,
         result: Option<&str>,
         duration_ns: u64,
@@ -310,6 +312,7 @@ impl CallsState {
             number,
             task: task.into(),
             point: point.name(),
+            arity,
             result: result.map(Into::into),
             duration: Duration::from_nanos(duration_ns),
         }));
@@ -440,12 +443,18 @@ pub(super) struct WallState {
     pattern: Pattern,
     pub(super) tree: Mutex<Tree>,
     request_count: AtomicU64,
+    cost_ns: AtomicU64,
 }
 
 impl WallState {
     /// A call that it followed has ended.
     pub(super) fn note_request(&self) {
         self.request_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Work for it took so long.
+    pub(super) fn note_cost(&self, ns: u64) {
+        self.cost_ns.fetch_add(ns, Ordering::Relaxed);
     }
 }
 
@@ -466,7 +475,13 @@ impl WallSession {
         points_of(&pattern)?;
         let mut opened = None;
         open(&point::all(), |bit| {
-            let state = Arc::new(WallState { bit, pattern, tree: Mutex::default(), request_count: AtomicU64::new(0) });
+            let state = Arc::new(WallState {
+                bit,
+                pattern,
+                tree: Mutex::default(),
+                request_count: AtomicU64::new(0),
+                cost_ns: AtomicU64::new(0),
+            });
             opened = Some(state.clone());
             Watcher::Wall(state)
         })?;
@@ -477,6 +492,12 @@ impl WallSession {
     /// What there is by now: the tree, and how many of the calls that it follows have ended.
     pub fn with_tree<T>(&self, look: impl FnOnce(&Tree, u64) -> T) -> T {
         look(&self.state.tree.lock(), self.state.request_count.load(Ordering::Relaxed))
+    }
+
+    /// How long the broker's threads have worked for it.
+    #[must_use]
+    pub fn cost(&self) -> Duration {
+        Duration::from_nanos(self.state.cost_ns.load(Ordering::Relaxed))
     }
 
     /// How long it has run.

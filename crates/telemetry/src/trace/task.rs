@@ -46,6 +46,16 @@ struct State {
     ended: VecDeque<Ended>,
 }
 
+impl State {
+    /// Profiles are charged with the time since then: it was spent for them.
+    fn charge(&self, since_ns: u64) {
+        if !self.followers.is_empty() {
+            let cost_ns = now_ns().saturating_sub(since_ns);
+            self.followers.iter().for_each(|follower| follower.session.note_cost(cost_ns));
+        }
+    }
+}
+
 struct OpenFrame {
     kind: FrameKind,
     name: Cow<'static, str>,
@@ -119,6 +129,7 @@ impl Trail {
             follower.cursor.enter(&mut follower.session.tree.lock(), kind, name.clone(), now_ns);
         }
         state.open.push(OpenFrame { kind, name, start_ns: now_ns });
+        state.charge(now_ns);
         depth
     }
 
@@ -147,6 +158,7 @@ impl Trail {
                     follower.session.note_request();
                 }
             }
+            state.charge(now_ns);
             state.followers.retain(|follower| follower.cursor.depth() > 0);
             if self.is_thread {
                 if state.ended.len() == ENDED_COUNT_MAX {
@@ -252,14 +264,6 @@ pub(super) fn current() -> Arc<Trail> {
             .clone()
         })
     })
-}
-
-/// Gives the thread that calls this a name for those that wait for it, where its own name is another.
-pub fn name_thread(name: &str) {
-    OF_THREAD.with(|own| {
-        let trail = own.get_or_init(|| Trail::new(name.to_owned(), true));
-        THREADS.lock().insert(name.into(), trail.clone());
-    });
 }
 
 /// A task of the program, to be known as one wherever it runs: a connection.

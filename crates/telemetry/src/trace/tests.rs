@@ -245,7 +245,7 @@ fn a_call_is_followed_across_its_awaits_and_into_the_thread_that_it_waits_for() 
 fn the_recorder_keeps_calls_with_what_they_were_about_and_their_tasks() {
     let _turn = alone();
     assert_eq!(recorder().recording(), None);
-    recorder().start();
+    recorder().start(std::time::Duration::MAX);
     let task = Task::new();
     {
         let _running = task.enter(|| "connection 7".to_owned());

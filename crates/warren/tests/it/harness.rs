@@ -83,13 +83,23 @@ impl Broker {
     }
 
     pub(crate) fn start_with(data_dir: &Path, arguments: &[&str], stdout: impl Into<Stdio>) -> Self {
+        Self::start_as(data_dir, arguments, &[], stdout.into())
+    }
+
+    /// Starts one in an environment that has these.
+    pub(crate) fn start_in(data_dir: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        Self::start_as(data_dir, arguments, environment, Stdio::null())
+    }
+
+    fn start_as(data_dir: &Path, arguments: &[&str], environment: &[(&str, &str)], stdout: Stdio) -> Self {
         let data_dir = data_dir.to_str().unwrap();
         let settings =
             ["listeners.tcp.default=127.0.0.1:0", "warren.management.enabled=false", "warren.prometheus.enabled=false"];
         let mut all = vec!["serve", "--data-dir", data_dir];
         settings.iter().for_each(|setting| all.extend(["--set", setting]));
         all.extend(arguments);
-        let mut child = program(&all).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            program(&all).envs(environment.iter().copied()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let stderr = BufReader::new(child.stderr.take().unwrap());
         let mut broker = Broker { child, stderr, log: String::new(), heard: 0 };
         broker.wait_for_event("started");

@@ -13,3 +13,4 @@ mod perf_followed;
 mod ping;
 mod plan;
 mod queue_info;
+mod trace;

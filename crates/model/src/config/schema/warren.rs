@@ -65,6 +65,19 @@ const KEYS: &[Key] = &[
     ),
     effective("warren.audit.rotation_count", Type::Integer(0, 1000), "5", "So many of them are kept."),
     effective(
+        "warren.flight_recorder.enabled",
+        Type::Bool,
+        "false",
+        "Whether the last calls of traced functions are kept in 8 MiB of memory from the start on.",
+    ),
+    effective(
+        "warren.flight_recorder.slow_request",
+        Type::DurationMs(1, 3_600_000),
+        "1000",
+        "Requests that take so long have the flight recorder saved into a file, if it runs.",
+    ),
+    effective("warren.flight_recorder.rotation_count", Type::Integer(1, 1000), "8", "So many of these files are kept."),
+    effective(
         "warren.lockout.user_failures",
         Type::Integer(0, 1_000_000),
         "20",

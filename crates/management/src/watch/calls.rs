@@ -1,0 +1,149 @@
+//! Each call that a session sees, as a line.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_server::{PIECE_LEN, Source};
+use telemetry::trace::{Argument, CallsSession, End, Limit, TraceEvent, Tripped, Value};
+
+use super::Observer;
+use crate::json::{Object, Writer};
+use crate::unfold::unfold;
+
+/// The answer of a session.
+pub(crate) struct CallsFeed {
+    session: CallsSession,
+    observer: Observer,
+    has_begun: bool,
+    has_ended: bool,
+}
+
+impl CallsFeed {
+    pub(crate) fn new(session: CallsSession, observer: Observer) -> CallsFeed {
+        CallsFeed { session, observer, has_begun: false, has_ended: false }
+    }
+
+    /// As the body of an answer.
+    pub(crate) fn into_source(self) -> Box<dyn Source> {
+        unfold(self, CallsFeed::next)
+    }
+
+    async fn next(mut self) -> Option<(Bytes, CallsFeed)> {
+        if self.has_ended {
+            return None;
+        }
+        let mut out = Vec::new();
+        if !self.has_begun {
+            self.has_begun = true;
+            let count = self.session.point_count();
+            write(&mut out, |line| {
+                line.cell("event").text("begin");
+                line.cell("points").int(count as u64);
+            });
+            return Some((out.into(), self));
+        }
+        let CallsFeed { session, observer, .. } = &mut self;
+        tokio::select! {
+            biased;
+            ended = gather(session, &mut out) => if let Some(end) = ended {
+                write_end(&mut out, &reason(&end), session);
+                self.has_ended = true;
+            },
+            reason = observer.look() => match reason {
+                Some(reason) => {
+                    write_end(&mut out, reason, session);
+                    self.has_ended = true;
+                }
+                // Nothing to say, which tells whether the reader is there.
+                None => out.push(b'\n'),
+            },
+        }
+        Some((out.into(), self))
+    }
+}
+
+/// Waits for events, and writes those that are there, as many as make one piece.
+async fn gather(session: &CallsSession, out: &mut Vec<u8>) -> Option<End> {
+    poll_fn(|cx: &mut Context<'_>| {
+        loop {
+            match session.poll_next(cx) {
+                Poll::Ready(Ok(event)) => write_event(out, &event),
+                Poll::Ready(Err(end)) => return Poll::Ready(Some(end)),
+                Poll::Pending if out.is_empty() => return Poll::Pending,
+                Poll::Pending => return Poll::Ready(None),
+            }
+            if out.len() >= PIECE_LEN {
+                return Poll::Ready(None);
+            }
+        }
+    })
+    .await
+}
+
+fn reason(end: &End) -> String {
+    match end.tripped {
+        Tripped::Rate(per_s) => format!("more than {per_s} calls matched within a second"),
+        Tripped::Total(total) if total == Limit::default().total => {
+            format!("{total} calls were seen, which is the limit")
+        }
+        Tripped::Total(1) => "1 call was seen".to_owned(),
+        Tripped::Total(total) => format!("{total} calls were seen"),
+    }
+}
+
+/// JSON has no line breaks outside of its texts, and none inside.
+fn write(out: &mut Vec<u8>, fill: impl FnOnce(&mut Object<'_>)) {
+    Writer::new(out).object(fill);
+    out.push(b'\n');
+}
+
+fn write_end(out: &mut Vec<u8>, reason: &str, session: &CallsSession) {
+    let (missed, cost) = (session.missed_count(), session.cost());
+    write(out, |line| {
+        line.cell("event").text("end");
+        line.cell("reason").text(reason);
+        line.cell("missed").int(missed);
+        line.cell("cost_us").float(cost.as_secs_f64() * 1e6);
+    });
+}
+
+fn write_event(out: &mut Vec<u8>, event: &TraceEvent) {
+    write(out, |line| match event {
+        TraceEvent::Call(call) => {
+            line.cell("event").text("call");
+            line.cell("at").text(&humantime::format_rfc3339_micros(call.at).to_string());
+            line.cell("number").int(call.number);
+            line.cell("task").text(&call.task);
+            line.cell("call").text(call.point);
+            line.cell("arity").int(call.arguments.list().len() as u64);
+            line.cell("arguments").list(call.arguments.list(), write_argument);
+        }
+        TraceEvent::Return(ended) => {
+            line.cell("event").text("return");
+            line.cell("at").text(&humantime::format_rfc3339_micros(ended.at).to_string());
+            line.cell("number").int(ended.number);
+            line.cell("task").text(&ended.task);
+            line.cell("call").text(ended.point);
+            line.cell("arity").int(ended.arity as u64);
+            line.cell("result").text_or_null(ended.result.as_deref());
+            line.cell("duration_us").float(ended.duration.as_secs_f64() * 1e6);
+        }
+    });
+}
+
+/// A name and a value; of a body also how long it is, if that is not all.
+fn write_argument(argument: &Argument, writer: Writer<'_>) {
+    let of_body = match &argument.value {
+        Value::Body(body, len) if (body.len() as u64) < *len => Some(*len),
+        _ => None,
+    };
+    let value = match &argument.value {
+        Value::Text(text) => serde_json::Value::from(&**text),
+        Value::Number(number) => (*number).into(),
+        Value::Flag(flag) => (*flag).into(),
+        Value::Body(body, _) => String::from_utf8_lossy(body).into(),
+    };
+    let parts = [Some(serde_json::Value::from(argument.name)), Some(value), of_body.map(Into::into)];
+    writer.list(parts.iter().flatten(), |part, writer| writer.value(part));
+}

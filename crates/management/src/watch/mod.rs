@@ -1,0 +1,25 @@
+//! Sessions that watch the broker's functions, as answers that go on: lines of JSON.
+//!
+//! - `observer`: who watches, and why that ends.
+//! - `calls`: each call that a session sees. `wall`: the tree of times that another makes.
+//! - `points`: what can be watched of the HTTP API.
+//! - `perfetto`: what the flight recorder has, for a browser to show.
+//!
+//! A session ends with its answer, and an answer ends when its reader goes: something is written four times a second, so that it is seen.
+
+mod calls;
+mod observer;
+mod perfetto;
+mod points;
+mod recorder;
+mod wall;
+
+pub(crate) use calls::CallsFeed;
+pub(crate) use observer::{Observer, check_alarms};
+pub(crate) use perfetto::perfetto;
+pub(crate) use points::{arguments_of, point_of, register};
+pub(crate) use recorder::FlightRecorder;
+pub(crate) use wall::WallFeed;
+
+/// Lines of JSON, one for each event.
+pub(crate) const JSON_LINES: &str = "application/jsonl";

@@ -79,12 +79,9 @@ def test_vhosts_keep_what_is_not_changed(ok, fails, api, name):
     fails(65, "does not exist", "delete_vhost", made)
 
 
-def test_tracing(ok, fails, api, vhost, broker):
-    if broker.is_warren:
-        fails(69, "messages cannot be traced yet", "trace_on", "-p", vhost)
-    else:
-        ok("trace_on", "-p", vhost)
-        assert api.get("vhosts", vhost)["tracing"] is True
+def test_tracing(ok, api, vhost):
+    ok("trace_on", "-p", vhost)
+    assert api.get("vhosts", vhost)["tracing"] is True
     ok("trace_off", "-p", vhost)
     assert api.get("vhosts", vhost)["tracing"] is False
 

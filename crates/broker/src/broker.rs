@@ -20,6 +20,7 @@ use crate::auth_attempts::AuthAttempts;
 use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
+use crate::firehose::FirehoseSwitch;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
 use crate::options::Options;
@@ -37,6 +38,7 @@ use engine::Engine;
 use engine::clock::{self, Clock, wall_ms};
 use engine::outbox::ConnectionEvent;
 use engine::residents::QueueOwnerOfEngine;
+use engine::tap::Taps;
 use engine::timers::Timers;
 
 /// A broker.
@@ -52,6 +54,7 @@ pub struct Broker {
     pub(crate) counters: NodeCounters,
     pub(crate) statistics: Statistics,
     pub(crate) subscribers: Subscribers,
+    pub(crate) firehose: FirehoseSwitch,
     pub(crate) alarms: Alarms,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
@@ -161,6 +164,7 @@ impl Broker {
             queue_consumers: QueueConsumers::default(),
             counters: NodeCounters::default(),
             subscribers: Subscribers::default(),
+            firehose: FirehoseSwitch::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
             pausing: AtomicU32::new(0),
             served_count: AtomicUsize::new(0),
@@ -260,6 +264,11 @@ impl Broker {
 
     pub(crate) fn put_definition(&self, definition: &Definition) -> JournalPosition {
         self.engine.put(&definition.key(), &definition.encode())
+    }
+
+    /// Who watches what happens to messages.
+    pub fn taps(&self) -> &Taps {
+        &self.engine.taps
     }
 
     /// Where all that has been changed so far will be durable: what waits for it that is told "already so", since the request that made it

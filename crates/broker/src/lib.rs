@@ -9,6 +9,7 @@
 //!    vhost_access ─ what a user may do in a vhost       control ─ what operators change
 //!    identity, login, permissions, lockout              selection ─ messages browsed, deleted and moved by operators
 //!                                                       events, emit, subscriptions ─ what happens, and who is told
+//!                                                       firehose ─ messages, as messages
 //!  engine ─ the path of messages (a crate of its own)   alarms ─ memory and disk
 //!                                                       recovery ─ from the store to vhosts and queues
 //! ```
@@ -28,6 +29,7 @@ mod control;
 mod durable_wakes;
 mod emit;
 mod events;
+mod firehose;
 mod history;
 mod identity;
 mod limits;
@@ -78,7 +80,10 @@ pub use control::{
 };
 /// Lets go of the memory that this thread keeps for a broker that has stopped.
 pub use engine::chunks::release_thread as release_thread_memory;
+/// What happens to messages, told to those who watch.
+pub use engine::tap;
 pub use events::{Event, EventSink};
+pub use firehose::{routed_queues, shown_properties};
 pub use identity::{Actor, Identity, Interface, Origin};
 pub use lockout::LockoutOptions;
 pub use login::LoginRefused;

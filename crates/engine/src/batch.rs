@@ -18,6 +18,7 @@ use crate::message::Held;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
 use crate::section::Section;
+use crate::tap::Client;
 use crate::targets::Targets;
 use crate::trace_points::APPLY;
 
@@ -57,6 +58,8 @@ pub struct Batch {
     /// Bytes of publishes, while consumers of their queues would take more than they get. Counts on until it is taken: many publishers
     /// that send little at a time are faster than consumers, too.
     backpressure_len: u64,
+    /// Who published and settled it, where that is told.
+    pub client: Option<Arc<Client>>,
 }
 
 impl BatchRoute {
@@ -93,6 +96,11 @@ impl Batch {
     /// Where it goes.
     pub fn routes(&self) -> &[BatchRoute] {
         &self.routes
+    }
+
+    /// Where one of its publishes goes.
+    pub fn targets_of(&self, publish: &Publish) -> &Targets {
+        &self.routes[publish.route as usize].targets
     }
 
     /// Adds a message for `targets`.
@@ -172,7 +180,11 @@ impl Batch {
             arguments.number("shards", self.shards.count_ones());
         });
         let sets = std::mem::take(&mut self.sets);
+        let client = self.client.take();
         let ((), committed) = engine.section(self.shards, sets, |section| {
+            if client.is_some() {
+                section.work.on_behalf_of(client);
+            }
             self.settle_all(section);
             for publish in &mut self.publishes {
                 section.put(publish, &self.routes[publish.route as usize].targets);

@@ -12,6 +12,7 @@ use crate::message::Held;
 use crate::outbox::{ConnectionEvent, Outbox};
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
+use crate::tap::{Kind, NoteOf};
 use crate::work::{Run, Wanted, Work};
 use model::ids::QueueId;
 
@@ -132,6 +133,9 @@ impl Work<'_> {
 
     /// Gives messages back that were handed out. Dispatch after it.
     pub fn give_back(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq], how: Return) {
+        if self.wanted.has(Kind::Requeued) {
+            self.note_given_back(entry, seqs, false);
+        }
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
         entry.queue.requeue(seqs, how, now_ms, &mut self.gathered.effects);
         self.take_effects(entry);
@@ -145,6 +149,9 @@ impl Work<'_> {
 
     /// Takes messages away from the consumers that have them, so that none gets them again.
     pub fn reject(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq], has_failed: bool) {
+        if self.wanted.has(Kind::Rejected) {
+            self.note_given_back(entry, seqs, true);
+        }
         entry.queue.reject(seqs, has_failed, &mut self.gathered.effects);
         self.take_effects(entry);
     }
@@ -232,6 +239,9 @@ impl Work<'_> {
         let from = self.gathered.settled.len();
         entry.queue.settle(seqs, &mut self.gathered.settled);
         entry.handle.count_acked((self.gathered.settled.len() - from) as u64);
+        if self.wanted.has(Kind::Acked) {
+            self.note_acked(entry, from);
+        }
         self.settle(entry, from);
     }
 
@@ -257,6 +267,9 @@ impl Work<'_> {
         let is_kept = entry.queue.rules().keeps_dropped;
         if why == Why::First {
             self.gathered.effects.dropped.iter().for_each(|dropped| entry.handle.count_died(dropped.reason));
+            if self.wanted.has(Kind::Expired) || self.wanted.has(Kind::Dropped) {
+                self.note_given_up(entry);
+            }
         }
         if !is_kept {
             self.gathered
@@ -319,6 +332,9 @@ impl Work<'_> {
         let id = entry.handle.id();
         let mut purged = queue::PurgedMessages::default();
         let count = entry.queue.purge(&mut purged);
+        if self.wanted.has(Kind::Purged) {
+            self.note(&entry.handle, None, None, NoteOf::Purged(count));
+        }
         if let Some(set) = &mut entry.key_set
             && set.is_while_waiting()
         {

@@ -21,6 +21,7 @@ use crate::queue_ids::QueueIds;
 use crate::router::Router;
 use crate::shard::Shards;
 use crate::statistics::{self, Statistics};
+use crate::tap::Taps;
 use crate::timers::Timers;
 
 /// What the data path is told of the configuration.
@@ -54,6 +55,8 @@ pub struct Engine {
     pub pending_reads: PendingReads,
     /// What is counted.
     pub statistics: Statistics,
+    /// Who watches what happens to messages.
+    pub taps: Taps,
     pub(crate) router: Arc<dyn Router>,
     /// Queues whose watermark is open.
     pub(crate) open_watermarks: Mutex<Vec<Arc<QueueHandle>>>,
@@ -72,6 +75,7 @@ impl Engine {
     pub fn new(options: Options, store: Arc<Store>, clock: Clock, router: Arc<dyn Router>) -> Self {
         Self {
             statistics: Statistics::new(options.statistics.clone()),
+            taps: Taps::default(),
             options,
             shards: Shards::new(),
             chunks: Chunks::new(store.clone()),
@@ -97,6 +101,12 @@ impl Engine {
         let mut records = RecordBatch::new();
         records.put(key, value);
         self.store.append(&mut records)
+    }
+
+    /// The topology.
+    #[must_use]
+    pub fn router(&self) -> &Arc<dyn Router> {
+        &self.router
     }
 
     /// Whether other nodes have what this one's store has: then nothing that was answered may be gone with this node.

@@ -14,7 +14,7 @@
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
 //!   `statistics`: counts.
-//! - `router`: what the engine asks the topology.
+//! - `router`: what the engine asks the topology. `tap`: what happens to messages, told to those who watch.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
 //! engine knows them by [`router::Router`] and by [`outbox::Outbox`] alone.
@@ -46,6 +46,7 @@ pub mod section;
 pub mod shard;
 mod shard_number;
 pub mod statistics;
+pub mod tap;
 pub mod targets;
 pub mod timers;
 mod trace_points;

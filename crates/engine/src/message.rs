@@ -291,6 +291,11 @@ impl Held {
         self.content.as_ref().expect(HAS_CONTENT)
     }
 
+    /// The content, where it is in memory.
+    pub fn known_content(&self) -> Option<&Content> {
+        self.content.as_ref()
+    }
+
     #[inline]
     pub(crate) fn into_content(self) -> Content {
         self.content.expect(HAS_CONTENT)

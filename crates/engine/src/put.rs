@@ -8,6 +8,7 @@ use crate::message::Held;
 use crate::publish::Publish;
 use crate::section::Section;
 use crate::shard::QueueEntry;
+use crate::tap::{Kind, NoteOf};
 use crate::targets::Targets;
 use crate::work::Work;
 
@@ -114,6 +115,9 @@ impl Section<'_, '_> {
         for set in &delay.sets {
             let is_journaled = publish.is_persistent && set.is_durable;
             let held = Held::new(publish.content().clone(), publish.body_len, is_journaled, publish.has_ttl, 0);
+            if self.work.wanted.has(Kind::SetAside) {
+                self.work.note_delayed(set, Some(publish.content()), NoteOf::SetAside(publish.due_ms));
+            }
             if let Some(id) = self.locked.sets.get(set).insert(set, self.work, publish.due_ms, held)
                 && is_journaled
             {

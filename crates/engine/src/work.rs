@@ -21,6 +21,7 @@ use crate::outbox::{Outbox, Outgoing};
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::statistics::ArrivalRun;
+use crate::tap::{Client, Kinds, Note};
 use crate::timers::Timed;
 
 /// Entries for which a thread's vectors keep their room.
@@ -73,6 +74,10 @@ pub(crate) struct Gathered {
     pub(crate) refs: Vec<(QueueId, QueueSeq)>,
     /// Queues to dispatch at the section's end.
     pub(crate) touched: Vec<Arc<QueueHandle>>,
+    /// What is to be told when the locks are gone.
+    pub(crate) notes: Vec<Note>,
+    /// Who causes it, where that is told.
+    pub(crate) client: Option<Arc<Client>>,
 }
 
 thread_local! {
@@ -87,6 +92,8 @@ thread_local! {
 pub struct Work<'e> {
     pub(crate) engine: &'e Engine,
     pub(crate) gathered: Box<Gathered>,
+    /// What anyone wants to hear of.
+    pub(crate) wanted: Kinds,
 }
 
 impl Drop for Work<'_> {
@@ -99,7 +106,7 @@ impl<'e> Work<'e> {
     /// Takes what the thread keeps for its sections.
     #[inline]
     pub(crate) fn begin(engine: &'e Engine) -> Self {
-        Self { engine, gathered: GATHERED.take().unwrap_or_default() }
+        Self { engine, gathered: GATHERED.take().unwrap_or_default(), wanted: engine.taps.wanted() }
     }
 
     /// The time of this section, in milliseconds since 1970. The clock is looked at only where a queue has times, and once.
@@ -185,7 +192,19 @@ impl<'e> Work<'e> {
         }
     }
 
+    /// Tells what was noted.
+    #[cold]
+    fn tell_notes(&mut self) {
+        self.gathered.client = None;
+        let mut notes = std::mem::take(&mut self.gathered.notes);
+        notes.drain(..).for_each(|note| note.tell(&self.engine.taps));
+        self.gathered.notes = notes;
+    }
+
     fn release(&mut self) {
+        if !self.gathered.notes.is_empty() {
+            self.tell_notes();
+        }
         let gathered = &mut *self.gathered;
         for waker in gathered.wakers.drain(..) {
             waker.wake();

@@ -611,6 +611,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.unacked.iter().filter(move |(seq, ..)| !is_set_aside(*seq))
     }
 
+    /// A message that is unacked.
+    pub fn unacked_message(&self, seq: QueueSeq) -> Option<&M> {
+        self.unacked.get(seq)
+    }
+
     /// The highest seq ever handed out, or 0: after a restart, what is at or below it is redelivered.
     pub fn last_delivered(&self) -> QueueSeq {
         self.ready.last_delivered()

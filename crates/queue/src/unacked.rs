@@ -103,6 +103,15 @@ impl<M: Message> Unacked<M> {
         removed
     }
 
+    pub(crate) fn get(&self, seq: QueueSeq) -> Option<&M> {
+        match self.find(seq) {
+            Some((block, slot)) if self.blocks[block].slots[slot].message.is_some() => {
+                self.blocks[block].slots[slot].message.as_ref()
+            }
+            _ => self.again.get(&seq).map(|(message, _)| message),
+        }
+    }
+
     pub(crate) fn get_mut(&mut self, seq: QueueSeq) -> Option<&mut M> {
         if let Some((block, slot)) = self.find(seq)
             && self.blocks[block].slots[slot].message.is_some()

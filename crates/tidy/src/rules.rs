@@ -61,6 +61,7 @@ const BROKER: &[&str] = &[
     "queue_consumers",
     "reply_to",
     "subscriptions",
+    "firehose",
     "options",
     "server_properties",
     "turn_away",

@@ -31,13 +31,16 @@ pub struct VhostRequest {
     pub default_queue_type: Option<String>,
     /// Whether it must not be deleted.
     pub is_protected: Option<bool>,
+    /// Whether its messages are traced: on this node, and until the broker ends.
+    pub is_traced: Option<bool>,
 }
 
 impl VhostRequest {
     /// A vhost of this name, as it is or without metadata.
     #[must_use]
     pub fn named(name: VhostName) -> Self {
-        VhostRequest { name, description: None, tags: None, default_queue_type: None, is_protected: None }
+        let (description, tags, default_queue_type, is_protected, is_traced) = (None, None, None, None, None);
+        VhostRequest { name, description, tags, default_queue_type, is_protected, is_traced }
     }
 
     /// Whether a vhost can be so.
@@ -63,7 +66,7 @@ impl Broker {
     /// Makes a vhost, or changes what is said about it.
     pub fn put_vhost(&self, actor: &Actor, request: VhostRequest) -> Result<Changed, ControlError> {
         request.check()?;
-        let name = request.name.clone();
+        let (name, is_traced) = (request.name.clone(), request.is_traced);
         let mut changed = loop {
             if let Some(vhost) = self.vhosts.get(name.as_str()) {
                 break self.change_vhost(&vhost, |facts| request.apply(facts));
@@ -77,6 +80,9 @@ impl Broker {
                 break Changed { is_new: true, position: added };
             }
         };
+        if let Some(is_traced) = is_traced {
+            self.trace_vhost(name.as_str(), is_traced);
+        }
         if let Some(vhost) = self.vhosts.get(name.as_str()) {
             if changed.is_new && name == self.options.default_user.vhost {
                 changed.position = changed.position.max(declare_event_exchange(self, &vhost).position);
@@ -136,6 +142,15 @@ impl Broker {
         Ok(position)
     }
 
+    /// From now on messages of a vhost are traced, or no longer: until the broker ends. Says whether there is such a vhost.
+    pub fn trace_vhost(&self, name: &str, is_traced: bool) -> bool {
+        let is_there = self.vhosts.get(name).is_some();
+        if is_there {
+            self.firehose.turn(&self.engine, &self.options.node, name, is_traced);
+        }
+        is_there
+    }
+
     fn change_vhost(&self, vhost: &Vhost, change: impl FnOnce(&mut Facts)) -> Changed {
         let record = |facts: &Facts| self.put_definition(&Definition::Vhost(facts.clone()));
         let ((), position) = vhost.change_facts(change, record);
@@ -181,6 +196,7 @@ impl Broker {
         };
         let Some(vhost) = removed else { return no_vhost(name) };
         vhost.close_for_good();
+        self.firehose.turn(&self.engine, &self.options.node, name, false);
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
             connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)

@@ -339,6 +339,8 @@ impl Leave<SeenMessage<Held>> for FromQueue<'_> {
                     Take::Missing => {}
                     Take::Unread(_) => section.unread.push(transfer.source.clone()),
                     Take::Taken(held) => {
+                        let seq = transfer.source.position.seq;
+                        work.note_by_operator(&entry.handle.clone(), seq, &held, Some(targets));
                         work.let_go(entry, [(transfer.source.position.seq, held)]);
                         locked.touch(self.source);
                         section.count += 1;

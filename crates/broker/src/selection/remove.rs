@@ -68,7 +68,10 @@ fn take_all(
     let (mut taken, mut unread) = (Vec::new(), Vec::new());
     for seen in seen {
         match work.take_seen(entry, &seen) {
-            Take::Taken(held) => taken.push((seen.position.seq, held)),
+            Take::Taken(held) => {
+                work.note_by_operator(&entry.handle, seen.position.seq, &held, None);
+                taken.push((seen.position.seq, held));
+            }
             Take::Unread(_) => unread.push(seen),
             Take::Missing => {}
         }

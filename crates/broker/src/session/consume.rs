@@ -16,6 +16,7 @@ use crate::reply_to;
 use crate::session::channel::Channel;
 use crate::session::consumer_slots::ConsumerSlot;
 use crate::session::queue_methods::expand_name;
+use crate::session::told;
 use crate::session::unacked::UnackedDelivery;
 use crate::session::waits::LoadingGet;
 use crate::session::{Session, Site};
@@ -226,6 +227,9 @@ impl Session {
                 if !no_ack {
                     let slot = self.getter(channel, &queue);
                     channel.unacked.push(UnackedDelivery { tag, seq: got.seq, slot });
+                }
+                if broker.engine.taps.want(told::GOT) {
+                    self.tell_got(channel.number, &queue, &got, no_ack, &parts);
                 }
                 let start = self.out.len();
                 let counts = queue.is_quorum().then_some(got.counts);

@@ -10,6 +10,7 @@ use crate::limits::OUTPUT_LEN;
 use crate::session::Session;
 use crate::session::channel::Channel;
 use crate::session::consumer_slots::ConsumerSlot;
+use crate::session::told;
 use crate::session::unacked::UnackedDelivery;
 use crate::statistics::{ChannelNumber, WaitRun};
 use engine::gate::window_cost;
@@ -43,6 +44,9 @@ impl Session {
             }
             released_len += self.encode_delivery(outgoing, now_ms, &mut run);
             count += 1;
+        }
+        if self.broker.engine.taps.want(told::DELIVERED) {
+            self.tell_delivered(pending.iter().take(count));
         }
         pending.drain(..count);
         self.deliveries.put(pending);
@@ -85,6 +89,9 @@ impl Session {
         {
             put_delivery(&mut self.out, self.frame_len_max, channel, slot, outgoing, &parts);
             count_in(slot, channel, 1, outgoing.is_redelivered.into());
+            if self.broker.engine.taps.want(told::DELIVERED) {
+                self.tell_delivered(std::iter::once(outgoing));
+            }
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use model::ids::JournalPosition;
 
-use crate::session::{Phase, Session};
+use crate::session::{Phase, Session, told};
 use engine::batch::{Batch, BatchRoute};
 use engine::outbox::ConnectionEvent;
 
@@ -23,6 +23,11 @@ impl Session {
         self.charge(&batch);
         let broker = self.broker.clone();
         self.note_places(batch.routes());
+        if broker.engine.taps.want(told::OF_BATCHES) {
+            self.apply_told(&mut batch);
+        } else if self.told.is_some() {
+            self.forget_told();
+        }
         batch.apply(&broker.engine, |publish, position| {
             self.turn.gathered.written += u64::from(publish.outcome.waits_for_disk);
             if publish.confirm_seq != 0 {
@@ -73,6 +78,9 @@ impl Session {
             return;
         }
         let durable = self.broker.engine.store.durable();
+        if self.told.is_some() {
+            self.tell_confirmed(durable);
+        }
         let (count, waits_for) =
             self.channels.write_confirms(durable, &self.principal.access().vhost.counters, &mut self.out);
         self.turn.gathered.confirmed += count;

@@ -6,7 +6,7 @@
 //! - `frames` takes apart what arrives, `methods` leads to what each method does: `handshake`, `publish`, `consume`, `settle`, `tx`,
 //!   `exchange_methods`, `queue_methods`.
 //! - What a session is made of: `channels`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`, `holdings`.
-//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`.
+//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`. `told`: what those are told who watch.
 
 mod assembly;
 mod buffers;
@@ -32,6 +32,7 @@ mod publish_hold;
 mod publisher_flow;
 mod queue_methods;
 mod settle;
+mod told;
 mod traced;
 mod transaction;
 mod tx;
@@ -63,6 +64,7 @@ use handshake::Handshake;
 use holdings::Holdings;
 use principal::Principal;
 use publisher_flow::PublisherFlow;
+use told::Told;
 pub(crate) use traced::METHODS;
 use waits::{Question, Waits};
 
@@ -124,6 +126,8 @@ pub(crate) struct Session {
     flow: PublisherFlow,
     holdings: Holdings,
     turn: Turn,
+    /// What was told to those who watch; None: nothing yet.
+    told: Option<Box<Told>>,
 }
 
 /// What one read, and what was done because of it, came to.
@@ -185,6 +189,7 @@ impl Session {
             flow: PublisherFlow::default(),
             holdings: Holdings::default(),
             turn: Turn::default(),
+            told: None,
             broker,
         }
     }
@@ -402,5 +407,6 @@ impl Session {
     pub(crate) fn shrink(&mut self) {
         self.deliveries.shrink();
         self.return_buffers();
+        self.told.take_if(|told| told.is_done());
     }
 }

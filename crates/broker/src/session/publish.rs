@@ -18,6 +18,7 @@ use crate::session::Session;
 use crate::session::assembly::CompletePublish;
 use crate::session::channel::Channel;
 use crate::session::last_route::LastRoute;
+use crate::session::told;
 use crate::session::transaction::PendingTarget;
 use crate::statistics::ChannelNumber;
 use crate::trace_points::ROUTE;
@@ -239,6 +240,9 @@ impl Session {
         self.turn.gathered.publish(whole.body.len() as u64);
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         if targets.is_empty() {
+            if self.broker.engine.taps.want(told::OF_BATCHES) {
+                self.tell_unroutable(channel, whole, targets, history);
+            }
             self.turn.gathered.published_to_confirm += u64::from(confirm_seq != 0);
             if whole.mandatory {
                 self.return_unroutable(channel, whole);

@@ -9,6 +9,7 @@ use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::session::channel::Channel;
 use crate::session::consumer_slots::ConsumerSlots;
+use crate::session::told;
 use crate::session::transaction::TxSettlement;
 use crate::session::unacked::UnackedDelivery;
 use crate::statistics::ChannelNumber;
@@ -141,7 +142,11 @@ impl Session {
             if held.is_empty() {
                 continue;
             }
+            let client = if self.broker.engine.taps.want(told::GIVEN_BACK) { self.told_client() } else { None };
             let given = self.broker.engine.with_queue(&queue, |entry, work| {
+                if client.is_some() {
+                    work.on_behalf_of(client);
+                }
                 act(entry, work, &still_held(&entry.queue, &held));
             });
             durable_at = durable_at.max(given.and_then(|((), position)| position));

@@ -10,6 +10,7 @@ use crate::session::Session;
 use crate::session::assembly::CompletePublish;
 use crate::session::channel::Channel;
 use crate::session::confirms::Confirms;
+use crate::session::told;
 use crate::session::transaction::{PendingPublish, PendingTarget, TxSettlement};
 use engine::message::Parts;
 
@@ -54,6 +55,11 @@ impl Session {
         let mut batch = std::mem::take(&mut self.batch);
         self.charge(&batch);
         batch.routes().iter().for_each(|route| channel.note_places(&route.targets, route.count));
+        if broker.engine.taps.want(told::OF_BATCHES) {
+            self.tell_published(&batch);
+            batch.client = self.told_client();
+            self.forget_told();
+        }
         let mut is_partial = false;
         let mut position = batch.apply(&broker.engine, |publish, _| is_partial |= publish.outcome.is_refused);
         self.batch = batch;

@@ -57,6 +57,7 @@ mod single_active;
 mod statistics;
 mod stopping;
 mod timers;
+mod traces;
 mod unused_queues;
 mod vhost_defaults;
 mod vhosts;

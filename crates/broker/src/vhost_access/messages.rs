@@ -26,6 +26,7 @@ use engine::outbox::{Outbox, Taken};
 use engine::publish::Publish;
 use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing};
+use engine::tap::{self, Client, Event, Kinds, What};
 
 /// A message that is published without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -150,6 +151,7 @@ impl VhostAccess {
         if !is_routed {
             self.vhost.counters.stripe().returned.add(1);
         }
+        self.tell(What::Published(&targets), None, None, &parts);
         if targets.is_empty() {
             if let Some(at) = &targets.counted {
                 at.exchange.published_in.add(1);
@@ -179,6 +181,17 @@ impl VhostAccess {
     fn send_reply(&self, _permitted: Permitted, parts: &Parts<'_>) -> bool {
         let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
         self.broker.replies.send(self.vhost.name().as_str(), parts.routing_key, content)
+    }
+
+    /// Tells those who watch of what happens to a message here.
+    fn tell(&self, what: What<'_>, queue: Option<&QueueHandle>, seq: Option<QueueSeq>, message: &Parts<'_>) {
+        let taps = &self.broker.engine.taps;
+        if !taps.want(Kinds::of(&[tap::Kind::Published, tap::Kind::Got])) {
+            return;
+        }
+        let client = Client { connection: Box::default(), user: self.identity().name().into() };
+        let (vhost, client, message) = (self.vhost.name().as_str(), Some(&client), Some(*message));
+        taps.tell(&Event { what, vhost, queue, seq, client, channel: 0, publish: taps.number_publish(), message });
     }
 
     /// Where a message goes that the user may publish.
@@ -248,6 +261,8 @@ impl HeldBack<'_> {
                     let Some(parts) = Parts::read(got.message.content().bytes()) else {
                         return refusal::internal_error("a message's content was unreadable");
                     };
+                    let what = What::Got { is_redelivered: got.redelivered, no_ack: false };
+                    self.access.tell(what, Some(self.queue), Some(got.seq), &parts);
                     return Ok(Some(copied(&parts, got.redelivered, got.remaining, body_len_max)));
                 }
                 Get::Loading(_) => {

@@ -23,10 +23,12 @@ pub struct VhostView {
     pub ready_count: u64,
     /// Messages of its queues that are handed out and not settled.
     pub unacked_count: u64,
+    /// Whether its messages are traced.
+    pub is_traced: bool,
 }
 
 impl VhostView {
-    fn of(vhost: &Vhost) -> Self {
+    fn of(broker: &Broker, vhost: &Vhost) -> Self {
         let messages = vhost.counters.messages();
         VhostView {
             facts: vhost.facts(),
@@ -35,6 +37,7 @@ impl VhostView {
             connection_count: vhost.connection_count.load(Ordering::Relaxed),
             ready_count: messages.ready_count,
             unacked_count: messages.unacked_count,
+            is_traced: broker.firehose.is_on(vhost.name().as_str()),
         }
     }
 }
@@ -43,13 +46,13 @@ impl Broker {
     /// All vhosts, by name.
     #[must_use]
     pub fn vhost_views(&self) -> Vec<VhostView> {
-        self.vhosts.all().iter().map(|vhost| VhostView::of(vhost)).collect()
+        self.vhosts.all().iter().map(|vhost| VhostView::of(self, vhost)).collect()
     }
 
     /// The vhost of this name.
     #[must_use]
     pub fn vhost_view(&self, name: &str) -> Option<VhostView> {
-        self.vhosts.get(name).map(|vhost| VhostView::of(&vhost))
+        self.vhosts.get(name).map(|vhost| VhostView::of(self, &vhost))
     }
 
     /// Whether there is a vhost of this name.

@@ -22,7 +22,7 @@ const DEATHS: &str = "x-death";
 const FIRST: [&str; 3] = ["x-first-death-exchange", "x-first-death-queue", "x-first-death-reason"];
 const LAST: [&str; 3] = ["x-last-death-exchange", "x-last-death-queue", "x-last-death-reason"];
 
-fn name_of(reason: DropReason) -> &'static str {
+pub(crate) fn name_of(reason: DropReason) -> &'static str {
     match reason {
         DropReason::Rejected => "rejected",
         DropReason::Expired => "expired",

@@ -12,7 +12,7 @@ mod headers;
 mod letter;
 mod line;
 
-pub(crate) use headers::copied_keys;
+pub(crate) use headers::{copied_keys, name_of};
 pub(crate) use letter::DeadLetter;
 pub(crate) use line::Line;
 
@@ -32,6 +32,7 @@ use crate::queue_handle::QueueHandle;
 use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
 use crate::shard::QueueEntry;
+use crate::tap::{Kind, NoteOf};
 use crate::targets::Targets;
 use crate::trace_points::REPUBLISH;
 use crate::transfer::{Arrival, Leave, Transfer};
@@ -102,7 +103,10 @@ impl Leave<Source> for FromQueues {
     fn leave(&mut self, section: &mut Section<'_, '_>, transfer: &mut Transfer<Source>) -> bool {
         let Source { letter, is_at_least_once } = &transfer.source;
         // It never was in the queue.
-        let Some(seq) = letter.seq else { return true };
+        let Some(seq) = letter.seq else {
+            note(section.work, transfer);
+            return true;
+        };
         if *is_at_least_once && !section.all_targets_accept(transfer.arrival.as_mut()) {
             section.hold_for_retry(letter, seq);
             return false;
@@ -119,7 +123,17 @@ impl Leave<Source> for FromQueues {
             entry.handle.vhost.stripe().handed(entry.handle.is_quorum()).deaths_confirmed.add(1);
         }
         work.settle(entry, from);
+        note(work, transfer);
         true
+    }
+}
+
+/// A dead letter goes.
+fn note(work: &mut Work<'_>, transfer: &Transfer<Source>) {
+    if work.wanted.has(Kind::DeadLettered) {
+        let DeadLetter { queue, seq, content, reason, .. } = &transfer.source.letter;
+        let targets = transfer.arrival.as_ref().map(|arrival| arrival.targets.clone());
+        work.note(queue, *seq, Some(content), NoteOf::DeadLettered(*reason, targets));
     }
 }
 

@@ -15,6 +15,7 @@ use crate::message::{Held, History, Parts, kept};
 use crate::publish::{PERSISTENT, Publish, PublishOptions};
 use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
+use crate::tap::{Kind, NoteOf};
 use crate::targets::Targets;
 use crate::trace_points::RELEASE;
 use crate::transfer::{Arrival, Leave, Transfer};
@@ -118,12 +119,18 @@ impl Leave<DelayId> for FromSet<'_> {
         self.settled = section.locked.sets.get(self.set).settle(self.set, section.work, self.ids.drain(..));
     }
 
-    fn leave(&mut self, _section: &mut Section<'_, '_>, transfer: &mut Transfer<DelayId>) -> bool {
+    fn leave(&mut self, section: &mut Section<'_, '_>, transfer: &mut Transfer<DelayId>) -> bool {
         // The exchange may have been deleted meanwhile, and its messages with it.
         if self.settled.messages.binary_search_by_key(&transfer.source, |(id, _)| *id).is_err() {
             return false;
         }
         self.released_count += 1;
+        if section.work.wanted.has(Kind::Released) {
+            let found = self.settled.messages.binary_search_by_key(&transfer.source, |(id, _)| *id).ok();
+            let content = found.and_then(|at| self.settled.messages[at].1.known_content());
+            let targets = transfer.arrival.as_ref().map(|arrival| arrival.targets.clone());
+            section.work.note_delayed(self.set, content, NoteOf::Released(targets));
+        }
         if let (None, Some(vhost)) = (&transfer.arrival, &self.vhost) {
             vhost.counters().stripe().dropped.add(1);
             self.engine.statistics.vhosts.note(vhost.counters());

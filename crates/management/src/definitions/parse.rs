@@ -432,10 +432,6 @@ impl Reader<'_> {
                 members.remove("default_queue_type");
             }
         }
-        if members.get("tracing") == Some(&Value::Bool(true)) {
-            self.findings.note_part(place, "messages cannot be traced yet: 'tracing' cannot be true");
-            members.remove("tracing");
-        }
         members
     }
 

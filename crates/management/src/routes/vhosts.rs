@@ -103,7 +103,7 @@ static TABLE: Table<Row, Service> = Table {
         column("send_oct", Integer, |row, _, cell| cell.int(row.traffic_len("send_oct"))),
         column("send_oct_details", Object, |row, service, cell| row.write_traffic(service, cell, "send_oct")),
         column("tags", List, |row, _, cell| cell.texts(row.view.facts.metadata.tags.iter().map(String::as_str))),
-        column("tracing", Boolean, |_, _, cell| cell.bool(false)),
+        column("tracing", Boolean, |row, _, cell| cell.bool(row.view.is_traced)),
     ],
     order: |a, b| a.view.facts.name.cmp(&b.view.facts.name),
     name: |row| row.view.facts.name.as_str().into(),
@@ -197,9 +197,6 @@ pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Pr
             return Err(Problem::bad_request(format!("{other} is not a valid default_queue_type value")));
         }
     };
-    if fields.bool("tracing", false)? {
-        return Err(Problem::bad_request("messages cannot be traced yet: 'tracing' cannot be true"));
-    }
     let is_protected = match fields.get("protected_from_deletion") {
         None | Some(Value::Null) => None,
         Some(_) => Some(fields.bool("protected_from_deletion", false)?),
@@ -210,6 +207,7 @@ pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Pr
         tags: member("tags").map(tags_of).transpose()?,
         default_queue_type,
         is_protected,
+        is_traced: member("tracing").map(|_| fields.bool("tracing", false)).transpose()?,
         ..VhostRequest::named(name)
     })
 }

@@ -4,7 +4,7 @@
 //!  target   which broker is asked, and by whom
 //!  api      its HTTP API: JSON, and answers that go on
 //!  failure  why there is nothing to show
-//!  trace    calls of the broker's functions, as they happen
+//!  trace    calls of the broker's functions, and messages, as they happen
 //!  profile  where time goes
 //! ```
 //!

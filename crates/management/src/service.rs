@@ -41,6 +41,7 @@ use crate::watch::{self, FlightRecorder};
 use http_server::{AnswerBody, BrokenBody};
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
+use observe::message_traces::Traces;
 
 /// What answers requests.
 pub struct Service {
@@ -55,6 +56,8 @@ pub struct Service {
     process: OnceLock<Arc<Process>>,
     /// None where no statistics go to InfluxDB.
     influxdb: OnceLock<InfluxdbStats>,
+    /// None where messages are not traced.
+    traces: OnceLock<Arc<Traces>>,
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
     pub(crate) live: Live,
@@ -100,6 +103,7 @@ impl Service {
             alerting: OnceLock::new(),
             process: OnceLock::new(),
             influxdb: OnceLock::new(),
+            traces: OnceLock::new(),
             control: OnceLock::new(),
             live: Live::default(),
             flight_recorder: Arc::new(flight_recorder),
@@ -141,6 +145,16 @@ impl Service {
     /// Tells what becomes of statistics for InfluxDB. Only the first one counts.
     pub fn set_influxdb(&self, stats: InfluxdbStats) {
         let _ = self.influxdb.set(stats);
+    }
+
+    /// Tells who traces messages. Only the first one counts.
+    pub fn set_traces(&self, traces: Arc<Traces>) {
+        let _ = self.traces.set(traces);
+    }
+
+    /// Who traces messages.
+    pub(crate) fn traces(&self) -> Option<&Arc<Traces>> {
+        self.traces.get()
     }
 
     /// Tells what there is of a cluster. Only the first one counts.

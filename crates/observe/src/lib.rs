@@ -1,4 +1,5 @@
-//! What others are told of a broker that runs: metrics for Prometheus, statistics for InfluxDB, alerts for webhooks.
+//! What others are told of a broker that runs: metrics for Prometheus, statistics for InfluxDB, alerts for webhooks, traces of
+//! messages for people, and spans of them for OpenTelemetry.
 //!
 //! ```text
 //!                      ┌─► prometheus   metrics, made while the socket takes them     asked for, through `management`
@@ -13,6 +14,8 @@
 pub mod alerting;
 mod capacity;
 pub mod influxdb;
+pub mod message_traces;
+pub mod otlp;
 pub mod prometheus;
 mod search;
 mod setup_error;

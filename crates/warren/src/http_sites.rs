@@ -10,6 +10,7 @@ use management::{Cors, Headers, LocalSite, Metrics, MetricsOptions, Service, Sit
 use model::config::Config;
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
+use observe::message_traces::Traces;
 use observe::prometheus::WithoutBroker;
 use tokio::runtime::Handle;
 
@@ -31,6 +32,7 @@ impl Sites {
         broker: &Arc<Broker>,
         alerting: &Arc<Alerting>,
         stats: Option<InfluxdbStats>,
+        traces: &Arc<Traces>,
     ) -> Self {
         let options = (*settings.of_http).clone();
         let of_operator = of_operator(&options);
@@ -41,6 +43,7 @@ impl Sites {
         let service_of = |options| {
             let service = Service::new(broker.clone(), options);
             service.set_alerting(alerting.clone());
+            service.set_traces(traces.clone());
             service.set_process(settings.process.clone());
             stats.iter().for_each(|stats| service.set_influxdb(stats.clone()));
             settings.control.iter().for_each(|control| service.set_control(control.clone()));

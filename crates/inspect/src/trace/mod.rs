@@ -2,6 +2,7 @@
 
 mod calls;
 mod list;
+mod messages;
 mod recorder;
 
 use crate::failure::Failure;
@@ -20,6 +21,8 @@ pub struct Arguments {
 enum Command {
     /// Print each call of the functions that match, until a limit is reached or Ctrl-C.
     Calls(calls::Calls),
+    /// Print what happens to messages, or have it written into files: where is message 4711?
+    Messages(Box<messages::Messages>),
     /// Name the functions that can be traced, with their arguments.
     List(list::List),
     /// Keep the last calls of all functions in a fixed 8 MiB of the broker's memory, and look at them afterwards.
@@ -35,6 +38,7 @@ impl Arguments {
     pub async fn run(&self) -> Result<(), Failure> {
         match &self.command {
             Command::Calls(calls) => calls.run(&self.target).await,
+            Command::Messages(messages) => messages.run(&self.target).await,
             Command::List(list) => list.run(&self.target).await,
             Command::Recorder(recorder) => recorder.run(&self.target).await,
         }

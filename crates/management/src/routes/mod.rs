@@ -36,6 +36,8 @@ mod root;
 mod selection;
 mod topic_permissions;
 mod trace;
+mod trace_messages;
+mod traces;
 mod users;
 mod vhosts;
 
@@ -83,6 +85,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         data_loss::ROUTES,
         live::ROUTES,
         trace::ROUTES,
+        traces::ROUTES,
+        trace_messages::ROUTES,
     ]
     .into_iter()
     .flatten()

@@ -21,3 +21,4 @@ mod process;
 mod queue_lists;
 mod requests;
 mod trace;
+mod traces;

@@ -39,7 +39,7 @@ fn what_is_not_there_is_404_and_what_cannot_be_is_400() {
 fn a_path_that_leads_nowhere_could_only_have_been_read() {
     in_house(async |house| {
         let allow = Some("HEAD, GET, OPTIONS");
-        for path in ["/api/nosuch", "/nosuch", "/api/shovels", "/api/traces/shop/x", "/api/queues/shop/a/b/c"] {
+        for path in ["/api/nosuch", "/nosuch", "/api/shovels", "/api/shovels/shop/x", "/api/queues/shop/a/b/c"] {
             for (method, status, allow) in [
                 ("PUT", 405, allow),
                 ("POST", 405, allow),
@@ -85,16 +85,6 @@ fn routes_of_plugins_are_absent_as_in_a_rabbitmq_without_them() {
             "stream/super-streams/shop/n",
             "top/node",
             "top/ets/node",
-            "trace-files",
-            "trace-files/n",
-            "trace-files/node/node",
-            "trace-files/node/node/n",
-            "traces",
-            "traces/shop",
-            "traces/shop/n",
-            "traces/node/node",
-            "traces/node/node/shop",
-            "traces/node/node/shop/n",
         ] {
             let path = format!("/api/{path}");
             let expected = serde_json::json!({"error": "Object Not Found", "reason": "Not Found"});

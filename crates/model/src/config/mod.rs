@@ -29,6 +29,7 @@ mod suggest;
 mod syntax;
 pub mod table;
 mod tls;
+mod traces;
 mod value;
 mod values;
 mod vhost_defaults;
@@ -53,6 +54,7 @@ pub use settings::{
 };
 pub use statistics::{RatesMode, SampleRetention, StatisticsOptions};
 pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
+pub use traces::{OtlpOptions, TraceFileOptions};
 pub use value::{ListenAddress, parse_duration_ms};
 
 use std::fmt;

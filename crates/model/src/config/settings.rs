@@ -17,6 +17,7 @@ use super::network::networks;
 use super::prometheus::{self, PrometheusOptions};
 use super::statistics::{self, StatisticsOptions};
 use super::tls::{self, TlsOptions, tls_options};
+use super::traces::{self, OtlpOptions, TraceFileOptions};
 use super::value::{self, Size};
 use super::values::Values;
 use super::vhost_defaults;
@@ -136,6 +137,10 @@ pub struct Config {
     pub prometheus: PrometheusOptions,
     /// Statistics for InfluxDB.
     pub influxdb: InfluxdbOptions,
+    /// Files of what happens to messages.
+    pub trace_files: TraceFileOptions,
+    /// Spans for OpenTelemetry; None: there are none.
+    pub otlp: Option<OtlpOptions>,
     /// A file of definitions, or a directory of them, that every start imports.
     pub load_definitions: Option<String>,
     /// Whether what they have and this broker cannot do is left out.
@@ -437,6 +442,15 @@ fn check_journal(values: &mut Values) {
     values.refuse(if of_file == Origin::Default { of_bound } else { of_file }, text);
 }
 
+fn audit(values: &Values) -> Option<AuditOptions> {
+    let file = values.text("warren.audit.file").filter(|file| *file != "none")?;
+    Some(AuditOptions {
+        file: file.to_owned(),
+        rotation_size: values.required_size("warren.audit.rotation_size"),
+        rotation_count: values.integer("warren.audit.rotation_count"),
+    })
+}
+
 fn read(values: Values) -> Config {
     let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
     let text = |key| values.text(key).map(str::to_owned);
@@ -463,11 +477,7 @@ fn read(values: Values) -> Config {
         connection_max: values.unbounded("connection_max"),
         consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
         max_message_size: values.required_size("max_message_size"),
-        audit: text("warren.audit.file").filter(|file| file != "none").map(|file| AuditOptions {
-            file,
-            rotation_size: values.required_size("warren.audit.rotation_size"),
-            rotation_count: values.integer("warren.audit.rotation_count"),
-        }),
+        audit: audit(&values),
         lockout: Lockout {
             user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
             address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
@@ -512,6 +522,8 @@ fn read(values: Values) -> Config {
         management: management::read(&values),
         prometheus: prometheus::read(&values),
         influxdb: influxdb::read(&values),
+        trace_files: traces::read(&values),
+        otlp: traces::read_otlp(&values),
         load_definitions: text("load_definitions"),
         load_definitions_skip_unsupported: values.bool("management.load_definitions_skip_unsupported"),
         store: StoreOptions {

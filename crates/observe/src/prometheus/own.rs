@@ -14,6 +14,8 @@ struct Own {
     store: StoreView,
     pressure: PressureView,
     panics: u64,
+    spans_sent: u64,
+    spans_dropped: u64,
 }
 
 static NODE: Table<Own> = Table {
@@ -92,6 +94,18 @@ static NODE: Table<Own> = Table {
             |own| some(own.pressure.pausing_count),
             nothing,
         ),
+        counter(
+            "otlp_spans_sent_total",
+            "Spans that the server of warren.otlp.endpoint has taken",
+            |own| some(own.spans_sent),
+            nothing,
+        ),
+        counter(
+            "otlp_spans_dropped_total",
+            "Spans that were lost, because too many waited or the server refused them",
+            |own| some(own.spans_dropped),
+            nothing,
+        ),
         counter("http_panics_total", "Requests of the HTTP API that ended in a panic", |own| some(own.panics), nothing),
     ],
     labels: |_, _| (),
@@ -131,7 +145,13 @@ static INFLUXDB: Table<Arc<DeliveryStats>> = Table {
 /// Writes them.
 pub(super) fn write_node(out: &mut Vec<u8>, prefix: &'static str, subject: &Subject) {
     let broker = &subject.broker;
-    let own = Own { store: broker.store_view(), pressure: broker.pressure_view(), panics: subject.panics.get() };
+    let own = Own {
+        store: broker.store_view(),
+        pressure: broker.pressure_view(),
+        panics: subject.panics.get(),
+        spans_sent: broker.taps().spans_sent.get(),
+        spans_dropped: broker.taps().spans_dropped.get(),
+    };
     write_each(out, &NODE, prefix, &[own]);
     let tallies = subject.influxdb.all();
     if !tallies.is_empty() {

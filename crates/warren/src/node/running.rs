@@ -14,6 +14,8 @@ use management::{AmqpSink, ConnectionGroup, ListenerInfo, Process, Server};
 use model::config::Config;
 use observe::alerting::AlertThread;
 use observe::influxdb::{Influxdb, InfluxdbThreads};
+use observe::message_traces::{Directory, Limits, Traces};
+use observe::otlp::Otlp;
 use store::{CloseError, RecoveredStore, Store};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -136,8 +138,20 @@ pub(super) struct RunningBroker {
     alerts: AlertThread,
     /// None where no statistics go anywhere.
     influxdb: Option<InfluxdbThreads>,
+    /// What happens to messages, in files and live.
+    traces: Arc<Traces>,
+    /// None where spans go nowhere.
+    otlp: Option<Otlp>,
     maintenance: JoinHandle<()>,
     waking: JoinHandle<()>,
+}
+
+/// Traces of messages, by the configuration.
+fn traces(settings: &Settings, broker: &Arc<Broker>) -> Arc<Traces> {
+    let options = &settings.config.trace_files;
+    let directory = options.directory.as_ref().map_or_else(|| settings.data_dir.join("traces"), PathBuf::from);
+    let limits = Limits { len_max: options.file_len_max, count_max: options.file_count_max };
+    Traces::new(broker.clone(), Directory::new(directory), limits)
 }
 
 impl RunningBroker {
@@ -171,12 +185,16 @@ impl RunningBroker {
         let alerting = http_sites::alerting(config, broker, settings.connection_max)?;
         let file_limit = settings.of_http.file_limit;
         let influxdb = Influxdb::new(broker.clone(), &config.influxdb, settings.data_dir.clone(), file_limit)?;
+        let otlp = config.otlp.as_ref().map(|options| Otlp::start(broker.clone(), options)).transpose()?;
         let alerts = alerting.start().context("cannot start the thread of alerts")?;
-        let sites = Sites::new(settings, broker, &alerting, influxdb.as_ref().map(Influxdb::stats));
+        let traces = traces(settings, broker);
+        traces.resume();
+        let sites = Sites::new(settings, broker, &alerting, influxdb.as_ref().map(Influxdb::stats), &traces);
         let influxdb = match influxdb.map(Influxdb::start).transpose() {
             Ok(influxdb) => influxdb,
             Err(error) => {
                 alerts.stop();
+                traces.end();
                 return Err(error).context("cannot start a thread of statistics");
             }
         };
@@ -185,6 +203,8 @@ impl RunningBroker {
             store,
             alerts,
             influxdb,
+            traces,
+            otlp,
             maintenance: tokio::spawn(broker.clone().run_maintenance(settings.data_dir.clone())),
             waking: tokio::spawn(broker.clone().wake_for_journal()),
             serving: Arc::new(Serving { broker: broker.clone(), group: server.group(), sites, sink }),
@@ -212,13 +232,17 @@ impl RunningBroker {
         if how.is_handover && !self.pause().await {
             tracing::warn!("a broker is handed over though not all that it received is durable");
         }
-        let Self { serving, store, alerts, influxdb, maintenance, waking } = self;
+        let Self { serving, store, alerts, influxdb, traces, otlp, maintenance, waking } = self;
         let broker = &serving.broker;
         // That consumers go when the broker stops is nothing to be told of.
         alerts.stop();
+        traces.end();
         let flushing = tokio::spawn(async {
             if let Some(threads) = influxdb {
                 threads.stop().await;
+            }
+            if let Some(otlp) = otlp {
+                otlp.stop().await;
             }
         });
         let requests = serving.group.close(how.http_patience);

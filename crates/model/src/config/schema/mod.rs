@@ -17,6 +17,7 @@ mod queues;
 mod resources;
 mod runtime;
 mod tls;
+mod traces;
 mod warren;
 
 use super::MAX_MESSAGE_SIZE_MAX;
@@ -40,6 +41,7 @@ pub(super) static TABLE: Table = Table(&[
     prometheus::SECTION,
     tls::PROMETHEUS_SECTION,
     influxdb::SECTION,
+    traces::SECTION,
     cluster::SECTION,
     plugins::SECTION,
     runtime::SECTION,

@@ -9,5 +9,5 @@ const KEYS: &[Key] = &[
     not_built("{stomp,web_stomp}.**", Type::Secret, "STOMP is not spoken"),
     not_built("{amqp1_0,web_amqp}.**", Type::Text, "AMQP 1.0 is not spoken"),
     not_built("{shovel,federation}.**", Type::Text, "there are no shovels and no federation"),
-    not_built("{consistent_hash_exchange,trust_store,tracing}.**", Type::Text, "there is no such plugin"),
+    not_built("{consistent_hash_exchange,trust_store}.**", Type::Text, "there is no such plugin"),
 ];

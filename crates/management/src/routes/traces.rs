@@ -1,0 +1,230 @@
+//! Traces of messages that go into files, and these files: rabbitmq_tracing's routes. The files are rotated, and traces survive a restart.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_server::{PIECE_LEN, Source};
+use hyper::StatusCode;
+use observe::message_traces::{CreateError, Definition, Filter, Format, TraceFile, TraceView, Traces};
+use serde_json::{Map, Value, json};
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::json::Fields;
+use crate::problem::Problem;
+use crate::route::Kind::{Integer, Object, Text};
+use crate::route::Role::Administrator;
+use crate::route::{Field, Operation, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[
+    at("/api/traces", &[Operation::get(Administrator, all, "Lists traces of messages.", Shape::List)]),
+    at(
+        "/api/traces/node/{node}",
+        &[Operation::get(Administrator, all, "Lists traces of messages on a node.", Shape::List)],
+    ),
+    at(
+        "/api/traces/{vhost}",
+        &[Operation::get(Administrator, all, "Lists traces of messages in a vhost.", Shape::List)],
+    ),
+    at(
+        "/api/traces/node/{node}/{vhost}",
+        &[Operation::get(Administrator, all, "Lists traces of messages in a vhost on a node.", Shape::List)],
+    ),
+    at(
+        "/api/traces/{vhost}/{name}",
+        &[
+            Operation::get(Administrator, one, "Returns a trace of messages.", TRACE),
+            Operation::put(Administrator, put, "Starts a trace of messages.", BODY),
+            Operation::delete(Administrator, delete, "Ends a trace of messages. Its files stay."),
+        ],
+    ),
+    at(
+        "/api/traces/node/{node}/{vhost}/{name}",
+        &[
+            Operation::get(Administrator, one, "Returns a trace of messages on a node.", TRACE),
+            Operation::put(Administrator, put, "Starts a trace of messages on a node.", BODY),
+            Operation::delete(Administrator, delete, "Ends a trace of messages on a node. Its files stay."),
+        ],
+    ),
+    at("/api/trace-files", &[Operation::get(Administrator, files, "Lists trace files.", Shape::List)]),
+    at(
+        "/api/trace-files/node/{node}",
+        &[Operation::get(Administrator, files, "Lists trace files on a node.", Shape::List)],
+    ),
+    at(
+        "/api/trace-files/{name}",
+        &[
+            Operation::get(Administrator, file, "Returns a trace file.", Shape::Page(PLAIN)),
+            Operation::delete(Administrator, delete_file, "Deletes a trace file, also one that is being written."),
+        ],
+    ),
+    at(
+        "/api/trace-files/node/{node}/{name}",
+        &[
+            Operation::get(Administrator, file, "Returns a trace file on a node.", Shape::Page(PLAIN)),
+            Operation::delete(Administrator, delete_file, "Deletes a trace file on a node."),
+        ],
+    ),
+];
+
+const PLAIN: &str = "text/plain; charset=utf-8";
+
+const TRACE: Shape = Shape::Object(&[
+    Field::required("vhost", Text, "The vhost."),
+    Field::required("name", Text, "The name of the trace and, with `.log`, of its file."),
+    Field::required("format", Text, "`text`, `json` or `events`."),
+    Field::optional("pattern", Text, "Which keys of the firehose are traced."),
+    Field::optional("max_payload_bytes", Integer, "How many bytes of each body are written."),
+    Field::optional("tracer_connection_username", Text, "As it was given; no connection is made."),
+    Field::required("written", Integer, "Events that were written."),
+    Field::required("missed", Integer, "Events that were not, because too many came at once."),
+    Field::optional("error", Text, "Why the trace has ended by itself."),
+]);
+
+const BODY: &[Field] = &[
+    Field::required(
+        "format",
+        Text,
+        "`text` or `json`, as RabbitMQ writes them, or `events`: all that happens to messages.",
+    ),
+    Field::optional("pattern", Text, "Which keys of the firehose are traced: required but for `events`."),
+    Field::optional("max_payload_bytes", Integer, "How many bytes of each body are written. Default: all."),
+    Field::optional("tracer_connection_username", Text, "Accepted, and shown: no connection is made."),
+    Field::optional("tracer_connection_password", Text, "Accepted: no connection is made."),
+    Field::optional("connection", Text, "Only what this connection causes."),
+    Field::optional("user", Text, "Only what this user causes."),
+    Field::optional("queue", Text, "Only what happens in this queue, or goes there."),
+    Field::optional("exchange", Text, "Only messages that were published to this exchange."),
+    Field::optional("routing_key", Text, "Only messages with a routing key of this pattern."),
+    Field::optional("message_id", Text, "Only messages with this property `message_id`."),
+    Field::optional("headers", Object, "Only messages with these headers."),
+    Field::optional("sample", Integer, "One message of so many."),
+];
+
+/// Those of the broker.
+pub(super) fn traces(call: &Call) -> Result<&Arc<Traces>, Problem> {
+    let node = call.argument("node");
+    if !node.is_empty() && node != call.service.node() {
+        return Err(Problem::bad_request("Node is not a cluster member"));
+    }
+    call.service.traces().ok_or_else(|| Problem::unavailable("messages are not traced here"))
+}
+
+fn shown(view: &TraceView) -> Value {
+    let mut shown = view.definition.to_json();
+    if let Some(members) = shown.as_object_mut() {
+        members.insert("written".to_owned(), json!(view.written_count));
+        members.insert("missed".to_owned(), json!(view.missed_count));
+        if let Some(error) = &view.error {
+            members.insert("error".to_owned(), json!(error));
+        }
+    }
+    shown
+}
+
+fn all(call: &Call) -> Result<Answer, Problem> {
+    let vhost = call.vhost();
+    let views = traces(call)?.list();
+    let of_vhost = views.iter().filter(|view| vhost.is_empty() || view.definition.vhost == vhost);
+    Ok(Answer::json(Value::Array(of_vhost.map(shown).collect()).to_string().into_bytes()))
+}
+
+fn one(call: &Call) -> Result<Answer, Problem> {
+    let view = traces(call)?.find(call.vhost(), call.argument("name")).ok_or_else(Problem::not_found)?;
+    Ok(Answer::json(shown(&view).to_string().into_bytes()))
+}
+
+fn put(call: &Call) -> Result<Answer, Problem> {
+    let traces = traces(call)?;
+    let body = call.object()?;
+    let definition = definition(call.vhost(), call.argument("name"), &body)?;
+    match traces.create(definition) {
+        Ok(()) => Ok(Answer::created()),
+        Err(CreateError::Vhost(_)) => Err(Problem::not_found()),
+        Err(error) => Err(Problem::bad_request(error.to_string())),
+    }
+}
+
+/// A trace as JSON describes it, checked in RabbitMQ's order.
+fn definition(vhost: &str, name: &str, body: &Map<String, Value>) -> Result<Definition, Problem> {
+    let is_own = body.get("format").and_then(Value::as_str) == Some("events");
+    let keys: &[&str] = if is_own { &["format"] } else { &["format", "pattern"] };
+    let missing: Vec<&str> = keys.iter().copied().filter(|key| !body.contains_key(*key)).collect();
+    if !missing.is_empty() {
+        return Err(Problem::keys_missing(&missing));
+    }
+    let body_len_max = match body.get("max_payload_bytes") {
+        None => None,
+        Some(value) if value.is_i64() || value.is_u64() => Some(value.as_u64().unwrap_or(0)),
+        Some(_) => return Err(Problem::bad_request("max_payload_bytes not integer")),
+    };
+    let format = body.get("format").and_then(Value::as_str).and_then(Format::parse);
+    let format = format.ok_or_else(|| Problem::bad_request("format not json or text"))?;
+    let filter = Filter::from_json(body).map_err(Problem::bad_request)?;
+    let text = |name: &str| Fields(body).text(name).map(|text| text.map(str::to_owned));
+    let user = text("tracer_connection_username")?.filter(|user| !user.is_empty());
+    let (vhost, name, pattern) = (vhost.to_owned(), name.to_owned(), text("pattern")?);
+    Ok(Definition { vhost, name, format, pattern, body_len_max, filter, tracer_username: user })
+}
+
+fn delete(call: &Call) -> Result<Answer, Problem> {
+    match traces(call)?.stop(call.vhost(), call.argument("name")) {
+        true => Ok(Answer::no_content()),
+        false => Err(Problem::not_found()),
+    }
+}
+
+/// What the disk says.
+fn failed(what: &str, error: &std::io::Error) -> Problem {
+    Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", format!("cannot {what}: {error}"))
+}
+
+fn files(call: &Call) -> Result<Answer, Problem> {
+    let directory = traces(call)?.directory();
+    let what = format!("read the directory {}", directory.path().display());
+    let files = directory.list().map_err(|error| failed(&what, &error))?;
+    let list = files.iter().map(|TraceFile { name, len }| json!({"name": name, "size": len}));
+    Ok(Answer::json(Value::Array(list.collect()).to_string().into_bytes()))
+}
+
+fn file(call: &Call) -> Result<Answer, Problem> {
+    let opened = traces(call)?.directory().open(call.argument("name"));
+    let file = opened.map_err(|error| failed("read the trace file", &error))?.ok_or_else(Problem::not_found)?;
+    let left_len = file.metadata().map_err(|error| failed("read the trace file", &error))?.len();
+    Ok(Answer::of_source(PLAIN, Box::new(FileSource { file, left_len })))
+}
+
+fn delete_file(call: &Call) -> Result<Answer, Problem> {
+    match traces(call)?.directory().delete(call.argument("name")) {
+        Ok(true) => Ok(Answer::no_content()),
+        Ok(false) => Err(Problem::not_found()),
+        Err(error) => Err(failed("delete the trace file", &error)),
+    }
+}
+
+/// A file that is read as its reader takes it, as far as it was long when that was asked for.
+struct FileSource {
+    file: File,
+    left_len: u64,
+}
+
+impl Source for FileSource {
+    fn poll_next(&mut self, _cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let mut piece = vec![0; PIECE_LEN.min(usize::try_from(self.left_len).unwrap_or(PIECE_LEN))];
+        match self.file.read(&mut piece) {
+            Ok(0) => Poll::Ready(None),
+            Ok(len) => {
+                self.left_len -= len as u64;
+                piece.truncate(len);
+                Poll::Ready(Some(piece.into()))
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a trace file could not be read to its end");
+                Poll::Ready(None)
+            }
+        }
+    }
+}

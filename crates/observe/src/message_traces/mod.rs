@@ -1,0 +1,37 @@
+//! What happens to messages, for people: live, and in files that survive a restart.
+//!
+//! ```text
+//!                     filter: what is wanted
+//!  broker::tap ─► sink ─► record ─► mailbox (bounded) ─┬─► live: an answer of the HTTP API that goes on
+//!  (any thread)                                        └─► running: a thread a trace ─► format ─► files
+//! ```
+//!
+//! Nothing that a disk or a reader does holds up a thread that tells: what does not fit into the mailbox is counted, and said.
+//! `Traces` knows all of them, live ones too, and that there are no more than may be.
+
+mod definition;
+mod erlang;
+mod files;
+mod filter;
+mod format;
+mod live;
+mod mailbox;
+mod record;
+mod running;
+mod sink;
+#[cfg(test)]
+mod testing;
+pub mod topic;
+
+pub use definition::Definition;
+pub use files::{Directory, Limits, TraceFile, is_name};
+pub use filter::{Facts, Filter, MessageFacts, Verdict};
+pub use format::{Format, event};
+pub use live::{LiveLimits, LivePiece, LiveTrace};
+pub use record::{Message, More, Record};
+pub use running::{CreateError, TraceView, Traces};
+#[cfg(test)]
+pub(crate) use testing::record as record_for_tests;
+
+/// Traces at a time, live ones and those into files together.
+pub const TRACE_COUNT_MAX: usize = 8;

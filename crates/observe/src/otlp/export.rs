@@ -1,0 +1,209 @@
+//! The thread that sends spans: batches, one after the other, again where that may help.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_client::header::RETRY_AFTER;
+use http_client::{Answer, Client, HttpError, Request, StatusCode};
+use outbox::{NextStep, Outbox};
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{Instant, timeout_at};
+
+use super::buffer::Buffer;
+use super::span;
+
+/// How long spans wait for others.
+const LINGER: Duration = Duration::from_secs(1);
+/// Requests that wait: the oldest goes when there are more.
+const REQUEST_COUNT_MAX: usize = 16;
+/// The longest wait that a server may ask for.
+const RETRY_AFTER_MAX_MS: u64 = 300_000;
+
+/// A request that waits.
+struct Batch {
+    body: Bytes,
+    span_count: u64,
+}
+
+/// See the module.
+pub(super) struct Exporter {
+    client: Client,
+    request: Request,
+    buffer: Arc<Buffer>,
+    node: String,
+    version: String,
+    outbox: Outbox<Batch>,
+    started_at: Instant,
+    /// The log is told once that a server fails, and once that it does not any more.
+    has_failed: bool,
+}
+
+/// What an answer means.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    /// It has them, but for so many.
+    Taken(u64),
+    /// It may take them later.
+    Later(u64),
+    /// It never will.
+    Refused,
+}
+
+impl Exporter {
+    pub(super) fn new(client: Client, request: Request, buffer: Arc<Buffer>, node: String, version: String) -> Self {
+        let (outbox, started_at) = (Outbox::default(), Instant::now());
+        Exporter { client, request, buffer, node, version, outbox, started_at, has_failed: false }
+    }
+
+    /// Sends until it is told to stop, and then what is left, for so long.
+    pub(super) async fn run(mut self, mut stopping: watch::Receiver<bool>, patience: Duration) {
+        loop {
+            self.gather();
+            // An error means that the handle is gone.
+            match self.next_body() {
+                Some(body) => tokio::select! {
+                    answer = ask(&mut self.client, &self.request, body) => self.settle(&answer),
+                    _ = stopping.changed() => {
+                        self.outbox.retry(0, 0, 0.0);
+                        break;
+                    }
+                },
+                None => tokio::select! {
+                    // An error means that the time is over.
+                    _ = tokio::time::timeout(LINGER, self.buffer.news.notified()) => {}
+                    _ = stopping.changed() => break,
+                },
+            }
+        }
+        self.outbox.try_at_once();
+        self.gather();
+        let last = async {
+            while let Some(body) = self.next_body() {
+                let answer = ask(&mut self.client, &self.request, body).await;
+                self.settle(&answer);
+                self.gather();
+            }
+        };
+        // What has not arrived by then is counted as dropped.
+        let _ = timeout_at(Instant::now() + patience, last).await;
+        let left: u64 = self.outbox.iter().map(|batch| batch.span_count).sum();
+        self.buffer.drop_count(left);
+    }
+
+    /// Makes requests of the spans that wait: of few only where nothing else is to be sent.
+    fn gather(&mut self) {
+        while self.outbox.is_empty() || self.buffer.has_batch() {
+            let spans = self.buffer.take();
+            if spans.is_empty() {
+                return;
+            }
+            let body = Bytes::from(span::request(&spans, &self.node, &self.version));
+            self.outbox.push(Batch { body, span_count: spans.len() as u64 });
+            while self.outbox.len() > REQUEST_COUNT_MAX {
+                let Some(oldest) = self.outbox.remove(self.outbox.start()) else { break };
+                self.buffer.drop_count(oldest.span_count);
+            }
+        }
+    }
+
+    /// The body of the request that is to be sent now.
+    fn next_body(&mut self) -> Option<Bytes> {
+        let now_ms = self.now_ms();
+        match self.outbox.next(now_ms) {
+            NextStep::Send(batch) => Some(batch.body.clone()),
+            NextStep::NotBefore(_) | NextStep::Nothing => None,
+        }
+    }
+
+    /// What was on its way has come to something.
+    fn settle(&mut self, answer: &Result<Answer, HttpError>) {
+        let now_ms = self.now_ms();
+        let (verdict, error) = match answer {
+            Ok(answer) => (judge(answer), format!("it answered {}", answer.status)),
+            Err(error) => (Verdict::Later(0), error.to_string()),
+        };
+        match verdict {
+            Verdict::Taken(rejected_count) => {
+                let batch = self.outbox.settle();
+                let rejected_count = rejected_count.min(batch.span_count);
+                self.buffer.sent_count(batch.span_count - rejected_count);
+                self.buffer.drop_count(rejected_count);
+                if std::mem::take(&mut self.has_failed) {
+                    tracing::info!("spans are taken again by the server of warren.otlp.endpoint");
+                }
+            }
+            Verdict::Refused => {
+                let batch = self.outbox.settle();
+                self.buffer.drop_count(batch.span_count);
+                self.tell(&error, "spans were refused by the server of warren.otlp.endpoint");
+            }
+            Verdict::Later(wait_ms) => {
+                self.outbox.retry(wait_ms, now_ms, fastrand::f64());
+                self.tell(&error, "spans were not taken by the server of warren.otlp.endpoint, and will be sent again");
+            }
+        }
+    }
+
+    fn tell(&mut self, error: &str, text: &str) {
+        if !std::mem::replace(&mut self.has_failed, true) {
+            tracing::warn!(error, "{text}");
+        }
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.started_at.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+async fn ask(client: &mut Client, request: &Request, body: Bytes) -> Result<Answer, HttpError> {
+    client.ask(&request.clone().with_json(body)).await
+}
+
+/// By the protocol: 429, 502, 503 and 504 may be better later, other errors never.
+fn judge(answer: &Answer) -> Verdict {
+    match answer.status {
+        status if status.is_success() => {
+            let said: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            let rejected = &said["partialSuccess"]["rejectedSpans"];
+            // Numbers of 64 bits are texts.
+            let count = rejected.as_u64().or_else(|| rejected.as_str().and_then(|text| text.parse().ok()));
+            Verdict::Taken(count.unwrap_or(0))
+        }
+        StatusCode::TOO_MANY_REQUESTS
+        | StatusCode::BAD_GATEWAY
+        | StatusCode::SERVICE_UNAVAILABLE
+        | StatusCode::GATEWAY_TIMEOUT => {
+            let seconds =
+                answer.headers.get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse::<u64>().ok());
+            Verdict::Later(seconds.unwrap_or(0).saturating_mul(1000).min(RETRY_AFTER_MAX_MS))
+        }
+        _ => Verdict::Refused,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_client::HeaderMap;
+
+    use super::*;
+
+    fn answer(status: u16, body: &str) -> Answer {
+        let status = StatusCode::from_u16(status).unwrap();
+        Answer { status, headers: HeaderMap::new(), body: Bytes::copy_from_slice(body.as_bytes()) }
+    }
+
+    #[test]
+    fn only_what_may_be_better_later_is_sent_again() {
+        assert_eq!(judge(&answer(200, "{}")), Verdict::Taken(0));
+        assert_eq!(judge(&answer(200, r#"{"partialSuccess":{"rejectedSpans":"3"}}"#)), Verdict::Taken(3));
+        assert_eq!(judge(&answer(503, "")), Verdict::Later(0));
+        let mut busy = answer(429, "");
+        busy.headers.insert(RETRY_AFTER, "7".parse().unwrap());
+        assert_eq!(judge(&busy), Verdict::Later(7000));
+        for status in [400, 401, 404, 500] {
+            assert_eq!(judge(&answer(status, "")), Verdict::Refused, "{status}");
+        }
+    }
+}

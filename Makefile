@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -119,6 +119,12 @@ ROUNDS ?= 100
 ROUND_S ?= 10
 test-cluster: build
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/cluster/run.py --rounds $(ROUNDS) --round-s $(ROUND_S) $(if $(SEED),--seed $(SEED))
+
+# A thousand CPU profiles that begin and end under load, with TLS and syncs; and a thousand of the sampler alone. ROUNDS for others.
+test-profiles: ROUNDS = 1000
+test-profiles:
+	SAMPLER_ROUNDS=$(ROUNDS) $(CARGO) test --workspace --locked -- sessions_come_and_go_under_load
+	WARREN_PROFILE_ROUNDS=$(ROUNDS) $(CARGO) test --workspace --locked -- profiles_come_and_go_under_load_with_tls_and_fsync
 
 # Three nodes on this machine, to look at, as in docs/clustering.md. Ctrl-C ends them.
 cluster: build

@@ -354,6 +354,7 @@ impl Drop for Served<'_> {
 
 /// Looks after queues until the timers are stopped: on a thread of its own, which nothing else makes late.
 fn run_timers(timers: &Timers, clock: &Clock, broker: &Weak<Broker>) {
+    sampler::does(sampler::Work::Timers);
     while timers.wait(|| clock.now_ms()) {
         let Some(broker) = broker.upgrade() else { return };
         broker.run_due_timers();

@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use engine::outbox::Outbox;
 use net::Stream;
 use parking_lot::Mutex;
+use sampler::{Work, working_on};
 use store::DurableWaiter;
 use telemetry::trace::Task;
 use tokio::io::ReadBuf;
@@ -152,6 +153,7 @@ impl Connection {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _running = self.task.enter(|| format!("connection {}", self.session.handle().name()));
+        let _working = working_on(Work::Connection);
         self.session.borrow_buffers();
         for _ in 0..TURN_COUNT {
             match self.turn(cx) {
@@ -179,6 +181,7 @@ impl Connection {
         if !matches!(self.stream, Stream::Tcp(_)) || !self.session.output().is_empty() {
             return false;
         }
+        let _working = working_on(Work::Connection);
         self.session.borrow_buffers();
         let is_all = self.session.write_durable() && self.try_write();
         self.session.report();

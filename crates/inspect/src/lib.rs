@@ -12,6 +12,7 @@
 //! Knows nothing of the broker.
 
 mod api;
+pub mod diagnose;
 mod failure;
 pub mod profile;
 mod run;

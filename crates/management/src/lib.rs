@@ -38,6 +38,8 @@ mod path;
 mod planted;
 mod problem;
 mod process;
+mod profile;
+mod recent_lines;
 mod request_context;
 mod route;
 mod router;
@@ -58,7 +60,8 @@ pub use local::LocalSite;
 pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, FlightRecorderOptions, Headers, ListenerInfo, Options};
-pub use process::Process;
+pub use process::{LogControl, Process};
+pub use recent_lines::RecentLines;
 pub use server::{
     Absent, AmqpSink, ConnectionGroup, ConnectionPermit, HttpClient, RequestLine, Server, Site, read_request_line,
 };

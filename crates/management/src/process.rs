@@ -7,10 +7,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use model::config::LogLevel;
 use net::Gate;
 
+use crate::recent_lines::RecentLines;
+
+/// The process's log.
+pub struct LogControl {
+    /// Has only what is at least so severe be logged.
+    pub set_level: Box<dyn Fn(LogLevel) + Send + Sync>,
+    /// What was logged last.
+    pub recent: RecentLines,
+}
+
+impl fmt::Debug for LogControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogControl").finish_non_exhaustive()
+    }
+}
+
 /// The process. What is changed here holds until it ends.
 pub struct Process {
     memory_len: u64,
-    log: Box<dyn Fn(LogLevel) + Send + Sync>,
+    log: LogControl,
     gates: Vec<Gate>,
     is_suspended: AtomicBool,
 }
@@ -22,10 +38,9 @@ impl fmt::Debug for Process {
 }
 
 impl Process {
-    /// A process for which there is so much memory. `log` has only what is at least so severe be logged; clients of AMQP come through
-    /// the listeners of `gates`.
+    /// A process for which there is so much memory. Clients of AMQP come through the listeners of `gates`.
     #[must_use]
-    pub fn new(memory_len: u64, log: Box<dyn Fn(LogLevel) + Send + Sync>, gates: Vec<Gate>) -> Self {
+    pub fn new(memory_len: u64, log: LogControl, gates: Vec<Gate>) -> Self {
         Self { memory_len, log, gates, is_suspended: AtomicBool::new(false) }
     }
 
@@ -36,7 +51,12 @@ impl Process {
 
     /// Has only what is at least so severe be logged.
     pub(crate) fn set_log_level(&self, level: LogLevel) {
-        (self.log)(level);
+        (self.log.set_level)(level);
+    }
+
+    /// The last lines that were logged, the oldest first.
+    pub(crate) fn log_lines(&self, count: usize) -> Vec<String> {
+        self.log.recent.last(count)
     }
 
     /// Whether new connections of AMQP are refused, those over WebSockets too.

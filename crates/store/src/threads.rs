@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use model::ids::SegmentId;
+use sampler::Work;
 
 use crate::journal::FailureCause;
 use crate::load::Loader;
@@ -50,12 +51,13 @@ pub(crate) struct Threads {
 
 impl Threads {
     pub(crate) fn start(shared: &Arc<Shared>, residents: &Arc<dyn QueueOwner>) -> Self {
-        let spawn = |name: &str, work: fn(&Shared, &dyn QueueOwner)| {
+        let spawn = |name: &str, kind: Work, work: fn(&Shared, &dyn QueueOwner)| {
             let (shared, residents) = (shared.clone(), residents.clone());
             let thread = std::thread::Builder::new().name(name.to_owned());
             let work = {
                 let name = name.to_owned();
                 move || {
+                    sampler::does(kind);
                     // A thread that dies takes the journal with it, in clear words, instead of leaving everyone waiting.
                     if catch_unwind(AssertUnwindSafe(|| work(&shared, &*residents))).is_err() {
                         shared.journal.fail(&format!("the thread {name} panicked"));
@@ -64,11 +66,12 @@ impl Threads {
             };
             thread.spawn(work).expect("the system has room for a few threads at start")
         };
-        let mut handles = vec![spawn("store-retire", retire), spawn("store-reclaim", reclaim)];
+        let mut handles =
+            vec![spawn("store-retire", Work::Compaction, retire), spawn("store-reclaim", Work::Compaction, reclaim)];
         if shared.options.scrub_interval.is_some() {
-            handles.push(spawn("store-scrub", scrub));
+            handles.push(spawn("store-scrub", Work::Compaction, scrub));
         }
-        handles.extend((0..READER_COUNT).map(|_| spawn(READER_THREAD, read)));
+        handles.extend((0..READER_COUNT).map(|_| spawn(READER_THREAD, Work::Reading, read)));
         Threads { handles }
     }
 

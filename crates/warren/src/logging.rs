@@ -2,6 +2,7 @@
 
 use std::io::{self, IsTerminal};
 
+use management::{LogControl, RecentLines};
 use model::config::{Log, LogFormatter, LogLevel};
 use tracing::Subscriber;
 use tracing::level_filters::LevelFilter;
@@ -15,27 +16,67 @@ use tracing_subscriber::{Layer, Registry, fmt, reload};
 use crate::log_fields::EscapedFields;
 use crate::log_json::EscapingWriter;
 
-/// Changes how severe has to be what is logged, while the process runs.
-pub(crate) struct LogLevelHandle(reload::Handle<LevelFilter, Registry>);
+/// What is kept of the log in memory, for `/api/log`: the last lines.
+const RECENT_COUNT: usize = 2_000;
+const RECENT_LEN: usize = 256 << 10;
+
+/// Changes how severe has to be what is logged, while the process runs, and knows what was logged last.
+pub(crate) struct LogLevelHandle {
+    filter: reload::Handle<LevelFilter, Registry>,
+    recent: RecentLines,
+}
 
 impl LogLevelHandle {
     /// From now on what is less severe is not logged.
     pub(crate) fn set(&self, level: LogLevel) {
         // It fails where nothing logs any more, and then there is nothing to change.
-        let _ = self.0.reload(filter(level));
+        let _ = self.filter.reload(filter(level));
+    }
+
+    /// What operators may do with it.
+    pub(crate) fn into_control(self) -> LogControl {
+        let recent = self.recent.clone();
+        LogControl { set_level: Box::new(move |level| self.set(level)), recent }
     }
 }
 
 /// Starts logging. Events before this are lost; call it once.
 pub(crate) fn start(log: &Log) -> LogLevelHandle {
     let (filter, handle) = reload::Layer::new(filter(log.level));
-    let filtered = tracing_subscriber::registry().with(filter);
+    let recent = RecentLines::new(RECENT_COUNT, RECENT_LEN);
+    let kept = recent.clone();
+    let keep = lines(move || KeptLine { lines: kept.clone(), text: Vec::new() }, false);
+    let filtered = tracing_subscriber::registry().with(filter).with(keep);
     let stderr = std::io::stderr;
     match log.formatter {
         LogFormatter::Json => filtered.with(objects(stderr)).init(),
         LogFormatter::Plaintext => filtered.with(lines(stderr, stderr().is_terminal())).init(),
     }
-    LogLevelHandle(handle)
+    LogLevelHandle { filter: handle, recent }
+}
+
+/// An event that is being written for those who ask for the last lines.
+struct KeptLine {
+    lines: RecentLines,
+    text: Vec<u8>,
+}
+
+impl io::Write for KeptLine {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.text.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for KeptLine {
+    fn drop(&mut self) {
+        let text = String::from_utf8_lossy(&self.text);
+        self.lines.push(text.trim_end());
+    }
 }
 
 /// Events as text.

@@ -75,6 +75,8 @@ enum Command {
     Trace(Box<inspect::trace::Arguments>),
     /// See where the time of a running broker goes.
     Profile(Box<inspect::profile::Arguments>),
+    /// Say what is the matter with a running broker, and keep all that this follows from in one archive.
+    Diagnose(Box<inspect::diagnose::Arguments>),
     /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
     #[command(disable_help_flag = true)]
     Ctl {
@@ -132,6 +134,7 @@ fn main() -> ExitCode {
         Command::Ping(arguments) => return ExitCode::from(ping::main(&arguments)),
         Command::Plan { words } => return ExitCode::from(plan::command::main(&words)),
         Command::Trace(arguments) => return ExitCode::from(inspect::main(arguments.run())),
+        Command::Diagnose(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Profile(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };

@@ -68,8 +68,7 @@ async fn run(
     refuse_member(data_dir)?;
     let (store, recovered) = Store::open(store_options(&config, data_dir)?, Arc::new(RealDisk))
         .with_context(|| format!("cannot open the data directory {}", data_dir.display()))?;
-    let set_log_level = move |level| log_level.set(level);
-    let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
+    let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, log_level.into_control())?;
     node.start_broker(store, recovered).await?;
     // A caller that is answered, over HTTP or AMQP, may tell it to stop.
     let mut signals = Signals::listen()?;

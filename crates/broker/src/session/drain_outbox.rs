@@ -7,6 +7,7 @@ use std::task::Waker;
 use std::time::Instant;
 
 use model::ids::JournalPosition;
+use sampler::{Work, working_on};
 
 use crate::session::{Phase, Session, told};
 use engine::batch::{Batch, BatchRoute};
@@ -18,6 +19,7 @@ impl Session {
         if self.batch.is_empty() {
             return;
         }
+        let _working = working_on(Work::Queueing);
         let mut batch = std::mem::take(&mut self.batch);
         let has_published = !batch.publishes().is_empty();
         self.charge(&batch);
@@ -137,6 +139,7 @@ impl Session {
 
     /// Does what the outbox and the journal ask for. True when something was done; else `waker` is woken when there is.
     pub(crate) fn drain_outbox(&mut self, waker: &Waker) -> bool {
+        let _working = working_on(Work::Delivering);
         let has_found = self.deliveries.refill(&self.handle.outbox, waker);
         if has_found {
             self.wake_for_held();

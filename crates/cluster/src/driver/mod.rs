@@ -151,7 +151,11 @@ impl Driver {
 
     fn spawn(&mut self, name: &str, run: fn(&Arc<DriverShared>)) -> std::io::Result<()> {
         let shared = self.shared.clone();
-        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(move || run(&shared))?);
+        let run = move || {
+            sampler::does(sampler::Work::Cluster);
+            run(&shared);
+        };
+        self.threads.push(std::thread::Builder::new().name(name.to_owned()).spawn(run)?);
         Ok(())
     }
 

@@ -123,6 +123,7 @@ impl Links {
         handle.spawn(acceptor::accept(Arc::clone(&shared), listener));
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("cluster".to_owned()).spawn(move || {
+            sampler::does(sampler::Work::Cluster);
             // An error means that the links have been dropped.
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();

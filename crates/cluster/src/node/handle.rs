@@ -136,7 +136,10 @@ impl ClusterNode {
             shell.start_member()?;
         }
         shell.show();
-        let thread = std::thread::Builder::new().name("cluster node".to_owned()).spawn(move || shell.run(&events))?;
+        let thread = std::thread::Builder::new().name("cluster node".to_owned()).spawn(move || {
+            sampler::does(sampler::Work::Cluster);
+            shell.run(&events);
+        })?;
         Ok(ClusterNode { inbox, links, shown, thread: Mutex::new(Some(thread)) })
     }
 

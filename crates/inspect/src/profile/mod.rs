@@ -1,6 +1,14 @@
 //! `warren profile`: where the time of a broker that runs goes.
 
+mod cpu;
+mod diff;
+mod files;
+mod output;
+mod sampled;
+mod symbols;
 mod wall;
+
+pub(crate) use cpu::sample_briefly;
 
 use crate::failure::Failure;
 use crate::target::Target;
@@ -16,6 +24,10 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    /// What the processors do: the stacks of all threads, looked at many times a second.
+    Cpu(cpu::Cpu),
+    /// What takes more time in one profile than in another, and what less. Asks no broker.
+    Diff(diff::Diff),
     /// Where the time of calls goes that match, in all that they call and wait for, whichever task or thread does it.
     Wall(wall::Wall),
 }
@@ -28,6 +40,8 @@ impl Arguments {
     /// When there is nothing to show, in one sentence.
     pub async fn run(&self) -> Result<(), Failure> {
         match &self.command {
+            Command::Cpu(cpu) => cpu.run(&self.target).await,
+            Command::Diff(diff) => diff.run(),
             Command::Wall(wall) => wall.run(&self.target).await,
         }
     }

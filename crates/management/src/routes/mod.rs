@@ -25,6 +25,7 @@ mod parameters;
 mod permissions;
 mod policies;
 mod process;
+mod profile;
 mod publish;
 mod queue_info;
 mod queue_rows;
@@ -80,6 +81,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         consumers::ROUTES,
         alerts::ROUTES,
         process::ROUTES,
+        profile::ROUTES,
         backup::ROUTES,
         cluster::ROUTES,
         data_loss::ROUTES,

@@ -11,9 +11,9 @@ use crate::call::Call;
 use crate::json::{Fields, wrong_type};
 use crate::problem::Problem;
 use crate::process::Process;
-use crate::route::Kind::{Any, Number, Text};
+use crate::route::Kind::{Any, List, Number, Text};
 use crate::route::Role::Administrator;
-use crate::route::{Field, Operation, Route, Shape, at};
+use crate::route::{Field, Operation, Parameters, Route, Shape, at};
 
 const ABSOLUTE: Field = Field::optional("absolute", Any, "Bytes, or a size such as `50MB` or `2GiB`.");
 
@@ -64,6 +64,17 @@ pub(super) static ROUTES: &[Route] = &[
             )],
         )
         .answers(Shape::NoContent)
+        .refuses(REFUSALS)],
+    ),
+    at(
+        "/api/log",
+        &[Operation::get(
+            Administrator,
+            log,
+            "Shows the last lines of this process's log, the oldest first.",
+            Shape::Object(&[Field::required("lines", List, "The lines.")]),
+        )
+        .query(&[Parameters::Other("lines", "How many lines at most: 1 to 100000, and all that are kept without it.")])
         .refuses(REFUSALS)],
     ),
     at(
@@ -146,6 +157,19 @@ fn set_log_level(call: &Call) -> Result<Answer, Problem> {
         tell();
     }
     Ok(Answer::no_content())
+}
+
+/// More than are kept.
+const LOG_LINE_COUNT_MAX: usize = 100_000;
+
+fn log(call: &Call) -> Result<Answer, Problem> {
+    let count = match call.query.get("lines").map(str::parse) {
+        None => LOG_LINE_COUNT_MAX,
+        Some(Ok(count @ 1..=LOG_LINE_COUNT_MAX)) => count,
+        Some(_) => return Err(Problem::bad_request(format!("lines must be 1 to {LOG_LINE_COUNT_MAX}"))),
+    };
+    let lines = process(call)?.log_lines(count);
+    Ok(Answer::json(serde_json::json!({"lines": lines}).to_string().into_bytes()))
 }
 
 fn suspend_listeners(call: &Call) -> Result<Answer, Problem> {

@@ -83,6 +83,7 @@ impl Server {
         let handle = runtime.handle().clone();
         let (ended, mut has_ended) = watch::channel(false);
         let thread = std::thread::Builder::new().name("management".to_owned()).spawn(move || {
+            sampler::does(sampler::Work::Management);
             runtime.block_on(async {
                 // An error means that the server has been dropped.
                 let _ = has_ended.wait_for(|has_ended| *has_ended).await;

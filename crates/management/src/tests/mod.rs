@@ -18,6 +18,7 @@ mod messages;
 mod metrics;
 mod objects;
 mod process;
+mod profile;
 mod queue_lists;
 mod requests;
 mod trace;

@@ -9,11 +9,14 @@ use tokio::net::TcpStream;
 
 use super::house::{House, in_house};
 use crate::options::ListenerInfo;
-use crate::process::Process;
+use crate::process::{LogControl, Process};
+use crate::recent_lines::RecentLines;
 
 /// A process with a memory of a thousand bytes.
 fn process(log: impl Fn(LogLevel) + Send + Sync + 'static, gates: Vec<Gate>) -> Arc<Process> {
-    Arc::new(Process::new(1000, Box::new(log), gates))
+    let recent = RecentLines::new(100, 10_000);
+    ["one", "two \u{1b}[1m", "three"].iter().for_each(|line| recent.push(line));
+    Arc::new(Process::new(1000, LogControl { set_level: Box::new(log), recent }, gates))
 }
 
 async fn check_limits(house: &House, expected: (u64, u64)) {
@@ -41,6 +44,19 @@ fn limits_are_in_force_at_once() {
         let reason = "'relative' must be a fraction between 0 and 1, not 2";
         house.check_refused("PUT /api/warren/memory-limit", r#"{"relative":2}"#, 400, "bad_request", reason).await;
         check_limits(house, (9_000_000_000_000_000, 0)).await;
+    });
+}
+
+#[test]
+fn the_last_lines_of_the_log_are_there_for_administrators() {
+    in_house(async |house| {
+        assert_eq!(house.get("/api/log").await.status, 503);
+        house.service.set_process(process(|_| (), vec![]));
+        house.check("GET /api/log", "", 200, r#"{"lines":["one","two \u001b[1m","three"]}"#).await;
+        house.check("GET /api/log?lines=1", "", 200, r#"{"lines":["three"]}"#).await;
+        for wrong in ["0", "x", "100001"] {
+            assert_eq!(house.get(&format!("/api/log?lines={wrong}")).await.status, 400);
+        }
     });
 }
 

@@ -163,6 +163,7 @@ impl Alerting {
         let (stop, stopping) = watch::channel(false);
         let own = self.clone();
         let thread = std::thread::Builder::new().name("alerts".to_owned()).spawn(move || {
+            sampler::does(sampler::Work::Observing);
             runtime.block_on(own.run(stopping));
             // What is on its way to a receiver is dropped, and so are its sockets.
             runtime.shutdown_background();

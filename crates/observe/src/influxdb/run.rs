@@ -55,6 +55,7 @@ impl RoundsThread {
         let (stop, stopping) = watch::channel(false);
         let (ends, ended) = oneshot::channel();
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
+            sampler::does(sampler::Work::Observing);
             runtime.block_on(async { rounds.run(destination(), stopping).await });
             runtime.shutdown_background();
             // An error means that the caller does not wait.

@@ -120,6 +120,7 @@ fn join_other(thread: Option<JoinHandle<()>>) {
 
 /// A thread that dies takes the journal with it, in clear words, instead of leaving everyone waiting.
 fn guard(shared: &Shared, name: &str, run: impl FnOnce()) {
+    sampler::does(sampler::Work::Journal);
     if catch_unwind(AssertUnwindSafe(run)).is_err() {
         shared.fail(&format!("the journal's {name} thread panicked"));
     }

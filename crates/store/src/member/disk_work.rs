@@ -55,7 +55,10 @@ pub(super) struct DiskThread {
 impl DiskThread {
     pub(super) fn start(shared: &Arc<MemberShared>) -> Result<DiskThread, MemberError> {
         let of_thread = shared.clone();
-        let run = move || of_thread.run_disk_work();
+        let run = move || {
+            sampler::does(sampler::Work::Journal);
+            of_thread.run_disk_work();
+        };
         let spawned = std::thread::Builder::new().name("member disk".to_owned()).spawn(run);
         let handle = spawned.map_err(attempting("starting a thread for", shared.paths.dir()))?;
         Ok(DiskThread { shared: shared.clone(), handle: Some(handle) })

@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "influx",
     "figures",
     "profile",
+    "sampler",
     "telemetry",
     "consensus",
     "store",

@@ -46,8 +46,7 @@ pub(crate) async fn run(
     let listeners = OpenListeners::open(&config, &mut tls_files)?;
     let setup = setup::of(&config, data_dir)?;
     let links_tls = setup.tls.clone();
-    let set_log_level = move |level| log_level.set(level);
-    let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, set_log_level)?;
+    let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, log_level.into_control())?;
     let (host, commands) =
         ProcessHost::new(node.ingress().clone(), serve::broker_options(&config, None, Vec::new()), data_dir);
     let of_node = host.clone();

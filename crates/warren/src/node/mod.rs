@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use broker::EventSink;
 use cluster::control::Control;
-use management::{ListenerInfo, Process, Server};
-use model::config::{Config, LogLevel};
+use management::{ListenerInfo, LogControl, Process, Server};
+use model::config::Config;
 use store::journal::Failed;
 use store::{CloseError, RecoveredStore, Store};
 use tokio::sync::watch;
@@ -83,7 +83,7 @@ impl Node {
         data_dir: &Path,
         mut open: OpenListeners,
         connection_max: usize,
-        set_log_level: impl Fn(LogLevel) + Send + Sync + 'static,
+        log: LogControl,
     ) -> Result<Self> {
         let (audit_log, audit_writer) = match &config.audit {
             Some(options) => {
@@ -95,7 +95,7 @@ impl Node {
         let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
         let of_amqp = open.amqp.addresses()?;
         let gates = of_amqp.iter().filter_map(|listening| listening.gate.clone()).collect();
-        let process = Process::new(serve::memory_len(&config), Box::new(set_log_level), gates);
+        let process = Process::new(serve::memory_len(&config), log, gates);
         let listening: Vec<_> = of_amqp.into_iter().chain(open.http.addresses()).collect();
         let settings = Settings {
             of_http: Arc::new(http_sites::options(&config, data_dir)?),

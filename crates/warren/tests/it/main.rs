@@ -5,6 +5,7 @@
 mod command_line;
 mod control_socket;
 mod ctl;
+mod diagnose;
 mod harness;
 mod influxdb;
 mod perf;
@@ -12,5 +13,6 @@ mod perf_agents;
 mod perf_followed;
 mod ping;
 mod plan;
+mod profile;
 mod queue_info;
 mod trace;

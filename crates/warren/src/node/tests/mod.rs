@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use amqp::queue;
 use client::{Closed, ConnectOptions, Connection, Event, OpenError, Route, Uri};
+use management::LogControl;
 use model::config::Config;
 use net::ListenerAddress;
 use store::Store;
@@ -55,7 +56,8 @@ impl House {
         let (config, _) = Config::parse(&[], &[], &sets).unwrap();
         let config = Arc::new(config);
         let listeners = OpenListeners::open(&config, &mut TlsFiles::default()).unwrap();
-        let mut node = Node::new(config.clone(), &dir, listeners, 1000, |_| ()).unwrap();
+        let log = LogControl { set_level: Box::new(|_| ()), recent: management::RecentLines::new(1, 1) };
+        let mut node = Node::new(config.clone(), &dir, listeners, 1000, log).unwrap();
         node.listen();
         House { node, config, dir }
     }

@@ -1,0 +1,86 @@
+//! `warren diagnose`: what is the matter with a broker, in plain words, and all that it follows from in one archive.
+//!
+//! ```text
+//!  gather   two looks at the API, a CPU profile between them, the system's limits
+//!  gathered ─► facts ─► findings ─► page     no I/O: what follows from what
+//!  archive  all of it in one file
+//! ```
+
+mod archive;
+mod facts;
+mod findings;
+mod gather;
+mod gathered;
+mod page;
+
+use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::failure::Failure;
+use crate::run::print_line;
+use crate::target::Target;
+
+use archive::Archive;
+use gather::Files;
+
+/// Say what is the matter with a running broker, in plain words, and keep all that this follows from in one archive. For administrators.
+#[derive(Debug, clap::Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    target: Target,
+    /// How long to look: what grows is seen between the beginning and the end.
+    #[arg(short, long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=300))]
+    seconds: u32,
+    /// The archive [default: warren-diagnose-NODE-TIME.tar.gz].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Print the findings only, without an archive.
+    #[arg(long, conflicts_with = "output")]
+    no_archive: bool,
+}
+
+impl Arguments {
+    /// Looks, says what it found, and writes the archive.
+    ///
+    /// # Errors
+    ///
+    /// When the broker does not answer, or the archive cannot be written, in one sentence.
+    pub async fn run(&self) -> Result<(), Failure> {
+        let (gathered, mut files) = gather::gather(&self.target, self.seconds).await?;
+        let facts = gathered::facts(&gathered);
+        let findings = findings::findings(&facts);
+        let page = page::page(&facts, &findings, &files.missing);
+        print_line(page.trim_end())?;
+        if self.no_archive {
+            return Ok(());
+        }
+        files.add("findings.txt", page);
+        let at_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        let name = format!("warren-diagnose-{}-{at_s}", plain(&facts.node));
+        let path = self.output.clone().unwrap_or_else(|| format!("{name}.tar.gz").into());
+        write(&path, &name, &files, at_s)
+            .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
+        eprintln!("All of it is in {}.", path.display());
+        Ok(())
+    }
+}
+
+/// Of a name what no shell and no file system minds.
+fn plain(name: &str) -> String {
+    name.chars()
+        .map(|char| if char.is_ascii_alphanumeric() || "@-_.".contains(char) { char } else { '_' })
+        .take(60)
+        .collect()
+}
+
+fn write(path: &std::path::Path, folder: &str, files: &Files, at_s: u64) -> std::io::Result<()> {
+    use std::os::unix::fs::OpenOptionsExt as _;
+    // What is in it is for the operator: names, addresses, the log.
+    let mut options = std::fs::OpenOptions::new();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    let mut archive = Archive::new(file, at_s);
+    for (name, content) in &files.all {
+        archive.add(&format!("{folder}/{name}"), content)?;
+    }
+    archive.finish()?.sync_all()
+}

@@ -1,0 +1,178 @@
+//! A CPU profile as lines of JSON, on their way from the sampler's thread to the client that asked.
+//!
+//! ```text
+//!  {"begin":{"node":"rabbit@a","pid":7,"rate_hz":99,…,"modules":[{"path":"/usr/bin/warren","build_id":"ab…"}]}}
+//!  {"thread":{"number":3,"name":"journal"}}
+//!  {"sample":{"thread":3,"work":"journal","count":1,"stack":"0:1a2b3c 0:4d5e ? 1:77"}}
+//!  {"end":{"reason":"time","samples":812,…}}
+//! ```
+//!
+//! Empty lines say that there is nothing new. A stack has its innermost frame first; each is a module by its place and an offset in its
+//! file, in hexadecimal, or `?`.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http_server::Source;
+use sampler::{End, Module, Sample, Session, Summary, Viewer, Wish};
+use serde_json::json;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+/// Bytes of lines that are sent together, unless the sampler pauses.
+const PIECE_LEN: usize = 16 << 10;
+/// Bytes that wait for the socket. While there are so many, samples wait in the ring.
+const WAITING_LEN_MAX: usize = 256 << 10;
+
+/// When there was nothing to send so many times in a row, an empty line is sent.
+const SILENT_ROUNDS_MAX: u32 = 4;
+
+/// What was asked for.
+#[derive(Debug)]
+pub(crate) struct About {
+    pub(crate) node: String,
+    pub(crate) rate_hz: u32,
+    pub(crate) seconds: u32,
+}
+
+/// Writes lines, on the sampler's thread.
+pub(crate) struct Lines {
+    about: About,
+    text: String,
+    pieces: UnboundedSender<Bytes>,
+    waiting_len: Arc<AtomicUsize>,
+    /// Times in a row that there was nothing to send.
+    silent_rounds: u32,
+}
+
+/// Where lines come out, on the API's thread.
+pub(crate) struct Pieces {
+    pieces: UnboundedReceiver<Bytes>,
+    waiting_len: Arc<AtomicUsize>,
+}
+
+/// Both ends of it.
+pub(crate) fn viewer(about: About) -> (Lines, Pieces) {
+    let (sender, receiver) = unbounded_channel();
+    let waiting_len = Arc::new(AtomicUsize::new(0));
+    let lines =
+        Lines { about, text: String::new(), pieces: sender, waiting_len: waiting_len.clone(), silent_rounds: 0 };
+    (lines, Pieces { pieces: receiver, waiting_len })
+}
+
+impl Lines {
+    fn line(&mut self, line: &serde_json::Value) {
+        let _ = writeln!(self.text, "{line}");
+    }
+}
+
+impl Viewer for Lines {
+    fn wish(&mut self) -> Wish {
+        match () {
+            () if self.pieces.is_closed() => Wish::Nothing,
+            () if self.waiting_len.load(Relaxed) + self.text.len() >= WAITING_LEN_MAX => Wish::Later,
+            () => Wish::More,
+        }
+    }
+
+    fn modules(&mut self, modules: &[Module]) {
+        let at = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let modules: Vec<_> =
+            modules.iter().map(|module| json!({"path": module.path, "build_id": module.build_id})).collect();
+        let About { node, rate_hz, seconds } = &self.about;
+        let begin = json!({
+            "node": node,
+            "pid": std::process::id(),
+            "rate_hz": rate_hz,
+            "seconds": seconds,
+            "at_ns": u64::try_from(at.as_nanos()).unwrap_or(0),
+            "modules": modules,
+        });
+        self.line(&json!({"begin": begin}));
+    }
+
+    fn thread(&mut self, number: u32, name: &str) {
+        self.line(&json!({"thread": {"number": number, "name": name}}));
+    }
+
+    fn sample(&mut self, sample: &Sample<'_>) {
+        let Sample { thread, work, count, stack, is_cut } = sample;
+        let work = work.name();
+        let _ = write!(self.text, r#"{{"sample":{{"thread":{thread},"work":"{work}","count":{count},"stack":""#);
+        for (place, frame) in stack.iter().enumerate() {
+            self.text.push_str(if place == 0 { "" } else { " " });
+            match frame {
+                Some((module, offset)) => _ = write!(self.text, "{module}:{offset:x}"),
+                None => self.text.push('?'),
+            }
+        }
+        self.text.push_str(if *is_cut { "\",\"cut\":true}}\n" } else { "\"}}\n" });
+        if self.text.len() >= PIECE_LEN {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        self.silent_rounds = if self.text.is_empty() { self.silent_rounds + 1 } else { 0 };
+        // A socket whose other end is gone is only noticed by writing to it.
+        if self.silent_rounds >= SILENT_ROUNDS_MAX && self.waiting_len.load(Relaxed) == 0 {
+            self.text.push('\n');
+            self.silent_rounds = 0;
+        }
+        if !self.text.is_empty() {
+            let piece = Bytes::from(std::mem::take(&mut self.text));
+            self.waiting_len.fetch_add(piece.len(), Relaxed);
+            // The next wish says so when there is no other end.
+            let _ = self.pieces.send(piece);
+        }
+    }
+
+    fn ended(&mut self, summary: &Summary) {
+        let reason = match summary.end {
+            End::Time => "time",
+            End::Stopped => "stopped",
+            End::ViewerGone => "viewer gone",
+            End::Alarm => "alarm",
+        };
+        let end = json!({
+            "reason": reason,
+            "time_ns": u64::try_from(summary.time.as_nanos()).unwrap_or(u64::MAX),
+            "samples": summary.sample_count,
+            "dropped": summary.dropped_count,
+            "unseen_threads": summary.unseen_thread_count,
+            "handler_ns": summary.handler_ns,
+            "session_ns": summary.session_ns,
+            "process_ns": summary.process_ns,
+        });
+        self.line(&json!({"end": end}));
+        self.flush();
+        let (samples, dropped) = (summary.sample_count, summary.dropped_count);
+        tracing::info!(reason, samples, dropped, "a CPU profile ended");
+    }
+}
+
+/// The answer. When it is dropped, the session ends.
+pub(crate) struct Feed {
+    _session: Session,
+    lines: Pieces,
+}
+
+impl Feed {
+    pub(crate) fn new(session: Session, lines: Pieces) -> Feed {
+        Feed { _session: session, lines }
+    }
+}
+
+impl Source for Feed {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let piece = std::task::ready!(self.lines.pieces.poll_recv(cx));
+        if let Some(piece) = &piece {
+            self.lines.waiting_len.fetch_sub(piece.len(), Relaxed);
+        }
+        Poll::Ready(piece)
+    }
+}

@@ -1,0 +1,68 @@
+//! CPU profiles of the running process, which RabbitMQ has by Erlang's tools only.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::StatusCode;
+use sampler::{Session, StartError};
+
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::problem::Problem;
+use crate::profile::{About, Feed, viewer};
+use crate::route::Role::Administrator;
+use crate::route::{Operation, Parameters, Route, Shape, at};
+
+pub(super) static ROUTES: &[Route] = &[at(
+    "/api/profile/cpu",
+    &[Operation::get(
+        Administrator,
+        cpu,
+        "Streams what the processors do from now on, as lines of JSON: stacks of all threads, as addresses within files.",
+        Shape::Page(LINES),
+    )
+    .query(&[
+        Parameters::Other("seconds", "How long: 1 to 300, and 10 without it."),
+        Parameters::Other("rate", "Looks at a thread in each second that it works: 1 to 999, and 99 without it."),
+    ])
+    .refuses(&[("409", "A CPU profile is being made already."), ("503", "An alarm is on, or the system cannot do it.")])],
+)];
+
+const LINES: &str = "application/x-ndjson";
+
+const SECONDS_MAX: u32 = 300;
+const SECONDS_DEFAULT: u32 = 10;
+const RATE_HZ_MAX: u32 = 999;
+/// Not 100, so that it does not keep step with what happens a hundred times a second.
+const RATE_HZ_DEFAULT: u32 = 99;
+
+fn cpu(call: &Call) -> Result<Answer, Problem> {
+    if let Some(name) = call.query.names().find(|name| !["seconds", "rate"].contains(name)) {
+        return Err(Problem::bad_request(format!("there is no parameter '{name}', but seconds and rate")));
+    }
+    let seconds = number(call, "seconds", SECONDS_DEFAULT, SECONDS_MAX)?;
+    let rate_hz = number(call, "rate", RATE_HZ_DEFAULT, RATE_HZ_MAX)?;
+    let unavailable = |reason: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason);
+    if call.broker().alarms().is_any_on() {
+        return Err(unavailable("an alarm is on: there are no profiles until it is over".to_owned()));
+    }
+    let about = About { node: call.service.node().to_owned(), rate_hz, seconds };
+    let (viewer, lines) = viewer(about);
+    let broker = Arc::downgrade(call.broker());
+    let is_alarmed = move || broker.upgrade().is_none_or(|broker| broker.alarms().is_any_on());
+    let options = sampler::Options { rate_hz, time: Duration::from_secs(u64::from(seconds)) };
+    let session = Session::start(options, Box::new(viewer), is_alarmed).map_err(|error| match error {
+        StartError::Taken => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
+        _ => unavailable(error.to_string()),
+    })?;
+    tracing::info!(user = call.identity().name(), seconds, rate_hz, "a CPU profile was started");
+    Ok(Answer::of_source(LINES, Box::new(Feed::new(session, lines))))
+}
+
+fn number(call: &Call, name: &str, default: u32, max: u32) -> Result<u32, Problem> {
+    match call.query.get(name).map(str::parse) {
+        None => Ok(default),
+        Some(Ok(number)) if (1..=max).contains(&number) => Ok(number),
+        Some(_) => Err(Problem::bad_request(format!("{name} must be a whole number from 1 to {max}"))),
+    }
+}

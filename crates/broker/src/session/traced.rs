@@ -73,7 +73,10 @@ impl Session {
         let Some(point) = point else { return self.do_method(channel, method) };
         let mut call = point.enter(|arguments| {
             arguments.number("channel", channel.number);
-            describe(&method, self.vhost().name().as_str(), arguments);
+            if point.arguments().contains(&"vhost") {
+                arguments.text("vhost", self.vhost().name().as_str());
+            }
+            describe(&method, arguments);
         });
         let result = self.do_method(channel, method);
         tell(&mut call, &result);
@@ -102,21 +105,7 @@ fn tell(call: &mut Call, result: &Outcome<()>) {
 }
 
 /// What a method says, but for tables of arguments.
-fn describe(method: &Method<'_>, vhost: &str, arguments: &mut Arguments) {
-    let has_vhost = !matches!(method.class_id(), 20 | 85 | 90)
-        && !matches!(
-            method,
-            Method::BasicQos(_)
-                | Method::BasicCancel(_)
-                | Method::BasicAck(_)
-                | Method::BasicNack(_)
-                | Method::BasicReject(_)
-                | Method::BasicRecover(_)
-                | Method::BasicRecoverAsync(_)
-        );
-    if has_vhost {
-        arguments.text("vhost", vhost);
-    }
+fn describe(method: &Method<'_>, arguments: &mut Arguments) {
     match method {
         Method::ChannelFlow(flow) => arguments.flag("active", flow.active),
         Method::ExchangeDeclare(declare) => arguments

@@ -1,5 +1,6 @@
 //! `warren trace` and `warren profile wall` as operators run them; and the example of docs/trace.md, to the letter.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -179,6 +180,36 @@ fn calls_are_printed_with_arguments_results_and_durations() {
         "{shown}"
     );
     assert!(is_like(lines[1], "… <request> http::PUT /api/queues/{vhost}/{queue}/4 --> 201 (…s)"), "{shown}");
+}
+
+#[test]
+fn every_call_has_the_arguments_that_the_list_names() {
+    let (broker, dir) = broker("trace-arguments", &[]);
+    let viewer = viewer(&dir, &["*", "--max", "100000", "--rate", "100000"]);
+    let ping = program(&["ping", &broker.address(), "-c", "1", "-i", "0"]).output().unwrap();
+    check_output(&ping, 0, "");
+    ctl(&dir, &["declare", "queue", "--name", "orders"]);
+    ctl(&dir, &["list_queues"]);
+    assert!(Command::new("kill").args(["-INT", &viewer.id().to_string()]).status().unwrap().success());
+    let seen = text(&viewer.wait_with_output().unwrap().stdout);
+    let list = text(&command(&dir, &["trace", "list"]).output().unwrap().stdout);
+    let mut methods = BTreeSet::new();
+    for line in seen.lines() {
+        let (_, call) = line.split_once("> ").unwrap();
+        // Values may have what stands between arguments; none here has what stands between names and values.
+        let (name, arguments) = call.trim_end_matches(')').split_once('(').unwrap();
+        let given: Vec<&str> = arguments.split(", ").filter_map(|argument| Some(argument.split_once('=')?.0)).collect();
+        let listed = list.lines().find_map(|listed| listed.strip_prefix(name)?.strip_prefix('(')?.split_once(')'));
+        let (listed, _) = listed.unwrap_or_else(|| panic!("{name} is in no list"));
+        let listed: Vec<&str> = listed.split(", ").filter(|name| !name.is_empty() && *name != "body").collect();
+        assert_eq!(given, listed, "{line}");
+        methods.insert(name);
+    }
+    for name in
+        ["amqp::basic.publish", "amqp::basic.consume", "amqp::queue.declare", "journal::commit", "users::log_in"]
+    {
+        assert!(methods.contains(name), "{name} is not among {methods:?}");
+    }
 }
 
 #[test]

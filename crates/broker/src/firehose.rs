@@ -65,6 +65,7 @@ impl FirehoseSwitch {
             (has_changed, !traced.is_empty())
         };
         if has_changed {
+            engine.taps.note_change();
             tracing::info!(vhost, is_traced, "tracing of messages was switched");
         }
         match &*sink {

@@ -7,9 +7,10 @@ use engine::batch::Batch;
 use engine::message::{Held, History, Parts};
 use engine::outbox::Outgoing;
 use engine::queue_handle::QueueHandle;
+use engine::statistics::ExchangeCounters;
 use engine::tap::{Client, Event, Kind, Kinds, Scope, Sink, Taps, What};
-use engine::targets::Targets;
-use model::ids::JournalPosition;
+use engine::targets::{Counted, Targets};
+use model::ids::{JournalPosition, QueueId};
 use queue::FetchedMessage;
 use store::Content;
 
@@ -20,6 +21,9 @@ use crate::session::channel::Channel;
 /// What becomes of the publishes and settlements of a batch.
 pub(super) const OF_BATCHES: Kinds =
     Kinds::of(&[Kind::Published, Kind::Returned, Kind::Stored, Kind::Confirmed, Kind::Acked, Kind::SetAside]);
+/// What happens in queues because of what is in a batch.
+const OF_QUEUES: Kinds =
+    Kinds::of(&[Kind::Acked, Kind::SetAside, Kind::Expired, Kind::Dropped, Kind::DeadLettered, Kind::Stored]);
 /// What is sent to consumers.
 pub(super) const DELIVERED: Kinds = Kinds::of(&[Kind::Delivered]);
 /// What is answered to `basic.get`.
@@ -38,6 +42,26 @@ pub(super) struct Told {
     published: Vec<u64>,
     /// Publishes that were told, and are to be when they are confirmed.
     unconfirmed: VecDeque<Unconfirmed>,
+    /// The last exchange and the last queue of which no sink wants to hear anything.
+    unwatched: Unwatched,
+}
+
+/// What no sink wanted to hear of, as long as neither sinks nor the topology change.
+#[derive(Debug, Default)]
+struct Unwatched {
+    at: (u64, u64),
+    exchange: Option<Arc<ExchangeCounters>>,
+    queue: Option<QueueId>,
+}
+
+impl Unwatched {
+    /// What is known for this state of sinks and topology.
+    fn at(&mut self, at: (u64, u64)) -> &mut Self {
+        if self.at != at {
+            *self = Unwatched { at, ..Unwatched::default() };
+        }
+        self
+    }
 }
 
 /// A publish that waits.
@@ -83,7 +107,8 @@ impl Session {
         self.told.get_or_insert_with(|| {
             let user = access.map(|access| access.identity().name()).unwrap_or_default();
             let client = Client { connection: handle.name().into(), user: user.into() };
-            Box::new(Told { client: Arc::new(client), published: Vec::new(), unconfirmed: VecDeque::new() })
+            let (published, unconfirmed, unwatched) = Default::default();
+            Box::new(Told { client: Arc::new(client), published, unconfirmed, unwatched })
         })
     }
 
@@ -139,9 +164,37 @@ impl Session {
         self.told().published = published;
     }
 
-    /// Brings a batch to its queues, and tells what becomes of it. It is empty afterwards.
+    /// Whether no sink wants to hear of anything in a batch: mostly so where the firehose of another queue is all there is.
+    fn concerns_no_sink(&mut self, batch: &Batch) -> bool {
+        let broker = self.broker.clone();
+        let taps = &broker.engine.taps;
+        if taps.want(OF_QUEUES) {
+            return false;
+        }
+        let vhost = self.vhost().clone();
+        let told = self.told();
+        let (client, unwatched) = (&told.client, told.unwatched.at((taps.generation(), vhost.epoch().0)));
+        let mut is_unwatched = |counted: &Counted| {
+            if unwatched.exchange.as_ref().is_some_and(|known| Arc::ptr_eq(known, &counted.exchange)) {
+                return true;
+            }
+            let at = AtExchange::of(taps, vhost.name().as_str(), &counted.exchange.name, client);
+            let is_unwatched = at.listeners.is_empty() && !at.has_more;
+            if is_unwatched {
+                unwatched.exchange = Some(counted.exchange.clone());
+            }
+            is_unwatched
+        };
+        told.published.is_empty()
+            && batch.routes().iter().all(|route| route.targets.counted.as_deref().is_some_and(&mut is_unwatched))
+    }
+
+    /// Brings a batch to its queues, and tells what becomes of it: it is empty afterwards. Unless no sink wants to hear of it.
     #[cold]
     pub(super) fn apply_told(&mut self, batch: &mut Batch) {
+        if self.concerns_no_sink(batch) {
+            return;
+        }
         self.tell_published(batch);
         batch.client = self.told_client();
         let published = std::mem::take(&mut self.told().published);
@@ -240,16 +293,34 @@ impl Session {
     pub(super) fn tell_delivered<'o>(&mut self, deliveries: impl Iterator<Item = &'o Outgoing>) {
         let client = self.told().client.clone();
         let taps = &self.broker.engine.taps;
-        let vhost = self.vhost().name().as_str();
+        let vhost = self.principal.access().vhost.name().as_str();
+        let at = (taps.generation(), self.principal.access().vhost.epoch().0);
         let mut known: Option<(u32, Vec<Arc<dyn Sink>>)> = None;
+        let mut unwatched_consumer = None;
         for outgoing in deliveries {
+            if unwatched_consumer == Some(outgoing.consumer) {
+                continue;
+            }
             let Some(slot) = self.consumers.get(outgoing.consumer) else { continue };
             if known.as_ref().is_none_or(|(consumer, _)| *consumer != outgoing.consumer) {
+                let unwatched = self.told.as_deref_mut().map(|told| told.unwatched.at(at));
+                if unwatched.is_some_and(|unwatched| unwatched.queue == Some(slot.queue.id())) {
+                    unwatched_consumer = Some(outgoing.consumer);
+                    continue;
+                }
                 let (kind, queue, client) = (Kind::Delivered, Some(&*slot.queue), Some(&*client));
                 let scope = Scope { kind, vhost, exchange: None, queue, client };
-                known = Some((outgoing.consumer, taps.listeners(&scope)));
+                let listeners = taps.listeners(&scope);
+                if listeners.is_empty() {
+                    unwatched_consumer = Some(outgoing.consumer);
+                    if let Some(told) = self.told.as_deref_mut() {
+                        told.unwatched.at(at).queue = Some(slot.queue.id());
+                    }
+                    continue;
+                }
+                known = Some((outgoing.consumer, listeners));
             }
-            let Some((_, listeners)) = known.as_ref().filter(|(_, listeners)| !listeners.is_empty()) else { continue };
+            let Some((_, listeners)) = &known else { continue };
             let Some(message) = Parts::read(outgoing.content.bytes()) else { continue };
             let had_failed = message.history.counts.delivery_count > 0;
             let event = Event {

@@ -225,6 +225,9 @@ pub struct Taps {
     /// What any of them wants to hear of.
     wanted: AtomicU32,
     sinks: RwLock<Arc<[Arc<dyn Sink>]>>,
+    /// Changes whenever a sink comes or goes, or wants something else: until then what a sink has said of a place holds, as long as the
+    /// topology is the same.
+    generation: std::sync::atomic::AtomicU64,
     /// The number of the last publish that was told of.
     publishes: std::sync::atomic::AtomicU64,
     /// Things that were not told, because one section did too many.
@@ -272,6 +275,18 @@ impl Taps {
         let wanted = all.iter().fold(0, |wanted, sink| wanted | sink.kinds().0);
         *sinks = all.into();
         self.wanted.store(wanted, Ordering::Relaxed);
+        self.note_change();
+    }
+
+    /// A sink wants something else from now on.
+    pub fn note_change(&self) {
+        self.generation.fetch_add(1, Ordering::Release);
+    }
+
+    /// See the field.
+    #[inline]
+    pub fn generation(&self) -> u64 {
+        self.generation.load(Ordering::Acquire)
     }
 
     /// Those who may want to hear of what happens there.

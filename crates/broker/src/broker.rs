@@ -34,6 +34,7 @@ use crate::subscriptions::Subscribers;
 use crate::usage::Usages;
 use crate::users::Users;
 use crate::vhosts::Vhosts;
+use crate::watched::Watched;
 use engine::Engine;
 use engine::clock::{self, Clock, wall_ms};
 use engine::outbox::ConnectionEvent;
@@ -53,6 +54,7 @@ pub struct Broker {
     pub(crate) queue_consumers: QueueConsumers,
     pub(crate) counters: NodeCounters,
     pub(crate) statistics: Statistics,
+    pub(crate) watched: Watched,
     pub(crate) subscribers: Subscribers,
     pub(crate) firehose: FirehoseSwitch,
     pub(crate) alarms: Alarms,
@@ -153,6 +155,7 @@ impl Broker {
             auth_attempts: AuthAttempts::default(),
             started_at_ms: wall_ms().saturating_sub(options.process_started_at.elapsed().as_millis() as u64),
             statistics: Statistics::new(&options.statistics),
+            watched: Watched::default(),
             alarms: Alarms::new(&options),
             options,
             engine: Arc::new(Engine::new(of_engine, store, clock, vhosts.clone())),

@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
+use engine::effort;
 use engine::outbox::Outbox;
 use net::Stream;
 use parking_lot::Mutex;
@@ -23,14 +24,17 @@ use tokio::io::ReadBuf;
 use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
-use crate::connections::ConnectionHandle;
-use crate::limits::{CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PUBLISHER_PAUSE, PUBLISHER_PAUSE_MAX, READ_LEN};
+use crate::connections::{Carrier, ConnectionHandle, ConnectionMemory};
+use crate::limits::{CARRIER_WAIT, CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PUBLISHER_PAUSE, PUBLISHER_PAUSE_MAX, READ_LEN};
 use crate::received::Received;
 use crate::session::{Phase, Session};
 use engine::clock::wall_ms;
 
 /// Turns before other tasks of the thread are let in.
 const TURN_COUNT: usize = 16;
+
+/// What a connection takes of the runtime, as it was measured: its task, its timer, its place among the sockets that are waited for.
+const OUTSIDE_LEN: usize = 3072;
 
 thread_local! {
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -48,8 +52,9 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
         session.on_event(event);
     }
     let connection = Arc::new(Mutex::new(Connection::new(stream, session)));
-    let waiter = ConnectionWaiter { connection: Arc::downgrade(&connection), outbox: handle.outbox.clone() };
-    let _ = handle.durable_waiter.set(Arc::new(waiter));
+    let waiter = Arc::new(ConnectionWaiter { connection: Arc::downgrade(&connection), outbox: handle.outbox.clone() });
+    let _ = handle.durable_waiter.set(waiter.clone());
+    let _ = handle.carrier.set(waiter);
     poll_fn(|cx| connection.lock().poll(cx)).await;
     let mut connection = connection.lock();
     connection.session.end();
@@ -77,6 +82,24 @@ impl DurableWaiter for ConnectionWaiter {
     }
 }
 
+impl Carrier for ConnectionWaiter {
+    fn tcp_info(&self) -> Option<net::TcpInfo> {
+        let connection = self.connection.upgrade()?;
+        // Its task holds it as long as it works, which is not long; who waits is in a hurry, too.
+        let connection = connection.try_lock_for(CARRIER_WAIT)?;
+        connection.stream.tcp_info()
+    }
+
+    fn memory(&self) -> Option<ConnectionMemory> {
+        let connection = self.connection.upgrade()?;
+        let connection = connection.try_lock_for(CARRIER_WAIT)?;
+        let mut memory = connection.session.memory();
+        memory.readers_len += connection.received.memory_len() as u64;
+        memory.other_len += (size_of::<Connection>() + OUTSIDE_LEN) as u64;
+        Some(memory)
+    }
+}
+
 pub(crate) struct Connection {
     stream: Stream,
     session: Session,
@@ -96,6 +119,8 @@ pub(crate) struct Connection {
     pause: Option<PublisherPause>,
     /// Until then nothing is read: the vhost's limit of rates asks for it.
     throttle: Option<Pin<Box<Sleep>>>,
+    /// Since when it is held back, if it is, while that is counted.
+    held_since: Option<Instant>,
     opened_at: Instant,
     last_received: Instant,
     last_sent: Instant,
@@ -144,6 +169,7 @@ impl Connection {
             timer: Box::pin(sleep_until(handshake_until.into())),
             pause: None,
             throttle: None,
+            held_since: None,
             opened_at: now,
             last_received: now,
             last_sent: now,
@@ -152,6 +178,26 @@ impl Connection {
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if effort::is_counted() { self.poll_counted(cx) } else { self.poll_turns(cx) }
+    }
+
+    /// The same while a viewer wants to know who takes the processors' time.
+    #[cold]
+    fn poll_counted(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let began_at = Instant::now();
+        let handle = self.session.handle().clone();
+        if let Some(held_since) = self.held_since.take() {
+            handle.effort.wait(began_at.saturating_duration_since(held_since));
+        }
+        let result = self.poll_turns(cx);
+        let ended_at = Instant::now();
+        handle.effort.work(ended_at - began_at);
+        let is_held = self.pause.is_some() || self.session.is_input_paused();
+        self.held_since = is_held.then_some(ended_at);
+        result
+    }
+
+    fn poll_turns(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         let _running = self.task.enter(|| format!("connection {}", self.session.handle().name()));
         let _working = working_on(Work::Connection);
         self.session.borrow_buffers();
@@ -203,6 +249,7 @@ impl Connection {
             self.session.remove_output(len);
             return false;
         }
+        self.session.note_written(self.last_sent);
         self.session.clear_output();
         true
     }
@@ -249,15 +296,15 @@ impl Connection {
                 Poll::Ready(Err(_)) => return Err(Over),
                 Poll::Ready(Ok(())) => {}
             }
-            let len = read.filled().len();
-            self.session.note_received(len);
+            let (len, now) = (read.filled().len(), Instant::now());
+            self.session.note_received(len, now);
             if len == 0 {
                 self.is_at_end = true;
                 return Ok(true);
             }
-            self.last_received = Instant::now();
+            self.last_received = now;
             if let Some(received) = self.received.join(&mut buffer[..kept_len + len], self.session.is_framed()) {
-                let now_ms = self.session.broker().engine.clock.now_ms();
+                let now_ms = self.session.broker().engine.clock.ms_at(now);
                 let consumed = self.session.receive(received, now_ms);
                 self.received.leave(&received[consumed..]);
             }
@@ -344,6 +391,9 @@ impl Connection {
             }
         }
         if self.written == self.session.output().len() {
+            if has_written {
+                self.session.note_written(self.last_sent);
+            }
             self.session.clear_output();
             self.written = 0;
             if let Phase::Closed { until } = *self.session.phase()

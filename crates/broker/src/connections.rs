@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use amqp::table::TableBuf;
 use model::name::VhostName;
-use net::TlsInfo;
+use net::{TcpInfo, TlsInfo};
 use parking_lot::Mutex;
 use queue::ConsumerId;
 use store::DurableWaiter;
@@ -19,6 +19,7 @@ use telemetry::{Counter, Gauge, LocalCounter};
 use crate::identity::Identity;
 use crate::statistics::numbers::CONNECTION_COUNT;
 use crate::statistics::{ChannelCounters, ConsumerCounters, Observed};
+use engine::effort::Effort;
 use engine::outbox::{ConnectionEvent, Outbox};
 use engine::queue_handle::{ConnectionId, QueueHandle};
 
@@ -62,6 +63,50 @@ impl EndNotice {
     }
 }
 
+/// What a connection takes, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ConnectionMemory {
+    /// What it has received and not understood.
+    pub readers_len: u64,
+    /// What is to be sent.
+    pub writers_len: u64,
+    /// Its channels and consumers.
+    pub channels_len: u64,
+    /// All else.
+    pub other_len: u64,
+}
+
+impl ConnectionMemory {
+    /// All of it.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.readers_len + self.writers_len + self.channels_len + self.other_len
+    }
+
+    /// Whether it takes nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Adds another's.
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.readers_len += other.readers_len;
+        self.writers_len += other.writers_len;
+        self.channels_len += other.channels_len;
+        self.other_len += other.other_len;
+    }
+}
+
+/// What has a connection's socket.
+pub(crate) trait Carrier: std::fmt::Debug + Send + Sync {
+    /// What the kernel knows of the way to the client.
+    fn tcp_info(&self) -> Option<TcpInfo>;
+
+    /// What the connection takes.
+    fn memory(&self) -> Option<ConnectionMemory>;
+}
+
 /// What everybody may know of a connection, and how to reach it.
 #[derive(Debug)]
 pub(crate) struct ConnectionHandle {
@@ -69,6 +114,8 @@ pub(crate) struct ConnectionHandle {
     pub(crate) outbox: Arc<Outbox>,
     /// What waits for the journal on its behalf.
     pub(crate) durable_waiter: OnceLock<Arc<dyn DurableWaiter>>,
+    /// What has its socket.
+    pub(crate) carrier: OnceLock<Arc<dyn Carrier>>,
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
     /// What TLS agreed on, and whose certificate the client showed.
@@ -80,6 +127,8 @@ pub(crate) struct ConnectionHandle {
     /// When it last had to wait, in milliseconds since 1970: RabbitMQ shows `flow` for a second after that.
     pub(crate) flow_at_ms: AtomicU64,
     pub(crate) traffic: Traffic,
+    /// What it has taken of the processors' time, while that was counted.
+    pub(crate) effort: Effort,
     pub(crate) observed: Observed<CONNECTION_COUNT>,
     pub(crate) channels: Mutex<BTreeMap<u16, Arc<ChannelHandle>>>,
     /// By the connection's own number of the consumer.
@@ -119,6 +168,13 @@ pub enum ConnectionState {
     Blocked = 6,
     /// It is being closed.
     Closing = 7,
+}
+
+impl Opened {
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.client_properties.as_table().as_bytes().len() + self.mechanism.len() + size_of::<Identity>()
+    }
 }
 
 impl ConnectionState {
@@ -241,6 +297,7 @@ impl ConnectionHandle {
             id,
             outbox: Outbox::new(),
             durable_waiter: OnceLock::new(),
+            carrier: OnceLock::new(),
             peer: canonical(peer),
             local: canonical(local),
             tls: tls.map(Box::new),
@@ -249,6 +306,7 @@ impl ConnectionHandle {
             state: AtomicU8::new(ConnectionState::Starting as u8),
             flow_at_ms: AtomicU64::new(0),
             traffic: Traffic::default(),
+            effort: Effort::default(),
             observed: Observed::default(),
             channels: Mutex::default(),
             consumers: Mutex::default(),

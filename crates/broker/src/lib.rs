@@ -65,6 +65,7 @@ mod vhost;
 mod vhost_access;
 mod vhosts;
 pub mod view;
+mod watched;
 
 pub use alarms::look_at_resources;
 pub use backend::{

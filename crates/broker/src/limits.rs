@@ -67,3 +67,12 @@ pub(crate) const WATERMARK_INTERVAL: Duration = Duration::from_secs(5);
 pub(crate) const SUBSCRIPTION_EVENT_COUNT_MAX: usize = 1000;
 /// Bytes of these.
 pub(crate) const SUBSCRIPTION_LEN_MAX: usize = 1 << 20;
+
+/// Where many batches come on a connection, one in so many on average is timed.
+pub(crate) const BATCHES_EACH: u32 = 64;
+
+/// Where batches come no more often than this, each is timed.
+pub(crate) const BATCH_INTERVAL_RARE: Duration = Duration::from_millis(10);
+
+/// So long a listing waits for a connection that is at work, to ask the kernel about its socket.
+pub(crate) const CARRIER_WAIT: Duration = Duration::from_millis(2);

@@ -17,6 +17,12 @@ pub fn resident_len() -> Option<u64> {
     Some(status_of("VmRSS:")? << 10)
 }
 
+/// What of it is of files: the program, in bytes.
+#[must_use]
+pub fn files_len() -> Option<u64> {
+    Some(status_of("RssFile:")? << 10)
+}
+
 /// How many threads this process has.
 #[must_use]
 pub fn thread_count() -> Option<u64> {

@@ -17,6 +17,11 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.rest.capacity()
+    }
+
     /// What is left.
     pub(crate) fn rest(&self) -> &[u8] {
         &self.rest

@@ -40,6 +40,11 @@ pub(crate) struct Updated {
     pub(crate) after: Arc<User>,
 }
 
+/// What a user takes, with its name, password hashes and tags.
+const USER_LEN: usize = 512;
+/// What a permission takes, with its patterns.
+const PERMISSION_LEN: usize = 384;
+
 impl Users {
     #[inline]
     pub(crate) fn version(&self) -> u64 {
@@ -51,6 +56,14 @@ impl Users {
         let result = act(&mut known);
         self.version.fetch_add(1, Ordering::AcqRel);
         result
+    }
+
+    /// Bytes that users and their permissions take, about.
+    pub(crate) fn memory_len(&self) -> usize {
+        let known = self.known.read();
+        let permissions = known.permissions.values().map(BTreeMap::len).sum::<usize>();
+        let topics = known.topics.values().map(Vec::len).sum::<usize>();
+        known.users.len() * USER_LEN + permissions * PERMISSION_LEN + topics * PERMISSION_LEN
     }
 
     pub(crate) fn get(&self, name: &str) -> Option<Arc<User>> {

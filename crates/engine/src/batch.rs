@@ -6,15 +6,18 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Instant;
 
 use model::ids::{JournalPosition, QueueSeq};
 use queue::ConsumerId;
 
 use crate::delayed::DelaySet;
+use crate::effort;
 use crate::engine::Engine;
 use crate::gate::{ConsumerGate, window_cost};
 use crate::limits::BATCH_COUNT;
 use crate::message::Held;
+use crate::probe::BatchProbe;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
 use crate::section::Section;
@@ -60,6 +63,8 @@ pub struct Batch {
     backpressure_len: u64,
     /// Who published and settled it, where that is told.
     pub client: Option<Arc<Client>>,
+    /// The message that is timed, where one is.
+    probe: Option<Box<BatchProbe>>,
 }
 
 impl BatchRoute {
@@ -127,6 +132,28 @@ impl Batch {
         }
     }
 
+    /// Has one of its messages timed.
+    pub fn set_probe(&mut self, probe: BatchProbe) {
+        self.probe = Some(Box::new(probe));
+    }
+
+    /// The message that was timed, once the batch has been applied.
+    pub fn take_probe(&mut self) -> Option<Box<BatchProbe>> {
+        self.probe.take()
+    }
+
+    /// Whether a delivery of a queue is among those that are settled.
+    pub fn settles(&self, queue: &QueueHandle, seq: QueueSeq) -> bool {
+        let mut start = 0;
+        self.settlements.iter().any(|settlement| {
+            let seqs = &self.seqs[start..settlement.end];
+            start = settlement.end;
+            // Most are settled in order: that tells without looking at each.
+            let is_beyond = seqs.first().max(seqs.last()).is_none_or(|last| *last < seq);
+            !is_beyond && settlement.queue.id() == queue.id() && seqs.contains(&seq)
+        })
+    }
+
     /// Adds a settled delivery.
     pub fn settle(&mut self, queue: &Arc<QueueHandle>, holder: Option<ConsumerId>, seq: QueueSeq) {
         self.seqs.push(seq);
@@ -181,21 +208,60 @@ impl Batch {
         });
         let sets = std::mem::take(&mut self.sets);
         let client = self.client.take();
+        let mut probe = self.probe.take();
+        let count = self.publishes.len();
+        // In parts: before the message that is timed, that one, and those after it.
+        let ends = probe.as_ref().map_or([count; 3], |probe| [probe.index, probe.index + 1, count]);
+        let began_at = effort::is_counted().then(Instant::now);
+        let mut locked_at = None;
         let ((), committed) = engine.section(self.shards, sets, |section| {
+            locked_at = began_at.map(|_| Instant::now());
             if client.is_some() {
                 section.work.on_behalf_of(client);
             }
             self.settle_all(section);
-            for publish in &mut self.publishes {
-                section.put(publish, &self.routes[publish.route as usize].targets);
+            let mut start = 0;
+            for (part, end) in ends.into_iter().enumerate() {
+                for publish in &mut self.publishes[start..end] {
+                    section.put(publish, &self.routes[publish.route as usize].targets);
+                }
+                start = end;
+                if let Some(probe) = &mut probe
+                    && let Some(publish) = self.publishes.get(probe.index)
+                {
+                    section.time(probe, part, publish, &self.routes[publish.route as usize].targets);
+                }
             }
         });
+        self.probe = probe;
+        if let (Some(began_at), Some(locked_at)) = (began_at, locked_at) {
+            self.share_effort(began_at, locked_at);
+        }
         engine.store.relieve_memory();
         let published_len = std::mem::take(&mut self.published_len);
         if committed.consumers_lag {
             self.backpressure_len += published_len;
         }
         committed.position
+    }
+
+    /// Its queues share the time that it has taken, by how much of it was for each; and that for which it had to wait for their locks.
+    #[cold]
+    fn share_effort(&self, began_at: Instant, locked_at: Instant) {
+        let (waited, worked) = (locked_at.saturating_duration_since(began_at), locked_at.elapsed());
+        let routed = self.routes.iter().flat_map(|route| route.targets.queues.iter().map(|queue| (queue, route.count)));
+        let mut start = 0;
+        let settled = self.settlements.iter().map(|settlement| {
+            let count = settlement.end - std::mem::replace(&mut start, settlement.end);
+            (&settlement.queue, count as u32)
+        });
+        let shares: Vec<(&Arc<QueueHandle>, u32)> = routed.chain(settled).collect();
+        let whole = shares.iter().map(|(_, count)| u64::from(*count)).sum::<u64>().max(1) as f64;
+        for (queue, count) in shares {
+            let share = f64::from(count) / whole;
+            queue.effort.work(worked.mul_f64(share));
+            queue.effort.wait(waited.mul_f64(share));
+        }
     }
 
     fn settle_all(&self, section: &mut Section<'_, '_>) {
@@ -216,6 +282,15 @@ impl Batch {
         let count = (self.backpressure_len / len).min(count_max);
         self.backpressure_len %= len;
         count
+    }
+
+    /// Bytes that it takes beside itself.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        self.publishes.capacity() * size_of::<Publish>()
+            + self.seqs.capacity() * size_of::<QueueSeq>()
+            + self.routes.capacity() * size_of::<BatchRoute>()
+            + self.settlements.capacity() * size_of::<Settlement>()
     }
 
     /// Whether it holds no memory.

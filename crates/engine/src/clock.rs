@@ -101,6 +101,15 @@ impl Clock {
         self.timeline.at(self.started_at.elapsed()).as_millis() as u64
     }
 
+    /// The same as of a moment that has been looked up already: not before the broker's start.
+    #[inline]
+    pub fn ms_at(&self, at: Instant) -> u64 {
+        if let Some(now_ms) = self.set_to() {
+            return now_ms;
+        }
+        self.timeline.at(at.saturating_duration_since(self.started_at)).as_millis() as u64
+    }
+
     /// Looks whether the system's clock was set since the last look. Then: by how many milliseconds forward, or back if it is less than
     /// nothing, and how far the broker's time is ahead of it now.
     pub(crate) fn compare_with_system(&self) -> Option<(i64, i64)> {

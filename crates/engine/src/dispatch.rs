@@ -63,6 +63,9 @@ impl Work<'_> {
         if self.gathered.effects.deliveries.len() == start {
             return;
         }
+        if !entry.probes.is_empty() {
+            self.time_deliveries(entry, start);
+        }
         let hold_until = self.deliveries_wait_until(entry);
         let waits_for_majority = self.waits_for_majority(entry);
         let mut settled = Ranges::default();

@@ -13,7 +13,7 @@
 //!   message's bytes.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
-//!   `statistics`: counts.
+//!   `statistics`: counts. `probe`: messages that are timed on their way. `effort`: who takes the processors' time.
 //! - `router`: what the engine asks the topology. `tap`: what happens to messages, told to those who watch.
 //!
 //! Deliberately absent: exchanges and bindings, vhosts, connections and sessions, users and permissions, and what operators are shown. The
@@ -27,6 +27,7 @@ mod dead_letters;
 pub mod deduplication;
 pub mod delayed;
 mod dispatch;
+pub mod effort;
 mod engine;
 pub mod features;
 pub mod gate;
@@ -36,6 +37,7 @@ pub mod maintenance;
 pub mod message;
 pub mod outbox;
 pub mod pending_reads;
+pub mod probe;
 pub mod publish;
 mod put;
 pub mod queue_handle;
@@ -55,6 +57,6 @@ pub mod watermark;
 pub mod work;
 
 pub use engine::{Engine, Options};
-pub use limits::BATCH_COUNT;
+pub use limits::{BATCH_COUNT, PROBE_COUNT, WATCHED_QUEUE_COUNT_MAX};
 pub use shard_number::shard_of;
 pub use trace_points::TRACE_POINTS;

@@ -35,11 +35,20 @@ pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
 /// Objects that a caller has looked at of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
 pub const HISTORY_COUNT_MAX: usize = 2048;
 
+/// Bytes that one takes, about.
+pub const HISTORY_LEN: u64 = 20 << 10;
+
 /// Lists begin histories up to here: the rest is for who looks at one object.
 pub const HISTORY_COUNT_OF_LISTS_MAX: usize = 1024;
 
 /// Where there is no room for another history, those go that have not been asked for for so long.
 pub(crate) const HISTORY_UNASKED_MS: u64 = 60_000;
+
+/// Messages of one queue, or on their way to one connection, that are timed at once.
+pub const PROBE_COUNT: usize = 4;
+
+/// Queues that are watched at once. Each takes about 20 KiB.
+pub const WATCHED_QUEUE_COUNT_MAX: usize = 64;
 
 /// Exchanges of which a queue knows how much comes from them.
 pub(crate) const QUEUE_EDGE_COUNT_MAX: usize = 256;

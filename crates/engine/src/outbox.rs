@@ -15,6 +15,8 @@ use parking_lot::Mutex;
 use queue::Counts;
 use store::{Content, DurableWaiter};
 
+use crate::probe::{DeliveryProbe, push_bounded};
+
 pub use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
 
 /// A message on its way to a consumer.
@@ -82,6 +84,8 @@ struct Waiting {
     news: Vec<ConnectionEvent>,
     /// Deliveries may leave only when the journal is durable up to here.
     hold_until: Option<JournalPosition>,
+    /// Those of the deliveries that are timed.
+    timed: Vec<DeliveryProbe>,
     /// Set by [`Outbox::wake_up`]: look again, though nothing was put in.
     is_woken: bool,
     waker: Option<Waker>,
@@ -101,6 +105,8 @@ pub struct Outbox {
 pub struct Taken {
     /// What the connection is told.
     pub news: Vec<ConnectionEvent>,
+    /// Those of the deliveries that are timed.
+    pub timed: Vec<DeliveryProbe>,
     /// Something that the connection waits for may have come: look again.
     pub is_woken: bool,
     /// Deliveries may leave only when the journal is durable up to here.
@@ -161,6 +167,13 @@ impl Outbox {
         waiting.waker.take()
     }
 
+    /// A delivery is timed that is put in next. Called under the queue's lock.
+    pub(crate) fn time(&self, probe: DeliveryProbe) {
+        let mut waiting = self.waiting.lock();
+        let dice = probe.seq.0;
+        push_bounded(&mut waiting.timed, probe, |probe| &mut probe.weight, dice);
+    }
+
     /// Tells the connection something and wakes it.
     pub fn tell(&self, news: ConnectionEvent) {
         let waker = {
@@ -199,6 +212,9 @@ impl Outbox {
         std::mem::swap(&mut waiting.deliveries, pending);
         std::mem::swap(&mut waiting.news, &mut taken.news);
         taken.hold_until = waiting.hold_until;
+        if !waiting.timed.is_empty() {
+            taken.timed = std::mem::take(&mut waiting.timed);
+        }
         taken.is_woken = std::mem::take(&mut waiting.is_woken);
         true
     }

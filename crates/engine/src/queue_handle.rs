@@ -12,11 +12,12 @@ use parking_lot::{Mutex, RwLock};
 use telemetry::Gauge;
 
 use crate::clock::Clock;
+use crate::effort::Effort;
 use crate::limits::QUEUE_EDGE_COUNT_MAX;
 use crate::message::Priorities;
 use crate::shard_number::{shard_bit, shard_of};
 use crate::statistics::numbers::QUEUE_COUNT;
-use crate::statistics::{Capacity, Edge, ExchangeCounters, Observed, QueueCounters, VhostCounters};
+use crate::statistics::{Capacity, Edge, ExchangeCounters, Observed, QueueCounters, StageTimes, VhostCounters};
 
 /// The number of a connection, never reused while the broker runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -44,6 +45,10 @@ pub struct QueueHandle {
     pub clock: Arc<Clock>,
     /// What is counted for the whole vhost.
     pub(crate) vhost: Arc<VhostCounters>,
+    /// How long its messages were in each stage of their way, while it is watched.
+    pub watched: RwLock<Option<Arc<StageTimes>>>,
+    /// What it has taken of the processors' time, while that was counted.
+    pub effort: Effort,
     /// Held by who brings on what the queue has given up.
     pub(crate) dead_letter_turn: Mutex<()>,
     /// From which exchanges messages come.
@@ -73,6 +78,9 @@ pub struct QueueGauges {
     pub consumer_count: Gauge,
 }
 
+/// What a queue takes in maps by name and by number.
+const MAP_PLACES_LEN: usize = 96;
+
 impl QueueHandle {
     /// Of a queue that lives in `slot` of its shard.
     pub fn new(
@@ -96,6 +104,8 @@ impl QueueHandle {
             gauges: QueueGauges::default(),
             observed: Observed::default(),
             vhost,
+            watched: RwLock::default(),
+            effort: Effort::default(),
             made_at_ms: clock.now_ms(),
             clock,
             dead_letter_turn: Mutex::default(),
@@ -105,6 +115,20 @@ impl QueueHandle {
             is_keyed,
             priorities,
         }
+    }
+
+    /// Bytes that it takes, with its names and with its places in maps.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        let arguments = self.definition.arguments.table().as_bytes().len();
+        let names = self.name().len() + self.definition.vhost.as_str().len();
+        size_of::<Self>()
+            + MAP_PLACES_LEN
+            + names
+            + arguments
+            + size_of::<QueueFeatures>()
+            + self.counters.memory_len()
+            + self.observed.memory_len()
     }
 
     /// Messages that are ready, and that are unacked.

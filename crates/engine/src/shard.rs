@@ -23,6 +23,7 @@ use crate::gate::ConsumerGate;
 use crate::limits::SHARD_COUNT;
 use crate::message::Held;
 use crate::outbox::Outbox;
+use crate::probe::QueueProbes;
 use crate::queue_handle::QueueHandle;
 use crate::statistics::Statistics;
 use crate::watermark::Watermark;
@@ -35,6 +36,8 @@ pub struct QueueEntry {
     /// Its state machine.
     pub queue: queue::Queue<Held, ConsumerGate>,
     pub(crate) watermark: Watermark,
+    /// Messages that are timed.
+    pub(crate) probes: QueueProbes,
     /// Connections whose `basic.get` waits for the head to be read from a segment.
     pub load_waiters: Vec<Arc<Outbox>>,
     /// Whether the batch at work has it on its list.
@@ -57,6 +60,7 @@ impl QueueEntry {
             handle,
             queue,
             watermark,
+            probes: QueueProbes::default(),
             load_waiters: Vec::new(),
             is_touched: false,
             timer_at_ms: 0,
@@ -65,6 +69,12 @@ impl QueueEntry {
             stuck_until_ms: 0,
             key_set: None,
         }
+    }
+
+    /// Bytes that it takes, without the contents of messages and without what its handle takes.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        size_of::<Self>() + self.queue.memory_len() + self.load_waiters.capacity() * size_of::<Arc<Outbox>>()
     }
 
     /// Writes down how things stand, for listings.

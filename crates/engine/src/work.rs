@@ -18,6 +18,7 @@ use crate::deduplication::KeyWork;
 use crate::engine::Engine;
 use crate::message::Held;
 use crate::outbox::{Outbox, Outgoing};
+use crate::probe::DeliveryProbe;
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::statistics::ArrivalRun;
@@ -60,6 +61,8 @@ pub(crate) struct Gathered {
     /// The time, once it has been asked for.
     now_ms: Option<u64>,
     pub(crate) runs: Vec<Run>,
+    /// Those of the deliveries that are timed.
+    pub(crate) timed: Vec<(Arc<Outbox>, DeliveryProbe)>,
     pub(crate) wanted: Vec<Wanted>,
     wakers: Vec<Waker>,
     /// Messages that left, freed after the locks are gone.
@@ -156,6 +159,9 @@ impl<'e> Work<'e> {
             gathered.places.clear();
         }
         self.engine.store.settle_ranges(&std::mem::take(&mut gathered.ranges));
+        if !gathered.timed.is_empty() {
+            gathered.timed.drain(..).for_each(|(outbox, probe)| outbox.time(probe));
+        }
         let mut deliveries = gathered.effects.deliveries.drain(..);
         let mut start = 0;
         for run in gathered.runs.drain(..) {

@@ -1,4 +1,4 @@
-//! What attaches to a broker that runs, and looks into it: `warren trace`, `warren profile`.
+//! What attaches to a broker that runs, and looks into it: `warren trace`, `warren profile`, `warren top`.
 //!
 //! ```text
 //!  target   which broker is asked, and by whom
@@ -6,6 +6,7 @@
 //!  failure  why there is nothing to show
 //!  trace    calls of the broker's functions, and messages, as they happen
 //!  profile  where time goes
+//!  top      what keeps it busy
 //! ```
 //!
 //! Everything goes over the HTTP API, as an administrator. What a session costs is bounded by the broker; it ends when this program does.
@@ -17,6 +18,7 @@ mod failure;
 pub mod profile;
 mod run;
 mod target;
+pub mod top;
 pub mod trace;
 
 pub use run::main;

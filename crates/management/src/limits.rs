@@ -47,3 +47,11 @@ pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
 pub const STOP_PATIENCE: Duration = Duration::from_secs(5);
+/// Objects of which one answer tells what keeps the broker busy.
+pub(crate) const TOP_COUNT_MAX: u64 = 500;
+/// For how long they are compared.
+pub(crate) const TOP_INTERVAL_MS_MIN: u64 = 100;
+/// See [`TOP_INTERVAL_MS_MIN`].
+pub(crate) const TOP_INTERVAL_MS_MAX: u64 = 30_000;
+/// Such requests at a time: each remembers a few numbers of all objects.
+pub(crate) const TOP_PLACE_COUNT: usize = 8;

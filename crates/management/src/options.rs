@@ -44,6 +44,8 @@ pub struct Options {
     pub node: String,
     /// Where the broker keeps its data.
     pub data_dir: PathBuf,
+    /// How much the allocator has of the system, in bytes; None: it does not say.
+    pub allocated_len: Option<fn() -> u64>,
     /// Where connections are served: how much waits there is told.
     pub runtime: Option<Handle>,
     /// How many files the process may have open.
@@ -181,6 +183,7 @@ impl Default for Options {
             is_queue_info_only: false,
             node: "rabbit@localhost".to_owned(),
             data_dir: PathBuf::from("."),
+            allocated_len: None,
             runtime: None,
             file_limit: None,
             config_files: Vec::new(),

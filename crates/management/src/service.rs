@@ -17,13 +17,14 @@ use hyper::{Method, Request, Response, StatusCode};
 use parking_lot::RwLock;
 use telemetry::Counter;
 use telemetry::trace::{self, Followed};
+use tokio::sync::Semaphore;
 
 use crate::access;
 use crate::answer::{Answer, Content};
 use crate::body::{self, BodyBudget};
 use crate::call::Call;
 use crate::headers;
-use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX};
+use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX, TOP_PLACE_COUNT};
 use crate::listing::{Query, check_members, check_ranges};
 use crate::live::Live;
 use crate::login::Credentials;
@@ -62,6 +63,8 @@ pub struct Service {
     control: OnceLock<Arc<dyn Control>>,
     pub(crate) live: Live,
     pub(crate) flight_recorder: Arc<FlightRecorder>,
+    /// Places for those who compare what keeps the broker busy.
+    pub(crate) tops: Semaphore,
 }
 
 /// What has happened here.
@@ -107,6 +110,7 @@ impl Service {
             control: OnceLock::new(),
             live: Live::default(),
             flight_recorder: Arc::new(flight_recorder),
+            tops: Semaphore::new(TOP_PLACE_COUNT),
         })
     }
 

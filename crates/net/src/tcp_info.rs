@@ -10,6 +10,8 @@ pub struct TcpInfo {
     /// From a segment to its acknowledgement, smoothed over the last ones. A kernel that has nothing to send back may wait for up to 40 ms
     /// before it acknowledges, so this may be longer than the way takes.
     pub round_trip: Duration,
+    /// How much it varies, smoothed alike.
+    pub round_trip_variation: Duration,
     /// The shortest of the last minutes. `None` from kernels before 4.6.
     pub round_trip_min: Option<Duration>,
     /// Segments that were sent again since the connection was made.
@@ -30,6 +32,7 @@ pub(crate) fn tcp_info(_tcp: &TcpStream) -> Option<TcpInfo> {
 
 /// Where numbers are in Linux's `struct tcp_info`, which only grows at its end: all are 32 bits and in microseconds.
 const ROUND_TRIP_AT: usize = 68;
+const ROUND_TRIP_VARIATION_AT: usize = 72;
 const RETRANSMITS_AT: usize = 100;
 const ROUND_TRIP_MIN_AT: usize = 148;
 
@@ -41,6 +44,7 @@ fn parse(bytes: &[u8]) -> Option<TcpInfo> {
     let measured = |us: &u32| !matches!(*us, 0 | u32::MAX);
     Some(TcpInfo {
         round_trip: number(ROUND_TRIP_AT).filter(measured).map(time)?,
+        round_trip_variation: number(ROUND_TRIP_VARIATION_AT).map(time)?,
         round_trip_min: number(ROUND_TRIP_MIN_AT).filter(measured).map(time),
         retransmits: number(RETRANSMITS_AT)?,
     })
@@ -89,13 +93,18 @@ mod tests {
     #[test]
     fn numbers_are_where_the_kernel_puts_them() {
         // As in linux/tcp.h, counted by hand.
-        let all = [(68, 1_500), (100, 3), (148, 900)];
+        let all = [(68, 1_500), (72, 250), (100, 3), (148, 900)];
         let ms = |us| Duration::from_micros(us);
-        let whole = TcpInfo { round_trip: ms(1_500), round_trip_min: Some(ms(900)), retransmits: 3 };
+        let whole = TcpInfo {
+            round_trip: ms(1_500),
+            round_trip_variation: ms(250),
+            round_trip_min: Some(ms(900)),
+            retransmits: 3,
+        };
         assert_eq!(parse(&bytes(232, &all)), Some(whole));
         let old = TcpInfo { round_trip_min: None, ..whole };
         assert_eq!(parse(&bytes(104, &all)), Some(old), "a kernel that does not know the minimum");
-        assert_eq!(parse(&bytes(232, &[all[0], all[1], (148, u32::MAX)])), Some(old));
+        assert_eq!(parse(&bytes(232, &[all[0], all[1], all[2], (148, u32::MAX)])), Some(old));
         assert_eq!(parse(&bytes(232, &[(68, 0)])), None, "nothing is measured yet");
         assert_eq!(parse(&bytes(60, &all)), None);
     }

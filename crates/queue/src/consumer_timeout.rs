@@ -31,6 +31,11 @@ pub(crate) struct Holdings {
 }
 
 impl Holdings {
+    /// Bytes that it takes.
+    pub(crate) fn memory_len(&self) -> usize {
+        size_of::<Self>() + self.deliveries.capacity() * size_of::<HeldMessage>()
+    }
+
     fn push(&mut self, held: HeldMessage, timeout_ms: u64) {
         if self.deliveries.is_empty() {
             self.next_look_ms = held.at_ms.saturating_add(timeout_ms);

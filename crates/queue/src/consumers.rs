@@ -165,6 +165,15 @@ impl<G> Seat<G> {
     }
 }
 
+impl<G> Consumers<G> {
+    /// Bytes that it takes, without what gates refer to.
+    pub(crate) fn memory_len(&self) -> usize {
+        size_of::<Self>()
+            + self.seats.capacity() * size_of::<Option<Seat<G>>>()
+            + self.rings.capacity() * size_of::<Ring>()
+    }
+}
+
 impl<G: Gate> Consumers<G> {
     pub(crate) fn new(is_single: bool, gives_way: bool) -> Self {
         Consumers {

@@ -28,6 +28,12 @@ impl<M> Fifo<M> {
         Fifo { front: VecDeque::new(), rest: VecDeque::new() }
     }
 
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        let blocks = self.front.capacity() + self.rest.iter().map(VecDeque::capacity).sum::<usize>();
+        blocks * size_of::<FifoEntry<M>>() + self.rest.capacity() * size_of::<VecDeque<FifoEntry<M>>>()
+    }
+
     #[inline]
     pub(crate) fn front(&self) -> Option<&FifoEntry<M>> {
         self.front.front()

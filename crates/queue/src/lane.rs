@@ -24,6 +24,7 @@ use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, MESSAGE_OVERHEAD, RETURNED_W
 use crate::message::Message;
 use crate::queue::PurgedMessages;
 use crate::ranges::{PagedRange, Ranges, Window};
+use crate::tree_len::tree_len;
 use crate::unacked::Unacked;
 
 /// A request to read messages from a segment, to be answered with [`Queue::loaded`](crate::Queue::loaded).
@@ -147,6 +148,18 @@ struct NonFifo<M> {
 }
 
 impl<M: Message> Lane<M> {
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        let of_aside = |aside: &NonFifo<M>| {
+            size_of::<NonFifo<M>>()
+                + tree_len::<QueueSeq, M>(aside.returned.len())
+                + aside.loaded.capacity() * size_of::<FifoEntry<M>>()
+                + aside.paged.memory_len()
+                + tree_len::<QueueSeq, ()>(aside.taken.len())
+        };
+        self.fifo.memory_len() + self.aside.as_deref().map_or(0, of_aside)
+    }
+
     pub(crate) fn new(priority: u8) -> Self {
         Lane { fifo: Fifo::new(), aside: None, load_count: 0, priority }
     }

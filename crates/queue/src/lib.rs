@@ -46,6 +46,7 @@ mod keys;
 mod lane;
 mod limits;
 mod limits_and_expiry;
+mod memory;
 mod message;
 mod queue;
 mod ranges;
@@ -55,6 +56,7 @@ mod requeue;
 mod rules;
 mod set_aside;
 mod spill;
+mod tree_len;
 mod unacked;
 
 pub use browse::{Look, LookFailure, LookOutcome, Position, SeenMessage};

@@ -6,6 +6,7 @@ use std::ops::Bound;
 use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::limits::GAP_SLOTS_MAX;
+use crate::tree_len::tree_len;
 
 /// Ready messages of one queue in consecutive slots of one segment. A range may have slots between whose messages are settled, and
 /// marked so in the segment: recovery makes such, and what is taken out of the middle leaves them. A load that was asked for before
@@ -110,6 +111,11 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        tree_len::<Key, PagedRange>(self.by_seq.len())
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.by_seq.is_empty()
     }

@@ -105,6 +105,15 @@ fn lane_of(is_journaled: bool) -> usize {
 }
 
 impl<M: Message> Ready<M> {
+    /// Bytes that it takes beside itself. Groups count for what they know of messages.
+    pub(crate) fn memory_len(&self) -> usize {
+        let levels = std::iter::once(&self.lowest).chain(&self.higher);
+        let lanes = levels.flat_map(|level| &level.lanes).map(Lane::memory_len).sum::<usize>();
+        let returns = self.returns.as_ref().map_or(0, VecDeque::capacity) * size_of::<Return>();
+        let groups = self.groups.as_ref().map_or(0, |groups| groups.memory_len());
+        lanes + self.higher.capacity() * size_of::<PriorityLevel<M>>() + returns + groups
+    }
+
     pub(crate) fn new(keeps_returns_in_order: bool) -> Self {
         Ready {
             returns: keeps_returns_in_order.then(VecDeque::new),

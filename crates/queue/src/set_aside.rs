@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::ids::{Place, QueueSeq, SegmentId};
 
 use crate::effects::{Counts, DropReason};
+use crate::tree_len::tree_len;
 
 /// No more messages expire while so many are on their way elsewhere: these are in memory.
 const LEAVING_COUNT_MAX: u64 = 4096;
@@ -32,6 +33,14 @@ pub(crate) struct SetAside {
 }
 
 impl SetAside {
+    /// Bytes that it takes.
+    pub(crate) fn memory_len(&self) -> usize {
+        size_of::<Self>()
+            + tree_len::<QueueSeq, (Why, u32)>(self.by_seq.len())
+            + tree_len::<(u64, QueueSeq), ()>(self.ends.len())
+            + tree_len::<(SegmentId, u32), QueueSeq>(self.reads.len())
+    }
+
     pub(crate) fn insert(&mut self, seq: QueueSeq, why: Why, len: u32) {
         self.remove(seq);
         self.bytes += u64::from(len);

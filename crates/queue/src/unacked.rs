@@ -15,6 +15,7 @@ use model::ids::QueueSeq;
 use crate::consumers::ConsumerId;
 use crate::limits::{GAP_LOOKS_MAX, UNACKED_BLOCK_LEN, UNACKED_KEPT_LEN};
 use crate::message::Message;
+use crate::tree_len::tree_len;
 
 /// Who holds a message: a consumer, or a client that took it with get.
 pub(crate) type Holder = Option<ConsumerId>;
@@ -45,6 +46,14 @@ struct Slot<M> {
 }
 
 impl<M: Message> Unacked<M> {
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        let slots = self.blocks.iter().map(|block| block.slots.capacity()).sum::<usize>();
+        slots * size_of::<Slot<M>>()
+            + self.blocks.capacity() * size_of::<Block<M>>()
+            + tree_len::<QueueSeq, (M, Holder)>(self.again.len())
+    }
+
     pub(crate) fn new() -> Self {
         Unacked {
             blocks: VecDeque::new(),

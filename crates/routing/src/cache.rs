@@ -70,6 +70,12 @@ impl<V> RouteCache<V> {
         Self { seed, limits, epoch: Epoch::default(), entries: HashTable::new(), keys: Vec::new() }
     }
 
+    /// Bytes that it takes beside itself, without what its values refer to.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        self.entries.capacity() * (size_of::<CachedRoute<V>>() + 1) + self.keys.capacity()
+    }
+
     /// What was remembered, provided that nothing has changed since.
     ///
     /// `epoch` is [`Exchanges::epoch`](crate::Exchanges::epoch) as it is now.

@@ -58,6 +58,11 @@ impl<T, K> Slab<T, K> {
         Self { entries: Vec::new(), free: Vec::new() }
     }
 
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.entries.capacity() * size_of::<Option<T>>() + self.free.capacity() * size_of::<Handle<K>>()
+    }
+
     pub(crate) fn insert(&mut self, value: T) -> Handle<K> {
         if let Some(handle) = self.free.pop() {
             self.entries[handle.place as usize] = Some(value);

@@ -27,6 +27,11 @@ impl Bitmap {
         Bitmap { slot_count, set_count: 0, words: Vec::new() }
     }
 
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.words.capacity() * size_of::<u64>()
+    }
+
     pub(crate) fn slot_count(&self) -> u32 {
         self.slot_count
     }

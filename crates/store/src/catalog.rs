@@ -133,6 +133,15 @@ impl Catalog {
         assert!(replaced.is_none(), "two segments of one id");
     }
 
+    /// Bytes that all that is known of segments takes.
+    pub(crate) fn memory_len(&self) -> u64 {
+        let of = |segment: &Arc<Segment>| {
+            let settled = segment.settled.lock().memory_len();
+            size_of::<Segment>() + segment.ranges.len() * size_of::<SegmentRange>() + settled
+        };
+        self.segments.read().values().map(of).sum::<usize>() as u64
+    }
+
     pub(crate) fn remove(&self, id: SegmentId) {
         self.segments.write().remove(&id);
     }

@@ -190,6 +190,11 @@ impl ChunkBudget {
         self.used.load(Ordering::Relaxed)
     }
 
+    /// The bytes that are kept for chunks to come.
+    pub(crate) fn spare_len(&self) -> u64 {
+        (self.spare.lock().memories.len() * CHUNK_LEN) as u64
+    }
+
     /// The same without the chunks that are being written: these stay however much is moved out of memory, one for each
     /// [`ChunkWriter`]. What is bounded is the rest, so that any number of writers leaves room for contents.
     #[must_use]

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::task::Waker;
+use std::time::Instant;
 
 use model::ids::{JournalPosition, Place, QueueId};
 use parking_lot::Mutex;
@@ -66,6 +67,10 @@ pub struct Stats {
     pub journal_unretired_len: u64,
     /// Memory of all chunks.
     pub chunk_len: u64,
+    /// Memory that is kept for chunks to come.
+    pub spare_chunk_len: u64,
+    /// Memory of what is known of segments.
+    pub catalog_len: u64,
     /// Segments that last.
     pub segment_count: u64,
     /// Their bytes.
@@ -175,6 +180,12 @@ impl Store {
     #[inline]
     pub fn durable(&self) -> JournalPosition {
         self.shared.journal.durable()
+    }
+
+    /// Since when confirms may leave for all before `position`; none if that is not so, or only just now.
+    #[must_use]
+    pub fn durable_since(&self, position: JournalPosition) -> Option<Instant> {
+        self.shared.journal.durable_since(position)
     }
 
     /// Wakes a task once when all before `position` is durable or never will be; at once if so.
@@ -336,6 +347,8 @@ impl Store {
         let mut stats = Stats {
             journal_unretired_len: self.shared.journal.unretired_len(),
             chunk_len: self.shared.budget.used(),
+            spare_chunk_len: self.shared.budget.spare_len(),
+            catalog_len: self.shared.catalog.memory_len(),
             waiting_load_count: self.shared.loads.len() as u64,
             ..Stats::default()
         };

@@ -68,6 +68,7 @@ const BROKER: &[&str] = &[
     "alarms",
     "publish_properties",
     "vhosts",
+    "watched",
     "broker",
     "stop",
     "durable_wakes",

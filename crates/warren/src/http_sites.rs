@@ -162,6 +162,7 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
         is_queue_info_only: false,
         node: machine::node_name(config),
         data_dir: data_dir.to_owned(),
+        allocated_len: Some(machine::allocated_len),
         runtime: Some(Handle::current()),
         file_limit: net::raise_open_files_limit().limit,
         config_files: config.files.clone(),

@@ -77,6 +77,8 @@ enum Command {
     Profile(Box<inspect::profile::Arguments>),
     /// Say what is the matter with a running broker, and keep all that this follows from in one archive.
     Diagnose(Box<inspect::diagnose::Arguments>),
+    /// See what keeps a running broker busy: queues, connections, channels, vhosts or users.
+    Top(Box<inspect::top::Arguments>),
     /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
     #[command(disable_help_flag = true)]
     Ctl {
@@ -136,6 +138,7 @@ fn main() -> ExitCode {
         Command::Trace(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Diagnose(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Profile(arguments) => return ExitCode::from(inspect::main(arguments.run())),
+        Command::Top(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
     };
     match result {

@@ -15,6 +15,7 @@ mod policies;
 mod resources;
 mod users;
 mod vhosts;
+mod watched;
 
 use crate::random::RandomError;
 

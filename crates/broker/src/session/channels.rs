@@ -25,6 +25,12 @@ impl Channels {
         Some(channel)
     }
 
+    /// Bytes that they take.
+    pub(super) fn memory_len(&self) -> usize {
+        let channels = self.slots.iter().flatten().map(|channel| channel.memory_len()).sum::<usize>();
+        channels + self.slots.capacity() * size_of::<Option<Box<Channel>>>()
+    }
+
     pub(super) fn is_open(&self, number: u16) -> bool {
         self.slots.get(usize::from(number)).is_some_and(|slot| slot.is_some())
     }

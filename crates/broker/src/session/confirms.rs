@@ -22,6 +22,12 @@ impl Confirms {
         Self { next_seq: 1, waiting: VecDeque::new(), ready: Vec::new(), refused: Vec::new() }
     }
 
+    /// Bytes that they take.
+    pub(super) fn memory_len(&self) -> usize {
+        self.waiting.capacity() * size_of::<(u64, JournalPosition)>()
+            + (self.ready.capacity() + self.refused.capacity()) * size_of::<u64>()
+    }
+
     /// Numbers a publish.
     #[inline]
     pub(super) fn take_seq(&mut self) -> u64 {

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use queue::ConsumerId;
 
+use super::memory::CONSUMER_LEN;
 use crate::statistics::ConsumerCounters;
 use engine::queue_handle::QueueHandle;
 use engine::shard::Parked;
@@ -37,6 +38,11 @@ pub(super) struct ConsumerSlots {
 }
 
 impl ConsumerSlots {
+    /// Bytes that they take.
+    pub(super) fn memory_len(&self) -> usize {
+        self.slots.iter().flatten().count() * CONSUMER_LEN + self.slots.capacity() * size_of::<Option<ConsumerSlot>>()
+    }
+
     /// Puts a slot in and gives its number.
     pub(super) fn insert(&mut self, slot: ConsumerSlot) -> u32 {
         match self.free.pop() {

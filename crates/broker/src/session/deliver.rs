@@ -48,6 +48,7 @@ impl Session {
         if self.broker.engine.taps.want(told::DELIVERED) {
             self.tell_delivered(pending.iter().take(count));
         }
+        self.note_encoded(pending.range(..count));
         pending.drain(..count);
         self.deliveries.put(pending);
         self.count_handed(&run, count, now_ms);

@@ -5,8 +5,10 @@ use std::task::Waker;
 
 use model::ids::JournalPosition;
 
+use super::memory::deliveries_len;
 use super::unacked::UnackedDelivery;
 use engine::outbox::{ConnectionEvent, Outbox, Outgoing, Taken};
+use engine::probe::DeliveryProbe;
 
 /// Those that were taken from the outbox, and until when they are held.
 #[derive(Debug, Default)]
@@ -23,6 +25,11 @@ pub(super) struct Deliveries {
 impl Deliveries {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// Bytes that they take.
+    pub(super) fn memory_len(&self) -> usize {
+        deliveries_len(self.pending.capacity()) + self.settled.capacity() * size_of::<UnackedDelivery>()
     }
 
     /// Takes what the outbox has: its events, and deliveries where none are left of before. Else `waker` is woken when there is something.
@@ -44,6 +51,12 @@ impl Deliveries {
     #[inline]
     pub(super) fn take_events(&mut self) -> Option<Vec<ConnectionEvent>> {
         (!self.taken.news.is_empty()).then(|| std::mem::take(&mut self.taken.news))
+    }
+
+    /// Takes which of them are timed, after a [`Deliveries::refill`].
+    #[inline]
+    pub(super) fn take_timed(&mut self) -> Option<Vec<DeliveryProbe>> {
+        (!self.taken.timed.is_empty()).then(|| std::mem::take(&mut self.taken.timed))
     }
 
     /// Whether the journal has woken the connection, as of the last [`Deliveries::refill`].

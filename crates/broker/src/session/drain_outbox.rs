@@ -30,12 +30,21 @@ impl Session {
         } else if self.told.is_some() {
             self.forget_told();
         }
-        batch.apply(&broker.engine, |publish, position| {
+        if self.stages.is_timing() {
+            self.time_acks(&batch);
+        }
+        if has_published {
+            self.stages.begin_batch(&mut batch);
+        }
+        let position = batch.apply(&broker.engine, |publish, position| {
             self.turn.gathered.written += u64::from(publish.outcome.waits_for_disk);
             if publish.confirm_seq != 0 {
                 self.channels.complete(publish.channel, publish.confirm_seq, publish.outcome.is_refused, position);
             }
         });
+        if let Some(probe) = batch.take_probe() {
+            self.batch_timed(*probe, position);
+        }
         self.batch = batch;
         self.resume_parked();
         // Acks are what makes room again: who only acknowledges is listened to all the time.
@@ -76,6 +85,9 @@ impl Session {
 
     /// Writes the confirms that may leave, and asks to be woken for the rest.
     pub(super) fn write_confirms(&mut self) {
+        if self.stages.is_timing() {
+            self.time_commits();
+        }
         if !self.channels.are_confirming() {
             return;
         }
@@ -143,6 +155,9 @@ impl Session {
         let has_found = self.deliveries.refill(&self.handle.outbox, waker);
         if has_found {
             self.wake_for_held();
+            if let Some(timed) = self.deliveries.take_timed() {
+                self.time_deliveries(timed);
+            }
         }
         if let Some(events) = self.deliveries.take_events() {
             self.on_events(events);

@@ -6,7 +6,8 @@
 //! - `frames` takes apart what arrives, `methods` leads to what each method does: `handshake`, `publish`, `consume`, `settle`, `tx`,
 //!   `exchange_methods`, `queue_methods`.
 //! - What a session is made of: `channels`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`, `holdings`.
-//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`. `told`: what those are told who watch.
+//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`. `told`: what those are told who watch. What it times:
+//!   `stages`.
 
 mod assembly;
 mod buffers;
@@ -25,6 +26,7 @@ mod frames;
 mod handshake;
 mod holdings;
 mod last_route;
+mod memory;
 mod methods;
 mod principal;
 mod publish;
@@ -32,6 +34,7 @@ mod publish_hold;
 mod publisher_flow;
 mod queue_methods;
 mod settle;
+mod stages;
 mod told;
 mod traced;
 mod transaction;
@@ -64,6 +67,7 @@ use handshake::Handshake;
 use holdings::Holdings;
 use principal::Principal;
 use publisher_flow::PublisherFlow;
+use stages::Stages;
 use told::Told;
 pub(crate) use traced::METHODS;
 use waits::{Question, Waits};
@@ -125,6 +129,7 @@ pub(crate) struct Session {
     waits: Waits,
     flow: PublisherFlow,
     holdings: Holdings,
+    stages: Stages,
     turn: Turn,
     /// What was told to those who watch; None: nothing yet.
     told: Option<Box<Told>>,
@@ -135,6 +140,8 @@ pub(crate) struct Session {
 struct Turn {
     /// When what is being received arrived, in milliseconds since 1970.
     now_ms: u64,
+    /// When the last read brought it.
+    received_at: Option<Instant>,
     /// What has been counted.
     gathered: Gathered,
 }
@@ -158,6 +165,11 @@ impl Routes {
         if is_delayed { &mut self.delayed } else { &mut self.immediate }
     }
 
+    /// Bytes that they take beside themselves.
+    fn memory_len(&self) -> usize {
+        self.immediate.memory_len() + self.delayed.memory_len()
+    }
+
     fn clear(&mut self) {
         self.immediate.clear();
         self.delayed.clear();
@@ -176,8 +188,7 @@ impl Session {
     pub(crate) fn new(broker: Arc<Broker>, handle: Arc<ConnectionHandle>) -> Self {
         Self {
             frame_len_max: broker.options.initial_frame_len_max,
-            handle,
-            out: Vec::new(),
+
             phase: Phase::Handshake(Handshake::Header),
             principal: Principal::default(),
             channels: Channels::default(),
@@ -188,8 +199,11 @@ impl Session {
             waits: Waits::default(),
             flow: PublisherFlow::default(),
             holdings: Holdings::default(),
+            stages: Stages::new(handle.id.0),
             turn: Turn::default(),
             told: None,
+            out: Vec::new(),
+            handle,
             broker,
         }
     }
@@ -351,7 +365,8 @@ impl Session {
 
     /// A read has brought so many bytes.
     #[inline]
-    pub(crate) fn note_received(&mut self, len: usize) {
+    pub(crate) fn note_received(&mut self, len: usize, at: Instant) {
+        self.turn.received_at = Some(at);
         self.handle.traffic.received(len);
         self.turn.gathered.received_len += len as u64;
     }

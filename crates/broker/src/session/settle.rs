@@ -126,6 +126,7 @@ impl Session {
         deliveries: &mut [UnackedDelivery],
         mut act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
     ) -> Option<JournalPosition> {
+        self.forget_timed(deliveries);
         let mut durable_at = None;
         let queue_of =
             |slots: &ConsumerSlots, delivery: &UnackedDelivery| slots.get(delivery.slot).map(|slot| slot.queue.id());

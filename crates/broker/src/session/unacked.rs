@@ -30,6 +30,11 @@ impl Unacked {
         self.deliveries.push_back(delivery);
     }
 
+    /// How many there is room for.
+    pub(super) fn capacity(&self) -> usize {
+        self.deliveries.capacity()
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.deliveries.len() - self.dead_count

@@ -87,15 +87,15 @@ fn what_a_connection_carried_stays_with_its_vhost() {
     assert_eq!(traffic().collect::<Vec<_>>(), [(0, 0)]);
     let mut ended = connect(&node);
     let mut open = connect(&node);
-    ended.session.note_received(3);
+    ended.session.note_received(3, std::time::Instant::now());
     open.session.note_sent(4);
     open.session.report();
     ended.session.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(3, 4)]);
-    ended.session.note_received(5);
+    ended.session.note_received(5, std::time::Instant::now());
     ended.session.end();
     node.broker.forget_connection(ended.session.handle());
-    open.session.note_received(5);
+    open.session.note_received(5, std::time::Instant::now());
     open.session.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(13, 4)]);
 }

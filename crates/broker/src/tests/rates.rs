@@ -217,7 +217,7 @@ fn what_happens_in_a_vhost_that_goes_is_counted_to_its_end() {
         (all.sizes.count(), all.ready_count, all.received_len)
     };
     assert_eq!(counted(), (3, 0, 0));
-    client.session.note_received(100);
+    client.session.note_received(100, std::time::Instant::now());
     client.session.report();
     assert_eq!(counted(), (3, 0, 100));
     client.session.end();

@@ -235,6 +235,12 @@ impl Vhost {
         self.topology.read().exchanges.exchange_count()
     }
 
+    /// Bytes that its exchanges, bindings and policies take, without its queues.
+    pub(crate) fn memory_len(&self) -> usize {
+        let policies = self.policies.read().len() * size_of::<Policy>();
+        size_of::<Self>() + self.topology.read().exchanges.memory_len() + policies
+    }
+
     /// How many queues there are.
     pub(crate) fn queue_count(&self) -> usize {
         self.topology.read().queues.len()

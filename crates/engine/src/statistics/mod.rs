@@ -7,7 +7,7 @@
 //! - `numbers`: which numbers objects have, by RabbitMQ's names. `observed`: what is remembered of an object, and which are watched.
 //!   `room`: how many histories there are.
 //! - `queue`, `exchange`, `vhost`: what each of them counts. `capacity`: how much of the time consumers had room. `edges`: how much goes
-//!   from exchanges to queues.
+//!   from exchanges to queues. `stages`: where the latency of messages went.
 
 mod capacity;
 mod edges;
@@ -17,6 +17,7 @@ mod observed;
 mod options;
 mod queue;
 mod room;
+mod stages;
 mod vhost;
 
 pub use capacity::Capacity;
@@ -26,6 +27,7 @@ pub use observed::{Keeping, Observable, Observed, Range, Watch};
 pub use options::{Options, Rates, Retention, Retentions};
 pub(crate) use queue::ArrivalRun;
 pub use queue::{QueueCounters, WaitRun};
+pub use stages::{Stage, StageCounts, StageTimes, StagesView};
 pub use vhost::{DeathStrategy, Deaths, Gathered, OfType, REASONS, VhostCounters, VhostMessages};
 
 use std::sync::Arc;
@@ -33,7 +35,7 @@ use std::sync::Arc;
 use telemetry::{Counter, Scale};
 
 use crate::limits::HISTORY_UNASKED_MS;
-pub use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
+pub use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX, HISTORY_LEN};
 use crate::queue_handle::QueueHandle;
 use numbers::{EDGE_COUNT, EXCHANGE_COUNT, QUEUE_COUNT, VHOST_COUNT};
 use room::Room;
@@ -64,6 +66,8 @@ pub struct Statistics {
     pub edges: Watch<Edge, EDGE_COUNT>,
     /// Vhosts.
     pub vhosts: Watch<VhostCounters, VHOST_COUNT>,
+    /// How long messages of the node were in each stage of their way.
+    pub stages: StageTimes,
     /// Delayed messages that went on to queues.
     pub released: Counter,
     room: Arc<Room>,
@@ -78,6 +82,7 @@ impl Statistics {
             exchanges: Watch::new(is_on),
             edges: Watch::new(is_on),
             vhosts: Watch::new(is_on),
+            stages: StageTimes::default(),
             released: Counter::new(),
             room: Arc::default(),
         }

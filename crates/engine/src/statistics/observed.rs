@@ -109,6 +109,11 @@ impl Keeping<'_> {
 }
 
 impl<const N: usize> Observed<N> {
+    /// Bytes that it takes beside itself, without its history.
+    pub fn memory_len(&self) -> usize {
+        self.memory.lock().as_ref().map_or(0, |_| size_of::<Memory<N>>())
+    }
+
     /// Takes a sample. Says whether it is to be looked at again: it has changed since the last one, or its history is wanted.
     pub fn sample(&self, sample: Sample<N>, keeping: &Keeping<'_>) -> bool {
         let has_ended = self.has_ended.load(Ordering::Relaxed);

@@ -62,6 +62,11 @@ impl QueueCounters {
         self.histograms.get_or_init(Box::default)
     }
 
+    /// Bytes that it takes beside itself.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.histograms.get().map_or(0, |_| size_of::<QueueHistograms>())
+    }
+
     /// How large messages were that came in.
     pub fn sizes(&self) -> Buckets<SIZE_COUNT> {
         self.histograms.get().map_or_else(Buckets::default, |histograms| histograms.sizes.counts())

@@ -1,13 +1,14 @@
 //! What happens to messages in a vhost.
 
 use std::cell::Cell;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use queue::DropReason;
 use telemetry::{Buckets, Counter, Gauge, SharedHistogram};
 
 use super::numbers::VHOST_COUNT;
-use super::{Observable, Observed, SIZE_COUNT, SIZES};
+use super::{Observable, Observed, SIZE_COUNT, SIZES, StageTimes};
 
 /// Threads that count without getting into each other's way; more share.
 const STRIPE_COUNT: usize = 8;
@@ -17,6 +18,8 @@ const STRIPE_COUNT: usize = 8;
 pub struct VhostCounters {
     stripes: Box<[Stripe; STRIPE_COUNT]>,
     observed: Observed<VHOST_COUNT>,
+    /// Not there before the first message is timed.
+    stages: OnceLock<Box<StageTimes>>,
 }
 
 const REASON_COUNT: usize = 4;
@@ -129,6 +132,17 @@ impl VhostCounters {
     #[inline]
     pub fn stripe(&self) -> &Stripe {
         &self.stripes[own_stripe() % STRIPE_COUNT]
+    }
+
+    /// Bytes that they take.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        size_of::<[Stripe; STRIPE_COUNT]>() + self.stages.get().map_or(0, |stages| stages.memory_len())
+    }
+
+    /// How long its messages were in each stage of their way.
+    pub fn stages(&self) -> &StageTimes {
+        self.stages.get_or_init(Box::default)
     }
 
     /// Takes what a connection has gathered.

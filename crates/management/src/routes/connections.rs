@@ -9,6 +9,7 @@ use model::json;
 use net::{PeerCertificate, TlsInfo};
 use serde_json::Value;
 
+use super::latency::write_network;
 use crate::access::{is_administrator, is_monitor};
 use crate::answer::Answer;
 use crate::call::Call;
@@ -100,6 +101,13 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("host", Text, |row, _, cell| cell.text(&row.view.local().ip().to_string())),
         text("name", |row, _| Some(&row.name)),
+        column("network", Object, |row, _, cell| {
+            if row.has_counts
+                && let Some(tcp) = row.view.tcp_info()
+            {
+                write_network(cell, &tcp);
+            }
+        }),
         text("node", |_, service| Some(service.node())),
         column("peer_cert_issuer", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.issuer)),
         column("peer_cert_serial_number", Text, |row, _, cell| row.of_peer(cell, |peer| &peer.serial_number)),

@@ -16,8 +16,10 @@ mod exchanges;
 mod features;
 pub(crate) mod health;
 mod identity;
+mod latency;
 mod limits;
 mod live;
+mod memory;
 mod messages;
 mod nodes;
 mod overview;
@@ -35,6 +37,7 @@ mod refusals;
 mod request_params;
 mod root;
 mod selection;
+mod top;
 mod topic_permissions;
 mod trace;
 mod trace_messages;
@@ -85,6 +88,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         backup::ROUTES,
         cluster::ROUTES,
         data_loss::ROUTES,
+        latency::ROUTES,
+        top::ROUTES,
         live::ROUTES,
         trace::ROUTES,
         traces::ROUTES,

@@ -8,6 +8,7 @@ use cluster::control::{ClusterView, MemberView};
 use cluster::link::Lane;
 use telemetry::Sample;
 
+use super::memory;
 use super::overview::{write_contexts, write_exchange_types};
 use crate::answer::Answer;
 use crate::call::Call;
@@ -29,11 +30,16 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/nodes/{node}/memory",
-        &[Operation::get(Monitoring, memory, "Returns what a node's memory is used for, in bytes.", MEMORY)],
+        &[Operation::get(Monitoring, memory::absolute, "Returns what a node's memory is used for, in bytes.", MEMORY)],
     ),
     at(
         "/api/nodes/{node}/memory/relative",
-        &[Operation::get(Monitoring, memory_relative, "Returns what a node's memory is used for, in percent.", MEMORY)],
+        &[Operation::get(
+            Monitoring,
+            memory::relative,
+            "Returns what a node's memory is used for, in percent.",
+            MEMORY,
+        )],
     ),
     at(
         "/api/nodes/{node}/memory/ets",
@@ -285,11 +291,12 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("mem_used_details", Object, |row, service, cell| row.details(service, cell, "mem_used")),
-        column("memory", Object, |row, _, cell| {
-            if let Some(view) = row.view.as_ref().filter(|_| row.has_memory)
+        column("memory", Object, |row, service, cell| {
+            if row.view.is_some()
+                && row.has_memory
                 && let Some(writer) = cell.writer()
             {
-                write_memory(view.memory_used_len, writer);
+                memory::write(service, writer);
             }
         }),
         column("name", Text, |row, _, cell| cell.text(&row.name)),
@@ -419,7 +426,7 @@ pub(super) fn check_node(call: &Call) -> Result<(), Problem> {
 }
 
 /// Whether the path names another node of the cluster, which alone knows what its memory is used for; an error: it names none.
-fn is_peer(call: &Call) -> Result<bool, Problem> {
+pub(super) fn is_peer(call: &Call) -> Result<bool, Problem> {
     let name = call.argument("node");
     if name != call.service.node() && call.service.cluster().is_some_and(|view| view.member(name).is_some()) {
         return Ok(true);
@@ -428,7 +435,7 @@ fn is_peer(call: &Call) -> Result<bool, Problem> {
 }
 
 /// What RabbitMQ says of a node that does not tell.
-fn memory_not_available() -> Answer {
+pub(super) fn memory_not_available() -> Answer {
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| members.cell("memory").text("not_available"));
     Answer::json(out)
@@ -445,82 +452,6 @@ fn one(call: &Call) -> Result<Answer, Problem> {
         }
     };
     Ok(single(&row, &TABLE, &*call.service, &call.query))
-}
-
-/// What RabbitMQ tells memory apart by, and tools expect to find. Here it is not told apart: all of it is `other_proc`.
-const MEMORY_PARTS: [&str; 26] = [
-    "connection_readers",
-    "connection_writers",
-    "connection_channels",
-    "connection_other",
-    "stream_queue_procs",
-    "stream_queue_replica_reader_procs",
-    "stream_queue_coordinator_procs",
-    "queue_procs",
-    "quorum_queue_procs",
-    "quorum_queue_dlx_procs",
-    "plugins",
-    "metadata_store",
-    "other_proc",
-    "metrics",
-    "mgmt_db",
-    "quorum_ets",
-    "mnesia",
-    "metadata_store_ets",
-    "other_ets",
-    "binary",
-    "msg_index",
-    "code",
-    "atom",
-    "other_system",
-    "allocated_unused",
-    "reserved_unallocated",
-];
-
-fn write_memory_parts(whole: u64, memory: &mut json::Object<'_>) {
-    for part in MEMORY_PARTS {
-        memory.cell(part).int(if part == "other_proc" { whole } else { 0 });
-    }
-}
-
-fn write_memory(used_len: u64, writer: Writer<'_>) {
-    writer.object(|memory| {
-        write_memory_parts(used_len, memory);
-        memory.cell("strategy").text("rss");
-        memory.cell("total").object(|total| {
-            for way in ["erlang", "rss", "allocated"] {
-                total.cell(way).int(used_len);
-            }
-        });
-    });
-}
-
-fn memory(call: &Call) -> Result<Answer, Problem> {
-    if is_peer(call)? {
-        return Ok(memory_not_available());
-    }
-    let view = call.broker().node_view(&call.service.options.data_dir);
-    let mut out = Vec::new();
-    Writer::new(&mut out).object(|members| {
-        if let Some(writer) = members.cell("memory").writer() {
-            write_memory(view.memory_used_len, writer);
-        }
-    });
-    Ok(Answer::json(out))
-}
-
-fn memory_relative(call: &Call) -> Result<Answer, Problem> {
-    if is_peer(call)? {
-        return Ok(memory_not_available());
-    }
-    let mut out = Vec::new();
-    Writer::new(&mut out).object(|members| {
-        members.cell("memory").object(|memory| {
-            memory.cell("total").int(100);
-            write_memory_parts(100, memory);
-        });
-    });
-    Ok(Answer::json(out))
 }
 
 /// What RabbitMQ says where no table has the name that is asked for: here none has any.

@@ -9,6 +9,7 @@ use model::arguments::ExchangeType;
 use model::name::VhostName;
 use telemetry::Sample;
 
+use super::latency::write_stages;
 use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
@@ -52,6 +53,11 @@ const OVERVIEW: Shape = Shape::Object(&[
     Field::optional("message_stats", ObjectKind, "What has happened to messages, and how fast it goes."),
     Field::optional("queue_totals", ObjectKind, "How many messages there are in queues."),
     Field::optional("node", Text, "The node's name, for users who may monitor."),
+    Field::optional(
+        "latency_stages",
+        ObjectKind,
+        "How long messages were in each stage of their way, in microseconds, for users who may monitor.",
+    ),
 ]);
 
 /// Exchange types that can be declared, by name, and what each does.
@@ -215,6 +221,7 @@ fn overview(call: &Call) -> Result<Answer, Problem> {
         }
         if is_monitor {
             members.cell("node").text(service.node());
+            write_stages(members.cell("latency_stages"), &broker.stages());
             if has_stats {
                 members.cell("listeners").list(&service.listeners(), |listener, writer| {
                     write_listener(listener, service, writer);

@@ -11,6 +11,7 @@ use model::arguments::QueueType;
 use model::json;
 use serde_json::{Map, Value};
 
+use super::latency::write_stages;
 use super::{consumers, deliveries, quorum_queues};
 use crate::call::Call;
 use crate::json::Cell;
@@ -209,6 +210,13 @@ pub(super) static TABLE: Table<Row, Service> = Table {
         column("internal_owner", Any, |row, _, cell| {
             if row.level != Level::Totals {
                 cell.bool(false);
+            }
+        }),
+        column("latency_stages", Object, |row, _, cell| {
+            if row.level == Level::Single
+                && let Some(stages) = row.view.stages()
+            {
+                write_stages(cell, &stages);
             }
         }),
         column("leader", Text, |row, service, cell| match service.cluster() {

@@ -13,6 +13,7 @@ use model::name::VhostName;
 use model::user::Permission;
 use serde_json::Value;
 
+use super::latency::write_stages;
 use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
@@ -61,6 +62,8 @@ const FACTS: &[Field] = &[
 struct Row {
     view: VhostView,
     numbers: Numbers<VHOST_COUNT>,
+    /// It is the only one that is asked for.
+    is_single: bool,
     ranges: Option<Arc<Ranges>>,
 }
 
@@ -74,6 +77,13 @@ static TABLE: Table<Row, Service> = Table {
             cell.text(service.broker.default_queue_type(&row.view.facts).name());
         }),
         column("description", Text, |row, _, cell| cell.text(&row.view.facts.metadata.description)),
+        column("latency_stages", Object, |row, service, cell| {
+            if row.is_single
+                && let Some(stages) = service.broker.stages_of_vhost(row.view.facts.name.as_str())
+            {
+                write_stages(cell, &stages);
+            }
+        }),
         column("message_stats", Object, |row, service, cell| {
             row.with_stats(service, cell, |ranges| ranges.messages, |stats, cell| stats.write_messages(cell, false));
         }),
@@ -138,14 +148,14 @@ impl Row {
 }
 
 /// None: it has gone meanwhile.
-fn row(call: &Call, view: VhostView, ranges: Option<Arc<Ranges>>) -> Option<Row> {
+fn row(call: &Call, view: VhostView, is_single: bool, ranges: Option<Arc<Ranges>>) -> Option<Row> {
     let numbers = call.broker().vhost_numbers(view.facts.name.as_str())?;
-    Some(Row { view, numbers, ranges })
+    Some(Row { view, numbers, is_single, ranges })
 }
 
 fn rows(call: &Call, views: Vec<VhostView>) -> Vec<Row> {
     let ranges = call.ranges();
-    views.into_iter().filter_map(|view| row(call, view, ranges.clone())).collect()
+    views.into_iter().filter_map(|view| row(call, view, false, ranges.clone())).collect()
 }
 
 /// The vhost of the path.
@@ -160,7 +170,7 @@ fn all(call: &Call) -> Result<AnswerFuture, Problem> {
 }
 
 fn one(call: &Call) -> Result<Answer, Problem> {
-    let row = row(call, find(call)?, call.ranges()).ok_or_else(Problem::not_found)?;
+    let row = row(call, find(call)?, true, call.ranges()).ok_or_else(Problem::not_found)?;
     Ok(single(&row, &TABLE, &*call.service, &call.query))
 }
 

@@ -107,14 +107,15 @@ fn memory_has_every_part_that_tools_expect() {
         let path = format!("/api/nodes/{}/memory", nodes[0]["name"].as_str().unwrap());
         let memory = &house.get(&path).await.json()["memory"];
         let total = memory["total"]["rss"].as_u64().unwrap();
-        assert_eq!((&memory["total"]["erlang"], &memory["total"]["allocated"]), (&json!(total), &json!(total)));
-        let parts = memory.as_object().unwrap().values().filter_map(Value::as_u64);
-        assert_eq!((memory["code"].as_u64(), parts.sum::<u64>()), (Some(0), total));
-        let relative = &house.get(&format!("{path}/relative")).await.json()["memory"];
-        assert_eq!(
-            (&relative["total"], &relative["other_proc"], &relative["code"]),
-            (&json!(100), &json!(100), &json!(0))
+        let parts = memory.as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
+        assert_eq!(memory["total"]["erlang"], json!(parts));
+        assert!(
+            parts >= total && memory["code"].as_u64() > Some(0) && memory["metadata_store"].as_u64() > Some(0),
+            "{memory}"
         );
+        let relative = &house.get(&format!("{path}/relative")).await.json()["memory"];
+        let percents = relative.as_object().unwrap().values().filter_map(Value::as_u64).sum::<u64>();
+        assert_eq!((&relative["total"], percents), (&json!(100), 200));
     });
 }
 

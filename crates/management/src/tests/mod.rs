@@ -21,5 +21,6 @@ mod process;
 mod profile;
 mod queue_lists;
 mod requests;
+mod top;
 mod trace;
 mod traces;

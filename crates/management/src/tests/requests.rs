@@ -66,7 +66,6 @@ fn routes_of_plugins_are_absent_as_in_a_rabbitmq_without_them() {
             "federation-links/shop/state/down",
             "federation-links/state/down/",
             "federation-links/vhost/shop/id/node/restart",
-            "process/x",
             "shovels",
             "shovels/shop",
             "shovels/vhost/shop/name",
@@ -83,8 +82,6 @@ fn routes_of_plugins_are_absent_as_in_a_rabbitmq_without_them() {
             "stream/publishers/shop",
             "stream/publishers/shop/q",
             "stream/super-streams/shop/n",
-            "top/node",
-            "top/ets/node",
         ] {
             let path = format!("/api/{path}");
             let expected = serde_json::json!({"error": "Object Not Found", "reason": "Not Found"});

@@ -12,7 +12,7 @@ use super::metric::{Histograms, Listing, Table, counter, nothing, write_each, wr
 use super::node;
 use super::scrape::Scope;
 use super::sums::Sums;
-use super::{queues, topology};
+use super::{latency, queues, topology};
 use http_server::Pieces;
 
 /// What comes before the names of a family's metrics.
@@ -134,6 +134,31 @@ macro_rules! histogram {
     };
 }
 
+/// A histogram of stages, told only to who asks for it.
+macro_rules! stages {
+    ($name:literal, $help:literal, $find:expr) => {
+        Family {
+            name: "warren_latency_metrics",
+            owner: Owner::Warren,
+            is_on_request: true,
+            each: |scope, prefix| {
+                let scope = scope.clone();
+                later(move || {
+                    Some(Histograms {
+                        name: Name { prefix, name: $name, suffix: "" },
+                        help: $help,
+                        labels: latency::StageOf::labels,
+                        buckets: latency::StageOf::buckets,
+                        objects: Arc::new($find(&scope)),
+                        done_count: None,
+                    })
+                })
+            },
+            sum: |_, _, _| (),
+        }
+    };
+}
+
 /// All of them, in the order in which they are written.
 pub(super) static FAMILIES: &[Family] = &[
     of_node!("connection_churn_metrics", node::CHURN),
@@ -195,6 +220,16 @@ pub(super) static FAMILIES: &[Family] = &[
         "queue_message_size_bytes",
         "Messages that a queue took in, by the length of their bodies",
         queues::sizes
+    ),
+    stages!(
+        "vhost_latency_stage_seconds",
+        "How long messages of a vhost were in each stage of their way; from a sample",
+        latency::of_vhosts
+    ),
+    stages!(
+        "queue_latency_stage_seconds",
+        "How long messages of a queue that is watched were in each stage of their way; from a sample",
+        latency::of_queues
     ),
     of_objects!("warren_exchange_metrics", Owner::Warren, topology::OWN, Scope::passed),
     Family {

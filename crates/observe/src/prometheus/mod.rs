@@ -23,6 +23,7 @@ mod families;
 mod filter;
 mod global;
 mod identity;
+mod latency;
 mod meter;
 mod metric;
 mod node;

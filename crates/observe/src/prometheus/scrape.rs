@@ -19,7 +19,7 @@ use super::node::{self, Node};
 use super::queues::INFO;
 use super::sums::Sums;
 use super::topology::{Passed, passed};
-use super::{Meters, alerts, cluster, global, own};
+use super::{Meters, alerts, cluster, global, latency, own};
 use http_server::Pieces;
 use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
 
@@ -200,6 +200,7 @@ fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
     write_each(out, &node::ALARMS, "rabbitmq_", &scope.node);
     write_each(out, &node::PROCESS, "", &scope.node);
     own::write_node(out, Owner::Warren.prefix(false), subject);
+    latency::write(out, Owner::Warren.prefix(false), &subject.broker);
     cluster::write(out, subject.node.cluster.as_deref());
     if let Some(alerting) = &subject.alerting {
         alerts::write(out, Owner::Warren.prefix(false), alerting);

@@ -25,6 +25,7 @@ pub(crate) use self::passed::{Key, PassedMessage};
 use crate::consumers::ConsumerId;
 use crate::limits::GROUPS_KEPT_LEN;
 use crate::message::Message;
+use crate::tree_len::tree_len;
 use crate::unacked::Holder;
 
 /// A group, by the hash of its name.
@@ -67,6 +68,14 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
+    /// Bytes that it takes, as far as they go by the number of messages.
+    pub(crate) fn memory_len(&self) -> usize {
+        size_of::<Self>()
+            + self.holds.capacity() * size_of::<(Group, Hold)>()
+            + self.of.capacity() * size_of::<(QueueSeq, Group)>()
+            + tree_len::<Key, ()>(self.overtaken.len())
+    }
+
     pub(crate) fn new(header: &str) -> Self {
         Groups {
             header: header.into(),

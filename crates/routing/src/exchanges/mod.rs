@@ -101,6 +101,13 @@ pub struct Removed {
     pub exchanges: Vec<Exchange>,
 }
 
+/// What exchanges, queues and bindings take beside their entries: names, keys, and places in maps.
+mod memory {
+    pub(super) const EXCHANGE_LEN: usize = 512;
+    pub(super) const QUEUE_LEN: usize = 64;
+    pub(super) const BINDING_LEN: usize = 160;
+}
+
 impl Exchanges {
     /// The exchanges of a new vhost: the predeclared ones, without bindings.
     #[must_use]
@@ -121,6 +128,16 @@ impl Exchanges {
             exchanges.predeclare(name, kind, Router::new(kind, Table::EMPTY, seed));
         }
         exchanges
+    }
+
+    /// Bytes that it takes, about: names and keys are taken to be as long as most are.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        let slabs = self.exchanges.memory_len() + self.queues.memory_len() + self.bindings.memory_len();
+        slabs
+            + self.exchanges.len() * memory::EXCHANGE_LEN
+            + self.queues.len() * memory::QUEUE_LEN
+            + self.bindings.len() * memory::BINDING_LEN
     }
 
     /// Changes whenever the result of routing may change.

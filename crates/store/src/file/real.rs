@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, IoSlice};
 use std::os::unix::fs::{DirBuilderExt as _, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, FlockOperation, fallocate, fdatasync, flock, statvfs};
 
@@ -109,6 +111,15 @@ impl Disk for RealDisk {
     }
 }
 
+/// How much longer each sync takes, for tests of builds that are not released: `WARREN_DEBUG_SYNC_DELAY_MS`.
+fn planted_delay() -> Duration {
+    static DELAY: OnceLock<Duration> = OnceLock::new();
+    *DELAY.get_or_init(|| {
+        let ms = std::env::var("WARREN_DEBUG_SYNC_DELAY_MS").ok().and_then(|ms| ms.parse().ok());
+        Duration::from_millis(ms.unwrap_or(0))
+    })
+}
+
 struct RealFile(fs::File);
 
 impl File for RealFile {
@@ -121,6 +132,9 @@ impl File for RealFile {
     }
 
     fn fdatasync(&self) -> io::Result<()> {
+        if cfg!(debug_assertions) {
+            std::thread::sleep(planted_delay());
+        }
         Ok(fdatasync(&self.0)?)
     }
 

@@ -83,6 +83,12 @@ impl Journal {
         self.shared.marks.durable()
     }
 
+    /// Since when confirms may leave for all before `position`; none if that is not so, or only just now.
+    #[must_use]
+    pub fn durable_since(&self, position: JournalPosition) -> Option<Instant> {
+        self.shared.durable_times.of(position)
+    }
+
     /// The end of all that survives a power cut, and in a group is committed. Checkpoints go by this, whatever confirms go by.
     #[must_use]
     pub fn synced(&self) -> JournalPosition {

@@ -68,6 +68,7 @@
 
 mod assembly;
 mod commit;
+mod durable_times;
 mod entry;
 mod entry_reader;
 mod filer;

@@ -9,6 +9,7 @@ use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
 use super::commit::{BatchQueue, Commit};
+use super::durable_times::DurableTimes;
 use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::{AnchoredFile, Files, PreparedFile};
 use super::format::Layout;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     /// How what is written is laid out.
     pub(crate) layout: Layout,
     pub(crate) marks: Marks,
+    /// When the last of them were reached.
+    pub(crate) durable_times: DurableTimes,
     /// Who numbers commits and says what is committed; nothing if the node is alone.
     pub(crate) replication: Option<Arc<dyn Replication>>,
     /// As [`PendingWork`] has it, to be seen without its lock.
@@ -102,6 +105,7 @@ impl Shared {
             dir,
             layout: if replication.is_some() { Layout::Replicated } else { Layout::Alone },
             marks,
+            durable_times: DurableTimes::default(),
             replication,
             awaited: AtomicU64::new(end.0),
             pending: Mutex::new(pending),
@@ -234,6 +238,7 @@ impl Shared {
 
     fn wake(&self, advanced: Advanced) {
         if let Some(durable) = advanced.durable {
+            self.durable_times.note(durable, Instant::now());
             self.durable_waiters.wake(durable);
         }
         if let Some(synced) = advanced.synced {

@@ -52,7 +52,7 @@ fn queues(dir: &Scratch) -> String {
 }
 
 /// Takes connections and passes them on to `target`, everything this much later in both directions. Accepts at once, as a proxy does.
-fn relay(target: &str, delay: Duration) -> String {
+pub(crate) fn relay(target: &str, delay: Duration) -> String {
     let target: SocketAddr = target.parse().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();

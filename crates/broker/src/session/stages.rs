@@ -1,0 +1,338 @@
+//! Where the latency of messages goes: what a connection times of their way.
+//!
+//! A clock costs as much as a good part of the work for a message, so that not every batch is timed but, where many come, one in
+//! [`BATCHES_EACH`] on average. How many are left out is random, so that it has nothing to do with what the client does in turns; and each
+//! that is timed stands for so many. Where batches are few, each is timed. While nothing is timed, it costs a comparison for a batch.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use engine::batch::Batch;
+use engine::outbox::Outgoing;
+use engine::probe::{BatchProbe, DeliveryProbe, push_bounded};
+use engine::queue_handle::QueueHandle;
+use engine::statistics::Stage;
+use model::ids::{JournalPosition, QueueSeq};
+
+use super::Session;
+use super::unacked::UnackedDelivery;
+use crate::limits::{BATCH_INTERVAL_RARE, BATCHES_EACH};
+
+/// Chooses which of many are timed.
+#[derive(Debug)]
+struct Sampler {
+    /// How many come until the next one is timed.
+    left: u32,
+    /// The same, when that was chosen.
+    gap: u32,
+    /// How many the next one stands for.
+    weight: u32,
+    dice: u32,
+    last_at: Option<Instant>,
+}
+
+impl Sampler {
+    fn new(seed: u32) -> Self {
+        Self { left: 1, gap: 1, weight: 1, dice: seed | 1, last_at: None }
+    }
+
+    /// Whether this one is timed; then [`Sampler::take`] is called.
+    #[inline(always)]
+    fn is_next(&mut self) -> bool {
+        self.left -= 1;
+        self.left == 0
+    }
+
+    /// How many this one stands for. Chooses the next.
+    fn take(&mut self, now: Instant) -> u64 {
+        let weight = self.weight;
+        // By what has been, so that it has nothing to do with how long the next one takes.
+        let interval = self.last_at.map(|last| now.saturating_duration_since(last) / self.gap);
+        let is_rare = interval.is_none_or(|interval| interval >= BATCH_INTERVAL_RARE);
+        self.weight = if is_rare { 1 } else { BATCHES_EACH };
+        self.gap = if is_rare { 1 } else { 1 + self.roll() % (2 * BATCHES_EACH - 1) };
+        (self.left, self.last_at) = (self.gap, Some(now));
+        weight.into()
+    }
+
+    /// A number that looks like a random one.
+    fn roll(&mut self) -> u32 {
+        self.dice ^= self.dice << 13;
+        self.dice ^= self.dice >> 17;
+        self.dice ^= self.dice << 5;
+        self.dice
+    }
+}
+
+/// A message that is in the journal and not known to be durable.
+#[derive(Debug)]
+struct Committing {
+    position: JournalPosition,
+    since: Instant,
+    weight: u64,
+    queue: Option<Arc<QueueHandle>>,
+    is_confirmed: bool,
+}
+
+/// A message of which a stage ends with the next write.
+#[derive(Debug)]
+struct Writing {
+    stage: Stage,
+    since: Instant,
+    weight: u64,
+    queue: Option<Arc<QueueHandle>>,
+}
+
+/// A delivery that is to be acknowledged.
+#[derive(Debug)]
+struct Unacked {
+    slot: u32,
+    seq: QueueSeq,
+    queue: Arc<QueueHandle>,
+    weight: u64,
+    /// None until it is written.
+    since: Option<Instant>,
+}
+
+/// What is being timed.
+#[derive(Debug, Default)]
+struct InFlight {
+    committing: Vec<Committing>,
+    /// In the outbox, or taken from there.
+    delivering: Vec<DeliveryProbe>,
+    writing: Vec<Writing>,
+    unacked: Vec<Unacked>,
+}
+
+impl InFlight {
+    fn is_empty(&self) -> bool {
+        let InFlight { committing, delivering, writing, unacked } = self;
+        committing.is_empty() && delivering.is_empty() && writing.is_empty() && unacked.is_empty()
+    }
+}
+
+/// What a connection times.
+#[derive(Debug)]
+pub(super) struct Stages {
+    published: Sampler,
+    delivered: Sampler,
+    in_flight: Option<Box<InFlight>>,
+}
+
+impl Stages {
+    /// Of a connection; each has another `seed`.
+    pub(super) fn new(seed: u64) -> Self {
+        let seed = (seed.wrapping_add(1)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        Self { published: Sampler::new(seed as u32), delivered: Sampler::new((seed >> 32) as u32), in_flight: None }
+    }
+
+    /// Whether there is anything to look for.
+    #[inline(always)]
+    pub(super) fn is_timing(&self) -> bool {
+        self.in_flight.is_some()
+    }
+
+    fn in_flight(&mut self) -> &mut InFlight {
+        self.in_flight.get_or_insert_default()
+    }
+
+    fn tidy(&mut self) {
+        self.in_flight.take_if(|in_flight| in_flight.is_empty());
+    }
+
+    /// A batch with publishes is about to be brought to its queues.
+    #[inline(always)]
+    pub(super) fn begin_batch(&mut self, batch: &mut Batch) {
+        if self.published.is_next() {
+            self.time_batch(batch);
+        }
+    }
+
+    #[cold]
+    fn time_batch(&mut self, batch: &mut Batch) {
+        let now = Instant::now();
+        let count = batch.publishes().len();
+        let weight = count as u64 * self.published.take(now);
+        let index = self.published.roll() as usize % count.max(1);
+        batch.set_probe(BatchProbe::new(index, weight, now));
+    }
+}
+
+impl Session {
+    /// A message of this queue was in a stage from then until then.
+    fn add_stage(&self, stage: Stage, queue: Option<&Arc<QueueHandle>>, time: Duration, weight: u64) {
+        self.broker.engine.statistics.stages.add(stage, time, weight);
+        match queue {
+            Some(queue) => queue.add_stage(stage, time, weight),
+            None => self.vhost().counters.stages().add(stage, time, weight),
+        }
+    }
+
+    /// A batch of which a message was timed has been brought to its queues.
+    #[cold]
+    pub(super) fn batch_timed(&mut self, probe: BatchProbe, position: Option<JournalPosition>) {
+        let BatchProbe { weight, routed_at, queue, is_confirmed, waits_for_disk, .. } = probe;
+        let received_at = self.turn.received_at.unwrap_or(routed_at);
+        self.add_stage(Stage::SocketToRoute, queue.as_ref(), routed_at.saturating_duration_since(received_at), weight);
+        if let Some(position) = position.filter(|_| waits_for_disk) {
+            let committing = Committing { position, since: routed_at, weight, queue, is_confirmed };
+            push_bounded(&mut self.stages.in_flight().committing, committing, |c| &mut c.weight, position.0);
+            return;
+        }
+        let now = Instant::now();
+        self.add_stage(Stage::RouteToCommit, queue.as_ref(), now.saturating_duration_since(routed_at), weight);
+        if is_confirmed {
+            self.time_write(Writing { stage: Stage::CommitToConfirm, since: now, weight, queue });
+        }
+    }
+
+    fn time_write(&mut self, writing: Writing) {
+        let dice = writing.weight + self.turn.now_ms;
+        push_bounded(&mut self.stages.in_flight().writing, writing, |writing| &mut writing.weight, dice);
+    }
+
+    /// The journal may have become durable, and confirms been put into the output.
+    #[cold]
+    pub(super) fn time_commits(&mut self) {
+        let Some(in_flight) = &mut self.stages.in_flight else { return };
+        if in_flight.committing.is_empty() {
+            return;
+        }
+        let (store, now) = (self.broker.engine.store.clone(), Instant::now());
+        let durable = store.durable();
+        let done: Vec<_> = in_flight.committing.extract_if(.., |committing| committing.position <= durable).collect();
+        for Committing { position, since, weight, queue, is_confirmed } in done {
+            let at = store.durable_since(position).unwrap_or(now);
+            self.add_stage(Stage::RouteToCommit, queue.as_ref(), at.saturating_duration_since(since), weight);
+            if is_confirmed {
+                self.time_write(Writing { stage: Stage::CommitToConfirm, since: at, weight, queue });
+            }
+        }
+        self.stages.tidy();
+    }
+
+    /// All of the output is with the kernel.
+    #[cold]
+    fn time_written(&mut self, now: Instant) {
+        let Some(in_flight) = &mut self.stages.in_flight else { return };
+        in_flight.unacked.iter_mut().for_each(|unacked| _ = unacked.since.get_or_insert(now));
+        for Writing { stage, since, weight, queue } in std::mem::take(&mut in_flight.writing) {
+            self.add_stage(stage, queue.as_ref(), now.saturating_duration_since(since), weight);
+        }
+        self.stages.tidy();
+    }
+
+    /// The same, looked at where something is timed.
+    #[inline]
+    pub(crate) fn note_written(&mut self, now: Instant) {
+        if self.stages.is_timing() {
+            self.time_written(now);
+        }
+    }
+
+    /// Deliveries have been taken from the outbox of which these are timed. What was taken before is written, or will not be.
+    #[cold]
+    pub(super) fn time_deliveries(&mut self, timed: Vec<DeliveryProbe>) {
+        self.stages.in_flight().delivering = timed;
+    }
+
+    /// The first `count` deliveries have been put into the output.
+    #[inline(always)]
+    pub(super) fn note_encoded<'d>(&mut self, encoded: impl ExactSizeIterator<Item = &'d Outgoing> + Clone) {
+        if encoded.len() > 0 && (self.stages.delivered.is_next() | self.stages.is_timing()) {
+            self.time_encoded(encoded);
+        }
+    }
+
+    #[cold]
+    fn time_encoded<'d>(&mut self, encoded: impl ExactSizeIterator<Item = &'d Outgoing> + Clone) {
+        if let Some(in_flight) = &mut self.stages.in_flight {
+            let is_encoded = |probe: &mut DeliveryProbe| {
+                encoded.clone().any(|outgoing| outgoing.seq == probe.seq && outgoing.consumer == probe.consumer)
+            };
+            let done: Vec<_> = in_flight.delivering.extract_if(.., is_encoded).collect();
+            for DeliveryProbe { queue, weight, at, .. } in done {
+                let (stage, queue) = (Stage::EnqueueToDeliver, Some(queue));
+                self.time_write(Writing { stage, since: at, weight, queue });
+            }
+        }
+        if self.stages.delivered.left == 0 {
+            let weight = encoded.len() as u64 * self.stages.delivered.take(Instant::now());
+            let index = self.stages.delivered.roll() as usize % encoded.len();
+            if let Some(outgoing) = encoded.clone().nth(index)
+                && let Some(slot) = self.consumers.get(outgoing.consumer).filter(|slot| !slot.no_ack)
+            {
+                let (seq, queue) = (outgoing.seq, slot.queue.clone());
+                let unacked = Unacked { slot: outgoing.consumer, seq, queue, weight, since: None };
+                push_bounded(&mut self.stages.in_flight().unacked, unacked, |unacked| &mut unacked.weight, seq.0);
+            }
+        }
+        self.stages.tidy();
+    }
+
+    /// What the client has settled is about to be brought to its queues.
+    #[cold]
+    pub(super) fn time_acks(&mut self, batch: &Batch) {
+        let Some(in_flight) = &mut self.stages.in_flight else { return };
+        let consumers = &self.consumers;
+        let (mut acked, mut gone) = (Vec::new(), Vec::new());
+        for unacked in std::mem::take(&mut in_flight.unacked) {
+            if batch.settles(&unacked.queue, unacked.seq) {
+                acked.push(unacked);
+            } else if consumers.get(unacked.slot).is_some_and(|slot| slot.unacked_count > 0) {
+                in_flight.unacked.push(unacked);
+            } else {
+                gone.push(unacked);
+            }
+        }
+        let now = self.turn.received_at.unwrap_or_else(Instant::now);
+        for Unacked { queue, weight, since, .. } in acked {
+            if let Some(since) = since {
+                self.add_stage(Stage::DeliverToAck, Some(&queue), now.saturating_duration_since(since), weight);
+            }
+        }
+        self.stages.tidy();
+    }
+
+    /// These go back to their queues, or elsewhere, and will not be acknowledged.
+    #[inline]
+    pub(super) fn forget_timed(&mut self, deliveries: &[UnackedDelivery]) {
+        if let Some(in_flight) = &mut self.stages.in_flight {
+            let is_there = |unacked: &Unacked| {
+                deliveries.iter().any(|delivery| delivery.slot == unacked.slot && delivery.seq == unacked.seq)
+            };
+            in_flight.unacked.retain(|unacked| !is_there(unacked));
+            self.stages.tidy();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Batches that come every so many microseconds, and how long each takes: what a sampler finds for the mean, beside the true one.
+    fn check(count: u32, interval_us: u64, time_of: impl Fn(u32) -> f64) {
+        let (start, mut sampler) = (Instant::now(), Sampler::new(77));
+        let (mut sum, mut weights, mut truth, mut taken) = (0.0, 0.0, 0.0, 0);
+        for index in 0..count {
+            truth += time_of(index) / f64::from(count);
+            if sampler.is_next() {
+                let weight = sampler.take(start + Duration::from_micros(interval_us * u64::from(index))) as f64;
+                (sum, weights, taken) = (sum + weight * time_of(index), weights + weight, taken + 1);
+            }
+        }
+        assert!((sum / weights - truth).abs() < truth * 0.05, "{} is not {truth}", sum / weights);
+        assert!((weights - f64::from(count)).abs() < f64::from(count) * 0.03, "{weights} of {count}");
+        assert!(taken == count || taken < count / 10, "{taken}");
+    }
+
+    #[test]
+    fn the_sample_is_like_all_whatever_comes_in_turns() {
+        check(1_000_000, 10, |_| 1.0);
+        for period in [2, 15, 16, 31, 64] {
+            check(20_000_000, 10, |index| if index % period == 0 { 100.0 } else { 1.0 });
+        }
+        check(1000, 20_000, f64::from);
+    }
+}

@@ -186,12 +186,12 @@ struct Running {
     threads: Threads,
     mapped: Mapped,
     modules: Modules,
-    viewer: Box<dyn Viewer>,
     is_stopped: Arc<AtomicBool>,
     ends_at: Instant,
     sample_count: u64,
-    /// Given back last.
+    /// Given back before the viewer is: by the viewer's end others know that there may be another session.
     _place: Place,
+    viewer: Box<dyn Viewer>,
 }
 
 impl Running {

@@ -6,8 +6,8 @@
 //! - `frames` takes apart what arrives, `methods` leads to what each method does: `handshake`, `publish`, `consume`, `settle`, `tx`,
 //!   `exchange_methods`, `queue_methods`.
 //! - What a session is made of: `channels`, `consumer_slots`, `deliveries`, `waits`, `publisher_flow`, `principal`, `holdings`.
-//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`. `told`: what those are told who watch. What it times:
-//!   `stages`.
+//! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`.
+//! - What those are told who watch: `told`, `traced`. What it times: `stages`.
 
 mod assembly;
 mod buffers;

@@ -135,8 +135,8 @@ mod tests {
              \x20 75.0%  w                     100.0%  journal\n\
              \x20 25.0%  x\n\n\
              \x20            ACC              OWN  function\n\
-             \x20      3  75.0%         3  75.0%  sync\n\
-             \x20      4 100.0%         1  25.0%  main\n"
+             \x20       3  75.0%         3  75.0%  sync\n\
+             \x20       4 100.0%         1  25.0%  main\n"
         );
     }
 }

@@ -195,9 +195,9 @@ fn every_call_has_the_arguments_that_the_list_names() {
     let list = text(&command(&dir, &["trace", "list"]).output().unwrap().stdout);
     let mut methods = BTreeSet::new();
     for line in seen.lines() {
-        let (_, call) = line.split_once("> ").unwrap();
         // Values may have what stands between arguments; none here has what stands between names and values.
-        let (name, arguments) = call.trim_end_matches(')').split_once('(').unwrap();
+        let (before, arguments) = line.trim_end_matches(')').split_once('(').unwrap();
+        let (_, name) = before.rsplit_once("> ").unwrap();
         let given: Vec<&str> = arguments.split(", ").filter_map(|argument| Some(argument.split_once('=')?.0)).collect();
         let listed = list.lines().find_map(|listed| listed.strip_prefix(name)?.strip_prefix('(')?.split_once(')'));
         let (listed, _) = listed.unwrap_or_else(|| panic!("{name} is in no list"));

@@ -217,7 +217,7 @@ fn is_full(queue: &Queue) -> bool {
     let limit: u64 = queue.consumers.iter().map(|consumer| consumer.prefetch).sum();
     let has_limit = queue.consumers.iter().all(|consumer| consumer.prefetch > 0 && consumer.acks);
     // A message may be on its way back, and the next on its way out.
-    has_limit && queue.ready > 0 && queue.unacked as f64 >= limit as f64 * NEAR
+    !queue.consumers.is_empty() && has_limit && queue.ready > 0 && queue.unacked as f64 >= limit as f64 * NEAR
 }
 
 /// Queues whose consumers hold messages and do nothing.

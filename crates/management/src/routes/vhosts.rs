@@ -217,7 +217,7 @@ pub(crate) fn request(name: &str, fields: Fields<'_>) -> Result<VhostRequest, Pr
         tags: member("tags").map(tags_of).transpose()?,
         default_queue_type,
         is_protected,
-        is_traced: member("tracing").map(|_| fields.bool("tracing", false)).transpose()?,
+        is_traced: fields.get("tracing").map(|_| fields.bool("tracing", false)).transpose()?,
         ..VhostRequest::named(name)
     })
 }

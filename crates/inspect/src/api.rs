@@ -93,6 +93,20 @@ pub(crate) struct Lines {
 }
 
 impl Lines {
+    /// The next line that says something, and what it says. None: the answer has ended.
+    pub(crate) async fn next_event(&mut self) -> Result<Option<(String, Value)>, Failure> {
+        while let Some(line) = self.next().await? {
+            // What comes when nothing happens, so that both sides know that the other is there.
+            if line.is_empty() {
+                continue;
+            }
+            let event = serde_json::from_str(&line)
+                .map_err(|_| Failure::failed(format!("{} sent a line that is no JSON", self.place)))?;
+            return Ok(Some((line, event)));
+        }
+        Ok(None)
+    }
+
     /// The next line. None: the answer has ended.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
         loop {

@@ -90,17 +90,11 @@ impl Messages {
             return self.file(&mut api, name).await;
         }
         let mut lines = api.lines(&self.path()).await?;
-        while let Some(line) = lines.next().await? {
-            // What comes when nothing happens, so that both sides know that the other is there.
-            if line.is_empty() {
-                continue;
-            }
+        while let Some((line, event)) = lines.next_event().await? {
             if self.json {
                 print_line(&line)?;
                 continue;
             }
-            let event: Value =
-                serde_json::from_str(&line).map_err(|_| Failure::failed("the broker sent a line that is no JSON"))?;
             match event["event"].as_str() {
                 Some("begin") => eprintln!("Messages are traced. Ctrl-C ends it."),
                 Some("missed") => {

@@ -12,6 +12,7 @@ use crate::problem::Problem;
 use crate::profile::{About, Feed, viewer};
 use crate::route::Role::Administrator;
 use crate::route::{Operation, Parameters, Route, Shape, at};
+use crate::watch::JSON_LINES;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/profile/cpu",
@@ -19,7 +20,7 @@ pub(super) static ROUTES: &[Route] = &[at(
         Administrator,
         cpu,
         "Streams what the processors do from now on, as lines of JSON: stacks of all threads, as addresses within files.",
-        Shape::Page(LINES),
+        Shape::Page(JSON_LINES),
     )
     .query(&[
         Parameters::Other("seconds", "How long: 1 to 300, and 10 without it."),
@@ -27,8 +28,6 @@ pub(super) static ROUTES: &[Route] = &[at(
     ])
     .refuses(&[("409", "A CPU profile is being made already."), ("503", "An alarm is on, or the system cannot do it.")])],
 )];
-
-const LINES: &str = "application/x-ndjson";
 
 const SECONDS_MAX: u32 = 300;
 const SECONDS_DEFAULT: u32 = 10;
@@ -56,7 +55,7 @@ fn cpu(call: &Call) -> Result<Answer, Problem> {
         _ => unavailable(error.to_string()),
     })?;
     tracing::info!(user = call.identity().name(), seconds, rate_hz, "a CPU profile was started");
-    Ok(Answer::of_source(LINES, Box::new(Feed::new(session, lines))))
+    Ok(Answer::of_source(JSON_LINES, Box::new(Feed::new(session, lines))))
 }
 
 fn number(call: &Call, name: &str, default: u32, max: u32) -> Result<u32, Problem> {

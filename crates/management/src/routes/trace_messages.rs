@@ -18,6 +18,7 @@ use crate::problem::Problem;
 use crate::route::Role::Administrator;
 use crate::route::{AnswerFuture, Operation, Parameters, Route, Shape, at};
 use crate::stage::Stage;
+use crate::watch::JSON_LINES;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/trace/messages",
@@ -25,7 +26,7 @@ pub(super) static ROUTES: &[Route] = &[at(
         Administrator,
         |_| Err(Problem::not_found()),
         "Streams what happens to messages, an object a line, until a limit, an alarm or its reader ends it.",
-        Shape::Page(LINES),
+        Shape::Page(JSON_LINES),
     )
     .later(|call| Box::pin(stream(call)) as AnswerFuture)
     .query(&[
@@ -49,7 +50,6 @@ pub(super) static ROUTES: &[Route] = &[at(
     .refuses(&[("503", "There are as many traces as may be.")])],
 )];
 
-const LINES: &str = "application/x-ndjson";
 /// The most bytes of a body that a live trace shows.
 const BODY_LEN_MAX: u64 = 64 << 10;
 
@@ -65,7 +65,7 @@ async fn stream(call: Call) -> Result<Answer, Problem> {
         Problem::unavailable(reason)
     })?;
     let stage = call.service.live.stage();
-    Ok(Answer::of_source(LINES, Box::new(TraceSource(Box::pin(next(trace, stage))))))
+    Ok(Answer::of_source(JSON_LINES, Box::new(TraceSource(Box::pin(next(trace, stage))))))
 }
 
 fn filter(query: &Query) -> Result<Filter, Problem> {

@@ -22,4 +22,4 @@ pub(crate) use recorder::FlightRecorder;
 pub(crate) use wall::WallFeed;
 
 /// Lines of JSON, one for each event.
-pub(crate) const JSON_LINES: &str = "application/jsonl";
+pub(crate) const JSON_LINES: &str = "application/x-ndjson";

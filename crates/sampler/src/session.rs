@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -103,7 +103,7 @@ struct Place;
 
 impl Place {
     fn take() -> Result<Place, StartError> {
-        match IS_TAKEN.swap(true, Relaxed) {
+        match IS_TAKEN.swap(true, Acquire) {
             false => Ok(Place),
             true => Err(StartError::Taken),
         }
@@ -112,7 +112,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        IS_TAKEN.store(false, Relaxed);
+        IS_TAKEN.store(false, Release);
     }
 }
 
@@ -142,7 +142,7 @@ impl Session {
             is_stopped: is_stopped.clone(),
             ends_at: Instant::now() + options.time,
             sample_count: 0,
-            _place: place,
+            place: Some(place),
         };
         signal::open(&running.mapped, session, layout);
         let begin = running.begin();
@@ -189,8 +189,8 @@ struct Running {
     is_stopped: Arc<AtomicBool>,
     ends_at: Instant,
     sample_count: u64,
-    /// Given back before the viewer is: by the viewer's end others know that there may be another session.
-    _place: Place,
+    /// Given back when timers and handlers have ended, and so before the viewer is told of the end: from then on there may be another.
+    place: Option<Place>,
     viewer: Box<dyn Viewer>,
 }
 
@@ -268,10 +268,13 @@ impl Running {
         }
     }
 
-    /// Ends timers and handlers.
+    /// Ends timers and handlers, once: those of the next session are not its own.
     fn close(&mut self) {
-        self.threads.clear();
-        signal::close();
+        if let Some(place) = self.place.take() {
+            self.threads.clear();
+            signal::close();
+            drop(place);
+        }
     }
 }
 

@@ -162,6 +162,44 @@ fn one_session_is_refused_while_there_is_another() {
     assert_eq!(second.summary().end, End::Time);
 }
 
+/// Starts the next session when it is told that its own has ended.
+struct Next {
+    seen: Shared,
+    started: Arc<Mutex<Option<Session>>>,
+}
+
+impl Viewer for Next {
+    fn wish(&mut self) -> Wish {
+        Wish::More
+    }
+
+    fn modules(&mut self, _modules: &[Module]) {}
+
+    fn thread(&mut self, _number: u32, _name: &str) {}
+
+    fn sample(&mut self, _sample: &Sample<'_>) {}
+
+    fn flush(&mut self) {}
+
+    fn ended(&mut self, _summary: &Summary) {
+        *self.started.lock() = Some(self.seen.start(999, Duration::from_secs(60)));
+    }
+}
+
+#[test]
+fn a_session_that_ends_leaves_the_next_one_alone() {
+    let _turn = turn();
+    let (seen, started) = (Shared::default(), Arc::new(Mutex::new(None)));
+    let viewer = Box::new(Next { seen: seen.clone(), started: started.clone() });
+    let options = Options { rate_hz: 99, time: Duration::from_millis(1) };
+    Session::start(options, viewer, || false).unwrap().join();
+    let session = started.lock().take().unwrap();
+    std::thread::spawn(|| work_for(Duration::from_millis(500))).join().unwrap();
+    session.stop();
+    session.join();
+    assert!(seen.summary().sample_count > 0, "{:?}", seen.summary());
+}
+
 #[test]
 fn a_session_ends_with_its_time_its_viewer_its_owner_and_an_alarm() {
     let _turn = turn();

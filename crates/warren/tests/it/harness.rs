@@ -1,10 +1,12 @@
 //! The program as a process: starting it, what it says, a broker that ends with its test.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStderr, Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 /// The program, without anything of our own environment.
 pub(crate) fn program(arguments: &[&str]) -> Command {
@@ -66,10 +68,14 @@ pub(crate) fn write(dir: &Path, name: &str, text: &str) -> String {
     path.to_str().unwrap().to_owned()
 }
 
+/// How long an event may take, on the busiest of machines.
+const EVENT_TIME_MAX: Duration = Duration::from_secs(120);
+
 /// A broker on a port that the system chose, which ends with the test.
 pub(crate) struct Broker {
     pub(crate) child: Child,
-    stderr: BufReader<ChildStderr>,
+    /// The lines that it logs, as they come.
+    lines: Receiver<String>,
     /// What it has logged, as far as it was read.
     pub(crate) log: String,
     /// How much of it has been waited for.
@@ -100,8 +106,16 @@ impl Broker {
         all.extend(arguments);
         let mut child =
             program(&all).envs(environment.iter().copied()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
-        let stderr = BufReader::new(child.stderr.take().unwrap());
-        let mut broker = Broker { child, stderr, log: String::new(), heard: 0 };
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let (sender, lines) = channel();
+        // Ends with the broker, or with the test's interest in it.
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while stderr.read_line(&mut line).is_ok_and(|len| len > 0) && sender.send(std::mem::take(&mut line)).is_ok()
+            {
+            }
+        });
+        let mut broker = Broker { child, lines, log: String::new(), heard: 0 };
         broker.wait_for_event("started");
         // Other threads may have told of something before.
         broker.heard = 0;
@@ -111,13 +125,17 @@ impl Broker {
     /// Reads the log up to this text, behind what was waited for before.
     #[track_caller]
     pub(crate) fn wait_for_event(&mut self, text: &str) {
+        let given_up_at = Instant::now() + EVENT_TIME_MAX;
         loop {
             if let Some(at) = self.log[self.heard..].find(text) {
                 self.heard += at + text.len();
                 return;
             }
-            let len = self.stderr.read_line(&mut self.log).unwrap();
-            assert!(len > 0, "it ended before '{text}': {}", self.log);
+            match self.lines.recv_timeout(given_up_at.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.log.push_str(&line),
+                Err(RecvTimeoutError::Timeout) => panic!("no '{text}' within {EVENT_TIME_MAX:?}: {}", self.log),
+                Err(RecvTimeoutError::Disconnected) => panic!("it ended before '{text}': {}", self.log),
+            }
         }
     }
 
@@ -136,7 +154,7 @@ impl Broker {
     /// Waits until it has ended in good order; all that it logged.
     #[track_caller]
     pub(crate) fn wait(mut self) -> String {
-        self.stderr.read_to_string(&mut self.log).unwrap();
+        self.log.extend(self.lines.iter());
         assert_eq!(self.child.wait().unwrap().code(), Some(0), "{}", self.log);
         std::mem::take(&mut self.log)
     }

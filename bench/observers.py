@@ -3,8 +3,9 @@
 
     bench/observers.py [--rounds 6] [--measure-s 5] [--only REGEX]
 
-Needs a release build of `warren`, and Linux. One broker, one load (persistent messages of 1 KiB, confirmed, consumed with acks, as fast as it goes).
-Each round measures it without an observer and with each, alternating. Then sessions' memory: viewers that are suspended, killed, ten of them.
+Needs a release build of `warren`, and Linux. One broker, one load (persistent messages of 1 KiB, confirmed, consumed with acks, as fast as it
+goes), and a queue beside it, `quiet`, that is observed while the load is measured. Each round measures without an observer and with one,
+alternating. Then sessions' memory: viewers that are suspended, killed, ten of them.
 """
 
 import argparse
@@ -24,10 +25,17 @@ from brokers import PEERS, WARREN_TARGET, cpu_s
 WARREN = WARREN_TARGET / "release" / "warren"
 BUSIEST = "amqp::basic.publish"
 ENDLESS = ["--rate", "1000000000", "--max", "1000000000"]
+ON = ["--data-dir", "{data}"]
 OBSERVERS = {
+    "nothing": ["sleep", "300"],
     "trace at its limit, again and again": ["sh", "-c", f"while :; do {{warren}} trace calls '{BUSIEST}' --data-dir {{data}} || exit; done"],
-    "trace without a limit, to nowhere": ["{warren}", "trace", "calls", BUSIEST, *ENDLESS, "--json", "--data-dir", "{data}"],
-    "profile wall of requests": ["{warren}", "profile", "wall", "http::*", "--seconds", "300", "--data-dir", "{data}"],
+    "trace of its busiest function, without a limit": ["{warren}", "trace", "calls", BUSIEST, *ENDLESS, "--json", *ON],
+    "profile wall of requests": ["{warren}", "profile", "wall", "http::*", "--seconds", "300", *ON],
+    "profile cpu, 99 Hz": ["{warren}", "profile", "cpu", "--seconds", "300", *ON],
+    "profile cpu, 999 Hz": ["{warren}", "profile", "cpu", "--seconds", "300", "--rate", "999", *ON],
+    "messages of another queue": ["{warren}", "trace", "messages", "--queue", "quiet", *ENDLESS, *ON],
+    "firehose of another queue": "deliver.quiet",
+    "firehose of the busiest queue": "deliver.load-1",
     "flight recorder": None,
 }
 
@@ -52,21 +60,27 @@ class Broker:
         self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
         while not (self.data / "control.sock").exists():
             time.sleep(0.05)
-        load = [WARREN, "perf", "--uri", f"amqp://127.0.0.1:{self.port}", "-x", "2", "-y", "2", "-s", "1024", "-f", "persistent", "-c", "500", "-q", "500", "-u", "load"]
         time.sleep(0.5)
-        self.load = subprocess.Popen(load, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        self.load = self.perf("-x 2 -y 2 -s 1024 -f persistent -c 500 -q 500 -u load-1")
+        self.quiet = self.perf("-x 1 -y 1 -r 20 -u quiet")
         time.sleep(3)
         return self
 
+    def perf(self, options):
+        words = [WARREN, "perf", "--uri", f"amqp://127.0.0.1:{self.port}", *options.split()]
+        return subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
     def __exit__(self, *_):
-        for process in (self.load, self.process):
+        for process in (self.load, self.quiet, self.process):
             process.kill()
             process.wait()
         shutil.rmtree(self.data, ignore_errors=True)
 
-    def ask(self, path):
-        command = ["curl", "-s", "--unix-socket", self.data / "control.sock", f"http://localhost{path}"]
-        return json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    def ask(self, path, method="GET", body=None):
+        command = ["curl", "-s", "-f", "-X", method, "--unix-socket", self.data / "control.sock", f"http://localhost{path}"]
+        command += [] if body is None else ["-H", "content-type: application/json", "-d", json.dumps(body)]
+        answer = subprocess.run(command, check=True, capture_output=True).stdout
+        return json.loads(answer) if answer else None
 
     def warren(self, *words):
         return subprocess.run([WARREN, *words, "--data-dir", self.data], check=True, capture_output=True, text=True)
@@ -74,7 +88,9 @@ class Broker:
     def measure(self, seconds):
         """Messages a second, and microseconds of the broker's processor time for each."""
         def look():
-            return time.monotonic(), self.ask("/api/overview")["message_stats"]["ack"], cpu_s(self.process.pid)
+            # Of the queue alone: what an observer publishes is not the load's.
+            acked = self.ask("/api/queues/%2F/load-1")["message_stats"]["ack"]
+            return time.monotonic(), acked, cpu_s(self.process.pid)
         began, messages, cpu = look()
         time.sleep(seconds)
         ended, later, used = look()
@@ -92,17 +108,25 @@ class Observed:
         self.broker, self.words = broker, words
 
     def __enter__(self):
+        self.process = None
         if self.words is None:
             self.broker.warren("trace", "recorder", "start")
-            self.process = None
+        elif isinstance(self.words, str):
+            # What nothing consumes is bounded, so that it does not grow into the measure.
+            self.broker.ask("/api/queues/%2F/firehose", "PUT", {"arguments": {"x-max-length": 1000}})
+            self.broker.ask("/api/bindings/%2F/e/amq.rabbitmq.trace/q/firehose", "POST", {"routing_key": self.words})
+            self.broker.warren("ctl", "trace_on")
         else:
             words = [word.format(warren=WARREN, data=self.broker.data) for word in self.words]
             self.process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         time.sleep(0.3)
 
     def __exit__(self, *_):
-        if self.process is None:
+        if self.words is None:
             self.broker.warren("trace", "recorder", "stop")
+        elif isinstance(self.words, str):
+            self.broker.warren("ctl", "trace_off")
+            self.broker.ask("/api/queues/%2F/firehose", "DELETE")
         else:
             os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()

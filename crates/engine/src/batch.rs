@@ -209,9 +209,6 @@ impl Batch {
         let sets = std::mem::take(&mut self.sets);
         let client = self.client.take();
         let mut probe = self.probe.take();
-        let count = self.publishes.len();
-        // In parts: before the message that is timed, that one, and those after it.
-        let ends = probe.as_ref().map_or([count; 3], |probe| [probe.index, probe.index + 1, count]);
         let began_at = effort::is_counted().then(Instant::now);
         let mut locked_at = None;
         let ((), committed) = engine.section(self.shards, sets, |section| {
@@ -220,17 +217,13 @@ impl Batch {
                 section.work.on_behalf_of(client);
             }
             self.settle_all(section);
-            let mut start = 0;
-            for (part, end) in ends.into_iter().enumerate() {
-                for publish in &mut self.publishes[start..end] {
-                    section.put(publish, &self.routes[publish.route as usize].targets);
+            match &mut probe {
+                None => {
+                    for publish in &mut self.publishes {
+                        section.put(publish, &self.routes[publish.route as usize].targets);
+                    }
                 }
-                start = end;
-                if let Some(probe) = &mut probe
-                    && let Some(publish) = self.publishes.get(probe.index)
-                {
-                    section.time(probe, part, publish, &self.routes[publish.route as usize].targets);
-                }
+                Some(probe) => self.put_timed(section, probe),
             }
         });
         self.probe = probe;
@@ -243,6 +236,22 @@ impl Batch {
             self.backpressure_len += published_len;
         }
         committed.position
+    }
+
+    /// Puts all in three parts: what is before the message that is timed, that one, and what is after it.
+    #[cold]
+    fn put_timed(&mut self, section: &mut Section<'_, '_>, probe: &mut BatchProbe) {
+        let mut start = 0;
+        for (part, end) in [probe.index, probe.index + 1, self.publishes.len()].into_iter().enumerate() {
+            let end = end.min(self.publishes.len());
+            for publish in &mut self.publishes[start..end] {
+                section.put(publish, &self.routes[publish.route as usize].targets);
+            }
+            start = end;
+            if let Some(publish) = self.publishes.get(probe.index) {
+                section.time(probe, part, publish, &self.routes[publish.route as usize].targets);
+            }
+        }
     }
 
     /// Its queues share the time that it has taken, by how much of it was for each; and that for which it had to wait for their locks.

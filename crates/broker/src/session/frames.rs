@@ -142,10 +142,6 @@ impl Session {
             self.channels.put(channel);
             return None;
         }
-        if self.is_publish_held() {
-            self.channels.put(channel);
-            return None;
-        }
         let whole = CompletePublish {
             exchange: publish.exchange,
             routing_key: publish.routing_key,
@@ -153,6 +149,9 @@ impl Session {
             header: header.payload,
             body,
         };
+        if self.flow.checks_publishes() {
+            return self.publish_checked(channel, &whole, len);
+        }
         let result = self.publish(&mut channel, &whole);
         self.channels.put(channel);
         Some(result.map(|()| len).map_err(|refusal| (refusal, len)))
@@ -220,7 +219,10 @@ impl Session {
             channel.assembly = Some(assembly);
             return Ok(());
         }
-        let result = self.publish(channel, &assembly.whole());
+        let result = match telemetry::trace::is_active() {
+            false => self.publish(channel, &assembly.whole()),
+            true => self.traced_publish(channel, &assembly.whole()),
+        };
         if result.is_err() && self.waits_for_answer() {
             // Its last frame comes again.
             assembly.undo(before);

@@ -29,15 +29,7 @@ use engine::targets::Targets;
 
 impl Session {
     /// Publishes a message on a channel: routes it, stores its content, and puts it into the batch (or the transaction).
-    #[inline(always)]
     pub(super) fn publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
-        match telemetry::trace::is_active() {
-            false => self.do_publish(channel, whole),
-            true => self.traced_publish(channel, whole),
-        }
-    }
-
-    pub(super) fn do_publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
         // The decoded header stays in here: it is large, and where more of it is needed than this it is decoded again.
         let (terms, is_special) = {
             let header = whole.decode_header()?;
@@ -241,7 +233,8 @@ impl Session {
         let confirm_seq = channel.confirms.as_mut().map_or(0, |confirms| confirms.take_seq());
         if targets.is_empty() {
             if self.broker.engine.taps.want(told::OF_BATCHES) {
-                self.tell_unroutable(channel, whole, targets, history);
+                // In parts: what is passed as a whole is written down as a whole, for each publish.
+                self.tell_unroutable(channel, whole, targets, (history.ttl_ms, history.hidden_keys));
             }
             self.turn.gathered.published_to_confirm += u64::from(confirm_seq != 0);
             if whole.mandatory {

@@ -7,14 +7,35 @@
 use amqp::frame::put_method;
 use amqp::method::connection;
 
+use super::assembly::CompletePublish;
+use super::channel::Channel;
 use super::{Phase, Session};
+use crate::refusal::Refusal;
 
 impl Session {
-    /// A read begins: looks whether what is published in it has to wait. Once, for all that it brings is handed on together.
+    /// A read begins: looks whether what is published in it has to wait, or is traced. Once, for all that it brings is handed on together.
     #[inline]
     pub(super) fn look_at_publishing(&mut self) {
-        let checks_publishes = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
-        self.flow.begin_read(checks_publishes);
+        let is_held = self.broker.alarms.is_on() || self.broker.engine.store.is_congested();
+        self.flow.begin_read(is_held || telemetry::trace::is_active());
+    }
+
+    /// A whole publish, which takes `len` bytes behind its method, of a read whose publishes are checked: `None` if it has to wait.
+    #[cold]
+    pub(super) fn publish_checked(
+        &mut self,
+        mut channel: Box<Channel>,
+        whole: &CompletePublish<'_>,
+        len: usize,
+    ) -> Option<Result<usize, (Box<Refusal>, usize)>> {
+        let is_held = self.hold_publish();
+        let result = match telemetry::trace::is_active() {
+            _ if is_held => None,
+            false => Some(self.publish(&mut channel, whole)),
+            true => Some(self.traced_publish(&mut channel, whole)),
+        };
+        self.channels.put(channel);
+        Some(result?.map(|()| len).map_err(|refusal| (refusal, len)))
     }
 
     /// A publish is to begin: whether it has to wait, for the end of an alarm or for the store. Then nothing more is received, and the

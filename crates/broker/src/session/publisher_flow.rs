@@ -5,7 +5,7 @@ use std::time::Duration;
 /// How things stand with that.
 #[derive(Debug, Default)]
 pub(super) struct PublisherFlow {
-    /// An alarm was on, or the store behind, when this read began.
+    /// An alarm was on, the store behind, or a trace there, when this read began.
     checks_publishes: bool,
     /// Why nothing is received: looked at for every frame, so all in one.
     stops: u8,
@@ -46,7 +46,8 @@ impl PublisherFlow {
         self.set(PAUSED, true);
     }
 
-    /// A read begins; whether each of its publishes has to be checked, because an alarm is on or the store is behind.
+    /// A read begins; whether each of its publishes has to be checked, because an alarm is on, the store is behind, or calls
+    /// are traced.
     #[inline]
     pub(super) fn begin_read(&mut self, checks_publishes: bool) {
         self.checks_publishes = checks_publishes;

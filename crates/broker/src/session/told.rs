@@ -263,8 +263,9 @@ impl Session {
         channel: &Channel,
         whole: &CompletePublish<'_>,
         targets: &Targets,
-        history: History<'_>,
+        (ttl_ms, hidden_keys): (Option<u64>, &[u8]),
     ) {
+        let history = History { ttl_ms, hidden_keys, ..History::default() };
         // In the order in which they came.
         let batch = std::mem::take(&mut self.batch);
         self.tell_published(&batch);

@@ -91,7 +91,7 @@ impl Session {
             arguments.bytes("exchange", whole.exchange).bytes("routing_key", whole.routing_key);
             arguments.flag("mandatory", whole.mandatory).number("body_len", whole.body.len()).body("body", whole.body);
         });
-        let result = self.do_publish(channel, whole);
+        let result = self.publish(channel, whole);
         tell(&mut call, &result);
         result
     }

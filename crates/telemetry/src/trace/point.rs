@@ -80,11 +80,9 @@ impl std::fmt::Debug for Point {
 /// Makes points known. Those that are known already are passed over.
 pub fn register(points: impl IntoIterator<Item = &'static Point>) {
     let mut known = POINTS.write();
-    for point in points {
-        if !known.iter().any(|other| std::ptr::eq(*other, point)) {
-            known.push(point);
-        }
-    }
+    known.extend(points);
+    known.sort_unstable_by_key(|point| std::ptr::from_ref(*point));
+    known.dedup_by(|one, other| std::ptr::eq(*one, *other));
 }
 
 /// All points that are known, by name.

@@ -55,3 +55,5 @@ pub(crate) const TOP_INTERVAL_MS_MIN: u64 = 100;
 pub(crate) const TOP_INTERVAL_MS_MAX: u64 = 30_000;
 /// Such requests at a time: each remembers a few numbers of all objects.
 pub(crate) const TOP_PLACE_COUNT: usize = 8;
+/// Traces of calls and of messages, and profiles, at a time: each costs what it watches.
+pub(crate) const OBSERVER_COUNT_MAX: usize = 8;

@@ -7,29 +7,25 @@
 //!  {"end":{"reason":"time","samples":812,…}}
 //! ```
 //!
-//! Empty lines say that there is nothing new. A stack has its innermost frame first; each is a module by its place and an offset in its
-//! file, in hexadecimal, or `?`.
+//! The reason of the end is `time`, or a sentence. A stack has its innermost frame first; each is a module by its place and an offset in
+//! its file, in hexadecimal, or `?`.
 
 use std::fmt::Write as _;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use bytes::Bytes;
-use http_server::Source;
 use sampler::{End, Module, Sample, Session, Summary, Viewer, Wish};
 use serde_json::json;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::watch::Observed;
 
 /// Bytes of lines that are sent together, unless the sampler pauses.
 const PIECE_LEN: usize = 16 << 10;
 /// Bytes that wait for the socket. While there are so many, samples wait in the ring.
 const WAITING_LEN_MAX: usize = 256 << 10;
-
-/// When there was nothing to send so many times in a row, an empty line is sent.
-const SILENT_ROUNDS_MAX: u32 = 4;
 
 /// What was asked for.
 #[derive(Debug)]
@@ -43,25 +39,28 @@ pub(crate) struct About {
 pub(crate) struct Lines {
     about: About,
     text: String,
-    pieces: UnboundedSender<Bytes>,
+    pieces: UnboundedSender<Vec<u8>>,
     waiting_len: Arc<AtomicUsize>,
-    /// Times in a row that there was nothing to send.
-    silent_rounds: u32,
+    reason: Reason,
 }
+
+/// Why the observer has ended it, if that was so.
+type Reason = Arc<OnceLock<String>>;
 
 /// Where lines come out, on the API's thread.
 pub(crate) struct Pieces {
-    pieces: UnboundedReceiver<Bytes>,
+    pieces: UnboundedReceiver<Vec<u8>>,
     waiting_len: Arc<AtomicUsize>,
+    reason: Reason,
 }
 
 /// Both ends of it.
 pub(crate) fn viewer(about: About) -> (Lines, Pieces) {
     let (sender, receiver) = unbounded_channel();
     let waiting_len = Arc::new(AtomicUsize::new(0));
-    let lines =
-        Lines { about, text: String::new(), pieces: sender, waiting_len: waiting_len.clone(), silent_rounds: 0 };
-    (lines, Pieces { pieces: receiver, waiting_len })
+    let reason = Reason::default();
+    let pieces = Pieces { pieces: receiver, waiting_len: waiting_len.clone(), reason: reason.clone() };
+    (Lines { about, text: String::new(), pieces: sender, waiting_len, reason }, pieces)
 }
 
 impl Lines {
@@ -117,14 +116,8 @@ impl Viewer for Lines {
     }
 
     fn flush(&mut self) {
-        self.silent_rounds = if self.text.is_empty() { self.silent_rounds + 1 } else { 0 };
-        // A socket whose other end is gone is only noticed by writing to it.
-        if self.silent_rounds >= SILENT_ROUNDS_MAX && self.waiting_len.load(Relaxed) == 0 {
-            self.text.push('\n');
-            self.silent_rounds = 0;
-        }
         if !self.text.is_empty() {
-            let piece = Bytes::from(std::mem::take(&mut self.text));
+            let piece = std::mem::take(&mut self.text).into_bytes();
             self.waiting_len.fetch_add(piece.len(), Relaxed);
             // The next wish says so when there is no other end.
             let _ = self.pieces.send(piece);
@@ -132,11 +125,11 @@ impl Viewer for Lines {
     }
 
     fn ended(&mut self, summary: &Summary) {
+        let ended_for = self.reason.clone();
         let reason = match summary.end {
             End::Time => "time",
-            End::Stopped => "stopped",
+            End::Stopped => ended_for.get().map_or("stopped", |reason| reason),
             End::ViewerGone => "viewer gone",
-            End::Alarm => "alarm",
         };
         let end = json!({
             "reason": reason,
@@ -155,24 +148,34 @@ impl Viewer for Lines {
     }
 }
 
-/// The answer. When it is dropped, the session ends.
+/// What is told of a session.
 pub(crate) struct Feed {
-    _session: Session,
+    session: Session,
     lines: Pieces,
 }
 
 impl Feed {
     pub(crate) fn new(session: Session, lines: Pieces) -> Feed {
-        Feed { _session: session, lines }
+        Feed { session, lines }
     }
 }
 
-impl Source for Feed {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let piece = std::task::ready!(self.lines.pieces.poll_recv(cx));
-        if let Some(piece) = &piece {
-            self.lines.waiting_len.fetch_sub(piece.len(), Relaxed);
+impl Observed for Feed {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        let piece = self.lines.pieces.recv().await?;
+        self.lines.waiting_len.fetch_sub(piece.len(), Relaxed);
+        Some(piece)
+    }
+
+    async fn end(mut self, reason: &str) -> Vec<u8> {
+        // An error means that there is one already.
+        let _ = self.lines.reason.set(reason.to_owned());
+        self.session.stop();
+        let mut rest = Vec::new();
+        // All of it counts as waiting, which bounds it.
+        while let Some(piece) = self.lines.pieces.recv().await {
+            rest.extend(piece);
         }
-        Poll::Ready(piece)
+        rest
     }
 }

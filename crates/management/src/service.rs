@@ -38,7 +38,7 @@ use crate::route::{AnswerFuture, Handler, Operation, Role, Verb};
 use crate::router::{self, RouteMatch};
 use crate::routes;
 use crate::unknown;
-use crate::watch::{self, FlightRecorder};
+use crate::watch::{self, FlightRecorder, Places};
 use http_server::{AnswerBody, BrokenBody};
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
@@ -63,6 +63,7 @@ pub struct Service {
     control: OnceLock<Arc<dyn Control>>,
     pub(crate) live: Live,
     pub(crate) flight_recorder: Arc<FlightRecorder>,
+    pub(crate) observers: Places,
     /// Places for those who compare what keeps the broker busy.
     pub(crate) tops: Semaphore,
 }
@@ -110,6 +111,7 @@ impl Service {
             control: OnceLock::new(),
             live: Live::default(),
             flight_recorder: Arc::new(flight_recorder),
+            observers: Places::new(),
             tops: Semaphore::new(TOP_PLACE_COUNT),
         })
     }

@@ -66,8 +66,6 @@ pub enum End {
     Stopped,
     /// Its viewer wanted no more.
     ViewerGone,
-    /// Its owner found a reason.
-    Alarm,
 }
 
 /// What a session came to.
@@ -117,12 +115,8 @@ impl Drop for Place {
 }
 
 impl Session {
-    /// Starts one. It ends early when `is_alarmed` says so.
-    pub fn start(
-        options: Options,
-        viewer: Box<dyn Viewer>,
-        is_alarmed: impl Fn() -> bool + Send + 'static,
-    ) -> Result<Session, StartError> {
+    /// Starts one.
+    pub fn start(options: Options, viewer: Box<dyn Viewer>) -> Result<Session, StartError> {
         if !cfg!(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))) {
             return Err(StartError::Unsupported("only Linux on 64-bit x86 and ARM is known"));
         }
@@ -151,7 +145,7 @@ impl Session {
             return Err(StartError::System("timers cannot be made", error));
         }
         // Should there be no room for a thread, what it was to have is dropped, and that closes it.
-        let thread = std::thread::Builder::new().name("profiler".to_owned()).spawn(move || running.run(&is_alarmed));
+        let thread = std::thread::Builder::new().name("profiler".to_owned()).spawn(move || running.run());
         match thread {
             Ok(thread) => Ok(Session { is_stopped, thread: Some(thread) }),
             Err(error) => Err(StartError::System("a thread cannot be started", error)),
@@ -207,7 +201,7 @@ impl Running {
         Ok(())
     }
 
-    fn run(mut self, is_alarmed: &dyn Fn() -> bool) {
+    fn run(mut self) {
         work::does(Work::Profiling);
         let (began_at, process_ns) = (Instant::now(), clock::of_process());
         let mut round = 0;
@@ -222,7 +216,6 @@ impl Running {
             match () {
                 () if wish == Wish::Nothing => break End::ViewerGone,
                 () if self.is_stopped.load(Relaxed) => break End::Stopped,
-                () if is_alarmed() => break End::Alarm,
                 () if Instant::now() >= self.ends_at => break End::Time,
                 () => {}
             }

@@ -133,7 +133,6 @@ impl Sampled {
         )];
         match self.end["reason"].as_str() {
             Some("time") | None => {}
-            Some("alarm") => notes.push("It ended early, because of an alarm.".to_owned()),
             Some(reason) => notes.push(format!("It ended early: {reason}.")),
         }
         let (dropped, unseen) = (number("dropped"), number("unseen_threads"));
@@ -210,7 +209,7 @@ mod tests {
         r#"{"sample":{"thread":2,"work":"other","count":1,"stack":"0:1","cut":true}}"#,
         r#"{"thread":{"number":1,"name":"tokio-runtime-w"}}"#,
         concat!(
-            r#"{"end":{"reason":"alarm","time_ns":2000000000,"samples":3,"dropped":4,"unseen_threads":0,"#,
+            r#"{"end":{"reason":"the disk alarm is on","time_ns":2000000000,"samples":3,"dropped":4,"unseen_threads":0,"#,
             r#""handler_ns":1000000,"session_ns":2000000,"process_ns":300000000}}"#
         ),
     ];
@@ -239,7 +238,7 @@ mod tests {
             profile.notes(),
             [
                 "Overhead: 1.00 % of the broker's processor time (1.0 ms looking at threads, 2.0 ms sending).",
-                "It ended early, because of an alarm.",
+                "It ended early: the disk alarm is on.",
                 "4 samples are missing: there was no room for them.",
             ]
         );

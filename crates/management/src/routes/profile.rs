@@ -1,18 +1,18 @@
 //! CPU profiles of the running process, which RabbitMQ has by Erlang's tools only.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::StatusCode;
 use sampler::{Session, StartError};
 
+use super::request_params::RequestParams as _;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::problem::Problem;
 use crate::profile::{About, Feed, viewer};
 use crate::route::Role::Administrator;
 use crate::route::{Operation, Parameters, Route, Shape, at};
-use crate::watch::JSON_LINES;
+use crate::watch::{JSON_LINES, Observer};
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/profile/cpu",
@@ -26,7 +26,10 @@ pub(super) static ROUTES: &[Route] = &[at(
         Parameters::Other("seconds", "How long: 1 to 300, and 10 without it."),
         Parameters::Other("rate", "Looks at a thread in each second that it works: 1 to 999, and 99 without it."),
     ])
-    .refuses(&[("409", "A CPU profile is being made already."), ("503", "An alarm is on, or the system cannot do it.")])],
+    .refuses(&[
+        ("409", "A CPU profile is being made already."),
+        ("503", "There are eight traces and profiles, an alarm is on, or the system cannot do it."),
+    ])],
 )];
 
 const SECONDS_MAX: u32 = 300;
@@ -39,29 +42,20 @@ fn cpu(call: &Call) -> Result<Answer, Problem> {
     if let Some(name) = call.query.names().find(|name| !["seconds", "rate"].contains(name)) {
         return Err(Problem::bad_request(format!("there is no parameter '{name}', but seconds and rate")));
     }
-    let seconds = number(call, "seconds", SECONDS_DEFAULT, SECONDS_MAX)?;
-    let rate_hz = number(call, "rate", RATE_HZ_DEFAULT, RATE_HZ_MAX)?;
-    let unavailable = |reason: String| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason);
-    if call.broker().alarms().is_any_on() {
-        return Err(unavailable("an alarm is on: there are no profiles until it is over".to_owned()));
-    }
+    let number = |name, default, most: u32| {
+        let number = call.query.number_in(name, 1..=most.into())?;
+        Ok::<_, Problem>(number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default))
+    };
+    let seconds = number("seconds", SECONDS_DEFAULT, SECONDS_MAX)?;
+    let rate_hz = number("rate", RATE_HZ_DEFAULT, RATE_HZ_MAX)?;
+    let observer = Observer::of(call)?;
     let about = About { node: call.service.node().to_owned(), rate_hz, seconds };
     let (viewer, lines) = viewer(about);
-    let broker = Arc::downgrade(call.broker());
-    let is_alarmed = move || broker.upgrade().is_none_or(|broker| broker.alarms().is_any_on());
     let options = sampler::Options { rate_hz, time: Duration::from_secs(u64::from(seconds)) };
-    let session = Session::start(options, Box::new(viewer), is_alarmed).map_err(|error| match error {
+    let session = Session::start(options, Box::new(viewer)).map_err(|error| match error {
         StartError::Taken => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
-        _ => unavailable(error.to_string()),
+        _ => Problem::unavailable(error.to_string()),
     })?;
     tracing::info!(user = call.identity().name(), seconds, rate_hz, "a CPU profile was started");
-    Ok(Answer::of_source(JSON_LINES, Box::new(Feed::new(session, lines))))
-}
-
-fn number(call: &Call, name: &str, default: u32, max: u32) -> Result<u32, Problem> {
-    match call.query.get(name).map(str::parse) {
-        None => Ok(default),
-        Some(Ok(number)) if (1..=max).contains(&number) => Ok(number),
-        Some(_) => Err(Problem::bad_request(format!("{name} must be a whole number from 1 to {max}"))),
-    }
+    Ok(observer.answer(Feed::new(session, lines)))
 }

@@ -1,6 +1,8 @@
 //! What a request of our own says, in its query or in its body. What is wrong with it is told in a sentence; RabbitMQ's routes have
 //! RabbitMQ's words.
 
+use std::ops::RangeInclusive;
+
 use serde_json::Value;
 
 use crate::json::{Fields, wrong_type};
@@ -12,6 +14,13 @@ pub(super) trait RequestParams {
     fn text(&self, name: &str) -> Result<Option<String>, Problem>;
     /// A whole number that is not negative.
     fn number(&self, name: &str) -> Result<Option<u64>, Problem>;
+    /// One within bounds.
+    fn number_in(&self, name: &str, bounds: RangeInclusive<u64>) -> Result<Option<u64>, Problem> {
+        match self.number(name)? {
+            Some(number) if !bounds.contains(&number) => Err(out_of_bounds(name, number, &bounds)),
+            number => Ok(number),
+        }
+    }
     fn truth(&self, name: &str) -> Result<Option<bool>, Problem>;
     fn ids(&self) -> Result<Option<Vec<String>>, Problem>;
 }
@@ -74,6 +83,12 @@ impl RequestParams for Fields<'_> {
 
 fn not_a_number(name: &str, text: &str) -> Problem {
     Problem::bad_request(format!("'{name}' must be a whole number, zero or above, not '{text}'"))
+}
+
+fn out_of_bounds(name: &str, number: u64, bounds: &RangeInclusive<u64>) -> Problem {
+    let is_bounded = *bounds.end() < u64::MAX;
+    let most = if is_bounded { format!("to {}", bounds.end()) } else { "or more".to_owned() };
+    Problem::bad_request(format!("'{name}' must be {} {most}, not {number}", bounds.start()))
 }
 
 /// How many messages are to be on a page. A page without room for one would say neither what there is nor where to go on.

@@ -126,11 +126,7 @@ async fn look(call: &Call, request: TopRequest, interval: Duration) -> Result<To
 async fn top(call: Call) -> Result<Answer, Problem> {
     let of = word(&call, "of", &TopOf::ALL, TopOf::name, TopOf::Queues)?;
     let by = word(&call, "by", &TopBy::ALL, TopBy::name, TopBy::Cpu)?;
-    let interval_ms = call.query.number("interval_ms")?.unwrap_or(1000);
-    if !(TOP_INTERVAL_MS_MIN..=TOP_INTERVAL_MS_MAX).contains(&interval_ms) {
-        let reason = format!("'interval_ms' is {TOP_INTERVAL_MS_MIN} to {TOP_INTERVAL_MS_MAX}, not {interval_ms}");
-        return Err(Problem::bad_request(reason));
-    }
+    let interval_ms = call.query.number_in("interval_ms", TOP_INTERVAL_MS_MIN..=TOP_INTERVAL_MS_MAX)?.unwrap_or(1000);
     let request = TopRequest {
         of,
         by,

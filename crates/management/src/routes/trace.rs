@@ -6,17 +6,19 @@ use std::time::Duration;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 use telemetry::trace::{
-    self, CallsOptions, CallsSession, Condition, Limit, OpenError, Pattern, RECORDER_LEN, SESSION_COUNT_MAX,
-    WallSession, recorder,
+    self, CallsOptions, CallsSession, Condition, Limit, OpenError, Pattern, RECORDER_LEN, WallSession, recorder,
 };
+
+use super::request_params::RequestParams as _;
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::limits::OBSERVER_COUNT_MAX;
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List};
 use crate::route::Role::Administrator;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
-use crate::watch::{CallsFeed, JSON_LINES, Observer, WallFeed, check_alarms};
+use crate::watch::{CallsFeed, JSON_LINES, OBSERVERS_REFUSAL, Observer, WallFeed, no_place};
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -34,7 +36,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             sessions,
-            "Says how many sessions watch the broker.",
+            "Says how many traces and profiles watch the broker.",
             Shape::Object(&[
                 Field::required("count", Integer, "How many there are."),
                 Field::required("max", Integer, "How many there may be."),
@@ -121,12 +123,12 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 const PATTERN: Parameters = Parameters::Other("pattern", "Names of functions; `*` stands for any text.");
-const REFUSALS: &[(&str, &str)] =
-    &[("503", "There are eight sessions, which is as many as there may be, or an alarm is on.")];
+const REFUSALS: &[(&str, &str)] = &[("503", OBSERVERS_REFUSAL)];
 
-/// What no request sees of a pattern.
 const SECONDS_DEFAULT: u64 = 10;
 const SECONDS_MAX: u64 = 300;
+/// The most bytes of a body that a trace of calls shows.
+const BODY_LEN_MAX: u64 = 4_096;
 
 fn pattern(call: &Call) -> Result<Pattern, Problem> {
     match call.query.get("pattern").map(str::trim) {
@@ -137,18 +139,9 @@ fn pattern(call: &Call) -> Result<Pattern, Problem> {
     }
 }
 
-/// A number of a parameter, within bounds.
-fn number(call: &Call, name: &str, max: u64) -> Result<Option<u64>, Problem> {
-    let Some(text) = call.query.get(name) else { return Ok(None) };
-    let number = text.parse().ok().filter(|number| (1..=max).contains(number));
-    number
-        .map(Some)
-        .ok_or_else(|| Problem::bad_request(format!("{name} is a number from 1 to {max}, and '{text}' is none")))
-}
-
 fn refused(error: &OpenError) -> Problem {
     match error {
-        OpenError::TooMany => Problem::unavailable(error.to_string()),
+        OpenError::TooMany => no_place(),
         OpenError::NoPoint | OpenError::NoArgument(_) => Problem::bad_request(error.to_string()),
     }
 }
@@ -162,8 +155,8 @@ fn points(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::json(Value::from(shown).to_string().into_bytes()))
 }
 
-fn sessions(_: &Call) -> Result<Answer, Problem> {
-    let shown = json!({"count": trace::session_count(), "max": SESSION_COUNT_MAX});
+fn sessions(call: &Call) -> Result<Answer, Problem> {
+    let shown = json!({"count": call.service.observers.taken_count(), "max": OBSERVER_COUNT_MAX});
     Ok(Answer::json(shown.to_string().into_bytes()))
 }
 
@@ -172,9 +165,9 @@ fn calls(call: &Call) -> Result<Answer, Problem> {
         per_s: match call.query.get("rate") {
             None => Limit::default().per_s,
             Some("none") => None,
-            Some(_) => number(call, "rate", u64::MAX)?,
+            Some(_) => call.query.number_in("rate", 1..=u64::MAX)?,
         },
-        total: number(call, "max", u64::MAX)?.unwrap_or(Limit::default().total),
+        total: call.query.number_in("max", 1..=u64::MAX)?.unwrap_or(Limit::default().total),
     };
     let conditions = call.query.all("where").map(|text| {
         let refused = || {
@@ -189,22 +182,19 @@ fn calls(call: &Call) -> Result<Answer, Problem> {
         conditions: conditions.collect::<Result<_, _>>()?,
         limit,
         has_returns: call.query.is_true("return"),
-        body_len_max: number(call, "body", 4_096)?.unwrap_or_default() as usize,
+        body_len_max: call.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or_default() as usize,
     };
-    check_alarms(call.broker())?;
+    let observer = Observer::of(call)?;
     let session = CallsSession::open(options).map_err(|error| refused(&error))?;
-    let observer = Observer::new(&call.service, call.actor().clone());
-    Ok(Answer::of_source(JSON_LINES, CallsFeed::new(session, observer).into_source()))
+    Ok(observer.answer(CallsFeed::new(session)))
 }
 
 fn wall(call: &Call) -> Result<Answer, Problem> {
-    let seconds = number(call, "seconds", SECONDS_MAX)?.unwrap_or(SECONDS_DEFAULT);
+    let seconds = call.query.number_in("seconds", 1..=SECONDS_MAX)?.unwrap_or(SECONDS_DEFAULT);
     let pattern = pattern(call)?;
-    check_alarms(call.broker())?;
+    let observer = Observer::of(call)?;
     let session = WallSession::open(pattern).map_err(|error| refused(&error))?;
-    let observer = Observer::new(&call.service, call.actor().clone());
-    let feed = WallFeed::new(session, observer, Duration::from_secs(seconds));
-    Ok(Answer::of_source(JSON_LINES, feed.into_source()))
+    Ok(observer.answer(WallFeed::new(session, Duration::from_secs(seconds))))
 }
 
 fn flight_recorder(call: &Call) -> Result<Answer, Problem> {

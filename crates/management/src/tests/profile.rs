@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::Value;
 
 use super::house::in_house;
+use super::lines::alone;
 
-/// There is one profile at a time in a process, and so one test of them.
 #[test]
 fn a_cpu_profile_is_lines_from_its_begin_to_its_end() {
+    let _turn = alone();
     in_house(async |house| {
         for query in ["seconds=0", "seconds=301", "seconds=x", "rate=1000", "rate=0", "rate=-1", "second=3"] {
             let reply = house.get(&format!("/api/profile/cpu?{query}")).await;
@@ -78,7 +79,7 @@ fn a_cpu_profile_is_lines_from_its_begin_to_its_end() {
         let refused = house.get("/api/profile/cpu").await;
         assert_eq!(
             (refused.status, &refused.json()["reason"]),
-            (503, &"an alarm is on: there are no profiles until it is over".into())
+            (503, &"the memory alarm is on: no session begins while an alarm is on".into())
         );
     });
 }

@@ -1,75 +1,13 @@
-//! Sessions that watch the broker. They are the process's: one test after the other, and each looks for what is its own alone.
+//! Sessions that watch the broker's functions. They are the process's: each looks for what is its own alone.
 
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::time::Duration;
-
-use base64::Engine as _;
-use broker::{Interface, Origin};
-use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
-use hyper::body::Body as _;
-use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
 use super::house::{House, in_house};
-use http_server::AnswerBody;
-
-fn alone() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock()
-}
+use super::lines::{alone, open};
 
 async fn request(house: &House, request: &str, body: &str, status: u16) {
     let (method, path) = request.split_once(' ').unwrap();
     assert_eq!(house.ask(method, path, "guest", body).await.status, status, "{request}");
-}
-
-/// The lines of an answer that goes on.
-struct Lines {
-    body: AnswerBody,
-    text: String,
-    /// Pieces since the last line that said something.
-    silent_count: u32,
-}
-
-const PATIENCE: Duration = Duration::from_secs(60);
-const SILENT_COUNT_MAX: u32 = 120;
-
-async fn open(house: &House, user: &str, path: &str) -> (u16, Lines) {
-    let value = base64::engine::general_purpose::STANDARD.encode(format!("{user}:{user}"));
-    let request = Request::builder().uri(path).header("authorization", format!("Basic {value}"));
-    let origin = Origin { peer: Some(([127, 0, 0, 1], 40000).into()), interface: Interface::Http };
-    let response = house.service.respond(request.body(Full::new(Bytes::new())).unwrap(), origin).await;
-    (response.status().as_u16(), Lines { body: response.into_body(), text: String::new(), silent_count: 0 })
-}
-
-impl Lines {
-    /// The next line that says something; None after the last.
-    async fn next(&mut self) -> Option<Value> {
-        loop {
-            while let Some((line, rest)) = self.text.split_once('\n') {
-                let (line, rest) = (line.to_owned(), rest.to_owned());
-                self.text = rest;
-                if !line.is_empty() {
-                    self.silent_count = 0;
-                    return Some(serde_json::from_str(&line).unwrap());
-                }
-            }
-            let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx));
-            let frame = tokio::time::timeout(PATIENCE, frame).await.expect("something comes four times a second")?;
-            self.silent_count += 1;
-            assert!(self.silent_count < SILENT_COUNT_MAX, "nothing but silence comes");
-            self.text.push_str(std::str::from_utf8(&frame.unwrap().into_data().unwrap()).unwrap());
-        }
-    }
-
-    async fn expect(&mut self, event: &str) -> Value {
-        let line = self.next().await.unwrap();
-        assert_eq!(line["event"], event, "{line}");
-        line
-    }
 }
 
 #[test]
@@ -124,7 +62,7 @@ fn sessions_are_for_administrators_and_say_what_is_wrong_with_them() {
         for (path, reason) in [
             ("/api/trace/calls?pattern=nothing::*", "no trace point has such a name: warren trace list names them"),
             ("/api/trace/calls", "a pattern is needed: names of functions, in which * stands for any text"),
-            ("/api/trace/calls?pattern=*&max=0", "max is a number from 1 to 18446744073709551615, and '0' is none"),
+            ("/api/trace/calls?pattern=*&max=0", "'max' must be 1 or more, not 0"),
             (
                 "/api/trace/calls?pattern=*&where=q",
                 "where is an argument and its value, such as queue=orders, and 'q' is not",
@@ -133,16 +71,11 @@ fn sessions_are_for_administrators_and_say_what_is_wrong_with_them() {
                 "/api/trace/calls?pattern=*&where=color=red",
                 "none of these trace points has an argument color: warren trace list names them",
             ),
-            ("/api/profile/wall?pattern=*&seconds=301", "seconds is a number from 1 to 300, and '301' is none"),
+            ("/api/profile/wall?pattern=*&seconds=301", "'seconds' must be 1 to 300, not 301"),
         ] {
-            let (status, mut lines) = open(house, "guest", path).await;
+            let (status, lines) = open(house, "guest", path).await;
             assert_eq!(status, 400, "{path}");
-            lines.text.push('\n');
-            let mut body = String::new();
-            while let Some(frame) = poll_fn(|cx| Pin::new(&mut lines.body).poll_frame(cx)).await {
-                body.push_str(std::str::from_utf8(&frame.unwrap().into_data().unwrap()).unwrap());
-            }
-            assert_eq!(serde_json::from_str::<Value>(&body).unwrap()["reason"], reason, "{path}");
+            assert_eq!(lines.whole().await["reason"], reason, "{path}");
         }
         for path in
             ["/api/trace/points", "/api/trace/calls?pattern=*", "/api/profile/wall?pattern=*", "/api/flight-recorder"]
@@ -150,24 +83,6 @@ fn sessions_are_for_administrators_and_say_what_is_wrong_with_them() {
             assert_eq!(open(house, "mona", path).await.0, 401, "{path}");
         }
         assert_eq!(telemetry::trace::session_count(), 0);
-    });
-}
-
-#[test]
-fn the_ninth_session_is_refused_and_each_is_gone_with_its_reader() {
-    let _turn = alone();
-    in_house(async |house| {
-        let path = "/api/trace/calls?pattern=http::GET%20/api/whoami";
-        let mut readers = Vec::new();
-        for _ in 0..8 {
-            let (status, lines) = open(house, "guest", path).await;
-            assert_eq!(status, 200);
-            readers.push(lines);
-        }
-        assert_eq!(open(house, "guest", path).await.0, 503);
-        readers.clear();
-        assert_eq!(telemetry::trace::session_count(), 0);
-        assert_eq!(open(house, "guest", path).await.0, 200);
     });
 }
 

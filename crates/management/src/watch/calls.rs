@@ -3,63 +3,51 @@
 use std::future::poll_fn;
 use std::task::{Context, Poll};
 
-use bytes::Bytes;
-use http_server::{PIECE_LEN, Source};
+use http_server::PIECE_LEN;
 use telemetry::trace::{Argument, CallsSession, End, Limit, TraceEvent, Tripped, Value};
 
-use super::Observer;
+use super::Observed;
 use crate::json::{Object, Writer};
-use crate::unfold::unfold;
 
-/// The answer of a session.
+/// What is told of a session.
 pub(crate) struct CallsFeed {
     session: CallsSession,
-    observer: Observer,
     has_begun: bool,
     has_ended: bool,
 }
 
 impl CallsFeed {
-    pub(crate) fn new(session: CallsSession, observer: Observer) -> CallsFeed {
-        CallsFeed { session, observer, has_begun: false, has_ended: false }
+    pub(crate) fn new(session: CallsSession) -> CallsFeed {
+        CallsFeed { session, has_begun: false, has_ended: false }
     }
+}
 
-    /// As the body of an answer.
-    pub(crate) fn into_source(self) -> Box<dyn Source> {
-        unfold(self, CallsFeed::next)
-    }
-
-    async fn next(mut self) -> Option<(Bytes, CallsFeed)> {
+impl Observed for CallsFeed {
+    async fn next(&mut self) -> Option<Vec<u8>> {
         if self.has_ended {
             return None;
         }
         let mut out = Vec::new();
-        if !self.has_begun {
-            self.has_begun = true;
-            let count = self.session.point_count();
+        if !std::mem::replace(&mut self.has_begun, true) {
             write(&mut out, |line| {
                 line.cell("event").text("begin");
-                line.cell("points").int(count as u64);
+                line.cell("points").int(self.session.point_count() as u64);
             });
-            return Some((out.into(), self));
+            return Some(out);
         }
-        let CallsFeed { session, observer, .. } = &mut self;
-        tokio::select! {
-            biased;
-            ended = gather(session, &mut out) => if let Some(end) = ended {
-                write_end(&mut out, &reason(&end), session);
-                self.has_ended = true;
-            },
-            reason = observer.look() => match reason {
-                Some(reason) => {
-                    write_end(&mut out, reason, session);
-                    self.has_ended = true;
-                }
-                // Nothing to say, which tells whether the reader is there.
-                None => out.push(b'\n'),
-            },
+        if let Some(end) = gather(&self.session, &mut out).await {
+            write_end(&mut out, &reason(&end), &self.session);
+            self.has_ended = true;
         }
-        Some((out.into(), self))
+        Some(out)
+    }
+
+    async fn end(self, reason: &str) -> Vec<u8> {
+        let mut out = Vec::new();
+        if !self.has_ended {
+            write_end(&mut out, reason, &self.session);
+        }
+        out
     }
 }
 

@@ -1,11 +1,12 @@
 //! Sessions that watch the broker's functions, as answers that go on: lines of JSON.
 //!
-//! - `observer`: who watches, and why that ends.
+//! - `observer`: who watches, and why that ends. There is one kind of it for all that is watched, messages and the processor too.
 //! - `calls`: each call that a session sees. `wall`: the tree of times that another makes.
 //! - `points`: what can be watched of the HTTP API.
 //! - `perfetto`: what the flight recorder has, for a browser to show.
 //!
-//! A session ends with its answer, and an answer ends when its reader goes: something is written four times a second, so that it is seen.
+//! A session ends with its answer, and an answer ends when its reader goes: where there is nothing to tell, an empty line is written four
+//! times a second, so that it is seen.
 
 mod calls;
 mod observer;
@@ -15,7 +16,7 @@ mod recorder;
 mod wall;
 
 pub(crate) use calls::CallsFeed;
-pub(crate) use observer::{Observer, check_alarms};
+pub(crate) use observer::{Observed, Observer, Places, no_place};
 pub(crate) use perfetto::perfetto;
 pub(crate) use points::{arguments_of, point_of, register};
 pub(crate) use recorder::FlightRecorder;
@@ -23,3 +24,7 @@ pub(crate) use wall::WallFeed;
 
 /// Lines of JSON, one for each event.
 pub(crate) const JSON_LINES: &str = "application/x-ndjson";
+
+/// Why there is no session, as the description of the API has it.
+pub(crate) const OBSERVERS_REFUSAL: &str =
+    "There are eight traces and profiles, which is as many as there may be, or an alarm is on.";

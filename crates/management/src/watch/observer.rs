@@ -1,19 +1,60 @@
-//! Who watches, and why that ends: an alarm, a right that is revoked, a broker that stops.
+//! Who watches the broker: an administrator, with one of a few places, and an answer that goes on.
+//!
+//! ```text
+//!  what is observed ─► a task ─► one piece ─► the answer's body, as far as the socket takes it
+//!                        ▲
+//!                        └─ four times a second: an alarm, a right that is revoked, a broker that stops
+//! ```
+//!
+//! It is the task that has what is observed, not the body: who does not read does not keep it when an alarm ends it.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use broker::{Actor, Broker};
-use tokio::sync::watch;
+use bytes::Bytes;
+use http_server::Source;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
+use super::JSON_LINES;
 use crate::access::is_administrator;
+use crate::answer::Answer;
+use crate::call::Call;
+use crate::limits::OBSERVER_COUNT_MAX;
 use crate::problem::Problem;
-use crate::service::Service;
 use crate::stage::Stage;
 
 /// How often it is looked whether all is as it was.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Sessions with places of their own have no fewer than there are observers.
+const _: () = assert!(telemetry::trace::SESSION_COUNT_MAX >= OBSERVER_COUNT_MAX);
+
+/// What an observer is told.
+pub(crate) trait Observed: Send + 'static {
+    /// What there is to tell, as soon as there is something. None: that was all. Dropped before it is ready, it has lost nothing.
+    fn next(&mut self) -> impl Future<Output = Option<Vec<u8>>> + Send;
+
+    /// Ends early, for a reason. What is still to be told.
+    fn end(self, reason: &str) -> impl Future<Output = Vec<u8>> + Send;
+}
+
+/// The places of all observers of a broker, whatever they watch.
+#[derive(Debug)]
+pub(crate) struct Places(Arc<Semaphore>);
+
+impl Places {
+    pub(crate) fn new() -> Places {
+        Places(Arc::new(Semaphore::new(OBSERVER_COUNT_MAX)))
+    }
+
+    /// How many are taken.
+    pub(crate) fn taken_count(&self) -> usize {
+        OBSERVER_COUNT_MAX - self.0.available_permits()
+    }
+}
 
 /// The user of a session, and what may end it.
 pub(crate) struct Observer {
@@ -21,14 +62,14 @@ pub(crate) struct Observer {
     actor: Actor,
     looks: Interval,
     stage: Option<watch::Receiver<Stage>>,
+    _place: OwnedSemaphorePermit,
 }
 
-/// While an alarm is on, the broker has other things to do.
-pub(crate) fn check_alarms(broker: &Broker) -> Result<(), Problem> {
-    match alarm(broker) {
-        None => Ok(()),
-        Some(reason) => Err(Problem::unavailable(format!("{reason}: no session begins while an alarm is on"))),
-    }
+/// What one is told who finds no place.
+pub(crate) fn no_place() -> Problem {
+    Problem::unavailable(format!(
+        "{OBSERVER_COUNT_MAX} traces and profiles run already, which is as many as there may be: end one of them first"
+    ))
 }
 
 fn alarm(broker: &Broker) -> Option<&'static str> {
@@ -41,14 +82,61 @@ fn alarm(broker: &Broker) -> Option<&'static str> {
 }
 
 impl Observer {
-    pub(crate) fn new(service: &Service, actor: Actor) -> Observer {
+    /// Takes a place. There is none while an alarm is on: then the broker has other things to do.
+    pub(crate) fn of(call: &Call) -> Result<Observer, Problem> {
+        if let Some(reason) = alarm(call.broker()) {
+            return Err(Problem::unavailable(format!("{reason}: no session begins while an alarm is on")));
+        }
+        let place = call.service.observers.0.clone().try_acquire_owned().map_err(|_| no_place())?;
         let mut looks = tokio::time::interval(LOOK_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Observer { broker: service.broker.clone(), actor, looks, stage: service.live.stage() }
+        let (broker, actor, stage) = (call.broker().clone(), call.actor().clone(), call.service.live.stage());
+        Ok(Observer { broker, actor, looks, stage, _place: place })
+    }
+
+    /// Answers with what is observed, as lines of JSON, until it has ended or there is a reason to end it. To be called within a runtime.
+    pub(crate) fn answer(self, observed: impl Observed) -> Answer {
+        // One piece: what is not taken is not made.
+        let (sender, receiver) = mpsc::channel(1);
+        tokio::spawn(self.tell(observed, sender));
+        Answer::of_source(JSON_LINES, Box::new(Told(receiver)))
+    }
+
+    async fn tell(mut self, mut observed: impl Observed, pieces: mpsc::Sender<Bytes>) {
+        let mut is_silent = false;
+        loop {
+            let news = async {
+                let room = pieces.reserve().await.ok()?;
+                Some((room, observed.next().await?))
+            };
+            tokio::select! {
+                biased;
+                () = pieces.closed() => return,
+                reason = self.look() => {
+                    if let Some(reason) = reason {
+                        let last = observed.end(reason).await;
+                        drop(self);
+                        // An error means that the reader has gone.
+                        drop(pieces.send(last.into()).await);
+                        return;
+                    }
+                    if is_silent {
+                        // Nothing to say, which tells whether the reader is there. What has no room is not needed for that.
+                        drop(pieces.try_send(Bytes::from_static(b"\n")));
+                    }
+                    is_silent = true;
+                }
+                news = news => {
+                    let Some((room, piece)) = news else { return };
+                    room.send(piece.into());
+                    is_silent = false;
+                }
+            }
+        }
     }
 
     /// Waits for the next look at what may end the session. Gives the reason, if there is one.
-    pub(crate) async fn look(&mut self) -> Option<&'static str> {
+    async fn look(&mut self) -> Option<&'static str> {
         tokio::select! {
             biased;
             () = stopping(self.stage.as_mut()) => Some("the broker stops"),
@@ -74,5 +162,14 @@ async fn stopping(stage: Option<&mut watch::Receiver<Stage>>) {
         // An error means that the server is gone.
         Some(stage) => drop(stage.wait_for(|stage| *stage >= Stage::Stopping).await),
         None => std::future::pending().await,
+    }
+}
+
+/// The body of an answer. When it is dropped, the session ends.
+struct Told(mpsc::Receiver<Bytes>);
+
+impl Source for Told {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        self.0.poll_recv(cx)
     }
 }

@@ -2,55 +2,42 @@
 
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_server::Source;
 use telemetry::trace::{Node, WallSession};
 use tokio::time::Instant;
 
-use super::Observer;
+use super::Observed;
 use crate::json::Writer;
-use crate::unfold::unfold;
 
-/// The answer of a session.
+/// What is told of a session.
 pub(crate) struct WallFeed {
-    /// None: it has been answered.
+    /// None: it has been told.
     session: Option<WallSession>,
-    observer: Observer,
     until: Instant,
 }
 
 impl WallFeed {
-    pub(crate) fn new(session: WallSession, observer: Observer, length: Duration) -> WallFeed {
-        WallFeed { session: Some(session), observer, until: Instant::now() + length }
-    }
-
-    /// As the body of an answer.
-    pub(crate) fn into_source(self) -> Box<dyn Source> {
-        unfold(self, WallFeed::next)
-    }
-
-    async fn next(mut self) -> Option<(Bytes, WallFeed)> {
-        let session = self.session.as_ref()?;
-        let reason = tokio::select! {
-            biased;
-            () = tokio::time::sleep_until(self.until) => None,
-            reason = self.observer.look() => match reason {
-                // Nothing to say yet, which tells whether the reader is there.
-                None => return Some((Bytes::from_static(b"\n"), self)),
-                Some(reason) => Some(reason),
-            },
-        };
-        let mut out = Vec::new();
-        write(&mut out, session, reason);
-        self.session = None;
-        Some((out.into(), self))
+    pub(crate) fn new(session: WallSession, length: Duration) -> WallFeed {
+        WallFeed { session: Some(session), until: Instant::now() + length }
     }
 }
 
-fn write(out: &mut Vec<u8>, session: &WallSession, reason: Option<&str>) {
+impl Observed for WallFeed {
+    async fn next(&mut self) -> Option<Vec<u8>> {
+        self.session.as_ref()?;
+        tokio::time::sleep_until(self.until).await;
+        self.session.take().map(|session| told(&session, None))
+    }
+
+    async fn end(self, reason: &str) -> Vec<u8> {
+        self.session.map(|session| told(&session, Some(reason))).unwrap_or_default()
+    }
+}
+
+fn told(session: &WallSession, reason: Option<&str>) -> Vec<u8> {
+    let mut out = Vec::new();
     let cost = session.cost();
     session.with_tree(|tree, count| {
-        Writer::new(out).object(|members| {
+        Writer::new(&mut out).object(|members| {
             members.cell("seconds").float(session.age().as_secs_f64());
             members.cell("calls").int(count);
             members.cell("lost").int(tree.lost_count());
@@ -60,6 +47,7 @@ fn write(out: &mut Vec<u8>, session: &WallSession, reason: Option<&str>) {
         });
     });
     out.push(b'\n');
+    out
 }
 
 fn write_frame(node: &Node, writer: Writer<'_>) {

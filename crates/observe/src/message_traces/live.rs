@@ -1,8 +1,6 @@
-//! A live trace: what its viewer takes, until a limit, an alarm or the viewer ends it.
+//! A live trace: what its viewer takes, until a limit or the viewer ends it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use broker::Broker;
 use broker::tap::Sink;
@@ -11,8 +9,6 @@ use serde_json::json;
 use super::format::Format;
 use super::sink::TraceSink;
 
-/// How often a viewer hears something even where nothing happens: so it is noticed when there is none any more.
-const BEAT_INTERVAL: Duration = Duration::from_millis(500);
 const NS_PER_S: u64 = 1_000_000_000;
 
 /// When a live trace ends by itself.
@@ -44,16 +40,6 @@ pub struct LiveTrace {
     has_begun: bool,
     has_ended: bool,
     missed_count: u64,
-    live_count: Arc<AtomicUsize>,
-}
-
-/// What a viewer is given next.
-#[derive(Debug, PartialEq, Eq)]
-pub struct LivePiece {
-    /// Lines of JSON, or an empty line.
-    pub lines: Vec<u8>,
-    /// That was all.
-    pub is_last: bool,
 }
 
 /// Counts what a viewer was given, towards its limits.
@@ -101,64 +87,69 @@ impl Drop for LiveTrace {
     fn drop(&mut self) {
         let sink: Arc<dyn Sink> = self.sink.clone();
         self.broker.taps().remove(&sink);
-        self.live_count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl LiveTrace {
-    pub(super) fn begin(
-        broker: Arc<Broker>,
-        sink: Arc<TraceSink>,
-        limits: LiveLimits,
-        live_count: Arc<AtomicUsize>,
-    ) -> Self {
+    pub(super) fn begin(broker: Arc<Broker>, sink: Arc<TraceSink>, limits: LiveLimits) -> Self {
         broker.taps().add(sink.clone());
         let gate = Gate { limits, count: 0, second: (0, 0) };
-        LiveTrace { broker, sink, gate, has_begun: false, has_ended: false, missed_count: 0, live_count }
+        LiveTrace { broker, sink, gate, has_begun: false, has_ended: false, missed_count: 0 }
     }
 
-    /// What there is to tell, as soon as there is something, or it is time to say that there is nothing. None: it has ended.
-    pub async fn next(&mut self) -> Option<LivePiece> {
+    /// Lines of JSON, as soon as there is something to tell. None: it has ended. Dropped before it is ready, it has lost nothing.
+    pub async fn next(&mut self) -> Option<Vec<u8>> {
         if self.has_ended {
             return None;
         }
         if !std::mem::replace(&mut self.has_begun, true) {
-            let lines = format!("{}\n", json!({"event": "begin"})).into_bytes();
-            return Some(LivePiece { lines, is_last: false });
+            return Some(format!("{}\n", json!({"event": "begin"})).into_bytes());
         }
-        // An error means that nothing came.
-        let _ = tokio::time::timeout(BEAT_INTERVAL, self.sink.mailbox.has_news()).await;
+        loop {
+            self.sink.mailbox.has_news().await;
+            let lines = self.take();
+            if !lines.is_empty() {
+                return Some(lines);
+            }
+        }
+    }
+
+    /// What has come.
+    fn take(&mut self) -> Vec<u8> {
         let taken = self.sink.mailbox.take();
         let mut lines = Vec::new();
         if taken.missed_count > 0 {
             self.missed_count += taken.missed_count;
             Format::Events.write_missed(taken.missed_count, &mut lines);
         }
-        let alarms = self.broker.alarms();
-        if alarms.is_memory_low || alarms.is_disk_low {
-            return Some(self.end("an alarm is on", lines));
-        }
         for record in &taken.records {
             if let Err(reason) = self.gate.pass(record.at_ns) {
-                return Some(self.end(&reason, lines));
+                self.write_end(&reason, &mut lines);
+                return lines;
             }
             Format::Events.write(record, "", &mut lines);
         }
         if self.gate.is_full() {
-            return Some(self.end(&self.gate.full(), lines));
+            let reason = self.gate.full();
+            self.write_end(&reason, &mut lines);
         }
-        if lines.is_empty() {
-            lines.push(b'\n');
-        }
-        Some(LivePiece { lines, is_last: false })
+        lines
     }
 
-    fn end(&mut self, reason: &str, mut lines: Vec<u8>) -> LivePiece {
+    /// Ends it early, for a reason; what is still to be told.
+    #[must_use]
+    pub fn end(mut self, reason: &str) -> Vec<u8> {
+        let mut lines = Vec::new();
+        if !self.has_ended {
+            self.write_end(reason, &mut lines);
+        }
+        lines
+    }
+
+    fn write_end(&mut self, reason: &str, lines: &mut Vec<u8>) {
         self.has_ended = true;
-        lines.extend_from_slice(
-            format!("{}\n", json!({"event": "end", "reason": reason, "missed": self.missed_count})).as_bytes(),
-        );
-        LivePiece { lines, is_last: true }
+        let end = json!({"event": "end", "reason": reason, "missed": self.missed_count});
+        lines.extend_from_slice(format!("{end}\n").as_bytes());
     }
 }
 

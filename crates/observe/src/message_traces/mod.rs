@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Nothing that a disk or a reader does holds up a thread that tells: what does not fit into the mailbox is counted, and said.
-//! `Traces` knows all of them, live ones too, and that there are no more than may be.
+//! `Traces` knows those into files, and that there are no more than may be.
 
 mod definition;
 mod erlang;
@@ -27,11 +27,12 @@ pub use definition::Definition;
 pub use files::{Directory, Limits, TraceFile, is_name};
 pub use filter::{Facts, Filter, MessageFacts, Verdict};
 pub use format::{Format, event};
-pub use live::{LiveLimits, LivePiece, LiveTrace};
+pub use live::{LiveLimits, LiveTrace};
 pub use record::{Message, More, Record};
 pub use running::{CreateError, TraceView, Traces};
 #[cfg(test)]
 pub(crate) use testing::record as record_for_tests;
 
-/// Traces at a time, live ones and those into files together.
+/// Traces into files at a time. They are no viewers, and take no places of these: they run for weeks, so that eight of them would keep an
+/// operator from looking on when something happens; and viewers that are there at a restart would keep a trace from going on.
 pub const TRACE_COUNT_MAX: usize = 8;

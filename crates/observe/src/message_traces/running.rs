@@ -1,8 +1,7 @@
-//! The traces that run: into files, each written by a thread of its own, and live ones, which are counted.
+//! The traces that run: into files, each written by a thread of its own. Live ones belong to their viewers.
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -32,7 +31,6 @@ pub struct Traces {
     directory: Directory,
     limits: Limits,
     running: Mutex<BTreeMap<(String, String), Running>>,
-    live_count: Arc<AtomicUsize>,
 }
 
 /// A trace into files.
@@ -70,7 +68,7 @@ pub struct TraceView {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// There are as many as may be.
-    #[error("there are {TRACE_COUNT_MAX} traces already, which is as many as there may be: end one first")]
+    #[error("there are {TRACE_COUNT_MAX} traces into files already, which is as many as there may be: end one first")]
     TooMany,
     /// There is one of this name.
     #[error("there is a trace of this name already: delete it first")]
@@ -104,8 +102,7 @@ impl Traces {
     /// Those of a broker. The ones that ran before go on: [`Traces::resume`].
     #[must_use]
     pub fn new(broker: Arc<Broker>, directory: Directory, limits: Limits) -> Arc<Self> {
-        let (running, live_count) = (Mutex::default(), Arc::default());
-        Arc::new(Traces { broker, directory, limits, running, live_count })
+        Arc::new(Traces { broker, directory, limits, running: Mutex::default() })
     }
 
     /// Where files are.
@@ -159,7 +156,7 @@ impl Traces {
         if running.values().any(|other| other.definition.name == definition.name) {
             return Err(CreateError::IsThere);
         }
-        if running.len() + self.live_count.load(Ordering::Relaxed) >= TRACE_COUNT_MAX {
+        if running.len() >= TRACE_COUNT_MAX {
             return Err(CreateError::TooMany);
         }
         let log = Log::open(&self.directory, &definition.name, self.limits).map_err(|error| CreateError::File {
@@ -233,16 +230,11 @@ impl Traces {
         self.running.lock().get(&(vhost.to_owned(), name.to_owned())).map(Running::view)
     }
 
-    /// Begins a live trace. None: there are as many as may be.
+    /// Begins a live trace. How many there may be is for who has the viewers.
     #[must_use]
-    pub fn watch(&self, filter: Filter, body_len_max: u64, limits: LiveLimits) -> Option<LiveTrace> {
-        let running = self.running.lock();
-        if running.len() + self.live_count.load(Ordering::Relaxed) >= TRACE_COUNT_MAX {
-            return None;
-        }
-        self.live_count.fetch_add(1, Ordering::Relaxed);
+    pub fn watch(&self, filter: Filter, body_len_max: u64, limits: LiveLimits) -> LiveTrace {
         let sink = TraceSink::new(Kinds::ALL, filter, None, body_len_max);
-        Some(LiveTrace::begin(self.broker.clone(), sink, limits, self.live_count.clone()))
+        LiveTrace::begin(self.broker.clone(), sink, limits)
     }
 
     /// Ends all of them, for the end of the broker: they go on when it starts again.

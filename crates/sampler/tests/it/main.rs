@@ -67,16 +67,11 @@ impl Viewer for Shared {
 
 impl Shared {
     fn start(&self, rate_hz: u32, time: Duration) -> Session {
-        self.try_start(rate_hz, time, || false).unwrap()
+        self.try_start(rate_hz, time).unwrap()
     }
 
-    fn try_start(
-        &self,
-        rate_hz: u32,
-        time: Duration,
-        is_alarmed: impl Fn() -> bool + Send + 'static,
-    ) -> Result<Session, StartError> {
-        Session::start(Options { rate_hz, time }, Box::new(self.clone()), is_alarmed)
+    fn try_start(&self, rate_hz: u32, time: Duration) -> Result<Session, StartError> {
+        Session::start(Options { rate_hz, time }, Box::new(self.clone()))
     }
 
     fn summary(&self) -> Summary {
@@ -154,7 +149,7 @@ fn one_session_is_refused_while_there_is_another() {
     let _turn = turn();
     let (first, second) = (Shared::default(), Shared::default());
     let session = first.start(99, Duration::from_secs(60));
-    let refused = second.try_start(99, Duration::from_secs(60), || false).unwrap_err();
+    let refused = second.try_start(99, Duration::from_secs(60)).unwrap_err();
     assert_eq!(refused.to_string(), "a CPU profile is being made already, and there can be one at a time");
     session.stop();
     session.join();
@@ -192,7 +187,7 @@ fn a_session_that_ends_leaves_the_next_one_alone() {
     let (seen, started) = (Shared::default(), Arc::new(Mutex::new(None)));
     let viewer = Box::new(Next { seen: seen.clone(), started: started.clone() });
     let options = Options { rate_hz: 99, time: Duration::from_millis(1) };
-    Session::start(options, viewer, || false).unwrap().join();
+    Session::start(options, viewer).unwrap().join();
     let session = started.lock().take().unwrap();
     std::thread::spawn(|| work_for(Duration::from_millis(500))).join().unwrap();
     session.stop();
@@ -201,7 +196,7 @@ fn a_session_that_ends_leaves_the_next_one_alone() {
 }
 
 #[test]
-fn a_session_ends_with_its_time_its_viewer_its_owner_and_an_alarm() {
+fn a_session_ends_with_its_time_its_viewer_and_its_owner() {
     let _turn = turn();
     let began_at = Instant::now();
     let seen = Shared::default();
@@ -214,16 +209,6 @@ fn a_session_ends_with_its_time_its_viewer_its_owner_and_an_alarm() {
     seen.0.lock().wish = Some(Wish::Nothing);
     session.join();
     assert_eq!(seen.summary().end, End::ViewerGone);
-
-    let seen = Shared::default();
-    let alarm = Arc::new(AtomicBool::new(false));
-    let session = {
-        let alarm = alarm.clone();
-        seen.try_start(99, Duration::from_secs(60), move || alarm.load(Relaxed)).unwrap()
-    };
-    alarm.store(true, Relaxed);
-    session.join();
-    assert_eq!(seen.summary().end, End::Alarm);
 
     let seen = Shared::default();
     drop(seen.start(99, Duration::from_secs(60)));
@@ -304,7 +289,7 @@ fn sessions_come_and_go_under_load() {
         }
         // Its place is given back after its summary.
         while matches!(
-            Shared::default().try_start(99, Duration::from_millis(1), || false).map(Session::join),
+            Shared::default().try_start(99, Duration::from_millis(1)).map(Session::join),
             Err(StartError::Taken)
         ) {
             std::thread::yield_now();

@@ -176,7 +176,11 @@ fn a_profile_is_gone_within_a_second_of_its_viewer() {
     let began_at = Instant::now();
     load.broker.wait_for_event("a CPU profile ended");
     assert!(began_at.elapsed() < Duration::from_secs(2), "{:?}", began_at.elapsed());
-    check_output(&profile(&data_dir, "--seconds 1"), 1, "an alarm is on");
+    check_output(
+        &profile(&data_dir, "--seconds 1"),
+        1,
+        "the memory alarm is on: no session begins while an alarm is on",
+    );
 }
 
 /// Resident memory of a process, in bytes.

@@ -149,7 +149,7 @@ fn a_session_is_gone_within_a_second_of_its_viewer() {
     let (_broker, dir) = broker("trace-viewers", &[]);
     let mut viewers: Vec<Child> = (0..8).map(|_| viewer(&dir, &["amqp::*"])).collect();
     let ninth = command(&dir, &["trace", "calls", "amqp::*"]).output().unwrap();
-    check_output(&ninth, 1, "there are 8 trace sessions already");
+    check_output(&ninth, 1, "8 traces and profiles run already");
     await_sessions(&dir, 8);
     for (number, viewer) in viewers.iter_mut().enumerate() {
         let signal = if number % 2 == 0 { "KILL" } else { "INT" };

@@ -52,7 +52,7 @@ pub enum LoginRefused {
 }
 
 /// What a login may wait for.
-pub(crate) const ASKING: Waited = Waited { kind: WaitKind::Socket, name: "a back end for users", thread: None };
+pub(crate) const ASKING: Waited = Waited { kind: WaitKind::Socket, name: "a back end for users", threads: &[] };
 
 /// A login in a trace: who comes from where, and never how it proves it.
 fn describe(attempt: &LoginAttempt, arguments: &mut Arguments) {

@@ -24,6 +24,12 @@ use crate::statistics::{self, Statistics};
 use crate::tap::Taps;
 use crate::timers::Timers;
 
+/// What a caller waits for whose change is to be durable here.
+pub const JOURNAL: Waited = Waited { kind: WaitKind::Disk, name: "the journal", threads: store::JOURNAL_THREADS };
+/// The same where it is to be on the disks of a majority of nodes.
+const JOURNALS: Waited =
+    Waited { kind: WaitKind::Socket, name: "the journals of a majority of nodes", threads: store::JOURNAL_THREADS };
+
 /// What the data path is told of the configuration.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -135,8 +141,7 @@ impl Engine {
             // It may have become so between the two.
             if position <= self.store.durable() { Poll::Ready(true) } else { Poll::Pending }
         });
-        waiting(Waited { kind: WaitKind::Disk, name: "the journal", thread: Some(store::JOURNAL_THREAD) }, durable)
-            .await
+        waiting(if self.is_replicated { JOURNALS } else { JOURNAL }, durable).await
     }
 
     /// Waits until the journal has failed for good, which may be for ever. Nothing will be confirmed any more then: the

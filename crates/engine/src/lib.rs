@@ -56,7 +56,7 @@ pub mod transfer;
 pub mod watermark;
 pub mod work;
 
-pub use engine::{Engine, Options};
+pub use engine::{Engine, JOURNAL, Options};
 pub use limits::{BATCH_COUNT, PROBE_COUNT, WATCHED_QUEUE_COUNT_MAX};
 pub use shard_number::shard_of;
 pub use trace_points::TRACE_POINTS;

@@ -35,8 +35,8 @@ pub struct Read {
 }
 
 /// What a caller waits for.
-const READING: Waited =
-    Waited { kind: WaitKind::Disk, name: "messages in segments", thread: Some(store::READER_THREAD) };
+pub const READING: Waited =
+    Waited { kind: WaitKind::Disk, name: "messages in segments", threads: &[store::READER_THREAD] };
 
 impl PendingReads {
     /// None, of messages that this store has.

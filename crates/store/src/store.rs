@@ -188,6 +188,12 @@ impl Store {
         self.shared.journal.durable_since(position)
     }
 
+    /// In a group, since when all before `position` is on this disk; none if that is not so, or only just now.
+    #[must_use]
+    pub fn flushed_since(&self, position: JournalPosition) -> Option<Instant> {
+        self.shared.journal.flushed_since(position)
+    }
+
     /// Wakes a task once when all before `position` is durable or never will be; at once if so.
     pub fn when_durable(&self, position: JournalPosition, task: Arc<dyn DurableWaiter>) {
         self.shared.journal.when_durable(position, task);

@@ -5,6 +5,7 @@ use amqp::method::basic;
 use model::ids::JournalPosition;
 
 use crate::session::channel::Channel;
+use crate::session::confirms::Standing;
 use crate::statistics::{ChannelNumber, VhostCounters};
 
 /// Looked up by index: numbers are small, and clients count from one.
@@ -69,6 +70,13 @@ impl Channels {
         if self.confirming.last() != Some(&number) && !self.confirming.contains(&number) {
             self.confirming.push(number);
         }
+    }
+
+    /// What has become of a publish that is to be confirmed.
+    pub(super) fn standing(&self, number: u16, seq: u64) -> Standing {
+        let channel = self.slots.get(usize::from(number)).and_then(|slot| slot.as_deref());
+        let confirms = channel.and_then(|channel| channel.confirms.as_ref());
+        confirms.map_or(Standing::Gone, |confirms| confirms.standing(seq))
     }
 
     /// Whether there are confirms to write or to wait for.

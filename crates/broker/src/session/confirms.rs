@@ -17,7 +17,34 @@ pub(super) struct Confirms {
     refused: Vec<u64>,
 }
 
+/// What has become of a publish by now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It is confirmed when the journal is durable up to there.
+    Waiting(JournalPosition),
+    /// It has been confirmed, or is about to be.
+    Done,
+    /// A queue has refused it.
+    Refused,
+    /// Its channel is not there any more.
+    Gone,
+}
+
 impl Confirms {
+    /// What has become of a publish that was numbered.
+    pub(super) fn standing(&self, seq: u64) -> Standing {
+        match self.waiting.binary_search_by_key(&seq, |&(seq, _)| seq) {
+            Ok(at) => Standing::Waiting(self.waiting[at].1),
+            Err(_) if self.refused.contains(&seq) => Standing::Refused,
+            Err(_) => Standing::Done,
+        }
+    }
+
+    /// The number of the last publish; 0: there was none.
+    pub(super) fn last_seq(&self) -> u64 {
+        self.next_seq - 1
+    }
+
     pub(super) fn new() -> Self {
         Self { next_seq: 1, waiting: VecDeque::new(), ready: Vec::new(), refused: Vec::new() }
     }
@@ -118,6 +145,18 @@ mod tests {
         check_confirms(&[(1, Some(10)), (2, None), (3, None)], 0, &[(2, false), (3, false)]);
         check_confirms(&[(1, Some(10)), (2, None), (3, Some(20)), (4, None)], 10, &[(2, true), (4, false)]);
         check_confirms(&[(1, Some(10)), (2, Some(10)), (3, Some(20))], 10, &[(2, true)]);
+    }
+
+    #[test]
+    fn it_is_known_what_has_become_of_a_publish() {
+        let mut confirms = Confirms::new();
+        for (seq, position) in [(1, Some(10)), (2, None), (4, Some(20))] {
+            confirms.complete(seq, position.map(JournalPosition));
+        }
+        confirms.refuse(3);
+        let standings: Vec<_> = (1..=4).map(|seq| confirms.standing(seq)).collect();
+        let waits = |position| Standing::Waiting(JournalPosition(position));
+        assert_eq!(standings, [waits(10), Standing::Done, Standing::Refused, waits(20)]);
     }
 
     #[test]

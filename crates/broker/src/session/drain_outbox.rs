@@ -86,12 +86,25 @@ impl Session {
     /// Writes the confirms that may leave, and asks to be woken for the rest.
     pub(super) fn write_confirms(&mut self) {
         if self.stages.is_timing() {
-            self.time_commits();
+            return self.write_timed_confirms();
         }
-        if !self.channels.are_confirming() {
-            return;
+        if self.channels.are_confirming() {
+            self.write_confirms_up_to(self.broker.engine.store.durable());
         }
+    }
+
+    /// The same, where it is looked at what is confirmed: each confirm that is written, then.
+    #[cold]
+    fn write_timed_confirms(&mut self) {
         let durable = self.broker.engine.store.durable();
+        self.time_commits(durable);
+        if self.channels.are_confirming() {
+            self.write_confirms_up_to(durable);
+        }
+    }
+
+    #[inline]
+    fn write_confirms_up_to(&mut self, durable: JournalPosition) {
         if self.told.is_some() {
             self.tell_confirmed(durable);
         }
@@ -208,6 +221,9 @@ impl Session {
         let durable = self.broker.engine.store.durable();
         if let Some(reply) = self.waits.take_reply(durable) {
             self.out.extend_from_slice(&reply.bytes);
+            if self.stages.is_timing() {
+                self.answer_followed();
+            }
             self.consumers_cancelled(reply.cancels);
         } else if let Some(position) = self.waits.reply_position() {
             self.wake_at(position);
@@ -218,6 +234,9 @@ impl Session {
         }
         if let Some(get) = self.waits.take_get() {
             self.retry_get(get);
+            if self.stages.is_timing() {
+                self.read_followed();
+            }
         }
     }
 

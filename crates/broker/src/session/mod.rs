@@ -9,6 +9,7 @@
 //! - How it goes on and ends: `drain_outbox`, `deliver`, `publish_hold`, `departures`, `ending`.
 //! - What those are told who watch: `told`, `traced`. What it times: `stages`.
 
+mod answers;
 mod assembly;
 mod buffers;
 mod channel;
@@ -341,6 +342,9 @@ impl Session {
                     access.permissions.close(open, is_allowed);
                 }
             }
+        }
+        if self.stages.is_timing() {
+            self.ask_followed();
         }
         true
     }

@@ -15,6 +15,7 @@ use engine::statistics::Stage;
 use model::ids::{JournalPosition, QueueSeq};
 
 use super::Session;
+use super::answers::Answers;
 use super::unacked::UnackedDelivery;
 use crate::limits::{BATCH_INTERVAL_RARE, BATCHES_EACH};
 
@@ -102,12 +103,14 @@ struct InFlight {
     delivering: Vec<DeliveryProbe>,
     writing: Vec<Writing>,
     unacked: Vec<Unacked>,
+    /// What sessions follow, which is looked at when stages are.
+    answers: Answers,
 }
 
 impl InFlight {
     fn is_empty(&self) -> bool {
-        let InFlight { committing, delivering, writing, unacked } = self;
-        committing.is_empty() && delivering.is_empty() && writing.is_empty() && unacked.is_empty()
+        let InFlight { committing, delivering, writing, unacked, answers } = self;
+        committing.is_empty() && delivering.is_empty() && writing.is_empty() && unacked.is_empty() && answers.is_empty()
     }
 }
 
@@ -136,7 +139,17 @@ impl Stages {
         self.in_flight.get_or_insert_default()
     }
 
-    fn tidy(&mut self) {
+    /// The calls that are to be answered.
+    pub(super) fn answers(&mut self) -> &mut Answers {
+        &mut self.in_flight().answers
+    }
+
+    /// The same, if anything is timed.
+    pub(super) fn known_answers(&mut self) -> Option<&mut Answers> {
+        self.in_flight.as_mut().map(|in_flight| &mut in_flight.answers)
+    }
+
+    pub(super) fn tidy(&mut self) {
         self.in_flight.take_if(|in_flight| in_flight.is_empty());
     }
 
@@ -193,13 +206,13 @@ impl Session {
 
     /// The journal may have become durable, and confirms been put into the output.
     #[cold]
-    pub(super) fn time_commits(&mut self) {
+    pub(super) fn time_commits(&mut self, durable: JournalPosition) {
+        self.follow_confirms(durable);
         let Some(in_flight) = &mut self.stages.in_flight else { return };
         if in_flight.committing.is_empty() {
             return;
         }
         let (store, now) = (self.broker.engine.store.clone(), Instant::now());
-        let durable = store.durable();
         let done: Vec<_> = in_flight.committing.extract_if(.., |committing| committing.position <= durable).collect();
         for Committing { position, since, weight, queue, is_confirmed } in done {
             let at = store.durable_since(position).unwrap_or(now);
@@ -215,6 +228,7 @@ impl Session {
     #[cold]
     fn time_written(&mut self, now: Instant) {
         let Some(in_flight) = &mut self.stages.in_flight else { return };
+        in_flight.answers.written(now);
         in_flight.unacked.iter_mut().for_each(|unacked| _ = unacked.since.get_or_insert(now));
         for Writing { stage, since, weight, queue } in std::mem::take(&mut in_flight.writing) {
             self.add_stage(stage, queue.as_ref(), now.saturating_duration_since(since), weight);

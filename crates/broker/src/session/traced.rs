@@ -6,6 +6,7 @@ use telemetry::trace::{Arguments, Call, Point};
 use super::Session;
 use super::assembly::CompletePublish;
 use super::channel::Channel;
+use super::confirms::Confirms;
 use crate::refusal::Outcome;
 
 /// A point for each method that clients send, found by its class and number.
@@ -80,6 +81,7 @@ impl Session {
         });
         let result = self.do_method(channel, method);
         tell(&mut call, &result);
+        self.follow_method(call, result.is_err());
         result
     }
 
@@ -91,8 +93,15 @@ impl Session {
             arguments.bytes("exchange", whole.exchange).bytes("routing_key", whole.routing_key);
             arguments.flag("mandatory", whole.mandatory).number("body_len", whole.body.len()).body("body", whole.body);
         });
+        let last_seq = |channel: &Channel| channel.confirms.as_ref().map_or(0, Confirms::last_seq);
+        let before = last_seq(channel);
         let result = self.publish(channel, whole);
         tell(&mut call, &result);
+        let confirm_seq = last_seq(channel);
+        match &result {
+            Ok(()) => self.follow_publish(call, channel.number, (confirm_seq > before).then_some(confirm_seq)),
+            Err(_) => self.follow_method(call, true),
+        }
         result
     }
 }

@@ -118,6 +118,11 @@ impl Waits {
         self.get = Some(get);
     }
 
+    /// Whether a basic.get waits for its message.
+    pub(super) fn has_get(&self) -> bool {
+        self.get.is_some()
+    }
+
     pub(super) fn take_get(&mut self) -> Option<LoadingGet> {
         self.get.take()
     }

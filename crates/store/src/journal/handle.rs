@@ -89,6 +89,12 @@ impl Journal {
         self.shared.durable_times.of(position)
     }
 
+    /// In a group, since when all before `position` is on this disk; none if that is not so, or only just now.
+    #[must_use]
+    pub fn flushed_since(&self, position: JournalPosition) -> Option<Instant> {
+        self.shared.flushed_times.of(position)
+    }
+
     /// The end of all that survives a power cut, and in a group is committed. Checkpoints go by this, whatever confirms go by.
     #[must_use]
     pub fn synced(&self) -> JournalPosition {

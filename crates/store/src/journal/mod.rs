@@ -112,7 +112,7 @@ pub use replay::Each;
 pub use replication::Replication;
 pub(crate) use synced::{SyncedContent, file_of as synced_file_of, read as read_synced};
 pub(crate) use syncer::Syncer;
-pub use threads::{JOURNAL_THREAD, Threads, start};
+pub use threads::{JOURNAL_THREADS, Threads, start};
 pub use truncate::{lower_synced, truncate};
 pub use watch::{DiskOperation, DiskWatch, Watched};
 pub(crate) use writer::NOT_LEADING;

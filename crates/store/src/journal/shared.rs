@@ -54,6 +54,8 @@ pub(crate) struct Shared {
     pub(crate) marks: Marks,
     /// When the last of them were reached.
     pub(crate) durable_times: DurableTimes,
+    /// When it came to this disk, where that is not all.
+    pub(crate) flushed_times: DurableTimes,
     /// Who numbers commits and says what is committed; nothing if the node is alone.
     pub(crate) replication: Option<Arc<dyn Replication>>,
     /// As [`PendingWork`] has it, to be seen without its lock.
@@ -106,6 +108,7 @@ impl Shared {
             layout: if replication.is_some() { Layout::Replicated } else { Layout::Alone },
             marks,
             durable_times: DurableTimes::default(),
+            flushed_times: DurableTimes::default(),
             replication,
             awaited: AtomicU64::new(end.0),
             pending: Mutex::new(pending),
@@ -227,6 +230,9 @@ impl Shared {
     }
 
     pub(crate) fn advance_flushed(&self, to: JournalPosition) {
+        if self.replication.is_some() {
+            self.flushed_times.note(to, Instant::now());
+        }
         self.wake(self.marks.set_flushed(to));
         self.synced_record.note();
     }

@@ -18,8 +18,11 @@ use super::syncer::Syncer;
 use super::watch::DiskOperation;
 use super::writer::{Progress, Writer};
 
-/// The name of the thread that writes the journal, and makes it durable.
-pub const JOURNAL_THREAD: &str = "journal";
+/// The name of the thread that writes the journal, and alone makes it durable.
+const WRITER_THREAD: &str = "journal";
+const SYNCER_THREAD: &str = "journal sync";
+/// The threads that commits are waited for, by their names: who syncs beside the writer, and the writer.
+pub const JOURNAL_THREADS: &[&str] = &[SYNCER_THREAD, WRITER_THREAD];
 
 /// How long the writer holds back commits on a full disk before it looks again.
 const HELD_DELAY: Duration = Duration::from_millis(10);
@@ -68,11 +71,11 @@ impl Threads {
                     }
                 });
             };
-            self.syncer = Some(thread::Builder::new().name("journal sync".to_owned()).spawn(sync)?);
+            self.syncer = Some(thread::Builder::new().name(SYNCER_THREAD.to_owned()).spawn(sync)?);
         }
         let shared = self.shared.clone();
         let write = move || guard(&shared, "writer", || write(writer, &shared));
-        self.writer = Some(thread::Builder::new().name(JOURNAL_THREAD.to_owned()).spawn(write)?);
+        self.writer = Some(thread::Builder::new().name(WRITER_THREAD.to_owned()).spawn(write)?);
         let shared = self.shared.clone();
         let file = move || guard(&shared, "filer", || file(filer, &shared));
         self.filer = Some(thread::Builder::new().name("journal files".to_owned()).spawn(file)?);

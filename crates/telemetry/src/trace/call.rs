@@ -7,7 +7,8 @@ use super::arguments::{Arguments, Value};
 use super::point::Point;
 use super::recorder::{RECORDER_BIT, recorder};
 use super::session::{self, CallsState, Entered};
-use super::task::{self, Trail, now_ns};
+use super::task::{self, Follower, Trail, now_ns};
+use super::unanswered::Unanswered;
 use super::wall::FrameKind;
 
 /// A call of a point; it returns when this is dropped. Without a session it is nothing.
@@ -15,7 +16,8 @@ use super::wall::FrameKind;
 #[derive(Default)]
 pub struct Call(Option<Box<Watched>>);
 
-struct Watched {
+/// What is known of a call while a session watches.
+pub(super) struct Watched {
     point: &'static Point,
     trail: Arc<Trail>,
     depth: usize,
@@ -68,11 +70,15 @@ impl Call {
     /// Tells the result, which is asked for if a session wants it.
     #[inline(always)]
     pub fn returns(&mut self, result: impl FnOnce() -> String) {
-        if let Some(watched) = &mut self.0
-            && !watched.returns.is_empty()
-        {
-            watched.result = Some(result());
+        if let Some(watched) = &mut self.0 {
+            watched.returns(result);
         }
+    }
+
+    /// Its own work is over, and it is answered later: until then what this gives follows it. None: no session watches it, or as many are
+    /// followed as may be; then it has ended.
+    pub fn answered_later(mut self) -> Option<Unanswered> {
+        self.0.take().and_then(Unanswered::follow)
     }
 }
 
@@ -86,12 +92,67 @@ impl Drop for Call {
 }
 
 impl Watched {
+    pub(super) fn trail(&self) -> &Arc<Trail> {
+        &self.trail
+    }
+
+    pub(super) fn point_name(&self) -> &'static str {
+        self.point.name()
+    }
+
+    /// Whether a session wants to know of its answer.
+    pub(super) fn is_wanted(&self) -> bool {
+        !self.returns.is_empty() || self.trail.is_followed(self.depth)
+    }
+
+    /// Whether the recorder watches it.
+    pub(super) fn is_recorded(&self) -> bool {
+        self.recorded.is_some()
+    }
+
+    pub(super) fn returns(&mut self, result: impl FnOnce() -> String) {
+        if !self.returns.is_empty() {
+            self.result = Some(result());
+        }
+    }
+
+    /// Adds a remark to its result.
+    pub(super) fn remark(&mut self, remark: &str) {
+        if let Some(result) = &mut self.result {
+            *result = format!("{result} ({remark})");
+        }
+    }
+
+    /// It leaves its task: its work is over. Gives the profiles that follow it.
+    pub(super) fn leave(&self, now_ns: u64) -> Vec<Follower> {
+        if let Some(text) = &self.recorded {
+            recorder().record(self.point.name(), text, self.trail.id(), self.start_ns, now_ns);
+        }
+        self.trail.leave(self.depth, now_ns)
+    }
+
+    /// It has left its task, and was answered.
+    pub(super) fn answered(&self, end_ns: u64) {
+        self.trail.answered();
+        if let Some(text) = &self.recorded {
+            recorder().record_answered(self.point.name(), text, self.trail.id(), self.start_ns, end_ns);
+        }
+        self.tell(end_ns);
+    }
+
     #[cold]
-    fn end(&self) {
+    pub(super) fn end(&self) {
         let end_ns = now_ns();
         self.trail.exit(self.depth, end_ns, None);
         if let Some(text) = &self.recorded {
             recorder().record(self.point.name(), text, self.trail.id(), self.start_ns, end_ns);
+        }
+        self.tell(end_ns);
+    }
+
+    /// Tells those who want to know that it is over.
+    fn tell(&self, end_ns: u64) {
+        if self.recorded.is_some() {
             recorder().note_request(self.point.name(), end_ns.saturating_sub(self.start_ns));
         }
         for (session, number) in &self.returns {

@@ -38,7 +38,7 @@ impl Holder {
             }
         };
         let name = Cow::Owned(format!("{name}, held by {held_by}"));
-        OpenWait::begin(FrameKind::Lock, name, Worker { holder: task, thread: None })
+        OpenWait::begin(FrameKind::Lock, name, Worker::holder(task))
     }
 }
 

@@ -5,6 +5,7 @@
 //!  pattern    which points a session watches, and `arguments` which of their calls
 //!  limit      how many calls a session may see
 //!  call       one call, from its entry to its return
+//!  unanswered a call whose own work is over, until it is answered
 //!  task       which task makes a call, across threads and awaits
 //!  wait       what a task waits for: a lock and its holder, the disk, a socket, another task
 //!  locks      locks that know their holder while a session runs
@@ -27,6 +28,7 @@ mod point;
 mod recorder;
 mod session;
 mod task;
+mod unanswered;
 mod wait;
 mod wall;
 
@@ -41,6 +43,7 @@ pub use session::{
     WallSession, is_active, session_count,
 };
 pub use task::{Followed, Task, TaskGuard, follow};
+pub use unanswered::{UNANSWERED_COUNT_MAX, Unanswered};
 pub use wait::{WaitKind, Waited, waiting};
 pub use wall::{FrameKind, Node, Tree};
 

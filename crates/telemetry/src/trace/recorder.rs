@@ -21,6 +21,8 @@ const NAME_LEN_MAX: usize = 96;
 
 /// What is kept of a call's first argument.
 const TEXT_LEN: usize = 27;
+/// In the place of its length: the time is that until the answer.
+const ANSWERED: u8 = 1 << 7;
 
 const ENTRY_COUNT: usize = (RECORDER_LEN - NAME_COUNT_MAX * (NAME_LEN_MAX + 32)) / size_of::<Entry>();
 
@@ -79,6 +81,8 @@ pub struct Moment {
     pub at: SystemTime,
     /// How long it took.
     pub duration: Duration,
+    /// That is the time until its answer, for which others did not wait: its work is a moment of its own.
+    pub is_answered: bool,
 }
 
 /// What was recorded.
@@ -133,15 +137,25 @@ impl Recorder {
         let (newer, older) = ring.entries.split_at(ring.next.min(ring.entries.len()));
         let moments = older.iter().chain(newer).map(|entry| Moment {
             name: entry.name,
-            text: String::from_utf8_lossy(&entry.text[..usize::from(entry.text_len)]).into_owned(),
+            text: String::from_utf8_lossy(&entry.text[..usize::from(entry.text_len & !ANSWERED)]).into_owned(),
             task: entry.task,
             at: now - Duration::from_nanos(now_ns.saturating_sub(entry.start_ns)),
             duration: Duration::from_nanos(entry.duration_ns),
+            is_answered: entry.text_len & ANSWERED != 0,
         });
         Some(Recording { moments: moments.collect(), tasks: ring.names.iter().cloned().collect() })
     }
 
     pub(super) fn record(&self, name: &'static str, text: &str, task: u32, start_ns: u64, end_ns: u64) {
+        self.put(name, (text, 0), task, start_ns, end_ns);
+    }
+
+    /// The same of the time until a call was answered whose work has been recorded.
+    pub(super) fn record_answered(&self, name: &'static str, text: &str, task: u32, start_ns: u64, end_ns: u64) {
+        self.put(name, (text, ANSWERED), task, start_ns, end_ns);
+    }
+
+    fn put(&self, name: &'static str, (text, flag): (&str, u8), task: u32, start_ns: u64, end_ns: u64) {
         let mut ring = self.0.lock();
         let Some(ring) = &mut *ring else { return };
         let cut = &text[..text.floor_char_boundary(TEXT_LEN)];
@@ -150,7 +164,7 @@ impl Recorder {
             start_ns,
             duration_ns: end_ns.saturating_sub(start_ns),
             task,
-            text_len: u8::try_from(cut.len()).unwrap_or_default(),
+            text_len: u8::try_from(cut.len()).unwrap_or_default() | flag,
             text: [0; TEXT_LEN],
         };
         entry.text[..cut.len()].copy_from_slice(cut.as_bytes());

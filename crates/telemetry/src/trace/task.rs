@@ -22,8 +22,15 @@ const ENDED_COUNT_MAX: usize = 256;
 
 /// Nanoseconds since the first use of this clock.
 pub(super) fn now_ns() -> u64 {
+    ns_of(Instant::now())
+}
+
+/// The same of an instant.
+pub(super) fn ns_of(at: Instant) -> u64 {
     static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    u64::try_from(START.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    // Before it is looked whether that was earlier: the first use is the start.
+    let start = *START;
+    u64::try_from(at.saturating_duration_since(start).as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// What is known of a task while sessions watch.
@@ -43,6 +50,8 @@ struct State {
     parked_ns: Option<u64>,
     /// Profiles of a call that is open.
     followers: Vec<Follower>,
+    /// Calls that have left `open` and wait for their answers.
+    unanswered_count: usize,
     ended: VecDeque<Ended>,
 }
 
@@ -54,6 +63,14 @@ impl State {
             self.followers.iter().for_each(|follower| follower.session.note_cost(cost_ns));
         }
     }
+
+    /// Keeps a frame that has ended for a while.
+    fn keep(&mut self, ended: Ended) {
+        if self.ended.len() == ENDED_COUNT_MAX {
+            self.ended.pop_front();
+        }
+        self.ended.push_back(ended);
+    }
 }
 
 struct OpenFrame {
@@ -63,16 +80,46 @@ struct OpenFrame {
 }
 
 /// A profile that follows this task, from a call that it was asked for.
-struct Follower {
+pub(super) struct Follower {
     session: Arc<WallState>,
     cursor: Cursor,
     /// How many frames were open before.
     above: usize,
 }
 
-/// A call that has ended.
+impl Follower {
+    /// A wait that is over, below the call, and what others did meanwhile.
+    pub(super) fn note_wait(
+        &mut self,
+        kind: FrameKind,
+        name: Cow<'static, str>,
+        (start_ns, end_ns): (u64, u64),
+        calls: &[Ended],
+    ) {
+        let mut tree = self.session.tree.lock();
+        self.cursor.enter(&mut tree, kind, name, start_ns);
+        note_elsewhere(calls, &mut self.cursor, &mut tree, start_ns, end_ns);
+        self.cursor.exit(&mut tree, end_ns);
+    }
+
+    /// Work for it took so long.
+    pub(super) fn note_cost(&self, cost_ns: u64) {
+        self.session.note_cost(cost_ns);
+    }
+
+    /// The call that it follows has ended.
+    pub(super) fn end(mut self, end_ns: u64) {
+        let mut tree = self.session.tree.lock();
+        while self.cursor.exit(&mut tree, end_ns).is_some() {}
+        drop(tree);
+        self.session.note_request();
+    }
+}
+
+/// A call or a wait that has ended.
 #[derive(Debug, Clone)]
-struct Ended {
+pub(super) struct Ended {
+    kind: FrameKind,
     name: Cow<'static, str>,
     depth: usize,
     start_ns: u64,
@@ -160,12 +207,36 @@ impl Trail {
             }
             state.charge(now_ns);
             state.followers.retain(|follower| follower.cursor.depth() > 0);
-            if self.is_thread {
-                if state.ended.len() == ENDED_COUNT_MAX {
-                    state.ended.pop_front();
-                }
-                state.ended.push_back(Ended { name: frame.name, depth, start_ns: frame.start_ns, end_ns: now_ns });
+            if self.is_thread || state.unanswered_count > 0 {
+                state.keep(Ended::of(frame, depth, now_ns));
             }
+        }
+    }
+
+    /// The work of the innermost call is over, of this depth, and its answer is to come. Gives the profiles that began with it; those that
+    /// began further out go on without it.
+    pub(super) fn leave(&self, depth: usize, now_ns: u64) -> Vec<Follower> {
+        // What is open below it has ended: nothing should be.
+        self.exit(depth + 1, now_ns, None);
+        let mut guard = self.state.lock();
+        let state = &mut *guard;
+        let leaving = state.followers.extract_if(.., |follower| follower.above == depth).collect();
+        for follower in &mut state.followers {
+            follower.cursor.exit(&mut follower.session.tree.lock(), now_ns);
+        }
+        state.unanswered_count += 1;
+        if let Some(frame) = state.open.pop() {
+            state.keep(Ended::of(frame, depth, now_ns));
+        }
+        leaving
+    }
+
+    /// A call that had left was answered.
+    pub(super) fn answered(&self) {
+        let mut state = self.state.lock();
+        state.unanswered_count = state.unanswered_count.saturating_sub(1);
+        if state.unanswered_count == 0 && !self.is_thread {
+            state.ended = VecDeque::new();
         }
     }
 
@@ -188,19 +259,50 @@ impl Trail {
         }
     }
 
-    /// What it did in a time, outermost calls first: those that have ended and those that are open.
-    fn calls_within(&self, start_ns: u64, end_ns: u64) -> Vec<Ended> {
+    /// What it did in a time, outermost calls first: those that have ended and those that are open. But for calls of a name, and what is
+    /// below them.
+    fn calls_within(&self, start_ns: u64, end_ns: u64, but_for: Option<&str>) -> Vec<Ended> {
+        let is_meant = |name: &str| but_for.is_none_or(|other| name != other);
         let state = self.state.lock();
-        let open = state.open.iter().enumerate().map(|(depth, frame)| Ended {
+        let mut calls = Vec::new();
+        // Those below a call have ended before it.
+        let mut left_out: Option<usize> = None;
+        for call in state.ended.iter().rev().take_while(|call| call.end_ns > start_ns) {
+            if left_out.is_some_and(|depth| call.depth > depth) {
+                continue;
+            }
+            left_out = (!is_meant(&call.name)).then_some(call.depth);
+            if left_out.is_none() && call.start_ns < end_ns {
+                calls.push(call.clone());
+            }
+        }
+        let open =
+            state.open.iter().enumerate().take_while(|(_, frame)| is_meant(&frame.name) && frame.start_ns < end_ns);
+        calls.extend(open.map(|(depth, frame)| Ended {
+            kind: frame.kind,
             name: frame.name.clone(),
             depth,
             start_ns: frame.start_ns,
             end_ns,
-        });
-        let mut calls: Vec<Ended> = state.ended.iter().cloned().chain(open).collect();
-        calls.retain(|call| call.start_ns < end_ns && call.end_ns > start_ns);
+        }));
         calls.sort_by_key(|call| (call.start_ns, call.depth));
         calls
+    }
+
+    /// Whether a profile follows the call of this depth.
+    pub(super) fn is_followed(&self, depth: usize) -> bool {
+        self.state.lock().followers.iter().any(|follower| follower.above == depth)
+    }
+}
+
+impl Ended {
+    fn of(frame: OpenFrame, depth: usize, end_ns: u64) -> Ended {
+        Ended { kind: frame.kind, name: frame.name, depth, start_ns: frame.start_ns, end_ns }
+    }
+
+    /// What it is to a task that waited meanwhile.
+    fn kind_elsewhere(&self) -> FrameKind {
+        if self.kind == FrameKind::Call { FrameKind::Elsewhere } else { self.kind }
     }
 }
 
@@ -209,19 +311,43 @@ impl Trail {
 pub(super) struct Worker {
     /// Who holds what is waited for.
     pub(super) holder: Option<String>,
-    /// The thread whose calls are what is waited for.
-    pub(super) thread: Option<Arc<Trail>>,
+    /// The tasks whose calls are what is waited for: those of the first that has made any meanwhile.
+    tasks: Vec<Arc<Trail>>,
+    /// Calls of this name are not.
+    but_for: Option<&'static str>,
 }
 
 impl Worker {
-    /// The thread of a name, if it has made calls.
-    pub(super) fn thread(name: &str) -> Worker {
-        Worker { holder: None, thread: THREADS.lock().get(name).cloned() }
+    /// A task that has a lock.
+    pub(super) fn holder(task: Option<String>) -> Worker {
+        Worker { holder: task, ..Worker::default() }
     }
 
-    /// What the thread has done since a frame of a task began.
+    /// The threads of these names that have made calls.
+    pub(super) fn threads(names: &[&str]) -> Worker {
+        if names.is_empty() {
+            return Worker::default();
+        }
+        let known = THREADS.lock();
+        Worker { tasks: names.iter().filter_map(|name| known.get(*name).cloned()).collect(), ..Worker::default() }
+    }
+
+    /// A task, but for its calls of a name.
+    pub(super) fn task(trail: Arc<Trail>, but_for: &'static str) -> Worker {
+        Worker { tasks: vec![trail], but_for: Some(but_for), ..Worker::default() }
+    }
+
+    /// What was done in a time.
+    pub(super) fn calls_within(&self, start_ns: u64, end_ns: u64) -> Vec<Ended> {
+        let mut calls = self.tasks.iter().map(|task| task.calls_within(start_ns, end_ns, self.but_for));
+        calls.find(|calls| !calls.is_empty()).unwrap_or_default()
+    }
+
+    /// What was done since a frame of a task began.
     fn calls(&self, of: &Mutex<State>, depth: usize, now_ns: u64) -> Vec<Ended> {
-        let Some(thread) = &self.thread else { return Vec::new() };
+        if self.tasks.is_empty() {
+            return Vec::new();
+        }
         let start_ns = {
             let state = of.lock();
             if state.followers.is_empty() {
@@ -229,7 +355,7 @@ impl Worker {
             }
             state.open.get(depth).map_or(now_ns, |frame| frame.start_ns)
         };
-        thread.calls_within(start_ns, now_ns)
+        self.calls_within(start_ns, now_ns)
     }
 }
 
@@ -243,7 +369,7 @@ fn note_elsewhere(calls: &[Ended], cursor: &mut Cursor, tree: &mut Tree, start_n
             cursor.exit(tree, ended_ns);
             open.pop();
         }
-        cursor.enter(tree, FrameKind::Elsewhere, call.name.clone(), call.start_ns.max(start_ns));
+        cursor.enter(tree, call.kind_elsewhere(), call.name.clone(), call.start_ns.max(start_ns));
         open.push((call.depth, call.end_ns.min(end_ns)));
     }
     while let Some((_, ended_ns)) = open.pop() {

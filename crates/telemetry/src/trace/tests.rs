@@ -3,6 +3,7 @@
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Instant;
 
 use parking_lot::{Mutex, MutexGuard};
 
@@ -204,7 +205,7 @@ fn a_call_is_followed_across_its_awaits_and_into_the_thread_that_it_waits_for() 
             done.send(()).expect("it is waited for");
         }
     });
-    let waited = Waited { kind: WaitKind::Disk, name: "the commit", thread: Some("a journal") };
+    let waited = Waited { kind: WaitKind::Disk, name: "the commit", threads: &["a journal"] };
     let request = async {
         drop(SORT.enter(|_| {}));
         let (done, is_done) = tokio::sync::oneshot::channel();
@@ -242,6 +243,80 @@ fn a_call_is_followed_across_its_awaits_and_into_the_thread_that_it_waits_for() 
 }
 
 #[test]
+fn a_call_is_followed_until_its_answer_while_its_task_works_on() {
+    let _turn = alone();
+    let wall = WallSession::open(Pattern::new("test::declare")).expect("there is room");
+    let calls =
+        CallsSession::open(CallsOptions { has_returns: true, ..options("test::declare") }).expect("there is room");
+    let task = Task::new();
+    let _running = task.enter(|| "a connection".to_owned());
+    let begin = || {
+        let call = DECLARE.enter(|_| {});
+        drop(SORT.enter(|_| {}));
+        call.answered_later().expect("there is a place")
+    };
+    let (mut first, mut second) = (begin(), begin());
+    {
+        let _apply = LIST.enter(|_| {});
+        drop(HOLD.enter(|_| {}));
+    }
+    for call in [&mut first, &mut second] {
+        call.waited_for_own_task("its batch", Instant::now());
+        call.returns(|| "ack".to_owned());
+    }
+    let journal = std::thread::Builder::new().name("the journal of a test".to_owned());
+    let journal = journal.spawn(|| drop(COMMIT.enter(|_| {}))).expect("there are threads");
+    journal.join().expect("it ends");
+    let disk = Waited { kind: WaitKind::Disk, name: "the disk", threads: &["not there", "the journal of a test"] };
+    let durable_at = Instant::now();
+    first.waited(&disk, durable_at);
+    // What was before the end of the last wait is none.
+    first.waited(&disk, durable_at);
+    drop(first);
+    drop(second);
+    let expected = [
+        "call test::declare",
+        "call test::sort < test::declare",
+        "task its batch < test::declare",
+        "elsewhere test::list < its batch < test::declare",
+        "elsewhere test::hold < test::list < its batch < test::declare",
+        "disk the disk < test::declare",
+        "elsewhere test::commit < the disk < test::declare",
+    ];
+    assert_eq!(tree_of(&wall), expected);
+    wall.with_tree(|tree, count| {
+        let counts: Vec<u64> = tree.nodes().iter().map(|node| node.count).collect();
+        assert_eq!((counts, count), (vec![2, 2, 2, 2, 2, 1, 1], 2));
+        let own: u64 = tree.nodes().iter().map(|node| node.own_ns).sum();
+        assert_eq!(own, tree.nodes()[0].total_ns);
+    });
+    let answered = ["test::declare()", "test::declare()", "test::declare --> ack", "test::declare --> ack"];
+    assert_eq!(seen(&calls), answered);
+}
+
+#[test]
+fn not_more_calls_are_followed_to_their_answers_than_may_be() {
+    let _turn = alone();
+    let wanted =
+        CallsOptions { has_returns: true, limit: Limit { per_s: None, total: u64::MAX }, ..options("test::declare") };
+    let session = CallsSession::open(wanted).expect("there is room");
+    let begin = || {
+        let mut call = DECLARE.enter(|_| {});
+        call.returns(|| "ok".to_owned());
+        call.answered_later()
+    };
+    let followed: Vec<_> = (0..UNANSWERED_COUNT_MAX).map(|_| begin()).collect();
+    assert!(followed.iter().all(Option::is_some));
+    assert_eq!(seen(&session).len(), UNANSWERED_COUNT_MAX);
+    assert!(begin().is_none());
+    let told = "test::declare --> ok (the answer is not waited for: 1024 others are)";
+    assert_eq!(seen(&session), ["test::declare()", told]);
+    drop(followed);
+    assert_eq!(seen(&session).len(), UNANSWERED_COUNT_MAX);
+    assert!(begin().is_some());
+}
+
+#[test]
 fn the_recorder_keeps_calls_with_what_they_were_about_and_their_tasks() {
     let _turn = alone();
     assert_eq!(recorder().recording(), None);
@@ -250,11 +325,20 @@ fn the_recorder_keeps_calls_with_what_they_were_about_and_their_tasks() {
     {
         let _running = task.enter(|| "connection 7".to_owned());
         declare("orders");
+        let publish = DECLARE.enter(|arguments| _ = arguments.text("queue", "answered later"));
+        drop(publish.answered_later());
     }
     let recording = recorder().recording().expect("it runs");
     recorder().stop();
     let moment = recording.moments.iter().find(|moment| moment.text == "orders").expect("it was recorded");
     assert_eq!(moment.name, "test::declare");
+    let of_answer: Vec<bool> = recording
+        .moments
+        .iter()
+        .filter(|moment| moment.text == "answered later")
+        .map(|moment| moment.is_answered)
+        .collect();
+    assert!(!moment.is_answered && of_answer == [false, true], "{of_answer:?}");
     assert!(recording.tasks.iter().any(|(id, name)| *id == moment.task && **name == *"connection 7"));
     assert!(!DECLARE.is_watched() && !is_active() && recorder().recording().is_none());
 }

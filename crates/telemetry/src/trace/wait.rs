@@ -21,7 +21,7 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    fn frame(self) -> FrameKind {
+    pub(super) fn frame(self) -> FrameKind {
         match self {
             WaitKind::Disk => FrameKind::Disk,
             WaitKind::Socket => FrameKind::Socket,
@@ -37,8 +37,8 @@ pub struct Waited {
     pub kind: WaitKind,
     /// Its name.
     pub name: &'static str,
-    /// The thread whose work it is, by its name.
-    pub thread: Option<&'static str>,
+    /// The threads whose work it is, by their names: what the first of them did meanwhile that did anything.
+    pub threads: &'static [&'static str],
 }
 
 /// Waits for a future, and says what for.
@@ -49,7 +49,7 @@ pub async fn waiting<F: Future>(waited: Waited, future: F) -> F::Output {
     let wait = OpenWait::begin(waited.kind.frame(), Cow::Borrowed(waited.name), Worker::default());
     let output = future.await;
     // It may have made its first call meanwhile.
-    wait.end_with(waited.thread.map(Worker::thread).unwrap_or_default());
+    wait.end_with(Worker::threads(waited.threads));
     output
 }
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+mod answers;
 mod command_line;
 mod control_socket;
 mod ctl;

@@ -45,7 +45,7 @@ fn sessions(dir: &Path) -> u64 {
 
 /// Waits until there are so many sessions; says how long that took.
 #[track_caller]
-fn await_sessions(dir: &Path, count: u64) -> Duration {
+pub(crate) fn await_sessions(dir: &Path, count: u64) -> Duration {
     let began = Instant::now();
     while sessions(dir) != count {
         assert!(began.elapsed() < Duration::from_secs(30), "there are {} sessions", sessions(dir));

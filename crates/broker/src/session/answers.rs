@@ -1,0 +1,190 @@
+//! Methods that are answered later, while sessions follow them: what they wait for until their answers have left.
+//!
+//! A publish waits for its batch to be brought to its queues, for the journal, in a cluster for other nodes, for its connection's turn, and
+//! for its client to take the confirm. They are looked at where stages of messages are timed ([`super::stages`]): with no session there is
+//! no check that would not be there without this.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use engine::JOURNAL;
+use engine::pending_reads::READING;
+use model::ids::JournalPosition;
+use telemetry::trace::{Call, Unanswered, WaitKind, Waited};
+
+use super::Session;
+use super::confirms::Standing;
+use crate::login::ASKING;
+
+/// What other nodes do that have to have it as well.
+const REPLICATION: Waited = Waited {
+    kind: WaitKind::Socket,
+    name: "replication to a majority of nodes",
+    threads: &["cluster", "cluster work"],
+};
+/// Until the kernel has all of the answer.
+const CLIENT: Waited = Waited { kind: WaitKind::Socket, name: "the client", threads: &[] };
+/// Until what came with it in one read has been received, and brought to the queues.
+const BATCH: &str = "the batch of its connection";
+/// Until the connection has found that it may answer.
+const TURN: &str = "the turn of its connection";
+
+/// Calls that are to be answered.
+#[derive(Debug, Default)]
+pub(super) struct Answers {
+    /// Publishes to be confirmed, as they came: first those of which it is known where they are durable.
+    publishes: VecDeque<FollowedPublish>,
+    /// The method whose answer everything else waits for.
+    method: Option<(Unanswered, Until)>,
+    /// Those whose answers are in the output.
+    leaving: Vec<Unanswered>,
+}
+
+#[derive(Debug)]
+struct FollowedPublish {
+    call: Unanswered,
+    channel: u16,
+    confirm_seq: u64,
+    /// Where it is durable, once it has been brought to its queues.
+    position: Option<JournalPosition>,
+}
+
+/// What a method waits for.
+#[derive(Debug, Clone, Copy)]
+enum Until {
+    Durable(JournalPosition),
+    /// A message has been read from a segment.
+    Read,
+    /// A back end has said whether it is allowed; then it comes again.
+    Allowed,
+}
+
+impl Answers {
+    pub(super) fn is_empty(&self) -> bool {
+        self.publishes.is_empty() && self.method.is_none() && self.leaving.is_empty()
+    }
+
+    /// All of the output is with the kernel.
+    pub(super) fn written(&mut self, now: Instant) {
+        for mut call in self.leaving.drain(..) {
+            call.waited(&CLIENT, now);
+        }
+    }
+}
+
+impl Session {
+    /// A publish is in the batch, or was answered without; `confirm_seq` is its number if it is to be confirmed.
+    pub(super) fn follow_publish(&mut self, call: Call, channel: u16, confirm_seq: Option<u64>) {
+        if let Some(confirm_seq) = confirm_seq
+            && let Some(mut call) = call.answered_later()
+        {
+            // Unless it is answered.
+            call.returns(|| "none: its connection was closed".to_owned());
+            self.stages.answers().publishes.push_back(FollowedPublish { call, channel, confirm_seq, position: None });
+        }
+    }
+
+    /// A method has done its work. It may have to wait until it is answered.
+    pub(super) fn follow_method(&mut self, call: Call, is_refused: bool) {
+        let asks = || self.principal.known_access().is_some_and(|access| access.permissions.has_open());
+        let until = match self.waits.reply_position() {
+            Some(position) => Until::Durable(position),
+            None if self.waits.has_get() => Until::Read,
+            None if is_refused && asks() => Until::Allowed,
+            None => return,
+        };
+        if let Some(call) = call.answered_later() {
+            self.stages.answers().method = Some((call, until));
+        }
+    }
+
+    /// Confirms up to there are about to be written.
+    #[cold]
+    pub(super) fn follow_confirms(&mut self, durable: JournalPosition) {
+        let Some(answers) = self.stages.known_answers() else { return };
+        if answers.publishes.is_empty() {
+            return;
+        }
+        let mut publishes = std::mem::take(&mut answers.publishes);
+        let (now, mut leaving) = (Instant::now(), Vec::new());
+        let known_count = publishes.partition_point(|publish| publish.position.is_some());
+        for mut publish in publishes.split_off(known_count) {
+            publish.call.waited_for_own_task(BATCH, now);
+            match self.channels.standing(publish.channel, publish.confirm_seq) {
+                Standing::Waiting(position) => {
+                    publish.position = Some(position);
+                    publishes.push_back(publish);
+                    continue;
+                }
+                Standing::Refused => publish.call.returns(|| "nack".to_owned()),
+                Standing::Done => publish.call.returns(|| "ack".to_owned()),
+                Standing::Gone => publish.call.returns(|| "none: its channel was closed".to_owned()),
+            }
+            leaving.push(publish.call);
+        }
+        while let Some(mut publish) = publishes.pop_front_if(|publish| publish.position <= Some(durable)) {
+            let is_there = self.channels.is_open(publish.channel);
+            publish.call.returns(|| if is_there { "ack" } else { "none: its channel was closed" }.to_owned());
+            self.has_become_durable(&mut publish.call, publish.position.unwrap_or(durable), now);
+            leaving.push(publish.call);
+        }
+        let answers = self.stages.answers();
+        answers.publishes = publishes;
+        answers.leaving.append(&mut leaving);
+    }
+
+    /// A call has waited for the journal, and was looked at only now.
+    fn has_become_durable(&self, call: &mut Unanswered, position: JournalPosition, now: Instant) {
+        let store = &self.broker.engine.store;
+        let durable_at = store.durable_since(position).unwrap_or(now).min(now);
+        if self.broker.engine.is_replicated() {
+            // Where a majority had it before this disk did, that one was not waited for.
+            if let Some(flushed_at) = store.flushed_since(position).filter(|at| *at <= durable_at) {
+                call.waited(&JOURNAL, flushed_at);
+            }
+            call.waited(&REPLICATION, durable_at);
+        } else {
+            call.waited(&JOURNAL, durable_at);
+        }
+        call.waited_for_own_task(TURN, now);
+    }
+
+    /// The answer that waited for the journal is in the output.
+    #[cold]
+    pub(super) fn answer_followed(&mut self) {
+        let now = Instant::now();
+        let Some((mut call, until)) = self.stages.known_answers().and_then(|answers| answers.method.take()) else {
+            return;
+        };
+        if let Until::Durable(position) = until {
+            self.has_become_durable(&mut call, position, now);
+        }
+        self.stages.answers().leaving.push(call);
+    }
+
+    /// A message has been read for which a method waited. It may have to wait for more.
+    #[cold]
+    pub(super) fn read_followed(&mut self) {
+        let position = self.waits.reply_position();
+        let is_loading = self.waits.has_get();
+        let Some(answers) = self.stages.known_answers() else { return };
+        let Some((mut call, until)) = answers.method.take() else { return };
+        call.waited(&READING, Instant::now());
+        match position {
+            Some(position) => answers.method = Some((call, Until::Durable(position))),
+            None if is_loading => answers.method = Some((call, until)),
+            None => answers.leaving.push(call),
+        }
+    }
+
+    /// A back end has said whether something is allowed: the same comes again, as a call of its own.
+    #[cold]
+    pub(super) fn ask_followed(&mut self) {
+        let Some(answers) = self.stages.known_answers() else { return };
+        if let Some((mut call, _)) = answers.method.take_if(|(_, until)| matches!(until, Until::Allowed)) {
+            call.waited(&ASKING, Instant::now());
+            call.returns(|| "a back end was asked".to_owned());
+        }
+        self.stages.tidy();
+    }
+}

@@ -22,6 +22,7 @@ mod call;
 pub mod definitions;
 mod gzip;
 mod headers;
+mod inside;
 mod json;
 pub mod limits;
 mod listing;
@@ -56,7 +57,7 @@ mod watch;
 
 /// What answers consist of.
 pub use http_server::AnswerBody;
-pub use local::LocalSite;
+pub use local::{Doorkeeper, LocalSite};
 pub use metrics::{Metrics, MetricsOptions};
 pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, FlightRecorderOptions, Headers, ListenerInfo, Options};

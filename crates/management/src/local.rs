@@ -2,20 +2,24 @@
 //! and orders to that.
 //!
 //! There are no users here, since definitions are the broker's. So over the network nothing is told but what health checks say, in one
-//! sentence; and orders come by the socket in the data directory, which only the operator can open.
+//! sentence; and orders come by the socket in the data directory, which only the operator can open. What looks into the process is told to
+//! those of whom the node that leads says that they may: see [`Doorkeeper`].
 
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use ::cluster::control::Control;
 use bytes::Bytes;
 use hyper::body::Body;
 use hyper::http::request::Parts;
-use hyper::{Method, Response, StatusCode};
+use hyper::{HeaderMap, Method, Response, StatusCode};
 use observe::prometheus::WithoutBroker;
 use telemetry::Counter;
 
 use crate::answer::Answer;
 use crate::body;
+use crate::inside::{self, Inside};
 use crate::json::parse_object;
 use crate::limits::ANONYMOUS_BODY_LEN_MAX;
 use crate::listing::Query;
@@ -23,22 +27,37 @@ use crate::media;
 use crate::options::{ListenerInfo, Options};
 use crate::path;
 use crate::problem::Problem;
+use crate::process::Process;
 use crate::route::Verb;
 use crate::router::{self, RouteMatch};
-use crate::routes::{cluster, health};
+use crate::routes::{cluster, health, trace};
 use crate::service::{operation, response_of};
 use crate::unknown;
+use crate::watch::{self, FlightRecorder, Places, Watched};
 use http_server::AnswerBody;
 
+/// Says whether the sender of a request with these headers may look into the process: asks the node that leads. Else gives the status with
+/// which that one refused.
+pub type Doorkeeper =
+    Arc<dyn Fn(HeaderMap) -> Pin<Box<dyn Future<Output = Result<(), StatusCode>> + Send>> + Send + Sync>;
+
 /// What a node answers at one kind of listener.
-#[derive(Debug)]
 pub struct LocalSite {
     options: Arc<Options>,
-    node: WithoutBroker,
+    node: Arc<WithoutBroker>,
     control: Arc<dyn Control>,
     listeners: Vec<ListenerInfo>,
     is_operators: bool,
+    process: Arc<Process>,
+    flight_recorder: Arc<FlightRecorder>,
+    places: Places,
     panics: Arc<Counter>,
+}
+
+impl fmt::Debug for LocalSite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocalSite").field("is_operators", &self.is_operators).finish_non_exhaustive()
+    }
 }
 
 impl LocalSite {
@@ -49,9 +68,26 @@ impl LocalSite {
         node: WithoutBroker,
         control: Arc<dyn Control>,
         listeners: Vec<ListenerInfo>,
+        process: Arc<Process>,
         is_operators: bool,
     ) -> Arc<Self> {
-        Arc::new(Self { options, node, control, listeners, is_operators, panics: Arc::default() })
+        watch::register();
+        let own = &options.flight_recorder;
+        let flight_recorder = Arc::new(FlightRecorder::new(&options.data_dir, &options.node, own.file_count_max));
+        let (node, panics, places) = (Arc::new(node), Arc::default(), Places::new());
+        Arc::new(Self { options, node, control, listeners, is_operators, process, flight_recorder, places, panics })
+    }
+
+    /// Whether the answer is about what goes on inside this process, for administrators only.
+    #[must_use]
+    pub fn looks_inside(&self, method: &Method, path: &str) -> bool {
+        self.find(path).is_some_and(|found| inside_handler(method, &found).is_some())
+    }
+
+    /// The path of what only administrators may ask, so that a node that knows users says who they are.
+    #[must_use]
+    pub fn administrators_path(&self) -> String {
+        format!("{}{}", self.options.path_prefix, trace::SESSIONS)
     }
 
     /// Whether there is an answer. Asked before all of the request is there: where not, it may be sent on to another node.
@@ -59,6 +95,7 @@ impl LocalSite {
     pub fn has_answer(&self, method: &Method, path: &str) -> bool {
         match self.find(path) {
             Some(found) if cluster::is_about_cluster(found.route.path) => self.is_operators,
+            Some(found) if inside_handler(method, &found).is_some() => self.is_operators,
             Some(found) => health::is_of_node(found.route.path) && Verb::of(method) == Some(Verb::Get),
             None => false,
         }
@@ -70,10 +107,20 @@ impl LocalSite {
         parts: &Parts,
         body: B,
         refusal: Option<&str>,
+        doorkeeper: Option<&Doorkeeper>,
     ) -> Option<Response<AnswerBody>> {
         let found = self.find(parts.uri.path())?;
         let answer = match refusal {
             Some(reason) if health::is_check(found.route.path) => Ok(health::refused(reason)),
+            _ if self.is_operators && inside_handler(&parts.method, &found).is_some() => {
+                self.of_inside(parts, body, found).await
+            }
+            _ if let Some(doorkeeper) = doorkeeper.filter(|_| inside_handler(&parts.method, &found).is_some()) => {
+                match doorkeeper(parts.headers.clone()).await {
+                    Ok(()) => self.of_inside(parts, body, found).await,
+                    Err(status) => Err(turned_away(status)),
+                }
+            }
             _ if !self.has_answer(&parts.method, parts.uri.path()) => return None,
             _ if cluster::is_about_cluster(found.route.path) => self.of_cluster(parts, body, &found).await,
             _ => {
@@ -81,6 +128,36 @@ impl LocalSite {
             }
         };
         Some(response_of(answer, &self.panics))
+    }
+
+    async fn of_inside<B: Body<Data = Bytes>>(
+        &self,
+        parts: &Parts,
+        body: B,
+        found: RouteMatch,
+    ) -> Result<Answer, Problem> {
+        let operation = operation(&parts.method, &found)?;
+        if operation.method == Verb::Put && !media::has_valid_content_type(&parts.headers) {
+            return Err(Problem::bare(StatusCode::UNSUPPORTED_MEDIA_TYPE));
+        }
+        let body = body::read(body, ANONYMOUS_BODY_LEN_MAX).await?;
+        let query = Query::parse(parts.uri.query().unwrap_or_default());
+        if operation.is_strict {
+            unknown::check(operation, &query, &body)?;
+        }
+        let handler = inside_handler(&parts.method, &found).ok_or_else(Problem::not_found)?;
+        handler(&Inside {
+            node: self.options.node.clone(),
+            watched: Watched::Process(self.node.clone()),
+            places: self.places.clone(),
+            query,
+            arguments: found.arguments,
+            body,
+            flight_recorder: self.flight_recorder.clone(),
+            slow_request: self.options.flight_recorder.slow_request,
+            process: Some(self.process.clone()),
+            stage: None,
+        })
     }
 
     async fn of_cluster<B: Body<Data = Bytes>>(
@@ -109,5 +186,18 @@ impl LocalSite {
     fn find(&self, path: &str) -> Option<RouteMatch> {
         let rest = path.strip_prefix(&*self.options.path_prefix)?;
         router::find(&path::segments(rest).ok()?)
+    }
+}
+
+fn inside_handler(method: &Method, found: &RouteMatch) -> Option<inside::Handler> {
+    inside::handler(found.route.path, Verb::of(method)?)
+}
+
+/// What the caller is told whom the leader refused.
+fn turned_away(status: StatusCode) -> Problem {
+    match status {
+        StatusCode::UNAUTHORIZED => Problem::not_authenticated(),
+        StatusCode::FORBIDDEN => Problem::bare(status),
+        _ => Problem::unavailable(format!("the node that leads did not say who asks: it answered {status}")),
     }
 }

@@ -38,7 +38,7 @@ use crate::route::{AnswerFuture, Handler, Operation, Role, Verb};
 use crate::router::{self, RouteMatch};
 use crate::routes;
 use crate::unknown;
-use crate::watch::{self, FlightRecorder, Places};
+use crate::watch::{self, FlightRecorder, Places, Watched};
 use http_server::{AnswerBody, BrokenBody};
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
@@ -119,7 +119,8 @@ impl Service {
     /// Starts the flight recorder, if the configuration wants it. To be called within a runtime.
     pub fn start_flight_recorder(&self) {
         if self.options.flight_recorder.is_enabled {
-            self.flight_recorder.start(&self.broker, self.options.flight_recorder.slow_request);
+            let watched = Watched::Broker(self.broker.clone(), Actor::broker());
+            self.flight_recorder.start(&watched, self.options.flight_recorder.slow_request);
         }
     }
 

@@ -99,7 +99,14 @@ impl LocalSites {
         };
         let site = |options: Arc<management::Options>, is_operators| {
             let control = settings.control.clone()?;
-            Some(LocalSite::new(options, node.clone(), control, settings.listeners.clone(), is_operators))
+            Some(LocalSite::new(
+                options,
+                node.clone(),
+                control,
+                settings.listeners.clone(),
+                settings.process.clone(),
+                is_operators,
+            ))
         };
         Self {
             api: site(settings.of_http.clone(), false),

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::inside::Inside;
 use crate::json::{Fields, wrong_type};
 use crate::problem::Problem;
 use crate::process::Process;
@@ -21,6 +22,8 @@ const ABSOLUTE: Field = Field::optional("absolute", Any, "Bytes, or a size such 
 const REFUSALS: &[(&str, &str)] = &[("503", "Nothing of the process can be changed here.")];
 const LISTENER_REFUSALS: &[(&str, &str)] =
     &[("500", "The system refuses it for one listener; the others have done it."), REFUSALS[0]];
+
+pub(crate) const LOG: &str = "/api/log";
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -67,12 +70,15 @@ pub(super) static ROUTES: &[Route] = &[
         .refuses(REFUSALS)],
     ),
     at(
-        "/api/log",
+        LOG,
         &[Operation::get(
             Administrator,
-            log,
+            |call| log(&Inside::of(call)),
             "Shows the last lines of this process's log, the oldest first.",
-            Shape::Object(&[Field::required("lines", List, "The lines.")]),
+            Shape::Object(&[
+                Field::required("node", Text, "The node that answers."),
+                Field::required("lines", List, "The lines."),
+            ]),
         )
         .query(&[Parameters::Other("lines", "How many lines at most: 1 to 100000, and all that are kept without it.")])
         .refuses(REFUSALS)],
@@ -94,9 +100,12 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-fn process(call: &Call) -> Result<&Process, Problem> {
+pub(crate) fn missing() -> Problem {
     let reason = "nothing of the process can be changed here";
-    let missing = || Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason);
+    Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
+}
+
+fn process(call: &Call) -> Result<&Process, Problem> {
     call.service.process().map(AsRef::as_ref).ok_or_else(missing)
 }
 
@@ -162,14 +171,14 @@ fn set_log_level(call: &Call) -> Result<Answer, Problem> {
 /// More than are kept.
 const LOG_LINE_COUNT_MAX: usize = 100_000;
 
-fn log(call: &Call) -> Result<Answer, Problem> {
-    let count = match call.query.get("lines").map(str::parse) {
+pub(crate) fn log(inside: &Inside) -> Result<Answer, Problem> {
+    let count = match inside.query.get("lines").map(str::parse) {
         None => LOG_LINE_COUNT_MAX,
         Some(Ok(count @ 1..=LOG_LINE_COUNT_MAX)) => count,
         Some(_) => return Err(Problem::bad_request(format!("lines must be 1 to {LOG_LINE_COUNT_MAX}"))),
     };
-    let lines = process(call)?.log_lines(count);
-    Ok(Answer::json(serde_json::json!({"lines": lines}).to_string().into_bytes()))
+    let lines = inside.process()?.log_lines(count);
+    Ok(Answer::json(serde_json::json!({"node": inside.node, "lines": lines}).to_string().into_bytes()))
 }
 
 fn suspend_listeners(call: &Call) -> Result<Answer, Problem> {

@@ -7,18 +7,20 @@ use sampler::{Session, StartError};
 
 use super::request_params::RequestParams as _;
 use crate::answer::Answer;
-use crate::call::Call;
+use crate::inside::Inside;
 use crate::problem::Problem;
 use crate::profile::{About, Feed, viewer};
 use crate::route::Role::Administrator;
 use crate::route::{Operation, Parameters, Route, Shape, at};
-use crate::watch::{JSON_LINES, Observer};
+use crate::watch::JSON_LINES;
+
+pub(crate) const CPU: &str = "/api/profile/cpu";
 
 pub(super) static ROUTES: &[Route] = &[at(
-    "/api/profile/cpu",
+    CPU,
     &[Operation::get(
         Administrator,
-        cpu,
+        |call| cpu(&Inside::of(call)),
         "Streams what the processors do from now on, as lines of JSON: stacks of all threads, as addresses within files.",
         Shape::Page(JSON_LINES),
     )
@@ -38,24 +40,24 @@ const RATE_HZ_MAX: u32 = 999;
 /// Not 100, so that it does not keep step with what happens a hundred times a second.
 const RATE_HZ_DEFAULT: u32 = 99;
 
-fn cpu(call: &Call) -> Result<Answer, Problem> {
-    if let Some(name) = call.query.names().find(|name| !["seconds", "rate"].contains(name)) {
+pub(crate) fn cpu(inside: &Inside) -> Result<Answer, Problem> {
+    if let Some(name) = inside.query.names().find(|name| !["seconds", "rate"].contains(name)) {
         return Err(Problem::bad_request(format!("there is no parameter '{name}', but seconds and rate")));
     }
     let number = |name, default, most: u32| {
-        let number = call.query.number_in(name, 1..=most.into())?;
+        let number = inside.query.number_in(name, 1..=most.into())?;
         Ok::<_, Problem>(number.and_then(|number| u32::try_from(number).ok()).unwrap_or(default))
     };
     let seconds = number("seconds", SECONDS_DEFAULT, SECONDS_MAX)?;
     let rate_hz = number("rate", RATE_HZ_DEFAULT, RATE_HZ_MAX)?;
-    let observer = Observer::of(call)?;
-    let about = About { node: call.service.node().to_owned(), rate_hz, seconds };
+    let observer = inside.observer()?;
+    let about = About { node: inside.node.clone(), rate_hz, seconds };
     let (viewer, lines) = viewer(about);
     let options = sampler::Options { rate_hz, time: Duration::from_secs(u64::from(seconds)) };
     let session = Session::start(options, Box::new(viewer)).map_err(|error| match error {
         StartError::Taken => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
         _ => Problem::unavailable(error.to_string()),
     })?;
-    tracing::info!(user = call.identity().name(), seconds, rate_hz, "a CPU profile was started");
+    tracing::info!(user = inside.watched.user(), seconds, rate_hz, "a CPU profile was started");
     Ok(observer.answer(Feed::new(session, lines)))
 }

@@ -12,42 +12,51 @@ use telemetry::trace::{
 use super::request_params::RequestParams as _;
 
 use crate::answer::Answer;
-use crate::call::Call;
+use crate::inside::Inside;
 use crate::limits::OBSERVER_COUNT_MAX;
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, Integer, List};
+use crate::route::Kind::{Boolean, Integer, List, Text};
 use crate::route::Role::Administrator;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
-use crate::watch::{CallsFeed, JSON_LINES, OBSERVERS_REFUSAL, Observer, WallFeed, no_place};
+use crate::watch::{CallsFeed, JSON_LINES, OBSERVERS_REFUSAL, WallFeed, no_place};
+
+pub(crate) const POINTS: &str = "/api/trace/points";
+pub(crate) const SESSIONS: &str = "/api/trace/sessions";
+pub(crate) const CALLS: &str = "/api/trace/calls";
+pub(crate) const WALL: &str = "/api/profile/wall";
+pub(crate) const FLIGHT_RECORDER: &str = "/api/flight-recorder";
+pub(crate) const RECORDING: &str = "/api/flight-recorder/recording";
+pub(crate) const SAVED_RECORDING: &str = "/api/flight-recorder/recordings/{name}";
 
 pub(super) static ROUTES: &[Route] = &[
     at(
-        "/api/trace/points",
+        POINTS,
         &[Operation::get(
             Administrator,
-            points,
+            |call| points(&Inside::of(call)),
             "Lists the functions that can be traced: `name`, `arguments` and what it is `about`.",
             Shape::List,
         )
         .query(&[PATTERN])],
     ),
     at(
-        "/api/trace/sessions",
+        SESSIONS,
         &[Operation::get(
             Administrator,
-            sessions,
+            |call| sessions(&Inside::of(call)),
             "Says how many traces and profiles watch the broker.",
             Shape::Object(&[
+                Field::required("node", Text, "The node that answers."),
                 Field::required("count", Integer, "How many there are."),
                 Field::required("max", Integer, "How many there may be."),
             ]),
         )],
     ),
     at(
-        "/api/trace/calls",
+        CALLS,
         &[Operation::get(
             Administrator,
-            calls,
+            |call| calls(&Inside::of(call)),
             "Streams calls of the functions that match as lines of JSON, until a limit is reached or one side ends it.",
             Shape::Page(JSON_LINES),
         )
@@ -63,10 +72,10 @@ pub(super) static ROUTES: &[Route] = &[
         .refuses(REFUSALS)],
     ),
     at(
-        "/api/profile/wall",
+        WALL,
         &[Operation::get(
             Administrator,
-            wall,
+            |call| wall(&Inside::of(call)),
             "Follows calls of the functions that match for some seconds, and answers with the tree of their times: lines of JSON, of \
              which the last that is not empty has it.",
             Shape::Page(JSON_LINES),
@@ -76,13 +85,14 @@ pub(super) static ROUTES: &[Route] = &[
         .refuses(REFUSALS)],
     ),
     at(
-        "/api/flight-recorder",
+        FLIGHT_RECORDER,
         &[
             Operation::get(
                 Administrator,
-                flight_recorder,
+                |call| flight_recorder(&Inside::of(call)),
                 "Shows whether the flight recorder runs, and the recordings that it has saved.",
                 Shape::Object(&[
+                    Field::required("node", Text, "The node that answers."),
                     Field::required("running", Boolean, "Whether it runs."),
                     Field::required("bytes", Integer, "The memory that it takes while it runs."),
                     Field::required("saved", List, "The recordings: `name` and `bytes`."),
@@ -97,25 +107,25 @@ pub(super) static ROUTES: &[Route] = &[
                     Field::optional("slow_request_ms", Integer, "Requests that take so long have it saved: 1000 if nothing is said."),
                 ],
             )
-            .later(|call| Box::pin(async move { switch_recorder(&call) }) as AnswerFuture)
+            .later(|call| Box::pin(async move { switch_recorder(&Inside::of(&call)) }) as AnswerFuture)
             .answers(Shape::NoContent),
         ],
     ),
     at(
-        "/api/flight-recorder/recording",
+        RECORDING,
         &[Operation::get(
             Administrator,
-            recording,
+            |call| recording(&Inside::of(call)),
             "What the flight recorder has now, in the JSON that Perfetto and Chrome read.",
             Shape::Page("application/json"),
         )
         .refuses(&[("409", "It does not run.")])],
     ),
     at(
-        "/api/flight-recorder/recordings/{name}",
+        SAVED_RECORDING,
         &[Operation::get(
             Administrator,
-            saved_recording,
+            |call| saved_recording(&Inside::of(call)),
             "A recording that was saved, in the JSON that Perfetto and Chrome read.",
             Shape::Page("application/json"),
         )],
@@ -130,8 +140,8 @@ const SECONDS_MAX: u64 = 300;
 /// The most bytes of a body that a trace of calls shows.
 const BODY_LEN_MAX: u64 = 4_096;
 
-fn pattern(call: &Call) -> Result<Pattern, Problem> {
-    match call.query.get("pattern").map(str::trim) {
+fn pattern(inside: &Inside) -> Result<Pattern, Problem> {
+    match inside.query.get("pattern").map(str::trim) {
         None | Some("") => {
             Err(Problem::bad_request("a pattern is needed: names of functions, in which * stands for any text"))
         }
@@ -146,8 +156,8 @@ fn refused(error: &OpenError) -> Problem {
     }
 }
 
-fn points(call: &Call) -> Result<Answer, Problem> {
-    let pattern = Pattern::new(call.query.get("pattern").unwrap_or("*"));
+pub(crate) fn points(inside: &Inside) -> Result<Answer, Problem> {
+    let pattern = Pattern::new(inside.query.get("pattern").unwrap_or("*"));
     let points = trace::points().into_iter().filter(|point| pattern.matches(point.name()));
     let shown: Vec<Value> = points
         .map(|point| json!({"name": point.name(), "arguments": point.arguments(), "about": point.about()}))
@@ -155,21 +165,21 @@ fn points(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::json(Value::from(shown).to_string().into_bytes()))
 }
 
-fn sessions(call: &Call) -> Result<Answer, Problem> {
-    let shown = json!({"count": call.service.observers.taken_count(), "max": OBSERVER_COUNT_MAX});
+pub(crate) fn sessions(inside: &Inside) -> Result<Answer, Problem> {
+    let shown = json!({"node": inside.node, "count": inside.places.taken_count(), "max": OBSERVER_COUNT_MAX});
     Ok(Answer::json(shown.to_string().into_bytes()))
 }
 
-fn calls(call: &Call) -> Result<Answer, Problem> {
+pub(crate) fn calls(inside: &Inside) -> Result<Answer, Problem> {
     let limit = Limit {
-        per_s: match call.query.get("rate") {
+        per_s: match inside.query.get("rate") {
             None => Limit::default().per_s,
             Some("none") => None,
-            Some(_) => call.query.number_in("rate", 1..=u64::MAX)?,
+            Some(_) => inside.query.number_in("rate", 1..=u64::MAX)?,
         },
-        total: call.query.number_in("max", 1..=u64::MAX)?.unwrap_or(Limit::default().total),
+        total: inside.query.number_in("max", 1..=u64::MAX)?.unwrap_or(Limit::default().total),
     };
-    let conditions = call.query.all("where").map(|text| {
+    let conditions = inside.query.all("where").map(|text| {
         let refused = || {
             Problem::bad_request(format!(
                 "where is an argument and its value, such as queue=orders, and '{text}' is not"
@@ -178,56 +188,60 @@ fn calls(call: &Call) -> Result<Answer, Problem> {
         Condition::parse(text).ok_or_else(refused)
     });
     let options = CallsOptions {
-        pattern: pattern(call)?,
+        pattern: pattern(inside)?,
         conditions: conditions.collect::<Result<_, _>>()?,
         limit,
-        has_returns: call.query.is_true("return"),
-        body_len_max: call.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or_default() as usize,
+        has_returns: inside.query.is_true("return"),
+        body_len_max: inside.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or_default() as usize,
     };
-    let observer = Observer::of(call)?;
+    let observer = inside.observer()?;
     let session = CallsSession::open(options).map_err(|error| refused(&error))?;
-    Ok(observer.answer(CallsFeed::new(session)))
+    Ok(observer.answer(CallsFeed::new(session, inside.node.clone())))
 }
 
-fn wall(call: &Call) -> Result<Answer, Problem> {
-    let seconds = call.query.number_in("seconds", 1..=SECONDS_MAX)?.unwrap_or(SECONDS_DEFAULT);
-    let pattern = pattern(call)?;
-    let observer = Observer::of(call)?;
+pub(crate) fn wall(inside: &Inside) -> Result<Answer, Problem> {
+    let seconds = inside.query.number_in("seconds", 1..=SECONDS_MAX)?.unwrap_or(SECONDS_DEFAULT);
+    let pattern = pattern(inside)?;
+    let observer = inside.observer()?;
     let session = WallSession::open(pattern).map_err(|error| refused(&error))?;
-    Ok(observer.answer(WallFeed::new(session, Duration::from_secs(seconds))))
+    Ok(observer.answer(WallFeed::new(session, inside.node.clone(), Duration::from_secs(seconds))))
 }
 
-fn flight_recorder(call: &Call) -> Result<Answer, Problem> {
-    let saved = call.service.flight_recorder.saved();
+pub(crate) fn flight_recorder(inside: &Inside) -> Result<Answer, Problem> {
+    let saved = inside.flight_recorder.saved();
     let saved: Vec<Value> = saved.iter().map(|saved| json!({"name": saved.name, "bytes": saved.len})).collect();
-    let shown = json!({"running": recorder().is_running(), "bytes": RECORDER_LEN, "saved": saved});
+    let shown = json!({"node": inside.node, "running": recorder().is_running(), "bytes": RECORDER_LEN, "saved": saved});
     Ok(Answer::json(shown.to_string().into_bytes()))
 }
 
-fn switch_recorder(call: &Call) -> Result<Answer, Problem> {
-    let wanted = call.object()?;
+pub(crate) fn switch_recorder(inside: &Inside) -> Result<Answer, Problem> {
+    let wanted = inside.object()?;
     match wanted.get("running").and_then(Value::as_bool) {
         None => return Err(Problem::bad_request("running has to be true or false")),
         Some(false) => recorder().stop(),
         Some(true) => {
             let slow = match wanted.get("slow_request_ms") {
-                None => call.service.options.flight_recorder.slow_request,
+                None => inside.slow_request,
                 Some(value) => value.as_u64().filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(|| {
                     Problem::bad_request("slow_request_ms has to be a number of milliseconds above 0")
                 })?,
             };
-            call.service.flight_recorder.start(call.broker(), slow);
+            inside.flight_recorder.start(&inside.watched, slow);
         }
     }
     Ok(Answer::no_content())
 }
 
-fn recording(call: &Call) -> Result<Answer, Problem> {
+pub(crate) fn recording(inside: &Inside) -> Result<Answer, Problem> {
     let off = "the flight recorder does not run: warren trace recorder start, or warren.flight_recorder.enabled";
-    let json = call.service.flight_recorder.recording();
+    let json = inside.flight_recorder.recording();
     json.map(Answer::json).ok_or_else(|| Problem::new(StatusCode::CONFLICT, "conflict", off))
 }
 
-fn saved_recording(call: &Call) -> Result<Answer, Problem> {
-    call.service.flight_recorder.read(call.argument("name")).map(Answer::json).ok_or_else(Problem::not_found)
+pub(crate) fn saved_recording(inside: &Inside) -> Result<Answer, Problem> {
+    inside
+        .flight_recorder
+        .read(inside.arguments.get("name").unwrap_or_default())
+        .map(Answer::json)
+        .ok_or_else(Problem::not_found)
 }

@@ -6,11 +6,12 @@ use super::request_params::RequestParams as _;
 use super::traces::traces;
 use crate::answer::Answer;
 use crate::call::Call;
+use crate::inside::Inside;
 use crate::listing::Query;
 use crate::problem::Problem;
 use crate::route::Role::Administrator;
 use crate::route::{AnswerFuture, Operation, Parameters, Route, Shape, at};
-use crate::watch::{JSON_LINES, OBSERVERS_REFUSAL, Observed, Observer};
+use crate::watch::{JSON_LINES, OBSERVERS_REFUSAL, Observed};
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/trace/messages",
@@ -52,7 +53,7 @@ async fn stream(call: Call) -> Result<Answer, Problem> {
     }
     let body_len = call.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or(0);
     let traces = traces(&call)?;
-    Ok(Observer::of(&call)?.answer(traces.watch(filter, body_len, limits)))
+    Ok(Inside::of(&call).observer()?.answer(traces.watch(filter, body_len, limits)))
 }
 
 fn filter(query: &Query) -> Result<Filter, Problem> {

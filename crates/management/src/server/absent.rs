@@ -1,5 +1,6 @@
 //! What is answered while no broker runs here: that it is so, with the reason, and what the node knows by itself.
 
+use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -8,18 +9,25 @@ use hyper::body::Body;
 use hyper::{Request, Response};
 
 use crate::headers;
-use crate::local::LocalSite;
+use crate::local::{Doorkeeper, LocalSite};
 use crate::options::Options;
 use crate::problem::Problem;
 use crate::service::problem_response;
 
 /// Answers where no broker does.
-#[derive(Debug)]
 pub struct Absent {
     options: Arc<Options>,
     /// Why no client is served, also through another node; None: only what the node answers itself is asked for.
     refusal: Option<Box<str>>,
     local: Option<Arc<LocalSite>>,
+    /// Who says whether others than the operator may look inside. None: they may not.
+    doorkeeper: Option<Doorkeeper>,
+}
+
+impl fmt::Debug for Absent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Absent").field("refusal", &self.refusal).finish_non_exhaustive()
+    }
 }
 
 /// Why none does, where nothing else is known.
@@ -29,13 +37,19 @@ impl Absent {
     /// Answers what the node answers itself.
     #[must_use]
     pub fn new(options: Arc<Options>, local: Arc<LocalSite>) -> Self {
-        Self { options, refusal: None, local: Some(local) }
+        Self { options, refusal: None, local: Some(local), doorkeeper: None }
+    }
+
+    /// Answers what the node answers itself, and what looks inside it to those whom the doorkeeper lets in.
+    #[must_use]
+    pub fn guarded(options: Arc<Options>, local: Arc<LocalSite>, doorkeeper: Doorkeeper) -> Self {
+        Self { options, refusal: None, local: Some(local), doorkeeper: Some(doorkeeper) }
     }
 
     /// Says that no client is served, and why.
     #[must_use]
     pub fn refusing(options: Arc<Options>, reason: &str, local: Option<Arc<LocalSite>>) -> Self {
-        Self { options, refusal: Some(reason.into()), local }
+        Self { options, refusal: Some(reason.into()), local, doorkeeper: None }
     }
 
     pub(super) fn options(&self) -> &Options {
@@ -45,7 +59,7 @@ impl Absent {
     pub(super) async fn respond<B: Body<Data = Bytes>>(&self, request: Request<B>) -> Response<AnswerBody> {
         let (parts, body) = request.into_parts();
         let local = match &self.local {
-            Some(local) => local.answer(&parts, body, self.refusal.as_deref()).await,
+            Some(local) => local.answer(&parts, body, self.refusal.as_deref(), self.doorkeeper.as_ref()).await,
             None => None,
         };
         let mut response = local

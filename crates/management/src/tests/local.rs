@@ -8,14 +8,16 @@ use bytes::Bytes;
 use cluster::control::{ControlError, FakeControl};
 use cluster::link::NodeName;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{Method, Request};
+use hyper::{Method, Request, StatusCode};
 use observe::prometheus::WithoutBroker;
 use serde_json::{Value, json};
 
 use super::house::in_house_with;
 use super::metrics::{scrape, scrape_without_broker};
-use crate::local::LocalSite;
+use crate::local::{Doorkeeper, LocalSite};
 use crate::options::{ListenerInfo, Options};
+use crate::process::{LogControl, Process};
+use crate::recent_lines::RecentLines;
 
 /// The second one of three nodes, of which the first one leads.
 struct Follower {
@@ -47,16 +49,33 @@ impl Follower {
             tls: None,
             gate: None,
         };
-        LocalSite::new(Arc::default(), self.node.clone(), self.control.clone(), vec![listener], is_operators)
+        let recent = RecentLines::new(9, 99);
+        recent.push("a line");
+        let log = LogControl { set_level: Box::new(|_| ()), recent };
+        let process = Arc::new(Process::new(1000, log, Vec::new()));
+        let options = Arc::new(Options { node: "rabbit@b".to_owned(), ..Options::default() });
+        LocalSite::new(options, self.node.clone(), self.control.clone(), vec![listener], process, is_operators)
     }
 
     /// The status and body of an answer; none: only a broker has one.
     async fn ask(&self, is_operators: bool, request: &str, body: &str, refusal: Option<&str>) -> Option<(u16, Value)> {
+        self.ask_at_door(is_operators, request, body, refusal, None).await
+    }
+
+    /// The same where others than the operator are let in by a doorkeeper.
+    async fn ask_at_door(
+        &self,
+        is_operators: bool,
+        request: &str,
+        body: &str,
+        refusal: Option<&str>,
+        doorkeeper: Option<&Doorkeeper>,
+    ) -> Option<(u16, Value)> {
         let (method, path) = request.split_once(' ').unwrap();
         let request =
             Request::builder().method(method).uri(path).body(Full::new(Bytes::from(body.to_owned()))).unwrap();
         let (parts, body) = request.into_parts();
-        let response = self.site(is_operators).answer(&parts, body, refusal).await?;
+        let response = self.site(is_operators).answer(&parts, body, refusal, doorkeeper).await?;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.unwrap().to_bytes();
         let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
@@ -242,5 +261,30 @@ fn a_follower_tells_what_is_its_own() {
         {
             assert!(!text.contains(name), "{name}: {text}");
         }
+    });
+}
+
+#[test]
+fn what_goes_on_inside_is_for_the_operator_and_whom_the_leader_lets_in() {
+    run(async |follower| {
+        let log = Some((200, json!({"node": "rabbit@b", "lines": ["a line"]})));
+        assert_eq!(follower.ask(true, "GET /api/log", "", None).await, log);
+        // In a minority, too.
+        assert_eq!(follower.ask(true, "GET /api/log", "", Some("alone")).await, log);
+        assert_eq!(follower.ask(false, "GET /api/log", "", None).await, None);
+        for (said, expected) in [(Ok(()), 200), (Err(401), 401), (Err(403), 403), (Err(503), 503), (Err(404), 503)] {
+            let said = said.map_err(|status| StatusCode::from_u16(status).unwrap());
+            let doorkeeper: Doorkeeper = Arc::new(move |_| Box::pin(async move { said }));
+            let asked = follower.ask_at_door(false, "GET /api/log", "", None, Some(&doorkeeper)).await;
+            assert_eq!(asked.map(|(status, _)| status), Some(expected), "{said:?}");
+            // What is about the broker is not here, whatever is asked.
+            assert_eq!(follower.ask_at_door(false, "GET /api/queues", "", None, Some(&doorkeeper)).await, None);
+        }
+        let site = follower.site(false);
+        assert!(
+            site.looks_inside(&Method::GET, "/api/profile/cpu")
+                && site.looks_inside(&Method::PUT, "/api/flight-recorder")
+        );
+        assert!(!site.looks_inside(&Method::PUT, "/api/log") && !site.looks_inside(&Method::GET, "/api/top"));
     });
 }

@@ -52,8 +52,10 @@ fn the_last_lines_of_the_log_are_there_for_administrators() {
     in_house(async |house| {
         assert_eq!(house.get("/api/log").await.status, 503);
         house.service.set_process(process(|_| (), vec![]));
-        house.check("GET /api/log", "", 200, r#"{"lines":["one","two \u001b[1m","three"]}"#).await;
-        house.check("GET /api/log?lines=1", "", 200, r#"{"lines":["three"]}"#).await;
+        house
+            .check("GET /api/log", "", 200, r#"{"lines":["one","two \u001b[1m","three"],"node":"rabbit@localhost"}"#)
+            .await;
+        house.check("GET /api/log?lines=1", "", 200, r#"{"lines":["three"],"node":"rabbit@localhost"}"#).await;
         for wrong in ["0", "x", "100001"] {
             assert_eq!(house.get(&format!("/api/log?lines={wrong}")).await.status, 400);
         }

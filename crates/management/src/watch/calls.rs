@@ -12,13 +12,15 @@ use crate::json::{Object, Writer};
 /// What is told of a session.
 pub(crate) struct CallsFeed {
     session: CallsSession,
+    /// The name of the node.
+    node: String,
     has_begun: bool,
     has_ended: bool,
 }
 
 impl CallsFeed {
-    pub(crate) fn new(session: CallsSession) -> CallsFeed {
-        CallsFeed { session, has_begun: false, has_ended: false }
+    pub(crate) fn new(session: CallsSession, node: String) -> CallsFeed {
+        CallsFeed { session, node, has_begun: false, has_ended: false }
     }
 }
 
@@ -31,6 +33,7 @@ impl Observed for CallsFeed {
         if !std::mem::replace(&mut self.has_begun, true) {
             write(&mut out, |line| {
                 line.cell("event").text("begin");
+                line.cell("node").text(&self.node);
                 line.cell("points").int(self.session.point_count() as u64);
             });
             return Some(out);

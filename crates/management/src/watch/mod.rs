@@ -16,7 +16,7 @@ mod recorder;
 mod wall;
 
 pub(crate) use calls::CallsFeed;
-pub(crate) use observer::{Observed, Observer, Places, no_place};
+pub(crate) use observer::{Observed, Observer, Places, Watched, no_place};
 pub(crate) use perfetto::perfetto;
 pub(crate) use points::{arguments_of, point_of, register};
 pub(crate) use recorder::FlightRecorder;

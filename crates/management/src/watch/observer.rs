@@ -12,16 +12,17 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use broker::view::Alarms;
 use broker::{Actor, Broker};
 use bytes::Bytes;
 use http_server::Source;
+use observe::prometheus::WithoutBroker;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::JSON_LINES;
 use crate::access::is_administrator;
 use crate::answer::Answer;
-use crate::call::Call;
 use crate::limits::OBSERVER_COUNT_MAX;
 use crate::problem::Problem;
 use crate::stage::Stage;
@@ -42,7 +43,7 @@ pub(crate) trait Observed: Send + 'static {
 }
 
 /// The places of all observers of a broker, whatever they watch.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Places(Arc<Semaphore>);
 
 impl Places {
@@ -56,10 +57,47 @@ impl Places {
     }
 }
 
+/// What a session looks into, and for whom.
+#[derive(Clone)]
+pub(crate) enum Watched {
+    /// A process with a broker, which knows the user.
+    Broker(Arc<Broker>, Actor),
+    /// One without: that the user may was known before.
+    Process(Arc<WithoutBroker>),
+}
+
+impl Watched {
+    fn alarms(&self) -> Alarms {
+        match self {
+            Watched::Broker(broker, _) => broker.alarms(),
+            Watched::Process(node) => node.alarms(),
+        }
+    }
+
+    /// Asks for alarms later, without keeping a broker; none: it has stopped.
+    pub(super) fn later_alarms(&self) -> impl Fn() -> Option<Alarms> + Send + use<> {
+        let (broker, node) = match self {
+            Watched::Broker(broker, _) => (Some(Arc::downgrade(broker)), None),
+            Watched::Process(node) => (None, Some(node.clone())),
+        };
+        move || match (&broker, &node) {
+            (Some(broker), _) => broker.upgrade().map(|broker| broker.alarms()),
+            (None, node) => node.as_ref().map(|node| node.alarms()),
+        }
+    }
+
+    /// The user, for the log.
+    pub(crate) fn user(&self) -> &str {
+        match self {
+            Watched::Broker(_, actor) => actor.identity.name(),
+            Watched::Process(_) => "an administrator",
+        }
+    }
+}
+
 /// The user of a session, and what may end it.
 pub(crate) struct Observer {
-    broker: Arc<Broker>,
-    actor: Actor,
+    watched: Watched,
     looks: Interval,
     stage: Option<watch::Receiver<Stage>>,
     _place: OwnedSemaphorePermit,
@@ -72,8 +110,7 @@ pub(crate) fn no_place() -> Problem {
     ))
 }
 
-fn alarm(broker: &Broker) -> Option<&'static str> {
-    let alarms = broker.alarms();
+fn alarm(alarms: Alarms) -> Option<&'static str> {
     match (alarms.is_memory_low, alarms.is_disk_low) {
         (true, _) => Some("the memory alarm is on"),
         (_, true) => Some("the disk alarm is on"),
@@ -82,16 +119,20 @@ fn alarm(broker: &Broker) -> Option<&'static str> {
 }
 
 impl Observer {
-    /// Takes a place. There is none while an alarm is on: then the broker has other things to do.
-    pub(crate) fn of(call: &Call) -> Result<Observer, Problem> {
-        if let Some(reason) = alarm(call.broker()) {
+    /// Takes a place. There is none while an alarm is on: then the broker has other things to do. The session ends when the server does,
+    /// which `stage` tells.
+    pub(crate) fn new(
+        watched: Watched,
+        places: &Places,
+        stage: Option<watch::Receiver<Stage>>,
+    ) -> Result<Observer, Problem> {
+        if let Some(reason) = alarm(watched.alarms()) {
             return Err(Problem::unavailable(format!("{reason}: no session begins while an alarm is on")));
         }
-        let place = call.service.observers.0.clone().try_acquire_owned().map_err(|_| no_place())?;
+        let place = places.0.clone().try_acquire_owned().map_err(|_| no_place())?;
         let mut looks = tokio::time::interval(LOOK_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let (broker, actor, stage) = (call.broker().clone(), call.actor().clone(), call.service.live.stage());
-        Ok(Observer { broker, actor, looks, stage, _place: place })
+        Ok(Observer { watched, looks, stage, _place: place })
     }
 
     /// Answers with what is observed, as lines of JSON, until it has ended or there is a reason to end it. To be called within a runtime.
@@ -145,10 +186,11 @@ impl Observer {
     }
 
     fn reason_to_end(&self) -> Option<&'static str> {
-        if let Some(reason) = alarm(&self.broker) {
+        if let Some(reason) = alarm(self.watched.alarms()) {
             return Some(reason);
         }
-        match self.broker.renewed(&self.actor.identity) {
+        let Watched::Broker(broker, actor) = &self.watched else { return None };
+        match broker.renewed(&actor.identity) {
             None => Some("the user is gone, or its login has expired"),
             Some(identity) if !is_administrator(&identity) => Some("the user is no administrator any more"),
             Some(_) => None,

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
-use broker::Broker;
+use broker::view::Alarms;
 use parking_lot::Mutex;
 use telemetry::trace::{SlowCall, recorder};
 
-use super::perfetto;
+use super::{Watched, perfetto};
 
 /// Below the data directory.
 const DIR_NAME: &str = "flight-recordings";
@@ -48,10 +48,10 @@ impl FlightRecorder {
     }
 
     /// Starts recording. Calls that take as long as this are a reason to save. To be called within a runtime.
-    pub(crate) fn start(self: &Arc<Self>, broker: &Arc<Broker>, slow: Duration) {
+    pub(crate) fn start(self: &Arc<Self>, watched: &Watched, slow: Duration) {
         recorder().start(slow);
         if !IS_LOOKING.swap(true, Ordering::AcqRel) {
-            tokio::spawn(look(self.clone(), Arc::downgrade(broker)));
+            tokio::spawn(look(self.clone(), watched.later_alarms()));
         }
     }
 
@@ -117,14 +117,13 @@ impl FlightRecorder {
     }
 }
 
-/// Looks for reasons to save, as long as the recorder runs and the broker does.
-async fn look(own: Arc<FlightRecorder>, broker: std::sync::Weak<Broker>) {
+/// Looks for reasons to save, as long as the recorder runs and there are alarms to look at.
+async fn look(own: Arc<FlightRecorder>, alarms: impl Fn() -> Option<Alarms>) {
     let mut had_alarm = false;
     let mut saved_at: Option<tokio::time::Instant> = None;
     while recorder().is_running() {
-        let Some(broker) = broker.upgrade() else { break };
-        let has_alarm = broker.alarms().is_any_on();
-        drop(broker);
+        let Some(alarms) = alarms() else { break };
+        let has_alarm = alarms.is_any_on();
         let slow = recorder().take_slow();
         let reason = if has_alarm && !had_alarm { Some("alarm") } else { slow.as_ref().map(|_| "slow-request") };
         had_alarm = has_alarm;

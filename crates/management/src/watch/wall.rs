@@ -12,12 +12,14 @@ use crate::json::Writer;
 pub(crate) struct WallFeed {
     /// None: it has been told.
     session: Option<WallSession>,
+    /// The name of the node.
+    node: String,
     until: Instant,
 }
 
 impl WallFeed {
-    pub(crate) fn new(session: WallSession, length: Duration) -> WallFeed {
-        WallFeed { session: Some(session), until: Instant::now() + length }
+    pub(crate) fn new(session: WallSession, node: String, length: Duration) -> WallFeed {
+        WallFeed { session: Some(session), node, until: Instant::now() + length }
     }
 }
 
@@ -25,19 +27,20 @@ impl Observed for WallFeed {
     async fn next(&mut self) -> Option<Vec<u8>> {
         self.session.as_ref()?;
         tokio::time::sleep_until(self.until).await;
-        self.session.take().map(|session| told(&session, None))
+        self.session.take().map(|session| told(&session, &self.node, None))
     }
 
     async fn end(self, reason: &str) -> Vec<u8> {
-        self.session.map(|session| told(&session, Some(reason))).unwrap_or_default()
+        self.session.map(|session| told(&session, &self.node, Some(reason))).unwrap_or_default()
     }
 }
 
-fn told(session: &WallSession, reason: Option<&str>) -> Vec<u8> {
+fn told(session: &WallSession, node: &str, reason: Option<&str>) -> Vec<u8> {
     let mut out = Vec::new();
     let cost = session.cost();
     session.with_tree(|tree, count| {
         Writer::new(&mut out).object(|members| {
+            members.cell("node").text(node);
             members.cell("seconds").float(session.age().as_secs_f64());
             members.cell("calls").int(count);
             members.cell("lost").int(tree.lost_count());

@@ -26,6 +26,7 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::doorkeeper::doorkeeper;
 use super::running::Serving;
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
 use crate::http_sites::LocalSites;
@@ -293,13 +294,25 @@ impl Ingress {
                 Situation::Forwarding(forward) => Some(forward),
                 Situation::Waiting => None,
             };
-            if let Some(local) = local.take() {
+            if let Some(site) = local.take() {
                 let Arrival { stream, received, limits, .. } = &mut arrival;
                 let time = if forward.is_some() { limits.head_timeout } else { HOLD_TIME };
                 match read_request_line(stream, received, time).await {
-                    Ok(Some(RequestLine { method, path })) if local.has_answer(&method, &path) => {
-                        return self.answer(arrival, Absent::new(self.of_http.clone(), local), None);
+                    Ok(Some(RequestLine { method, path })) if site.has_answer(&method, &path) => {
+                        return self.answer(arrival, Absent::new(self.of_http.clone(), site), None);
                     }
+                    Ok(Some(RequestLine { method, path })) if site.looks_inside(&method, &path) => match &forward {
+                        Some(forward) => {
+                            let path = site.administrators_path();
+                            let forward = forward.clone();
+                            let carry = move |stream, received| carry_alone(forward.clone(), stream, received);
+                            let doorkeeper = doorkeeper(carry, &arrival.stream, arrival.peer, path);
+                            let absent = Absent::guarded(self.of_http.clone(), site, doorkeeper);
+                            return self.answer(arrival, absent, None);
+                        }
+                        // Who may is not known yet.
+                        None => local = Some(site),
+                    },
                     Ok(Some(RequestLine { path, .. })) if self.of_http.is_websocket(&path) => {
                         arrival.is_websocket = true;
                         if let Some(reason) = self.own_refusal(&arrival) {
@@ -374,6 +387,12 @@ impl Ingress {
             });
         })
     }
+}
+
+/// Has a connection of this node's own carried to another one. Says whether that could be reached.
+async fn carry_alone(forward: Arc<dyn Forward>, stream: Stream, received: Vec<u8>) -> bool {
+    let connection = ForwardedConnection { entry: EntryPoint::Api, stream, received, is_clients: false };
+    forward.forward(connection).await.is_ok()
 }
 
 /// Has a connection carried to another node. Gives it back where that cannot be reached.

@@ -8,6 +8,7 @@
 //!
 //! `serve` alone decides when the process ends; here nothing does.
 
+mod doorkeeper;
 mod ingress;
 mod running;
 #[cfg(test)]

@@ -347,6 +347,13 @@ impl Store {
         self.shared.damages.acknowledge()
     }
 
+    /// Memory of what is on its way to the journal's files, and of commits that are kept for other members, without chunks.
+    #[must_use]
+    pub fn journal_memory_len(&self) -> u64 {
+        let of_tail = self.shared.member.as_ref().map_or(0, |member| member.tail_memory_len());
+        self.shared.journal.memory_len() + of_tail as u64
+    }
+
     /// Numbers about it, gathered now.
     #[must_use]
     pub fn stats(&self) -> Stats {

@@ -25,6 +25,8 @@ pub struct MemoryView {
     pub spare_len: u64,
     /// What is known of messages in segments.
     pub segments_len: u64,
+    /// What is on its way to the journal, and commits that other members are sent, without contents.
+    pub journal_len: u64,
     /// Classic queues, without the contents of their messages.
     pub classic_queues_len: u64,
     /// Quorum queues, alike.
@@ -49,6 +51,7 @@ impl MemoryView {
             + self.contents_len
             + self.spare_len
             + self.segments_len
+            + self.journal_len
             + self.classic_queues_len
             + self.quorum_queues_len
             + self.connections.len()
@@ -70,6 +73,7 @@ impl Broker {
             contents_len: stats.chunk_len,
             spare_len: stats.spare_chunk_len,
             segments_len: stats.catalog_len,
+            journal_len: self.engine.store.journal_memory_len(),
             metrics_len: self.engine.statistics.stages.memory_len() as u64,
             histories_len: self.engine.statistics.history_count() as u64 * HISTORY_LEN,
             ..MemoryView::default()

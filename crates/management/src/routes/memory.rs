@@ -27,7 +27,7 @@ fn parts(view: &MemoryView) -> [(&'static str, u64); 26] {
         ("other_proc", 0),
         ("metrics", view.metrics_len),
         ("mgmt_db", view.histories_len),
-        ("quorum_ets", 0),
+        ("quorum_ets", view.journal_len),
         ("mnesia", 0),
         ("metadata_store_ets", 0),
         ("other_ets", 0),
@@ -108,7 +108,8 @@ mod tests {
         let connections = ConnectionMemory { readers_len: 1, writers_len: 2, channels_len: 3, other_len: 4 };
         let known = MemoryView {
             files_len: 100,
-            contents_len: 500,
+            contents_len: 490,
+            journal_len: 10,
             classic_queues_len: 7,
             connections,
             ..MemoryView::default()

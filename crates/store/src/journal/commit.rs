@@ -32,6 +32,8 @@ pub(crate) struct Commit {
     kind: CommitKind,
     /// Its place in the group's log, once it has one.
     id: Option<LogId>,
+    /// What it was counted as when it was taken to be written.
+    taken_len: usize,
 }
 
 static ZEROS: [u8; PAGE_LEN] = [0; PAGE_LEN];
@@ -46,7 +48,13 @@ impl Commit {
             contents_len: 0,
             kind: CommitKind::Records,
             id: None,
+            taken_len: 0,
         }
+    }
+
+    /// The memory that it takes, without chunks.
+    fn memory_len(&self) -> usize {
+        self.bytes.capacity() + self.runs.capacity() * size_of::<Content>()
     }
 
     pub(crate) fn end(&self) -> JournalPosition {
@@ -159,6 +167,8 @@ pub(crate) struct BatchQueue {
     held_len: u64,
     /// Bytes of those that have not been taken.
     unwritten_len: u64,
+    /// Memory of those that have been taken and not been released.
+    taken_len: usize,
 }
 
 impl BatchQueue {
@@ -171,7 +181,13 @@ impl BatchQueue {
             divided_len_min: options.divided_len_min(),
             held_len: 0,
             unwritten_len: 0,
+            taken_len: 0,
         }
+    }
+
+    /// Memory of all commits that gather, are being written, or are kept for reuse, without chunks.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.taken_len + self.commits.iter().chain(&self.pool).map(Commit::memory_len).sum::<usize>()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -252,14 +268,18 @@ impl BatchQueue {
 
     /// The next commit to write. It stays counted until it is released.
     pub(crate) fn take(&mut self) -> Option<Commit> {
-        let commit = self.commits.pop_front()?;
+        let mut commit = self.commits.pop_front()?;
         self.unwritten_len -= commit.len();
+        // Nothing is added to it any more.
+        commit.taken_len = commit.memory_len();
+        self.taken_len += commit.taken_len;
         Some(commit)
     }
 
     /// The commit is synced and emptied.
     pub(crate) fn release(&mut self, commit: Commit, len: u64) {
         self.held_len -= len;
+        self.taken_len -= commit.taken_len;
         if self.pool.len() < POOL_COUNT_MAX {
             self.pool.push(commit);
         }

@@ -65,6 +65,11 @@ impl SharedCommit {
         self.metas_len() + self.contents_len
     }
 
+    /// The memory that it takes besides, without chunks.
+    pub(crate) fn memory_len(&self) -> usize {
+        self.metas.capacity() + self.runs.capacity() * size_of::<Content>()
+    }
+
     /// Bytes of metas.
     #[must_use]
     pub fn metas_len(&self) -> u64 {

@@ -278,6 +278,11 @@ impl Journal {
         self.shared.unretired_len()
     }
 
+    /// Memory of what is on its way to the disk, without chunks.
+    pub(crate) fn memory_len(&self) -> u64 {
+        self.shared.pending.lock().gathering.memory_len() as u64
+    }
+
     /// The files in use but for the one being written, oldest first.
     #[must_use]
     pub(crate) fn closed_files(&self) -> Vec<FileSpan> {

@@ -519,6 +519,11 @@ impl Core {
         std::mem::take(&mut self.is_commit_untold).then(|| (journal.clone(), self.ends.committed().1))
     }
 
+    /// Memory of commits that are kept for others, without chunks.
+    pub(crate) fn tail_memory_len(&self) -> usize {
+        self.tail.memory_len()
+    }
+
     fn release_tail(&mut self) {
         if self.tail.len() < TAIL_LEN_MIN {
             return;

@@ -547,6 +547,11 @@ impl MemberShared {
         Arc::new(WeakMember { member: Arc::downgrade(self), is_leaders, watch: self.disk_worker.watch.clone() })
     }
 
+    /// Memory of commits that are kept for other members, without chunks.
+    pub(crate) fn tail_memory_len(&self) -> usize {
+        self.core.lock().tail_memory_len()
+    }
+
     fn is_far_ahead(&self, core: &Core) -> bool {
         let ahead_len = core.ends.end().0 - core.ends.committed().1.0;
         ahead_len >= AHEAD_LEN_MAX && core.failure.is_none() && matches!(core.slot, Slot::Leading(_))

@@ -49,6 +49,12 @@ impl Tail {
         self.len
     }
 
+    /// The memory that they take, without chunks.
+    pub(crate) fn memory_len(&self) -> usize {
+        let commits = self.commits.iter().map(|(_, commit)| size_of_val(&**commit) + commit.memory_len());
+        self.commits.capacity() * size_of::<(LogId, Arc<SharedCommit>)>() + commits.sum::<usize>()
+    }
+
     /// The commit of an entry, if it is here.
     pub(crate) fn get(&self, id: LogId) -> Option<Arc<SharedCommit>> {
         let first = self.commits.front()?.0.index;

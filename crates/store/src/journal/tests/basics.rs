@@ -305,3 +305,25 @@ fn too_much_unretired_journal_never_sticks() {
         assert_eq!((world.journal.unretired_len(), world.journal.is_congested()), (0, false));
     }
 }
+
+#[test]
+fn what_is_on_its_way_to_the_disk_takes_memory_until_it_is_synced() {
+    let options = Options {
+        confirm_after: ConfirmAfter::Write,
+        file_len: 16 << 20,
+        unretired_len_max: 256 << 20,
+        pending_len_max: 32 << 20,
+        ..small_options()
+    };
+    let mut world = World::new(&SimDisk::new(0), &options);
+    assert_eq!(world.journal.memory_len(), 0);
+    world.batch.put(b"key", &vec![0; 3 << 20]);
+    world.journal.append(&mut world.batch);
+    let gathered = world.journal.memory_len();
+    assert!(gathered >= 3 << 20, "{gathered}");
+    assert_eq!(world.commit_all(), Ok(Progress::Idle));
+    assert_eq!(world.journal.memory_len(), gathered, "it is written, and not synced");
+    world.writer.sync_once().unwrap();
+    let kept = world.journal.memory_len();
+    assert!(kept <= 1 << 20, "{kept} are kept for the next commits");
+}

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use model::arguments::QueueType;
 use model::config::{AuthMechanism, CertificateLogin, Config, DefaultUser, Login};
+use model::pattern::Pattern;
 use model::user::CredentialValidator;
 use model::vhost::VhostDefaults;
 
@@ -87,6 +88,8 @@ pub struct Options {
     /// Whether every delayed message that is mandatory is returned to its publisher, as by RabbitMQ's plugin, and not only one that
     /// no queue would take now.
     pub returns_every_delayed: bool,
+    /// Names of queues that are watched from the moment on that they are there, as long as no more are than may be.
+    pub watched_queues: Option<Pattern>,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
@@ -134,6 +137,7 @@ impl Default for Options {
             permits_global_qos: true,
             permits_local_random_exchanges: true,
             returns_every_delayed: false,
+            watched_queues: None,
             permits_transient_nonexclusive_queues: true,
             default_queue_type: defaults.default_queue_type,
             consumer_timeout: defaults.consumer_timeout,

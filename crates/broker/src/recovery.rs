@@ -24,6 +24,7 @@ use crate::history;
 use crate::identity::Actor;
 use crate::random::RandomError;
 use crate::vhost::{Vhost, settings_of};
+use crate::watched::watch_recovered;
 use engine::deduplication::recovery::RecoveredKeys;
 use engine::delayed;
 use engine::delayed::definition::Site;
@@ -76,6 +77,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: RecoveredStore) -> Re
         |id| broker.vhosts.all().into_iter().find_map(|vhost| vhost.queue_of(id)),
         |vhost, exchange| broker.vhosts.get(vhost)?.keys_at(exchange),
     );
+    watch_recovered(broker);
     broker.engine.wake_restored();
     restore_histories(broker, &histories)?;
     leave_out(broker, &gathered.queues);

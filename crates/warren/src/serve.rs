@@ -228,6 +228,7 @@ pub(crate) fn broker_options(
         },
         event_sink,
         statistics: statistics_options(&config.statistics),
+        watched_queues: config.statistics.watched_queues.clone(),
         node: machine::node_name(config),
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_local_random_exchanges: config.local_random_exchanges,

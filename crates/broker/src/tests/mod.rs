@@ -62,4 +62,5 @@ mod unused_queues;
 mod vhost_defaults;
 mod vhosts;
 mod walks;
+mod watched;
 mod ways;

@@ -14,6 +14,7 @@ use store::RecordBatch;
 use super::policies::effective_for;
 use super::{Topology, Vhost};
 use crate::broker::Broker;
+use crate::watched::watch_if_wanted;
 use engine::deduplication::KeyWork;
 use engine::features::{record_ttls, tell, ttl_key};
 use engine::outbox::ConnectionEvent;
@@ -78,7 +79,7 @@ impl Vhost {
         make: impl FnOnce(QueueId) -> definition::Queue,
         name: &QueueName,
     ) -> Declared {
-        self.change(|topology| {
+        let declared = self.change(|topology| {
             if let Some(id) = topology.exchanges.queue(name.as_bytes()) {
                 return Declared::Existing(topology.queues[&id].clone());
             }
@@ -112,7 +113,11 @@ impl Vhost {
                 self.insert(broker, topology, NewQueue { definition, owner, policy, features, queue, watermark });
             broker.counters.queues_created.add(1);
             Declared::New(queue, position)
-        })
+        });
+        if let Declared::New(queue, _) = &declared {
+            watch_if_wanted(broker, queue);
+        }
+        declared
     }
 
     /// Puts a queue that recovery found where it was.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::Origin;
 use super::value;
 use super::values::Values;
+use crate::pattern::Pattern;
 
 const POLICIES: [&str; 2] = ["management", "sample_retention_policies"];
 
@@ -17,6 +18,8 @@ pub struct StatisticsOptions {
     pub rates_mode: RatesMode,
     /// Whether each queue counts how large its messages are and how long they wait.
     pub histograms: bool,
+    /// Names of queues for which it is counted how long their messages are in each stage; None: of no queue.
+    pub watched_queues: Option<Pattern>,
     /// How long samples are kept of the node and of vhosts; None: as usual.
     pub global: Option<Vec<SampleRetention>>,
     /// Of other objects.
@@ -84,6 +87,7 @@ pub(super) fn read(values: &Values) -> StatisticsOptions {
             _ => RatesMode::Basic,
         },
         histograms: values.bool("warren.statistics.histograms"),
+        watched_queues: values.text("warren.statistics.watched_queues").and_then(|text| Pattern::parse(text).ok()),
         global: retentions(values, "global"),
         basic: retentions(values, "basic"),
         detailed: retentions(values, "detailed"),
@@ -137,6 +141,17 @@ mod tests {
         assert_eq!(options.global, Some(vec![of(600, 10), of(65, 5)]));
         assert_eq!((options.basic, options.detailed), (None, Some(Vec::new())));
         assert_eq!(options.interval, Duration::from_secs(1));
+    }
+
+    #[test]
+    fn queues_are_watched_by_a_pattern_of_their_names() {
+        assert_eq!(parse("").unwrap().watched_queues, None);
+        let pattern = parse("warren.statistics.watched_queues = ^orders").unwrap().watched_queues.unwrap();
+        assert!(pattern.is_match("orders.eu") && !pattern.is_match("old-orders"));
+        let error = parse("warren.statistics.watched_queues = orders[").unwrap_err();
+        let expected =
+            "rabbitmq.conf:1: 'warren.statistics.watched_queues' must be a regular expression, not 'orders['";
+        assert!(error.starts_with(expected), "{error}");
     }
 
     #[test]

@@ -139,6 +139,13 @@ const KEYS: &[Key] = &[
         "How often is looked at what has changed; rates are those between the last two looks.",
     ),
     effective(
+        "warren.statistics.watched_queues",
+        Type::Pattern,
+        "",
+        "Queues with such names are watched: it is counted for each of them how long its messages are in each stage of their way, see \
+        [latency](latency.md). At most 64 queues are watched. Unset: those that operators name.",
+    ),
+    effective(
         "warren.statistics.histograms",
         Type::Bool,
         "true",

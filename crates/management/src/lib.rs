@@ -47,6 +47,7 @@ mod router;
 mod routes;
 mod server;
 mod service;
+mod slow_requests;
 mod stage;
 mod statistics;
 #[cfg(test)]

@@ -32,6 +32,8 @@ pub(crate) struct Operation {
     /// Whether it refuses what it does not know, in the query and in the body. RabbitMQ's operations ignore it; where a misspelt
     /// filter would mean all messages, that is no good.
     pub(crate) is_strict: bool,
+    /// Whether it takes as long as was asked for, so that one that takes long is not slow.
+    pub(crate) is_as_long_as_asked: bool,
     pub(crate) answer: Shape,
     /// Statuses that only this operation has, and what each means.
     pub(crate) refusals: &'static [(&'static str, &'static str)],
@@ -92,6 +94,7 @@ impl Operation {
             query: &[],
             body: &[],
             is_strict: false,
+            is_as_long_as_asked: false,
             answer,
             refusals: &[],
         }
@@ -105,6 +108,11 @@ impl Operation {
     /// Refusing what it does not know.
     pub(crate) const fn strict(self) -> Operation {
         Operation { is_strict: true, ..self }
+    }
+
+    /// Taking as long as was asked for.
+    pub(crate) const fn lasting_as_asked(self) -> Operation {
+        Operation { is_as_long_as_asked: true, ..self }
     }
 
     /// With another answer than this method usually has.

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
@@ -16,7 +17,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use parking_lot::RwLock;
 use telemetry::Counter;
-use telemetry::trace::{self, Followed};
+use telemetry::trace::{self, Followed, Point};
 use tokio::sync::Semaphore;
 
 use crate::access;
@@ -37,6 +38,7 @@ use crate::request_context::RequestContext;
 use crate::route::{AnswerFuture, Handler, Operation, Role, Verb};
 use crate::router::{self, RouteMatch};
 use crate::routes;
+use crate::slow_requests::SlowRequests;
 use crate::unknown;
 use crate::watch::{self, FlightRecorder, Places, Watched};
 use http_server::{AnswerBody, BrokenBody};
@@ -64,6 +66,7 @@ pub struct Service {
     pub(crate) live: Live,
     pub(crate) flight_recorder: Arc<FlightRecorder>,
     pub(crate) observers: Places,
+    pub(crate) slow_requests: SlowRequests,
     /// Places for those who compare what keeps the broker busy.
     pub(crate) tops: Semaphore,
 }
@@ -96,8 +99,12 @@ impl Service {
         #[cfg(debug_assertions)]
         crate::planted::plant();
         let (counters, room) = (Counters::default(), BodyBudget::new());
-        let flight_recorder =
-            FlightRecorder::new(&options.data_dir, &options.node, options.flight_recorder.file_count_max);
+        let flight_recorder = FlightRecorder::new(
+            &options.data_dir,
+            &options.node,
+            options.flight_recorder.file_count_max,
+            watch::is_as_long_as_asked,
+        );
         Arc::new(Service {
             broker,
             options,
@@ -112,6 +119,7 @@ impl Service {
             live: Live::default(),
             flight_recorder: Arc::new(flight_recorder),
             observers: Places::new(),
+            slow_requests: SlowRequests::default(),
             tops: Semaphore::new(TOP_PLACE_COUNT),
         })
     }
@@ -242,7 +250,7 @@ impl Service {
         let allow = allow.filter(|_| is_known(&parts.method));
         let preflight_allow = allow.filter(|_| parts.method == Method::OPTIONS);
         let result = match (found, problem) {
-            (Some(found), _) => self.followed_answer(&parts, body, found, origin).await,
+            (Some(found), _) => self.timed_answer(&parts, body, found, origin).await,
             (None, problem) => {
                 nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)).map(Done::Answer)
             }
@@ -286,18 +294,44 @@ impl Service {
         if is_served { Ok(found) } else { Err(Problem::not_found()) }
     }
 
-    /// The answer, as a call of the operation that can be traced.
-    async fn followed_answer<B: Body<Data = Bytes>>(
+    /// The answer, which is remembered if it is among those that took longest.
+    async fn timed_answer<B: Body<Data = Bytes>>(
         self: &Arc<Self>,
         parts: &hyper::http::request::Parts,
         body: B,
         found: RouteMatch,
         origin: Origin,
     ) -> Result<Done, Problem> {
-        let point = Verb::of(&parts.method).and_then(|verb| watch::point_of(found.route, verb));
-        let Some(point) = point.filter(|_| trace::is_active()) else {
+        let route = found.route;
+        let Some(point) = Verb::of(&parts.method).and_then(|verb| watch::point_of(route, verb)) else {
             return self.answer(parts, body, found, origin).await;
         };
+        let began = Instant::now();
+        let result = self.followed_answer(point, parts, body, found, origin).await;
+        let status = match &result {
+            Ok(Done::Answer(answer)) => Some(answer.status),
+            Ok(Done::Order(_)) => None,
+            Err(problem) => Some(problem.status),
+        };
+        if let Some(status) = status.filter(|_| !watch::is_as_long_as_asked(point.name())) {
+            let describe = || (watch::path_of(parts, route), status.as_u16());
+            self.slow_requests.note((began, Instant::now()), point.name(), describe);
+        }
+        result
+    }
+
+    /// The answer, as a call of the operation that can be traced.
+    async fn followed_answer<B: Body<Data = Bytes>>(
+        self: &Arc<Self>,
+        point: &'static Point,
+        parts: &hyper::http::request::Parts,
+        body: B,
+        found: RouteMatch,
+        origin: Origin,
+    ) -> Result<Done, Problem> {
+        if !trace::is_active() {
+            return self.answer(parts, body, found, origin).await;
+        }
         let followed = Followed {
             name: || match origin.peer {
                 Some(peer) => format!("request of {peer}"),

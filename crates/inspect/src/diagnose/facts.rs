@@ -30,6 +30,50 @@ pub(super) struct Facts {
     pub(super) busy_processors: Option<f64>,
     pub(super) processor_count: u64,
     pub(super) queues: Vec<Queue>,
+    /// None: they are not known.
+    pub(super) slow_requests: Option<SlowRequests>,
+}
+
+/// The requests that took longest of late, the slowest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SlowRequests {
+    /// Else those of AMQP are not known, nor what was waited for.
+    pub(super) has_recorder: bool,
+    pub(super) all: Vec<SlowRequest>,
+}
+
+/// A request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct SlowRequest {
+    pub(super) request: String,
+    /// The time of day, as it is at the broker in UTC.
+    pub(super) at: String,
+    pub(super) ms: f64,
+    /// As far as they are known, the longest first.
+    pub(super) waits: Vec<Wait>,
+}
+
+/// What a request waited for.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct Wait {
+    pub(super) kind: String,
+    /// Who held a lock, if it is known.
+    pub(super) holder: String,
+    pub(super) ms: f64,
+}
+
+impl Wait {
+    /// `for a lock that a::b held`.
+    pub(super) fn what(&self) -> String {
+        match (self.kind.as_str(), self.holder.as_str()) {
+            ("lock", "") => "for a lock".to_owned(),
+            ("lock", holder) => format!("for a lock that {holder} held"),
+            ("disk", _) => "for the disk".to_owned(),
+            ("socket", _) => "for a peer".to_owned(),
+            ("task", _) => "for another task".to_owned(),
+            (other, _) => format!("for {other}"),
+        }
+    }
 }
 
 /// Something of which there is so much.

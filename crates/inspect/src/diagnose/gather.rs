@@ -85,6 +85,7 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
     gathered.consumers = ask(&mut api, &mut files, "consumers", "/api/consumers").await;
     gathered.bindings = ask(&mut api, &mut files, "bindings", "/api/bindings").await;
     gathered.losses = ask(&mut api, &mut files, "lost messages", "/api/warren/data-loss").await;
+    gathered.slow_requests = ask(&mut api, &mut files, "slow requests", "/api/warren/slow-requests").await;
     let channels = ask(&mut api, &mut files, "channels", "/api/channels").await;
     let (memory, alarms) = (
         ask(&mut api, &mut files, "memory by owner", &format!("/api/nodes/{node}/memory")).await,
@@ -111,6 +112,7 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
         ("memory.json", &memory),
         ("alerts.json", &alarms),
         ("lost-messages.json", &gathered.losses),
+        ("slow-requests.json", &gathered.slow_requests),
         ("definitions-summary.json", &summary(&definitions)),
     ] {
         if !value.is_null() {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::facts::{Consumer, Facts, Mean, Queue, Share};
+use super::facts::{Consumer, Facts, Mean, Queue, Share, SlowRequest, SlowRequests, Wait};
 
 /// Answers of the API. What could not be had is null.
 #[derive(Debug, Default)]
@@ -18,6 +18,7 @@ pub(super) struct Gathered {
     pub(super) consumers: Value,
     pub(super) bindings: Value,
     pub(super) losses: Value,
+    pub(super) slow_requests: Value,
     pub(super) metrics_before: String,
     pub(super) metrics: String,
     pub(super) log: Vec<String>,
@@ -58,7 +59,29 @@ pub(super) fn facts(gathered: &Gathered) -> Facts {
         busy_processors: gathered.busy_processors,
         processor_count: number("processors"),
         queues: queues(gathered),
+        slow_requests: slow_requests(&gathered.slow_requests),
     }
+}
+
+/// None: they could not be had.
+fn slow_requests(answer: &Value) -> Option<SlowRequests> {
+    let ms = |of: &Value| of["duration_us"].as_f64().unwrap_or(0.0) / 1e3;
+    let wait = |wait: &Value| Wait {
+        kind: text(wait, "kind").to_owned(),
+        holder: text(wait, "holder").to_owned(),
+        ms: ms(wait),
+    };
+    let request = |request: &Value| SlowRequest {
+        request: match text(request, "about") {
+            "" => text(request, "request").to_owned(),
+            about => format!("{} ({about})", text(request, "request")),
+        },
+        at: text(request, "at").get(11..19).unwrap_or_default().to_owned(),
+        ms: ms(request),
+        waits: list(&request["waits"]).map(wait).collect(),
+    };
+    let all = answer["requests"].as_array()?.iter().map(request).collect();
+    Some(SlowRequests { has_recorder: answer["recorder_running"] == true, all })
 }
 
 fn is_error(line: &str) -> bool {
@@ -189,6 +212,12 @@ mod tests {
             consumers: json!([{"queue": {"vhost": "/", "name": "orders"}, "prefetch_count": 1, "ack_required": true}]),
             bindings: json!([{"vhost": "/", "source": "dlx", "destination": "last", "destination_type": "queue"}]),
             losses: json!({"lost_messages": 2}),
+            slow_requests: json!({"recorder_running": true, "requests": [
+                {"protocol": "http", "request": "GET /api/queues", "at": "2026-11-26T13:14:34.086Z", "duration_us": 312_000.5,
+                    "waits": [{"kind": "lock", "holder": "a::b", "duration_us": 300_000.0}]},
+                {"protocol": "amqp", "request": "queue.declare", "about": "orders", "at": "2026-11-26T13:14:35.086Z",
+                    "duration_us": 1500.0, "waits": null},
+            ]}),
             metrics_before: "warren_journal_sync_seconds_count 10\nwarren_journal_sync_seconds_sum 1.0\n".to_owned(),
             metrics: "warren_journal_sync_seconds_count 14\nwarren_journal_sync_seconds_sum 1.2\n".to_owned(),
             log: vec![
@@ -210,6 +239,19 @@ mod tests {
             (1, 1, true, false)
         );
         assert_eq!((facts.error_count, facts.lost_message_count, facts.connections_opened_per_s), (1, 2, 3.0));
+        let slow = facts.slow_requests.unwrap();
+        let waits = vec![Wait { kind: "lock".to_owned(), holder: "a::b".to_owned(), ms: 300.0 }];
+        let request = |request: &str, at: &str, ms, waits| SlowRequest {
+            request: request.to_owned(),
+            at: at.to_owned(),
+            ms,
+            waits,
+        };
+        let expected = [
+            request("GET /api/queues", "13:14:34", 312.0005, waits),
+            request("queue.declare (orders)", "13:14:35", 1.5, Vec::new()),
+        ];
+        assert!(slow.has_recorder && slow.all == expected, "{slow:?}");
         assert_eq!(facts.last_error.as_deref(), Some("2026-11-26T10:00:01Z ERROR not all"));
     }
 

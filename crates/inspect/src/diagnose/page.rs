@@ -2,8 +2,12 @@
 
 use std::fmt::Write as _;
 
-use super::facts::Facts;
-use super::findings::{Finding, bytes, counted};
+use super::facts::{Facts, SlowRequests};
+use super::findings::{Finding, bytes, counted, time};
+
+/// Requests that the page has, and waits of each.
+const SLOW_COUNT_MAX: usize = 5;
+const WAIT_COUNT_MAX: usize = 2;
 
 /// The page.
 pub(super) fn page(facts: &Facts, findings: &[Finding], missing: &[String]) -> String {
@@ -27,12 +31,33 @@ pub(super) fn page(facts: &Facts, findings: &[Finding], missing: &[String]) -> S
     for line in missing {
         let _ = writeln!(text, "{:<8} {line}", "MISSING");
     }
+    if let Some(slow) = &facts.slow_requests {
+        write_slow(slow, &mut text);
+    }
     text
+}
+
+/// The slowest requests.
+fn write_slow(slow: &SlowRequests, text: &mut String) {
+    let what = if slow.all.is_empty() { "No requests were recorded" } else { "The slowest requests of the last hour" };
+    let of = match slow.has_recorder {
+        true => "",
+        false => "; of the HTTP API only, because the flight recorder does not run (`warren trace recorder start`)",
+    };
+    let _ = writeln!(text, "\n{what}{of}{}", if slow.all.is_empty() { '.' } else { ':' });
+    for request in slow.all.iter().take(SLOW_COUNT_MAX) {
+        let _ = write!(text, "{:>8}  {}  {}", time(request.ms), request.at, request.request);
+        for (place, wait) in request.waits.iter().take(WAIT_COUNT_MAX).enumerate() {
+            let waited = if place == 0 { ", of which it waited" } else { "," };
+            let _ = write!(text, "{waited} {} {}", time(wait.ms), wait.what());
+        }
+        text.push('\n');
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{Queue, Share};
+    use super::super::facts::{Queue, Share, SlowRequest, Wait};
     use super::super::findings::Weight;
     use super::*;
 
@@ -56,5 +81,33 @@ mod tests {
              MISSING  no profile: an alarm is on\n"
         );
         assert!(page(&facts, &[], &[]).ends_with("\n\nNothing was found that is out of order.\n"));
+    }
+
+    #[track_caller]
+    fn check_slow(slow: SlowRequests, expected: &str) {
+        let facts = Facts { slow_requests: Some(slow), ..Facts::default() };
+        let page = page(&facts, &[], &[]);
+        assert_eq!(page.split_once("out of order.\n").unwrap().1, expected);
+    }
+
+    #[test]
+    fn the_slowest_requests_are_at_the_end() {
+        let wait = |kind: &str, holder: &str, ms| Wait { kind: kind.to_owned(), holder: holder.to_owned(), ms };
+        let request = |request: &str, ms, waits| SlowRequest {
+            request: request.to_owned(),
+            at: "13:14:34".to_owned(),
+            ms,
+            waits,
+        };
+        let waits = vec![wait("lock", "a::b", 300.0), wait("disk", "", 5.0), wait("task", "", 1.0)];
+        let all = vec![request("GET /api/queues", 312.0, waits), request("queue.declare (orders)", 1.5, Vec::new())];
+        let expected = "\nThe slowest requests of the last hour:\n  \
+             312 ms  13:14:34  GET /api/queues, of which it waited 300 ms for a lock that a::b held, 5.0 ms for the disk\n  \
+             1.5 ms  13:14:34  queue.declare (orders)\n";
+        check_slow(SlowRequests { has_recorder: true, all: all.clone() }, expected);
+        let lines =
+            "; of the HTTP API only, because the flight recorder does not run (`warren trace recorder start`):\n";
+        check_slow(SlowRequests { has_recorder: false, all }, &expected.replacen(":\n", lines, 1));
+        check_slow(SlowRequests { has_recorder: true, all: Vec::new() }, "\nNo requests were recorded.\n");
     }
 }

@@ -37,6 +37,7 @@ mod refusals;
 mod request_params;
 mod root;
 mod selection;
+mod slow_requests;
 mod top;
 mod topic_permissions;
 pub(crate) mod trace;
@@ -89,6 +90,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         cluster::ROUTES,
         data_loss::ROUTES,
         latency::ROUTES,
+        slow_requests::ROUTES,
         top::ROUTES,
         live::ROUTES,
         trace::ROUTES,

@@ -49,6 +49,7 @@ pub(super) static ROUTES: &[Route] = &[
         ])
         .strict()
         .refuses(&[("503", "As many as may be are being answered.")])
+        .lasting_as_asked()
         .later(|call| Box::pin(top(call)) as AnswerFuture)],
     ),
     at(
@@ -69,6 +70,7 @@ pub(super) static ROUTES: &[Route] = &[
             Parameters::Other("row_count", "How many: 20 if nothing is said."),
         ])
         .refuses(&[("503", "As many as may be are being answered.")])
+        .lasting_as_asked()
         .later(|call| Box::pin(processes(call)) as AnswerFuture)],
     ),
     at(

@@ -18,7 +18,7 @@ mod wall;
 pub(crate) use calls::CallsFeed;
 pub(crate) use observer::{Observed, Observer, Places, Watched, no_place};
 pub(crate) use perfetto::perfetto;
-pub(crate) use points::{arguments_of, point_of, register};
+pub(crate) use points::{arguments_of, is_as_long_as_asked, path_of, point_of, register};
 pub(crate) use recorder::FlightRecorder;
 pub(crate) use wall::WallFeed;
 

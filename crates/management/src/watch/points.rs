@@ -39,6 +39,23 @@ pub(crate) fn point_of(route: &Route, method: Verb) -> Option<&'static Point> {
     POINTS.get(&(route.path, method)).copied()
 }
 
+/// Whether requests of this point take as long as was asked for, so that one that takes long is not slow.
+pub(crate) fn is_as_long_as_asked(name: &str) -> bool {
+    static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+        let operations =
+            routes::all().flat_map(|route| route.operations.iter().map(move |operation| (route, operation)));
+        let asked = operations.filter(|(_, operation)| operation.is_as_long_as_asked);
+        asked.filter_map(|(route, operation)| Some(point_of(route, operation.method)?.name())).collect()
+    });
+    NAMES.contains(&name)
+}
+
+/// The path as it may be shown.
+pub(crate) fn path_of(parts: &Parts, route: &'static Route) -> Box<str> {
+    let has_secret = route.path.split('/').filter_map(argument_of).any(|name| name == SECRET);
+    if has_secret { route.path.into() } else { parts.uri.path().into() }
+}
+
 /// What a request asks for: the arguments of its path, who asks, and the parameters that the operation knows. No other ones: there are
 /// clients that put secrets there.
 pub(crate) fn arguments_of(parts: &Parts, found: &RouteMatch) -> impl FnOnce(&mut Arguments) + use<> {

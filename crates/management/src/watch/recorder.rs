@@ -26,6 +26,8 @@ pub(crate) struct FlightRecorder {
     dir: PathBuf,
     node: String,
     file_count_max: usize,
+    /// Whether requests of a point may take long.
+    may_last: fn(&str) -> bool,
 }
 
 /// One file is written at a time.
@@ -43,8 +45,13 @@ pub(crate) struct SavedRecording {
 
 impl FlightRecorder {
     /// A recorder that saves below a data directory, and keeps so many files.
-    pub(crate) fn new(data_dir: &Path, node: &str, file_count_max: usize) -> FlightRecorder {
-        FlightRecorder { dir: data_dir.join(DIR_NAME), node: node.to_owned(), file_count_max }
+    pub(crate) fn new(
+        data_dir: &Path,
+        node: &str,
+        file_count_max: usize,
+        may_last: fn(&str) -> bool,
+    ) -> FlightRecorder {
+        FlightRecorder { dir: data_dir.join(DIR_NAME), node: node.to_owned(), file_count_max, may_last }
     }
 
     /// Starts recording. Calls that take as long as this are a reason to save. To be called within a runtime.
@@ -124,7 +131,7 @@ async fn look(own: Arc<FlightRecorder>, alarms: impl Fn() -> Option<Alarms>) {
     while recorder().is_running() {
         let Some(alarms) = alarms() else { break };
         let has_alarm = alarms.is_any_on();
-        let slow = recorder().take_slow();
+        let slow = recorder().take_slow().filter(|slow| !(own.may_last)(slow.name));
         let reason = if has_alarm && !had_alarm { Some("alarm") } else { slow.as_ref().map(|_| "slow-request") };
         had_alarm = has_alarm;
         if let Some(reason) = reason

@@ -37,7 +37,7 @@ pub use call::Call;
 pub use limit::{Limit, Tripped};
 pub use pattern::Pattern;
 pub use point::{Point, all as points, register};
-pub use recorder::{Moment, RECORDER_LEN, Recorder, Recording, SlowCall, recorder};
+pub use recorder::{Moment, RECORDER_LEN, RecordedRequest, RecordedWait, Recorder, Recording, SlowCall, recorder};
 pub use session::{
     CallEvent, CallsOptions, CallsSession, End, OpenError, ReturnEvent, SESSION_COUNT_MAX, SESSION_LEN_MAX, TraceEvent,
     WallSession, is_active, session_count,

@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use super::point;
 use super::session::set_active;
 use super::task::now_ns;
+use super::wall::FrameKind;
 
 /// The recorder's bit among those of sessions.
 pub(super) const RECORDER_BIT: u32 = 1 << 31;
@@ -37,6 +38,27 @@ struct Entry {
     text: [u8; TEXT_LEN],
 }
 
+impl Entry {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.text[..usize::from(self.text_len & !ANSWERED)]).into_owned()
+    }
+
+    fn end_ns(&self) -> u64 {
+        self.start_ns + self.duration_ns
+    }
+
+    fn moment(&self, now: SystemTime, now_ns: u64) -> Moment {
+        Moment {
+            name: self.name,
+            text: self.text(),
+            task: self.task,
+            at: now - Duration::from_nanos(now_ns.saturating_sub(self.start_ns)),
+            duration: Duration::from_nanos(self.duration_ns),
+            is_answered: self.text_len & ANSWERED != 0,
+        }
+    }
+}
+
 /// The ring.
 pub struct Recorder(Mutex<Option<Ring>>);
 
@@ -49,8 +71,49 @@ pub struct SlowCall {
     pub duration: Duration,
 }
 
+/// A request that was recorded, and what it waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedRequest {
+    /// The request.
+    pub call: Moment,
+    /// The name of its task.
+    pub task: Box<str>,
+    /// The longest first.
+    pub waits: Vec<RecordedWait>,
+}
+
+/// All waits of one kind within a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RecordedWait {
+    /// What for: `lock`, `disk`, `socket`, `task`.
+    pub kind: &'static str,
+    /// The beginning of the name of who held the lock, if it is known.
+    pub holder: String,
+    /// How long they were together.
+    pub duration: Duration,
+}
+
 /// Families of points that are requests of clients.
 const REQUESTS: [&str; 2] = ["http::", "amqp::"];
+
+fn is_wait(name: &str) -> bool {
+    [FrameKind::Lock, FrameKind::Disk, FrameKind::Socket, FrameKind::Task].iter().any(|kind| kind.name() == name)
+}
+
+fn is_request(name: &str) -> bool {
+    REQUESTS.iter().any(|family| name.starts_with(family))
+}
+
+impl RecordedRequest {
+    fn note_wait(&mut self, wait: &Entry) {
+        let (kind, holder, duration) = (wait.name, wait.text(), Duration::from_nanos(wait.duration_ns));
+        match self.waits.iter_mut().find(|known| known.kind == kind && known.holder == holder) {
+            Some(known) => known.duration += duration,
+            None => self.waits.push(RecordedWait { kind, holder, duration }),
+        }
+        self.waits.sort_by_key(|wait| std::cmp::Reverse(wait.duration));
+    }
+}
 
 struct Ring {
     /// Requests that take so long are slow.
@@ -135,15 +198,52 @@ impl Recorder {
         let ring = self.0.lock();
         let ring = ring.as_ref()?;
         let (newer, older) = ring.entries.split_at(ring.next.min(ring.entries.len()));
-        let moments = older.iter().chain(newer).map(|entry| Moment {
-            name: entry.name,
-            text: String::from_utf8_lossy(&entry.text[..usize::from(entry.text_len & !ANSWERED)]).into_owned(),
-            task: entry.task,
-            at: now - Duration::from_nanos(now_ns.saturating_sub(entry.start_ns)),
-            duration: Duration::from_nanos(entry.duration_ns),
-            is_answered: entry.text_len & ANSWERED != 0,
-        });
+        let moments = older.iter().chain(newer).map(|entry| entry.moment(now, now_ns));
         Some(Recording { moments: moments.collect(), tasks: ring.names.iter().cloned().collect() })
+    }
+
+    /// The requests that took longest of those that are there and wanted, by the names of their points. None: it does not run.
+    pub fn slowest(&self, count: usize, is_wanted: impl Fn(&'static str) -> bool) -> Option<Vec<RecordedRequest>> {
+        let (now, now_ns) = (SystemTime::now(), now_ns());
+        let ring = self.0.lock();
+        let ring = ring.as_ref()?;
+        let mut slowest: Vec<&Entry> = Vec::with_capacity(count + 1);
+        for entry in ring.entries.iter().filter(|entry| is_request(entry.name)) {
+            let is_slow =
+                slowest.len() < count || slowest.last().is_some_and(|last| last.duration_ns < entry.duration_ns);
+            if is_slow && is_wanted(entry.name) {
+                // A method that was answered later is there twice: its work, and all until the answer.
+                let is_same = |other: &&Entry| {
+                    (other.name, other.task, other.start_ns) == (entry.name, entry.task, entry.start_ns)
+                };
+                if let Some(place) = slowest.iter().position(is_same) {
+                    if slowest[place].duration_ns >= entry.duration_ns {
+                        continue;
+                    }
+                    slowest.remove(place);
+                }
+                let place = slowest.partition_point(|other| other.duration_ns >= entry.duration_ns);
+                slowest.insert(place, entry);
+                slowest.truncate(count);
+            }
+        }
+        let mut requests: Vec<(u64, RecordedRequest)> = slowest
+            .iter()
+            .map(|entry| {
+                let name = ring.names.iter().find(|(task, _)| *task == entry.task).map(|(_, name)| name.clone());
+                let call = entry.moment(now, now_ns);
+                (entry.start_ns, RecordedRequest { call, task: name.unwrap_or_default(), waits: Vec::new() })
+            })
+            .collect();
+        for wait in ring.entries.iter().filter(|entry| is_wait(entry.name)) {
+            for (start_ns, request) in &mut requests {
+                let end_ns = *start_ns + request.call.duration.as_nanos() as u64;
+                if wait.task == request.call.task && wait.start_ns >= *start_ns && wait.end_ns() <= end_ns {
+                    request.note_wait(wait);
+                }
+            }
+        }
+        Some(requests.into_iter().map(|(_, request)| request).collect())
     }
 
     pub(super) fn record(&self, name: &'static str, text: &str, task: u32, start_ns: u64, end_ns: u64) {
@@ -184,7 +284,7 @@ impl Recorder {
     pub(super) fn note_request(&self, name: &'static str, duration_ns: u64) {
         if let Some(ring) = &mut *self.0.lock()
             && duration_ns >= ring.slow_ns
-            && REQUESTS.iter().any(|family| name.starts_with(family))
+            && is_request(name)
         {
             ring.slow = Some(SlowCall { name, duration: Duration::from_nanos(duration_ns) });
         }
@@ -215,6 +315,39 @@ mod tests {
         assert_eq!(size_of::<Entry>(), 64);
         const { assert!(ENTRY_COUNT > 100_000) };
         const { assert!(ENTRY_COUNT * size_of::<Entry>() + NAME_COUNT_MAX * (NAME_LEN_MAX + 32) <= RECORDER_LEN) };
+    }
+
+    #[test]
+    fn the_slowest_requests_are_there_with_what_they_waited_for() {
+        let recorder = Recorder(Mutex::new(None));
+        assert_eq!(recorder.slowest(2, |_| true), None);
+        *recorder.0.lock() = Some(Ring::new(Vec::new(), u64::MAX));
+        assert_eq!(recorder.slowest(2, |_| true), Some(Vec::new()));
+        recorder.name_task(7, "request of a");
+        let ms = 1_000_000;
+        recorder.record("http::GET /api/top", "", 7, 0, 9_000 * ms);
+        recorder.record("routing::route", "", 7, 0, 5_000 * ms);
+        for (holder, start, end) in [("a::b", 110, 130), ("", 150, 155), ("a::b", 160, 170), ("a::b", 190, 210)] {
+            recorder.record(FrameKind::Lock.name(), holder, 7, start * ms, end * ms);
+        }
+        recorder.record(FrameKind::Disk.name(), "", 8, 120 * ms, 130 * ms);
+        recorder.record("http::GET /api/queues", "/", 7, 100 * ms, 200 * ms);
+        recorder.record("amqp::queue.declare", "", 8, 100 * ms, 150 * ms);
+        recorder.record_answered("amqp::queue.declare", "", 8, 100 * ms, 160 * ms);
+        recorder.record("amqp::queue.declare", "", 8, 200 * ms, 220 * ms);
+        let slowest = recorder.slowest(2, |name| name != "http::GET /api/top").unwrap();
+        let shown: Vec<_> = slowest
+            .iter()
+            .map(|request| {
+                let waits = request.waits.iter().map(|wait| (wait.kind, &*wait.holder, wait.duration.as_millis()));
+                (request.call.name, &*request.task, request.call.duration.as_millis(), waits.collect::<Vec<_>>())
+            })
+            .collect();
+        let expected = [
+            ("http::GET /api/queues", "request of a", 100, vec![("lock", "a::b", 30), ("lock", "", 5)]),
+            ("amqp::queue.declare", "", 60, vec![("disk", "", 10)]),
+        ];
+        assert_eq!(shown, expected);
     }
 
     #[test]

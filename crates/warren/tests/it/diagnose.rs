@@ -34,6 +34,8 @@ fn a_slow_consumer_is_found_and_no_secret_is_kept() {
     let ms: u64 = time.strip_suffix(" ms a message.").unwrap().parse().unwrap();
     assert!((38..=70).contains(&ms), "{page}");
     assert!(!page.contains("MISSING"), "{page}");
+    let (_, slowest) = page.split_once("The slowest requests of the last hour; of the HTTP API only").unwrap();
+    assert!(slowest.contains("  GET /api/"), "{page}");
 
     let unpacked = Command::new("tar").arg("-xzf").arg(&archive).arg("-C").arg(&*dir).output().unwrap();
     assert!(unpacked.status.success(), "{unpacked:?}");
@@ -48,6 +50,7 @@ fn a_slow_consumer_is_found_and_no_secret_is_kept() {
     has("log.txt", "started");
     has("warren.conf", "default_pass");
     has("queues.json", "orders");
+    has("slow-requests.json", "\"protocol\": \"http\"");
     has("definitions-summary.json", "\"users\": 1");
     has("profile.svg", "Connection::poll");
     has("process/limits", "Max open files");

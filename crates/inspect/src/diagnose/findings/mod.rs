@@ -44,13 +44,15 @@ const SYNC_SLOW_MS: f64 = 20.0;
 const CHURN_MIN_PER_S: f64 = 10.0;
 /// A part of all processors that is full load.
 const BUSY: f64 = 0.9;
+/// A request that takes longer is slow.
+const REQUEST_SLOW_MS: f64 = 1_000.0;
 /// Queues that are told of, of each kind of finding.
 const QUEUE_COUNT_MAX: usize = 10;
 
 type Rule = fn(&Facts, &mut Vec<Finding>);
 
 const RULES: &[Rule] =
-    &[alarms, losses, resources, disk, connections, growth, stalled, backlogs, prefetch, processors, errors];
+    &[alarms, losses, resources, disk, connections, growth, stalled, backlogs, prefetch, processors, requests, errors];
 
 /// All findings, those first that matter most.
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -293,6 +295,21 @@ fn processors(facts: &Facts, found: &mut Vec<Finding>) {
     }
 }
 
+fn requests(facts: &Facts, found: &mut Vec<Finding>) {
+    let slow = facts.slow_requests.iter().flat_map(|slow| &slow.all);
+    let mut slow = slow.filter(|request| request.ms >= REQUEST_SLOW_MS);
+    let Some(first) = slow.next() else { return };
+    let waited = first.waits.first().map(|wait| format!(", {} of it {}", time(wait.ms), wait.what()));
+    let others = match slow.count() {
+        0 => String::new(),
+        1 => "; so was another".to_owned(),
+        count => format!("; so were {} others", number(count as u64)),
+    };
+    let (request, took) = (&first.request, time(first.ms));
+    let text = format!("{request} was slow: it took {took} at {}{}{others}.", first.at, waited.unwrap_or_default());
+    say(found, Weight::Warning, text);
+}
+
 fn errors(facts: &Facts, found: &mut Vec<Finding>) {
     let Some(last) = &facts.last_error else { return };
     let (errors, are) = plural(facts.error_count as u64, "error", "is", "are");
@@ -341,7 +358,7 @@ pub(super) fn bytes(len: u64) -> String {
 }
 
 /// `40 ms`, `1.5 s`.
-fn time(ms: f64) -> String {
+pub(super) fn time(ms: f64) -> String {
     match ms {
         ..1.0 => format!("{ms:.2} ms"),
         ..10.0 => format!("{ms:.1} ms"),

@@ -1,6 +1,6 @@
 //! Each rule, where it speaks and where it does not.
 
-use super::super::facts::{Mean, Share};
+use super::super::facts::{Mean, Share, SlowRequest, SlowRequests, Wait};
 use super::*;
 
 fn calm() -> Facts {
@@ -41,6 +41,20 @@ fn queue(name: &str, before: u64, messages: u64) -> Queue {
 
 fn consumers(prefetch: u64, count: usize) -> Vec<Consumer> {
     vec![Consumer { prefetch, acks: true }; count]
+}
+
+#[test]
+fn a_request_that_took_a_second_is_slow() {
+    let request =
+        |ms, waits| SlowRequest { request: "GET /api/queues".to_owned(), at: "13:14:34".to_owned(), ms, waits };
+    let slow = |all| Some(SlowRequests { has_recorder: true, all });
+    check(|facts| facts.slow_requests = slow(vec![request(999.0, Vec::new())]), &[]);
+    let text = "GET /api/queues was slow: it took 3200 ms at 13:14:34.";
+    check(|facts| facts.slow_requests = slow(vec![request(3_200.0, Vec::new())]), &[(Weight::Warning, text)]);
+    let wait = Wait { kind: "lock".to_owned(), holder: "a::b".to_owned(), ms: 3_000.0 };
+    let all = vec![request(3_200.0, vec![wait]), request(1_000.0, Vec::new()), request(1.0, Vec::new())];
+    let text = "GET /api/queues was slow: it took 3200 ms at 13:14:34, 3000 ms of it for a lock that a::b held; so was another.";
+    check(|facts| facts.slow_requests = slow(all), &[(Weight::Warning, text)]);
 }
 
 #[test]

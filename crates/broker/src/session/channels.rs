@@ -59,6 +59,8 @@ impl Channels {
     }
 
     /// A publish that is to be confirmed has been refused by a queue, or is done once the journal is durable up to `position`.
+    // Always: there are two who call it, and one of them does so for each message.
+    #[inline(always)]
     pub(super) fn complete(&mut self, number: u16, seq: u64, is_refused: bool, position: Option<JournalPosition>) {
         let Some(channel) = self.get_mut(number) else { return };
         let Some(confirms) = &mut channel.confirms else { return };

@@ -250,11 +250,9 @@ fn a_follower_tells_what_is_its_own() {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is not in:\n{text}");
         }
-        for name in [
-            "rabbitmq_process_resident_memory_bytes ",
-            "rabbitmq_disk_space_available_bytes ",
-            "process_cpu_seconds_total ",
-        ] {
+        // It may have worked for less than the kernel counts.
+        assert!(text.lines().any(|line| line.starts_with("process_cpu_seconds_total ")), "{text}");
+        for name in ["rabbitmq_process_resident_memory_bytes ", "rabbitmq_disk_space_available_bytes "] {
             assert!(text.lines().any(|line| line.starts_with(name) && !line.ends_with(" 0")), "{name}: {text}");
         }
         for name in ["rabbitmq_queues", "rabbitmq_connections", "rabbitmq_global_", "rabbitmq_auth_", "warren_journal"]

@@ -14,9 +14,12 @@ use crate::routes;
 
 /// By path and verb. There are as many as there are operations, for as long as the process lives.
 static POINTS: LazyLock<BTreeMap<(&'static str, Verb), &'static Point>> = LazyLock::new(|| {
-    let operations = routes::all().flat_map(|route| route.operations.iter().map(move |operation| (route, operation)));
-    operations.map(|(route, operation)| ((route.path, operation.method), leaked(route, operation))).collect()
+    operations().map(|(route, operation)| ((route.path, operation.method), leaked(route, operation))).collect()
 });
+
+fn operations() -> impl Iterator<Item = (&'static Route, &'static Operation)> {
+    routes::all().flat_map(|route| route.operations.iter().map(move |operation| (route, operation)))
+}
 
 /// An argument of a path that is never shown: a password to be hashed.
 const SECRET: &str = "password";
@@ -42,9 +45,7 @@ pub(crate) fn point_of(route: &Route, method: Verb) -> Option<&'static Point> {
 /// Whether requests of this point take as long as was asked for, so that one that takes long is not slow.
 pub(crate) fn is_as_long_as_asked(name: &str) -> bool {
     static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-        let operations =
-            routes::all().flat_map(|route| route.operations.iter().map(move |operation| (route, operation)));
-        let asked = operations.filter(|(_, operation)| operation.is_as_long_as_asked);
+        let asked = operations().filter(|(_, operation)| operation.is_as_long_as_asked);
         asked.filter_map(|(route, operation)| Some(point_of(route, operation.method)?.name())).collect()
     });
     NAMES.contains(&name)

@@ -12,17 +12,16 @@ run: build
 build: web
 	$(CARGO) build --release --locked -p warren
 
-# What draws the charts of reports, by the lock file, into a folder that is not committed. A build without it makes reports of tables.
+# What the console and the charts of reports are built on, by the lock file, into a folder that is not committed. A build without it has no
+# console, and makes reports of tables.
 web:
-	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so reports will have tables and no charts"; \
-		else $(MAKE) --no-print-directory web/vendor/uplot/uPlot.iife.min.js \
-		|| echo "skipped: npm could not fetch uPlot, so reports will have tables and no charts"; fi
+	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so there will be no console, and reports will have no charts"; \
+		else $(MAKE) --no-print-directory web/vendor/modules/LICENSES.txt \
+		|| echo "skipped: npm could not fetch modules, so there will be no console, and reports will have no charts"; fi
 
-web/vendor/uplot/uPlot.iife.min.js: web/package-lock.json
+web/vendor/modules/LICENSES.txt: web/package-lock.json web/vendor.mjs
 	cd web && npm ci --no-audit --no-fund --omit=dev
-	mkdir -p web/vendor/uplot
-	cp web/node_modules/uplot/LICENSE web/node_modules/uplot/dist/uPlot.min.css web/node_modules/uplot/dist/uPlot.iife.min.js web/vendor/uplot/
-	touch $@
+	node web/vendor.mjs
 
 # What CI runs.
 test: test-web test-form test-rust
@@ -66,7 +65,7 @@ test-deny:
 # The types of our own scripts, which are written in comments.
 test-web:
 	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so the types of scripts are not checked"; \
-		else cd web && npm ci --no-audit --no-fund && node_modules/.bin/tsc --project .; fi
+		else cd web && npm ci --no-audit --no-fund && node vendor.mjs && node_modules/.bin/tsc --project .; fi
 
 # The workspace is built once for all tests: what this builds is what the black-box suites start. Building a part of it would resolve other
 # features, and so build it a second time.

@@ -6,7 +6,7 @@ use crate::options::{Cors, Headers};
 
 /// What every answer of the API says about itself.
 pub(crate) fn add_common(headers: &mut HeaderMap, options: &Headers, allow: Option<&'static str>) {
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache"));
     headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding, origin"));
     if let Some(allow) = allow.filter(|_| !options.hides_allow) {
         headers.insert(header::ALLOW, HeaderValue::from_static(allow));
@@ -26,7 +26,8 @@ pub(crate) fn add_safety(headers: &mut HeaderMap, options: &Headers) {
     ];
     for (name, value) in configured {
         if let Some(value) = value {
-            headers.insert(name, value.clone());
+            // A page of ours that says something stricter keeps it.
+            headers.entry(name).or_insert_with(|| value.clone());
         }
     }
 }

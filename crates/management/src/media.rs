@@ -21,6 +21,17 @@ pub(crate) fn accepts(headers: &HeaderMap, content_type: &str) -> bool {
     })
 }
 
+/// Whether an answer may be compressed by gzip.
+pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let mut parts = coding.split(';').map(str::trim);
+        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
+        let is_ruled_out = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok()).any(|q| q <= 0.0);
+        is_gzip && !is_ruled_out
+    })
+}
+
 /// Whether `content-type` is one at all: two words with a `/` between. Which one does not matter, as in RabbitMQ.
 pub(crate) fn has_valid_content_type(headers: &HeaderMap) -> bool {
     let Some(value) = headers.get(header::CONTENT_TYPE) else { return true };

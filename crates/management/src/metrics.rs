@@ -93,7 +93,7 @@ impl Metrics {
                 let query = Query::parse(parts.uri.query().unwrap_or_default());
                 match self.answer(&parts.headers, name, &query, origin).await {
                     Ok(_) if parts.method == Method::HEAD => text_response(StatusCode::OK, CONTENT_TYPE, ""),
-                    Ok(pieces) => self.pieces_response(pieces, compresses && accepts_gzip(&parts.headers)),
+                    Ok(pieces) => self.pieces_response(pieces, compresses && media::accepts_gzip(&parts.headers)),
                     Err(response) => response,
                 }
             }
@@ -191,16 +191,6 @@ impl Metrics {
         }
         response
     }
-}
-
-fn accepts_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| {
-        let mut parts = coding.split(';').map(str::trim);
-        let is_gzip = parts.next().is_some_and(|name| name.eq_ignore_ascii_case("gzip"));
-        let is_ruled_out = parts.filter_map(|part| part.strip_prefix("q=")?.parse::<f32>().ok()).any(|q| q <= 0.0);
-        is_gzip && !is_ruled_out
-    })
 }
 
 fn problem_response(problem: &Problem) -> Response<AnswerBody> {

@@ -7,6 +7,7 @@ pub(crate) mod bodies;
 mod channels;
 pub(crate) mod cluster;
 mod connections;
+mod console;
 mod consumers;
 mod data_loss;
 mod definitions;
@@ -59,6 +60,7 @@ pub(crate) fn is_queue_info(route: &Route) -> bool {
 pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
     [
         root::ROUTES,
+        console::ROUTES,
         identity::ROUTES,
         overview::ROUTES,
         nodes::ROUTES,

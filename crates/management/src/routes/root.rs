@@ -1,4 +1,4 @@
-//! What a browser finds: a page that says what this is, and the description of the API.
+//! What a browser finds beside the console: the description of the API, and what old bookmarks lead to.
 
 use hyper::StatusCode;
 use hyper::header::HeaderValue;
@@ -11,8 +11,6 @@ use crate::route::Role::Public;
 use crate::route::{LOGIN_REFUSED, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/", &[Operation::get(Public, page, "Shows the start page.", Shape::Page(HTML))]),
-    at("/index.html", &[Operation::get(Public, page, "Shows the start page.", Shape::Page(HTML))]),
     at("/api", &[Operation::get(Public, to_reference, "Redirects to the description of the API.", Shape::Page(HTML))]),
     at(
         "/api/index.html",
@@ -24,7 +22,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(Public, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))
             .refuses(LOGIN_REFUSED)],
     ),
-    at("/mgmt", &[Operation::get(Public, to_page, "Redirects to the start page.", Shape::Page(HTML))]),
+    at("/mgmt", &[Operation::get(Public, to_page, "Redirects to the console.", Shape::Page(HTML))]),
     at(
         "/js/oidc-oauth/bootstrap.js",
         &[Operation::get(
@@ -62,20 +60,6 @@ fn oauth_bootstrap(_: &Call) -> Result<Answer, Problem> {
     Ok(Answer::other("text/javascript; charset=utf-8", script))
 }
 
-fn page(call: &Call) -> Result<Answer, Problem> {
-    let options = &call.service.options;
-    let prefix = escaped(&options.path_prefix);
-    let (name, version) = (escaped(&options.product_name), escaped(&options.product_version));
-    let page = format!(
-        "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{name}</title>\n<h1>{name} {version}</h1>\n\
-         <p>This is the management API of a message broker, compatible with that of RabbitMQ {}.</p>\n\
-         <p><a href=\"{prefix}/api/index.html\">What it can do</a>, and the same <a \
-         href=\"{prefix}/api/openapi.json\">for programs</a> (OpenAPI 3.1).</p>\n</html>\n",
-        escaped(&options.compatible_version)
-    );
-    Ok(Answer::other(HTML, page))
-}
-
 /// The description is open to all unless the configuration says otherwise.
 fn check_may_read(call: &Call) -> Result<(), Problem> {
     if call.service.options.reference_needs_login && !call.is_logged_in {
@@ -105,6 +89,6 @@ fn open_api(call: &Call) -> Result<Answer, Problem> {
     Ok(Answer::json(openapi::description().to_string().into_bytes()))
 }
 
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }

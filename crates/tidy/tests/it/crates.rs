@@ -24,6 +24,7 @@ const CRATES: &[&str] = &[
     "store",
     "net",
     "http_server",
+    "console",
     "engine",
     "broker",
     "cluster",

@@ -1,0 +1,41 @@
+// The page of those who have not logged in.
+
+import { useState } from "../vendor/modules/hooks.js";
+import { address } from "./address.js";
+import { sentenceOf } from "./api.js";
+import { h, html } from "./parts/html.js";
+import { AppearanceButton } from "./parts/appearance.js";
+import { Note } from "./parts/note.js";
+import { useResource } from "./resource.js";
+import { place } from "./route.js";
+import { farewell, logIn } from "./session.js";
+
+export function Login() {
+  const { data: ways } = useResource("api/auth", 0);
+  const [error, setError] = useState(place.value.query.get("login_error") ?? "");
+  const [isRunning, setRunning] = useState(false);
+  const submit = async (/** @type {any} */ event) => {
+    event.preventDefault();
+    const values = new FormData(event.currentTarget);
+    setRunning(true);
+    try {
+      await logIn(String(values.get("name")), String(values.get("password")));
+    } catch (failure) {
+      setError(sentenceOf(failure));
+      setRunning(false);
+    }
+  };
+  const returnTo = encodeURIComponent(location.hash);
+  return html`<main class="login" id="main">
+    <h1><span class="mark" aria-hidden="true"></span>Warren</h1>
+    ${farewell.value && h(Note, { kind: "hint", children: farewell.value })}
+    ${error && h(Note, { children: error })}
+    ${ways?.oauth_enabled && html`<p><a class="button main" href=${address(`api/oauth/login?return_to=${returnTo}`)}>Log in by OAuth 2</a></p>`}
+    ${!ways?.oauth_disable_basic_auth && html`<form class="form" aria-label="Log in" onSubmit=${submit}>
+      <div class="field"><label for="name">User</label><input id="name" name="name" required autocomplete="username" autocapitalize="none" spellcheck=${false} autofocus /></div>
+      <div class="field"><label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" /></div>
+      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Log in</button></div>
+    </form>`}
+    <p class="tools"><${AppearanceButton} /></p>
+  </main>`;
+}

@@ -1,0 +1,38 @@
+// All pages: under which address, for which users, and the file that shows them, which is fetched when one goes there.
+
+/**
+ * @typedef {"management" | "monitoring" | "policymaker" | "administrator"} Role
+ * @typedef {{ id: string, title: string, role: Role }} Tab
+ * @typedef {{ pattern: string, load: () => Promise<{ default: (props: { values: string[] }) => any }>, title?: string, role?: Role }} Page
+ * pattern: `:` stands for a value. title: pages that the palette offers.
+ */
+
+/** In RabbitMQ's order; ours after them. @type {Tab[]} */
+export const TABS = [
+  { id: "", title: "Overview", role: "management" },
+  { id: "connections", title: "Connections", role: "management" },
+  { id: "channels", title: "Channels", role: "management" },
+  { id: "exchanges", title: "Exchanges", role: "management" },
+  { id: "queues", title: "Queues", role: "management" },
+  { id: "admin", title: "Admin", role: "management" },
+  { id: "alerts", title: "Alerts", role: "management" },
+  { id: "trace", title: "Trace", role: "administrator" },
+  { id: "log", title: "Log", role: "administrator" },
+  { id: "cluster", title: "Cluster", role: "monitoring" },
+];
+
+/** @type {Page[]} */
+export const PAGES = [
+  { pattern: "", load: () => import("./pages/overview.js"), title: "Overview" },
+  { pattern: "queues", load: () => import("./pages/queues.js"), title: "Queues" },
+];
+
+/** @param {string[]} path @returns {{ page: Page, values: string[] } | undefined} */
+export function pageOf(path) {
+  for (const page of PAGES) {
+    const words = page.pattern.split("/").filter(Boolean);
+    if (words.length !== path.length || !words.every((word, index) => word === ":" || word === path[index])) continue;
+    return { page, values: path.filter((_, index) => words[index] === ":") };
+  }
+  return undefined;
+}

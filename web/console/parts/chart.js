@@ -1,0 +1,100 @@
+// Charts of numbers over time, by uPlot, which is fetched when the first chart is shown.
+
+import { useEffect, useRef } from "../../vendor/modules/hooks.js";
+import { appearance } from "./appearance.js";
+import { shown } from "./figure.js";
+import { h } from "./html.js";
+
+/**
+ * @typedef {{ label: string, values: (number | null)[] }} Line
+ * @typedef {{ title: string, times: number[], lines: Line[], unit: import("./figure.js").Unit, height?: number }} ChartProps
+ * times: seconds since 1970
+ */
+
+const COLORS = ["--line-1", "--line-2", "--line-3", "--line-4", "--line-5", "--line-6", "--line-7", "--line-8"];
+
+/** @param {ChartProps} props */
+export function Chart(props) {
+  const { title, times, lines, unit, height = 180 } = props;
+  const box = useRef(/** @type {HTMLDivElement | null} */ (null));
+  const plot = useRef(/** @type {any} */ (null));
+  const names = lines.map((line) => line.label).join("\n");
+  const data = [times, ...lines.map((line) => line.values)];
+  const latest = useRef(data);
+  latest.current = data;
+  useEffect(() => {
+    let isGone = false;
+    /** @type {ResizeObserver | undefined} */
+    let observer;
+    void import("../../vendor/modules/uplot.js").then(({ default: UPlot }) => {
+      const element = box.current;
+      if (isGone || !element) return;
+      plot.current = new UPlot(optionsOf(element, props), /** @type {any} */ (latest.current), element);
+      observer = new ResizeObserver(() => plot.current?.setSize({ width: element.clientWidth, height }));
+      observer.observe(element);
+    }, () => box.current?.replaceChildren("Charts need what `make web` fetches; this build is without it."));
+    return () => {
+      isGone = true;
+      observer?.disconnect();
+      plot.current?.destroy();
+      plot.current = null;
+    };
+  }, [names, unit, height, appearance.value]);
+  useEffect(() => plot.current?.setData(data), [times, lines]);
+  const said = lines.map(({ label, values }) => `${label}: ${shown(unit, values.at(-1))}`).join(", ");
+  return h("figure", { class: "chart" },
+    h("figcaption", {}, title),
+    h("div", { ref: box, class: "plot", role: "img", "aria-label": `${title}. ${said}`, style: { minHeight: `${height}px` } }),
+    h("ul", { class: "legend" }, lines.map(({ label, values }, index) => h("li", { key: label },
+      h("span", { class: `swatch line-${index + 1}`, "aria-hidden": "true" }), label, " ", h("b", {}, shown(unit, values.at(-1)))))));
+}
+
+/** @param {HTMLElement} element @param {ChartProps} props */
+function optionsOf(element, { lines, unit, height = 180 }) {
+  const style = getComputedStyle(element);
+  const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  const axis = { stroke: color("--faint"), grid: { stroke: color("--edge"), width: 1 }, ticks: { stroke: color("--edge"), width: 1 } };
+  return {
+    width: element.clientWidth || 300,
+    height,
+    legend: { show: false },
+    cursor: { drag: { x: false, y: false } },
+    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => /** @type {[number, number]} */ ([Math.min(0, low), high > 0 ? high * 1.1 : 1]) } },
+    axes: [axis, { ...axis, size: 64, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => shown(unit, tick)) }],
+    series: [{}, ...lines.map((line, index) => ({ label: line.label, stroke: color(COLORS[index % COLORS.length] ?? ""), width: 1.5, points: { show: false } }))],
+  };
+}
+
+/**
+ * Samples as RabbitMQ's API has them, as a line: newest first become oldest first.
+ * @param {{ samples?: { timestamp: number, sample: number }[] } | undefined} details
+ */
+export function samplesOf(details) {
+  const samples = [...(details?.samples ?? [])].reverse();
+  return { times: samples.map((sample) => sample.timestamp / 1000), values: samples.map((sample) => sample.sample) };
+}
+
+/** The same as rates between samples. @param {{ samples?: { timestamp: number, sample: number }[] } | undefined} details */
+export function ratesOf(details) {
+  const { times, values } = samplesOf(details);
+  const rates = values.slice(1).map((value, index) => {
+    const seconds = (times[index + 1] ?? 0) - (times[index] ?? 0);
+    return seconds > 0 ? Math.max(0, value - (values[index] ?? 0)) / seconds : 0;
+  });
+  return { times: times.slice(1), values: rates };
+}
+
+/**
+ * Lines over the same times, from histories that may differ in length by a sample.
+ * @param {[string, { samples?: { timestamp: number, sample: number }[] } | undefined][]} histories
+ * @param {typeof samplesOf} read samplesOf or ratesOf
+ */
+export function linesOf(histories, read) {
+  const all = histories.map(([label, details]) => ({ label, ...read(details) }));
+  const times = all.reduce((longest, { times }) => (times.length > longest.length ? times : longest), /** @type {number[]} */ ([]));
+  const lines = all.filter((line) => line.times.length > 0).map(({ label, times: own, values }) => {
+    const at = new Map(own.map((time, index) => [time, values[index] ?? null]));
+    return { label, values: times.map((time) => at.get(time) ?? null) };
+  });
+  return { times, lines };
+}

@@ -1,0 +1,22 @@
+// Which columns of a table a person sees.
+
+import { areTexts, stored } from "../stored.js";
+import { h } from "./html.js";
+
+/** @type {Map<string, import("../../vendor/modules/signals.js").Signal<string[]>>} */
+const choices = new Map();
+
+/** @template Row @param {string} list @param {import("./table.js").Column<Row>[]} columns */
+export function useColumns(list, columns) {
+  const usual = columns.filter((column) => !column.isHidden).map((column) => column.id);
+  const choice = choices.get(list) ?? stored(`columns.${list}`, usual, areTexts);
+  choices.set(list, choice);
+  return { shown: columns.filter(({ id }) => choice.value.includes(id)), choice };
+}
+
+/** @param {{ choice: import("../../vendor/modules/signals.js").Signal<string[]>, columns: import("./table.js").Column<any>[] }} props */
+export function ColumnChoice({ choice, columns }) {
+  const toggle = (/** @type {string} */ id) => (choice.value = choice.value.includes(id) ? choice.value.filter((one) => one !== id) : [...choice.value, id]);
+  return h("details", { class: "menu" }, h("summary", {}, "Columns"), h("fieldset", { "aria-label": "Columns" }, columns.map(({ id, title, about }) =>
+    h("label", { key: id, title: about }, h("input", { type: "checkbox", checked: choice.value.includes(id), disabled: id === "name", onChange: () => toggle(id) }), title))));
+}

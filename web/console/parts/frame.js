@@ -1,0 +1,56 @@
+// What is around every page: the tabs in RabbitMQ's order, the state of the connection, the user.
+
+import { useEffect, useRef } from "../../vendor/modules/hooks.js";
+import { reach } from "../api.js";
+import { isLive } from "../live.js";
+import { TABS } from "../pages.js";
+import { href, place } from "../route.js";
+import { logOut, may, user } from "../session.js";
+import { AppearanceButton } from "./appearance.js";
+import { h, html } from "./html.js";
+import { isPaletteOpen } from "./palette.js";
+
+/** @param {{ children?: any }} props */
+export function Frame({ children }) {
+  const main = useRef(/** @type {HTMLElement | null} */ (null));
+  const here = place.value.path.join("/");
+  // A new page is read from its beginning, also by readers of screens. Not at first: then the page itself is announced.
+  const before = useRef(here);
+  useEffect(() => {
+    if (before.current === here) return;
+    before.current = here;
+    main.current?.focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }, [here]);
+  const skip = (/** @type {Event} */ event) => (event.preventDefault(), main.current?.focus());
+  return h("div", { class: "frame" },
+    html`<a class="skip" href="#main" onClick=${skip}>Skip to the page</a>`,
+    h(Header, {}),
+    h(ReachNote, {}),
+    h("main", { id: "main", ref: main, tabIndex: -1 }, children));
+}
+
+function Header() {
+  const [tab] = place.value.path;
+  const shown = TABS.filter(({ role }) => may(role));
+  return h("header", { class: "top" },
+    html`<a class="brand" href="#/"><span class="mark" aria-hidden="true"></span>Warren</a>`,
+    h("nav", { "aria-label": "Main" }, h("ul", {}, shown.map(({ id, title }) => h("li", { key: id || "overview" },
+      h("a", { href: href(id ? [id] : []), "aria-current": (tab ?? "") === id ? "page" : undefined }, title))))),
+    h("div", { class: "tools" },
+      h("span", { class: isLive.value ? "live is" : "live", role: "img", "aria-label": isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for",
+        title: isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for from time to time" }),
+      h("button", { type: "button", class: "quiet", title: "Find a page or an object (Ctrl+K)", onClick: () => (isPaletteOpen.value = true) }, "Find…"),
+      h(AppearanceButton, {}),
+      h("span", { class: "user", title: user.value?.tags.join(", ") }, user.value?.name),
+      h("button", { type: "button", class: "quiet", onClick: logOut }, "Log out")));
+}
+
+function ReachNote() {
+  const text = {
+    well: "",
+    slow: "The broker is slow to answer. What is shown may be old.",
+    lost: "The broker cannot be reached, or no node leads. What is shown is old; it is asked again by itself.",
+  }[reach.value];
+  return h("div", { class: `reach ${reach.value}`, role: "status", "aria-live": "polite" }, text);
+}

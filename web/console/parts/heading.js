@@ -1,0 +1,36 @@
+// The heading of a page, with the way that leads there and what can be done; and sections.
+
+import { useEffect } from "../../vendor/modules/hooks.js";
+import { href, place } from "../route.js";
+import { h } from "./html.js";
+
+/** @param {{ title: string, kind?: string, above?: [string, string[]][], children?: any }} props above: title and path of the pages above */
+export function Heading({ title, kind, above = [], children }) {
+  useEffect(() => void (document.title = `${kind ? `${kind} ` : ""}${title} · Warren`), [title, kind]);
+  return h("div", { class: "heading" },
+    above.length > 0 && h("nav", { "aria-label": "Way", class: "way" }, above.map(([text, path]) => h("a", { key: text, href: href(path) }, text))),
+    h("h1", {}, kind && h("span", { class: "kind" }, kind, " "), h("bdi", {}, title)),
+    children && h("div", { class: "acts" }, children));
+}
+
+/** @param {{ title: string, children?: any, about?: string, isClosed?: boolean }} props */
+export function Section({ title, children, about, isClosed }) {
+  return h("details", { class: "section", open: !isClosed }, h("summary", {}, h("h2", {}, title), about && h("span", { class: "about" }, about)), h("div", { class: "body" }, children));
+}
+
+/** Tabs within a page, which are in the address. @param {{ label: string, tabs: [string, string][], name?: string }} props */
+export function Tabs({ label, tabs, name = "tab" }) {
+  const { path, query } = place.value;
+  const chosen = query.get(name) ?? tabs[0]?.[0];
+  return h("nav", { class: "tabs", "aria-label": label }, tabs.map(([id, title], index) =>
+    h("a", { key: id, href: href(path, { [name]: index === 0 ? undefined : id }), "aria-current": chosen === id ? "page" : undefined }, title)));
+}
+
+/** The tab that the address says. @param {[string, string][]} tabs @param {string} [name] */
+export const chosenTab = (tabs, name = "tab") => place.value.query.get(name) ?? tabs[0]?.[0];
+
+/** Names and values. @param {{ facts: any[][] }} props name, value, and what it is on hover */
+export function Facts({ facts }) {
+  return h("dl", { class: "facts" }, facts.filter(([, value]) => value !== undefined && value !== null && value !== false).map(([name, value, about]) =>
+    h("div", { key: name }, h("dt", { title: about }, name), h("dd", {}, value))));
+}

@@ -1,0 +1,92 @@
+// The command palette: Ctrl+K, a few letters, Enter.
+
+import { useEffect, useState } from "../../vendor/modules/hooks.js";
+import { signal } from "../../vendor/modules/signals.js";
+import { get } from "../api.js";
+import { withQuery } from "../address.js";
+import { PAGES } from "../pages.js";
+import { exchangeSegment, href } from "../route.js";
+import { logOut, may } from "../session.js";
+import { chooseNextAppearance } from "./appearance.js";
+import { Dialog } from "./dialog.js";
+import { h } from "./html.js";
+
+export const isPaletteOpen = signal(false);
+
+addEventListener("keydown", (event) => {
+  if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
+    event.preventDefault();
+    isPaletteOpen.value = !isPaletteOpen.value;
+  }
+});
+
+/** @typedef {{ key: string, kind: string, text: string, go?: string, act?: () => unknown }} Entry */
+
+/** What is there without asking the broker. @returns {Entry[]} */
+function commands() {
+  const pages = PAGES.filter(({ title, role }) => title && (!role || may(role)));
+  return [
+    ...pages.map(({ title = "", pattern }) => ({ key: `page ${pattern}`, kind: "Page", text: title, go: href(pattern.split("/").filter(Boolean)) })),
+    { key: "appearance", kind: "Do", text: "Change the appearance: system, light, dark", act: chooseNextAppearance },
+    { key: "log out", kind: "Do", text: "Log out", act: logOut },
+  ];
+}
+
+/** Objects whose names have these letters. @param {string} text @param {AbortSignal} signal @returns {Promise<Entry[]>} */
+async function objects(text, signal) {
+  const query = { name: text, page: 1, page_size: 8, pagination: true, columns: "name,vhost", disable_stats: true };
+  const kinds = /** @type {const} */ (["queues", "exchanges", "connections"]);
+  const answers = await Promise.all(kinds.map((kind) => get(withQuery(`api/${kind}`, query), { signal }).catch(() => ({ items: [] }))));
+  return kinds.flatMap((kind, index) => answers[index].items.map((/** @type {any} */ { name, vhost }) => ({
+    key: `${kind} ${vhost} ${name}`,
+    kind: kind.slice(0, -1),
+    text: kind === "connections" ? name : `${name || "(default)"} in ${vhost}`,
+    go: href(kind === "connections" ? [kind, name] : [kind, vhost, kind === "exchanges" ? exchangeSegment(name) : name]),
+  })));
+}
+
+export function Palette() {
+  return isPaletteOpen.value ? h(OpenPalette, {}) : null;
+}
+
+function OpenPalette() {
+  const [text, setText] = useState("");
+  const [found, setFound] = useState(/** @type {Entry[]} */ ([]));
+  const [chosen, setChosen] = useState(0);
+  useEffect(() => {
+    if (text.trim() === "") return setFound([]);
+    const ended = new AbortController();
+    const timer = setTimeout(() => void objects(text.trim(), ended.signal).then(setFound, () => undefined), 150);
+    return () => {
+      clearTimeout(timer);
+      ended.abort();
+    };
+  }, [text]);
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  const entries = [...commands().filter((entry) => words.every((word) => entry.text.toLowerCase().includes(word))), ...found].slice(0, 20);
+  const at = Math.min(chosen, Math.max(0, entries.length - 1));
+  const close = () => (isPaletteOpen.value = false);
+  const run = (/** @type {Entry | undefined} */ entry) => {
+    if (!entry) return;
+    close();
+    if (entry.go) location.hash = entry.go;
+    entry.act?.();
+  };
+  const onKeyDown = (/** @type {KeyboardEvent} */ event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) {
+      event.preventDefault();
+      setChosen((at + step + entries.length) % Math.max(1, entries.length));
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      run(entries[at]);
+    }
+  };
+  return h(Dialog, { title: "Find", onClose: close, children: h("div", { class: "palette" },
+    h("input", { type: "text", role: "combobox", "aria-label": "Find a page, an object or something to do", "aria-expanded": true, "aria-controls": "palette-found",
+      "aria-activedescendant": entries.length > 0 ? `palette-${at}` : undefined, "aria-autocomplete": "list", placeholder: "a page, a queue, an exchange, a connection", value: text, autocomplete: "off", spellcheck: false, autofocus: true,
+      onInput: (/** @type {any} */ event) => (setText(event.currentTarget.value), setChosen(0)), onKeyDown }),
+    h("ul", { id: "palette-found", role: "listbox", "aria-label": "Found" }, entries.map((entry, index) =>
+      h("li", { key: entry.key, id: `palette-${index}`, role: "option", "aria-selected": index === at, onClick: () => run(entry), onMouseMove: () => setChosen(index) },
+        h("span", { class: "kind" }, entry.kind), " ", h("bdi", {}, entry.text))))) });
+}

@@ -1,0 +1,22 @@
+// Arguments of queues and exchanges, and what they do: offered where one is entered.
+
+/** @type {[string, string][]} */
+export const QUEUE_ARGUMENTS = [
+  ["x-message-ttl", "how long a message may wait, in milliseconds"],
+  ["x-expires", "after how long without use the queue is deleted, in milliseconds"],
+  ["x-max-length", "how many messages may be ready"],
+  ["x-max-length-bytes", "how many bytes of bodies may be ready"],
+  ["x-overflow", "what happens then: drop-head, reject-publish, reject-publish-dlx"],
+  ["x-dead-letter-exchange", "where messages go that expire, are rejected, or are too many"],
+  ["x-dead-letter-routing-key", "with which key"],
+  ["x-single-active-consumer", "only one consumer at a time: true"],
+  ["x-max-priority", "how many priorities there are"],
+  ["x-delivery-limit", "after how many deliveries a message is given up (quorum)"],
+  ["x-queue-type", "classic or quorum"],
+];
+
+/** @type {[string, string][]} */
+export const EXCHANGE_ARGUMENTS = [
+  ["alternate-exchange", "where messages go that reach no queue"],
+  ["x-delayed-type", "how an exchange that delays routes: direct, fanout, topic, headers"],
+];

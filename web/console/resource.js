@@ -1,0 +1,84 @@
+// What a page shows of the API, asked for again from time to time.
+
+import { useEffect, useMemo } from "../vendor/modules/hooks.js";
+import { effect, signal } from "../vendor/modules/signals.js";
+import { get, returns } from "./api.js";
+
+/** How often is asked at most. */
+export const INTERVAL_MS = 5000;
+/** A share of the time may be spent with waiting for answers: so a list that is expensive is asked for less often. */
+const WAITING_SHARE = 1 / 50;
+
+/**
+ * @template T
+ * @typedef {{ data: T | undefined, error: unknown, at: number, reload: () => Promise<void> }} Resource
+ * data: the last answer, also when a later request failed; error: of the last request; at: when data came, 0 before
+ */
+
+/**
+ * Asks now, and again each interval while the page is seen and `ask` is the same.
+ * @template T
+ * @param {(signal: AbortSignal) => Promise<T>} ask
+ * @param {(state: { data?: T, error?: unknown }) => void} take
+ * @param {number} intervalMs 0: only once
+ */
+export function follow(ask, take, intervalMs) {
+  const ended = new AbortController();
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  let timer;
+  let isAsking = false;
+  const look = async () => {
+    if (isAsking || ended.signal.aborted) return;
+    clearTimeout(timer);
+    isAsking = true;
+    const startedAt = performance.now();
+    try {
+      const data = await ask(ended.signal);
+      if (!ended.signal.aborted) take({ data });
+    } catch (error) {
+      if (!ended.signal.aborted) take({ error });
+    }
+    isAsking = false;
+    const took = performance.now() - startedAt;
+    if (intervalMs > 0) timer = setTimeout(() => !document.hidden && look(), Math.max(intervalMs, took / WAITING_SHARE));
+  };
+  const seen = () => void (!document.hidden && intervalMs > 0 && look());
+  document.addEventListener("visibilitychange", seen);
+  let known = returns.peek();
+  const forget = effect(() => {
+    if (returns.value !== known) look();
+    known = returns.value;
+  });
+  look();
+  return {
+    look,
+    end: () => {
+      ended.abort();
+      clearTimeout(timer);
+      document.removeEventListener("visibilitychange", seen);
+      forget();
+    },
+  };
+}
+
+/**
+ * What the API answers to a path, kept up to date while the component is shown.
+ * @template [T=any]
+ * @param {string | null} path null: nothing is asked for
+ * @param {number} [intervalMs] 0: only once
+ * @returns {Resource<T>}
+ */
+export function useResource(path, intervalMs = INTERVAL_MS) {
+  const state = useMemo(() => signal({ data: /** @type {T | undefined} */ (undefined), error: /** @type {unknown} */ (undefined), at: 0 }), [path]);
+  const handle = useMemo(() => ({ reload: async () => {} }), [path]);
+  useEffect(() => {
+    if (path === null) return undefined;
+    const { look, end } = follow((signal) => get(path, { signal }), ({ data, error }) => {
+      const { data: before, at } = state.peek();
+      state.value = error === undefined ? { data, error: undefined, at: Date.now() } : { data: before, error, at };
+    }, intervalMs);
+    handle.reload = look;
+    return end;
+  }, [path, intervalMs]);
+  return { ...state.value, reload: () => handle.reload() };
+}

@@ -2,9 +2,9 @@
 
 /**
  * @typedef {"management" | "monitoring" | "policymaker" | "administrator"} Role
- * @typedef {{ id: string, title: string, role: Role }} Tab
+ * @typedef {{ id: string, title: string, role: Role, also?: string[] }} Tab
  * @typedef {{ pattern: string, load: () => Promise<{ default: (props: { values: string[] }) => any }>, title?: string, role?: Role }} Page
- * pattern: `:` stands for a value. title: pages that the palette offers.
+ * also: first words of addresses that are beneath the tab. pattern: `:` stands for a value. title: pages that the palette offers.
  */
 
 /** In RabbitMQ's order; ours after them. @type {Tab[]} */
@@ -14,11 +14,11 @@ export const TABS = [
   { id: "channels", title: "Channels", role: "management" },
   { id: "exchanges", title: "Exchanges", role: "management" },
   { id: "queues", title: "Queues", role: "management" },
-  { id: "admin", title: "Admin", role: "management" },
-  { id: "alerts", title: "Alerts", role: "management" },
+  { id: "admin", title: "Admin", role: "management", also: ["users", "vhosts", "policies", "operator-policies", "limits", "parameters", "definitions", "permissions-check", "feature-flags", "deprecated-features", "audit"] },
+  { id: "alerts", title: "Alerts", role: "monitoring" },
   { id: "trace", title: "Trace", role: "administrator" },
   { id: "log", title: "Log", role: "administrator" },
-  { id: "cluster", title: "Cluster", role: "monitoring" },
+  { id: "cluster", title: "Cluster", role: "monitoring", also: ["nodes", "cluster-name"] },
 ];
 
 /** @type {Page[]} */

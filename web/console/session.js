@@ -50,8 +50,23 @@ export function may(role) {
 export const isAdministrator = computed(() => may("administrator"));
 export const isMonitor = computed(() => may("monitoring"));
 
+/** 401 is also the answer where a right is missing: whether the session goes on, and with which rights, it says itself. */
+let isLooking = false;
+async function look() {
+  if (isLooking) return;
+  isLooking = true;
+  try {
+    const now = userOf(await get("api/session"));
+    if (JSON.stringify(now) !== JSON.stringify(user.peek())) user.value = now;
+  } catch (error) {
+    if (error instanceof ApiError && !error.isLost) {
+      farewell.value = "The session has ended, or the user's rights have changed. Log in to go on where you were.";
+      user.value = null;
+    }
+  }
+  isLooking = false;
+}
+
 effect(() => {
-  if (refusals.value === 0 || !user.peek()) return;
-  farewell.value = "The session has ended, or the user's rights have changed. Log in to go on where you were.";
-  user.value = null;
+  if (refusals.value > 0 && user.peek()) void look();
 });

@@ -21,7 +21,7 @@ export default function Overview() {
   const [, , age, incr] = SPANS.find(([id]) => id === span) ?? SPANS[1] ?? ["", "", 600, 5];
   const ranges = ["lengths", "msg_rates", "data_rates"].map((kind) => `${kind}_age=${age}&${kind}_incr=${incr}`).join("&");
   const { data, error } = useResource(`api/overview?${ranges}`);
-  const { data: alerts } = useResource("api/alerts", 15_000);
+  const { data: alerts } = useResource(may("monitoring") ? "api/alerts" : null, 15_000);
   if (!data) return html`<${Heading} title="Overview" />${error ? h(Note, { error }) : html`<p role="status" class="awaited-text">Asking the broker…</p>`}`;
   const { queue_totals: totals = {}, object_totals: objects = {}, message_stats: stats = {}, churn_rates: churn = {} } = data;
   const firing = Array.isArray(alerts) ? alerts.length : (alerts?.alerts?.length ?? 0);

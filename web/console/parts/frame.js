@@ -35,8 +35,8 @@ function Header() {
   const shown = TABS.filter(({ role }) => may(role));
   return h("header", { class: "top" },
     html`<a class="brand" href="#/"><span class="mark" aria-hidden="true"></span>Warren</a>`,
-    h("nav", { "aria-label": "Main" }, h("ul", {}, shown.map(({ id, title }) => h("li", { key: id || "overview" },
-      h("a", { href: href(id ? [id] : []), "aria-current": (tab ?? "") === id ? "page" : undefined }, title))))),
+    h("nav", { "aria-label": "Main" }, h("ul", {}, shown.map(({ id, title, also }) => h("li", { key: id || "overview" },
+      h("a", { href: href(id ? [id] : []), "aria-current": (tab ?? "") === id || also?.includes(tab ?? "") ? "page" : undefined }, title))))),
     h("div", { class: "tools" },
       h("span", { class: isLive.value ? "live is" : "live", role: "img", "aria-label": isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for",
         title: isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for from time to time" }),

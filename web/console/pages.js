@@ -24,6 +24,12 @@ export const TABS = [
 /** @type {Page[]} */
 export const PAGES = [
   { pattern: "", load: () => import("./pages/overview.js"), title: "Overview" },
+  { pattern: "admin", load: () => import("./pages/admin.js") },
+  { pattern: "users", load: () => import("./pages/users.js"), title: "Users", role: "administrator" },
+  { pattern: "users/:", load: () => import("./pages/user.js"), role: "administrator" },
+  { pattern: "vhosts", load: () => import("./pages/vhosts.js"), title: "Virtual Hosts" },
+  { pattern: "vhosts/:", load: () => import("./pages/vhost.js") },
+  { pattern: "limits", load: () => import("./pages/limits.js"), title: "Limits" },
   { pattern: "queues", load: () => import("./pages/queues.js"), title: "Queues" },
 ];
 

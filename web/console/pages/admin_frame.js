@@ -1,0 +1,30 @@
+// What is around the pages of the tab Admin: a menu at the side, as RabbitMQ's has, of what this user may see.
+
+import { Heading } from "../parts/heading.js";
+import { h } from "../parts/html.js";
+import { href, place } from "../route.js";
+import { may } from "../session.js";
+
+/** @type {{ path: string, title: string, role: import("../pages.js").Role, also?: string }[]} */
+export const ADMIN = [
+  { path: "users", title: "Users", role: "administrator" },
+  { path: "vhosts", title: "Virtual Hosts", role: "management" },
+  { path: "policies", title: "Policies", role: "management", also: "operator-policies" },
+  { path: "limits", title: "Limits", role: "management" },
+  { path: "parameters", title: "Parameters", role: "policymaker" },
+  { path: "definitions", title: "Definitions", role: "administrator" },
+  { path: "permissions-check", title: "Permissions check", role: "administrator" },
+  { path: "feature-flags", title: "Feature Flags", role: "management" },
+  { path: "deprecated-features", title: "Deprecated Features", role: "management" },
+  { path: "audit", title: "Audit", role: "administrator" },
+];
+
+/** @param {{ title: string, kind?: string, above?: [string, string[]][], acts?: any, children?: any }} props */
+export function Admin({ title, kind, above, acts, children }) {
+  const [here] = place.value.path;
+  const entries = ADMIN.filter(({ role }) => may(role));
+  return h("div", { class: "admin" },
+    h("nav", { "aria-label": "Admin" }, h("ul", {}, entries.map(({ path, title: text, also }) =>
+      h("li", { key: path }, h("a", { href: href([path]), "aria-current": path === here || also === here ? "page" : undefined }, text))))),
+    h("div", {}, h(Heading, { title, kind, above, children: acts }), children));
+}

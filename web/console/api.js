@@ -73,9 +73,9 @@ async function problemOf(response) {
  * Makes a request and gives the response, which has been accepted.
  * @param {string} method
  * @param {string} path beneath the broker's page
- * @param {{ body?: unknown, signal?: AbortSignal, isLong?: boolean }} [options] isLong: it takes as long as it takes
+ * @param {{ body?: unknown, signal?: AbortSignal, isLong?: boolean, headers?: Record<string, string> }} [options] isLong: it takes as long as it takes
  */
-export async function send(method, path, { body, signal: given, isLong } = {}) {
+export async function send(method, path, { body, signal: given, isLong, headers = {} } = {}) {
   const sentAt = isLong ? 0 : noteSent();
   const limits = [given, isLong ? undefined : AbortSignal.timeout(TIMEOUT_MS)].filter((limit) => limit !== undefined);
   let response;
@@ -84,7 +84,7 @@ export async function send(method, path, { body, signal: given, isLong } = {}) {
       method,
       signal: AbortSignal.any(limits),
       credentials: "same-origin",
-      headers: body === undefined ? {} : { "content-type": "application/json" },
+      headers: body === undefined ? headers : { ...headers, "content-type": "application/json" },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
   } catch (error) {

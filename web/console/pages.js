@@ -12,7 +12,7 @@ export const TABS = [
   { id: "", title: "Overview", role: "management" },
   { id: "connections", title: "Connections", role: "management" },
   { id: "channels", title: "Channels", role: "management" },
-  { id: "exchanges", title: "Exchanges", role: "management" },
+  { id: "exchanges", title: "Exchanges", role: "management", also: ["delayed"] },
   { id: "queues", title: "Queues", role: "management" },
   { id: "admin", title: "Admin", role: "management", also: ["users", "vhosts", "policies", "operator-policies", "limits", "parameters", "definitions", "permissions-check", "feature-flags", "deprecated-features", "audit"] },
   { id: "alerts", title: "Alerts", role: "monitoring" },
@@ -24,13 +24,17 @@ export const TABS = [
 /** @type {Page[]} */
 export const PAGES = [
   { pattern: "", load: () => import("./pages/overview.js"), title: "Overview" },
+  { pattern: "connections", load: () => import("./pages/connections.js"), title: "Connections" },
+  { pattern: "connections/:", load: () => import("./pages/connection.js") },
+  { pattern: "channels", load: () => import("./pages/channels.js"), title: "Channels" },
+  { pattern: "channels/:", load: () => import("./pages/channel.js") },
+  { pattern: "queues", load: () => import("./pages/queues.js"), title: "Queues" },
   { pattern: "admin", load: () => import("./pages/admin.js") },
   { pattern: "users", load: () => import("./pages/users.js"), title: "Users", role: "administrator" },
   { pattern: "users/:", load: () => import("./pages/user.js"), role: "administrator" },
   { pattern: "vhosts", load: () => import("./pages/vhosts.js"), title: "Virtual Hosts" },
   { pattern: "vhosts/:", load: () => import("./pages/vhost.js") },
   { pattern: "limits", load: () => import("./pages/limits.js"), title: "Limits" },
-  { pattern: "queues", load: () => import("./pages/queues.js"), title: "Queues" },
 ];
 
 /** @param {string[]} path @returns {{ page: Page, values: string[] } | undefined} */

@@ -17,6 +17,7 @@ import { Note } from "./note.js";
  * @property {string} [pattern]
  * @property {string} [autocomplete]
  * @property {[string, string][]} [hints] of arguments: a name, and what it does
+ * @property {string} [one] of arguments: what one of them is called
  */
 
 /** @typedef {Record<string, any>} Values */
@@ -70,7 +71,7 @@ export function FormField({ field, value, onInput }) {
       case "area":
         return h("textarea", { ...common, rows: 5, value: value ?? "", spellcheck: false, placeholder });
       case "arguments":
-        return h(ArgumentsField, { id, value: value ?? [], onInput, hints: field.hints ?? [] });
+        return h(ArgumentsField, { id, label, one: field.one ?? "argument", value: value ?? [], onInput, hints: field.hints ?? [] });
       default:
         return h("input", { ...common, type: kind, value: value ?? "", placeholder, pattern, autocomplete, spellcheck: false });
     }
@@ -84,20 +85,20 @@ export function FormField({ field, value, onInput }) {
 
 const TYPES = ["String", "Number", "Boolean", "List"];
 
-/** @param {{ id: string, value: Argument[], onInput: (value: Argument[]) => void, hints: [string, string][] }} props */
-function ArgumentsField({ id, value, onInput, hints }) {
+/** @param {{ id: string, label: string, one: string, value: Argument[], onInput: (value: Argument[]) => void, hints: [string, string][] }} props */
+function ArgumentsField({ id, label, one, value, onInput, hints }) {
   const rows = [...value, { name: "", type: "String", text: "" }];
   const set = (/** @type {number} */ index, /** @type {Partial<Argument>} */ part) => {
     const now = rows.map((row, at) => (at === index ? { ...row, ...part } : row));
     onInput(now.filter((row) => row.name !== "" || row.text !== ""));
   };
-  return h("div", { class: "arguments", role: "group", "aria-label": "Arguments", id },
+  return h("div", { class: "arguments", role: "group", "aria-label": label, id },
     rows.map((row, index) => h("div", { key: String(index), class: "argument" },
-      h("input", { "aria-label": `Name of argument ${index + 1}`, value: row.name, list: `${id}-names`, autocomplete: "off", spellcheck: false,
+      h("input", { "aria-label": `Name of ${one} ${index + 1}`, value: row.name, list: `${id}-names`, autocomplete: "off", spellcheck: false,
         onInput: (/** @type {any} */ event) => set(index, { name: event.currentTarget.value }) }),
-      h("input", { "aria-label": `Value of argument ${index + 1}`, value: row.text, autocomplete: "off", spellcheck: false,
+      h("input", { "aria-label": `Value of ${one} ${index + 1}`, value: row.text, autocomplete: "off", spellcheck: false,
         onInput: (/** @type {any} */ event) => set(index, { text: event.currentTarget.value }) }),
-      h("select", { "aria-label": `Type of argument ${index + 1}`, value: row.type, onChange: (/** @type {any} */ event) => set(index, { type: event.currentTarget.value }) },
+      h("select", { "aria-label": `Type of ${one} ${index + 1}`, value: row.type, onChange: (/** @type {any} */ event) => set(index, { type: event.currentTarget.value }) },
         TYPES.map((type) => h("option", { key: type, value: type }, type))))),
     h("datalist", { id: `${id}-names` }, hints.map(([name, about]) => h("option", { key: name, value: name }, about))));
 }

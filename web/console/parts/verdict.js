@@ -1,0 +1,39 @@
+// Where the time between a delivery and its acknowledgement goes: on the way to the client and back, or in the client.
+
+import { duration } from "../format.js";
+
+/**
+ * @typedef {{ roundTripUs: number | undefined, ackUs: number | undefined, hasConsumers: boolean, acksNothing: boolean }} Seen
+ * ackUs: from delivery to ack, as near to this client as it is known; acksNothing: its consumers get messages that need no ack
+ * @typedef {"network" | "consumer" | "neither" | "unknown"} Word
+ */
+
+/** Shorter than this, a delivery and its ack are nothing to look at. */
+const SHORT_US = 2000;
+/** The way is what takes long if it is such a part of all. */
+const PART = 0.5;
+
+/** @param {number} us */
+const time = (us) => duration(us / 1000);
+
+/** @param {Seen} seen @returns {{ word: Word, text: string }} */
+export function verdictOf({ roundTripUs, ackUs, hasConsumers, acksNothing }) {
+  if (roundTripUs === undefined) {
+    return { word: "unknown", text: "The kernel tells nothing of the way to this client: it is a WebSocket or a socket of this host, or it is at work all the time." };
+  }
+  if (!hasConsumers) {
+    return { word: roundTripUs > SHORT_US ? "network" : "neither", text: `It has no consumer. What a publisher waits for is its way here, ${time(roundTripUs)} there and back, and what the broker takes, which is in the stages of the overview.` };
+  }
+  if (acksNothing) return { word: "unknown", text: `Its consumers acknowledge nothing (auto ack), so it cannot be told how long they take. The way there and back takes ${time(roundTripUs)}.` };
+  if (ackUs === undefined) return { word: "unknown", text: `Nothing was acknowledged lately. The way there and back takes ${time(roundTripUs)}.` };
+  if (ackUs < SHORT_US) return { word: "neither", text: `Messages are acknowledged ${time(ackUs)} after their delivery: neither the network nor the consumer is slow.` };
+  if (roundTripUs >= ackUs * PART) return { word: "network", text: `It is the network: of ${time(ackUs)} from a delivery to its ack, the way there and back takes ${time(roundTripUs)}.` };
+  return { word: "consumer", text: `It is the consumer: of ${time(ackUs)} from a delivery to its ack, the way there and back takes only ${time(roundTripUs)}. It works on messages that long, or has many of them waiting (its prefetch).` };
+}
+
+/**
+ * How long messages are with a client, by how many are and how many it acknowledges a second, in microseconds. Undefined: nothing flows.
+ * @param {number} unacked
+ * @param {number} acksPerS
+ */
+export const ackTimeOf = (unacked, acksPerS) => (acksPerS > 0 && unacked > 0 ? (unacked / acksPerS) * 1e6 : undefined);

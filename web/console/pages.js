@@ -29,6 +29,7 @@ export const PAGES = [
   { pattern: "channels", load: () => import("./pages/channels.js"), title: "Channels" },
   { pattern: "channels/:", load: () => import("./pages/channel.js") },
   { pattern: "queues", load: () => import("./pages/queues.js"), title: "Queues" },
+  { pattern: "queues/:/:", load: () => import("./pages/queue.js") },
   { pattern: "admin", load: () => import("./pages/admin.js") },
   { pattern: "users", load: () => import("./pages/users.js"), title: "Users", role: "administrator" },
   { pattern: "users/:", load: () => import("./pages/user.js"), role: "administrator" },

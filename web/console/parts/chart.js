@@ -53,6 +53,7 @@ export function Chart(props) {
 function optionsOf(element, { lines, unit, height = 180 }) {
   const style = getComputedStyle(element);
   const color = (/** @type {string} */ name) => style.getPropertyValue(name).trim();
+  const isWhole = unit === "count" || unit === "messages";
   const axis = { stroke: color("--faint"), grid: { stroke: color("--edge"), width: 1 }, ticks: { stroke: color("--edge"), width: 1 } };
   return {
     width: element.clientWidth || 300,
@@ -60,7 +61,7 @@ function optionsOf(element, { lines, unit, height = 180 }) {
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
     scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => /** @type {[number, number]} */ ([Math.min(0, low), high > 0 ? high * 1.1 : 1]) } },
-    axes: [{ ...axis, space: 70 }, { ...axis, size: unit === "byterate" ? 84 : 64, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => shown(unit, tick)) }],
+    axes: [{ ...axis, space: 70 }, { ...axis, size: unit === "byterate" ? 84 : 64, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => (isWhole && !Number.isInteger(tick) ? "" : shown(unit, tick))) }],
     series: [{}, ...lines.map((line, index) => ({ label: line.label, stroke: color(COLORS[index % COLORS.length] ?? ""), width: 1.5, points: { show: false } }))],
   };
 }

@@ -16,7 +16,7 @@ import { Note } from "./note.js";
  * @property {string} [placeholder]
  * @property {string} [pattern]
  * @property {string} [autocomplete]
- * @property {[string, string][]} [hints] of arguments: a name, and what it does
+ * @property {[string, string][]} [hints] what is offered, and what it means: names of arguments, values of a text
  * @property {string} [one] of arguments: what one of them is called
  */
 
@@ -73,12 +73,13 @@ export function FormField({ field, value, onInput }) {
       case "arguments":
         return h(ArgumentsField, { id, label, one: field.one ?? "argument", value: value ?? [], onInput, hints: field.hints ?? [] });
       default:
-        return h("input", { ...common, type: kind, value: value ?? "", placeholder, pattern, autocomplete, spellcheck: false });
+        return h("input", { ...common, type: kind, value: value ?? "", placeholder, pattern, autocomplete, spellcheck: false, list: field.hints ? `${id}-hints` : undefined });
     }
   };
   return h("div", { class: `field ${kind}` },
     h("label", { for: kind === "arguments" ? undefined : id }, label, isRequired && h("span", { class: "required", title: "required" }, " *")),
-    input(), help && h("p", { class: "help", id: described }, help));
+    input(), kind === "text" && field.hints && h("datalist", { id: `${id}-hints` }, field.hints.map(([one, about]) => h("option", { key: one, value: one }, about))),
+    help && h("p", { class: "help", id: described }, help));
 }
 
 /** @typedef {{ name: string, type: string, text: string }} Argument */

@@ -1,0 +1,122 @@
+// One queue: RabbitMQ's page of a queue, in tabs.
+
+import { useEffect, useState } from "../../vendor/modules/hooks.js";
+import { ApiError, change } from "../api.js";
+import { path, withQuery } from "../address.js";
+import { partOfObject, useLive } from "../live.js";
+import { ask } from "../parts/dialog.js";
+import { Boundary } from "../parts/boundary.js";
+import { Heading, Tabs } from "../parts/heading.js";
+import { h, html } from "../parts/html.js";
+import { Note, say } from "../parts/note.js";
+import { usePermitted } from "../parts/permitted.js";
+import { FavouriteButton } from "../parts/saved.js";
+import { useResource } from "../resource.js";
+import { go, href, place } from "../route.js";
+import { QueueBindings } from "./queue_bindings.js";
+import { QueueConsumers } from "./queue_consumers.js";
+import { QueueMessages } from "./queue_messages.js";
+import { QueueOverview, spanOf } from "./queue_overview.js";
+import { QueuePolicies } from "./queue_policies.js";
+
+/** More messages than this are much: their deletion takes the queue's name, typed. */
+export const MUCH = 1000;
+
+/** What the queue is asked for besides consumers, of which there may be thousands. */
+const COLUMNS = ["vhost", "name", "type", "state", "durable", "auto_delete", "exclusive", "owner_pid_details", "arguments", "policy", "operator_policy", "effective_policy_definition", "node",
+  "leader", "members", "online", "consumers", "consumer_capacity", "single_active_consumer_tag", "exclusive_consumer_tag", "messages", "messages_ready", "messages_unacknowledged", "messages_details",
+  "messages_ready_details", "messages_unacknowledged_details", "message_bytes", "message_bytes_ready", "message_bytes_unacknowledged", "message_stats", "oldest_ready_age_ms",
+  "oldest_unacked_age_ms", "head_message_timestamp", "idle_since", "messages_dropped", "messages_deduplicated", "messages_dlx", "messages_delayed", "delivery_limit", "delayed_retry",
+  "latency_stages", "incoming", "publishers", "message_size_histogram", "time_in_queue_histogram", "internal"].join(",");
+
+/** @param {{ values: string[] }} props */
+export default function Queue({ values: [vhost = "", name = ""] }) {
+  const { query } = place.value;
+  const tab = query.get("tab") ?? "overview";
+  const { age, incr } = spanOf(query.get("span"));
+  const of = path`api/queues/${vhost}/${name}`;
+  const ranges = Object.fromEntries(["lengths", "msg_rates"].flatMap((kind) => [[`${kind}_age`, age], [`${kind}_incr`, incr]]));
+  const { data, error, at, reload } = useResource(withQuery(of, tab === "overview" ? { columns: COLUMNS, ...ranges } : { columns: COLUMNS }));
+  const [live, setLive] = useState(/** @type {{ data: any, at: number } | null} */ (null));
+  useLive(partOfObject("queue", vhost, name), (event) => void (event.name === "queue" ? setLive({ data: event.data, at: Date.now() }) : reload()));
+  // What was known of a queue stays while another span of its history is asked for.
+  const [known, setKnown] = useState(/** @type {any} */ (undefined));
+  useEffect(() => void (data && setKnown(data)), [data]);
+  const queue = withLive(data ?? known, live && live.at > at ? live.data : undefined);
+  const isGone = error instanceof ApiError && error.status === 404;
+  const mayConfigure = usePermitted("configure", { vhost, queue: name });
+  const mayRead = usePermitted("consume", { vhost, queue: name });
+
+  const above = /** @type {[string, string[]][]} */ ([["Queues", ["queues"]]]);
+  if (isGone) {
+    return html`<${Heading} title=${name} kind="Queue" above=${above} />
+      <p class="note warning" role="alert">There is no queue of this name in the virtual host <bdi>${vhost}</bdi>. It may have been deleted.</p>
+      <p><a href=${href(["queues"])}>All queues</a></p>`;
+  }
+  if (!queue) return html`<${Heading} title=${name} kind="Queue" above=${above} />${error ? h(Note, { error }) : html`<p role="status" class="awaited-text">Asking the broker…</p>`}`;
+  const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"]] : []), ["consumers", `Consumers (${queue.consumers ?? 0})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
+  return html`
+    <${Heading} title=${name} kind="Queue" above=${above}>
+      <${FavouriteButton} list="queues" of=${`${vhost}/${name}`} />
+      ${mayRead && html`<button type="button" class="harmful" onClick=${() => purge(queue, reload)}>Purge</button>`}
+      ${mayConfigure && html`<button type="button" class="harmful" onClick=${() => remove(queue)}>Delete queue</button>`}
+    <//>
+    ${error !== undefined && h(Note, { error })}
+    ${h(Tabs, { label: "Parts of the page", tabs })}
+    ${h(Boundary, { key: tab, children: contentOf(tab, { vhost, name, queue, reload }) })}`;
+}
+
+/** @param {string} tab @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
+function contentOf(tab, props) {
+  switch (tab) {
+    case "messages":
+      return h(QueueMessages, props);
+    case "consumers":
+      return h(QueueConsumers, props);
+    case "bindings":
+      return h(QueueBindings, props);
+    case "policies":
+      return h(QueuePolicies, props);
+    default:
+      return h(QueueOverview, props);
+  }
+}
+
+/** Newer numbers over those that were asked for, whose history stays. @param {any} queue @param {any} live */
+function withLive(queue, live) {
+  if (!queue || !live) return queue;
+  const { message_stats: stats = {}, ...others } = live;
+  const before = queue.message_stats ?? {};
+  const merged = Object.fromEntries(Object.entries(stats).map(([name, value]) => [name, typeof value === "object" ? { ...before[name], .../** @type {any} */ (value) } : value]));
+  const lengths = Object.fromEntries(Object.entries(others).map(([name, value]) => [name, name.endsWith("_details") ? { ...queue[name], ...value } : value]));
+  return { ...queue, ...lengths, message_stats: { ...before, ...merged } };
+}
+
+/** @param {number} count */
+const messages = (count) => (count === 1 ? "1 message" : `${count.toLocaleString("en")} messages`);
+
+/** @param {any} queue @param {() => Promise<void>} onDone */
+async function purge({ vhost, name, messages_ready: count = 0 }, onDone) {
+  const isDone = await ask({
+    title: "Purge the queue?",
+    text: ["All messages that are ready in ", h("bdi", {}, name), ` are deleted for good: ${messages(count)} just now. Unacked ones stay.`],
+    act: "Purge", isHarmful: true, word: count > MUCH ? name : undefined,
+    run: () => change("DELETE", path`api/queues/${vhost}/${name}/contents`),
+  });
+  if (!isDone) return;
+  say(`The queue ${name} has been purged.`);
+  await onDone();
+}
+
+/** @param {any} queue */
+async function remove({ vhost, name, messages: count = 0, consumers = 0 }) {
+  const isDone = await ask({
+    title: "Delete the queue?",
+    text: [h("bdi", {}, name), ` is deleted for good, with ${messages(count)}`, consumers > 0 ? `. Its ${consumers === 1 ? "consumer gets" : `${consumers} consumers get`} nothing any more.` : "."],
+    act: "Delete queue", isHarmful: true, word: count > MUCH ? name : undefined,
+    run: () => change("DELETE", path`api/queues/${vhost}/${name}`),
+  });
+  if (!isDone) return;
+  say(`The queue ${name} has been deleted.`);
+  go(["queues"]);
+}

@@ -1,0 +1,114 @@
+// A queue at a glance: how long it is, how fast it goes, what it is, where the latency is.
+
+import { attempt, Note } from "../parts/note.js";
+import { change } from "../api.js";
+import { path } from "../address.js";
+import { Chart, linesOf, ratesOf, samplesOf } from "../parts/chart.js";
+import { Figure, Time } from "../parts/figure.js";
+import { Facts, Section } from "../parts/heading.js";
+import { Histogram } from "../parts/histogram.js";
+import { h, html } from "../parts/html.js";
+import { LatencyStages } from "../parts/latency.js";
+import { StateBadge } from "../parts/state.js";
+import { exchangeSegment, href, place, setQuery } from "../route.js";
+import { may } from "../session.js";
+
+/** Spans of history: seconds in all, and between samples. @type {[string, string, number, number][]} */
+const SPANS = [["minute", "last minute", 60, 5], ["ten", "last ten minutes", 600, 5], ["hour", "last hour", 3600, 60], ["eight", "last eight hours", 28_800, 600], ["day", "last day", 86_400, 1800]];
+
+/** @param {string | null} id */
+export function spanOf(id) {
+  const [, , age, incr] = SPANS.find(([one]) => one === id) ?? SPANS[1] ?? ["", "", 600, 5];
+  return { age, incr };
+}
+
+/** @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
+export function QueueOverview({ vhost, name, queue, reload }) {
+  const stats = queue.message_stats ?? {};
+  const span = place.value.query.get("span") ?? "ten";
+  const rate = (/** @type {string} */ of) => stats[`${of}_details`]?.rate ?? 0;
+  return html`
+    <div class="tiles" aria-label="Just now" role="group">
+      ${tile("Ready", "messages", queue.messages_ready)}${tile("Unacked", "messages", queue.messages_unacknowledged)}${tile("Total", "messages", queue.messages)}
+      ${tile("Incoming", "rate", rate("publish"))}${tile("Deliver / get", "rate", rate("deliver_get"))}${tile("Ack", "rate", rate("ack"))}
+      ${tile("Oldest ready", "ms", queue.oldest_ready_age_ms)}${tile("Consumers", "count", queue.consumers)}
+    </div>
+    <div class="filter"><label>History <select value=${span} onChange=${(/** @type {any} */ event) => setQuery({ span: event.currentTarget.value })}>${SPANS.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></label></div>
+    <div class="columns">
+      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages in the queue", unit: "messages", ...linesOf([
+        ["Ready", queue.messages_ready_details], ["Unacked", queue.messages_unacknowledged_details], ["Total", queue.messages_details]], samplesOf) }) })}
+      ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([
+        ["Publish", stats.publish_details], ["Deliver (manual ack)", stats.deliver_details], ["Deliver (auto ack)", stats.deliver_no_ack_details], ["Ack", stats.ack_details],
+        ["Redelivered", stats.redeliver_details], ["Get (manual ack)", stats.get_details], ["Get (auto ack)", stats.get_no_ack_details], ["Get (empty)", stats.get_empty_details]], ratesOf) }) })}
+    </div>
+    ${h(Section, { title: "Details", children: h(Details, { vhost, queue }) })}
+    ${h(Section, { title: "Incoming", about: "what comes in, by exchange and by channel", children: h(Incoming, { vhost, queue }) })}
+    ${h(Section, { title: "Where the latency is", about: "by stage, of the messages of this queue", children: h(Latency, { vhost, name, queue, reload }) })}
+    <div class="columns">
+      ${queue.message_size_histogram && h(Section, { title: "Sizes of messages", about: "of all that came in", isClosed: true, children: h(Histogram, { histogram: queue.message_size_histogram, unit: "bytes", label: "Sizes of messages" }) })}
+      ${queue.time_in_queue_histogram && h(Section, { title: "Time in the queue", about: "until messages were delivered", isClosed: true, children: h(Histogram, { histogram: queue.time_in_queue_histogram, unit: "ms", label: "Time in the queue" }) })}
+    </div>`;
+}
+
+/** @param {string} title @param {import("../parts/figure.js").Unit} unit @param {unknown} value */
+function tile(title, unit, value) {
+  return h("div", { key: title, class: "tile" }, h("b", {}, h(Figure, { unit, value, title })), h("span", {}, title));
+}
+
+/** @param {{ vhost: string, queue: any }} props */
+function Details({ vhost, queue }) {
+  const owner = queue.owner_pid_details?.name;
+  const list = (/** @type {unknown} */ names) => (Array.isArray(names) && names.length > 0 ? names.join(", ") : undefined);
+  const policy = (/** @type {string | null} */ name) => name && h("a", { href: href(["policies"], { filter: name }) }, h("bdi", {}, name));
+  const values = (/** @type {object | undefined} */ of) => Object.entries(of ?? {}).map(([name, value]) => [name, h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value))]);
+  return html`
+    ${h(Facts, { facts: [
+      ["Virtual host", h("bdi", {}, vhost)], ["Type", queue.type], ["State", h(StateBadge, { queue })], ["Idle since", queue.idle_since && h(Time, { at: queue.idle_since })],
+      ["Durable", queue.durable ? "yes" : "no"], ["Auto delete", queue.auto_delete ? "yes" : "no"], ["Exclusive", queue.exclusive ? (owner ? html`<a href=${href(["connections", owner])}><bdi>${owner}</bdi></a>` : "yes") : "no"],
+      ["Node", queue.node], ["Leader", queue.leader], ["Members", list(queue.members)], ["Online", list(queue.online)],
+      ["Policy", policy(queue.policy) || "none"], ["Operator policy", policy(queue.operator_policy) || "none"],
+      ["Consumers", h(Figure, { value: queue.consumers })], ["Consumer capacity", h(Figure, { unit: "percent", value: typeof queue.consumer_capacity === "number" ? queue.consumer_capacity * 100 : undefined }), "how much of the time consumers could take messages"],
+      ["Single active consumer", queue.single_active_consumer_tag || undefined], ["Exclusive consumer", queue.exclusive_consumer_tag || undefined],
+    ] })}
+    <h3>Messages</h3>
+    ${h(Facts, { facts: [
+      ["Bytes", h(Figure, { unit: "bytes", value: queue.message_bytes }), "of bodies"], ["Bytes ready", h(Figure, { unit: "bytes", value: queue.message_bytes_ready })], ["Bytes unacked", h(Figure, { unit: "bytes", value: queue.message_bytes_unacknowledged })],
+      ["Oldest ready", h(Figure, { unit: "ms", value: queue.oldest_ready_age_ms }), "for how long it has been in the queue"], ["Oldest unacked", h(Figure, { unit: "ms", value: queue.oldest_unacked_age_ms })],
+      ["Timestamp of the first", queue.head_message_timestamp ? h(Time, { at: queue.head_message_timestamp * 1000 }) : undefined],
+      ...counts(queue, [["messages_dropped", "Dropped"], ["messages_deduplicated", "Duplicates left out"], ["messages_dlx", "On the way as dead letters"], ["messages_delayed", "Wait to be delivered again"], ["delivery_limit", "Delivery limit"]]),
+    ] })}
+    <h3>Arguments</h3>
+    ${values(queue.arguments).length > 0 ? h(Facts, { facts: values(queue.arguments) }) : html`<p class="about">None.</p>`}`;
+}
+
+/** @param {any} queue @param {[string, string][]} names */
+const counts = (queue, names) => names.filter(([name]) => typeof queue[name] === "number").map(([name, title]) => [title, h(Figure, { value: queue[name] })]);
+
+/** @param {{ vhost: string, queue: any }} props */
+function Incoming({ vhost, queue }) {
+  const exchanges = (queue.incoming ?? []).slice(0, 100);
+  const publishers = (queue.publishers ?? []).slice(0, 100);
+  if (exchanges.length + publishers.length === 0) return html`<p class="empty">Nothing has been published into it of late. <a href=${href(["queues", vhost, queue.name], { tab: "bindings" })}>Its bindings</a> say what would come.</p>`;
+  const row = (/** @type {any} */ head, /** @type {any} */ stats) => html`<tr><th scope="row">${head}</th><td class="number">${h(Figure, { unit: "rate", value: stats?.publish_details?.rate })}</td><td class="number">${h(Figure, { unit: "messages", value: stats?.publish })}</td></tr>`;
+  return html`<div class="scrolled" tabindex="0" role="region" aria-label="Incoming"><table class="plain">
+    <thead><tr><th scope="col">From</th><th scope="col" class="number">Rate</th><th scope="col" class="number">Messages</th></tr></thead>
+    <tbody>
+      ${exchanges.map((/** @type {any} */ { exchange, stats }) => row(html`exchange <a href=${href(["exchanges", exchange.vhost, exchangeSegment(exchange.name)])}><bdi>${exchange.name || "(default)"}</bdi></a>`, stats))}
+      ${publishers.map((/** @type {any} */ { channel_details: channel, stats }) => row(html`channel <a href=${href(["channels", channel?.name ?? ""])}><bdi>${channel?.name}</bdi></a> of <bdi>${channel?.user}</bdi>`, stats))}
+    </tbody></table></div>
+    ${(queue.publishers ?? []).length > 100 && html`<p class="about">and ${queue.publishers.length - 100} more channels</p>`}`;
+}
+
+/** @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
+function Latency({ vhost, name, queue, reload }) {
+  const isWatched = queue.latency_stages !== undefined;
+  const watch = (/** @type {"PUT" | "DELETE"} */ method, /** @type {string} */ done) => attempt(() => change(method, path`api/warren/watched-queues/${vhost}/${name}`), done).then(reload);
+  if (!isWatched) {
+    return may("administrator")
+      ? html`<p>The stages of this queue are counted once it is watched, until the broker stops or the queue is deleted. 64 queues may be.</p>
+        <p><button type="button" onClick=${() => watch("PUT", "The queue is watched.")}>Watch this queue</button></p>`
+      : h(Note, { kind: "hint", children: "This queue is not watched. An administrator can have it watched; then its stages are counted." });
+  }
+  return html`${h(LatencyStages, { stages: queue.latency_stages })}
+    ${may("administrator") && html`<p><button type="button" onClick=${() => watch("DELETE", "The queue is watched no more.")}>Watch it no more</button></p>`}`;
+}

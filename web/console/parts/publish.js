@@ -1,0 +1,45 @@
+// A form that publishes one message over an exchange.
+
+import { change } from "../api.js";
+import { path } from "../address.js";
+import { exchangeSegment } from "../route.js";
+import { argumentsOf, Form } from "./form.js";
+import { h } from "./html.js";
+import { say } from "./note.js";
+
+/** @type {[string, string][]} */
+const PROPERTIES = [
+  ["content_type", "such as application/json"], ["content_encoding", "such as gzip"], ["priority", "a number"], ["correlation_id", "of the request that this answers"], ["reply_to", "a queue for answers"],
+  ["expiration", "after so many milliseconds it expires"], ["message_id", ""], ["timestamp", "a number: seconds since 1970"], ["type", ""], ["user_id", "the user who publishes"], ["app_id", ""], ["cluster_id", ""],
+];
+/** Properties whose values are numbers of JSON. */
+const NUMBERS = ["priority", "timestamp", "delivery_mode"];
+
+/**
+ * What the fields mean, as the API takes it.
+ * @param {Record<string, any>} values @param {string} routingKey
+ */
+export function publicationOf({ key, mode = "2", headers, properties, payload = "", encoding = "string" }, routingKey) {
+  const given = Object.entries(argumentsOf(properties)).map(([name, value]) => [name, NUMBERS.includes(name) ? Number(value) : name === "expiration" ? String(value) : value]);
+  return { routing_key: key ?? routingKey, payload, payload_encoding: encoding, properties: { delivery_mode: Number(mode), headers: argumentsOf(headers), ...Object.fromEntries(given) } };
+}
+
+/** @param {{ vhost: string, exchange: string, queue?: string, onPublished?: () => unknown }} props queue: published into this one, by the default exchange */
+export function PublishForm({ vhost, exchange, queue, onPublished }) {
+  const publish = async (/** @type {any} */ values) => {
+    const { routed } = await change("POST", path`api/exchanges/${vhost}/${exchangeSegment(exchange)}/publish`, publicationOf(values, queue ?? ""));
+    if (routed) say("The message has been published.");
+    else say(queue === undefined ? "The message was published, and reached no queue." : `The message was published, and reached no queue: ${queue} is gone.`, "error");
+    await onPublished?.();
+  };
+  /** @type {import("./form.js").Field[]} */
+  const fields = [
+    ...(queue === undefined ? [{ name: "key", label: "Routing key" }] : []),
+    { name: "mode", label: "Delivery mode", kind: "select", options: [["2", "2: persistent"], ["1", "1: transient"]] },
+    { name: "headers", label: "Headers", kind: "arguments" },
+    { name: "properties", label: "Properties", kind: "arguments", hints: PROPERTIES },
+    { name: "payload", label: "Body", kind: "area" },
+    { name: "encoding", label: "The body is entered as", kind: "select", options: [["string", "text"], ["base64", "base64"]] },
+  ];
+  return h(Form, { label: "Publish a message", act: "Publish message", fields, keeps: true, onSubmit: publish });
+}

@@ -11,7 +11,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 /// Folders, as they are named in addresses.
-const FOLDERS: [&str; 4] = ["console", "console/pages", "console/parts", "console/style"];
+const FOLDERS: [&str; 5] = ["console", "console/pages", "console/parts", "console/style", "console/trace"];
 const FETCHED: &str = "vendor/modules";
 
 fn main() {

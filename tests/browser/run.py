@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Opens reports of `warren perf`, and flame graphs, in a headless Chromium.
+"""Opens the console, reports of `warren perf`, and flame graphs in a headless Chromium.
 
     tests/browser/run.py
     tests/browser/run.py --screenshots target/screenshots    leaves pictures of all pages there
+    tests/browser/run.py --only 'palette'                    scenarios of the console by a regular expression, and nothing else
 
-They are of invented results, which examples of the crates `perf` and `profile` write (`cargo test` builds them). What is missing (Node, npm, Chromium) is said, and the
+The console is that of a broker which the scenarios start, with WARREN_BINARY or what `cargo test` has built. Reports and graphs are of invented results, which examples of the crates `perf` and `profile` write (`cargo test` builds them). What is missing (Node, npm, Chromium) is said, and the
 tests are skipped then. CHROMIUM names the browser if it has another name than the usual ones.
 """
 
@@ -46,20 +47,33 @@ def chromium() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--screenshots", type=Path, help="a folder for pictures of all pages")
+    parser.add_argument("--only", help="scenarios of the console whose names this regular expression finds")
     arguments = parser.parse_args()
     if absent := missing():
         print(f"SKIPPED browser: {' and '.join(absent)} not found", flush=True)
         return 0
     if not (ROOT / "web" / "vendor" / "uplot" / "uPlot.iife.min.js").exists():
-        print("SKIPPED browser: uPlot is not built in; run `make web` first", flush=True)
+        print("SKIPPED browser: neither the console nor uPlot is built in; run `make web` first", flush=True)
         return 0
 
     modules = OUTPUT / "modules"
     modules.mkdir(parents=True, exist_ok=True)
     for name in ("package.json", "package-lock.json", *(f"{suite}.mjs" for suite in SUITES)):
         shutil.copy(BROWSER / name, modules)
+    shutil.rmtree(modules / "console", ignore_errors=True)
+    shutil.copytree(BROWSER / "console", modules / "console")
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
-    return max(open_pages(suite, example, arguments.screenshots) for suite, example in SUITES.items())
+    status = open_console(arguments.screenshots, arguments.only)
+    if arguments.only:
+        return status
+    return max(status, *(open_pages(suite, example, arguments.screenshots) for suite, example in SUITES.items()))
+
+
+def open_console(screenshots: Path | None, only: str | None) -> int:
+    """Goes through the console with a broker of its own."""
+    print("console (chromium)", flush=True)
+    command = ["node", str(OUTPUT / "modules" / "console" / "main.mjs"), str(environment.WARREN), str(screenshots.resolve()) if screenshots else "-", *([only] if only else [])]
+    return subprocess.run(command, stdin=subprocess.DEVNULL, env={**os.environ, "CHROMIUM": chromium()}, check=False, timeout=TIMEOUT_S).returncode
 
 
 def open_pages(suite: str, example: str, screenshots: Path | None) -> int:

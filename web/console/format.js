@@ -39,6 +39,11 @@ export function duration(value) {
 /** A time of the reader's place. @param {number | string | Date} at milliseconds since 1970, or as text */
 export const local = (at) => time.format(new Date(at));
 
+const precise = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit", fractionalSecondDigits: 3 });
+
+/** The time of the day, to a thousandth of a second. @param {number | string | Date} at */
+export const moment = (at) => precise.format(new Date(at));
+
 /** The same time, of the whole world. @param {number | string | Date} at */
 export const utc = (at) => `${new Date(at).toISOString().replace("T", " ").replace(/\.000Z$|Z$/, "")} UTC`;
 

@@ -28,6 +28,7 @@ export const PAGES = [
   { pattern: "connections/:", load: () => import("./pages/connection.js") },
   { pattern: "channels", load: () => import("./pages/channels.js"), title: "Channels" },
   { pattern: "channels/:", load: () => import("./pages/channel.js") },
+  { pattern: "trace", load: () => import("./pages/trace.js"), title: "Trace and profile", role: "administrator" },
   { pattern: "queues", load: () => import("./pages/queues.js"), title: "Queues" },
   { pattern: "queues/:/:", load: () => import("./pages/queue.js") },
   { pattern: "admin", load: () => import("./pages/admin.js") },

@@ -43,7 +43,9 @@ pub fn page(base: &str) -> Option<String> {
     let assets = format!("{base}static/{VERSION}/");
     // What every view needs is fetched at once, and not when the file before it has been read.
     let is_needed = |path: &&str| {
-        let is_own = path.strip_prefix("console/").is_some_and(|rest| !rest.starts_with("pages/"));
+        let is_own = path
+            .strip_prefix("console/")
+            .is_some_and(|rest| !rest.starts_with("pages/") && !rest.starts_with("trace/"));
         path.ends_with(".js") && (is_own || NEEDED.iter().any(|name| path.ends_with(name)) || path.ends_with("core.js"))
     };
     let preloads: Vec<String> = ASSETS

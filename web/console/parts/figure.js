@@ -27,10 +27,10 @@ export function Figure({ unit = "count", value, title }) {
   return h("span", { class: "figure", title: title ? `${title}: ${exact}` : exact }, UNITS[unit].show(value));
 }
 
-/** A time: local, and on hover of the whole world. @param {{ at: number | string | null | undefined, isAgo?: boolean }} props */
-export function Time({ at, isAgo }) {
+/** A time: local, and on hover of the whole world. @param {{ at: number | string | null | undefined, isAgo?: boolean, isMoment?: boolean }} props */
+export function Time({ at, isAgo, isMoment }) {
   if (at === undefined || at === null || at === "") return h("span", { class: "figure" }, format.UNKNOWN);
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return h("span", {}, String(at));
-  return h("time", { dateTime: date.toISOString(), title: format.utc(date) }, isAgo ? format.ago(date) : format.local(date));
+  return h("time", { dateTime: date.toISOString(), title: format.utc(date) }, isAgo ? format.ago(date) : isMoment ? format.moment(date) : format.local(date));
 }

@@ -1,0 +1,105 @@
+// Scenarios: each in a browser's profile of its own, which must not complain, nor ask any other host, nor break a rule of accessibility where
+// that is looked at.
+
+import assert from "node:assert/strict";
+import { readFileSync, existsSync, mkdirSync } from "node:fs";
+import { createRequire } from "node:module";
+import path from "node:path";
+import { chromium } from "playwright-core";
+
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+/** The rules of WCAG 2.2 AA. */
+const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+const STEP_TIMEOUT_MS = 15_000;
+
+export class Harness {
+  constructor({ broker, screenshots, only }) {
+    Object.assign(this, { broker, screenshots, only: only ? new RegExp(only) : /./ });
+    this.failed = 0;
+    this.passed = 0;
+  }
+
+  async open() {
+    const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
+    this.browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  }
+
+  async close() {
+    await this.browser?.close();
+  }
+
+  /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. */
+  async scenario(name, check, { user = "guest", password = user, width = 1280, height = 860, colorScheme = "light", allowed = /^$/, hash = "" } = {}) {
+    if (!this.only.test(name)) return;
+    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
+    context.setDefaultTimeout(STEP_TIMEOUT_MS);
+    const complaints = [];
+    const watch = (page) => {
+      page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
+      page.on("pageerror", (error) => complaints.push(String(error.stack ?? error)));
+      page.on("dialog", (dialog) => (complaints.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+      page.on("request", (request) => request.url().startsWith(`${this.broker.url}/`) || complaints.push(`asked for ${request.url()}`));
+    };
+    context.on("page", watch);
+    const page = await context.newPage();
+    try {
+      if (user) await this.logIn(context, user, password);
+      await page.goto(`${this.broker.url}/${hash}`);
+      await check(page, { context, complaints });
+      assert.deepEqual(complaints.filter((complaint) => !allowed.test(complaint)), [], "the browser complained");
+      this.passed += 1;
+      console.log(`ok ${name}`);
+    } catch (error) {
+      this.failed += 1;
+      const said = String(error.message ?? error).replaceAll("\n", " | ").slice(0, 1200);
+      console.log(`not ok ${name}: ${said}${complaints.length ? ` [the browser: ${complaints.slice(0, 3).join(" / ").slice(0, 500)}]` : ""}`);
+      await this.shoot(page, `failed ${name}`);
+    }
+    await context.close();
+  }
+
+  /** A session, without the login page. */
+  async logIn(context, name, password) {
+    const answer = await context.request.post(`${this.broker.url}/api/session`, { data: { name, password }, headers: { origin: this.broker.url } });
+    assert.equal(answer.status(), 201, `POST /api/session → ${answer.status()} ${await answer.text()}`);
+  }
+
+  async shoot(page, name) {
+    if (!this.screenshots) return;
+    mkdirSync(this.screenshots, { recursive: true });
+    await page.screenshot({ path: path.join(this.screenshots, `console-${name.replaceAll(/[^\w]+/g, "-")}.png`) }).catch(() => undefined);
+  }
+
+  /** Breaches of the rules of accessibility, as text. */
+  async breaches(page) {
+    await page.evaluate(axeSource);
+    const { violations } = await page.evaluate((rules) => globalThis.axe.run(document, { runOnly: rules, resultTypes: ["violations"] }), RULES);
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map(({ html, failureSummary }) => `${html.slice(0, 160)} (${failureSummary?.split("\n")[1]?.trim() ?? ""})`).join("; ")}`);
+  }
+
+  /** The page has what it shows: nothing is awaited any more. */
+  async settled(page) {
+    await page.locator("h1").first().waitFor();
+    await page.waitForFunction(() => !document.querySelector(".awaited-text, .awaited, .starting"));
+  }
+
+  /** Goes to a place of the console. */
+  async go(page, hash) {
+    await page.evaluate((hash) => (location.hash = hash), hash);
+    await this.settled(page);
+  }
+}
+
+/** The names of what has the focus, key by key of Tab, until it is there. Nothing is clicked. */
+export async function tabTo(page, name, most = 120) {
+  for (let step = 0; step < most; step += 1) {
+    await page.keyboard.press("Tab");
+    const focused = await page.evaluate(() => {
+      const element = document.activeElement;
+      const label = element?.labels?.[0]?.textContent;
+      return (element?.getAttribute("aria-label") ?? label ?? element?.textContent ?? "").trim();
+    });
+    if (typeof name === "string" ? focused === name : name.test(focused)) return;
+  }
+  assert.fail(`Tab does not lead to ${name} within ${most} steps`);
+}

@@ -1,22 +1,24 @@
 // One queue: RabbitMQ's page of a queue, in tabs.
 
 import { useEffect, useState } from "../../vendor/modules/hooks.js";
-import { ApiError, change } from "../api.js";
-import { path, withQuery } from "../address.js";
+import { change } from "../api.js";
+import { path } from "../address.js";
 import { partOfObject, useLive } from "../live.js";
 import { ask } from "../parts/dialog.js";
 import { Boundary } from "../parts/boundary.js";
 import { Heading, Tabs } from "../parts/heading.js";
+import { historyQuery } from "../parts/history.js";
 import { h, html } from "../parts/html.js";
+import { isMissing, NotHere } from "../parts/not_here.js";
 import { Note, say } from "../parts/note.js";
 import { usePermitted } from "../parts/permitted.js";
 import { FavouriteButton } from "../parts/saved.js";
 import { useResource } from "../resource.js";
-import { go, href, place } from "../route.js";
+import { go, place } from "../route.js";
 import { QueueBindings } from "./queue_bindings.js";
 import { QueueConsumers } from "./queue_consumers.js";
 import { QueueMessages } from "./queue_messages.js";
-import { QueueOverview, spanOf } from "./queue_overview.js";
+import { QueueOverview } from "./queue_overview.js";
 import { QueuePolicies } from "./queue_policies.js";
 
 /** More messages than this are much: their deletion takes the queue's name, typed. */
@@ -33,27 +35,19 @@ const COLUMNS = ["vhost", "name", "type", "state", "durable", "auto_delete", "ex
 export default function Queue({ values: [vhost = "", name = ""] }) {
   const { query } = place.value;
   const tab = query.get("tab") ?? "overview";
-  const { age, incr } = spanOf(query.get("span"));
-  const of = path`api/queues/${vhost}/${name}`;
-  const ranges = Object.fromEntries(["lengths", "msg_rates"].flatMap((kind) => [[`${kind}_age`, age], [`${kind}_incr`, incr]]));
-  const { data, error, at, reload } = useResource(withQuery(of, tab === "overview" ? { columns: COLUMNS, ...ranges } : { columns: COLUMNS }));
+  const ranges = tab === "overview" ? `&${historyQuery(["lengths", "msg_rates"])}` : "";
+  const { data, error, at, reload } = useResource(`${path`api/queues/${vhost}/${name}`}?columns=${COLUMNS}${ranges}`);
   const [live, setLive] = useState(/** @type {{ data: any, at: number } | null} */ (null));
   useLive(partOfObject("queue", vhost, name), (event) => void (event.name === "queue" ? setLive({ data: event.data, at: Date.now() }) : reload()));
   // What was known of a queue stays while another span of its history is asked for.
   const [known, setKnown] = useState(/** @type {any} */ (undefined));
   useEffect(() => void (data && setKnown(data)), [data]);
   const queue = withLive(data ?? known, live && live.at > at ? live.data : undefined);
-  const isGone = error instanceof ApiError && error.status === 404;
   const mayConfigure = usePermitted("configure", { vhost, queue: name });
   const mayRead = usePermitted("consume", { vhost, queue: name });
 
   const above = /** @type {[string, string[]][]} */ ([["Queues", ["queues"]]]);
-  if (isGone) {
-    return html`<${Heading} title=${name} kind="Queue" above=${above} />
-      <p class="note warning" role="alert">There is no queue of this name in the virtual host <bdi>${vhost}</bdi>. It may have been deleted.</p>
-      <p><a href=${href(["queues"])}>All queues</a></p>`;
-  }
-  if (!queue) return html`<${Heading} title=${name} kind="Queue" above=${above} />${error ? h(Note, { error }) : html`<p role="status" class="awaited-text">Asking the broker…</p>`}`;
+  if (!queue || isMissing(error)) return h(NotHere, { error, kind: "Queue", title: name, above });
   const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"]] : []), ["consumers", `Consumers (${queue.consumers ?? 0})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
   return html`
     <${Heading} title=${name} kind="Queue" above=${above}>

@@ -6,11 +6,11 @@ import { ask } from "../parts/dialog.js";
 import { argumentsOf, Form } from "../parts/form.js";
 import { Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
+import { ExchangeLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { say } from "../parts/note.js";
 import { usePermitted } from "../parts/permitted.js";
 import { useResource } from "../resource.js";
-import { exchangeSegment, href } from "../route.js";
 
 /** Offered where the name of an exchange is entered. */
 const OFFERED_MAX = 200;
@@ -30,7 +30,7 @@ export function QueueBindings({ vhost, name }) {
   };
   /** @type {import("../parts/table.js").Column<any>[]} */
   const columns = [
-    { id: "source", title: "From exchange", sort: "source", cell: (one) => html`<a href=${href(["exchanges", vhost, exchangeSegment(one.source)])}><bdi>${one.source || "(default)"}</bdi></a>` },
+    { id: "source", title: "From exchange", sort: "source", cell: (one) => h(ExchangeLink, { vhost, name: one.source }) },
     { id: "key", title: "Routing key", sort: "routing_key", cell: (one) => h("bdi", { class: "mono" }, one.routing_key) },
     { id: "arguments", title: "Arguments", cell: (one) => h("bdi", {}, Object.entries(one.arguments ?? {}).map(([of, value]) => `${of}: ${JSON.stringify(value)}`).join(", ")) },
     { id: "unbind", title: "Unbind", cell: (one) => one.source === "" ? html`<span class="about">always there</span>` : mayBind && html`<button type="button" aria-label=${`Unbind ${one.source} ${one.routing_key}`} onClick=${() => unbind(one)}>Unbind</button>` },

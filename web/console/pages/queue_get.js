@@ -27,5 +27,5 @@ export function GetMessages({ vhost, name, onGot }) {
       { name: "count", label: "Messages", kind: "number", isRequired: true },
     ] })}
     <div aria-live="polite">${got !== null && got.length === 0 && html`<p class="empty">The queue is empty.</p>`}
-      ${got?.map((message, index) => h(Section, { key: String(index), title: `Message ${index + 1}`, about: `${message.message_count} remained in the queue`, children: h(MessageView, { message, vhost, queue: name }) }))}</div>`;
+      ${got?.map((message, index) => h(Section, { key: String(index), title: `Message ${index + 1}`, about: `${message.message_count} remained in the queue`, children: h(MessageView, { message, vhost, queue: name, label: `message ${index + 1}` }) }))}</div>`;
 }

@@ -6,6 +6,7 @@ import { path } from "../address.js";
 import { Figure, Time } from "../parts/figure.js";
 import { Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
+import { DEFAULT_EXCHANGE } from "../parts/links.js";
 import { Holder } from "../parts/message.js";
 import { filterOf, MessageFilterForm } from "../parts/message_filter.js";
 import { Note } from "../parts/note.js";
@@ -128,7 +129,7 @@ function columnsOf(isUnacked, open) {
     { id: "show", title: "Message", cell: (one) => html`<button type="button" aria-label=${`Show message ${one.id}`} onClick=${() => open(one.id)}>Show</button>` },
     { id: "entered", title: "Entered", about: "when it came into the queue", cell: (one) => h(Time, { at: one.entered, isAgo: true }) },
     ...(isUnacked ? [{ id: "held", title: "Held by", cell: (/** @type {any} */ one) => one.held_by && h(Holder, { holder: one.held_by }) }] : []),
-    { id: "exchange", title: "Exchange", cell: (one) => h("bdi", {}, one.exchange || "(default)") },
+    { id: "exchange", title: "Exchange", cell: (one) => h("bdi", {}, one.exchange || DEFAULT_EXCHANGE) },
     { id: "key", title: "Routing key", cell: (one) => h("bdi", { class: "mono" }, one.routing_key) },
     { id: "marks", title: "Marks", about: "P: persistent, R: may have been delivered before, †: a dead letter and of what it died first, the number: its priority", cell: marks },
     { id: "bytes", title: "Bytes", about: "of the body", isNumber: true, cell: (one) => h(Figure, { unit: "bytes", value: one.payload_bytes }) },

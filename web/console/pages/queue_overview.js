@@ -7,25 +7,18 @@ import { Chart, linesOf, ratesOf, samplesOf } from "../parts/chart.js";
 import { Figure, Time } from "../parts/figure.js";
 import { Facts, Section } from "../parts/heading.js";
 import { Histogram } from "../parts/histogram.js";
+import { HistoryChoice } from "../parts/history.js";
 import { h, html } from "../parts/html.js";
+import { ExchangeLink, UserLink, VhostLink } from "../parts/links.js";
+import { Plain } from "../parts/plain.js";
 import { LatencyStages } from "../parts/latency.js";
 import { StateBadge } from "../parts/state.js";
-import { exchangeSegment, href, place, setQuery } from "../route.js";
+import { href } from "../route.js";
 import { may } from "../session.js";
-
-/** Spans of history: seconds in all, and between samples. @type {[string, string, number, number][]} */
-const SPANS = [["minute", "last minute", 60, 5], ["ten", "last ten minutes", 600, 5], ["hour", "last hour", 3600, 60], ["eight", "last eight hours", 28_800, 600], ["day", "last day", 86_400, 1800]];
-
-/** @param {string | null} id */
-export function spanOf(id) {
-  const [, , age, incr] = SPANS.find(([one]) => one === id) ?? SPANS[1] ?? ["", "", 600, 5];
-  return { age, incr };
-}
 
 /** @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
 export function QueueOverview({ vhost, name, queue, reload }) {
   const stats = queue.message_stats ?? {};
-  const span = place.value.query.get("span") ?? "ten";
   const rate = (/** @type {string} */ of) => stats[`${of}_details`]?.rate ?? 0;
   return html`
     <div class="tiles" aria-label="Just now" role="group">
@@ -33,7 +26,7 @@ export function QueueOverview({ vhost, name, queue, reload }) {
       ${tile("Incoming", "rate", rate("publish"))}${tile("Deliver / get", "rate", rate("deliver_get"))}${tile("Ack", "rate", rate("ack"))}
       ${tile("Oldest ready", "ms", queue.oldest_ready_age_ms)}${tile("Consumers", "count", queue.consumers)}
     </div>
-    <div class="filter"><label>History <select value=${span} onChange=${(/** @type {any} */ event) => setQuery({ span: event.currentTarget.value })}>${SPANS.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></label></div>
+    <div class="filter">${h(HistoryChoice, {})}</div>
     <div class="columns">
       ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages in the queue", unit: "messages", ...linesOf([
         ["Ready", queue.messages_ready_details], ["Unacked", queue.messages_unacknowledged_details], ["Total", queue.messages_details]], samplesOf) }) })}
@@ -63,7 +56,7 @@ function Details({ vhost, queue }) {
   const values = (/** @type {object | undefined} */ of) => Object.entries(of ?? {}).map(([name, value]) => [name, h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value))]);
   return html`
     ${h(Facts, { facts: [
-      ["Virtual host", h("bdi", {}, vhost)], ["Type", queue.type], ["State", h(StateBadge, { queue })], ["Idle since", queue.idle_since && h(Time, { at: queue.idle_since })],
+      ["Virtual host", h(VhostLink, { name: vhost })], ["Type", queue.type], ["State", h(StateBadge, { queue })], ["Idle since", queue.idle_since && h(Time, { at: queue.idle_since })],
       ["Durable", queue.durable ? "yes" : "no"], ["Auto delete", queue.auto_delete ? "yes" : "no"], ["Exclusive", queue.exclusive ? (owner ? html`<a href=${href(["connections", owner])}><bdi>${owner}</bdi></a>` : "yes") : "no"],
       ["Node", queue.node], ["Leader", queue.leader], ["Members", list(queue.members)], ["Online", list(queue.online)],
       ["Policy", policy(queue.policy) || "none"], ["Operator policy", policy(queue.operator_policy) || "none"],
@@ -84,19 +77,20 @@ function Details({ vhost, queue }) {
 /** @param {any} queue @param {[string, string][]} names */
 const counts = (queue, names) => names.filter(([name]) => typeof queue[name] === "number").map(([name, title]) => [title, h(Figure, { value: queue[name] })]);
 
+/** Exchanges and channels that are shown. */
+const SHOWN_MAX = 100;
+
 /** @param {{ vhost: string, queue: any }} props */
 function Incoming({ vhost, queue }) {
-  const exchanges = (queue.incoming ?? []).slice(0, 100);
-  const publishers = (queue.publishers ?? []).slice(0, 100);
+  const exchanges = (queue.incoming ?? []).slice(0, SHOWN_MAX);
+  const publishers = (queue.publishers ?? []).slice(0, SHOWN_MAX);
   if (exchanges.length + publishers.length === 0) return html`<p class="empty">Nothing has been published into it of late. <a href=${href(["queues", vhost, queue.name], { tab: "bindings" })}>Its bindings</a> say what would come.</p>`;
-  const row = (/** @type {any} */ head, /** @type {any} */ stats) => html`<tr><th scope="row">${head}</th><td class="number">${h(Figure, { unit: "rate", value: stats?.publish_details?.rate })}</td><td class="number">${h(Figure, { unit: "messages", value: stats?.publish })}</td></tr>`;
-  return html`<div class="scrolled" tabindex="0" role="region" aria-label="Incoming"><table class="plain">
-    <thead><tr><th scope="col">From</th><th scope="col" class="number">Rate</th><th scope="col" class="number">Messages</th></tr></thead>
-    <tbody>
-      ${exchanges.map((/** @type {any} */ { exchange, stats }) => row(html`exchange <a href=${href(["exchanges", exchange.vhost, exchangeSegment(exchange.name)])}><bdi>${exchange.name || "(default)"}</bdi></a>`, stats))}
-      ${publishers.map((/** @type {any} */ { channel_details: channel, stats }) => row(html`channel <a href=${href(["channels", channel?.name ?? ""])}><bdi>${channel?.name}</bdi></a> of <bdi>${channel?.user}</bdi>`, stats))}
-    </tbody></table></div>
-    ${(queue.publishers ?? []).length > 100 && html`<p class="about">and ${queue.publishers.length - 100} more channels</p>`}`;
+  const cells = (/** @type {any} */ head, /** @type {any} */ stats) => [head, h(Figure, { unit: "rate", value: stats?.publish_details?.rate }), h(Figure, { unit: "messages", value: stats?.publish })];
+  return html`${h(Plain, { label: "Incoming", head: ["From", { title: "Rate", isNumber: true }, { title: "Messages", isNumber: true }], rows: [
+    ...exchanges.map((/** @type {any} */ { exchange, stats }) => ({ key: `exchange ${exchange.name}`, cells: cells(h("span", {}, "exchange ", h(ExchangeLink, exchange)), stats) })),
+    ...publishers.map((/** @type {any} */ { channel_details: { name, user } = /** @type {any} */ ({}), stats }) => ({ key: `channel ${name}`, cells: cells(h("span", {}, "channel ", h("a", { href: href(["channels", name ?? ""]) }, h("bdi", {}, name)), " of ", h(UserLink, { name: user })), stats) })),
+  ] })}
+    ${(queue.publishers ?? []).length > SHOWN_MAX && html`<p class="about">and ${queue.publishers.length - SHOWN_MAX} more channels</p>`}`;
 }
 
 /** @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */

@@ -49,8 +49,8 @@ function formsOf(body) {
   ];
 }
 
-/** @param {{ body: Body, name?: string, onWhole?: () => unknown }} props name: of the file; onWhole: fetches the rest, where this is only the beginning */
-export function BodyView({ body, name = "message", onWhole }) {
+/** @param {{ body: Body, name?: string, label?: string, onWhole?: () => unknown }} props name: of the file; label: of the message; onWhole: fetches the rest, where this is only the beginning */
+export function BodyView({ body, name = "message", label, onWhole }) {
   const forms = useMemo(() => formsOf(body), [body]);
   const [chosen, setChosen] = useState("");
   const [len, setLen] = useState(PIECE_LEN);
@@ -67,12 +67,12 @@ export function BodyView({ body, name = "message", onWhole }) {
     setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
   };
   return h("div", { class: "message-body" },
-    h("div", { class: "acts", role: "group", "aria-label": "Form of the body" },
+    h("div", { class: "acts", role: "group", "aria-label": label ? `Form of the body of ${label}` : "Form of the body" },
       forms.map(({ id, title }) => h("button", { key: id, type: "button", "aria-pressed": id === form?.id, onClick: () => (setChosen(id), setLen(PIECE_LEN)) }, title)),
       h("button", { key: "save", type: "button", class: "quiet", onClick: save }, isCut ? "Save this part" : "Save as a file"),
       h("span", { key: "size", class: "about" }, h(Figure, { unit: "bytes", value: body.payload_bytes }))),
     isCut && h("p", { class: "about" }, "These are the first ", h(Figure, { unit: "bytes", value: bytes.length }), ". ",
       onWhole && h("button", { type: "button", onClick: onWhole }, "Fetch the whole body")),
-    h("pre", { tabIndex: 0, role: "region", "aria-label": `Body, ${form?.title ?? ""}`, class: form?.id === "hex" ? "hex" : undefined }, text.slice(0, len)),
+    h("pre", { tabIndex: 0, role: "region", "aria-label": `Body${label ? ` of ${label}` : ""}, ${form?.title ?? ""}`, class: form?.id === "hex" ? "hex" : undefined }, text.slice(0, len)),
     text.length > len && h("button", { type: "button", onClick: () => setLen(len + PIECE_LEN) }, `Show more: ${(text.length - len).toLocaleString("en")} characters follow`));
 }

@@ -1,11 +1,12 @@
 // A message, shown whole: what it is, its properties, its headers, how it died, its body.
 
-import { exchangeSegment, href } from "../route.js";
+import { href } from "../route.js";
 import { BodyView } from "./body.js";
 import { DeathPath } from "./deaths.js";
 import { Figure, Time } from "./figure.js";
 import { Facts } from "./heading.js";
 import { h } from "./html.js";
+import { ExchangeLink } from "./links.js";
 
 /** What a property is beside its value. @type {Record<string, (value: any) => any>} */
 const SHOWN = {
@@ -18,38 +19,39 @@ const SHOWN = {
 const isOfDeath = (/** @type {string} */ name) => name === "x-death" || /^x-(first|last)-death-/.test(name);
 
 /**
- * @param {{ message: any, vhost: string, queue?: string, onWhole?: () => unknown }} props message: as the API has it when one browses or gets;
+ * @param {{ message: any, vhost: string, queue?: string, label?: string, onWhole?: () => unknown }} props message: as the API has it when one browses or gets;
+ * label: tells it from others of the page;
  * queue: in which it is; onWhole: fetches all of a body of which only the beginning is there
  */
-export function MessageView({ message, vhost, queue, onWhole }) {
+export function MessageView({ message, vhost, queue, label, onWhole }) {
   const { headers = {}, ...properties } = message.properties ?? {};
   const deaths = headers["x-death"];
   const others = Object.entries(headers).filter(([name]) => !(Array.isArray(deaths) && isOfDeath(name)));
   const text = (/** @type {unknown} */ value) => h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value));
   return h("div", { class: "message" },
     h(Facts, { facts: [
-      ["Exchange", h("a", { href: href(["exchanges", vhost, exchangeSegment(message.exchange)]) }, h("bdi", {}, message.exchange || "(default)"))],
+      ["Exchange", h(ExchangeLink, { vhost, name: message.exchange })],
       ["Routing key", text(message.routing_key)],
       ["Entered the queue", message.entered && h("span", {}, h(Time, { at: message.entered }), " (", h(Time, { at: message.entered, isAgo: true }), ")")],
       ["Redelivered", message.redelivered ? "yes: it may have been delivered before" : "no"],
       ["Body", h(Figure, { unit: "bytes", value: message.payload_bytes })],
       ["Durable", message.durable === undefined ? undefined : message.durable ? "yes" : "no"],
-      ["Place", message.id && h("code", {}, message.id), "the id of the message in its queue"],
+      ["Id", message.id && h("code", {}, message.id), "of the message in its queue"],
       ["Held by", message.held_by && h(Holder, { holder: message.held_by })],
     ] }),
     h("h3", {}, "Properties"),
     Object.keys(properties).length === 0 ? h("p", { class: "about" }, "None.")
       : h(Facts, { facts: Object.entries(properties).map(([name, value]) => [name, SHOWN[name]?.(value) ?? text(value)]) }),
     h("h3", {}, "Headers"),
-    others.length === 0 ? h("p", { class: "about" }, Array.isArray(deaths) ? "None but those of its deaths." : "None.") : h(Headers, { headers: others }),
+    others.length === 0 ? h("p", { class: "about" }, Array.isArray(deaths) ? "None but those of its deaths." : "None.") : h(Headers, { headers: others, label }),
     Array.isArray(deaths) && h("div", {}, h("h3", {}, "How it died"), h(DeathPath, { deaths, vhost, here: queue })),
     h("h3", {}, "Body"),
-    h(BodyView, { body: message, name: `${queue ?? "message"}-${message.id ?? ""}.${extensionOf(properties.content_type)}`, onWhole }));
+    h(BodyView, { body: message, label, name: `${queue ?? "message"}-${message.id ?? ""}.${extensionOf(properties.content_type)}`, onWhole }));
 }
 
-/** @param {{ headers: [string, unknown][] }} props */
-function Headers({ headers }) {
-  return h("div", { class: "scrolled", tabIndex: 0, role: "region", "aria-label": "Headers" }, h("table", { class: "plain" },
+/** @param {{ headers: [string, unknown][], label?: string }} props */
+function Headers({ headers, label }) {
+  return h("div", { class: "scrolled", tabIndex: 0, role: "region", "aria-label": label ? `Headers of ${label}` : "Headers" }, h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, ["Name", "Type", "Value"].map((title) => h("th", { key: title, scope: "col" }, title)))),
     h("tbody", {}, headers.map(([name, value]) => h("tr", { key: name }, h("th", { scope: "row" }, h("bdi", {}, name)),
       h("td", {}, kindOf(value)), h("td", { class: "mono" }, h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value))))))));

@@ -36,8 +36,8 @@ export function PublishForm({ vhost, exchange, queue, onPublished }) {
   const fields = [
     ...(queue === undefined ? [{ name: "key", label: "Routing key" }] : []),
     { name: "mode", label: "Delivery mode", kind: "select", options: [["2", "2: persistent"], ["1", "1: transient"]] },
-    { name: "headers", label: "Headers", kind: "arguments" },
-    { name: "properties", label: "Properties", kind: "arguments", hints: PROPERTIES },
+    { name: "headers", label: "Headers", kind: "arguments", one: "header" },
+    { name: "properties", label: "Properties", kind: "arguments", one: "property", hints: PROPERTIES },
     { name: "payload", label: "Body", kind: "area" },
     { name: "encoding", label: "The body is entered as", kind: "select", options: [["string", "text"], ["base64", "base64"]] },
   ];

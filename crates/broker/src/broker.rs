@@ -23,6 +23,7 @@ use crate::events::Event;
 use crate::firehose::FirehoseSwitch;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
+use crate::login_sessions::LoginSessions;
 use crate::options::Options;
 use crate::queue_consumers::QueueConsumers;
 use crate::random::RandomError;
@@ -63,6 +64,7 @@ pub struct Broker {
     /// Held while connections open, so that a deletion or change of what they need finds them or is found.
     pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
+    pub(crate) login_sessions: LoginSessions,
     pub(crate) auth_attempts: AuthAttempts,
     /// When the process began, in milliseconds since 1970.
     pub(crate) started_at_ms: u64,
@@ -152,6 +154,7 @@ impl Broker {
             global_parameters: Mutex::default(),
             opening: Mutex::default(),
             lockout: Lockout::new(options.lockout),
+            login_sessions: LoginSessions::default(),
             auth_attempts: AuthAttempts::default(),
             started_at_ms: wall_ms().saturating_sub(options.process_started_at.elapsed().as_millis() as u64),
             statistics: Statistics::new(&options.statistics),
@@ -240,7 +243,10 @@ impl Broker {
                     self.engine.store.trim_memory();
                     self.engine.store.trim_disk();
                 }
-                _ = histories.tick() => self.record_histories(),
+                _ = histories.tick() => {
+                    self.record_histories();
+                    self.sweep_ended_login_sessions();
+                }
                 _ = statistics.tick(), if has_rates => self.tick(&data_dir, self.engine.clock.now_ms()),
             }
         }

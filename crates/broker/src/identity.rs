@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use model::login_session::SessionDigest;
 use model::name::UserName;
 use model::user::{Tags, User};
 
@@ -17,6 +18,8 @@ pub struct Identity {
     pub(crate) rights: Rights,
     /// Until when it holds; None: without an end.
     pub expires_at: Option<SystemTime>,
+    /// The session that it has been found by, and with which it ends.
+    pub(crate) session: Option<SessionDigest>,
 }
 
 /// What decides what a user may do.
@@ -41,7 +44,7 @@ pub(crate) enum Authorizer {
 
 impl Identity {
     pub(crate) fn stored(user: Arc<User>) -> Self {
-        Self { user, rights: Rights::Stored, expires_at: None }
+        Self { user, rights: Rights::Stored, expires_at: None, session: None }
     }
 
     /// Whether it is one of the broker's own users, whose tags may change.
@@ -64,7 +67,7 @@ impl Identity {
     pub fn local_operator() -> Self {
         let name = UserName::parse(LOCAL_OPERATOR.as_bytes()).expect("a name of ours");
         let user = User::new(name, None, Tags::parse(Tags::ADMINISTRATOR));
-        Self { user: Arc::new(user), rights: Rights::All, expires_at: None }
+        Self { user: Arc::new(user), rights: Rights::All, expires_at: None, session: None }
     }
 
     /// The user's name.

@@ -35,6 +35,7 @@ mod identity;
 mod limits;
 mod lockout;
 mod login;
+mod login_sessions;
 pub mod machine;
 mod options;
 mod permissions;
@@ -76,8 +77,8 @@ pub use broker::{Broker, QueueCounts, StartError};
 pub use changed::Changed;
 pub use connections::ConnectionState;
 pub use control::{
-    BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, PasswordChange,
-    PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
+    BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, OpenedSession,
+    PasswordChange, PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
 };
 /// Lets go of the memory that this thread keeps for a broker that has stopped.
 pub use engine::chunks::release_thread as release_thread_memory;

@@ -57,6 +57,11 @@ pub(crate) const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
 /// Exchanges, and queues, of which a channel knows how much it publishes to them.
 pub(crate) const CHANNEL_EDGE_COUNT_MAX: usize = 32;
 
+/// Sessions of those who have logged in for many requests.
+pub(crate) const LOGIN_SESSION_COUNT_MAX: usize = 1000;
+/// Those of one user.
+pub(crate) const LOGIN_SESSION_OF_USER_COUNT_MAX: usize = 50;
+
 /// How often memory and disk are looked at.
 pub(crate) const ALARM_INTERVAL: Duration = Duration::from_secs(1);
 

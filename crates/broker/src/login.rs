@@ -184,7 +184,8 @@ impl Broker {
             };
             authorizers.push(authorizer);
         }
-        Ok(Identity { user: Arc::new(user), rights: Rights::Others(authorizers.into()), expires_at })
+        let rights = Rights::Others(authorizers.into());
+        Ok(Identity { user: Arc::new(user), rights, expires_at, session: None })
     }
 
     fn check_lockout(&self, attempt: &LoginAttempt, now: Instant) -> Result<(), LoginRefused> {
@@ -206,7 +207,7 @@ impl Broker {
     }
 
     /// As in RabbitMQ some may come from the host itself only, whichever back end knows them.
-    fn check_loopback(&self, identity: Identity, origin: &Origin) -> Result<Identity, LoginRefused> {
+    pub(crate) fn check_loopback(&self, identity: Identity, origin: &Origin) -> Result<Identity, LoginRefused> {
         if !origin.is_local() && self.options.loopback_users.iter().any(|name| name == identity.name()) {
             return Err(LoginRefused::NotLocal(identity.name().to_owned()));
         }

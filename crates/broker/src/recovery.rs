@@ -9,6 +9,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition::{self, Definition, Destination as DefinedDestination, UserPermission};
 use model::ids::{Place, QueueId};
+use model::login_session::StoredSession;
 use model::name::{ExchangeName, VhostName};
 use model::parameter::GlobalParameter;
 use model::policy::Policy;
@@ -219,6 +220,12 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         Definition::TopicPermission(permission) => drop(broker.users.permit_topic(permission, |_| ())),
         Definition::Policy(policy) => {
             gathered.policies.entry(policy.vhost.clone()).or_default().push(Arc::new(policy));
+        }
+        Definition::GlobalParameter(parameter) if StoredSession::is_name(&parameter.name) => {
+            // One that a newer program has written otherwise is no session here.
+            StoredSession::of_parameter(&parameter)
+                .into_iter()
+                .for_each(|session| broker.login_sessions.restore(session));
         }
         Definition::GlobalParameter(parameter) => {
             let GlobalParameter { name, value } = parameter;

@@ -29,6 +29,8 @@ pub(crate) struct Call {
     pub(crate) body: Bytes,
     /// None: this node was asked.
     pub(crate) forwarded_by: Option<ForwardedBy>,
+    /// Whether it came over TLS, to the node that was asked.
+    pub(crate) is_over_tls: bool,
 }
 
 /// The node that was asked: it does not lead, and has sent the connection on to this one.

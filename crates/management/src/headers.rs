@@ -14,6 +14,13 @@ pub(crate) fn add_common(headers: &mut HeaderMap, options: &Headers, allow: Opti
     add_safety(headers, options);
 }
 
+/// A browser asks for name and password itself where it is told to. Where a page's script asks, the page does.
+pub(crate) fn keep_dialogue_away(headers: &mut HeaderMap, request: &HeaderMap) {
+    if request.get("sec-fetch-dest").is_some_and(|destination| destination == "empty") {
+        headers.remove(header::WWW_AUTHENTICATE);
+    }
+}
+
 /// What keeps a browser from doing harm.
 pub(crate) fn add_safety(headers: &mut HeaderMap, options: &Headers) {
     let configured: [(HeaderName, &Option<HeaderValue>); 6] = [

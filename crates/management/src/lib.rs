@@ -19,6 +19,7 @@ mod access;
 mod answer;
 mod body;
 mod call;
+mod cookie;
 pub mod definitions;
 mod gzip;
 mod headers;

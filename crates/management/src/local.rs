@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ::cluster::control::Control;
 use bytes::Bytes;
 use hyper::body::Body;
+use hyper::header::AUTHORIZATION;
 use hyper::http::request::Parts;
 use hyper::{HeaderMap, Method, Response, StatusCode};
 use observe::prometheus::WithoutBroker;
@@ -19,6 +20,7 @@ use telemetry::Counter;
 
 use crate::answer::Answer;
 use crate::body;
+use crate::cookie;
 use crate::inside::{self, Inside};
 use crate::json::parse_object;
 use crate::limits::ANONYMOUS_BODY_LEN_MAX;
@@ -117,9 +119,9 @@ impl LocalSite {
                 self.of_inside(parts, body, found).await
             }
             _ if let Some(doorkeeper) = doorkeeper.filter(|_| inside_handler(&parts.method, &found).is_some()) => {
-                match doorkeeper(parts.headers.clone()).await {
+                match guarded(doorkeeper, parts).await {
                     Ok(()) => self.of_inside(parts, body, found).await,
-                    Err(status) => Err(turned_away(status)),
+                    Err(problem) => Err(problem),
                 }
             }
             _ if !self.has_answer(&parts.method, parts.uri.path()) => return None,
@@ -192,6 +194,15 @@ impl LocalSite {
 
 fn inside_handler(method: &Method, found: &RouteMatch) -> Option<inside::Handler> {
     inside::handler(found.route.path, Verb::of(method)?)
+}
+
+/// Asks the doorkeeper. What may change something must not come from a page of another host: the leader is asked by a request that
+/// changes nothing, and does not look at that.
+async fn guarded(doorkeeper: &Doorkeeper, parts: &Parts) -> Result<(), Problem> {
+    if !parts.headers.contains_key(AUTHORIZATION) {
+        cookie::check_origin(&parts.method, &parts.headers)?;
+    }
+    doorkeeper(parts.headers.clone()).await.map_err(turned_away)
 }
 
 /// What the caller is told whom the leader refused.

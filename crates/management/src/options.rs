@@ -26,6 +26,8 @@ pub struct Options {
     pub cors: Cors,
     /// Whether names and passwords are refused.
     pub refuses_basic: bool,
+    /// How long a login by a cookie lasts.
+    pub session_lifetime: Duration,
     /// Whether listings leave out statistics whatever a request says.
     pub disables_stats: bool,
     /// Whether listings without statistics still have the three totals of queues.
@@ -174,6 +176,7 @@ impl Default for Options {
             headers: Headers::default(),
             cors: Cors::default(),
             refuses_basic: false,
+            session_lifetime: Duration::from_secs(480 * 60),
             disables_stats: false,
             enables_queue_totals: false,
             operator_policies_change: true,

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
@@ -24,6 +24,7 @@ use crate::access;
 use crate::answer::{Answer, Content};
 use crate::body::{self, BodyBudget};
 use crate::call::Call;
+use crate::cookie::{self, OverTls};
 use crate::headers;
 use crate::limits::{ANONYMOUS_BODY_LEN_MAX, HEAD_LEN_MAX, TOP_PLACE_COUNT};
 use crate::listing::{Query, check_members, check_ranges};
@@ -275,6 +276,7 @@ impl Service {
             }
         };
         let mut response = response_of(result, &self.counters.panics);
+        headers::keep_dialogue_away(response.headers_mut(), &parts.headers);
         headers::add_common(response.headers_mut(), &self.options.headers, allow);
         headers::add_cors(response.headers_mut(), &self.options.cors, &parts.headers, preflight_allow);
         Begun::Answered(response)
@@ -387,6 +389,7 @@ impl Service {
             is_logged_in,
             body,
             forwarded_by: parts.extensions.get().cloned(),
+            is_over_tls: parts.extensions.get::<OverTls>().is_some(),
         };
         let answer = match operation.handler {
             Handler::Immediate(handler) => {
@@ -426,17 +429,35 @@ impl Service {
     ) -> Result<(Actor, bool), Problem> {
         if role == Role::Public {
             let is_logged_in =
-                self.options.reference_needs_login && self.logged_in(&parts.headers, origin).await.is_ok();
+                self.options.reference_needs_login && self.logged_in_or_remembered(parts, origin).await.is_ok();
             return Ok((Actor { origin, ..Actor::broker() }, is_logged_in));
         }
         let is_open = role == Role::Configured && !self.options.queue_info_needs_login;
         if is_open && matches!(Credentials::of(&parts.headers), Credentials::None) {
             return Ok((Actor { origin, ..Actor::broker() }, false));
         }
-        Ok((self.logged_in(&parts.headers, origin).await?, true))
+        Ok((self.logged_in_or_remembered(parts, origin).await?, true))
     }
 
-    /// Who a request's headers say that it is from.
+    /// Who a request is from: as its credentials say, or else its cookie.
+    async fn logged_in_or_remembered(
+        &self,
+        parts: &hyper::http::request::Parts,
+        origin: Origin,
+    ) -> Result<Actor, Problem> {
+        let headers = &parts.headers;
+        if matches!(Credentials::of(headers), Credentials::None) && origin.interface == Interface::Http {
+            let now_ms = UNIX_EPOCH.elapsed().map_or(u64::MAX, |now| now.as_millis() as u64);
+            let found = cookie::tokens(headers).find_map(|token| self.broker.login_session(token, &origin, now_ms));
+            if let Some((identity, _)) = found {
+                cookie::check_origin(&parts.method, headers)?;
+                return Ok(Actor { identity: Arc::new(identity), origin });
+            }
+        }
+        self.logged_in(headers, origin).await
+    }
+
+    /// Who a request's credentials say that it is from.
     pub(crate) async fn logged_in(&self, headers: &HeaderMap, origin: Origin) -> Result<Actor, Problem> {
         match Credentials::of(headers) {
             Credentials::None if origin.interface == Interface::ControlSocket => {
@@ -448,8 +469,13 @@ impl Service {
                 self.log_in(&name, &password, origin).await
             }
             Credentials::Basic { .. } => Err(Problem::not_authenticated()),
-            Credentials::Bearer { token } => logged_in("", origin, self.broker.log_in_by_token(&token, &origin).await),
+            Credentials::Bearer { token } => self.log_in_by_token(&token, origin).await,
         }
+    }
+
+    /// Logs in who has a token.
+    pub(crate) async fn log_in_by_token(&self, token: &[u8], origin: Origin) -> Result<Actor, Problem> {
+        logged_in("", origin, self.broker.log_in_by_token(token, &origin).await)
     }
 
     /// Logs a user in, for one request.

@@ -13,6 +13,7 @@ pub mod erlang;
 pub mod features;
 pub mod ids;
 pub mod json;
+pub mod login_session;
 pub mod name;
 pub mod parameter;
 pub mod pattern;

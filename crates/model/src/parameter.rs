@@ -23,6 +23,8 @@ impl GlobalParameter {
     pub const CLUSTER_ID: &'static str = "internal_cluster_id";
     /// What the names of alerts' rules and webhooks begin with: their values may have secrets.
     pub const ALERTS: &'static str = "warren-alerts.";
+    /// What the names of stored sessions begin with ([`crate::login_session`]): no parameter has such a name.
+    pub const SESSIONS: &'static str = "warren-session.";
 
     /// Whether the value of a parameter of this name may have secrets: only administrators may see it.
     #[must_use]

@@ -52,6 +52,7 @@ const BROKER: &[&str] = &[
     "identity",
     "users",
     "lockout",
+    "login_sessions",
     "auth_attempts",
     "statistics",
     "history",

@@ -160,6 +160,7 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
         },
         cors: Cors { origins: own.cors_allow_origins.clone(), max_age_s: Some(own.cors_max_age) },
         refuses_basic: own.disable_basic_auth,
+        session_lifetime: own.login_session_timeout,
         disables_stats: own.disable_stats,
         enables_queue_totals: own.enable_queue_totals,
         operator_policies_change: !own.operator_policy_changes_disabled,

@@ -9,6 +9,7 @@ mod backups;
 mod checks;
 mod connections;
 mod delayed;
+mod login_sessions;
 mod parameters;
 mod permissions;
 mod policies;
@@ -21,6 +22,7 @@ use crate::random::RandomError;
 
 pub use backups::{BackupError, BackupView};
 pub use delayed::{Cancelled, DelayedFilter, DelayedMessage, DelayedPage};
+pub use login_sessions::OpenedSession;
 pub use parameters::check_parameter_name;
 pub use policies::PolicyRequest;
 pub use users::{PasswordChange, UserRequest};

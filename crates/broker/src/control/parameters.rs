@@ -1,6 +1,7 @@
 //! Global parameters, the cluster's name among them.
 
 use model::definition::Definition;
+use model::login_session::StoredSession;
 use model::parameter::GlobalParameter;
 use serde_json::Value;
 
@@ -93,6 +94,12 @@ impl Broker {
 pub fn check_parameter_name(name: &str) -> Result<(), ControlError> {
     if name.is_empty() || name.len() > NAME_LEN_MAX {
         return invalid(format!("a parameter's name has 1 to {NAME_LEN_MAX} bytes, not {}", name.len()));
+    }
+    if StoredSession::is_name(name) {
+        return invalid(format!(
+            "names of parameters do not begin with '{}', as sessions do",
+            GlobalParameter::SESSIONS
+        ));
     }
     Ok(())
 }

@@ -15,6 +15,7 @@ use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::{Actor, Identity};
 use crate::users::Updated;
+use engine::clock::wall_ms;
 use engine::outbox::ConnectionEvent;
 
 /// A user that an operator wants to be so.
@@ -80,11 +81,14 @@ impl Broker {
         self.users.get(name)
     }
 
-    /// A user as it is now, with the tags that it has now. None: the user is gone, or its login has expired.
+    /// A user as it is now, with the tags that it has now. None: the user is gone, or its login or its session has ended.
     #[must_use]
     pub fn renewed(&self, identity: &Identity) -> Option<Identity> {
         if identity.expires_at.is_some_and(|expires_at| expires_at <= SystemTime::now()) {
             return None;
+        }
+        if let Some(session) = identity.session {
+            return Some(self.identity_of_session(session, wall_ms())?.0);
         }
         let user = if identity.is_stored() { self.users.get(identity.name())? } else { identity.user.clone() };
         Some(Identity { user, ..identity.clone() })
@@ -131,6 +135,9 @@ impl Broker {
             self.emit_by(actor, event("user.tags.set").with_list("tags", after.tags.iter()));
         }
         self.access_changed(name.as_str());
+        if is_password_changed {
+            self.sweep_ended_login_sessions();
+        }
         Ok(Changed { is_new: before.is_none(), position })
     }
 
@@ -221,6 +228,7 @@ impl Broker {
         self.connections
             .tell(|connection| connection.is_of(name), || ConnectionEvent::Close { reason: reason.clone() });
         self.access_changed(name);
+        self.end_login_sessions_of(name);
         Ok(Changed { is_new: false, position })
     }
 

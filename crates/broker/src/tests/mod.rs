@@ -35,6 +35,7 @@ mod kept;
 mod limits;
 mod limits_of_queues;
 mod lives;
+mod login_sessions;
 mod logins;
 mod memory;
 mod node;

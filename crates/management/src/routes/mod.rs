@@ -38,6 +38,7 @@ mod refusals;
 mod request_params;
 mod root;
 mod selection;
+mod session;
 mod slow_requests;
 mod top;
 mod topic_permissions;
@@ -62,6 +63,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         root::ROUTES,
         console::ROUTES,
         identity::ROUTES,
+        session::ROUTES,
         overview::ROUTES,
         nodes::ROUTES,
         health::ROUTES,

@@ -13,6 +13,7 @@ use tokio::sync::watch;
 
 use super::{AmqpSink, ConnectionPermit, HttpClient, OpenConnection, Site};
 use crate::call::ForwardedBy;
+use crate::cookie::OverTls;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
 use crate::service::Begun;
 use crate::stage::Stage;
@@ -40,6 +41,7 @@ pub(super) async fn serve(
     };
     let HttpClient { origin, limits, amqp, permit, received, forwarded_by } = client;
     let forwarded_by = forwarded_by.map(ForwardedBy);
+    let is_over_tls = stream.tls_info().is_some();
     let upgrade = amqp.and_then(|amqp| WebSocketUpgrade::of(&stream, amqp, permit.clone())).map(Arc::new);
     // Taken out by an order to the node, which may stop the broker: then the connection belongs to no group, and ends with the answer.
     let answering = Arc::new(Mutex::new(Some(Answering { site, upgrade, _place: place })));
@@ -48,6 +50,9 @@ pub(super) async fn serve(
         let answering = answering.clone();
         if let Some(node) = &forwarded_by {
             request.extensions_mut().insert(node.clone());
+        }
+        if is_over_tls {
+            request.extensions_mut().insert(OverTls);
         }
         async move {
             let parts = answering.lock().as_ref().map(|answering| (answering.site.clone(), answering.upgrade.clone()));

@@ -23,6 +23,7 @@ mod process;
 mod profile;
 mod queue_lists;
 mod requests;
+mod sessions;
 mod slow_requests;
 mod top;
 mod trace;

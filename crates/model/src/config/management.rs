@@ -1,5 +1,7 @@
 //! The keys of the HTTP API, typed.
 
+use std::time::Duration;
+
 use super::values::Values;
 
 /// The largest `management.http.max_body_size`.
@@ -24,6 +26,8 @@ pub struct ManagementOptions {
     pub definitions_require_json_extension: bool,
     /// Whether names and passwords are refused.
     pub disable_basic_auth: bool,
+    /// How long a login by a cookie lasts.
+    pub login_session_timeout: Duration,
     /// Whether listings leave out statistics.
     pub disable_stats: bool,
     /// Whether they then still have the counts of queues' messages.
@@ -74,6 +78,7 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
         },
         definitions_require_json_extension: values.bool("management.definitions.require_json_extension"),
         disable_basic_auth: values.bool("management.disable_basic_auth"),
+        login_session_timeout: Duration::from_secs(60 * values.integer::<u64>("management.login_session_timeout")),
         disable_stats: values.bool("management.disable_stats"),
         enable_queue_totals: values.bool("management.enable_queue_totals"),
         operator_policy_changes_disabled: values.bool("management.restrictions.operator_policy_changes.disabled"),

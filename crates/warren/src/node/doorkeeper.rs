@@ -6,7 +6,6 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::AUTHORIZATION;
 use hyper::{HeaderMap, StatusCode};
 use management::Doorkeeper;
 use net::proxy_protocol::Endpoints;
@@ -16,6 +15,8 @@ use tokio::net::UnixStream;
 
 /// How long the answer is waited for.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// What of the client's request says who it is, and which page asks.
+const SHOWN: [&str; 3] = ["authorization", "cookie", "sec-fetch-site"];
 /// Of the answer only the first line is looked at, which is no longer.
 const LINE_LEN_MAX: usize = 1 << 10;
 
@@ -46,10 +47,13 @@ where
 fn request(path: &str, headers: &HeaderMap) -> Vec<u8> {
     let mut request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n").into_bytes();
     // No value of a header has an end of a line in it.
-    for value in headers.get_all(AUTHORIZATION) {
-        request.extend_from_slice(b"authorization: ");
-        request.extend_from_slice(value.as_bytes());
-        request.extend_from_slice(b"\r\n");
+    for name in SHOWN {
+        for value in headers.get_all(name) {
+            request.extend_from_slice(name.as_bytes());
+            request.extend_from_slice(b": ");
+            request.extend_from_slice(value.as_bytes());
+            request.extend_from_slice(b"\r\n");
+        }
     }
     request.extend_from_slice(b"\r\n");
     request

@@ -110,7 +110,12 @@ const KEYS: &[Key] = &[
     ),
     no_effect("management.db_cache_multiplier", Type::COUNT, "listings are made from counters, so nothing is cached"),
     no_effect("management.delegate_count", Type::COUNT, "one thread answers all requests"),
-    no_effect("management.login_session_timeout", Type::COUNT, "there is no console yet to log in to"),
+    effective(
+        "management.login_session_timeout",
+        Type::Integer(1, 525_600),
+        "480",
+        "Minutes that a login to `/api/session` lasts, which browsers keep as a cookie. See [http-api.md](http-api.md#sessions).",
+    ),
     no_effect("management.credential_encryption_secret", Type::Secret, "no credentials are kept in a browser"),
     not_built("management.http_log_dir", Type::Text, "requests are not logged one by one"),
     effective(

@@ -62,10 +62,10 @@ test-deny:
 		if ! $(CARGO) deny fetch db >/dev/null 2>&1; then echo "skipped: advisories cannot be fetched"; exit 0; fi; \
 		$(CARGO) deny --locked check --disable-fetch advisories
 
-# The types of our own scripts, which are written in comments.
+# The types of our own scripts, which are written in comments, and what of them needs no browser.
 test-web:
 	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so the types of scripts are not checked"; \
-		else cd web && npm ci --no-audit --no-fund && node vendor.mjs && node_modules/.bin/tsc --project .; fi
+		else cd web && npm ci --no-audit --no-fund && node vendor.mjs && node_modules/.bin/tsc --project . && node --test tests/; fi
 
 # The workspace is built once for all tests: what this builds is what the black-box suites start. Building a part of it would resolve other
 # features, and so build it a second time.

@@ -45,6 +45,22 @@ export class Broker {
     return broker;
   }
 
+  /** Three nodes of one cluster, which has a leader. */
+  static async startCluster(binary) {
+    const ports = await Promise.all(Array.from({ length: 9 }, freePort));
+    const names = [1, 2, 3].map((number) => `hare${number}@localhost`);
+    const nodes = names.map((name, index) => {
+      const settings = { "warren.node_name": name, "warren.cluster.secret": "carrots", "warren.cluster.listener": `127.0.0.1:${ports[index]}`, "warren.cluster.advertise": `127.0.0.1:${ports[index]}` };
+      names.forEach((peer, place) => {
+        settings[`warren.cluster.peers.${place + 1}`] = `${peer}=127.0.0.1:${ports[place]}`;
+        settings[`cluster_formation.classic_config.nodes.${place + 1}`] = peer;
+      });
+      return new Broker(binary, [ports[3 + index], ports[6 + index]], settings);
+    });
+    await Promise.all(nodes.map((node) => node.start()));
+    return nodes;
+  }
+
   async start() {
     const words = Object.entries(this.settings).map(([key, value]) => `--set=${key}=${value}`);
     const log = openSync(path.join(this.folder, "log"), "a");

@@ -28,8 +28,9 @@ export class Harness {
     await this.browser?.close();
   }
 
-  /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. */
-  async scenario(name, check, { user = "guest", password = user, width = 1280, height = 860, colorScheme = "light", allowed = /^$/, hash = "" } = {}) {
+  /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. `url`: of
+   *  another broker than the usual one. */
+  async scenario(name, check, { user = "guest", password = user, width = 1280, height = 860, colorScheme = "light", allowed = /^$/, hash = "", url = this.broker.url } = {}) {
     if (!this.only.test(name)) return;
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
@@ -38,13 +39,13 @@ export class Harness {
       page.on("console", (message) => complaints.push(`${message.type()}: ${message.text()}`));
       page.on("pageerror", (error) => complaints.push(String(error.stack ?? error)));
       page.on("dialog", (dialog) => (complaints.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
-      page.on("request", (request) => request.url().startsWith(`${this.broker.url}/`) || complaints.push(`asked for ${request.url()}`));
+      page.on("request", (request) => request.url().startsWith(`${url}/`) || complaints.push(`asked for ${request.url()}`));
     };
     context.on("page", watch);
     const page = await context.newPage();
     try {
-      if (user) await this.logIn(context, user, password);
-      await page.goto(`${this.broker.url}/${hash}`);
+      if (user) await this.logIn(context, user, password, url);
+      await page.goto(`${url}/${hash}`);
       await check(page, { context, complaints });
       assert.deepEqual(complaints.filter((complaint) => !allowed.test(complaint)), [], "the browser complained");
       this.passed += 1;
@@ -59,8 +60,8 @@ export class Harness {
   }
 
   /** A session, without the login page. */
-  async logIn(context, name, password) {
-    const answer = await context.request.post(`${this.broker.url}/api/session`, { data: { name, password }, headers: { origin: this.broker.url } });
+  async logIn(context, name, password, url = this.broker.url) {
+    const answer = await context.request.post(`${url}/api/session`, { data: { name, password }, headers: { origin: url } });
     assert.equal(answer.status(), 201, `POST /api/session → ${answer.status()} ${await answer.text()}`);
   }
 

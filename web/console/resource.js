@@ -1,6 +1,6 @@
 // What a page shows of the API, asked for again from time to time.
 
-import { useEffect, useMemo } from "../vendor/modules/hooks.js";
+import { useEffect, useMemo, useRef } from "../vendor/modules/hooks.js";
 import { effect, signal } from "../vendor/modules/signals.js";
 import { get, returns } from "./api.js";
 
@@ -81,4 +81,16 @@ export function useResource(path, intervalMs = INTERVAL_MS) {
     return end;
   }, [path, intervalMs]);
   return { ...state.value, reload: () => handle.reload() };
+}
+
+/**
+ * What was known stays while the same object is asked for in another way: another span of its history.
+ * @template T
+ * @param {Resource<T>} resource of a component that shows one object only
+ * @returns {Resource<T>}
+ */
+export function useKept(resource) {
+  const known = useRef(resource.data);
+  if (resource.data !== undefined) known.current = resource.data;
+  return { ...resource, data: known.current };
 }

@@ -14,7 +14,7 @@ import { List } from "../parts/list.js";
 import { Note } from "../parts/note.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { State } from "../parts/states.js";
-import { useResource } from "../resource.js";
+import { useKept, useResource } from "../resource.js";
 
 /** What happens to messages: name in the API, title. @type {[string, string][]} */
 const LINES = [["publish", "Publish"], ["confirm", "Confirm"], ["return_unroutable", "Unroutable (return)"], ["drop_unroutable", "Unroutable (drop)"], ["deliver", "Deliver (manual ack)"], ["deliver_no_ack", "Deliver (auto ack)"],
@@ -50,7 +50,7 @@ const nameOf = (one) => one.exchange?.name ?? one.queue?.name ?? "";
 
 /** @param {{ values: string[] }} props */
 export default function Channel({ values: [name = ""] }) {
-  const { data, error, reload } = useResource(`${pathOf`api/channels/${name}`}?${historyQuery(["msg_rates"])}`);
+  const { data, error, reload } = useKept(useResource(`${pathOf`api/channels/${name}`}?${historyQuery(["msg_rates"])}`));
   const [live, setLive] = useState(/** @type {Record<string, any>} */ ({}));
   useLive(`channel:${encodeURIComponent(name)}`, (event) => (event.name === "channel" ? setLive(event.data) : void reload()));
   const connection = data?.connection_details?.name ?? name.replace(/ \(\d+\)$/, "");

@@ -18,7 +18,7 @@ import { List } from "../parts/list.js";
 import { Note } from "../parts/note.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { State } from "../parts/states.js";
-import { useResource } from "../resource.js";
+import { useKept, useResource } from "../resource.js";
 
 /** @type {[string, string[]][]} */
 const ABOVE = [["Connections", ["connections"]]];
@@ -27,7 +27,7 @@ const COLUMNS = CHANNEL_COLUMNS.filter(({ id }) => !["vhost", "user", "lately"].
 
 /** @param {{ values: string[] }} props */
 export default function Connection({ values: [name = ""] }) {
-  const { data, error, reload } = useResource(`${pathOf`api/connections/${name}`}?${historyQuery(["data_rates"])}`);
+  const { data, error, reload } = useKept(useResource(`${pathOf`api/connections/${name}`}?${historyQuery(["data_rates"])}`));
   const channels = useResource(pathOf`api/connections/${name}/channels`);
   const [live, setLive] = useState(/** @type {Record<string, any>} */ ({}));
   useLive(`connection:${encodeURIComponent(name)}`, (event) => (event.name === "connection" ? setLive(event.data) : void reload()));

@@ -60,7 +60,7 @@ function optionsOf(element, { lines, unit, height = 180 }) {
     height,
     legend: { show: false },
     cursor: { drag: { x: false, y: false } },
-    scales: { y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => /** @type {[number, number]} */ ([Math.min(0, low), high > 0 ? high * 1.1 : 1]) } },
+    scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ first, /** @type {number} */ last) => /** @type {[number, number]} */ (first === last ? [first - 60, last] : [first, last]) }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => /** @type {[number, number]} */ ([Math.min(0, low), high > 0 ? high * 1.1 : 1]) } },
     axes: [{ ...axis, space: 70 }, { ...axis, size: unit === "byterate" ? 84 : 64, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => (isWhole && !Number.isInteger(tick) ? "" : shown(unit, tick))) }],
     series: [{}, ...lines.map((line, index) => ({ label: line.label, stroke: color(COLORS[index % COLORS.length] ?? ""), width: 1.5, points: { show: false } }))],
   };

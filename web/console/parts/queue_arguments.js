@@ -18,5 +18,13 @@ export const QUEUE_ARGUMENTS = [
 /** @type {[string, string][]} */
 export const EXCHANGE_ARGUMENTS = [
   ["alternate-exchange", "where messages go that reach no queue"],
-  ["x-delayed-type", "how an exchange that delays routes: direct, fanout, topic, headers"],
+  ["x-delayed-type", "how an exchange of the type x-delayed-message routes: direct, fanout, topic, headers"],
+  ["x-delayed-exchange", "true: an exchange of any other type delays"],
+  ["x-delayed-release-rate", "how many messages that are due it releases a second at most"],
+  ["x-message-deduplication", "true: duplicates are dropped"],
+  ["x-cache-size", "of how many messages duplicates are told"],
+  ["x-cache-ttl", "for how long, in milliseconds"],
+  ["hash-header", "what x-consistent-hash hashes: the header of this name"],
+  ["hash-property", "or message_id, correlation_id or timestamp"],
+  ["x-recent-history-length", "how many messages x-recent-history keeps"],
 ];

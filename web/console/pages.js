@@ -48,6 +48,12 @@ export const PAGES = [
   { pattern: "permissions-check", load: () => import("./pages/permission_check.js"), title: "Permissions check: may a user do it?", role: "administrator" },
   { pattern: "feature-flags", load: async () => ({ default: (await import("./pages/features.js")).FeatureFlags }), title: "Feature Flags" },
   { pattern: "deprecated-features", load: async () => ({ default: (await import("./pages/features.js")).DeprecatedFeatures }), title: "Deprecated Features" },
+  { pattern: "audit", load: () => import("./pages/audit.js"), title: "Audit", role: "administrator" },
+  { pattern: "log", load: () => import("./pages/log.js"), title: "Log", role: "administrator" },
+  { pattern: "alerts", load: () => import("./pages/alerts.js"), title: "Alerts", role: "monitoring" },
+  { pattern: "cluster", load: () => import("./pages/cluster.js"), title: "Cluster", role: "monitoring" },
+  { pattern: "cluster-name", load: () => import("./pages/cluster.js"), role: "monitoring" },
+  { pattern: "nodes/:", load: () => import("./pages/node.js"), role: "monitoring" },
   { pattern: "limits", load: () => import("./pages/limits.js"), title: "Limits" },
 ];
 

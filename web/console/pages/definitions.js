@@ -7,13 +7,12 @@ import { ask } from "../parts/dialog.js";
 import { Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { Note, say } from "../parts/note.js";
-import { useResource } from "../resource.js";
+import { useVhosts } from "../parts/vhosts.js";
 import { Admin } from "./admin_frame.js";
 import { countOf, Difference, LeftOut, Pruned } from "./definitions_diff.js";
 
 export default function Definitions() {
-  const { data: vhosts } = useResource("api/vhosts?columns=name", 60_000);
-  const names = /** @type {string[]} */ ((vhosts ?? []).map((/** @type {any} */ one) => one.name));
+  const names = useVhosts();
   return h(Admin, { title: "Definitions", children: [
     h("p", { key: "about" }, "Users, virtual hosts, permissions, parameters, policies, exchanges, queues and bindings, as one JSON document. RabbitMQ's documents can be imported, and RabbitMQ imports those of here. Messages are not in it."),
     h(Section, { key: "export", title: "Export", children: h(Export, { names }) }),

@@ -8,6 +8,7 @@ import { Section, Tabs, chosenTab } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { List } from "../parts/list.js";
 import { say } from "../parts/note.js";
+import { useVhosts } from "../parts/vhosts.js";
 import { useResource } from "../resource.js";
 import { Admin } from "./admin_frame.js";
 import { choiceOf } from "./permissions.js";
@@ -40,8 +41,7 @@ const shown = (value) => h("code", { title: JSON.stringify(value) }, JSON.string
 
 function Runtime() {
   const { data, error, reload } = useResource("api/parameters", 10_000);
-  const { data: vhosts } = useResource("api/vhosts?columns=name", 60_000);
-  const names = /** @type {string[]} */ ((vhosts ?? []).map((/** @type {any} */ one) => one.name));
+  const names = useVhosts();
   const set = async (/** @type {any} */ values) => {
     const { vhost = names[0] ?? "/", component, name } = values;
     await change("PUT", pathOf`api/parameters/${component}/${vhost}/${name}`, { component, vhost, name, value: valueOf(values.value ?? "") });

@@ -3,8 +3,9 @@
 import { Section, Tabs, chosenTab } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { List } from "../parts/list.js";
+import { useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { useResource } from "../resource.js";
-import { href, place, setQuery } from "../route.js";
+import { href, place } from "../route.js";
 import { may } from "../session.js";
 import { Admin } from "./admin_frame.js";
 import { PolicyForm } from "./policy_form.js";
@@ -33,8 +34,7 @@ function PolicyList({ kind }) {
   const { query } = place.value;
   const vhost = query.get("vhost") ?? "";
   const { data, error, reload } = useResource(`api/${kind}`);
-  const { data: vhosts } = useResource("api/vhosts?columns=name", 60_000);
-  const names = /** @type {string[]} */ ((vhosts ?? []).map((/** @type {any} */ one) => one.name));
+  const names = useVhosts();
   const mayChange = may(kind === "policies" ? "policymaker" : "administrator");
   const rows = vhost ? data?.filter((/** @type {any} */ one) => one.vhost === vhost) : data;
   const remove = async (/** @type {import("./policy_kinds.js").Policy} */ policy) => void ((await deletePolicy(kind, policy)) && (await reload()));
@@ -52,6 +52,6 @@ function PolicyList({ kind }) {
     ${h(List, { label: kind === "policies" ? "Policies" : "Operator policies", rows, error, columns, keyOf: (policy) => `${policy.vhost}/${policy.name}`, by: "name", height: "60vh",
       textOf: (policy) => `${policy.name} ${policy.pattern} ${Object.keys(policy.definition).join(" ")}`,
       empty: mayChange ? `There is no ${nounOf(kind)}. Add one below.` : `There is no ${nounOf(kind)} that this user may see.`,
-      tools: html`<label>Virtual host <select value=${vhost} onChange=${(/** @type {any} */ event) => setQuery({ vhost: event.currentTarget.value })}><option value="">all</option>${names.slice(0, 500).map((one) => html`<option value=${one}>${one}</option>`)}</select></label>` })}
+      tools: h(VhostChoice, { vhosts: names }) })}
     ${mayChange && names.length > 0 && h(Section, { title: `Add a ${nounOf(kind)}`.replace("a operator", "an operator"), isClosed: query.get("add") !== "yes", children: h(PolicyForm, { kind, vhosts: vhost ? [vhost, ...names.filter((one) => one !== vhost)] : names, onDone: reload }) })}`;
 }

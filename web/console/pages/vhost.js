@@ -9,6 +9,7 @@ import { ask } from "../parts/dialog.js";
 import { Figure } from "../parts/figure.js";
 import { Facts, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
+import { HistoryChoice, historyQuery } from "../parts/history.js";
 import { LatencyStages } from "../parts/latency.js";
 import { attempt, Note, say } from "../parts/note.js";
 import { useResource } from "../resource.js";
@@ -21,13 +22,12 @@ import { VhostForm } from "./vhosts.js";
 
 /** @type {[string, string[]][]} */
 const ABOVE = [["Virtual Hosts", ["vhosts"]]];
-const HISTORY = ["lengths", "msg_rates"].map((kind) => `${kind}_age=600&${kind}_incr=5`).join("&");
 
 /** What is known of a virtual host: administrators may ask for one, others find it in the list of theirs. @param {string} name */
 function useVhost(name) {
   const isAdministrator = may("administrator");
   const pattern = `^${name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
-  const { data, ...rest } = useResource(isAdministrator ? `${pathOf`api/vhosts/${name}`}?${HISTORY}` : withQuery("api/vhosts", { name: pattern, use_regex: true, page: 1, page_size: 10, pagination: true }));
+  const { data, ...rest } = useResource(isAdministrator ? `${pathOf`api/vhosts/${name}`}?${historyQuery(["lengths", "msg_rates"])}` : withQuery("api/vhosts", { name: pattern, use_regex: true, page: 1, page_size: 10, pagination: true }));
   const found = isAdministrator ? data : data?.items?.find((/** @type {any} */ one) => one.name === name);
   return { ...rest, data: found, isGone: data !== undefined && found === undefined };
 }
@@ -54,8 +54,8 @@ export default function Vhost({ values }) {
     await attempt(() => change(isProtected ? "DELETE" : "POST", `${pathOf`api/vhosts/${name}`}/deletion/protection`), isProtected ? "The virtual host can be deleted now." : "The virtual host is protected from being deleted.");
     await reload();
   };
-  const acts = isAdministrator && html`<button type="button" onClick=${protect}>${data.protected_from_deletion ? "End the protection from deletion" : "Protect from deletion"}</button>
-    ${!data.protected_from_deletion && html`<button type="button" class="harmful" onClick=${() => remove(name, data)}>Delete virtual host</button>`}`;
+  const acts = html`<${HistoryChoice} />${isAdministrator && html`<button type="button" onClick=${protect}>${data.protected_from_deletion ? "End the protection from deletion" : "Protect from deletion"}</button>
+    ${!data.protected_from_deletion && html`<button type="button" class="harmful" onClick=${() => remove(name, data)}>Delete virtual host</button>`}`}`;
   return frame(html`
     ${error && h(Note, { kind: "warning", error })}
     ${data.description && html`<p><bdi>${data.description}</bdi></p>`}
@@ -67,8 +67,8 @@ export default function Vhost({ values }) {
     <p class="acts">${["queues", "exchanges", "connections", "policies"].map((kind) => html`<a class="button" href=${href([kind], { vhost: name })}>${kind[0]?.toUpperCase()}${kind.slice(1)}</a>`)}
       ${isAdministrator && html`<a class="button" href=${address(withQuery(pathOf`api/definitions/${name}`, { download: `${name.replaceAll(/[^\w.-]+/g, "_")}.json` }))} download>Export definitions</a>`}</p>
     ${data.messages_details?.samples && html`<div class="columns">
-      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages, last ten minutes", unit: "messages", ...linesOf([["Ready", data.messages_ready_details], ["Unacked", data.messages_unacknowledged_details]], samplesOf) }) })}
-      ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second, last ten minutes", unit: "rate", ...linesOf([["Publish", stats.publish_details], ["Confirm", stats.confirm_details], ["Deliver / get", stats.deliver_get_details], ["Ack", stats.ack_details]], ratesOf) }) })}
+      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages", unit: "messages", ...linesOf([["Ready", data.messages_ready_details], ["Unacked", data.messages_unacknowledged_details]], samplesOf) }) })}
+      ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([["Publish", stats.publish_details], ["Confirm", stats.confirm_details], ["Deliver / get", stats.deliver_get_details], ["Ack", stats.ack_details]], ratesOf) }) })}
     </div>`}
     ${data.latency_stages && h(Section, { title: "Where the latency is", about: "by stage, of the messages of this virtual host", children: h(LatencyStages, { stages: data.latency_stages }) })}
     ${h(Section, { title: "About it", children: h(Facts, { facts: [

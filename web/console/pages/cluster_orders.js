@@ -1,0 +1,41 @@
+// What operators order a cluster to do. Each says before what becomes of clients and data.
+
+import { change } from "../api.js";
+import { path as pathOf } from "../address.js";
+import { ask } from "../parts/dialog.js";
+import { html } from "../parts/html.js";
+import { say } from "../parts/note.js";
+
+/** @param {import("../parts/dialog.js").Question} question @param {string} done @param {() => Promise<void>} reload */
+async function order(question, done, reload) {
+  if (!(await ask(question))) return;
+  say(done);
+  await reload();
+}
+
+/** @param {{ name: string }} node @param {() => Promise<void>} reload */
+export const orderTransfer = ({ name }, reload) => order({
+  title: `Make ${name} the leader`, act: "Make leader",
+  text: html`<p>All connections of clients are closed once, and clients connect again. Transient messages and exclusive queues are lost. Nothing that was confirmed is. A node that has not caught up is refused.</p>`,
+  run: () => change("POST", "api/warren/cluster/transfer", { node: name }),
+}, `${name} leads.`, reload);
+
+/** @param {{ name: string }} node @param {boolean} isLeader @param {() => Promise<void>} reload */
+export const orderDrain = ({ name }, isLeader, reload) => order({
+  title: `Drain ${name}`, act: "Drain",
+  text: html`<p>${isLeader ? "It hands the lead over to another node, which closes all connections once." : "Clients that are connected to it are disconnected."} It takes no new clients until it is revived, and can then be stopped.</p>`,
+  run: () => change("POST", "api/warren/cluster/drain", { node: name }),
+}, `${name} is drained. It can be stopped; revive it when it is back.`, reload);
+
+/** @param {{ name: string }} node @param {() => Promise<void>} reload */
+export const orderRevive = ({ name }, reload) => order({
+  title: `Revive ${name}`, act: "Revive", text: html`<p>It takes clients again.</p>`,
+  run: () => change("POST", "api/warren/cluster/revive", { node: name }),
+}, `${name} takes clients again.`, reload);
+
+/** @param {{ name: string }} node @param {any} cluster @param {() => Promise<void>} reload */
+export const orderForget = ({ name }, cluster, reload) => order({
+  title: `Forget ${name}`, act: "Forget", isHarmful: true, word: name,
+  text: html`<p>It is not in the cluster any more, which then has ${cluster.nodes.length - 1} nodes. To bring it back, empty its directory and let it join.</p>`,
+  run: () => change("DELETE", pathOf`api/warren/cluster/nodes/${name}`),
+}, `${name} is not in the cluster any more.`, reload);

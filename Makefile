@@ -16,12 +16,12 @@ build: web
 # console, and makes reports of tables.
 web:
 	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so there will be no console, and reports will have no charts"; \
-		else $(MAKE) --no-print-directory web/vendor/modules/LICENSES.txt \
+		else $(MAKE) --no-print-directory web/vendor/console/SOURCES \
 		|| echo "skipped: npm could not fetch modules, so there will be no console, and reports will have no charts"; fi
 
-web/vendor/modules/LICENSES.txt: web/package-lock.json web/vendor.mjs
-	cd web && npm ci --no-audit --no-fund --omit=dev
-	node web/vendor.mjs
+web/vendor/console/SOURCES: web/package-lock.json web/build.mjs $(shell find web/console -name '*.js')
+	cd web && npm ci --no-audit --no-fund
+	node web/build.mjs
 
 # What CI runs.
 test: test-web test-form test-rust
@@ -65,7 +65,7 @@ test-deny:
 # The types of our own scripts, which are written in comments, and what of them needs no browser.
 test-web:
 	@if ! command -v npm >/dev/null; then echo "skipped: npm is not installed, so the types of scripts are not checked"; \
-		else cd web && npm ci --no-audit --no-fund && node vendor.mjs && node_modules/.bin/tsc --project . && node --test tests/; fi
+		else cd web && npm ci --no-audit --no-fund && node build.mjs && node_modules/.bin/tsc --project . && node --test tests/; fi
 
 # The workspace is built once for all tests: what this builds is what the black-box suites start. Building a part of it would resolve other
 # features, and so build it a second time.

@@ -2,7 +2,7 @@
 //
 //     node web/serve.mjs [http://localhost:15672] [8080]
 
-import { createReadStream, existsSync, readFileSync, readdirSync } from "node:fs";
+import { createReadStream, existsSync, readFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -13,12 +13,8 @@ const port = Number(process.argv[3] ?? 8080);
 const TYPES = { ".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".html": "text/html" };
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
-/** The page, as the broker makes it. */
-function page() {
-  const files = ["console", "console/parts"].flatMap((folder) => readdirSync(path.join(web, folder)).filter((name) => name.endsWith(".js")).map((name) => `${folder}/${name}`));
-  const preloads = files.map((file) => `<link rel="modulepreload" href="/static/dev/${file}">`).join("\n");
-  return readFileSync(path.join(web, "console/page.html"), "utf8").replaceAll("{assets}", "/static/dev/").replaceAll("{base}", "/").replace("{preloads}", preloads);
-}
+/** The page, as the broker makes it, but with the files as they are. */
+const page = () => readFileSync(path.join(web, "console/page.html"), "utf8").replaceAll("{assets}", "/static/dev/").replaceAll("{base}", "/");
 
 createServer((asked, answer) => {
   const { pathname } = new URL(asked.url ?? "/", "http://localhost");

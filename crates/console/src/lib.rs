@@ -1,4 +1,4 @@
-//! The console's files, as they are in `web/console`, with what `make web` has fetched: built into the binary, compressed there already.
+//! The console's files, as `make web` has made them of `web/console`: built into the binary, compressed there already.
 //!
 //! Addresses have the [`VERSION`] in them, so that a browser keeps the files for good and never mixes those of two builds.
 //!
@@ -19,10 +19,10 @@ pub struct Asset {
 
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// Modules of others without which nothing is shown.
-const NEEDED: [&str; 4] = ["preact.js", "hooks.js", "signals.js", "htm.js"];
+/// What draws everything, with what others have written for it.
+const SCRIPT: &str = "console/main.js";
 
-/// The file at a path, such as `console/main.js` or `vendor/modules/preact.js`.
+/// The file at a path, such as `console/main.js` or `console/style/base.css`.
 #[must_use]
 pub fn asset(path: &str) -> Option<&'static Asset> {
     let index = ASSETS.binary_search_by(|(own, _)| (*own).cmp(path)).ok()?;
@@ -32,7 +32,7 @@ pub fn asset(path: &str) -> Option<&'static Asset> {
 /// Whether this build has what the console needs. Without npm, or without `make web`, it has not.
 #[must_use]
 pub fn is_whole() -> bool {
-    NEEDED.iter().all(|name| asset(&format!("vendor/modules/{name}")).is_some())
+    asset(SCRIPT).is_some()
 }
 
 /// The page, for a broker whose page is at `base`, a path that ends with `/` and is safe in an attribute of HTML. `None` if this build is not
@@ -40,22 +40,8 @@ pub fn is_whole() -> bool {
 #[must_use]
 pub fn page(base: &str) -> Option<String> {
     let page = asset("console/page.html").filter(|_| is_whole())?;
-    let assets = format!("{base}static/{VERSION}/");
-    // What every view needs is fetched at once, and not when the file before it has been read.
-    let is_needed = |path: &&str| {
-        let is_own = path
-            .strip_prefix("console/")
-            .is_some_and(|rest| !rest.starts_with("pages/") && !rest.starts_with("trace/"));
-        path.ends_with(".js") && (is_own || NEEDED.iter().any(|name| path.ends_with(name)) || path.ends_with("core.js"))
-    };
-    let preloads: Vec<String> = ASSETS
-        .iter()
-        .map(|(path, _)| *path)
-        .filter(is_needed)
-        .map(|path| format!("<link rel=\"modulepreload\" href=\"{assets}{path}\">"))
-        .collect();
     let text = String::from_utf8_lossy(page.plain);
-    Some(text.replace("{assets}", &assets).replace("{base}", base).replace("{preloads}", &preloads.join("\n")))
+    Some(text.replace("{assets}", &format!("{base}static/{VERSION}/")).replace("{base}", base))
 }
 
 #[cfg(test)]
@@ -76,7 +62,7 @@ mod tests {
         assert!(!page.contains('{'), "{page}");
         let assets = format!("\"/rabbit/static/{VERSION}/");
         let named: Vec<&str> = page.split(&assets).skip(1).filter_map(|rest| rest.split('"').next()).collect();
-        assert!(named.len() > 10 && named.contains(&"console/main.js"));
+        assert!(named.len() > 3 && named.contains(&SCRIPT));
         for path in named {
             assert!(asset(path).is_some(), "{path}");
         }

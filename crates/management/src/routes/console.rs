@@ -14,9 +14,8 @@ use crate::route::{Operation, Route, Shape, at};
 pub(super) static ROUTES: &[Route] = &[
     at("/", &[Operation::get(Public, page, "Shows the console.", Shape::Page(HTML))]),
     at("/index.html", &[Operation::get(Public, page, "Shows the console.", Shape::Page(HTML))]),
-    at("/static/{version}/console/{file}", &[file(own, "Sends a file of the console.")]),
-    at("/static/{version}/console/{folder}/{file}", &[file(own, "Sends a file of the console.")]),
-    at("/static/{version}/vendor/modules/{file}", &[file(fetched, "Sends a module that the console is built on.")]),
+    at("/static/{version}/console/{file}", &[file("Sends a file of the console.")]),
+    at("/static/{version}/console/{folder}/{file}", &[file("Sends a file of the console.")]),
 ];
 
 const HTML: &str = "text/html";
@@ -29,8 +28,8 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 /// Files never change under their addresses, which have the build's version in them.
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
-const fn file(handler: crate::route::AnswerFn, summary: &'static str) -> Operation {
-    Operation::get(Public, handler, summary, Shape::Page("*/*"))
+const fn file(summary: &'static str) -> Operation {
+    Operation::get(Public, send, summary, Shape::Page("*/*"))
         .refuses(&[("304", "The caller has the file."), ("404", "There is no such file, or it is of another version.")])
 }
 
@@ -55,19 +54,12 @@ fn without_console(call: &Call, base: &str) -> String {
     )
 }
 
-fn own(call: &Call) -> Result<Answer, Problem> {
+fn send(call: &Call) -> Result<Answer, Problem> {
     let (folder, file) = (call.argument("folder"), call.argument("file"));
-    send(call, &if folder.is_empty() { format!("console/{file}") } else { format!("console/{folder}/{file}") })
-}
-
-fn fetched(call: &Call) -> Result<Answer, Problem> {
-    send(call, &format!("vendor/modules/{}", call.argument("file")))
-}
-
-fn send(call: &Call, path: &str) -> Result<Answer, Problem> {
+    let path = if folder.is_empty() { format!("console/{file}") } else { format!("console/{folder}/{file}") };
     // A page of the version before must not get files of this one.
     let is_ours = call.argument("version") == console::VERSION;
-    let asset = console::asset(path).filter(|_| is_ours).ok_or_else(Problem::not_found)?;
+    let asset = console::asset(&path).filter(|_| is_ours).ok_or_else(Problem::not_found)?;
     let etag = HeaderValue::from_static(asset.etag);
     let known = call.headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let answer =

@@ -58,9 +58,8 @@ function Numbers({ node }) {
 /** What the parts of memory are called, and what they are. @type {Record<string, string>} */
 const OWNERS = {
   connection_readers: "Connections: reading", connection_writers: "Connections: writing", connection_channels: "Channels", connection_other: "Connections: other", queue_procs: "Classic queues", quorum_queue_procs: "Quorum queues",
-  quorum_queue_dlx_procs: "Dead letters on their way", metadata_store: "Definitions", metrics: "Statistics and metrics", quorum_ets: "Journal", binary: "Messages", msg_index: "Index of messages", plugins: "Plugins", mgmt_db: "HTTP API", code: "Program", other_proc: "Other work",
-  other_system: "Everything else", allocated_unused: "Allocated, not in use", reserved_unallocated: "Reserved, not allocated", other_ets: "Other tables", mnesia: "Old definitions", atom: "Names", metadata_store_ets: "Definitions: tables",
-  stream_queue_procs: "Streams", stream_queue_replica_reader_procs: "Streams: replicas", stream_queue_coordinator_procs: "Streams: coordinator",
+  plugins: "Delayed messages", metadata_store: "Definitions", metrics: "Statistics and metrics", mgmt_db: "Histories", quorum_ets: "Journal", binary: "Contents of messages", msg_index: "Index of segments", code: "Files, the program's among them",
+  other_system: "Everything else", allocated_unused: "Allocated, not in use",
 };
 
 /** @param {{ name: string, node: any, mayChange: boolean, reload: () => Promise<void> }} props */
@@ -78,7 +77,7 @@ function Memory({ name, node, mayChange, reload }) {
     <p><strong>${h(Figure, { unit: "bytes", value: node.mem_used })}</strong> in use; publishers are blocked above <strong>${h(Figure, { unit: "bytes", value: node.mem_limit })}</strong>.
       <meter aria-label="Memory in use, of the limit" min="0" max=${node.mem_limit || 1} high=${0.8 * (node.mem_limit || 1)} value=${node.mem_used}></meter></p>
     ${parts.length > 0 && h("div", { class: "bar", role: "list", "aria-label": "Memory by owner" }, parts.map(([key, value]) => h("div", { key, role: "listitem" },
-      h("span", { title: key }, OWNERS[key] ?? key.replaceAll("_", " ")), h("span", { class: "track", "aria-hidden": "true" }, h("span", { style: { width: `${Math.min(100, (100 * value) / (total || 1))}%` } })), h("b", {}, h(Figure, { unit: "bytes", value })))))}
+      h("span", { title: `RabbitMQ's name: ${key}` }, OWNERS[key] ?? key.replaceAll("_", " ")), h("span", { class: "track", "aria-hidden": "true" }, h("span", { style: { width: `${Math.min(100, (100 * value) / (total || 1))}%` } })), h("b", {}, h(Figure, { unit: "bytes", value })))))}
     ${node.mem_used_details?.samples && h(Chart, { title: "Memory in use, last ten minutes", unit: "bytes", height: 120, ...linesOf([["In use", node.mem_used_details]], samplesOf) })}
     ${mayChange && html`<h3>Change the limit</h3>`}
     ${mayChange && h(Form, { label: "Limit of memory", act: "Change the limit of memory", onSubmit: set, fields: [
@@ -157,7 +156,7 @@ function DataLoss({ mayChange }) {
 /** @param {any} lost */
 function lostOf(lost) {
   if (!Array.isArray(lost)) return lost === undefined || lost === null ? "not known" : JSON.stringify(lost);
-  return html`<ul class="changes">${lost.map((one) => html`<li>${(one.messages ?? one.lost ?? 0).toLocaleString("en")} of <bdi>${one.queue ?? one.exchange ?? "something deleted"}</bdi>${one.vhost !== undefined && html` in <bdi>${one.vhost}</bdi>`}</li>`)}</ul>`;
+  return html`<ul class="changes">${lost.map((one) => html`<li>${(one.messages ?? 0).toLocaleString("en")} of <bdi>${one.queue ?? one.exchange ?? "something deleted"}</bdi>${one.vhost !== undefined && html` in <bdi>${one.vhost}</bdi>`}</li>`)}</ul>`;
 }
 
 /** @param {{ node: any }} props */

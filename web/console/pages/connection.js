@@ -19,6 +19,7 @@ import { Note } from "../parts/note.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { State } from "../parts/states.js";
 import { useKept, useResource } from "../resource.js";
+import { go } from "../route.js";
 
 /** @type {[string, string[]][]} */
 const ABOVE = [["Connections", ["connections"]]];
@@ -48,7 +49,7 @@ export default function Connection({ values: [name = ""] }) {
     ${h(Section, { title: "Channels", children: h(List, { label: "Channels", rows: channels.data, error: channels.error, columns: shown, keyOf: (one) => one.name, by: "number", height: "30rem",
       tools: h(ColumnChoice, { choice, columns: COLUMNS }), empty: "The client has opened no channel: it can neither publish nor consume." }) })}
     ${h(Section, { title: "Client properties", about: "what the client says of itself", children: h(Fields, { fields: data.client_properties, empty: "The client said nothing of itself." }) })}
-    ${isClosing && h(CloseConnections, { names: [name], onClose: () => setClosing(false), onDone: () => void reload() })}`;
+    ${isClosing && h(CloseConnections, { names: [name], onClose: () => setClosing(false), onDone: (left) => (left.length > 0 ? void reload() : go(["connections"])) })}`;
 }
 
 /** @param {any} one */

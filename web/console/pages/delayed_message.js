@@ -17,7 +17,7 @@ export function DelayedDialog({ vhost, messages, id, onClose, onDone }) {
   const [isRescheduling, setRescheduling] = useState(false);
   const finish = () => (onClose(), onDone());
   const cancel = async () => {
-    const isYes = await ask({ title: "Cancel the message", act: "Cancel the message", isHarmful: true, text: "It is never delivered, and cannot be had back.", run: () => change("DELETE", one) });
+    const isYes = await ask({ title: "Cancel the message", act: "Cancel the message", keep: "Keep it", isHarmful: true, text: "It is never delivered, and cannot be had back.", run: () => change("DELETE", one) });
     if (isYes) await finish();
   };
   const release = async () => void ((await attempt(() => change("POST", `${one}/release`), "The message is due now, and is routed.")) && (await finish()));

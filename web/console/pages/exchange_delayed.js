@@ -103,7 +103,7 @@ export function DelayedMessages({ vhost, name, exchange, reload }) {
 /** @param {string[]} ids @param {string} messages @param {(act: (id: string) => Promise<unknown>, done: string) => Promise<void>} onChosen */
 async function cancelChosen(ids, messages, onChosen) {
   const many = ids.length === 1 ? "one message" : `${ids.length} messages`;
-  const isYes = await ask({ title: `Cancel ${many}`, act: `Cancel ${many}`, isHarmful: true, text: `${ids.length === 1 ? "It is" : "They are"} never delivered, and cannot be had back.` });
+  const isYes = await ask({ title: `Cancel ${many}`, act: `Cancel ${many}`, keep: "Keep", isHarmful: true, text: `${ids.length === 1 ? "It is" : "They are"} never delivered, and cannot be had back.` });
   if (isYes) await onChosen((id) => change("DELETE", `${messages}/${encodeURIComponent(id)}`), "cancelled");
 }
 
@@ -119,7 +119,7 @@ async function cancelMatching({ messages, filter, name, run, onDone }) {
   const many = `${isExhaustive ? "" : "at least "}${count.toLocaleString("en")} ${count === 1 ? "message" : "messages"}`;
   const said = delayedFilterText(filter);
   const isYes = await ask({
-    title: "Cancel all that match", act: "Cancel them", isHarmful: true, word: count > MUCH || !isExhaustive ? name : undefined,
+    title: "Cancel all that match", act: "Cancel them", keep: "Keep them", isHarmful: true, word: count > MUCH || !isExhaustive ? name : undefined,
     text: html`<p><b>${many}</b> of <bdi>${name}</bdi>${said ? html` that match (<bdi>${said}</bdi>)` : ", all that wait here,"} ${count === 1 ? "is" : "are"} never delivered, and cannot be had back.</p>`,
   });
   if (!isYes) return;

@@ -1,6 +1,6 @@
 // A picture of bindings: exchanges and queues in layers, from the left to the right; and the same as a list.
 
-import { useMemo } from "../../vendor/modules/hooks.js";
+import { useEffect, useMemo, useRef } from "../../vendor/modules/hooks.js";
 import { exchangeSegment, href } from "../route.js";
 import { h, html } from "./html.js";
 import { DEFAULT_EXCHANGE, ExchangeLink, QueueLink } from "./links.js";
@@ -12,7 +12,7 @@ import { layersOf } from "./binding_layers.js";
 const [NODE_WIDTH, NODE_HEIGHT, GAP_X, GAP_Y, MARGIN] = [190, 30, 130, 12, 6];
 /** How far lines that lead back hang down. */
 const SAG = 44;
-const LABEL_LEN_MAX = 18;
+const LABEL_LEN_MAX = 15;
 
 const letters = new Intl.Segmenter("en", { granularity: "grapheme" });
 
@@ -40,6 +40,14 @@ const titleOf = ({ kind, name }) => `${kind} ${name === "" ? DEFAULT_EXCHANGE : 
 export function BindingGraph({ vhost, name, to, from }) {
   const graph = useMemo(() => layersOf(name, to, from), [name, to, from]);
   const { nodes, edges, layers, more, unfollowed } = graph;
+  const box = useRef(/** @type {HTMLElement | null} */ (null));
+  // Where the picture is larger than its place, the exchange in question is in the middle of it.
+  useEffect(() => {
+    const here = box.current?.querySelector(".here rect");
+    if (!box.current || !here) return;
+    box.current.scrollLeft = Number(here.getAttribute("x")) - (box.current.clientWidth - NODE_WIDTH) / 2;
+    box.current.scrollTop = Number(here.getAttribute("y")) - (box.current.clientHeight - NODE_HEIGHT) / 2;
+  }, [name, layers.length, edges.length > 0]);
   if (edges.length === 0) return html`<p class="empty">Nothing is bound to this exchange or from it: what is published here reaches no queue. Add a binding below.</p>`;
   const rows = Math.max(...layers.map((layer) => layer?.length ?? 0));
   const width = layers.length * NODE_WIDTH + (layers.length - 1) * GAP_X + 2 * MARGIN;
@@ -48,7 +56,7 @@ export function BindingGraph({ vhost, name, to, from }) {
     const free = (rows - (layers[layer]?.length ?? 0)) * (NODE_HEIGHT + GAP_Y) / 2;
     return { x: MARGIN + layer * (NODE_WIDTH + GAP_X), y: MARGIN + free + row * (NODE_HEIGHT + GAP_Y) };
   };
-  return html`<div class="scrolled graph" tabindex="0" role="region" aria-label="Picture of the bindings; the list below says the same">
+  return html`<div class="scrolled graph" ref=${box} tabindex="0" role="region" aria-label="Picture of the bindings; the list below says the same">
       <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} aria-hidden="true">
         ${edges.map((edge) => h(Line, { key: `${edge.from.id} ${edge.to.id}`, edge, at }))}
         ${nodes.map((node) => h(Box, { key: node.id, node, vhost, at, isHere: node.kind === "exchange" && node.name === name }))}

@@ -102,7 +102,7 @@ export function layersOf(name, to, from) {
     for (const node of nodes.values()) node.layer -= 1;
   }
   arrange(layers, edges);
-  return { nodes: [...nodes.values()], edges, layers, more, unfollowed };
+  return { nodes: layers.flat(), edges, layers, more, unfollowed };
 }
 
 /** Each object comes near to what leads to it, so that few lines cross. @param {Node[][]} layers @param {Edge[]} edges */

@@ -89,5 +89,5 @@ function Watch({ queue }) {
   if (isAsked) return h("span", {}, "watched from now on");
   if (!may("administrator")) return h("span", {}, "not watched");
   const watch = () => void attempt(() => change("PUT", path`api/warren/watched-queues/${queue.vhost}/${queue.name}`), "The queue is watched: its times come in a moment.").then(setAsked);
-  return h("button", { type: "button", onClick: watch, "aria-label": `Watch the queue ${queue.name}` }, "Watch it");
+  return h("button", { type: "button", onClick: watch, "aria-label": `Watch it: the queue ${queue.name}` }, "Watch it");
 }

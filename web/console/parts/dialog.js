@@ -12,6 +12,7 @@ import { Note } from "./note.js";
  * @property {any} [text]
  * @property {string} act what the button says
  * @property {boolean} [isHarmful]
+ * @property {string} [keep] what the other button says, where Cancel could be taken for the act
  * @property {string} [word] has to be typed before
  * @property {() => Promise<unknown>} [run] done while the dialogue is open, which shows what it fails of
  */
@@ -40,7 +41,7 @@ export function Asked() {
 
 /** @param {{ question: Question, answer: (isYes: boolean) => void }} props */
 function QuestionDialog({ question, answer }) {
-  const { title, text, act, isHarmful, word, run } = question;
+  const { title, text, act, isHarmful, keep = "Cancel", word, run } = question;
   const [typed, setTyped] = useState("");
   const [error, setError] = useState("");
   const [isRunning, setRunning] = useState(false);
@@ -62,7 +63,7 @@ function QuestionDialog({ question, answer }) {
       h("input", { value: typed, autocomplete: "off", spellcheck: false, onInput: (/** @type {any} */ event) => setTyped(event.currentTarget.value) })),
     error && h(Note, { children: error }),
     h("div", { class: "acts" },
-      h("button", { type: "button", onClick: () => answer(false) }, "Cancel"),
+      h("button", { type: "button", onClick: () => answer(false) }, keep),
       h("button", { type: "submit", class: isHarmful ? "harmful" : "main", disabled: isRunning || (word !== undefined && typed !== word) }, act))) });
 }
 

@@ -253,6 +253,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.fresh_from = self.next_seq;
     }
 
+    // By itself: what is inlined around it would take registers from its loop.
+    #[inline(never)]
     fn hand_out(&mut self, consumers: &mut Consumers<G>, now_ms: u64, effects: &mut Effects<M>) {
         let start = effects.deliveries.len();
         let goes_on = match self.ready.groups {

@@ -42,7 +42,7 @@ enum Watcher {
 #[inline(always)]
 #[must_use]
 pub fn is_active() -> bool {
-    ACTIVE.load(Ordering::Relaxed) != 0
+    !cfg!(without_trace_points) && ACTIVE.load(Ordering::Relaxed) != 0
 }
 
 /// How many sessions there are; the recorder is none.

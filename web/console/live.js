@@ -73,6 +73,17 @@ function tellWants() {
   settle();
 }
 
+let isToTell = false;
+/** Tells once, however many parts come and go at a time. */
+function tellSoon() {
+  if (isToTell) return;
+  isToTell = true;
+  queueMicrotask(() => {
+    isToTell = false;
+    tellWants();
+  });
+}
+
 /** What all tabs want. */
 function allParts() {
   for (const [tab, { at }] of wants) if (tab !== me && Date.now() - at > FORGET_MS) wants.delete(tab);
@@ -212,11 +223,11 @@ export function beginLive() {
 export function listen(part, listener) {
   const set = listeners.get(part) ?? new Set();
   listeners.set(part, set.add(listener));
-  if (set.size === 1) tellWants();
+  if (set.size === 1) tellSoon();
   return () => {
     set.delete(listener);
     if (set.size === 0 && listeners.get(part) === set) listeners.delete(part);
-    if (set.size === 0) tellWants();
+    if (set.size === 0) tellSoon();
   };
 }
 

@@ -52,6 +52,8 @@ if (root) {
 }
 beginLive();
 void recognize();
+// The page is fetched while the broker is asked who is here.
+pageOf(place.peek().path)?.page.load().catch(() => undefined);
 // A broker that starts, or a cluster that elects: the first question is asked again.
 effect(() => {
   if (user.value !== undefined || reach.value !== "lost") return undefined;

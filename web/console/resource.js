@@ -27,20 +27,34 @@ export function follow(ask, take, intervalMs) {
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let timer;
   let isAsking = false;
-  const look = async () => {
-    if (isAsking || ended.signal.aborted) return;
-    clearTimeout(timer);
-    isAsking = true;
-    const startedAt = performance.now();
+  let isToAskAgain = false;
+  let asked = Promise.resolve();
+  const once = async () => {
     try {
       const data = await ask(ended.signal);
       if (!ended.signal.aborted) take({ data });
     } catch (error) {
       if (!ended.signal.aborted) take({ error });
     }
+  };
+  const all = async () => {
+    isAsking = true;
+    clearTimeout(timer);
+    const startedAt = performance.now();
+    do {
+      isToAskAgain = false;
+      await once();
+    } while (isToAskAgain && !ended.signal.aborted);
     isAsking = false;
     const took = performance.now() - startedAt;
     if (intervalMs > 0) timer = setTimeout(() => !document.hidden && look(), Math.max(intervalMs, took / WAITING_SHARE));
+  };
+  // What is asked for while an answer is awaited may be something else, or something that has changed: it is asked for afterwards.
+  const look = () => {
+    if (ended.signal.aborted) return asked;
+    if (isAsking) isToAskAgain = true;
+    else asked = all();
+    return asked;
   };
   const seen = () => void (!document.hidden && intervalMs > 0 && look());
   document.addEventListener("visibilitychange", seen);

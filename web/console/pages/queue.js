@@ -15,6 +15,7 @@ import { usePermitted } from "../parts/permitted.js";
 import { FavouriteButton } from "../parts/saved.js";
 import { useResource } from "../resource.js";
 import { go, place } from "../route.js";
+import { keyOf } from "./queue_columns.js";
 import { QueueBindings } from "./queue_bindings.js";
 import { QueueConsumers } from "./queue_consumers.js";
 import { QueueMessages } from "./queue_messages.js";
@@ -51,7 +52,7 @@ export default function Queue({ values: [vhost = "", name = ""] }) {
   const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"]] : []), ["consumers", `Consumers (${queue.consumers ?? 0})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
   return html`
     <${Heading} title=${name} kind="Queue" above=${above}>
-      <${FavouriteButton} list="queues" of=${`${vhost}/${name}`} />
+      <${FavouriteButton} list="queues" of=${keyOf({ vhost, name })} name=${`${name} in ${vhost}`} />
       ${mayRead && html`<button type="button" class="harmful" onClick=${() => purge(queue, reload)}>Purge</button>`}
       ${mayConfigure && html`<button type="button" class="harmful" onClick=${() => remove(queue)}>Delete queue</button>`}
     <//>

@@ -1,5 +1,6 @@
 // Which columns of a table a person sees.
 
+import { useMemo } from "../../vendor/modules/hooks.js";
 import { areTexts, stored } from "../stored.js";
 import { h } from "./html.js";
 
@@ -11,7 +12,9 @@ export function useColumns(list, columns) {
   const usual = columns.filter((column) => !column.isHidden).map((column) => column.id);
   const choice = choices.get(list) ?? stored(`columns.${list}`, usual, areTexts);
   choices.set(list, choice);
-  return { shown: columns.filter(({ id }) => choice.value.includes(id)), choice };
+  const chosen = choice.value;
+  const shown = useMemo(() => columns.filter(({ id }) => chosen.includes(id)), [columns, chosen]);
+  return { shown, choice };
 }
 
 /** @param {{ choice: import("../../vendor/modules/signals.js").Signal<string[]>, columns: import("./table.js").Column<any>[] }} props */

@@ -15,12 +15,12 @@ export function favourites(list) {
   return known;
 }
 
-/** @param {{ list: string, of: string }} props */
-export function FavouriteButton({ list, of }) {
+/** @param {{ list: string, of: string, name?: string }} props of: the key; name: what a person knows it by */
+export function FavouriteButton({ list, of, name = of }) {
   const all = favourites(list);
   const is = all.value.includes(of);
   const toggle = () => (all.value = is ? all.value.filter((one) => one !== of) : [...all.value, of]);
-  return h("button", { type: "button", class: "star", "aria-pressed": is, "aria-label": `Favourite ${of}`, title: is ? "No favourite any more" : "A favourite", onClick: toggle }, is ? "★" : "☆");
+  return h("button", { type: "button", class: "star", "aria-pressed": is, "aria-label": `Favourite ${name}`, title: is ? "No favourite any more" : "A favourite", onClick: toggle }, is ? "★" : "☆");
 }
 
 /** @typedef {{ title: string, query: Record<string, string> }} SavedFilter */

@@ -1,6 +1,6 @@
 // A table of any length, of which only the rows that are seen are in the page.
 
-import { useEffect, useLayoutEffect, useRef, useState } from "../../vendor/modules/hooks.js";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../vendor/modules/hooks.js";
 import { h } from "./html.js";
 
 /** All rows are as high, in pixels: so it is known where each one is. The same as `--row` of the style. */
@@ -29,6 +29,7 @@ const OVERSCAN = 6;
  * @property {number} count of all rows
  * @property {(index: number) => Row | undefined} rowAt undefined: not there yet
  * @property {(row: Row) => string} keyOf
+ * @property {(row: Row) => string} [nameOf] what a person knows a row by, where that is not its key
  * @property {(start: number, end: number) => void} [onSeen] which rows are seen
  * @property {{ by: string, isReversed: boolean }} [order]
  * @property {(by: string, isReversed: boolean) => void} [onOrder]
@@ -40,7 +41,7 @@ const OVERSCAN = 6;
 
 /** @param {TableProps<any>} props */
 export function Table(props) {
-  const { label, columns, count, rowAt, keyOf, onSeen, order, onOrder, empty, chosen, onChosen, height } = props;
+  const { label, columns, count, rowAt, keyOf, nameOf, onSeen, order, onOrder, empty, chosen, onChosen, height } = props;
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [seen, setSeen] = useState({ start: 0, end: 40 });
   const look = () => {
@@ -61,12 +62,23 @@ export function Table(props) {
   const [start, end] = [Math.min(seen.start, Math.max(0, count - 1)), Math.min(seen.end, count)];
   useEffect(() => onSeen?.(start, end), [start, end, count, onSeen]);
 
+  const latest = useRef(props);
+  latest.current = props;
+  const onToggle = useCallback((/** @type {any} */ row) => {
+    const { keyOf, chosen, onChosen } = latest.current;
+    const keys = new Set(chosen);
+    if (!keys.delete(keyOf(row))) keys.add(keyOf(row));
+    onChosen?.(keys);
+  }, []);
+
   if (count === 0 && empty) return h("div", { class: "empty" }, empty);
+  const width = columns.length + (chosen ? 1 : 0);
   const rows = [];
   for (let index = start; index < end; index += 1) {
-    rows.push(h(TableRow, { key: String(index), index, columns, row: rowAt(index), keyOf, chosen, onChosen }));
+    const row = rowAt(index);
+    if (row === undefined) rows.push(h(AwaitedRow, { key: String(index), index, width }));
+    else rows.push(h(TableRow, { key: String(index), index, columns, row, name: (nameOf ?? keyOf)(row), isChosen: chosen && chosen.has(keyOf(row)), onToggle }));
   }
-  const width = columns.length + (chosen ? 1 : 0);
   const gap = (/** @type {number} */ rows, /** @type {string} */ key) =>
     rows > 0 && h("tr", { key, class: "gap", "aria-hidden": "true" }, h("td", { colSpan: width, style: { height: `${rows * ROW_HEIGHT}px` } }));
   return h("div", { class: "table", ref: box, onScroll: look, tabIndex: 0, role: "region", "aria-label": label, style: height ? { maxHeight: height } : undefined },
@@ -91,21 +103,19 @@ function Heading({ column, order, onOrder }) {
       h("span", { class: "arrow", "aria-hidden": "true" }, isOrder ? (order?.isReversed ? "▼" : "▲") : "")));
 }
 
-/** @param {{ index: number, columns: Column<any>[], row: any, keyOf: (row: any) => string, chosen?: Set<string>, onChosen?: (keys: Set<string>) => void }} props */
-function TableRow({ index, columns, row, keyOf, chosen, onChosen }) {
-  const key = row === undefined ? undefined : keyOf(row);
-  const isChosen = key !== undefined && chosen?.has(key);
-  const choose = () => {
-    if (key === undefined || !chosen || !onChosen) return;
-    const keys = new Set(chosen);
-    if (!keys.delete(key)) keys.add(key);
-    onChosen(keys);
-  };
-  return h("tr", { "aria-rowindex": index + 2, class: isChosen ? "chosen" : undefined },
-    chosen && h("td", { class: "choice" }, key !== undefined &&
-      h("input", { type: "checkbox", checked: Boolean(isChosen), "aria-label": `Choose ${key}`, onChange: choose })),
-    columns.map((column) => h("td", { key: column.id, class: column.isNumber ? "number" : undefined },
-      row === undefined ? h("span", { class: "awaited", "aria-label": "not there yet" }) : column.cell(row))));
+/** A row that is on its way. It has one cell: thousands of them go by while one scrolls. @param {{ index: number, width: number }} props */
+function AwaitedRow({ index, width }) {
+  return h("tr", { "aria-rowindex": index + 2 }, h("td", { colSpan: width }, h("span", { class: "awaited", role: "img", "aria-label": "not there yet" })));
+}
+
+/**
+ * A row, which is made anew only when it is another one or has changed.
+ * @param {{ index: number, columns: Column<any>[], row: any, name: string, isChosen?: boolean, onToggle: (row: any) => void }} props isChosen: undefined where none can be
+ */
+function TableRow({ index, columns, row, name, isChosen, onToggle }) {
+  return useMemo(() => h("tr", { "aria-rowindex": index + 2, class: isChosen ? "chosen" : undefined },
+    isChosen !== undefined && h("td", { class: "choice" }, h("input", { type: "checkbox", checked: isChosen, "aria-label": `Choose ${name}`, onChange: () => onToggle(row) })),
+    columns.map((column) => h("td", { key: column.id, class: column.isNumber ? "number" : undefined }, column.cell(row)))), [index, columns, row, name, isChosen]);
 }
 
 /** @param {{ start: number, end: number, rowAt: (index: number) => any, keyOf: (row: any) => string, chosen: Set<string>, onChosen: (keys: Set<string>) => void }} props */

@@ -1,0 +1,26 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ackTimeOf, verdictOf } from "../console/parts/verdict.js";
+
+const word = (seen) => verdictOf({ roundTripUs: 200, ackUs: 80_000, hasConsumers: true, acksNothing: false, ...seen }).word;
+
+test("a long way is the network, a short one the consumer", () => {
+  assert.equal(word({ roundTripUs: 80_056 }), "network");
+  assert.equal(word({}), "consumer");
+  assert.equal(word({ ackUs: 400 }), "neither");
+});
+
+test("what cannot be told is not told", () => {
+  for (const seen of [{ roundTripUs: undefined }, { ackUs: undefined }, { acksNothing: true }]) assert.equal(word(seen), "unknown");
+});
+
+test("of a publisher the way is all there is", () => {
+  assert.equal(word({ hasConsumers: false, ackUs: undefined, roundTripUs: 50_000 }), "network");
+  assert.equal(word({ hasConsumers: false, ackUs: undefined }), "neither");
+});
+
+test("how long messages are with a client follows from how many are, and how many leave a second", () => {
+  assert.equal(ackTimeOf(50, 10), 5_000_000);
+  assert.equal(ackTimeOf(0, 10), undefined);
+  assert.equal(ackTimeOf(50, 0), undefined);
+});

@@ -8,6 +8,8 @@ import { get, returns } from "./api.js";
 export const INTERVAL_MS = 5000;
 /** A share of the time may be spent with waiting for answers: so a list that is expensive is asked for less often. */
 const WAITING_SHARE = 1 / 50;
+/** However long answers take, it is asked as often as this. */
+const INTERVAL_MAX_MS = 60_000;
 
 /**
  * @template T
@@ -29,6 +31,7 @@ export function follow(ask, take, intervalMs) {
   let isAsking = false;
   let isToAskAgain = false;
   let asked = Promise.resolve();
+  let tookBefore = Infinity;
   const once = async () => {
     try {
       const data = await ask(ended.signal);
@@ -47,7 +50,10 @@ export function follow(ask, take, intervalMs) {
     } while (isToAskAgain && !ended.signal.aborted);
     isAsking = false;
     const took = performance.now() - startedAt;
-    if (intervalMs > 0) timer = setTimeout(() => !document.hidden && look(), Math.max(intervalMs, took / WAITING_SHARE));
+    // One answer that took long, as while a cluster elects, does not make it rare.
+    const usual = Math.min(took, tookBefore) / WAITING_SHARE;
+    tookBefore = took;
+    if (intervalMs > 0 && !ended.signal.aborted) timer = setTimeout(() => !document.hidden && look(), Math.max(intervalMs, Math.min(usual, INTERVAL_MAX_MS)));
   };
   // What is asked for while an answer is awaited may be something else, or something that has changed: it is asked for afterwards.
   const look = () => {

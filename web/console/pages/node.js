@@ -1,7 +1,7 @@
 // One node: its memory and disk, files, listeners, and losses; what operators change of the running process.
 
 import { useState } from "../../vendor/modules/hooks.js";
-import { change, get, sentenceOf } from "../api.js";
+import { change, send, sentenceOf } from "../api.js";
 import { address, path as pathOf } from "../address.js";
 import { Chart, linesOf, samplesOf } from "../parts/chart.js";
 import { ask } from "../parts/dialog.js";
@@ -115,7 +115,8 @@ function Listeners({ name, node, mayChange }) {
   const { data: overview } = useResource("api/overview?columns=listeners,contexts", 30_000);
   const [state, setState] = useState("");
   const own = (overview?.listeners ?? []).filter((/** @type {any} */ one) => one.node === name);
-  const check = () => get("api/health/checks/ready-to-serve-clients").then(() => setState("Clients are served."), (error) => setState(sentenceOf(error)));
+  // That it answers 503 does not say that the broker is away.
+  const check = () => send("GET", "api/health/checks/ready-to-serve-clients", { isLong: true }).then(() => setState("Clients are served."), (error) => setState(sentenceOf(error)));
   const suspend = async () => {
     const isYes = await ask({ title: "Suspend the listeners", act: "Suspend", isHarmful: true, text: html`<p>New AMQP connections are refused, with and without TLS, and over WebSockets, until listeners are resumed or the process ends. Open connections stay. The HTTP API stays.</p>`,
       run: () => change("POST", "api/warren/listeners/suspend") });

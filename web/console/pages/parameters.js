@@ -61,12 +61,12 @@ function Runtime() {
     { id: "vhost", title: "Virtual host", sort: "vhost", cell: ({ vhost }) => h("bdi", {}, vhost) },
     { id: "name", title: "Name", sort: "name", cell: ({ name }) => h("bdi", {}, name) },
     { id: "value", title: "Value", cell: ({ value }) => shown(value) },
-    { id: "delete", title: "Delete", cell: (row) => html`<button type="button" class="harmful" aria-label=${`Delete ${row.name} of ${row.component} in ${row.vhost}`} onClick=${() => remove(row)}>Delete</button>` },
+    { id: "delete", title: "Delete", cell: (row) => (/policy$/.test(row.component) ? html`<a href=${PAGES[row.component]?.[1] ?? "#/policies"}>on its page</a>` : html`<button type="button" class="harmful" aria-label=${`Delete ${row.name} of ${row.component} in ${row.vhost}`} onClick=${() => remove(row)}>Delete</button>`) },
   ];
   return html`
     ${h(List, { label: "Runtime parameters", rows: data, error, columns, keyOf: (row) => `${row.component}/${row.vhost}/${row.name}`, by: "component", height: "60vh", empty: "There is no runtime parameter. Plugins of RabbitMQ that have some, such as federation, are not built; limits and operator policies appear here." })}
     ${names.length > 0 && h(Section, { title: "Add or change a runtime parameter", isClosed: true, children: h(Form, { label: "Add or change a runtime parameter", act: "Set parameter", onSubmit: set, fields: [
-      { name: "component", label: "Component", isRequired: true, placeholder: "vhost-limits", help: "vhost-limits or operator_policy; other components belong to plugins of RabbitMQ." },
+      { name: "component", label: "Component", isRequired: true, placeholder: "vhost-limits", help: "vhost-limits; other components belong to plugins of RabbitMQ, and policies have a page of their own." },
       { name: "vhost", label: "Virtual host", ...choiceOf(names) },
       { name: "name", label: "Name", isRequired: true },
       { name: "value", label: "Value", kind: "area", isRequired: true, placeholder: "{\"max-connections\": 100}", help: "JSON. It replaces the whole value that is there." },

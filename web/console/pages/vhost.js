@@ -38,7 +38,7 @@ export default function Vhost({ values }) {
   const isAdministrator = may("administrator");
   const { data: asked, error, reload, isGone } = useVhost(name);
   const [live, setLive] = useState(/** @type {{ of: any, data: any } | null} */ (null));
-  useLive(`vhost:${encodeURIComponent(name)}`, ({ name: event, data: told }) => {
+  useLive(asked ? `vhost:${encodeURIComponent(name)}` : null, ({ name: event, data: told }) => {
     if (event === "vhost") setLive({ of: asked, data: told });
     else if (event === "gone") void reload();
   });

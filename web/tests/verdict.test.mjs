@@ -20,7 +20,9 @@ test("of a publisher the way is all there is", () => {
 });
 
 test("how long messages are with a client follows from how many are, and how many leave a second", () => {
-  assert.equal(ackTimeOf(50, 10), 5_000_000);
-  assert.equal(ackTimeOf(0, 10), undefined);
-  assert.equal(ackTimeOf(50, 0), undefined);
+  const looks = (...unacked) => unacked.map((count) => ({ unacked: count, acksPerS: 10 }));
+  assert.equal(ackTimeOf(looks(50, 50, 50)), 5_000_000);
+  assert.equal(ackTimeOf(looks(3, 0, 0)), 100_000);
+  assert.equal(ackTimeOf(looks(50)), undefined, "one look may meet a burst");
+  assert.equal(ackTimeOf([1, 2, 3].map(() => ({ unacked: 5, acksPerS: 0 }))), undefined);
 });

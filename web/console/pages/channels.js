@@ -13,6 +13,7 @@ import { SavedFilters } from "../parts/saved.js";
 import { Table } from "../parts/table.js";
 import { useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { place } from "../route.js";
+import { may } from "../session.js";
 
 export default function Channels() {
   const { query } = place.value;
@@ -31,5 +32,9 @@ export default function Channels() {
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${list.isThere && h(Table, { label: "Channels", columns: shown, count: list.count, rowAt: list.rowAt, keyOf: (one) => one.name, onSeen, order, onOrder,
-      empty: list.all === 0 ? html`<h3>No channel is open</h3><p>Clients open channels to publish and to consume. <a href="#/connections">Connections</a> shows which clients are there.</p>` : "No channel has such a name. Clear the filter to see all." })}`;
+      empty: list.all === 0 ? h(NoChannel, {}) : "No channel has such a name. Clear the filter to see all." })}`;
+}
+
+function NoChannel() {
+  return html`<h2>No channel ${may("monitoring") ? "" : "of this user "}is open</h2><p>Clients open channels to publish and to consume. <a href="#/connections">Connections</a> shows which clients are there.</p>`;
 }

@@ -17,6 +17,7 @@ import { State } from "../parts/states.js";
 import { Table } from "../parts/table.js";
 import { useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { href, place } from "../route.js";
+import { may } from "../session.js";
 
 /** @param {any} connection */
 const keyOf = (connection) => connection.name;
@@ -76,6 +77,6 @@ export default function Connections() {
 }
 
 function NoConnection() {
-  return html`<h3>No client is connected</h3><p>Clients connect to <code>amqp://${location.hostname || "localhost"}:5672</code>, or as the <a href="#/">overview</a> says which addresses the broker listens at.
-    Where they cannot, the <a href="#/log">log</a> tells why they are refused.</p>`;
+  if (!may("monitoring")) return html`<h2>No connection of this user is open</h2><p>Connections of other users are shown to users with the tag <code>monitoring</code>.</p>`;
+  return html`<h2>No client is connected</h2><p>The <a href="#/">overview</a> says at which addresses the broker listens. Where clients cannot connect, ${may("administrator") ? html`the <a href="#/log">log</a>` : "the log"} tells why they are refused.</p>`;
 }

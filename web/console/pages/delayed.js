@@ -34,5 +34,5 @@ export default function Delayed() {
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${list.isThere && h(Table, { label: "Exchanges that delay", columns: COLUMNS, count: list.count, rowAt: list.rowAt, keyOf: (one) => JSON.stringify([one.vhost, one.exchange]), onSeen: list.onSeen, order, onOrder,
-      empty: list.all === 0 ? html`<h3>No exchange delays messages</h3><p><a href="#/exchanges?add=yes">Add an exchange</a> of the type <code>x-delayed-message</code>, or set <code>delayed-message</code> in a <a href="#/policies">policy</a> for exchanges that are there.</p>` : "No exchange has such a name. Clear the filter to see all." })}`;
+      empty: list.all === 0 ? html`<h2>No exchange delays messages</h2><p><a href="#/exchanges?add=yes">Add an exchange</a> of the type <code>x-delayed-message</code>, or set <code>delayed-message</code> in a <a href="#/policies">policy</a> for exchanges that are there.</p>` : "No exchange has such a name. Clear the filter to see all." })}`;
 }

@@ -3,7 +3,7 @@
 import { change, get, sentenceOf } from "../api.js";
 import { path } from "../address.js";
 import { follow } from "../resource.js";
-import { useEffect, useState } from "../../vendor/modules/hooks.js";
+import { useEffect, useRef, useState } from "../../vendor/modules/hooks.js";
 import { may } from "../session.js";
 import { Figure } from "./figure.js";
 import { h, html } from "./html.js";
@@ -15,6 +15,8 @@ import { ackTimeOf, verdictOf } from "./verdict.js";
 const CHANNELS_MAX = 8;
 const QUEUES_MAX = 5;
 const INTERVAL_MS = 10_000;
+/** Looks at how many messages are with the client that count: those of the last minute or two. */
+const LOOKS_MAX = 20;
 
 /**
  * @typedef {{ vhost: string, name: string, p50Us?: number, isWatched: boolean }} Queue
@@ -53,6 +55,12 @@ async function look(channels, vhost, signal) {
   };
 }
 
+/** Messages that are with a client now, and how many it acknowledges a second. @param {any[]} channels */
+const lookAt = (channels) => ({
+  unacked: channels.reduce((sum, channel) => sum + (channel.messages_unacknowledged ?? 0), 0),
+  acksPerS: channels.reduce((sum, channel) => sum + (channel.message_stats?.ack_details?.rate ?? 0), 0),
+});
+
 /** @param {{ connection: any, channels: any[] }} props */
 export function ClientLatency({ connection, channels }) {
   const { name, vhost, network } = connection;
@@ -62,10 +70,11 @@ export function ClientLatency({ connection, channels }) {
     const followed = follow((signal) => look(channels, vhost, signal), ({ data, error }) => (data ? setEvidence(data) : error && console.warn(sentenceOf(error))), INTERVAL_MS);
     return followed.end;
   }, [name, vhost, consuming]);
+  const looks = useRef(/** @type {{ unacked: number, acksPerS: number }[]} */ ([]));
+  useEffect(() => void (looks.current = [...looks.current.slice(1 - LOOKS_MAX), lookAt(channels)]), [channels]);
   if (!evidence) return html`<p class="awaited-text" role="status">Asking the broker…</p>`;
-  const unacked = channels.reduce((sum, channel) => sum + (channel.messages_unacknowledged ?? 0), 0);
-  const acks = channels.reduce((sum, channel) => sum + (channel.message_stats?.ack_details?.rate ?? 0), 0);
-  const ownUs = ackTimeOf(unacked, acks);
+  const { unacked, acksPerS: acks } = lookAt(channels);
+  const ownUs = ackTimeOf(looks.current);
   const ofQueues = evidence.queues.map(({ p50Us }) => p50Us).filter((us) => us !== undefined);
   const ackUs = ofQueues.length > 0 ? Math.max(...ofQueues) : ownUs ?? evidence.vhostUs;
   const { word, text } = verdictOf({ roundTripUs: network?.round_trip_us, ackUs, hasConsumers: evidence.hasConsumers, acksNothing: evidence.acksNothing });
@@ -74,7 +83,7 @@ export function ClientLatency({ connection, channels }) {
     <div class="scrolled" tabindex="0" role="region" aria-label="What the verdict is from"><table class="plain">
       <thead><tr><th scope="col">Measured</th><th scope="col" class="number">Time</th><th scope="col">How</th></tr></thead>
       <tbody>${row("Round trip", network?.round_trip_us, "the way to the client and back, by the kernel; of an idle connection as old as its last byte")}
-      ${evidence.hasConsumers && row("Delivery to ack, this connection", ownUs, html`${unacked.toLocaleString("en")} unacked, ${h(Figure, { unit: "rate", value: acks })} acknowledged`)}
+      ${evidence.hasConsumers && row("Delivery to ack, this connection", ownUs, html`${unacked.toLocaleString("en")} unacked now, ${h(Figure, { unit: "rate", value: acks })} acknowledged; the mean of the last looks`)}
       ${evidence.queues.map((queue) => row(html`Delivery to ack, queue ${h(QueueLink, queue)}`, queue.p50Us, queue.isWatched ? "median of the queue, which is watched" : h(Watch, { queue })))}
       ${evidence.more > 0 && row(`${evidence.more} more queues`, undefined, "not looked at here")}
       ${evidence.vhostUs !== undefined && row("Delivery to ack, virtual host", evidence.vhostUs, "median of all consumers in it")}</tbody></table></div>`;

@@ -26,14 +26,20 @@ export function verdictOf({ roundTripUs, ackUs, hasConsumers, acksNothing }) {
   }
   if (acksNothing) return { word: "unknown", text: `Its consumers acknowledge nothing (auto ack), so it cannot be told how long they take. The way there and back takes ${time(roundTripUs)}.` };
   if (ackUs === undefined) return { word: "unknown", text: `Nothing was acknowledged lately. The way there and back takes ${time(roundTripUs)}.` };
-  if (ackUs < SHORT_US) return { word: "neither", text: `Messages are acknowledged ${time(ackUs)} after their delivery: neither the network nor the consumer is slow.` };
+  if (ackUs < SHORT_US) return { word: "neither", text: `Messages are acknowledged ${ackUs === 0 ? "at once" : `${time(ackUs)} after their delivery`}: neither the network nor the consumer is slow.` };
   if (roundTripUs >= ackUs * PART) return { word: "network", text: `It is the network: of ${time(ackUs)} from a delivery to its ack, the way there and back takes ${time(roundTripUs)}.` };
   return { word: "consumer", text: `It is the consumer: of ${time(ackUs)} from a delivery to its ack, the way there and back takes only ${time(roundTripUs)}. It works on messages that long, or has many of them waiting (its prefetch).` };
 }
 
+/** Looks at a connection before it is known how long messages are with it: one look may meet a burst. */
+export const LOOKS_MIN = 3;
+
 /**
- * How long messages are with a client, by how many are and how many it acknowledges a second, in microseconds. Undefined: nothing flows.
- * @param {number} unacked
- * @param {number} acksPerS
+ * How long messages are with a client, by how many are and how many it acknowledges a second, in microseconds. Undefined: nothing flows,
+ * or it was not looked at often enough.
+ * @param {{ unacked: number, acksPerS: number }[]} looks
  */
-export const ackTimeOf = (unacked, acksPerS) => (acksPerS > 0 && unacked > 0 ? (unacked / acksPerS) * 1e6 : undefined);
+export function ackTimeOf(looks) {
+  const [unacked, acks] = [looks.reduce((sum, look) => sum + look.unacked, 0), looks.reduce((sum, look) => sum + look.acksPerS, 0)];
+  return looks.length >= LOOKS_MIN && acks > 0 ? (unacked / acks) * 1e6 : undefined;
+}

@@ -34,11 +34,11 @@ def test_a_session_survives_a_restart_and_ends_with_its_password(own_broker):
     api.put("/users/ann", {"password": "ann", "tags": "management"}).expect(201)
     cookie = cookie_of(log_in(api, "ann"))
     anonymous = api.as_user(None)
-    assert anonymous.get("/whoami", headers=cookie).json()["name"] == "ann"
+    assert anonymous.get("/whoami", headers=cookie).json["name"] == "ann"
     own_broker.kill()
     own_broker.start()
     anonymous = own_broker.management.as_user(None)
-    assert anonymous.get("/whoami", headers=cookie).expect(200).json()["name"] == "ann"
+    assert anonymous.get("/whoami", headers=cookie).expect(200).json["name"] == "ann"
     own_broker.management.put("/users/ann", {"password": "other", "tags": "management"}).expect(204)
     anonymous.get("/whoami", headers=cookie).expect(401)
 
@@ -56,7 +56,7 @@ def test_a_page_of_another_host_changes_nothing(own_broker):
 def test_a_session_ends_when_it_is_logged_out(own_broker):
     api = own_broker.management
     cookie, anonymous = cookie_of(log_in(api, "guest")), api.as_user(None)
-    shown = anonymous.get("/session", headers=cookie).expect(200).json()
+    shown = anonymous.get("/session", headers=cookie).expect(200).json
     assert (shown["name"], shown["tags"]) == ("guest", ["administrator"])
     anonymous.delete("/session", headers=cookie | page(api)).expect(204)
     anonymous.get("/session", headers=cookie).expect(401)

@@ -27,6 +27,7 @@ use crate::login_sessions::LoginSessions;
 use crate::options::Options;
 use crate::queue_consumers::QueueConsumers;
 use crate::random::RandomError;
+use crate::recent_events::RecentEvents;
 use crate::recovery;
 use crate::reply_to::Replies;
 use crate::server_properties::server_properties;
@@ -57,6 +58,7 @@ pub struct Broker {
     pub(crate) statistics: Statistics,
     pub(crate) watched: Watched,
     pub(crate) subscribers: Subscribers,
+    pub(crate) recent_events: RecentEvents,
     pub(crate) firehose: FirehoseSwitch,
     pub(crate) alarms: Alarms,
     pub(crate) server_properties: RwLock<TableBuf>,
@@ -170,6 +172,7 @@ impl Broker {
             queue_consumers: QueueConsumers::default(),
             counters: NodeCounters::default(),
             subscribers: Subscribers::default(),
+            recent_events: RecentEvents::default(),
             firehose: FirehoseSwitch::default(),
             hash_seed: HashSeed::new(u64::from_ne_bytes(seed)),
             pausing: AtomicU32::new(0),

@@ -27,7 +27,7 @@ impl Broker {
         self.emit(event.by(actor.identity.name(), actor.origin));
     }
 
-    /// Tells all who want to know, if there are any: for what happens often.
+    /// Tells all who want to know, if there are any: for what happens often, and is not kept.
     pub(crate) fn emit_if_wanted(&self, make: impl FnOnce() -> Event) {
         if self.has_listeners() {
             self.emit(make());
@@ -36,6 +36,7 @@ impl Broker {
 
     /// Tells all who want to know.
     pub fn emit(&self, event: Event) {
+        let event = self.recent_events.push(event);
         self.publish_event(&event);
         if let Some(sink) = &self.options.event_sink {
             sink.take(&event);
@@ -43,7 +44,13 @@ impl Broker {
         self.subscribers.tell(event);
     }
 
-    /// Whether events are wanted at all.
+    /// The last events that are kept, the newest first.
+    #[must_use]
+    pub fn recent_events(&self) -> Vec<Arc<Event>> {
+        self.recent_events.all()
+    }
+
+    /// Whether events are wanted that are not kept.
     pub(crate) fn has_listeners(&self) -> bool {
         let vhost = self.vhosts.get(self.options.default_user.vhost.as_str());
         let is_followed = self.options.event_sink.is_some() || !self.subscribers.is_empty();
@@ -53,6 +60,9 @@ impl Broker {
     /// Publishes an event if any queue wants it.
     fn publish_event(&self, event: &Event) {
         let Some(vhost) = self.vhosts.get(self.options.default_user.vhost.as_str()) else { return };
+        if !vhost.has_bindings_from(EXCHANGE) {
+            return;
+        }
         let routing = Routing {
             exchange: EXCHANGE.as_bytes(),
             routing_keys: &[event.name.as_bytes()],
@@ -84,9 +94,6 @@ impl Broker {
 
     /// Tells of exchanges and bindings that are gone because an exchange or a binding was deleted.
     pub(crate) fn emit_removals(&self, vhost: &VhostName, removed: &Removed, user: &str, origin: Origin) {
-        if !self.has_listeners() {
-            return;
-        }
         for exchange in &removed.exchanges {
             if let Ok(name) = ExchangeName::parse(&exchange.name) {
                 self.emit(Event::exchange_deleted(vhost, &name).by(user, origin));
@@ -108,7 +115,7 @@ impl Broker {
     /// Tells that a queue is gone by itself, and what went with it.
     pub(crate) fn emit_queue_gone(&self, queue: &QueueHandle, removed: &Removed) {
         self.emit_removals_with_queue(queue, removed);
-        self.emit_if_wanted(|| Event::queue_deleted(queue).by(INTERNAL_USER, Origin::broker()));
+        self.emit(Event::queue_deleted(queue).by(INTERNAL_USER, Origin::broker()));
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
 pub struct Event {
     /// What: the routing key, such as `queue.created`.
     pub name: &'static str,
+    /// Its number since the broker's start; 0 before it is told of.
+    pub id: u64,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,
     /// About what: the headers.
@@ -51,7 +53,7 @@ impl Event {
     /// It happens now.
     #[must_use]
     pub fn new(name: &'static str) -> Self {
-        Self { name, at_ms: wall_ms(), fields: TableBuf::new(), user: None, origin: None }
+        Self { name, id: 0, at_ms: wall_ms(), fields: TableBuf::new(), user: None, origin: None }
     }
 
     pub(crate) fn with(mut self, name: &str, value: Value<'_>) -> Self {

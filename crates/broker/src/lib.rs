@@ -44,6 +44,7 @@ mod queue_consumers;
 mod queue_ends;
 mod random;
 mod received;
+mod recent_events;
 mod recovery;
 mod refusal;
 mod reply_to;
@@ -92,6 +93,7 @@ pub use login::LoginRefused;
 pub use options::Options;
 pub use permissions::Resource;
 pub use random::{RandomError, fill_random};
+pub use recent_events::is_kept as is_event_kept;
 pub use refusal::{Outcome, Refusal};
 pub use selection::{
     BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,
@@ -99,7 +101,10 @@ pub use selection::{
 };
 pub use subscriptions::{Followed, Subscription};
 pub use turn_away::turn_away;
-pub use vhost_access::{AckMode, ExchangeRequest, GetRequest, GotMessage, PublishRequest, QueueRequest, VhostAccess};
+pub use vhost_access::{
+    AckMode, CheckedRight, ExchangeRequest, GetRequest, GotMessage, NeededRight, PublishRequest, QueueRequest,
+    VhostAccess, WouldRoute,
+};
 
 /// All that can be traced of the broker and of what it drives.
 pub fn trace_points() -> impl Iterator<Item = &'static telemetry::trace::Point> {

@@ -57,6 +57,11 @@ pub(crate) const HISTORY_INTERVAL: Duration = Duration::from_secs(5);
 /// Exchanges, and queues, of which a channel knows how much it publishes to them.
 pub(crate) const CHANNEL_EDGE_COUNT_MAX: usize = 32;
 
+/// Events that are kept for operators who ask.
+pub(crate) const RECENT_EVENT_COUNT_MAX: usize = 2000;
+/// Bytes of these.
+pub(crate) const RECENT_EVENT_LEN_MAX: usize = 1 << 20;
+
 /// Sessions of those who have logged in for many requests.
 pub(crate) const LOGIN_SESSION_COUNT_MAX: usize = 1000;
 /// Those of one user.

@@ -109,6 +109,12 @@ impl Broker {
         result
     }
 
+    /// The user of a name as it would be after a login, for operators who ask what it may do: as of a client whom its certificate has
+    /// proven. It counts as no login.
+    pub async fn recognize(&self, name: &str, origin: &Origin) -> Result<Identity, LoginRefused> {
+        self.ask_chain(&LoginAttempt { name: name.to_owned(), password: None, origin: *origin }).await
+    }
+
     /// Logs a client in again that is: with a new secret, which the guesses of others are not to stop.
     pub(crate) async fn log_in_again(&self, attempt: LoginAttempt) -> Result<Identity, LoginRefused> {
         let now = Instant::now();
@@ -228,7 +234,7 @@ impl Broker {
         self.auth_attempts.of(origin.interface).count(result.is_ok());
         // Over HTTP every request is a login: only those that fail are worth telling, as by RabbitMQ.
         if result.is_err() || origin.interface != Interface::Http {
-            self.emit_if_wanted(|| event_of(name, origin, result.as_ref().err()));
+            self.emit(event_of(name, origin, result.as_ref().err()));
         }
     }
 }
@@ -261,7 +267,7 @@ fn earlier(one: Option<SystemTime>, other: Option<SystemTime>) -> Option<SystemT
     }
 }
 
-fn event_of(name: &str, origin: &Origin, refused: Option<&LoginRefused>) -> Event {
+pub(crate) fn event_of(name: &str, origin: &Origin, refused: Option<&LoginRefused>) -> Event {
     let event = match refused {
         None => Event::new("user.authentication.success"),
         Some(_) => Event::new("user.authentication.failure"),

@@ -322,7 +322,7 @@ impl Permissions {
 }
 
 /// What a permission's pattern is matched with: the default exchange goes by another name there.
-fn permission_name(name: &str) -> &str {
+pub(crate) fn permission_name(name: &str) -> &str {
     if name.is_empty() { DEFAULT_EXCHANGE_ALIAS } else { name }
 }
 

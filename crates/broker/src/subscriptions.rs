@@ -85,11 +85,10 @@ impl Subscribers {
     }
 
     /// Tells all who want to know.
-    pub(crate) fn tell(&self, event: Event) {
+    pub(crate) fn tell(&self, event: Arc<Event>) {
         if self.is_empty() {
             return;
         }
-        let event = Arc::new(event);
         let mut wakers = Vec::new();
         for mailbox in self.0.read().iter().filter(|mailbox| (mailbox.wants)(event.name)) {
             let mut waiting = mailbox.waiting.lock();

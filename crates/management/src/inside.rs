@@ -16,7 +16,7 @@ use crate::problem::Problem;
 use crate::process::Process;
 use crate::route::Verb;
 use crate::router::Arguments;
-use crate::routes::{process, profile, trace};
+use crate::routes::{log, process, profile, trace};
 use crate::stage::Stage;
 use crate::watch::{FlightRecorder, Observer, Places, Watched};
 
@@ -52,7 +52,7 @@ const HANDLERS: &[(&str, Verb, Handler)] = &[
     (trace::RECORDING, Verb::Get, trace::recording),
     (trace::SAVED_RECORDING, Verb::Get, trace::saved_recording),
     (profile::CPU, Verb::Get, profile::cpu),
-    (process::LOG, Verb::Get, process::log),
+    (log::LOG, Verb::Get, log::log),
 ];
 
 /// Who answers requests of a route, if they look inside.

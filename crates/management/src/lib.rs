@@ -17,6 +17,7 @@
 
 mod access;
 mod answer;
+mod audit;
 mod body;
 mod call;
 mod cookie;
@@ -57,6 +58,7 @@ mod unfold;
 mod unknown;
 mod watch;
 
+pub use audit::audit_entry;
 /// What answers consist of.
 pub use http_server::AnswerBody;
 pub use local::{Doorkeeper, LocalSite};

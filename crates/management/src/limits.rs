@@ -43,6 +43,8 @@ pub(crate) const LIVE_COUNT_MAX: usize = 100;
 pub(crate) const LIVE_OBJECT_COUNT_MAX: usize = 100;
 /// How long a stream of events is silent at most: proxies and clients take one that is for dead.
 pub(crate) const LIVE_HEARTBEAT_INTERVAL: Duration = Duration::from_secs(15);
+/// How often a stream of events looks for new lines of the log.
+pub(crate) const LIVE_LOG_INTERVAL: Duration = Duration::from_secs(1);
 /// How often back ends are asked whether the user may still see what a stream tells.
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.

@@ -54,9 +54,9 @@ impl Process {
         (self.log.set_level)(level);
     }
 
-    /// The last lines that were logged, the oldest first.
-    pub(crate) fn log_lines(&self, count: usize) -> Vec<String> {
-        self.log.recent.last(count)
+    /// What was logged last.
+    pub(crate) fn recent_lines(&self) -> &RecentLines {
+        &self.log.recent
     }
 
     /// Whether new connections of AMQP are refused, those over WebSockets too.

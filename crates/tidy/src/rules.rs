@@ -59,6 +59,7 @@ const BROKER: &[&str] = &[
     "permissions",
     "connections",
     "events",
+    "recent_events",
     "queue_consumers",
     "reply_to",
     "subscriptions",

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
-use std::time::{Duration, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use broker::{Event, EventSink};
+use management::audit_entry;
 use model::config::AuditOptions;
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
 use crate::log_json::escape;
 
@@ -75,34 +75,10 @@ impl EventSink for AuditLog {
         if LEFT_OUT.iter().any(|prefix| event.name.starts_with(prefix)) {
             return;
         }
-        if self.entries.try_send(Some(escape(&entry(event).to_string()))).is_err() {
+        if self.entries.try_send(Some(escape(&audit_entry(event)))).is_err() {
             self.lost_count.fetch_add(1, Ordering::Relaxed);
         }
     }
-}
-
-fn entry(event: &Event) -> Value {
-    let mut about = model::json::from_table(event.fields.as_table());
-    about.remove("user_who_performed_action");
-    let mut entry = Map::new();
-    entry.insert("at".to_owned(), time(event.at_ms).into());
-    entry.insert("event".to_owned(), event.name.into());
-    if let Some(user) = &event.user {
-        entry.insert("user".to_owned(), user.to_string().into());
-    }
-    if let Some(origin) = event.origin {
-        entry.insert("via".to_owned(), origin.interface.name().into());
-        if let Some(peer) = origin.peer {
-            entry.insert("from".to_owned(), peer.to_string().into());
-        }
-    }
-    entry.insert("about".to_owned(), Value::Object(about));
-    Value::Object(entry)
-}
-
-/// RFC 3339, in UTC, with milliseconds.
-fn time(at_ms: u64) -> String {
-    humantime::format_rfc3339_millis(UNIX_EPOCH + Duration::from_millis(at_ms)).to_string()
 }
 
 fn write_all(mut target: RotatedFile, waiting: &Receiver<Option<String>>, lost_count: &AtomicU64) {
@@ -199,6 +175,8 @@ fn open(path: &Path) -> io::Result<File> {
 mod tests {
     use std::sync::atomic::AtomicU32;
 
+    use serde_json::Value;
+
     use super::*;
 
     /// A folder of its own, removed when it is dropped.
@@ -229,7 +207,7 @@ mod tests {
             .with("name", amqp::table::Value::LongStr(b"q"))
             .with("user_who_performed_action", amqp::table::Value::LongStr(b"ann"));
         let origin = broker::Origin { peer: Some("192.0.2.1:5".parse().unwrap()), interface: broker::Interface::Http };
-        Event { name, at_ms: 1_700_000_000_123, fields, user: Some("ann".into()), origin: Some(origin) }
+        Event { name, id: 0, at_ms: 1_700_000_000_123, fields, user: Some("ann".into()), origin: Some(origin) }
     }
 
     #[test]

@@ -14,6 +14,7 @@ use store::RecordBatch;
 use crate::backend::AuthStep;
 use crate::broker::Broker;
 use crate::identity::{Identity, Origin};
+use crate::login;
 use crate::login_sessions::LoginSession;
 use crate::random::RandomError;
 
@@ -34,6 +35,7 @@ impl Broker {
         &self,
         identity: &Identity,
         password: &[u8],
+        origin: &Origin,
         lifetime: Duration,
         now_ms: u64,
     ) -> Result<Option<OpenedSession>, RandomError> {
@@ -56,6 +58,7 @@ impl Broker {
         let (digest, expires_at_ms) = (SessionDigest::of(&token), session.expires_at_ms);
         let stored = session.stored(digest);
         let position = self.login_sessions.insert(digest, session, |gone| self.record_sessions(stored, gone));
+        self.emit(login::event_of(identity.name(), origin, None));
         Ok(Some(OpenedSession { token, expires_at_ms, position }))
     }
 

@@ -50,6 +50,11 @@ impl PolicyRequest {
         matches!(parsed, Err(PolicyError::Unbuilt(_) | PolicyError::Unknown(_)))
     }
 
+    /// The policy, if it can be set at all.
+    pub fn into_policy(self) -> Result<Policy, ControlError> {
+        Ok(self.parse()?.0)
+    }
+
     /// The policy, and remarks about keys that have no effect.
     fn parse(self) -> Result<(Policy, Vec<String>), ControlError> {
         let PolicyRequest { vhost, name, kind, pattern, apply_to, priority, definition } = self;
@@ -67,6 +72,12 @@ impl Broker {
     pub fn policies(&self, kind: PolicyKind) -> Vec<Arc<Policy>> {
         let of_vhost = |vhost: Arc<Vhost>| vhost.policies().to_vec();
         self.vhosts.all().into_iter().flat_map(of_vhost).filter(|policy| policy.kind == kind).collect()
+    }
+
+    /// The policies of a vhost, of both kinds, by name.
+    #[must_use]
+    pub fn all_policies_of(&self, vhost: &str) -> Arc<[Arc<Policy>]> {
+        self.vhosts.get(vhost).map(|vhost| vhost.policies()).unwrap_or_default()
     }
 
     /// Sets a policy, which holds at once. The second are remarks about keys that have no effect.

@@ -238,7 +238,7 @@ impl Session {
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
         tracing::debug!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
-        self.broker.emit_if_wanted(|| Event::connection_created(&self.handle));
+        self.broker.emit(Event::connection_created(&self.handle));
         Ok(())
     }
 

@@ -160,7 +160,7 @@ impl Session {
         let deletion = self.vhost().delete_queue(&self.broker, queue, DeleteConditions::default());
         if let Deletion::Deleted { removed, .. } = deletion {
             self.broker.emit_removals_with_queue(queue, &removed);
-            self.broker.emit_if_wanted(|| Event::queue_deleted(queue).by(self.user_name(), self.origin()));
+            self.broker.emit(Event::queue_deleted(queue).by(self.user_name(), self.origin()));
         }
     }
 }

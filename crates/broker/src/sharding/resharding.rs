@@ -172,7 +172,7 @@ impl Vhost {
             };
             match self.declare_queue(broker, None, make, &name) {
                 Declared::New(queue, position) => {
-                    done.event(broker, || Event::queue_created(&queue));
+                    done.event(Event::queue_created(&queue));
                     done.position = done.position.max(position);
                     shards.push(queue);
                 }
@@ -223,11 +223,9 @@ impl Vhost {
         let destination = definition::Destination::Queue(name.clone());
         match self.bind(broker, &spec_of(exchange, shard, routing_key), destination) {
             Ok((changed, history)) if changed.is_new => {
-                done.event(broker, || {
-                    let (source, destination) = (&exchange.name, BindingEnd::Queue(name));
-                    let arguments = Table::EMPTY;
-                    Event::binding_created(self.name(), &BindingRequest { source, destination, routing_key, arguments })
-                });
+                let (source, destination) = (&exchange.name, BindingEnd::Queue(name));
+                let request = BindingRequest { source, destination, routing_key, arguments: Table::EMPTY };
+                done.event(Event::binding_created(self.name(), &request));
                 done.position = done.position.max(changed.position);
                 done.histories.push((shard.id(), history));
             }
@@ -252,10 +250,8 @@ impl Vhost {
 }
 
 impl Done {
-    fn event(&mut self, broker: &Broker, make: impl FnOnce() -> Event) {
-        if broker.has_listeners() {
-            self.events.push(make().by(SHARDING_USER, Origin::broker()));
-        }
+    fn event(&mut self, event: Event) {
+        self.events.push(event.by(SHARDING_USER, Origin::broker()));
     }
 }
 

@@ -32,7 +32,7 @@ fn with_password(node: &Node, name: &str, password: &str) {
 
 fn open_at(node: &Node, name: &str, now_ms: u64) -> OpenedSession {
     let identity = Identity::stored(node.broker.user(name).unwrap());
-    node.broker.open_login_session(&identity, name.as_bytes(), HOUR, now_ms).unwrap().expect("the password")
+    node.broker.open_login_session(&identity, name.as_bytes(), &local(), HOUR, now_ms).unwrap().expect("the password")
 }
 
 fn open(node: &Node, name: &str) -> String {
@@ -109,7 +109,7 @@ fn nobody_gets_a_session_for_a_password_that_is_not_the_users_any_more() {
     with_password(&node, "ann", "ann");
     let identity = Identity::stored(node.broker.user("ann").unwrap());
     with_password(&node, "ann", "other");
-    assert!(node.broker.open_login_session(&identity, b"ann", HOUR, NOW_MS).unwrap().is_none());
+    assert!(node.broker.open_login_session(&identity, b"ann", &local(), HOUR, NOW_MS).unwrap().is_none());
 }
 
 #[test]

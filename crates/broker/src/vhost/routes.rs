@@ -11,6 +11,7 @@ use super::Vhost;
 use crate::refusal::{self, Outcome};
 use engine::delayed::DelaySet;
 use engine::message::Kept;
+use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing, VhostRouter};
 use engine::statistics::VhostCounters;
 use engine::targets::Targets;
@@ -90,6 +91,24 @@ impl Vhost {
                 None => kept = Some((routing.content)()),
             }
         }
+    }
+
+    /// The queues that a message without headers would go to; nothing keeps it. None: there is no such exchange.
+    pub(crate) fn queues_for(&self, exchange: &[u8], routing_key: &[u8]) -> Option<Vec<Arc<QueueHandle>>> {
+        let message = Routable {
+            routing_key,
+            more_keys: &[],
+            headers: None,
+            message_id: None,
+            correlation_id: None,
+            timestamp: None,
+            is_delayed: false,
+        };
+        let topology = self.topology.read();
+        SCRATCH.with_borrow_mut(|scratch| {
+            let routed = topology.exchanges.route(exchange, &message, scratch).ok()?;
+            Some(routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned()).collect())
+        })
     }
 
     /// Whether any queue would take a message from one of these exchanges, were it not to wait there.

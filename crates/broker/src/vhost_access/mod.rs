@@ -7,6 +7,7 @@
 mod bindings;
 mod exchanges;
 mod history;
+mod inspection;
 mod messages;
 mod queues;
 
@@ -31,6 +32,7 @@ use telemetry::trace::waiting;
 pub(crate) use bindings::check_new_binding;
 pub use exchanges::ExchangeRequest;
 pub(crate) use exchanges::{check_arguments, check_new_exchange, check_type, exchange_name};
+pub use inspection::{CheckedRight, NeededRight, WouldRoute};
 pub use messages::{AckMode, GetRequest, GotMessage, PublishRequest};
 pub use queues::QueueRequest;
 pub(crate) use queues::check_new_queue;
@@ -143,7 +145,7 @@ impl VhostAccess {
     }
 
     pub(crate) fn emit(&self, make: impl FnOnce() -> Event) {
-        self.broker.emit_if_wanted(|| make().by(self.identity().name(), self.origin));
+        self.broker.emit(make().by(self.identity().name(), self.origin));
     }
 
     fn emit_removals(&self, removed: &Removed) {

@@ -43,6 +43,12 @@ pub struct OpenedView<'a> {
 }
 
 impl ConnectionView {
+    /// Its number on this node, which no other connection gets.
+    #[must_use]
+    pub fn id(&self) -> u64 {
+        self.handle.id.0
+    }
+
     /// RabbitMQ's name of it.
     #[must_use]
     pub fn name(&self) -> String {
@@ -188,6 +194,12 @@ impl Broker {
 
     pub(super) fn connection_view_of(&self, id: ConnectionId) -> Option<ConnectionView> {
         Some(self.view_of(self.connections.get(id)?, self.engine.clock.now_ms()))
+    }
+
+    /// The connection of this number.
+    #[must_use]
+    pub fn connection_view_by_id(&self, id: u64) -> Option<ConnectionView> {
+        self.connection_view_of(ConnectionId(id))
     }
 
     /// The connection of this name.

@@ -66,6 +66,13 @@ pub enum BindingFilter<'a> {
 impl Broker {
     /// All exchanges of a vhost, by name; none if there is no such vhost.
     #[must_use]
+    pub fn exchange_names(&self, vhost: &str) -> Vec<String> {
+        let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
+        vhost.exchanges().into_iter().map(|definition| definition.name.to_string()).collect()
+    }
+
+    /// The exchanges of a vhost, by name.
+    #[must_use]
     pub fn exchange_views(&self, vhost: &str) -> Vec<ExchangeView> {
         let Some(vhost) = self.vhosts.get(vhost) else { return Vec::new() };
         let policies = vhost.policies();

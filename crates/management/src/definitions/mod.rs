@@ -6,6 +6,7 @@
 
 mod binding;
 mod check;
+mod diff;
 mod export;
 mod findings;
 mod import;
@@ -13,6 +14,7 @@ mod parse;
 mod prune;
 
 pub use check::check;
+pub(crate) use diff::diff;
 pub(crate) use export::Export;
 pub use export::export;
 pub use import::{ImportResult, import};

@@ -1,10 +1,8 @@
 //! What comes and goes: which events of the broker's are told, and to whom.
 
-use std::time::{Duration, UNIX_EPOCH};
-
 use broker::Event;
-use serde_json::Value;
 
+use crate::audit;
 use crate::json::Object;
 
 /// Whom an event concerns, and so who may see it.
@@ -71,15 +69,7 @@ pub(super) fn goes_with_its_vhost(event: &Event) -> bool {
 
 /// As the audit log has it, but from where.
 pub(super) fn write(event: &Event, members: &mut Object<'_>) {
-    let mut about = model::json::from_table(event.fields.as_table());
-    about.remove("user_who_performed_action");
-    let at = UNIX_EPOCH + Duration::from_millis(event.at_ms);
-    members.cell("at").text(&humantime::format_rfc3339_millis(at).to_string());
-    members.cell("event").text(event.name);
-    if let Some(user) = &event.user {
-        members.cell("user").text(user);
-    }
-    members.cell("about").value(&Value::Object(about));
+    audit::write(event, members, false);
 }
 
 #[cfg(test)]

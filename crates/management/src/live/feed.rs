@@ -3,15 +3,21 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use alerts::Phase;
 use broker::{Followed, Subscription};
 use bytes::Bytes;
+use observe::alerting::AlertSnapshot;
+use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::{Instant, Interval, MissedTickBehavior};
 
 use super::viewer::LostRight;
+use super::watched_connections::{WatchedConnections, connection_of};
 use super::{FeedRequest, FeedSlot, Viewer, changes, numbers};
+use crate::audit;
 use crate::json::{Object, Writer};
-use crate::limits::LIVE_HEARTBEAT_INTERVAL;
+use crate::limits::{LIVE_HEARTBEAT_INTERVAL, LIVE_LOG_INTERVAL};
+use crate::routes::log::write_line;
 use crate::service::Service;
 use crate::stage::Stage;
 use crate::unfold::unfold;
@@ -25,6 +31,16 @@ pub(crate) struct Feed {
     wanted: FeedRequest,
     /// None: no changes are wanted.
     changes: Option<Subscription>,
+    /// None: no alerts are wanted.
+    alerts: Option<Subscription>,
+    /// Whether what fires from the beginning has been told.
+    has_told_alerts: bool,
+    /// None: nothing of the audit log is wanted.
+    audit: Option<Subscription>,
+    /// The number of the last line of the log that there is nothing to tell of any more.
+    last_line: u64,
+    log_looks: Interval,
+    connections: WatchedConnections,
     looks: Interval,
     /// When something is to be said even if there is nothing to tell.
     beat_at: Instant,
@@ -41,6 +57,9 @@ enum Wakeup {
     /// Numbers are due, or were at that time.
     Look(Instant),
     Change(Followed),
+    Alert(Followed),
+    Audit(Followed),
+    Log,
     Beat,
     Stop,
 }
@@ -52,6 +71,11 @@ impl Feed {
         if changes.is_some() {
             viewer.look_around().await;
         }
+        let alerts = wanted.has_alerts.then(|| service.broker.subscribe(|name| name.starts_with("alert.")));
+        let audit = wanted.has_audit.then(|| service.broker.subscribe(broker::is_event_kept));
+        let last_line = service.process().map_or(0, |process| process.recent_lines().last_id());
+        let mut log_looks = tokio::time::interval(LIVE_LOG_INTERVAL);
+        log_looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut looks = tokio::time::interval(wanted.interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let stage = service.live.stage();
@@ -60,6 +84,12 @@ impl Feed {
             viewer,
             wanted,
             changes,
+            alerts,
+            has_told_alerts: false,
+            audit,
+            last_line,
+            log_looks,
+            connections: WatchedConnections::default(),
             looks,
             beat_at: Instant::now() + LIVE_HEARTBEAT_INTERVAL,
             stage,
@@ -83,6 +113,9 @@ impl Feed {
         let mut out = Vec::new();
         while out.is_empty() {
             let wakeup = self.wakeup().await;
+            if matches!(wakeup, Wakeup::Log) && !self.has_lines() {
+                continue;
+            }
             if let Err(lost) = self.viewer.check(&self.wanted).await {
                 self.end(&lost, &mut out);
                 break;
@@ -95,6 +128,9 @@ impl Feed {
                 Wakeup::Beat => out.extend_from_slice(b":\n\n"),
                 Wakeup::Look(due) => self.look(due, &mut out),
                 Wakeup::Change(followed) => self.tell_changes(followed, &mut out).await,
+                Wakeup::Alert(followed) => self.tell_alert(&followed, &mut out),
+                Wakeup::Audit(followed) => self.tell_audit(followed, &mut out),
+                Wakeup::Log => self.tell_lines(&mut out),
             }
         }
         self.beat_at = Instant::now() + LIVE_HEARTBEAT_INTERVAL;
@@ -103,11 +139,17 @@ impl Feed {
 
     async fn wakeup(&mut self) -> Wakeup {
         let has_looks = self.wanted.look_len() > 0;
+        let (has_log, has_news) = (self.wanted.has_log, self.wanted.has_alerts && !self.has_told_alerts);
         tokio::select! {
             biased;
             () = stopping(self.stage.as_mut()) => Wakeup::Stop,
             due = self.looks.tick(), if has_looks => Wakeup::Look(due),
+            // What fires is told before what changes of it.
+            () = std::future::ready(()), if has_news => Wakeup::Alert(Followed::Missed(0)),
             followed = next_change(self.changes.as_mut()) => Wakeup::Change(followed),
+            followed = next_change(self.alerts.as_mut()) => Wakeup::Alert(followed),
+            followed = next_change(self.audit.as_mut()) => Wakeup::Audit(followed),
+            _ = self.log_looks.tick(), if has_log => Wakeup::Log,
             () = tokio::time::sleep_until(self.beat_at) => Wakeup::Beat,
         }
     }
@@ -135,6 +177,86 @@ impl Feed {
             self.tell_object(out, "queue", &name, Some(&vhost), |members| {
                 numbers::write_queue(&service, &vhost, &name, members)
             });
+        }
+        for (vhost, name) in self.wanted.exchanges.clone() {
+            self.tell_object(out, "exchange", &name, Some(&vhost), |members| {
+                numbers::write_exchange(&service, &vhost, &name, members)
+            });
+        }
+        self.look_at_connections(&service, out);
+    }
+
+    /// Writes the numbers of connections and channels. One that the viewer may not see is not there for it.
+    fn look_at_connections(&mut self, service: &Service, out: &mut Vec<u8>) {
+        let FeedRequest { connections, channels, .. } = &self.wanted;
+        let (connections, channels) = (connections.clone(), channels.clone());
+        let names = connections.iter().map(String::as_str).chain(channels.iter().map(|name| connection_of(name)));
+        self.connections.look_for(&service.broker, names);
+        for name in connections {
+            let view = self.connections.find(&service.broker, &name);
+            let view = view.filter(|view| self.viewer.sees_connection(view));
+            self.tell_object(out, "connection", &name, None, |members| {
+                view.map(|view| numbers::write_connection(service, &view, members)).is_some()
+            });
+        }
+        for name in channels {
+            let view = self.connections.find_channel(&service.broker, &name);
+            let view = view.filter(|view| self.viewer.sees_connection(&view.connection));
+            self.tell_object(out, "channel", &name, None, |members| {
+                view.map(|view| numbers::write_channel(service, &view, members)).is_some()
+            });
+        }
+    }
+
+    /// Tells what fires, at first, and then what has changed.
+    fn tell_alert(&mut self, followed: &Followed, out: &mut Vec<u8>) {
+        if !std::mem::replace(&mut self.has_told_alerts, true) {
+            let firing = self.service.alerting().map(|alerting| firing(&alerting.snapshot())).unwrap_or_default();
+            self.write(out, "alerts", |members| {
+                members.cell("firing").list(firing, |alert, writer| writer.value(&Value::Object(alert)));
+            });
+            return;
+        }
+        match followed {
+            Followed::Missed(count) => self.write(out, "missed", |members| members.cell("count").int(*count)),
+            Followed::Event(event) => self.write(out, "alert", |members| changes::write(event, members)),
+        }
+    }
+
+    /// Tells of deeds, as many of them as make one piece.
+    fn tell_audit(&mut self, first: Followed, out: &mut Vec<u8>) {
+        let mut next = Some(first);
+        while let Some(followed) = next {
+            match followed {
+                Followed::Missed(count) => self.write(out, "missed", |members| members.cell("count").int(count)),
+                Followed::Event(event) => self.write(out, "audit", |members| {
+                    members.cell("id").int(event.id);
+                    audit::write(&event, members, true);
+                }),
+            }
+            let has_room = out.len() < PIECE_LEN;
+            next = self.audit.as_ref().filter(|_| has_room).and_then(Subscription::take);
+        }
+    }
+
+    /// Whether something was logged that has not been told.
+    fn has_lines(&self) -> bool {
+        self.service.process().is_some_and(|process| process.recent_lines().last_id() > self.last_line)
+    }
+
+    /// Tells lines of the log, as many of them as make one piece: the next ones come with the next look.
+    fn tell_lines(&mut self, out: &mut Vec<u8>) {
+        let Some(process) = self.service.process().cloned() else { return };
+        for (id, line) in process.recent_lines().after(self.last_line) {
+            let missed_count = id - self.last_line - 1;
+            if missed_count > 0 {
+                self.write(out, "missed", |members| members.cell("count").int(missed_count));
+            }
+            self.last_line = id;
+            self.write(out, "log", |members| write_line(id, &line, members));
+            if out.len() >= PIECE_LEN {
+                return self.log_looks.reset_immediately();
+            }
         }
     }
 
@@ -192,6 +314,13 @@ impl Feed {
         Writer::new(out).object(fill);
         out.extend_from_slice(b"\n\n");
     }
+}
+
+/// Alerts that fire, as `/api/alerts` has them.
+fn firing(snapshot: &AlertSnapshot) -> Vec<Map<String, Value>> {
+    let is_firing = |phase: &Phase| matches!(phase, Phase::Firing { .. });
+    let firing = snapshot.alert_states.iter().filter(|standing| is_firing(&standing.phase));
+    firing.map(|standing| standing.alert.members()).collect()
 }
 
 /// Ready when the server stops; never where there is none.

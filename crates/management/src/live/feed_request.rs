@@ -7,7 +7,7 @@ use crate::listing::Query;
 use crate::path::segment;
 use crate::problem::Problem;
 
-/// A queue's vhost and name.
+/// The vhost and the name of a queue or an exchange.
 pub(crate) type QueuePath = (String, String);
 
 /// What a feed is to tell.
@@ -19,6 +19,15 @@ pub(crate) struct FeedRequest {
     pub(crate) has_changes: bool,
     pub(crate) vhosts: Vec<String>,
     pub(crate) queues: Vec<QueuePath>,
+    pub(crate) exchanges: Vec<QueuePath>,
+    pub(crate) connections: Vec<String>,
+    pub(crate) channels: Vec<String>,
+    /// What fires, and what changes of that.
+    pub(crate) has_alerts: bool,
+    /// Lines of the process's log.
+    pub(crate) has_log: bool,
+    /// Entries of the audit log.
+    pub(crate) has_audit: bool,
     pub(crate) interval: Duration,
 }
 
@@ -36,15 +45,27 @@ impl FeedRequest {
                 _ => return Err(Problem::bad_request(format!("interval must be 1 to {INTERVAL_MAX_S} seconds"))),
             },
         };
-        let mut wanted =
-            FeedRequest { has_rates: false, has_changes: false, vhosts: Vec::new(), queues: Vec::new(), interval };
+        let mut wanted = FeedRequest {
+            has_rates: false,
+            has_changes: false,
+            vhosts: Vec::new(),
+            queues: Vec::new(),
+            exchanges: Vec::new(),
+            connections: Vec::new(),
+            channels: Vec::new(),
+            has_alerts: false,
+            has_log: false,
+            has_audit: false,
+            interval,
+        };
         // A space may follow a comma; one at the end of a word may be a name's.
         let words = query.all("events").flat_map(|list| list.split(',')).map(str::trim_start);
         for word in words.filter(|word| !word.is_empty()) {
             wanted.add(word).ok_or_else(|| Problem::bad_request(unknown_word(word)))?;
         }
-        if !wanted.has_rates && !wanted.has_changes && wanted.object_count() == 0 {
-            return Err(Problem::bad_request("events must name rates, changes, vhost:NAME or queue:VHOST/NAME"));
+        let has_any = [wanted.has_rates, wanted.has_changes, wanted.has_alerts, wanted.has_log, wanted.has_audit];
+        if !has_any.contains(&true) && wanted.object_count() == 0 {
+            return Err(Problem::bad_request(format!("events must name some of {PARTS}")));
         }
         if wanted.object_count() > LIVE_OBJECT_COUNT_MAX {
             return Err(Problem::bad_request(format!("events may name {LIVE_OBJECT_COUNT_MAX} objects at most")));
@@ -55,20 +76,19 @@ impl FeedRequest {
     /// None: that is nothing that can be told.
     fn add(&mut self, word: &str) -> Option<()> {
         match word.split_once(':') {
-            None if word.trim_end() == "rates" => self.has_rates = true,
-            None if word.trim_end() == "changes" => self.has_changes = true,
-            Some(("vhost", name)) => {
-                let name = decoded(name)?;
-                if !self.vhosts.contains(&name) {
-                    self.vhosts.push(name);
-                }
-            }
-            Some(("queue", path)) => {
-                let queue = queue_path(path)?;
-                if !self.queues.contains(&queue) {
-                    self.queues.push(queue);
-                }
-            }
+            None => match word.trim_end() {
+                "rates" => self.has_rates = true,
+                "changes" => self.has_changes = true,
+                "alerts" => self.has_alerts = true,
+                "log" => self.has_log = true,
+                "audit" => self.has_audit = true,
+                _ => return None,
+            },
+            Some(("vhost", name)) => add_new(&mut self.vhosts, decoded(name)?),
+            Some(("queue", path)) => add_new(&mut self.queues, queue_path(path)?),
+            Some(("exchange", path)) => add_new(&mut self.exchanges, queue_path(path)?),
+            Some(("connection", name)) => add_new(&mut self.connections, decoded(name)?),
+            Some(("channel", name)) => add_new(&mut self.channels, decoded(name)?),
             _ => return None,
         }
         Some(())
@@ -76,12 +96,22 @@ impl FeedRequest {
 
     /// Objects whose numbers are wanted.
     fn object_count(&self) -> usize {
-        self.vhosts.len() + self.queues.len()
+        let in_vhosts = self.vhosts.len() + self.queues.len() + self.exchanges.len();
+        in_vhosts + self.connections.len() + self.channels.len()
     }
 
     /// Events that each look at numbers makes.
     pub(crate) fn look_len(&self) -> u64 {
         u64::from(self.has_rates) + self.object_count() as u64
+    }
+}
+
+/// What can be named.
+const PARTS: &str = "rates, changes, vhost:NAME, queue:VHOST/NAME, exchange:VHOST/NAME, connection:NAME, channel:NAME, alerts, log and audit";
+
+fn add_new<T: PartialEq>(names: &mut Vec<T>, name: T) {
+    if !names.contains(&name) {
+        names.push(name);
     }
 }
 
@@ -105,11 +135,13 @@ fn check_names(query: &Query) -> Result<(), Problem> {
 }
 
 fn unknown_word(word: &str) -> String {
-    match word.strip_prefix("queue:") {
-        Some(name) if !name.is_empty() && !name.contains('/') => {
-            format!("'{word}' does not say in which vhost, as queue:VHOST/NAME and, for the vhost '/', queue://NAME do")
+    match word.split_once(':') {
+        Some((kind @ ("queue" | "exchange"), name)) if !name.is_empty() && !name.contains('/') => {
+            format!(
+                "'{word}' does not say in which vhost, as {kind}:VHOST/NAME and, for the vhost '/', {kind}://NAME do"
+            )
         }
-        _ => format!("'{word}' is none of rates, changes, vhost:NAME and queue:VHOST/NAME"),
+        _ => format!("'{word}' is none of {PARTS}"),
     }
 }
 
@@ -165,7 +197,11 @@ mod tests {
             ("events=rates&intervall=1", "'intervall' is no parameter of this route, which has events and interval"),
             ("events=rates&event=changes", "'event' is no parameter of this route, which has events and interval"),
             ("events=rates&interval=1&interval=2", "interval may be given once"),
-            ("events=rates&events=x", "'x' is none of rates, changes, vhost:NAME and queue:VHOST/NAME"),
+            (
+                "events=rates&events=x",
+                "'x' is none of rates, changes, vhost:NAME, queue:VHOST/NAME, exchange:VHOST/NAME, connection:NAME, channel:NAME, \
+                 alerts, log and audit",
+            ),
             (
                 "events=queue:orders",
                 "'queue:orders' does not say in which vhost, as queue:VHOST/NAME and, for the vhost '/', queue://NAME do",

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! - `feed_request`: what a request asks for. `viewer`: what its user may see, checked again and again.
-//! - `numbers`, `changes`: what is told. `feed`: when it is told.
+//! - `numbers`, `changes`: what is told, `watched_connections` of which connections. `feed`: when it is told.
 //!
 //! A feed is made as it is read: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
 //! afterwards how much it has missed.
@@ -16,6 +16,7 @@ mod feed;
 mod feed_request;
 mod numbers;
 mod viewer;
+mod watched_connections;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};

@@ -1,8 +1,9 @@
 //! Numbers of the node, of vhosts and of queues, with the members that their routes have.
 
 use broker::machine;
-use broker::statistics::numbers::{NODE, QUEUE, VHOST};
-use broker::view::SetAsideView;
+use broker::statistics::numbers::{CHANNEL, CONNECTION, EXCHANGE, NODE, QUEUE, VHOST};
+use broker::view::{ChannelView, ConnectionView, SetAsideView};
+use model::name::DEFAULT_EXCHANGE_ALIAS;
 
 use crate::json::Object;
 use crate::routes::CHURN;
@@ -92,4 +93,60 @@ pub(super) fn write_queue(service: &Service, vhost: &str, name: &str, members: &
         stats.write_messages(members.cell("message_stats"), false);
     }
     true
+}
+
+/// An exchange. False: there is none of this name.
+pub(super) fn write_exchange(service: &Service, vhost: &str, name: &str, members: &mut Object<'_>) -> bool {
+    let name = if name == DEFAULT_EXCHANGE_ALIAS { "" } else { name };
+    if service.broker.exchange_type(vhost, name).is_none() {
+        return false;
+    }
+    members.cell("vhost").text(vhost);
+    members.cell("name").text(name);
+    if has_rates(service)
+        && let Some(numbers) = service.broker.exchange_numbers(vhost, name)
+    {
+        let stats = Stats { names: &EXCHANGE, numbers: &numbers, samples: None };
+        stats.write_messages(members.cell("message_stats"), false);
+    }
+    true
+}
+
+/// A connection.
+pub(super) fn write_connection(service: &Service, view: &ConnectionView, members: &mut Object<'_>) {
+    let (numbers, (received, sent)) = (view.numbers(), view.traffic_count());
+    let stats = Stats { names: &CONNECTION, numbers: &numbers, samples: None };
+    members.cell("name").text(&view.name());
+    if let Some(opened) = view.opened() {
+        members.cell("user").text(opened.user);
+        members.cell("vhost").text(opened.vhost);
+    }
+    members.cell("state").text(view.state.name());
+    members.cell("channels").int(view.channel_count() as u64);
+    members.cell("recv_cnt").int(received);
+    members.cell("send_cnt").int(sent);
+    match has_rates(service) {
+        true => stats.write(members, &CONNECTION),
+        false => stats.write_counts(members, &CONNECTION),
+    }
+}
+
+/// A channel.
+pub(super) fn write_channel(service: &Service, view: &ChannelView, members: &mut Object<'_>) {
+    members.cell("name").text(&view.name());
+    if let Some(opened) = view.connection.opened() {
+        members.cell("user").text(opened.user);
+        members.cell("vhost").text(opened.vhost);
+    }
+    members.cell("consumer_count").int(view.consumer_count);
+    members.cell("prefetch_count").int(view.prefetch_count);
+    members.cell("messages_unacknowledged").int(view.unacked_count);
+    members.cell("messages_uncommitted").int(view.uncommitted_count);
+    members.cell("messages_unconfirmed").int(view.unconfirmed_count);
+    members.cell("acks_uncommitted").int(view.uncommitted_ack_count);
+    if has_rates(service) {
+        let numbers = view.numbers();
+        let stats = Stats { names: &CHANNEL, numbers: &numbers, samples: None };
+        stats.write_messages(members.cell("message_stats"), false);
+    }
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use broker::view::ConnectionView;
 use broker::{Actor, Broker, Event};
 use hyper::StatusCode;
 use tokio::time::Instant;
@@ -23,6 +24,8 @@ pub(crate) enum LostRight {
     Management,
     /// To see the node.
     Monitoring,
+    /// To do everything.
+    Administrator,
     /// To be in a vhost.
     Vhost(String),
 }
@@ -34,6 +37,7 @@ impl LostRight {
             LostRight::Login => "the user is gone, or its login has expired".to_owned(),
             LostRight::Management => "the user may not use the management API any more".to_owned(),
             LostRight::Monitoring => "the user may not monitor the node any more".to_owned(),
+            LostRight::Administrator => "the user is no administrator any more".to_owned(),
             LostRight::Vhost(name) => format!("the user may not enter vhost '{name}' any more"),
         }
     }
@@ -44,6 +48,7 @@ impl LostRight {
             LostRight::Login => Problem::not_authenticated(),
             LostRight::Management => Problem::not_authorised("Not management user"),
             LostRight::Monitoring => Problem::not_authorised("Not monitor user"),
+            LostRight::Administrator => Problem::not_authorised("Not administrator user"),
             LostRight::Vhost(name) => {
                 // Who may not enter is not told whether it is there.
                 let reason = format!("there is no vhost '{name}', or you may not enter it");
@@ -85,13 +90,17 @@ impl Viewer {
             self.checked_at = Instant::now();
         }
         check_management(&identity).map_err(|_| LostRight::Management)?;
-        if wanted.has_rates && !is_monitor(&identity) {
+        if (wanted.has_rates || wanted.has_alerts) && !is_monitor(&identity) {
             return Err(LostRight::Monitoring);
+        }
+        if (wanted.has_log || wanted.has_audit) && !is_administrator(&identity) {
+            return Err(LostRight::Administrator);
         }
         for vhost in wanted.vhosts.iter().filter(|_| !is_monitor(&identity)) {
             self.check_vhost(vhost).await?;
         }
-        for (vhost, _) in wanted.queues.iter().filter(|_| !is_administrator(&identity)) {
+        let in_vhosts = wanted.queues.iter().chain(&wanted.exchanges);
+        for (vhost, _) in in_vhosts.filter(|_| !is_administrator(&identity)) {
             self.check_vhost(vhost).await?;
         }
         Ok(())
@@ -132,6 +141,12 @@ impl Viewer {
                 None => false,
             },
         }
+    }
+
+    /// Whether it may be told of a connection: its own user may, and monitoring users.
+    pub(crate) fn sees_connection(&self, connection: &ConnectionView) -> bool {
+        let identity = &self.context.actor.identity;
+        is_monitor(identity) || connection.opened().is_some_and(|opened| opened.user == identity.name())
     }
 
     async fn enters(&mut self, vhost: &str) -> bool {

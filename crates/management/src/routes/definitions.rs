@@ -5,12 +5,14 @@ use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
 use super::vhosts;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::definitions::{DefinitionsError, Export, PruneResult, Scope, Unsupported, check, import, parse, prune};
+use crate::definitions::{
+    DefinitionsError, Export, PruneResult, Scope, Unsupported, check, diff, import, parse, prune,
+};
 use crate::json::Writer;
 use crate::media;
 use crate::multipart;
 use crate::problem::Problem;
-use crate::route::Kind::List;
+use crate::route::Kind::{List, Object as ObjectKind};
 use crate::route::Role::{Administrator, AdministratorInVhost};
 use crate::route::{Field, Operation, Parameters, Route, Shape, at};
 
@@ -26,7 +28,43 @@ pub(super) static ROUTES: &[Route] = &[
                 .query(IMPORT),
         ],
     ),
+    at(
+        "/api/definitions/diff",
+        &[Operation::post(
+            Administrator,
+            |call| differing(call, Scope::Broker),
+            "Says what definitions and the broker differ in. Nothing is changed.",
+            DOCUMENT,
+        )
+        .answers(DIFFERENCE)],
+    ),
+    at(
+        "/api/definitions/{vhost}/diff",
+        &[Operation::post(
+            AdministratorInVhost,
+            |call| differing(call, Scope::Vhost(call.vhost())),
+            "Says what definitions and a vhost differ in. Nothing is changed.",
+            DOCUMENT,
+        )
+        .answers(DIFFERENCE)],
+    ),
 ];
+
+const DIFFERENCE: Shape = Shape::Object(&[
+    Field::required("added", ObjectKind, "By kind the names of what only the document has, at most 1000."),
+    Field::required(
+        "changed",
+        ObjectKind,
+        "By kind what an import would change: `name`, `from` and `to`, at most 1000.",
+    ),
+    Field::required(
+        "missing",
+        ObjectKind,
+        "By kind the names of what only the broker has, of kinds that the document mentions.",
+    ),
+    Field::required("same", ObjectKind, "By kind how many are alike."),
+    Field::required("counts", ObjectKind, "How many are `added`, `changed` and `missing`, by kind."),
+]);
 
 const ALL: &[Operation] = &[
     Operation::get(Administrator, export_all, "Exports all definitions.", Shape::Object(DOCUMENT)).query(DOWNLOAD),
@@ -137,6 +175,13 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
     };
     answer.position = answer.position.max(imported.position);
     Ok(answer)
+}
+
+fn differing(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
+    let mut definitions = parse(document(call)?, scope)?;
+    check(call.broker(), &mut definitions, scope, Unsupported::Refused)?;
+    let difference = diff(call.broker(), call.actor(), &definitions, scope)?;
+    Ok(Answer::json(difference.to_json().to_string().into_bytes()))
 }
 
 fn told_left_out(left_out: &[String]) -> Answer {

@@ -3,6 +3,7 @@
 use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 
+use super::process;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::limits::LIVE_COUNT_MAX;
@@ -24,7 +25,7 @@ pub(super) static ROUTES: &[Route] = &[at(
         Parameters::Other(
             "events",
             "The events, separated by commas or given several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, \
-             with names as in paths.",
+             `exchange:VHOST/NAME`, `connection:NAME`, `channel:NAME`, `alerts`, `log`, `audit`, with names as in paths.",
         ),
         Parameters::Other("interval", "Seconds between two events with numbers: 1 to 60."),
     ])
@@ -39,12 +40,16 @@ const UNBUFFERED: (HeaderName, HeaderValue) =
 async fn stream(call: Call) -> Result<Answer, Problem> {
     let broker = call.broker().clone();
     let wanted = FeedRequest::parse(&call.query, broker.options().statistics.interval)?;
-    let vhosts = wanted.vhosts.iter().chain(wanted.queues.iter().map(|(vhost, _)| vhost));
+    let in_vhosts = wanted.queues.iter().chain(&wanted.exchanges).map(|(vhost, _)| vhost);
+    let vhosts = wanted.vhosts.iter().chain(in_vhosts);
     if let Some(missing) = vhosts.into_iter().find(|vhost| !broker.has_vhost(vhost)) {
         return Err(LostRight::Vhost(missing.clone()).problem());
     }
     let mut viewer = Viewer::new(broker, call.actor().clone());
     viewer.check(&wanted).await.map_err(|lost| lost.problem())?;
+    if wanted.has_log && call.service.process().is_none() {
+        return Err(process::missing());
+    }
     let place = call.service.live.take_place().ok_or_else(|| {
         let reason = format!("there are {LIVE_COUNT_MAX} streams of events already, which is as many as there may be");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)

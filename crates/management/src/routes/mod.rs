@@ -1,6 +1,7 @@
 //! The table of routes, a file for each family.
 
 mod alerts;
+mod audit;
 mod backup;
 mod bindings;
 pub(crate) mod bodies;
@@ -20,13 +21,16 @@ mod identity;
 mod latency;
 mod limits;
 mod live;
+pub(crate) mod log;
 mod memory;
 mod messages;
 mod nodes;
 mod overview;
 mod parameters;
+mod permission_check;
 mod permissions;
 mod policies;
+mod policy_preview;
 pub(crate) mod process;
 pub(crate) mod profile;
 mod publish;
@@ -73,8 +77,10 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         limits::ROUTES,
         users::ROUTES,
         permissions::ROUTES,
+        permission_check::ROUTES,
         topic_permissions::ROUTES,
         policies::ROUTES,
+        policy_preview::ROUTES,
         parameters::ROUTES,
         exchanges::ROUTES,
         delayed::ROUTES,
@@ -89,6 +95,8 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         consumers::ROUTES,
         alerts::ROUTES,
         process::ROUTES,
+        log::ROUTES,
+        audit::ROUTES,
         profile::ROUTES,
         backup::ROUTES,
         cluster::ROUTES,

@@ -147,14 +147,19 @@ fn put_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
     let vhost = vhosts::find(call)?.facts.name.clone();
     let body = call.object()?;
     let request = request(vhost, call.argument("name"), kind, Fields(&body))?;
-    let (changed, warnings) = call.broker().put_policy(call.actor(), request).map_err(|error| match error {
-        ControlError::Invalid(text) => invalid(&text),
-        other => other.into(),
-    })?;
+    let (changed, warnings) = call.broker().put_policy(call.actor(), request).map_err(refused)?;
     for warning in warnings {
         tracing::warn!(policy = call.argument("name"), vhost = call.vhost(), "{warning}");
     }
     Ok(Answer::changed(&changed))
+}
+
+/// Why a policy cannot be set.
+pub(super) fn refused(error: ControlError) -> Problem {
+    match error {
+        ControlError::Invalid(text) => invalid(&text),
+        other => other.into(),
+    }
 }
 
 fn invalid(text: &str) -> Problem {

@@ -8,22 +8,19 @@ use serde_json::{Map, Value};
 
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::inside::Inside;
 use crate::json::{Fields, wrong_type};
 use crate::problem::Problem;
 use crate::process::Process;
-use crate::route::Kind::{Any, List, Number, Text};
+use crate::route::Kind::{Any, Number, Text};
 use crate::route::Role::Administrator;
-use crate::route::{Field, Operation, Parameters, Route, Shape, at};
+use crate::route::{Field, Operation, Route, Shape, at};
 
 const ABSOLUTE: Field = Field::optional("absolute", Any, "Bytes, or a size such as `50MB` or `2GiB`.");
 
 /// What happens where nothing of the process can be changed, and where the system refuses.
-const REFUSALS: &[(&str, &str)] = &[("503", "Nothing of the process can be changed here.")];
+pub(super) const REFUSALS: &[(&str, &str)] = &[("503", "Nothing of the process can be changed here.")];
 const LISTENER_REFUSALS: &[(&str, &str)] =
     &[("500", "The system refuses it for one listener; the others have done it."), REFUSALS[0]];
-
-pub(crate) const LOG: &str = "/api/log";
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -67,20 +64,6 @@ pub(super) static ROUTES: &[Route] = &[
             )],
         )
         .answers(Shape::NoContent)
-        .refuses(REFUSALS)],
-    ),
-    at(
-        LOG,
-        &[Operation::get(
-            Administrator,
-            |call| log(&Inside::of(call)),
-            "Shows the last lines of this process's log, the oldest first.",
-            Shape::Object(&[
-                Field::required("node", Text, "The node that answers."),
-                Field::required("lines", List, "The lines."),
-            ]),
-        )
-        .query(&[Parameters::Other("lines", "How many lines at most: 1 to 100000, and all that are kept without it.")])
         .refuses(REFUSALS)],
     ),
     at(
@@ -166,19 +149,6 @@ fn set_log_level(call: &Call) -> Result<Answer, Problem> {
         tell();
     }
     Ok(Answer::no_content())
-}
-
-/// More than are kept.
-const LOG_LINE_COUNT_MAX: usize = 100_000;
-
-pub(crate) fn log(inside: &Inside) -> Result<Answer, Problem> {
-    let count = match inside.query.get("lines").map(str::parse) {
-        None => LOG_LINE_COUNT_MAX,
-        Some(Ok(count @ 1..=LOG_LINE_COUNT_MAX)) => count,
-        Some(_) => return Err(Problem::bad_request(format!("lines must be 1 to {LOG_LINE_COUNT_MAX}"))),
-    };
-    let lines = inside.process()?.log_lines(count);
-    Ok(Answer::json(serde_json::json!({"node": inside.node, "lines": lines}).to_string().into_bytes()))
 }
 
 fn suspend_listeners(call: &Call) -> Result<Answer, Problem> {

@@ -155,7 +155,7 @@ fn rows_of_user(call: &Call) -> Vec<Row> {
 }
 
 /// The queue of the path.
-fn find(call: &Call) -> Result<QueueView, Problem> {
+pub(super) fn find(call: &Call) -> Result<QueueView, Problem> {
     call.broker().queue_view(call.vhost(), call.argument("queue")).ok_or_else(Problem::not_found)
 }
 

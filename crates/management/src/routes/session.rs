@@ -68,7 +68,7 @@ async fn open(call: Call) -> Result<Answer, Problem> {
 fn opened(call: &Call, identity: &Identity, secret: &str) -> Result<Answer, Problem> {
     let (service, now_ms) = (&call.service, now_ms());
     let lifetime = service.options.session_lifetime;
-    let opened = call.broker().open_login_session(identity, secret.as_bytes(), lifetime, now_ms);
+    let opened = call.broker().open_login_session(identity, secret.as_bytes(), &call.actor().origin, lifetime, now_ms);
     let opened =
         opened.map_err(|error| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "internal_error", error.to_string()))?;
     let session = opened.ok_or_else(Problem::not_authenticated)?;

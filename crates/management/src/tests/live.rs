@@ -431,3 +431,93 @@ fn without_rates_there_are_counts() {
         assert_eq!((&queue["messages"], &queue["messages_details"]), (&json!(0), &Value::Null));
     });
 }
+
+#[test]
+fn an_exchange_tells_its_numbers_and_a_connection_that_is_not_there_is_gone() {
+    in_house(async |house| {
+        let message = r#"{"routing_key":"q","properties":{},"payload":"hello","payload_encoding":"string"}"#;
+        house.check("POST /api/exchanges/shop/amq.topic/publish", message, 200, r#"{"routed":false}"#).await;
+        let name = "127.0.0.1:1 -%3E 127.0.0.1:2";
+        let events = format!("exchange:shop/amq.topic,exchange:shop/nosuch,connection:{name},channel:{name} (1)");
+        let query = events.replace('%', "%25").replace(' ', "%20");
+        let mut reader = open(house, "manny", &format!("events={query}&interval=1")).await;
+        tokio::time::pause();
+        let exchange = reader.expect("exchange").await;
+        let route = house.get("/api/exchanges/shop/amq.topic?columns=vhost,name,message_stats").await.json();
+        assert_eq!(
+            (exchange["name"].as_str(), &exchange["message_stats"]),
+            (Some("amq.topic"), &route["message_stats"])
+        );
+        assert_eq!(reader.expect("gone").await, json!({"kind": "exchange", "vhost": "shop", "name": "nosuch"}));
+        let connection = "127.0.0.1:1 -> 127.0.0.1:2";
+        assert_eq!(reader.expect("gone").await, json!({"kind": "connection", "name": connection}));
+        assert_eq!(reader.expect("gone").await, json!({"kind": "channel", "name": format!("{connection} (1)")}));
+        reader.expect("exchange").await;
+        reader.expect("exchange").await;
+    });
+}
+
+#[test]
+fn deeds_are_told_to_administrators() {
+    in_house(async |house| {
+        for user in ["mona", "manny"] {
+            for part in ["audit", "log"] {
+                assert_eq!(response(house, user, &format!("events={part}")).await.status(), 401, "{user} {part}");
+            }
+        }
+        assert_eq!(response(house, "manny", "events=alerts").await.status(), 401);
+        assert_eq!(response(house, "alice", "events=log").await.status(), 503, "there is no log here");
+        let mut reader = open(house, "alice", "events=audit").await;
+        house.check("PUT /api/vhosts/other", "", 201, "").await;
+        let deed = loop {
+            let deed = reader.expect("audit").await;
+            if deed["event"] == "vhost.created" {
+                break deed;
+            }
+        };
+        let listed = house.get("/api/audit?event=vhost.created&name=other").await.json();
+        assert_eq!(deed, listed[0]);
+        house.check("PUT /api/users/alice", r#"{"password":"alice","tags":"monitoring"}"#, 204, "").await;
+        // What was done before is told, or not: the right is looked at when it is.
+        let end = loop {
+            let (event, data) = reader.next().await.unwrap();
+            if event == "end" {
+                break data;
+            }
+        };
+        assert_eq!(end, json!({"reason": "the user is no administrator any more"}));
+    });
+}
+
+#[test]
+fn lines_of_the_log_are_told_from_now_on() {
+    in_house(async |house| {
+        let recent = crate::recent_lines::RecentLines::new(4, 1000);
+        let log = crate::process::LogControl { set_level: Box::new(|_| ()), recent: recent.clone() };
+        house.service.set_process(Arc::new(crate::process::Process::new(1000, log, vec![])));
+        recent.push("before");
+        let mut reader = open(house, "alice", "events=log").await;
+        tokio::time::pause();
+        recent.push("2026-11-27T07:05:14.000000Z  WARN broker: slow disk");
+        let line =
+            json!({"id": 2, "time": "2026-11-27T07:05:14.000000Z", "level": "warning", "text": "broker: slow disk"});
+        assert_eq!(reader.expect("log").await, line);
+        (0..6).for_each(|number| recent.push(&format!("line {number}")));
+        assert_eq!(reader.expect("missed").await, json!({"count": 2}));
+        assert_eq!(reader.expect("log").await, json!({"id": 5, "text": "line 2"}));
+        for number in 3..6 {
+            assert_eq!(reader.expect("log").await["text"], format!("line {number}"));
+        }
+    });
+}
+
+#[test]
+fn what_fires_is_told_at_once_and_then_what_changes() {
+    in_house(async |house| {
+        let mut reader = open(house, "mona", "events=alerts").await;
+        assert_eq!(reader.expect("alerts").await, json!({"firing": []}));
+        house.service.broker.emit(broker::Event::new("alert.firing").with_text("rule", "long"));
+        let alert = reader.expect("alert").await;
+        assert_eq!((&alert["event"], &alert["about"]["rule"]), (&json!("alert.firing"), &json!("long")));
+    });
+}

@@ -8,6 +8,7 @@ mod certificates;
 mod cluster;
 mod definitions;
 mod delayed;
+mod explanations;
 mod exports;
 mod house;
 mod influxdb;

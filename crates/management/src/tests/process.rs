@@ -63,6 +63,39 @@ fn the_last_lines_of_the_log_are_there_for_administrators() {
 }
 
 #[test]
+fn lines_of_the_log_are_objects_where_that_is_asked_for() {
+    in_house(async |house| {
+        let recent = RecentLines::new(100, 10_000);
+        recent.push("2026-11-27T07:05:13.123456Z  INFO broker: started port=5672");
+        recent.push("2026-11-27T07:05:14.000000Z  WARN broker: slow disk");
+        recent.push("of another kind");
+        let log = LogControl { set_level: Box::new(|_| ()), recent };
+        house.service.set_process(Arc::new(Process::new(1000, log, vec![])));
+        let lines = async |query: &str| house.get(&format!("/api/log?format=json&{query}")).await.json();
+        let all = lines("").await;
+        let second = serde_json::json!({"id": 2, "time": "2026-11-27T07:05:14.000000Z", "level": "warning", "text": "broker: slow disk"});
+        assert_eq!(
+            (&all["lines"][1], &all["lines"][2], &all["last_id"]),
+            (&second, &serde_json::json!({"id": 3, "text": "of another kind"}), &3.into())
+        );
+        for (query, ids) in
+            [("after=1", vec![2, 3]), ("level=warning&search=DISK", vec![2]), ("lines=1", vec![3]), ("after=3", vec![])]
+        {
+            let found = lines(query).await;
+            let found: Vec<u64> =
+                found["lines"].as_array().unwrap().iter().map(|line| line["id"].as_u64().unwrap()).collect();
+            assert_eq!(found, ids, "{query}");
+        }
+        let text = house.get("/api/log?level=warning").await.json();
+        assert_eq!(
+            text["lines"],
+            serde_json::json!(["2026-11-27T07:05:14.000000Z  WARN broker: slow disk", "of another kind"])
+        );
+        assert_eq!(house.get("/api/log?format=xml").await.status, 400);
+    });
+}
+
+#[test]
 fn the_log_has_rabbitmqs_levels() {
     in_house(async |house| {
         let last = Arc::new(AtomicU64::new(99));

@@ -33,6 +33,13 @@ impl<'a> PolicyRanking<'a> {
         };
         EffectivePolicy { user: first(&self.users), operator: first(&self.operators) }
     }
+
+    /// All policies that match, users' before operators', the one that counts first.
+    #[must_use]
+    pub fn matching(&self, target: Target, name: &str) -> Vec<Arc<Policy>> {
+        let all = self.users.iter().chain(&self.operators);
+        all.filter(|policy| policy.matches(target, name)).map(|policy| Arc::clone(policy)).collect()
+    }
 }
 
 /// The lesser one counts. RabbitMQ leaves open which of two with the same priority does; here it is the first by name.

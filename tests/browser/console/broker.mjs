@@ -77,6 +77,12 @@ export class Broker {
     this.process = undefined;
   }
 
+  /** Has it run, whatever was done to it. */
+  async ensure() {
+    if (this.process) this.wake();
+    else await this.start();
+  }
+
   /** While it sleeps, it answers nothing. */
   sleep() {
     this.process.kill("SIGSTOP");

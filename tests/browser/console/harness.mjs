@@ -57,6 +57,8 @@ export class Harness {
       await this.shoot(page, `failed ${name}`);
     }
     await context.close();
+    // A scenario that failed may have left it asleep or stopped.
+    await this.broker.ensure();
   }
 
   /** A session, without the login page. */

@@ -7,6 +7,7 @@ import { ask, Dialog } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { h, html } from "../parts/html.js";
 import { criteriaOf, filterText, membersOf } from "../parts/message_filter.js";
+import { say } from "../parts/note.js";
 import { SweepNote, useSweep } from "../parts/sweep.js";
 import { useResource } from "../resource.js";
 
@@ -40,7 +41,8 @@ export function MessageActs({ vhost, name, filter, chosen, onDone }) {
       const { messages: found, next } = await get(`${messages}?${query}`, { signal });
       return { count: found.length, next };
     }, { most: COUNT_MAX, isQuiet: true });
-    return result && { which, count: result.count, isExhaustive: result.isExhaustive };
+    if (result?.count === 0) say("No message matches any more.");
+    return result && result.count > 0 ? { which, count: result.count, isExhaustive: result.isExhaustive } : undefined;
   };
   const remove = async () => {
     const all = await counted();

@@ -72,8 +72,13 @@ export function Dialog({ title, onClose, children, isWide }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
   useEffect(() => {
     const dialog = element.current;
+    const before = document.activeElement;
     dialog?.showModal();
-    return () => dialog?.close();
+    return () => {
+      dialog?.close();
+      // The dialogue may have left the page before it was closed: then the browser does not give the focus back.
+      queueMicrotask(() => void (document.activeElement === document.body && before instanceof HTMLElement && before.focus()));
+    };
   }, []);
   const onClick = (/** @type {MouseEvent} */ event) => void (event.target === element.current && onClose());
   return h("dialog", { ref: element, class: isWide ? "wide" : undefined, "aria-label": title, onCancel: (/** @type {Event} */ event) => (event.preventDefault(), onClose()), onClick },

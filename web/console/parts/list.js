@@ -25,10 +25,12 @@ export function useOrder(by, isReversed) {
 /**
  * Pages of a list that the API has.
  * @param {string} path
- * @param {Record<string, string | boolean | undefined>} query
+ * @param {Record<string, string | boolean | undefined>} asked
  * @param {number} intervalMs
  */
-export function usePages(path, query, intervalMs = INTERVAL_MS) {
+export function usePages(path, asked, intervalMs = INTERVAL_MS) {
+  // What is no regular expression is looked for as it is.
+  const query = asked.use_regex && !isPattern(asked.name) ? { ...asked, use_regex: undefined } : asked;
   const key = withQuery(path, query);
   const [state, setState] = useState({ key, total: -1, all: -1, pages: /** @type {Map<number, any[]>} */ (new Map()), error: /** @type {unknown} */ (undefined) });
   const current = useRef(key);
@@ -113,6 +115,15 @@ const byLetter = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 function compare(a, b, texts) {
   if (typeof a === "number" && typeof b === "number") return a - b;
   return texts(String(a ?? ""), String(b ?? ""));
+}
+
+/** @param {unknown} text */
+function isPattern(text) {
+  try {
+    return new RegExp(String(text)) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /** What a filter finds: a regular expression, or where it is none, its letters. @param {string} filter */

@@ -17,7 +17,7 @@ const FIELDS = [
   { name: "header_value", label: "Value of the header" },
   { name: "routing_key", label: "Routing key" },
   { name: "exchange", label: "Exchange", help: "amq.default: the default one" },
-  { name: "older_than", label: "In the queue for", help: "or longer: 90s, 10m, 2h, 1d", placeholder: "10m" },
+  { name: "older_than", label: "In the queue for at least", help: "90s, 10m, 2h, 1d", placeholder: "10m" },
   { name: "younger_than", label: "In the queue for less than", help: "90s, 10m, 2h, 1d" },
   { name: "redelivered", label: "Redelivered", kind: "select", options: YES_OR_NO },
   { name: "dead", label: "Dead letters", kind: "select", options: YES_OR_NO },
@@ -87,7 +87,7 @@ export function MessageFilterForm({ onSearch }) {
   };
   const clear = () => (setEntered({ said, values: {} }), setError(""), setQuery({ ...Object.fromEntries(NAMES.map((name) => [name, undefined])), from: undefined }));
   return h("form", { class: "message-filter", role: "search", "aria-label": "Search messages", onSubmit: submit },
-    h("div", { class: "fields" }, FIELDS.map((field) => h(FormField, { key: field.name, field, value: valueOf(field.name), onInput: (value) => setEntered({ said, values: { ...values, [field.name]: value } }) }))),
+    h("div", { class: "search-fields" }, FIELDS.map((field) => h(FormField, { key: field.name, field, value: valueOf(field.name), onInput: (value) => setEntered({ said, values: { ...values, [field.name]: value } }) }))),
     error && h(Note, { children: error }),
     h("div", { class: "acts" }, h("button", { type: "submit", class: "main" }, "Search"), h("button", { type: "button", onClick: clear }, "Clear the search")));
 }

@@ -9,10 +9,9 @@ export default async function cluster(harness, broker) {
   if (!harness.only.test(name)) return;
   const nodes = await Broker.startCluster(broker.binary);
   try {
-    const members = async (node) => (await node.api("GET", "/api/warren/cluster").catch(() => undefined))?.members ?? [];
     const leads = async () => {
-      const leading = (await members(nodes[0])).find(({ role }) => role === "leader");
-      return leading && nodes.find((node) => node.settings["warren.node_name"] === leading.name);
+      const { leader } = await nodes[0].api("GET", "/api/warren/cluster").catch(() => ({ leader: null }));
+      return nodes.find((node) => node.settings["warren.node_name"] === leader);
     };
     const leader = await until("a node leads", leads);
     const other = nodes.find((node) => node !== leader);

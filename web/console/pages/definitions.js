@@ -11,6 +11,9 @@ import { useVhosts } from "../parts/vhosts.js";
 import { Admin } from "./admin_frame.js";
 import { countOf, Difference, LeftOut, Pruned } from "./definitions_diff.js";
 
+/** More virtual hosts than these are entered by name. */
+const CHOICES_MAX = 100;
+
 export default function Definitions() {
   const names = useVhosts();
   return h(Admin, { title: "Definitions", children: [
@@ -32,7 +35,9 @@ function Export({ names }) {
 
 /** @param {{ names: string[], value: string, onInput: (value: string) => void, otherwise: string }} props */
 function VhostChoice({ names, value, onInput, otherwise }) {
-  return html`<select aria-label="Virtual host" value=${value} onChange=${(/** @type {any} */ event) => onInput(event.currentTarget.value)}><option value="">${otherwise}</option>${names.slice(0, 500).map((name) => html`<option value=${name}>${name}</option>`)}</select>`;
+  const take = (/** @type {any} */ event) => onInput(event.currentTarget.value);
+  if (names.length > CHOICES_MAX) return html`<input aria-label="Virtual host" value=${value} placeholder=${otherwise} autocomplete="off" spellcheck=${false} onChange=${take} />`;
+  return html`<select aria-label="Virtual host" value=${value} onChange=${take}><option value="">${otherwise}</option>${names.map((name) => html`<option value=${name}>${name}</option>`)}</select>`;
 }
 
 /** @param {{ names: string[] }} props */

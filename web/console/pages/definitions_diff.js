@@ -1,5 +1,6 @@
 // What a document of definitions has that the broker has not, what is another there, and what the broker has beyond.
 
+import { useState } from "../../vendor/modules/hooks.js";
 import { h, html } from "../parts/html.js";
 import { Note } from "../parts/note.js";
 import { FromTo } from "./policy_preview.js";
@@ -23,8 +24,15 @@ export const countOf = (kinds) => Object.values(kinds ?? {}).reduce((sum, list) 
 function Kinds({ title, kinds, none, show = (entry) => h("bdi", {}, nameOf(entry)) }) {
   const given = Object.entries(kinds ?? {}).filter(([, list]) => list.length > 0);
   return html`<h3>${title} (${countOf(kinds).toLocaleString("en")})</h3>
-    ${given.length === 0 ? html`<p class="about">${none}</p>` : given.map(([kind, list]) => html`<details open=${list.length <= 20}><summary>${KINDS[kind] ?? kind} (${list.length.toLocaleString("en")})</summary>
-      <ul>${list.slice(0, SHOWN_MAX).map((entry) => html`<li>${show(entry)}</li>`)}</ul>${list.length > SHOWN_MAX && html`<p class="about">and ${(list.length - SHOWN_MAX).toLocaleString("en")} more</p>`}</details>`)}`;
+    ${given.length === 0 ? html`<p class="about">${none}</p>` : given.map(([kind, list]) => h(Kind, { key: kind, title: KINDS[kind] ?? kind, list, show }))}`;
+}
+
+/** Entries are in the page only while they are looked at. @param {{ title: string, list: any[], show: (entry: any) => any }} props */
+function Kind({ title, list, show }) {
+  const [isOpen, setOpen] = useState(list.length <= 20);
+  return html`<details open=${isOpen} onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>${title} (${list.length.toLocaleString("en")})</summary>
+    ${isOpen && html`<ul>${list.slice(0, SHOWN_MAX).map((entry) => html`<li>${show(entry)}</li>`)}</ul>`}
+    ${isOpen && list.length > SHOWN_MAX && html`<p class="about">and ${(list.length - SHOWN_MAX).toLocaleString("en")} more</p>`}</details>`;
 }
 
 /** Members that differ. @param {any} entry */

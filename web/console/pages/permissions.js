@@ -22,7 +22,7 @@ const listPath = ({ user, vhost }, kind) => (user !== undefined ? `${pathOf`api/
 const otherLink = (of, row) => (of.user !== undefined ? html`<a href=${href(["vhosts", row.vhost])}><bdi>${row.vhost}</bdi></a>` : html`<a href=${href(["users", row.user])}><bdi>${row.user}</bdi></a>`);
 
 /** Names beyond so many are typed, and not chosen from a list. */
-export const CHOICE_COUNT_MAX = 200;
+export const CHOICE_COUNT_MAX = 100;
 
 /** The field for what varies. @param {Of} of @param {string[]} names @returns {import("../parts/form.js").Field} */
 const otherField = (of, names) => ({ ...(of.user !== undefined ? { name: "vhost", label: "Virtual host" } : { name: "user", label: "User" }), ...choiceOf(names) });

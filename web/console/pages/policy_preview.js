@@ -11,7 +11,7 @@ import { aboutKey } from "./policy_keys.js";
  */
 
 /** Objects that are named. */
-const SHOWN_MAX = 100;
+const SHOWN_MAX = 50;
 
 const isThere = (/** @type {any} */ value) => value !== undefined && value !== null;
 const text = (/** @type {any} */ value) => (typeof value === "string" ? value : JSON.stringify(value));

@@ -68,7 +68,7 @@ export default function Vhost({ values }) {
       ${isAdministrator && html`<a class="button" href=${address(withQuery(pathOf`api/definitions/${name}`, { download: `${name.replaceAll(/[^\w.-]+/g, "_")}.json` }))} download>Export definitions</a>`}</p>
     ${data.messages_details?.samples && html`<div class="columns">
       ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages", unit: "messages", ...linesOf([["Ready", data.messages_ready_details], ["Unacked", data.messages_unacknowledged_details]], samplesOf) }) })}
-      ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([["Publish", stats.publish_details], ["Confirm", stats.confirm_details], ["Deliver / get", stats.deliver_get_details], ["Ack", stats.ack_details]], ratesOf) }) })}
+      ${h(Section, { title: "Message rates", children: data.message_stats ? h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([["Publish", stats.publish_details], ["Confirm", stats.confirm_details], ["Deliver / get", stats.deliver_get_details], ["Ack", stats.ack_details]], ratesOf) }) : h("p", { class: "empty" }, "No message has been published here yet.") })}
     </div>`}
     ${data.latency_stages && h(Section, { title: "Where the latency is", about: "by stage, of the messages of this virtual host", children: h(LatencyStages, { stages: data.latency_stages }) })}
     ${h(Section, { title: "About it", children: h(Facts, { facts: [

@@ -42,7 +42,8 @@ export default function Users() {
   const name = query.get("name") ?? "";
   const { order, onOrder } = useOrder("name", false);
   const list = usePages("api/users", { columns: "name,tags,password_hash,limits", name, use_regex: name !== "", sort: order.by, sort_reverse: order.isReversed });
-  const { data: permissions, reload: reloadPermissions } = useResource(list.isThere && list.all <= LOOKED_UP_MAX ? "api/permissions" : null, 15_000);
+  const isLookedUp = list.all <= LOOKED_UP_MAX;
+  const { data: permissions, reload: reloadPermissions } = useResource(list.isThere && isLookedUp ? "api/permissions" : null, 15_000);
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
   const columns = useMemo(() => {
     /** @type {Map<string, string[]>} */
@@ -52,8 +53,8 @@ export default function Users() {
       if (own) own.push(vhost);
       else vhosts.set(user, [vhost]);
     }
-    return columnsOf(permissions && vhosts);
-  }, [permissions]);
+    return columnsOf(permissions && vhosts).filter(({ id }) => id !== "vhosts" || isLookedUp);
+  }, [permissions, isLookedUp]);
   const onSeen = useCallback((/** @type {number} */ start, /** @type {number} */ end) => list.onSeen(start, end), [list.onSeen]);
   useLive("changes", ({ data }) => void (/^user\.(created|deleted|tags\.set)$/.test(data?.event ?? "") && list.reload()));
   const done = async () => void (await Promise.all([list.reload(), reloadPermissions()]));

@@ -5,6 +5,7 @@
 import { useEffect } from "../vendor/modules/hooks.js";
 import { effect, signal } from "../vendor/modules/signals.js";
 import { reach, send } from "./api.js";
+import { exchangeSegment } from "./route.js";
 import { user } from "./session.js";
 
 /**
@@ -46,7 +47,7 @@ export function partOf({ name, data }) {
   switch (kind) {
     case "queue":
     case "exchange":
-      return `${kind}:${encode(data.vhost)}/${encode(data.name)}`;
+      return partOfObject(kind, data.vhost, data.name);
     case "vhost":
     case "connection":
     case "channel":
@@ -236,5 +237,5 @@ export function useLive(part, listener) {
   useEffect(() => (part === null ? undefined : listen(part, listener)), [part]);
 }
 
-/** The part that tells of an object. @param {"queue" | "exchange"} kind @param {string} vhost @param {string} name */
-export const partOfObject = (kind, vhost, name) => `${kind}:${encodeURIComponent(vhost)}/${encodeURIComponent(name)}`;
+/** The part that tells of an object. The default exchange has a name here, as in paths. @param {"queue" | "exchange"} kind @param {string} vhost @param {string} name */
+export const partOfObject = (kind, vhost, name) => `${kind}:${encodeURIComponent(vhost)}/${encodeURIComponent(kind === "exchange" ? exchangeSegment(name) : name)}`;

@@ -13,7 +13,7 @@ import { h, html } from "../parts/html.js";
 import { ExchangeLink, QueueLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { say } from "../parts/note.js";
-import { usePermitted } from "../parts/permitted.js";
+import { useBindingRights } from "../parts/permitted.js";
 import { follow, useResource } from "../resource.js";
 import { exchangeSegment } from "../route.js";
 
@@ -57,13 +57,10 @@ export function ExchangeBindings({ vhost, name }) {
   const of = pathOf`api/exchanges/${vhost}/${exchangeSegment(name)}`;
   const from = useResource(`${of}/bindings/source`, INTERVAL_MS);
   const to = useResource(`${of}/bindings/destination`, INTERVAL_MS);
-  const mayBind = usePermitted("bind", { vhost, exchange: exchangeSegment(name) });
+  const { mayRead, mayWrite } = useBindingRights({ vhost, exchange: exchangeSegment(name) });
   const reload = async () => void (await Promise.all([from.reload(), to.reload()]));
   useChanges(/^binding\.(created|deleted)$/, () => (from.data?.length ?? 0) < 2000 && reload());
   const behind = useBehind(vhost, name, from.data);
-  if (name === "") {
-    return html`<p class="empty">Every queue is bound to the default exchange by its own name, always: a message goes to the queue that its routing key names. Nothing else can be bound to it or from it.</p>`;
-  }
   const unbind = async (/** @type {any} */ binding) => {
     const { source, destination, destination_type: type, routing_key: key } = binding;
     const isDone = await ask({
@@ -74,14 +71,18 @@ export function ExchangeBindings({ vhost, name }) {
     say("The binding is removed.");
     await reload();
   };
+  const columns = useMemo(() => ({ from: columnsOf("from", mayRead ? unbind : undefined), to: columnsOf("to", mayWrite ? unbind : undefined) }), [mayRead, mayWrite]);
+  if (name === "") {
+    return html`<p class="empty">Every queue is bound to the default exchange by its own name, always: a message goes to the queue that its routing key names. Nothing else can be bound to it or from it.</p>`;
+  }
   const isThere = from.data !== undefined && to.data !== undefined;
   return html`
     ${h(Section, { title: "Picture", about: "what is before this exchange, and behind it", children: isThere ? h(BindingGraph, { vhost, name, to: to.data, from: behind }) : html`<p class="awaited-text" role="status">Asking the broker…</p>` })}
-    ${h(Section, { title: "From this exchange", children: h(List, { label: "Bindings from this exchange", rows: from.data, error: from.error, columns: columnsOf("from", mayBind ? unbind : undefined), keyOf, textOf, by: "destination", height: "30rem",
+    ${h(Section, { title: "From this exchange", children: h(List, { label: "Bindings from this exchange", rows: from.data, error: from.error, columns: columns.from, keyOf, textOf, by: "destination", height: "30rem",
       empty: "Nothing is bound from this exchange: what is published here reaches no queue. Add a binding below." }) })}
-    ${h(Section, { title: "To this exchange", isClosed: (to.data?.length ?? 0) === 0, children: h(List, { label: "Bindings to this exchange", rows: to.data, error: to.error, columns: columnsOf("to", mayBind ? unbind : undefined), keyOf, textOf, by: "source", height: "20rem", hasFilter: false,
+    ${h(Section, { title: "To this exchange", isClosed: (to.data?.length ?? 0) === 0, children: h(List, { label: "Bindings to this exchange", rows: to.data, error: to.error, columns: columns.to, keyOf, textOf, by: "source", height: "20rem", hasFilter: false,
       empty: "No other exchange sends messages here." }) })}
-    ${mayBind && h(Section, { title: "Add a binding", children: h(AddBinding, { vhost, name, onAdded: reload }) })}`;
+    ${(mayRead || mayWrite) && h(Section, { title: "Add a binding", children: h(AddBinding, { key: `${mayRead}${mayWrite}`, vhost, name, mayRead, mayWrite, onAdded: reload }) })}`;
 }
 
 /** @param {any} one */
@@ -101,23 +102,23 @@ function columnsOf(direction, unbind) {
   ];
 }
 
-/** @param {{ vhost: string, name: string, onAdded: () => Promise<void> }} props */
-function AddBinding({ vhost, name, onAdded }) {
-  const [kind, setKind] = useState("queue");
+/** @param {{ vhost: string, name: string, mayRead: boolean, mayWrite: boolean, onAdded: () => Promise<void> }} props */
+function AddBinding({ vhost, name, mayRead, mayWrite, onAdded }) {
+  const [kind, setKind] = useState(mayRead ? "queue" : "source");
   const [typed, setTyped] = useState("");
   const list = kind === "queue" ? pathOf`api/queues/${vhost}` : pathOf`api/exchanges/${vhost}`;
   const { data } = useResource(`${list}?columns=name&disable_stats=true&pagination=true&page=1&page_size=50&name=${encodeURIComponent(typed)}`, 0);
   /** @type {[string, string][]} */
   const offered = (data?.items ?? []).map((/** @type {any} */ one) => one.name).filter(Boolean).map((/** @type {string} */ one) => [one, ""]);
-  const add = async (/** @type {any} */ { what = "queue", other, key = "", args }) => {
+  const add = async (/** @type {any} */ { what = kind, other, key = "", args }) => {
     const body = { routing_key: key, arguments: argumentsOf(args) };
     if (what === "source") await change("POST", pathOf`api/bindings/${vhost}/e/${other}/e/${name}`, body);
     else await change("POST", pathOf`api/bindings/${vhost}/e/${name}/${what === "exchange" ? "e" : "q"}/${other}`, body);
     say("The binding is there.");
     await onAdded();
   };
-  return h(Form, { label: "Add a binding", act: "Bind", initial: { what: kind }, onSubmit: add, onChange: (/** @type {any} */ { what = "queue", other = "" }) => (setKind(what), setTyped(other)), fields: [
-    { name: "what", label: "Binding", kind: "select", options: [["queue", "from this exchange to a queue"], ["exchange", "from this exchange to an exchange"], ["source", "from an exchange to this one"]] },
+  return h(Form, { label: "Add a binding", act: "Bind", initial: { what: kind }, onSubmit: add, onChange: (/** @type {any} */ { what = kind, other = "" }) => (setKind(what), setTyped(other)), fields: [
+    { name: "what", label: "Binding", kind: "select", options: [...(mayRead ? [["queue", "from this exchange to a queue"], ["exchange", "from this exchange to an exchange"]] : []), ...(mayWrite ? [["source", "from an exchange to this one"]] : [])] },
     { name: "other", label: kind === "queue" ? "Queue" : "Exchange", isRequired: true, hints: offered },
     { name: "key", label: "Routing key", help: "What it means depends on the type of the exchange. A topic exchange knows * for one word and # for any number; x-consistent-hash takes a weight." },
     { name: "args", label: "Arguments", kind: "arguments", help: "For headers exchanges: the headers to look for, and x-match.", hints: [["x-match", "all, any, all-with-x or any-with-x"]] },

@@ -9,7 +9,7 @@ import { h, html } from "../parts/html.js";
 import { ExchangeLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { say } from "../parts/note.js";
-import { usePermitted } from "../parts/permitted.js";
+import { useBindingRights } from "../parts/permitted.js";
 import { useResource } from "../resource.js";
 
 /** Offered where the name of an exchange is entered. */
@@ -18,7 +18,7 @@ const OFFERED_MAX = 200;
 /** @param {{ vhost: string, name: string }} props */
 export function QueueBindings({ vhost, name }) {
   const { data, error, reload } = useResource(path`api/queues/${vhost}/${name}/bindings`);
-  const mayBind = usePermitted("bind", { vhost, queue: name });
+  const { mayWrite: mayBind } = useBindingRights({ vhost, queue: name });
   const unbind = async (/** @type {any} */ { source, routing_key: key, properties_key: properties }) => {
     const isDone = await ask({
       title: "Remove the binding?", text: ["Messages that come over ", h("bdi", {}, source), " with the key ", h("bdi", { class: "mono" }, key || "(empty)"), " do not reach this queue any more by it."],

@@ -8,8 +8,20 @@ import { user } from "../session.js";
 const INTERVAL_MS = 60_000;
 
 /**
+ * What the user may do with one end of bindings: read from it, where it is an exchange, as their source; and write to it, as their
+ * destination. The other end has permissions of its own.
+ * @param {{ vhost: string, exchange?: string, queue?: string }} of
+ */
+export function useBindingRights({ vhost, exchange, queue }) {
+  const ends = queue === undefined ? { exchange, destination_exchange: exchange } : { exchange: "amq.default", queue };
+  const { data } = useResource(withQuery("api/permissions/check", { user: user.value?.name, operation: "bind", vhost, ...ends }), INTERVAL_MS);
+  const may = (/** @type {string} */ permission) => !(data?.checks ?? []).some((/** @type {any} */ check) => !check.allowed && (check.permission === permission || check.permission === "enter"));
+  return { mayRead: queue === undefined && may("read"), mayWrite: may("write") };
+}
+
+/**
  * False once the broker has said so. A broker that cannot say lets every request come, and refuses it in its words.
- * @param {"publish" | "consume" | "configure" | "bind"} operation
+ * @param {"publish" | "consume" | "configure"} operation
  * @param {{ vhost: string, queue?: string, exchange?: string, routing_key?: string }} of
  */
 export function usePermitted(operation, of) {

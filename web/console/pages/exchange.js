@@ -13,6 +13,7 @@ import { h, html } from "../parts/html.js";
 import { DEFAULT_EXCHANGE } from "../parts/links.js";
 import { Note, say } from "../parts/note.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
+import { keyOf } from "../parts/object_key.js";
 import { usePermitted } from "../parts/permitted.js";
 import { PublishForm } from "../parts/publish.js";
 import { FavouriteButton } from "../parts/saved.js";
@@ -60,7 +61,7 @@ export default function Exchange({ values: [vhost = "", segment = ""] }) {
   return html`
     ${h(Heading, { title, kind: "Exchange", above: [["Exchanges", ["exchanges"]]], children: html`
       ${tab === "overview" && h(HistoryChoice, {})}
-      <${FavouriteButton} list="exchanges" of=${`${vhost}/${name}`} />
+      <${FavouriteButton} list="exchanges" of=${keyOf({ vhost, name })} name=${`${title} in ${vhost}`} />
       ${mayConfigure && !isPredeclared(name) && html`<button type="button" class="harmful" onClick=${() => remove(exchange)}>Delete exchange</button>`}` })}
     ${error !== undefined && h(Note, { error })}
     ${h(Tabs, { label: "Parts of the page", tabs })}

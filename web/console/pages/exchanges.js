@@ -7,22 +7,24 @@ import { useChanges } from "../parts/changes.js";
 import { ColumnChoice, useColumns } from "../parts/columns.js";
 import { ask } from "../parts/dialog.js";
 import { AddExchange, ExchangeFeatures, isPredeclared } from "../parts/exchange_form.js";
+import { useFavourites } from "../parts/favourite_rows.js";
 import { Figure } from "../parts/figure.js";
 import { Heading, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { useLately } from "../parts/lately.js";
-import { ExchangeLink } from "../parts/links.js";
+import { DEFAULT_EXCHANGE, ExchangeLink } from "../parts/links.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { Note } from "../parts/note.js";
+import { keyOf, objectOfKey } from "../parts/object_key.js";
 import { FavouriteButton, SavedFilters } from "../parts/saved.js";
 import { forEach } from "../parts/several.js";
 import { Sparkline } from "../parts/sparkline.js";
 import { Table } from "../parts/table.js";
 import { useVhosts, VhostChoice } from "../parts/vhosts.js";
-import { exchangeSegment, href, place } from "../route.js";
+import { exchangeSegment, href, place, setQuery } from "../route.js";
 
-/** A name may have any letter, so both are kept apart as JSON does. @param {any} exchange */
-const keyOf = ({ vhost, name }) => JSON.stringify([vhost, name]);
+/** What a person knows an exchange by. @param {{ vhost: string, name: string }} exchange */
+const nameOf = ({ vhost, name }) => `${name || DEFAULT_EXCHANGE} in ${vhost}`;
 /** @param {any} exchange */
 const traceOf = (exchange) => `exchange ${keyOf(exchange)}`;
 /** @param {any} exchange @param {string} name */
@@ -31,7 +33,7 @@ const rate = (exchange, name) => h(Figure, { unit: "rate", value: exchange.messa
 /** @type {import("../parts/table.js").Column<any>[]} */
 const COLUMNS = [
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: (one) => h("bdi", {}, one.vhost) },
-  { id: "name", title: "Name", sort: "name", cell: (one) => html`<${FavouriteButton} list="exchanges" of=${`${one.vhost}/${one.name}`} />${h(ExchangeLink, one)}` },
+  { id: "name", title: "Name", sort: "name", cell: (one) => html`<${FavouriteButton} list="exchanges" of=${keyOf(one)} name=${nameOf(one)} />${h(ExchangeLink, one)}` },
   { id: "type", title: "Type", sort: "type", cell: (one) => one.type },
   { id: "features", title: "Features", about: "D: durable, AD: deleted with its last binding, I: internal, the rest: arguments", cell: (one) => h(ExchangeFeatures, { exchange: one }) },
   { id: "policy", title: "Policy", sort: "policy", cell: (one) => one.policy && h("span", { class: "badge" }, h("bdi", {}, one.policy)) },
@@ -49,45 +51,69 @@ const ASKED = {
 };
 
 export default function Exchanges() {
-  const { query } = place.value;
-  const [name, vhost] = [query.get("name") ?? "", query.get("vhost") ?? ""];
-  const { shown, choice } = useColumns("exchanges", COLUMNS);
-  const { order, onOrder } = useOrder("name", false);
-  const vhosts = useVhosts();
-  const columns = [...new Set(["vhost", "name", ...shown.flatMap(({ id }) => (ASKED[id] ?? id).split(","))])].join(",");
-  const list = usePages(vhost ? pathOf`api/exchanges/${vhost}` : "api/exchanges", { columns, name, use_regex: name !== "", sort: order.by, sort_reverse: order.isReversed });
-  const onSeen = useLately(list, traceOf, (one) => one.message_stats?.publish_in_details?.rate);
-  useChanges(/^exchange\.(created|deleted)$/, () => list.all < 2000 && list.reload());
-  const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
+  return place.value.query.get("favourites") === "yes" ? h(FavouriteExchanges, { key: "favourites" }) : h(AllExchanges, { key: "all" });
+}
 
+/** What the address asks for. */
+function useAsked() {
+  const { query } = place.value;
+  const { shown, choice } = useColumns("exchanges", COLUMNS);
+  const columns = [...new Set(["vhost", "name", ...shown.flatMap(({ id }) => (ASKED[id] ?? id).split(","))])].join(",");
+  return { name: query.get("name") ?? "", vhost: query.get("vhost") ?? "", shown, choice, columns, ...useOrder("name", false) };
+}
+
+function AllExchanges() {
+  const asked = useAsked();
+  const { name, vhost, columns, order } = asked;
+  const list = usePages(vhost ? pathOf`api/exchanges/${vhost}` : "api/exchanges", { columns, name, use_regex: name !== "", sort: order.by, sort_reverse: order.isReversed });
+  useChanges(/^exchange\.(created|deleted)$/, () => list.all < 2000 && list.reload());
+  const empty = list.all === 0 ? "This user sees no exchange: it has no permissions in any virtual host. An administrator grants them." : "No exchange has such a name. Clear the filter to see all.";
+  return h(ExchangeList, { asked, list, empty });
+}
+
+function FavouriteExchanges() {
+  const asked = useAsked();
+  const list = useFavourites("exchanges", COLUMNS, asked.columns, asked.order, asked);
+  const empty = list.all === 0 ? "No exchange is a favourite yet. The star before an exchange's name makes it one." : "No favourite has such a name, or its exchange is not there any more.";
+  return h(ExchangeList, { asked, list, empty });
+}
+
+/** @typedef {{ count: number, all: number, isThere: boolean, error: unknown, rowAt: (index: number) => any, onSeen: (start: number, end: number) => void, pages: unknown, reload: () => Promise<void> }} Rows */
+
+/** @param {{ asked: ReturnType<typeof useAsked>, list: Rows, empty: any }} props */
+function ExchangeList({ asked: { shown, choice, order, onOrder }, list, empty }) {
+  const { query } = place.value;
+  const vhosts = useVhosts();
+  const onSeen = useLately(list, traceOf, (one) => one.message_stats?.publish_in_details?.rate);
+  const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
+  const favour = (/** @type {any} */ event) => setQuery({ favourites: event.currentTarget.checked ? "yes" : undefined });
   return html`
     <${Heading} title="Exchanges">${chosen.size > 0 && html`<button type="button" class="harmful" onClick=${() => removeChosen(chosen, (left) => (setChosen(left), list.reload()))}>Delete ${chosen.size.toLocaleString("en")} chosen…</button>
       <button type="button" onClick=${() => setChosen(new Set())}>Choose none</button>`}<//>
     ${h(Filter, { label: "Filter exchanges", name: "name", count: list.isThere ? list.count : undefined, all: list.all, children: html`${h(VhostChoice, { vhosts })}
-      ${h(SavedFilters, { list: "exchanges", names: ["name", "vhost", "sort", "reverse"] })}${h(ColumnChoice, { choice, columns: COLUMNS })}` })}
+      <label><input type="checkbox" checked=${query.get("favourites") === "yes"} onChange=${favour} /> Favourites</label>
+      ${h(SavedFilters, { list: "exchanges", names: ["name", "vhost", "favourites", "sort", "reverse"] })}${h(ColumnChoice, { choice, columns: COLUMNS })}` })}
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${list.isThere && h(Table, { label: "Exchanges", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, onSeen, order, onOrder, chosen, onChosen: setChosen,
-      empty: list.all === 0 ? "This user sees no exchange: it has no permissions in any virtual host. An administrator grants them." : "No exchange has such a name. Clear the filter to see all." })}
+    ${list.isThere && h(Table, { label: "Exchanges", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
     <p class="about"><a href="#/delayed">Delayed messages</a> of all exchanges are listed by when they are due.</p>
     ${h(Section, { title: "Add an exchange", isClosed: query.get("add") !== "yes", children: vhosts.length > 0 && h(AddExchange, { vhosts, onAdded: list.reload }) })}`;
 }
 
 /** @param {Set<string>} chosen @param {(left: Set<string>) => void} onDone */
 async function removeChosen(chosen, onDone) {
-  /** @type {[string, string][]} */
-  const all = [...chosen].map((key) => JSON.parse(key));
-  const exchanges = all.filter(([, name]) => !isPredeclared(name));
+  const all = [...chosen].map(objectOfKey);
+  const exchanges = all.filter(({ name }) => !isPredeclared(name));
   const spared = all.length - exchanges.length;
   if (exchanges.length === 0) return void ask({ title: "These stay", text: "Every virtual host has the default exchange and those whose names begin with amq.: they cannot be deleted.", act: "Understood" });
   const many = exchanges.length === 1 ? "one exchange" : `${exchanges.length.toLocaleString("en")} exchanges`;
   const isYes = await ask({
     title: `Delete ${many}`, act: `Delete ${many}`, isHarmful: true, word: exchanges.length > 20 ? String(exchanges.length) : undefined,
-    text: html`<p>${exchanges.slice(0, 5).map(([vhost, name], index) => html`${index > 0 && ", "}<bdi>${name}</bdi> in <bdi>${vhost}</bdi>`)}${exchanges.length > 5 && ` and ${(exchanges.length - 5).toLocaleString("en")} more`}</p>
+    text: html`<p>${exchanges.slice(0, 5).map(({ vhost, name }, index) => html`${index > 0 && ", "}<bdi>${name}</bdi> in <bdi>${vhost}</bdi>`)}${exchanges.length > 5 && ` and ${(exchanges.length - 5).toLocaleString("en")} more`}</p>
       <p>Their bindings go with them, and messages that are delayed there. Who publishes to them afterwards loses the channel.</p>
       ${spared > 0 && html`<p>${spared === 1 ? "One exchange stays" : `${spared} exchanges stay`}: every virtual host has them.</p>`}`,
   });
   if (!isYes) return;
-  const left = await forEach(exchanges, ([vhost, name]) => change("DELETE", pathOf`api/exchanges/${vhost}/${name}`), (count) => (count === 1 ? "The exchange is deleted." : `${count.toLocaleString("en")} exchanges are deleted.`));
-  onDone(new Set(left.map((exchange) => JSON.stringify(exchange))));
+  const left = await forEach(exchanges, ({ vhost, name }) => change("DELETE", pathOf`api/exchanges/${vhost}/${name}`), (count) => (count === 1 ? "The exchange is deleted." : `${count.toLocaleString("en")} exchanges are deleted.`));
+  onDone(new Set(left.map(keyOf)));
 }

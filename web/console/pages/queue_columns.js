@@ -2,18 +2,14 @@
 
 import { Figure } from "../parts/figure.js";
 import { h, html } from "../parts/html.js";
+import { keyOf } from "../parts/object_key.js";
 import { FavouriteButton } from "../parts/saved.js";
 import { Sparkline } from "../parts/sparkline.js";
 import { StateBadge } from "../parts/state.js";
 import { href } from "../route.js";
 
-/** What tells a queue from all others: names may have slashes. @param {{ vhost: string, name: string }} queue */
-export const keyOf = ({ vhost, name }) => `${encodeURIComponent(vhost)}/${encodeURIComponent(name)}`;
-/** @param {string} key @returns {{ vhost: string, name: string }} */
-export function queueOfKey(key) {
-  const [vhost = "", name = ""] = key.split("/").map(decodeURIComponent);
-  return { vhost, name };
-}
+export { keyOf, objectOfKey as queueOfKey } from "../parts/object_key.js";
+
 /** @param {{ vhost: string, name: string }} queue */
 export const nameOf = ({ vhost, name }) => `${name} in ${vhost}`;
 

@@ -7,6 +7,7 @@ import { partOfObject } from "../live.js";
 import { useChanges } from "../parts/changes.js";
 import { ColumnChoice, useColumns } from "../parts/columns.js";
 import { argumentsOf, Form } from "../parts/form.js";
+import { useFavourites } from "../parts/favourite_rows.js";
 import { FirstSteps } from "../parts/first_steps.js";
 import { Heading, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
@@ -19,7 +20,6 @@ import { SavedFilters } from "../parts/saved.js";
 import { Table } from "../parts/table.js";
 import { useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { place, setQuery } from "../route.js";
-import { useFavourites } from "./favourite_queues.js";
 import { QueueBulk } from "./queue_bulk.js";
 import { askedFor, COLUMNS, keyOf, nameOf } from "./queue_columns.js";
 
@@ -48,7 +48,7 @@ function AllQueues() {
 
 function FavouriteQueues() {
   const asked = useAsked();
-  const list = useFavourites(askedFor(asked.shown), asked.order, asked);
+  const list = useFavourites("queues", COLUMNS, askedFor(asked.shown), asked.order, asked);
   const empty = list.all === 0 ? "No queue is a favourite yet. The star before a queue's name makes it one." : "No favourite has such a name, or its queue is not there any more.";
   return h(QueueList, { asked, list, empty });
 }

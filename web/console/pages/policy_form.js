@@ -60,7 +60,7 @@ export function PolicyForm({ kind, vhosts, known, onDone }) {
   const initial = known ? { pattern: known.pattern, "apply-to": known["apply-to"], priority: String(known.priority) } : { pattern: "", priority: "0" };
   return html`
     ${h(Form, {
-      label: known ? `Change the ${noun}` : `Add a ${noun}`, act: "Preview", keeps: true, initial, onSubmit: look, onChange: () => setSeen(null),
+      label: known ? `Change the ${noun}` : `Add ${kind === "policies" ? "a policy" : "an operator policy"}`, act: "Preview", keeps: true, initial, onSubmit: look, onChange: () => setSeen(null),
       fields: [
         .../** @type {import("../parts/form.js").Field[]} */ (known ? [] : [{ name: "vhost", label: "Virtual host", ...choiceOf(vhosts) }, { name: "name", label: "Name", isRequired: true }]),
         { name: "pattern", label: "Pattern", isRequired: true, placeholder: "^orders\\.", help: "A regular expression that matches anywhere in a name. ^orders$ is one name, .* is all." },

@@ -58,7 +58,7 @@ export default function Queue({ values: [vhost = "", name = ""] }) {
     <//>
     ${error !== undefined && h(Note, { error })}
     ${h(Tabs, { label: "Parts of the page", tabs })}
-    ${h(Boundary, { key: tab, children: contentOf(tab, { vhost, name, queue, reload }) })}`;
+    ${h(Boundary, { key: tab, children: tab === "messages" && !mayRead ? h(Note, { kind: "hint", children: "This user may not read the queue, and so may not look at its messages. An administrator can give it the permission." }) : contentOf(tab, { vhost, name, queue, reload }) })}`;
 }
 
 /** @param {string} tab @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */

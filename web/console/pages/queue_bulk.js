@@ -4,6 +4,7 @@ import { change } from "../api.js";
 import { path } from "../address.js";
 import { ask } from "../parts/dialog.js";
 import { h, html } from "../parts/html.js";
+import { useAnyPermitted } from "../parts/permitted.js";
 import { forEach } from "../parts/several.js";
 import { nameOf, queueOfKey } from "./queue_columns.js";
 
@@ -15,6 +16,9 @@ const queues = (count) => (count === 1 ? "one queue" : `${count.toLocaleString("
 
 /** @param {{ chosen: Set<string>, onChosen: (keys: Set<string>) => void, onDone: () => Promise<void> }} props */
 export function QueueBulk({ chosen, onChosen, onDone }) {
+  const queuesOf = [...chosen].map(queueOfKey);
+  const mayDelete = useAnyPermitted("configure", queuesOf);
+  const mayPurge = useAnyPermitted("consume", queuesOf);
   if (chosen.size === 0) return null;
   const act = async (/** @type {"delete" | "purge"} */ word) => {
     const keys = [...chosen];
@@ -34,6 +38,6 @@ export function QueueBulk({ chosen, onChosen, onDone }) {
   };
   return html`<span class="counted">${queues(chosen.size)} chosen</span>
     <button type="button" onClick=${() => onChosen(new Set())}>Choose none</button>
-    <button type="button" class="harmful" onClick=${() => act("purge")}>Purge chosen…</button>
-    <button type="button" class="harmful" onClick=${() => act("delete")}>Delete chosen…</button>`;
+    ${mayPurge && html`<button type="button" class="harmful" onClick=${() => act("purge")}>Purge chosen…</button>`}
+    ${mayDelete && html`<button type="button" class="harmful" onClick=${() => act("delete")}>Delete chosen…</button>`}`;
 }

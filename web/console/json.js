@@ -1,33 +1,43 @@
 // JSON set out over lines, token by token: numbers of any length, members that are there twice and their order stay as they were written.
 
-/** @param {string} text @returns {string | undefined} undefined: it is no object or list of JSON */
-export function formatJson(text) {
-  if (!/^\s*[[{]/.test(text)) return undefined;
+/** Whether a text is an object or a list of JSON. @param {string} text */
+export function looksLikeJson(text) {
+  if (!/^\s*[[{]/.test(text)) return false;
   try {
     JSON.parse(text);
+    return true;
   } catch {
-    return undefined;
+    return false;
   }
+}
+
+/**
+ * @param {string} text an object or a list of JSON
+ * @param {number} len about so many characters are given
+ */
+export function formatJson(text, len = Infinity) {
   let depth = 0;
   let out = "";
   const line = () => `\n${"  ".repeat(depth)}`;
-  const tokens = text.match(/"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g) ?? [];
-  for (let at = 0; at < tokens.length; at += 1) {
-    const token = tokens[at] ?? "";
-    const next = tokens[at + 1];
+  const tokens = /"(?:[^"\\]|\\.)*"|[[\]{},:]|[^\s[\]{},:"]+/g;
+  const next = () => tokens.exec(text)?.[0];
+  let token = next();
+  while (token !== undefined && out.length < len) {
+    const following = next();
     if (token === "{" || token === "[") {
-      if (next === "}" || next === "]") {
-        out += token + next;
-        at += 1;
-      } else {
-        depth += 1;
-        out += token + line();
+      if (following === "}" || following === "]") {
+        out += token + following;
+        token = next();
+        continue;
       }
+      depth += 1;
+      out += token + line();
     } else if (token === "}" || token === "]") {
       depth -= 1;
       out += line() + token;
     } else if (token === ",") out += token + line();
     else out += token === ":" ? ": " : token;
+    token = following;
   }
-  return out;
+  return { text: out, isAll: token === undefined };
 }

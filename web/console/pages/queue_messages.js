@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useState } from "../../vendor/modules/hooks.js";
 import { get, sentenceOf } from "../api.js";
 import { path } from "../address.js";
+import { bytesOf, textOf } from "../parts/body.js";
 import { Figure, Time } from "../parts/figure.js";
 import { Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
@@ -133,7 +134,7 @@ function columnsOf(isUnacked, open) {
     { id: "key", title: "Routing key", cell: (one) => h("bdi", { class: "mono" }, one.routing_key) },
     { id: "marks", title: "Marks", about: "P: persistent, R: may have been delivered before, †: a dead letter and of what it died first, the number: its priority", cell: marks },
     { id: "bytes", title: "Bytes", about: "of the body", isNumber: true, cell: (one) => h(Figure, { unit: "bytes", value: one.payload_bytes }) },
-    { id: "body", title: "Body", about: "its beginning", cell: (one) => h("bdi", { class: "mono" }, one.payload_encoding === "base64" ? `base64: ${one.payload.slice(0, 60)}` : one.payload.slice(0, PREVIEW_LEN)) },
+    { id: "body", title: "Body", about: "its beginning", cell: (one) => h("bdi", { class: "mono" }, textOf(one, bytesOf(one)) ?? `base64: ${one.payload.slice(0, 60)}`) },
   ];
 }
 

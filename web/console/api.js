@@ -1,10 +1,12 @@
 // Requests to the HTTP API: the same that any program can make.
 
-import { signal } from "../vendor/modules/signals.js";
+import { effect, signal } from "../vendor/modules/signals.js";
 import { BASE } from "./address.js";
 
 /** A request takes longer than this: the page says that the broker is slow. */
 const SLOW_AFTER_MS = 3000;
+/** While the broker is away it is asked as often whether it is back. */
+const PROBE_INTERVAL_MS = 2000;
 /** A request takes longer than this: it is given up. */
 const TIMEOUT_MS = 60_000;
 
@@ -125,6 +127,15 @@ export async function change(method, path, body) {
   const text = await response.text();
   return text === "" ? undefined : JSON.parse(text);
 }
+
+/** Finds out how the broker is reached. */
+export const probe = () => get("api/session").then(() => undefined, () => undefined);
+
+effect(() => {
+  if (reach.value !== "lost") return undefined;
+  const timer = setInterval(() => void probe(), PROBE_INTERVAL_MS);
+  return () => clearInterval(timer);
+});
 
 /** What a person is told of an error. @param {unknown} error */
 export const sentenceOf = (error) => (error instanceof Error ? error.message : String(error));

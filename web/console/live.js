@@ -4,7 +4,7 @@
 
 import { useEffect } from "../vendor/modules/hooks.js";
 import { effect, signal } from "../vendor/modules/signals.js";
-import { reach, send } from "./api.js";
+import { probe, reach, returns, send } from "./api.js";
 import { exchangeSegment } from "./route.js";
 import { user } from "./session.js";
 
@@ -36,6 +36,8 @@ const wants = new Map();
 export const isLive = signal(false);
 
 let isReader = false;
+/** Whether another tab has read before, and nothing has been read since. */
+let isNewReader = false;
 /** @type {AbortController | undefined} */
 let stream;
 let streamed = "";
@@ -109,20 +111,33 @@ function settle() {
   }, 150);
 }
 
-/** @param {boolean} is */
-function show(is) {
+/** What happened while no stream was read is not told any more: what is shown is asked for again. */
+let wasLive = false;
+
+/** @param {boolean} is @param {boolean} isNew whether something may have been missed */
+function note(is, isNew) {
   isLive.value = is;
-  channel.postMessage({ type: "live", is });
+  if (is && isNew && wasLive) returns.value += 1;
+  wasLive ||= is;
+}
+
+/** @param {boolean} is @param {boolean} [isNew] */
+function show(is, isNew = false) {
+  note(is, isNew);
+  channel.postMessage({ type: "live", is, isNew });
 }
 
 /** Reads until it is ended. @param {string[]} parts @param {AbortSignal} signal */
 async function read(parts, signal) {
   let retryMs = RETRY_MIN_MS;
+  let isNew = false;
   while (!signal.aborted) {
     try {
       const query = new URLSearchParams({ events: parts.join(","), interval: String(INTERVAL_S) });
       const response = await send("GET", `api/live?${query}`, { signal, isLong: true });
-      show(true);
+      show(true, isNew || isNewReader);
+      isNew = true;
+      isNewReader = false;
       retryMs = RETRY_MIN_MS;
       await readEvents(response, signal);
     } catch {
@@ -130,6 +145,7 @@ async function read(parts, signal) {
     }
     if (signal.aborted) return;
     show(false);
+    void probe();
     await new Promise((resolve) => setTimeout(resolve, retryMs * (0.5 + Math.random())));
     retryMs = Math.min(RETRY_MAX_MS, retryMs * 2);
     if (reach.peek() === "lost") retryMs = RETRY_MIN_MS;
@@ -157,6 +173,7 @@ async function readEvents(response, signal) {
 
 function becomeReader() {
   isReader = true;
+  isNewReader = true;
   streamed = "";
   channel.postMessage({ type: "claim", from: me });
   tellWants();
@@ -187,7 +204,7 @@ channel.addEventListener("message", ({ data }) => {
       break;
     case "live":
       readerSeenAt = Date.now();
-      isLive.value = data.is;
+      note(data.is, data.isNew);
       break;
     case "event":
       readerSeenAt = Date.now();

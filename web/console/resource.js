@@ -31,7 +31,7 @@ export function follow(ask, take, intervalMs) {
   let isAsking = false;
   let isToAskAgain = false;
   let asked = Promise.resolve();
-  let tookBefore = Infinity;
+  let tookBefore = 0;
   const once = async () => {
     try {
       const data = await ask(ended.signal);

@@ -65,6 +65,13 @@ export class Broker {
     const words = Object.entries(this.settings).map(([key, value]) => `--set=${key}=${value}`);
     const log = openSync(path.join(this.folder, "log"), "a");
     this.process = spawn(this.binary, ["serve", "--data-dir", path.join(this.folder, "data"), ...words], { stdio: ["ignore", log, log] });
+    // While the console is worked on: its files as they are, and not those that the binary has.
+    if (process.env.WARREN_WEB && !this.server) {
+      const port = await freePort();
+      const words = [path.join(process.env.WARREN_WEB, "serve.mjs"), this.url, port];
+      this.server = spawn(process.execPath, words.map(String), { stdio: "ignore" });
+      this.url = `http://127.0.0.1:${port}`;
+    }
     await until("the broker starts", () => fetch(`${this.url}/api/index.html`).then((answer) => answer.ok, () => false));
   }
 
@@ -110,6 +117,7 @@ export class Broker {
 
   async remove() {
     for (const child of this.children) child.kill("SIGKILL");
+    this.server?.kill("SIGKILL");
     this.process?.kill("SIGCONT");
     await this.stop("SIGKILL");
     rmSync(this.folder, { recursive: true, force: true });

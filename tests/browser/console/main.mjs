@@ -1,6 +1,8 @@
 // The console in a real browser, with a broker of its own.
 //
 //     node main.mjs BINARY [SCREENSHOTS] [PATTERN]
+//
+// With WARREN_WEB=web the console is what that folder has, and not what the binary has.
 
 import { readdirSync } from "node:fs";
 import { Broker } from "./broker.mjs";

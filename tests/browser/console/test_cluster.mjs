@@ -19,9 +19,9 @@ export default async function cluster(harness, broker) {
     await harness.scenario(name, async (page) => {
       await page.getByRole("link", { name: "of-the-cluster" }).waitFor();
       await leader.stop("SIGKILL");
-      await page.getByText(/cannot be reached, or no node leads/).waitFor();
-      await page.getByText(/cannot be reached, or no node leads/).waitFor({ state: "detached", timeout: 60_000 });
-      await page.getByRole("link", { name: "of-the-cluster" }).waitFor();
+      await until("another node leads", () => other.api("PUT", "/api/queues/%2F/after-it", { durable: true }).then(() => true, () => false));
+      await page.getByRole("link", { name: "after-it" }).waitFor({ timeout: 60_000 });
+      await page.getByText(/cannot be reached, or no node leads/).waitFor({ state: "detached" });
       await harness.go(page, "#/cluster");
       await page.getByText(other.settings["warren.node_name"]).first().waitFor();
     }, { url: other.url, hash: "#/queues", allowed: AWAY });

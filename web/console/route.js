@@ -58,3 +58,6 @@ addEventListener("hashchange", () => (place.value = placeOf(location.hash)));
 export const exchangeSegment = (name) => (name === "" ? "amq.default" : name);
 /** @param {string} segment */
 export const exchangeName = (segment) => (segment === "amq.default" ? "" : segment);
+
+/** The pattern that finds a name and no other, for filters in addresses. @param {string} name */
+export const exactly = (name) => `^${name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;

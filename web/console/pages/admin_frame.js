@@ -13,7 +13,7 @@ export const ADMIN = [
   { path: "limits", title: "Limits", role: "management" },
   { path: "parameters", title: "Parameters", role: "policymaker" },
   { path: "definitions", title: "Definitions", role: "administrator" },
-  { path: "permissions-check", title: "Permissions check", role: "administrator" },
+  { path: "permissions-check", title: "Permissions check", role: "management" },
   { path: "feature-flags", title: "Feature Flags", role: "management" },
   { path: "deprecated-features", title: "Deprecated Features", role: "management" },
   { path: "audit", title: "Audit", role: "administrator" },

@@ -6,7 +6,7 @@ import { h, html } from "../parts/html.js";
 import { List } from "../parts/list.js";
 import { useLive } from "../live.js";
 import { useResource } from "../resource.js";
-import { href } from "../route.js";
+import { exactly, href } from "../route.js";
 import { may } from "../session.js";
 import { kindOf, SEVERITY } from "./alert_kinds.js";
 import { AlertRules } from "./alert_rules.js";
@@ -30,7 +30,7 @@ function figure(alert, name) {
 /** What an alert is about: the same in both lists. @type {import("../parts/table.js").Column<any>[]} */
 const ABOUT = [
   { id: "severity", title: "Severity", sort: "severity", cell: ({ severity }) => h("span", { class: `badge ${SEVERITY[severity] ?? ""}` }, severity) },
-  { id: "rule", title: "Rule", sort: "rule", cell: ({ rule }) => html`<a href=${href(["alerts"], { tab: "rules", filter: `^${rule.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")} ` })}><bdi>${rule}</bdi></a>` },
+  { id: "rule", title: "Rule", sort: "rule", cell: ({ rule }) => html`<a href=${href(["alerts"], { tab: "rules", filter: exactly(rule).replace(/\$$/, " ") })}><bdi>${rule}</bdi></a>` },
   { id: "what", title: "What", sort: "kind", cell: ({ kind }) => h("span", { title: kindOf(kind)?.about }, kindOf(kind)?.title ?? kind) },
   { id: "queue", title: "Queue", sort: "queue", cell: ({ vhost, queue }) => (queue === null || queue === undefined ? "the node" : html`<a href=${href(["queues", vhost, queue])}><bdi>${queue}</bdi></a> in <bdi>${vhost}</bdi>`) },
   { id: "value", title: "Value", about: "when it was last looked at", sort: "value", isNumber: true, cell: (alert) => figure(alert, "value") },

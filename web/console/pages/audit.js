@@ -1,7 +1,7 @@
 // The audit log: what users and the broker have done, the latest first.
 
 import { useState } from "../../vendor/modules/hooks.js";
-import { ApiError, get, sentenceOf } from "../api.js";
+import { get, sentenceOf } from "../api.js";
 import { withQuery } from "../address.js";
 import { Dialog } from "../parts/dialog.js";
 import { Time } from "../parts/figure.js";
@@ -9,7 +9,7 @@ import { Facts } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { Note, say } from "../parts/note.js";
 import { Table } from "../parts/table.js";
-import { href, place, setQuery } from "../route.js";
+import { exactly, href, place, setQuery } from "../route.js";
 import { Admin } from "./admin_frame.js";
 import { useTail } from "./tail.js";
 
@@ -20,18 +20,15 @@ const COUNT = 200;
 /** Entries that are kept here. */
 const KEPT_MAX = 5000;
 /** What can be filtered by: name in the query, what is shown. @type {[string, string, string][]} */
-const FILTERS = [["event", "Event", "queue.deleted"], ["user", "User", ""], ["vhost", "Virtual host", ""], ["name", "Name", ""]];
+const FILTERS = [["event", "Event", "^queue\\."], ["user", "User", ""], ["vhost", "Virtual host", ""], ["name", "Name", ""]];
 /** Beginnings of events that are offered. */
 const EVENTS = ["queue.created", "queue.deleted", "queue.purged", "queue.messages.deleted", "queue.messages.moved", "exchange.created", "exchange.deleted", "binding.created", "binding.deleted", "connection.created", "connection.closed",
   "user.authentication.success", "user.authentication.failure", "user.created", "user.deleted", "user.password.changed", "user.tags.set", "permission.created", "permission.deleted", "vhost.created", "vhost.updated", "vhost.deleted",
   "policy.set", "policy.cleared", "operator.policy.set", "parameter.set", "alarm.set", "alarm.cleared", "alert.firing", "alert.resolved", "node.up", "node.down", "leader.changed"];
 
-/** @param {any} answer @returns {Entry[]} */
-const entriesOf = (answer) => (Array.isArray(answer) ? answer : (answer?.entries ?? answer?.items ?? []));
-
 /** @param {Record<string, string>} filter @returns {(known: Entry[], signal: AbortSignal) => Promise<Entry[]>} */
 const asker = (filter) => async (known, signal) => {
-  const newest = entriesOf(await get(withQuery("api/audit", { count: COUNT, ...filter }), { signal }));
+  const newest = /** @type {Entry[]} */ (await get(withQuery("api/audit", { count: COUNT, ...filter }), { signal }));
   const oldest = newest[newest.length - 1];
   // Where all of them are new there may be others between them and those that are known.
   if (!oldest || !known.some((entry) => entry.id >= oldest.id)) return newest;
@@ -49,14 +46,13 @@ export default function Audit() {
   const older = async () => {
     const last = entries[entries.length - 1];
     try {
-      const more = entriesOf(await get(withQuery("api/audit", { count: COUNT, ...filter, before: last?.id })));
+      const more = await get(withQuery("api/audit", { count: COUNT, ...filter, before: last?.id }));
       if (more.length === 0) setEnd(key);
       else replace([...entries, ...more]);
     } catch (failure) {
       say(sentenceOf(failure), "error");
     }
   };
-  const isMissing = error instanceof ApiError && [404, 405].includes(error.status);
   return h(Admin, { title: "Audit", children: html`
     <form class="filter" role="search" onSubmit=${(/** @type {Event} */ event) => event.preventDefault()}>
       ${FILTERS.map(([name, title, placeholder]) => html`<label>${title} <input type="text" value=${query.get(name) ?? ""} placeholder=${placeholder} list=${name === "event" ? "audit-events" : undefined} spellcheck=${false} autocomplete="off" onChange=${(/** @type {any} */ event) => setQuery({ [name]: event.currentTarget.value })} /></label>`)}
@@ -64,19 +60,19 @@ export default function Audit() {
       <button type="button" aria-pressed=${isPaused} onClick=${() => setPaused(!isPaused)}>${isPaused ? "Go on" : "Pause"}</button>
       <output class="counted" aria-live="off">${isThere && !isOld && `${entries.length.toLocaleString("en")} shown`}${isPaused && ", paused"}</output>
     </form>
-    ${isMissing ? h(Note, { kind: "warning", children: "This broker does not show its audit log here. With warren.audit.file it writes it to a file." }) : error !== undefined && h(Note, { error })}
+    ${error !== undefined && h(Note, { error })}
     ${(!isThere || isOld) && error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${isThere && !isOld && h(Table, { label: "Audit log", columns: columns(setShown), count: entries.length, rowAt: (index) => entries[index], keyOf: (entry) => String(entry.id), height: "calc(100vh - 16rem)",
       empty: key === "{}" ? "Nothing has been done yet. What users create, change and delete appears here, and logins." : "Nothing like that has been done. Clear a filter to see more." })}
     ${isThere && !isOld && entries.length >= COUNT && isEnd !== key && html`<p class="acts"><button type="button" onClick=${older}>Older entries</button></p>`}
-    ${isEnd === key && html`<p class="about">Nothing older is kept.</p>`}
+    ${isEnd === key && html`<p class="about">Nothing older is kept: at most 2,000 events, from the start of the broker on. With warren.audit.file they are also in a file.</p>`}
     ${shown && h(Dialog, { title: shown.event, onClose: () => setShown(null), children: h(EntryFacts, { entry: shown }) })}` });
 }
 
 /** @param {(entry: Entry) => void} show @returns {import("../parts/table.js").Column<Entry>[]} */
 const columns = (show) => [
   { id: "at", title: "At", cell: ({ at }) => h(Time, { at }) },
-  { id: "event", title: "Event", cell: ({ event }) => html`<a href=${href(["audit"], { event })} title="only these">${event}</a>` },
+  { id: "event", title: "Event", cell: ({ event }) => html`<a href=${href(["audit"], { event: exactly(event) })} title="only such events">${event}</a>` },
   { id: "about", title: "About", cell: ({ about }) => h("bdi", {}, summary(about)) },
   { id: "user", title: "User", about: "the user who did it; rmq-internal is the broker, local-operator warren ctl on the host", cell: ({ user }) => h("bdi", {}, user ?? "–") },
   { id: "via", title: "Via", cell: ({ via, from }) => `${via ?? ""}${from ? `, ${from}` : ""}` },

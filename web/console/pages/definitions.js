@@ -1,7 +1,7 @@
 // Definitions: exported, compared with the broker, imported, and pruned of what they do not have.
 
 import { useState } from "../../vendor/modules/hooks.js";
-import { ApiError, change, sentenceOf } from "../api.js";
+import { change, sentenceOf } from "../api.js";
 import { address, path as pathOf, withQuery } from "../address.js";
 import { ask } from "../parts/dialog.js";
 import { Section } from "../parts/heading.js";
@@ -66,14 +66,13 @@ function Import({ names }) {
     try {
       setFound({ kind, data: await act(document()) });
     } catch (error) {
-      const isMissing = kind === "diff" && error instanceof ApiError && [404, 405].includes(error.status);
-      setFound({ kind, error: isMissing ? "This broker cannot compare definitions. It can say what a prune would delete, and import." : sentenceOf(error) });
+      setFound({ kind, error: sentenceOf(error) });
     }
     setRunning(false);
   };
   const compare = () => run("diff", (body) => change("POST", vhost === "" ? "api/definitions/diff" : `${path}/diff`, body));
   const bring = () => run("imported", async (body) => {
-    const isYes = await ask({ title: "Import the definitions", act: "Import", text: html`<p>${vhost === "" ? "Everything in the document" : html`What is in the document, into <bdi>${vhost}</bdi>,`} is added or changed. Nothing is deleted, and queues and exchanges that are there stay as they are.</p>${found?.kind === "diff" && found.data && html`<p>${countOf(found.data.added)} to add, ${countOf(found.data.changed)} to change.</p>`}` });
+    const isYes = await ask({ title: "Import the definitions", act: "Import", text: html`<p>${vhost === "" ? "Everything in the document" : html`What is in the document, into <bdi>${vhost}</bdi>,`} is added or changed. Nothing is deleted, and queues and exchanges that are there stay as they are.</p>${found?.kind === "diff" && found.data && html`<p>${sumOf(found.data.counts?.added)} to add, ${sumOf(found.data.counts?.changed)} to change.</p>`}` });
     if (!isYes) return found?.kind === "diff" ? found.data : { isCancelled: true };
     const answer = await change("POST", withQuery(path, { skip_unsupported: isSkipping }), body);
     say("The definitions are imported.");
@@ -106,6 +105,9 @@ function Import({ names }) {
     </form>
     ${found && h(Found, { found, prune, isRunning })}`;
 }
+
+/** @param {Record<string, number> | undefined} counts */
+const sumOf = (counts) => Object.values(counts ?? {}).reduce((sum, count) => sum + count, 0).toLocaleString("en");
 
 /** @param {{ found: { kind: string, data?: any, error?: string }, prune: () => void, isRunning: boolean }} props */
 function Found({ found: { kind, data, error }, prune, isRunning }) {

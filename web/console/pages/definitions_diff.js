@@ -20,19 +20,23 @@ const nameOf = (entry) => (typeof entry === "string" ? entry : (entry?.name ?? J
 /** How many there are of all kinds. @param {Record<string, any[]> | undefined} kinds */
 export const countOf = (kinds) => Object.values(kinds ?? {}).reduce((sum, list) => sum + list.length, 0);
 
-/** @param {{ title: string, kinds: Record<string, any[]> | undefined, none: string, show?: (entry: any) => any }} props */
-function Kinds({ title, kinds, none, show = (entry) => h("bdi", {}, nameOf(entry)) }) {
+/**
+ * @param {{ title: string, kinds: Record<string, any[]> | undefined, counts?: Record<string, number>, none: string, show?: (entry: any) => any }} props
+ * counts: of all, where not all are listed
+ */
+function Kinds({ title, kinds, counts, none, show = (entry) => h("bdi", {}, nameOf(entry)) }) {
   const given = Object.entries(kinds ?? {}).filter(([, list]) => list.length > 0);
-  return html`<h3>${title} (${countOf(kinds).toLocaleString("en")})</h3>
-    ${given.length === 0 ? html`<p class="about">${none}</p>` : given.map(([kind, list]) => h(Kind, { key: kind, title: KINDS[kind] ?? kind, list, show }))}`;
+  const all = counts ? Object.values(counts).reduce((sum, count) => sum + count, 0) : countOf(kinds);
+  return html`<h3>${title} (${all.toLocaleString("en")})</h3>
+    ${given.length === 0 ? html`<p class="about">${none}</p>` : given.map(([kind, list]) => h(Kind, { key: kind, title: KINDS[kind] ?? kind, list, count: counts?.[kind] ?? list.length, show }))}`;
 }
 
-/** Entries are in the page only while they are looked at. @param {{ title: string, list: any[], show: (entry: any) => any }} props */
-function Kind({ title, list, show }) {
+/** Entries are in the page only while they are looked at. @param {{ title: string, list: any[], count: number, show: (entry: any) => any }} props */
+function Kind({ title, list, count, show }) {
   const [isOpen, setOpen] = useState(list.length <= 20);
-  return html`<details open=${isOpen} onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>${title} (${list.length.toLocaleString("en")})</summary>
+  return html`<details open=${isOpen} onToggle=${(/** @type {any} */ event) => setOpen(event.currentTarget.open)}><summary>${title} (${count.toLocaleString("en")})</summary>
     ${isOpen && html`<ul>${list.slice(0, SHOWN_MAX).map((entry) => html`<li>${show(entry)}</li>`)}</ul>`}
-    ${isOpen && list.length > SHOWN_MAX && html`<p class="about">and ${(list.length - SHOWN_MAX).toLocaleString("en")} more</p>`}</details>`;
+    ${isOpen && count > SHOWN_MAX && html`<p class="about">and ${(count - SHOWN_MAX).toLocaleString("en")} more</p>`}</details>`;
 }
 
 /** Members that differ. @param {any} entry */
@@ -49,9 +53,9 @@ export function Difference({ diff }) {
   const isSame = countOf(diff.added) + countOf(diff.changed) + countOf(diff.missing) === 0;
   return html`<section aria-label="Difference" aria-live="polite">
     ${isSame ? h(Note, { kind: "hint", children: "The broker has all that is in the document, and nothing else." }) : html`
-      ${h(Kinds, { title: "Added by an import", kinds: diff.added, none: "Nothing: all of it is there." })}
-      ${h(Kinds, { title: "Changed by an import", kinds: diff.changed, none: "Nothing is different.", show: changesOf })}
-      ${h(Kinds, { title: "Missing in the document", kinds: diff.missing, none: "The broker has nothing beyond it." })}
+      ${h(Kinds, { title: "Added by an import", kinds: diff.added, counts: diff.counts?.added, none: "Nothing: all of it is there." })}
+      ${h(Kinds, { title: "Changed by an import", kinds: diff.changed, counts: diff.counts?.changed, none: "Nothing is different.", show: changesOf })}
+      ${h(Kinds, { title: "Missing in the document", kinds: diff.missing, counts: diff.counts?.missing, none: "The broker has nothing beyond it." })}
       <p class="about">What is missing stays where it is, unless it is pruned.</p>`}
     ${same.length > 0 && html`<p>The same: ${same.map(([kind, number]) => `${(KINDS[kind] ?? kind).toLowerCase()} ${number}`).join(", ")}.</p>`}
   </section>`;

@@ -10,48 +10,37 @@ import { attempt, Note } from "../parts/note.js";
 import { place, setQuery } from "../route.js";
 import { useTail } from "./tail.js";
 
-/** @typedef {{ id: number | string, at: string | number, level: string, target?: string, text: string }} Line */
+/** @typedef {{ id: number, time?: string, level?: string, text: string }} Line */
 
 /** Lines that are kept, as many as the broker keeps. */
 const KEPT_MAX = 2000;
 /** Lines that are in the page. */
 const SHOWN_MAX = 250;
-/** From the least to the most severe. */
-const LEVELS = ["debug", "info", "notice", "warning", "error", "critical"];
-/** What levels are called elsewhere. @type {Record<string, string>} */
-const SAME = { trace: "debug", warn: "warning", err: "error", alert: "critical", emergency: "critical" };
+/** Levels of lines, from the least to the most severe. */
+const LEVELS = ["debug", "info", "warning", "error"];
+/** Levels from which on the log can be written. */
+const WRITTEN = ["debug", "info", "notice", "warning", "error", "critical", "none"];
 
-/** @param {string} level */
-const levelOf = (level) => SAME[level.toLowerCase()] ?? level.toLowerCase();
-
-/** A line of a broker that gives its log as text. @param {string} text @param {number} index @returns {Line} */
-function lineOf(text, index) {
-  const [, at, level, target, rest] = text.match(/^(\d{4}-\S+)\s+([A-Z]+)\s+(?:([\w:]+): )?(.*)$/s) ?? [];
-  return at ? { id: `${at} ${index}`, at, level: level ?? "", target, text: rest ?? "" } : { id: `${index} ${text}`, at: "", level: "", text };
-}
-
-/** @param {Record<string, string | number | undefined>} query @returns {(known: Line[], signal: AbortSignal) => Promise<Line[]>} */
+/** @param {Record<string, string | boolean>} query @returns {(known: Line[], signal: AbortSignal) => Promise<Line[]>} */
 const asker = (query) => async (known, signal) => {
-  const last = known[known.length - 1];
-  const after = typeof last?.id === "number" ? last.id : undefined;
-  const { lines = [] } = await get(withQuery("api/log", { format: "json", lines: KEPT_MAX, ...query, after }), { signal });
-  const isText = typeof lines[0] === "string";
-  const came = isText ? lines.map(lineOf) : lines;
-  return isText || after === undefined ? came : [...known, ...came].slice(-KEPT_MAX);
+  const after = known[known.length - 1]?.id;
+  const answer = await get(withQuery("api/log", { format: "json", lines: KEPT_MAX, ...query, after }), { signal });
+  if (after === undefined || answer.last_id >= after) return [...known, ...answer.lines].slice(-KEPT_MAX);
+  // Another process has begun: its ids begin anew.
+  const { lines } = await get(withQuery("api/log", { format: "json", lines: KEPT_MAX, ...query }), { signal });
+  return lines;
 };
 
 export default function Log() {
   const { query } = place.value;
   const level = query.get("level") ?? "";
   const search = query.get("search") ?? "";
+  const isPattern = query.get("regex") === "yes";
   const [isPaused, setPaused] = useState(false);
   const [beyond, setBeyond] = useState(0);
-  const { entries, isThere, error, isOld } = useTail({ key: `${level} ${search}`, ask: asker({ level, search }), part: "log", isPaused });
-  const least = LEVELS.indexOf(level);
-  // A broker that gives text does not look at them.
-  const found = entries.filter((line) => (least < 0 || LEVELS.indexOf(levelOf(line.level)) >= least || line.level === "") && (search === "" || `${line.target ?? ""} ${line.text}`.toLowerCase().includes(search.toLowerCase())));
-  const end = Math.max(Math.min(SHOWN_MAX, found.length), found.length - beyond);
-  const shown = found.slice(Math.max(0, end - SHOWN_MAX), end);
+  const { entries, isThere, error, isOld } = useTail({ key: `${level} ${isPattern} ${search}`, ask: asker({ level, search, use_regex: isPattern && search !== "" }), part: "log", isPaused });
+  const end = Math.max(Math.min(SHOWN_MAX, entries.length), entries.length - beyond);
+  const shown = entries.slice(Math.max(0, end - SHOWN_MAX), end);
   const pause = () => {
     setPaused(!isPaused);
     setBeyond(0);
@@ -61,22 +50,23 @@ export default function Log() {
     <div class="filter" role="search">
       <label>At least <select value=${level} onChange=${(/** @type {any} */ event) => setQuery({ level: event.currentTarget.value })}><option value="">all levels</option>${LEVELS.slice(1).map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
       <label>Search <input type="search" value=${search} spellcheck=${false} autocomplete="off" onInput=${(/** @type {any} */ event) => setQuery({ search: event.currentTarget.value })} /></label>
+      <label><input type="checkbox" checked=${isPattern} onChange=${(/** @type {any} */ event) => setQuery({ regex: event.currentTarget.checked ? "yes" : undefined })} /> Regular expression</label>
       <button type="button" aria-pressed=${isPaused} onClick=${pause}>${isPaused ? "Go on" : "Pause"}</button>
-      <output class="counted">${isThere && `${found.length.toLocaleString("en")} lines`}${isPaused && ", paused"}</output>
+      <output class="counted">${isThere && `${entries.length.toLocaleString("en")} lines`}${isPaused && ", paused"}</output>
     </div>
     ${error !== undefined && h(Note, { error })}
     ${(!isThere || isOld) && error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${isThere && !isOld && found.length === 0 && html`<p class="empty">${level || search ? "No line is like that. Choose another level, or another word." : "The log has no line yet."}</p>`}
-    ${shown.length > 0 && h(Lines, { lines: shown, search, isFollowing: !isPaused && beyond === 0 })}
-    ${found.length > SHOWN_MAX && html`<p class="acts">
-      <button type="button" disabled=${end <= SHOWN_MAX} onClick=${() => (setPaused(true), setBeyond(found.length - end + SHOWN_MAX))}>Earlier lines</button>
+    ${isThere && !isOld && entries.length === 0 && html`<p class="empty">${level || search ? "No line is like that. Choose another level, or another word." : "The log has no line yet."}</p>`}
+    ${shown.length > 0 && h(Lines, { lines: shown, find: finder(search, isPattern), isFollowing: !isPaused && beyond === 0 })}
+    ${entries.length > SHOWN_MAX && html`<p class="acts">
+      <button type="button" disabled=${end <= SHOWN_MAX} onClick=${() => (setPaused(true), setBeyond(entries.length - end + SHOWN_MAX))}>Earlier lines</button>
       <button type="button" disabled=${beyond === 0} onClick=${() => setBeyond(Math.max(0, beyond - SHOWN_MAX))}>Later lines</button>
-      <span class="about">${(end - shown.length + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${found.length.toLocaleString("en")}</span></p>`}
+      <span class="about">${(end - shown.length + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${entries.length.toLocaleString("en")}</span></p>`}
     <p class="about">At most 2,000 lines and 256 KiB are kept in memory, of this process only. Where else the log goes, the configuration says.</p>`;
 }
 
-/** @param {{ lines: Line[], search: string, isFollowing: boolean }} props */
-function Lines({ lines, search, isFollowing }) {
+/** @param {{ lines: Line[], find: RegExp | null, isFollowing: boolean }} props */
+function Lines({ lines, find, isFollowing }) {
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   // It stays at the end, until a person scrolls up.
   const isAtEnd = useRef(true);
@@ -89,17 +79,27 @@ function Lines({ lines, search, isFollowing }) {
   }, [lines[lines.length - 1]?.id, lines.length, isFollowing]);
   return h("div", { class: "tail", ref: box, tabIndex: 0, role: "region", "aria-label": "Lines of the log", onScroll: look },
     h("ol", {}, lines.map((line) => h("li", { key: String(line.id) },
-      line.at !== "" && h("time", { title: utc(line.at) }, local(line.at), " "),
-      h("span", { class: `level ${levelOf(line.level)}` }, line.level), " ",
-      line.target && h("span", { class: "from" }, line.target, " "),
-      h("bdi", {}, marked(line.text, search))))));
+      line.time && h("time", { title: utc(line.time) }, local(line.time), " "),
+      line.level && h("span", { class: `level ${line.level}` }, line.level), " ",
+      h("bdi", {}, marked(line.text, find))))));
 }
 
-/** The text, with what was searched for marked. @param {string} text @param {string} search */
-function marked(text, search) {
-  const at = search === "" ? -1 : text.toLowerCase().indexOf(search.toLowerCase());
-  if (at < 0) return text;
-  return [text.slice(0, at), h("mark", { key: "mark" }, text.slice(at, at + search.length)), text.slice(at + search.length)];
+/** What is searched for, as the broker finds it. @param {string} search @param {boolean} isPattern */
+function finder(search, isPattern) {
+  if (search === "") return null;
+  try {
+    return isPattern ? new RegExp(search) : new RegExp(search.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&"), "i");
+  } catch {
+    return null;
+  }
+}
+
+/** The text, with what was searched for marked. @param {string} text @param {RegExp | null} find */
+function marked(text, find) {
+  const found = find?.exec(text);
+  if (!found || found[0] === "") return text;
+  const end = found.index + found[0].length;
+  return [text.slice(0, found.index), h("mark", { key: "mark" }, text.slice(found.index, end)), text.slice(end)];
 }
 
 function LevelChange() {
@@ -108,5 +108,5 @@ function LevelChange() {
     event.currentTarget.value = "";
     if (level !== "") void attempt(() => change("PUT", "api/warren/log-level", { level }), `From now on, what is ${level} or more severe is logged, until the process ends.`);
   };
-  return html`<label class="acts">Log from now on <select onChange=${set}><option value="">choose a level</option>${[...LEVELS, "none"].map((one) => html`<option value=${one}>${one}</option>`)}</select></label>`;
+  return html`<label class="acts">Log from now on <select onChange=${set}><option value="">choose a level</option>${WRITTEN.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>`;
 }

@@ -1,80 +1,111 @@
 // May this user do that? Each permission that is asked for, what decides it, and why.
 
-import { ApiError } from "../api.js";
-import { withQuery } from "../address.js";
 import { Form } from "../parts/form.js";
 import { h, html } from "../parts/html.js";
+import { QueueLink } from "../parts/links.js";
 import { Note } from "../parts/note.js";
 import { Plain } from "../parts/plain.js";
+import { useVhosts } from "../parts/vhosts.js";
 import { useResource } from "../resource.js";
-import { href, place, setQuery } from "../route.js";
+import { place, setQuery } from "../route.js";
+import { may, user as me } from "../session.js";
 import { Admin } from "./admin_frame.js";
 import { choiceOf } from "./permissions.js";
 
-/** Operations, and which names each needs. @type {Record<string, { title: string, names: string[] }>} */
+/** Operations: what each is called, and which names it needs. @type {Record<string, { title: string, names: string[] }>} */
 const OPERATIONS = {
   publish: { title: "publish to an exchange", names: ["exchange", "routing_key"] },
   consume: { title: "consume from a queue", names: ["queue"] },
-  configure: { title: "declare or delete", names: ["queue", "exchange"] },
-  bind: { title: "bind a queue to an exchange", names: ["queue", "exchange", "routing_key"] },
+  get: { title: "get single messages of a queue", names: ["queue"] },
+  purge: { title: "purge a queue", names: ["queue"] },
+  "configure queue": { title: "declare and delete a queue", names: ["queue"] },
+  "configure exchange": { title: "declare and delete an exchange", names: ["exchange"] },
+  "bind queue": { title: "bind a queue to an exchange, and unbind it", names: ["exchange", "queue", "routing_key"] },
+  "bind exchange": { title: "bind an exchange to another one, and unbind it", names: ["exchange", "destination_exchange", "routing_key"] },
 };
-const ASKED = ["user", "vhost", "operation", "exchange", "queue", "routing_key"];
+/** @type {Record<string, import("../parts/form.js").Field>} */
+const FIELDS = {
+  exchange: { name: "exchange", label: "Exchange", help: "Empty: the default exchange, which leads to the queue that the routing key names." },
+  queue: { name: "queue", label: "Queue", isRequired: true },
+  destination_exchange: { name: "destination_exchange", label: "Exchange that is bound", isRequired: true },
+  routing_key: { name: "routing_key", label: "Routing key" },
+};
+const ASKED = ["user", "vhost", "operation", "exchange", "queue", "destination_exchange", "routing_key"];
+
+/** The operation that the address says. `configure` and `bind` are about what else it names. @param {Record<string, string>} given */
+function operationOf({ operation = "publish", exchange, destination_exchange: destination }) {
+  if (operation === "configure") return exchange === undefined ? "configure queue" : "configure exchange";
+  if (operation === "bind" || operation === "unbind") return destination === undefined ? "bind queue" : "bind exchange";
+  return OPERATIONS[operation] ? operation : "publish";
+}
 
 export default function PermissionCheck() {
   const { query } = place.value;
-  const { data: users } = useResource("api/users?columns=name", 60_000);
-  const { data: vhosts } = useResource("api/vhosts?columns=name", 60_000);
+  const isAdministrator = may("administrator");
+  const { data: users } = useResource(isAdministrator ? "api/users?columns=name" : null, 60_000);
+  const vhosts = useVhosts();
   const given = Object.fromEntries(ASKED.filter((name) => query.has(name)).map((name) => [name, query.get(name) ?? ""]));
-  const names = (/** @type {any[] | undefined} */ list) => /** @type {string[]} */ ((list ?? []).map((one) => one.name));
-  const isAsked = query.get("asked") === "yes";
+  const names = isAdministrator ? users?.map((/** @type {any} */ one) => one.name) : [me.value?.name ?? ""];
   return h(Admin, { title: "Permissions check", children: html`
-    <p>Whether a user may do something, which permissions decide it, and where a message would go. It does nothing else.</p>
-    ${users && vhosts && h(Question, { key: "form", given, users: names(users), vhosts: names(vhosts) })}
-    ${isAsked && h(Answer, { given })}` });
+    <p>Whether ${isAdministrator ? "a user" : "you"} may do something, which permissions decide it, and where a message would go. Nothing is done.</p>
+    ${names && vhosts.length > 0 && h(Question, { given, users: names, vhosts })}
+    ${query.get("asked") === "yes" && h(Answer, { given })}` });
 }
 
 /** @param {{ given: Record<string, string>, users: string[], vhosts: string[] }} props */
 function Question({ given, users, vhosts }) {
-  const operation = given["operation"] ?? "publish";
+  const operation = operationOf(given);
   const needed = OPERATIONS[operation]?.names ?? [];
-  const first = { user: users[0] ?? "", vhost: vhosts[0] ?? "/", operation: "publish" };
+  const first = { user: users[0] ?? "", vhost: vhosts[0] ?? "/" };
   /** @type {import("../parts/form.js").Field[]} */
   const fields = [
     { name: "user", label: "User", ...choiceOf(users) },
     { name: "vhost", label: "Virtual host", ...choiceOf(vhosts) },
     { name: "operation", label: "May it", kind: "select", options: Object.entries(OPERATIONS).map(([id, { title }]) => [id, title]) },
-    ...(needed.includes("queue") ? [{ name: "queue", label: "Queue" }] : []),
-    ...(needed.includes("exchange") ? [{ name: "exchange", label: "Exchange", help: "Empty: the default exchange, which leads to the queue that the routing key names." }] : []),
-    ...(needed.includes("routing_key") ? [{ name: "routing_key", label: "Routing key" }] : []),
+    ...needed.flatMap((name) => FIELDS[name] ?? []),
   ];
-  const submit = async (/** @type {any} */ values) => {
-    const asked = { ...first, ...values };
-    setQuery({ ...Object.fromEntries(ASKED.map((name) => [name, undefined])), ...Object.fromEntries(["user", "vhost", "operation", ...(OPERATIONS[asked.operation]?.names ?? [])].map((name) => [name, asked[name]])), asked: "yes" });
+  /** @param {any} values @param {string} [asked] */
+  const show = (values, asked) => {
+    const chosen = { ...first, ...values };
+    const named = (OPERATIONS[chosen.operation ?? "publish"]?.names ?? []).map((name) => [name, chosen[name] ?? ""]);
+    // An exchange without a name is the default one: the name is asked for all the same.
+    setQuery({ ...Object.fromEntries(ASKED.map((name) => [name, undefined])), user: chosen.user, vhost: chosen.vhost, ...Object.fromEntries(named), operation: String(chosen.operation ?? "publish"), asked });
   };
-  return h(Form, { label: "Permissions check", act: "Check", keeps: true, initial: given, onSubmit: submit, fields, onChange: (values) => (values.operation ?? "publish") !== operation && setQuery({ operation: values.operation, asked: undefined }) });
+  const submit = async (/** @type {any} */ values) => show(values, "yes");
+  return h(Form, { label: "Permissions check", act: "Check", keeps: true, initial: { ...given, operation }, onSubmit: submit, fields, onChange: (values) => values.operation !== operation && show(values) });
 }
 
 /** @param {{ given: Record<string, string> }} props */
 function Answer({ given }) {
-  const { data, error } = useResource(withQuery("api/permissions/check", { ...given }), 0);
-  if (error instanceof ApiError && error.status === 404 && !/vhost|user|virtual/i.test(error.message)) return h(Note, { kind: "warning", children: `${error.message}. Either something that was named is not there, or this broker cannot check permissions.` });
+  const operation = operationOf(given);
+  const { title = "", names = [] } = OPERATIONS[operation] ?? {};
+  const asked = new URLSearchParams({ user: given["user"] ?? "", vhost: given["vhost"] ?? "/", operation: operation.split(" ")[0] ?? "", ...Object.fromEntries(names.map((name) => [name, given[name] ?? ""])) });
+  const { data, error } = useResource(`api/permissions/check?${asked}`, 0);
   if (error) return h(Note, { error });
   if (!data) return html`<p class="awaited-text" role="status">Asking the broker…</p>`;
-  const { allowed, checks = [], routes_to: routes, routes_to_count: count = routes?.length ?? 0 } = data;
-  const what = OPERATIONS[given["operation"] ?? "publish"]?.title;
+  const { allowed, checks, routes_to: routes, routes_to_count: count = 0 } = data;
   return html`<section aria-label="Answer" aria-live="polite">
-    <p class="verdict"><span class=${`badge ${allowed ? "good" : "bad"}`}>${allowed ? "Yes" : "No"}</span> <bdi>${given["user"]}</bdi> ${allowed ? "may" : "may not"} ${what} in <bdi>${given["vhost"]}</bdi>.</p>
-    ${h(Plain, { label: "Permissions that decide it", empty: data.reason ?? "No permission was looked at.", head: ["On", "Name", "Permission", "Pattern", "Allowed", "Why"], rows: checks.map((/** @type {any} */ check, /** @type {number} */ index) => ({ key: `${index}`, cells: [
-      check.resource, h("bdi", {}, check.name || "(default)"), check.permission, check.pattern === null || check.pattern === undefined ? "none" : h("code", {}, check.pattern || "(empty)"),
-      html`<span class=${`badge ${check.allowed ? "good" : "bad"}`}>${check.allowed ? "yes" : "no"}</span>`, check.reason] })) })}
+    <p class="verdict"><span class=${`badge ${allowed ? "good" : "bad"}`}>${allowed ? "Yes" : "No"}</span> <bdi>${given["user"]}</bdi> ${allowed ? "may" : "may not"} ${title} in <bdi>${given["vhost"]}</bdi>.</p>
+    ${h(Plain, { label: "Permissions that decide it", empty: "No permission was looked at.", head: ["On", "Name", "Permission", "Pattern", "Allowed", "Why"],
+      rows: checks.map((/** @type {any} */ check, /** @type {number} */ index) => ({ key: `${index}`, cells: checkCells(check, given["vhost"] ?? "/") })) })}
     ${Array.isArray(routes) && html`<h2>Where the message would go</h2>
-      ${count === 0 ? html`<p>Nowhere: no binding matches the routing key. The message would be dropped, or returned if it is mandatory.</p>` : html`<ul>${routes.map((/** @type {any} */ route) => routeOf(route, given["vhost"] ?? "/"))}</ul>`}
+      ${count === 0 ? html`<p>Nowhere: no binding matches. The message would be dropped, or returned if it is mandatory.</p>` : html`<ul>${routes.map((name) => html`<li>${h(QueueLink, { vhost: given["vhost"] ?? "/", name })}</li>`)}</ul>`}
       ${count > routes.length && html`<p class="about">and ${(count - routes.length).toLocaleString("en")} more</p>`}`}
   </section>`;
 }
 
-/** @param {any} route @param {string} vhost */
-function routeOf(route, vhost) {
-  const name = typeof route === "string" ? route : route.name;
-  return html`<li><a href=${href(["queues", route.vhost ?? vhost, name])}><bdi>${name}</bdi></a></li>`;
+/** What permissions are about. @type {Record<string, string>} */
+const RESOURCES = { vhost: "virtual host", topic: "routing key" };
+
+/** @param {any} check @param {string} vhost */
+function checkCells({ resource, name, permission, pattern, allowed, exists, reason }, vhost) {
+  const shown = resource === "vhost" ? vhost : resource === "exchange" && name === "" ? "(default)" : name;
+  return [
+    RESOURCES[resource] ?? resource,
+    html`<bdi>${shown}</bdi> ${exists === false && html`<span class="badge warn">does not exist</span>`}`,
+    permission,
+    pattern === null || pattern === undefined ? "–" : pattern === "" ? html`<span class="about">empty: nothing</span>` : h("code", {}, pattern),
+    html`<span class=${`badge ${allowed ? "good" : "bad"}`}>${allowed ? "yes" : "no"}</span>`,
+    reason ?? (pattern === null || pattern === undefined ? "" : "the pattern matches"),
+  ];
 }

@@ -4,7 +4,7 @@ import { useState } from "../../vendor/modules/hooks.js";
 import { change } from "../api.js";
 import { Form } from "../parts/form.js";
 import { h, html } from "../parts/html.js";
-import { attempt, Note } from "../parts/note.js";
+import { attempt } from "../parts/note.js";
 import { choiceOf } from "./permissions.js";
 import { aboutKey, APPLY_TO, POLICY_KEYS } from "./policy_keys.js";
 import { nounOf, policyPath, previewOf } from "./policy_kinds.js";
@@ -42,7 +42,7 @@ function valueOf(key, text) {
  */
 export function PolicyForm({ kind, vhosts, known, onDone }) {
   const [settings, setSettings] = useState(() => settingsOf(known?.definition ?? {}));
-  const [seen, setSeen] = useState(/** @type {{ vhost: string, name: string, body: any, preview?: any } | null} */ (null));
+  const [seen, setSeen] = useState(/** @type {{ vhost: string, name: string, body: any, preview: any } | null} */ (null));
   const noun = nounOf(kind);
   const look = async (/** @type {any} */ values) => {
     const { vhost, name } = known ?? { vhost: values.vhost ?? vhosts[0] ?? "/", name: values.name };
@@ -70,7 +70,7 @@ export function PolicyForm({ kind, vhosts, known, onDone }) {
       children: h(Definition, { kind, settings, onInput: (now) => (setSettings(now), setSeen(null)) }),
     })}
     ${seen && html`<section aria-label="Preview"><h3>${known ? "What the change does" : "What it does"}</h3>
-      ${seen.preview ? h(PolicyPreview, { preview: seen.preview, vhost: seen.vhost }) : h(Note, { kind: "warning", children: "This broker cannot tell beforehand what a policy changes." })}
+      ${h(PolicyPreview, { key: JSON.stringify(seen.body), preview: seen.preview, vhost: seen.vhost, more: (after) => previewOf(kind, seen.vhost, seen.name, seen.body, after) })}
       <p class="acts"><button type="button" class="main" onClick=${save}>Save ${noun}</button><button type="button" onClick=${() => setSeen(null)}>Not yet</button></p></section>`}`;
 }
 

@@ -7,12 +7,13 @@ import { Facts, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { attempt, Note, say } from "../parts/note.js";
 import { useResource } from "../resource.js";
-import { go, href } from "../route.js";
+import { exactly, go, href } from "../route.js";
 import { user as me } from "../session.js";
 import { Admin } from "./admin_frame.js";
 import { LimitsOf } from "./limit_parts.js";
 import { Permissions, TopicPermissions } from "./permissions.js";
 import { aboutTag, tagsOf } from "./tags.js";
+import { UserConnections } from "./user_connections.js";
 import { UserForm } from "./user_form.js";
 
 /** @type {[string, string[]][]} */
@@ -52,11 +53,11 @@ export default function User({ values }) {
     ] })}
     ${tags.length > 0 && html`<ul>${tags.map((tag) => html`<li><strong>${tag}</strong>: ${aboutTag(tag)}</li>`)}</ul>`}
     <p class="acts"><a class="button" href=${href(["permissions-check"], { user: name })}>What may this user do?</a>
-      <a class="button" href=${href(["connections"], { name: name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&") })}>Connections</a>
-      <a class="button" href=${href(["audit"], { user: name })}>What this user did</a></p>
+      <a class="button" href=${href(["audit"], { user: exactly(name) })}>What this user did</a></p>
     ${h(Section, { title: "Permissions", about: "in which virtual host, on which names", children: h(Permissions, { of: { user: name } }) })}
     ${h(Section, { title: "Topic permissions", about: "with which routing keys", children: h(TopicPermissions, { of: { user: name } }), isClosed: true })}
     ${h(Section, { title: "Limits", children: h(LimitsOf, { kind: "user", of: name, limits: data.limits ?? {}, reload }), isClosed: Object.keys(data.limits ?? {}).length === 0 })}
+    ${h(Section, { title: "Connections", children: h(UserConnections, { name }) })}
     ${!isProtected && h(Section, { title: "Change the user", about: "password and tags", isClosed: true, children: [
       h(UserForm, { key: `${data.password_hash} ${tags.join(",")}`, known: { ...data, tags }, onDone: reload }),
       h("h3", { key: "second" }, "Second password"),

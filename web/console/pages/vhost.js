@@ -13,7 +13,7 @@ import { HistoryChoice, historyQuery } from "../parts/history.js";
 import { LatencyStages } from "../parts/latency.js";
 import { attempt, Note, say } from "../parts/note.js";
 import { useResource } from "../resource.js";
-import { go, href } from "../route.js";
+import { exactly, go, href } from "../route.js";
 import { may } from "../session.js";
 import { Admin } from "./admin_frame.js";
 import { LimitsOf } from "./limit_parts.js";
@@ -26,8 +26,7 @@ const ABOVE = [["Virtual Hosts", ["vhosts"]]];
 /** What is known of a virtual host: administrators may ask for one, others find it in the list of theirs. @param {string} name */
 function useVhost(name) {
   const isAdministrator = may("administrator");
-  const pattern = `^${name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&")}$`;
-  const { data, ...rest } = useResource(isAdministrator ? `${pathOf`api/vhosts/${name}`}?${historyQuery(["lengths", "msg_rates"])}` : withQuery("api/vhosts", { name: pattern, use_regex: true, page: 1, page_size: 10, pagination: true }));
+  const { data, ...rest } = useResource(isAdministrator ? `${pathOf`api/vhosts/${name}`}?${historyQuery(["lengths", "msg_rates"])}` : withQuery("api/vhosts", { name: exactly(name), use_regex: true, page: 1, page_size: 10, pagination: true }));
   const found = isAdministrator ? data : data?.items?.find((/** @type {any} */ one) => one.name === name);
   return { ...rest, data: found, isGone: data !== undefined && found === undefined };
 }

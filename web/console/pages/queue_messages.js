@@ -83,7 +83,7 @@ export function QueueMessages({ vhost, name, queue, reload }) {
   return html`
     <p>Looking at messages changes nothing: none is taken, marked or delayed. <span class="about">${h(Figure, { unit: "messages", value: queue.messages_ready })} ready, ${h(Figure, { unit: "messages", value: queue.messages_unacknowledged })} unacked just now.</span></p>
     ${h(Section, { title: "Search", isClosed: Object.keys(filter).length === 0 && !wrong, about: Object.keys(filter).length > 0 ? "what is shown matches all of it" : "by body, header, routing key, age, death", children: h(MessageFilterForm, { onSearch: found.reload }) })}
-    ${wrong && h(Note, { children: wrong })}
+    ${wrong ? h(Note, { children: wrong }) : html`
     <div class="filter">
       <button type="button" onClick=${refresh}>Refresh</button>
       ${from && html`<button type="button" onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), from: undefined })}>From the beginning</button>`}
@@ -94,7 +94,7 @@ export function QueueMessages({ vhost, name, queue, reload }) {
     ${!isUnacked && (found.messages.length > 0 || from !== "") && h(MessageActs, { vhost, name, filter, chosen: there, queue, onDone: refresh })}
     ${found.error && h(Note, { children: found.error })}
     ${!found.error && h(Table, { label: "Messages", columns, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh",
-      chosen: isUnacked ? undefined : there, onChosen: isUnacked ? undefined : setChosen, empty: found.isRunning ? "Looking…" : emptyText(filter, isUnacked, from) })}
+      chosen: isUnacked ? undefined : there, onChosen: isUnacked ? undefined : setChosen, empty: found.isRunning ? "Looking…" : emptyText(filter, isUnacked, from) })}`}
     <div class="below">
       ${mayPublish && h(Section, { title: "Publish a message", about: "into this queue, by the default exchange", isClosed: true, children: h(PublishForm, { vhost, exchange: "", queue: name, onPublished: refresh }) })}
       ${h(Section, { title: "Get messages", about: "takes them out of the queue, as a consumer does", isClosed: true, children: h(GetMessages, { vhost, name, onGot: refresh }) })}

@@ -35,8 +35,15 @@ export function textOf({ payload, payload_encoding, payload_bytes }, bytes) {
   }
 }
 
+/** Letters that are made of bytes at once: a function takes only so many arguments. */
+const ARGUMENTS_MAX = 0x8000;
+
 /** @param {Uint8Array} bytes */
-const base64Of = (bytes) => btoa(String.fromCharCode(...bytes));
+function base64Of(bytes) {
+  let letters = "";
+  for (let start = 0; start < bytes.length; start += ARGUMENTS_MAX) letters += String.fromCharCode(...bytes.subarray(start, start + ARGUMENTS_MAX));
+  return btoa(letters);
+}
 
 /** Bytes of a line of hexadecimal, and how long it is. */
 const [LINE_BYTES, LINE_LEN] = [16, 78];

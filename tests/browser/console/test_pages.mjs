@@ -40,7 +40,7 @@ function places(connection) {
     "#/", "#/connections", `#/connections/${segment(connection)}`, "#/channels", `#/channels/${segment(`${connection} (1)`)}`, "#/exchanges",
     `#/exchanges/${VHOST}/events`, `#/exchanges/${VHOST}/later`, `#/exchanges/${VHOST}/amq.default`, "#/queues", `#/queues/${VHOST}/orders`,
     ...HOSTILE.flatMap((name) => [`#/queues/${VHOST}/${segment(name)}`, `#/exchanges/${VHOST}/${segment(name)}`, `#/users/${segment(name)}`]),
-    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", "#/limits", "#/parameters", "#/definitions", "#/permissions", "#/feature-flags",
+    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", "#/limits", "#/parameters", "#/definitions", "#/permissions-check", "#/feature-flags",
     "#/deprecated-features", "#/audit", "#/alerts", "#/trace", "#/log", "#/cluster",
   ];
 }

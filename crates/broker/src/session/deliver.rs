@@ -35,7 +35,7 @@ impl Session {
         let mut pending = self.deliveries.take();
         let (count, released_len) = self.encode_each(&pending, output_len, now_ms);
         if self.broker.engine.taps.want(told::DELIVERED) {
-            self.tell_delivered(pending.iter().take(count));
+            self.tell_encoded(&pending, count);
         }
         self.note_encoded(pending.range(..count));
         pending.drain(..count);

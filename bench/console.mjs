@@ -63,7 +63,7 @@ const longestTask = async (page, run) => {
   const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
   const page_ = traceEvents.filter(({ name }) => name === "FunctionCall").at(-1);
   const tasks = traceEvents.filter((event) => /RunTask$/.test(event.name) && event.pid === page_?.pid && event.tid === page_?.tid && event.tdur !== undefined);
-  return { result, longest: Math.max(0, ...tasks.map(({ tdur }) => tdur)) / 1000, count: tasks.length };
+  return { result, longest: Math.max(0, ...tasks.map(({ tdur }) => tdur)) / 1000, all: tasks.reduce((sum, { tdur }) => sum + tdur, 0) / 1000, count: tasks.length };
 };
 const nodes = (page) => page.evaluate(() => document.querySelectorAll("*").length);
 
@@ -99,12 +99,13 @@ await page.getByRole("heading", { name: "Overview" }).waitFor();
 await page.waitForTimeout(2000);
 
 // From another page, and from nothing.
-const usable = await page.evaluate(async () => {
+const { result: usable, all: usableTime } = await longestTask(page, () => page.evaluate(async () => {
   const startedAt = performance.now();
   location.hash = "#/queues";
   return (await globalThis.ready()) - startedAt;
-});
+}));
 tell("usable after a click on Queues", usable, "ms", USABLE_MS);
+tell("… of which is processor time of the page", usableTime, "ms", USABLE_MS);
 const again = await newPage();
 await again.goto(`${url}/#/queues`);
 tell("usable after the address was entered", await again.evaluate(() => globalThis.ready()), "ms", USABLE_MS);

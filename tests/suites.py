@@ -43,6 +43,7 @@ class Suite:
 
 # Long ones first, so that none is left over at the end.
 SUITES = [
+    Suite("browser", ("browser/run.py",)),
     Suite("proxy", ("proxy/run.py",)),
     Suite("tls", ("tls/run.py",)),
     Suite("clients", ("clients/run.py",)),
@@ -55,7 +56,6 @@ SUITES = [
     Suite("journeys", ("crash/journeys.py", "--rounds", "3")),
     Suite("crash", ("crash/run.py", "--rounds", "5")),
     Suite("cluster", ("cluster/run.py", "--rounds", "5", "--round-s", "8"), alone=True),
-    Suite("browser", ("browser/run.py",)),
     Suite("fsync-order", ("crash/fsync_order.py",)),
     Suite("ctl", ("ctl/run.py",)),
     Suite("perf", ("perf/run.py", "--", "-k", "not test_commands"), alone=True),

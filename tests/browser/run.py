@@ -26,6 +26,7 @@ OUTPUT = environment.OUTPUT / "browser"
 # What opens pages, and the example that writes them.
 SUITES = {"reports": "sample_reports", "flames": "sample_flames"}
 TIMEOUT_S = 600
+CONSOLE_TIMEOUT_S = 1800
 
 
 def missing() -> list[str]:
@@ -73,7 +74,7 @@ def open_console(screenshots: Path | None, only: str | None) -> int:
     """Goes through the console with a broker of its own."""
     print("console (chromium)", flush=True)
     command = ["node", str(OUTPUT / "modules" / "console" / "main.mjs"), str(environment.WARREN), str(screenshots.resolve()) if screenshots else "-", *([only] if only else [])]
-    return subprocess.run(command, stdin=subprocess.DEVNULL, env={**os.environ, "CHROMIUM": chromium()}, check=False, timeout=TIMEOUT_S).returncode
+    return subprocess.run(command, stdin=subprocess.DEVNULL, env={**os.environ, "CHROMIUM": chromium()}, check=False, timeout=CONSOLE_TIMEOUT_S).returncode
 
 
 def open_pages(suite: str, example: str, screenshots: Path | None) -> int:

@@ -63,7 +63,7 @@ export default function Channel({ values: [name = ""] }) {
   return html`
     <${Heading} kind="Channel" title=${name} above=${above}>${h(HistoryChoice, {})}<//>
     ${error !== undefined && h(Note, { error })}
-    ${h(Section, { title: "Facts", children: h(Facts, { facts: factsOf({ ...data, ...live, message_stats: stats }) }) })}
+    ${h(Section, { title: "Facts", children: h(Facts, { facts: factsOf({ ...data, ...live, message_stats: { ...stats, ...live.message_stats } }) }) })}
     ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf(lines.map(([id, title]) => [title, stats[`${id}_details`]]), ratesOf) }) })}
     ${h(Section, { title: "Consumers", children: h(List, { label: "Consumers", rows: data.consumer_details ?? [], columns: CONSUMERS, keyOf: (one) => one.consumer_tag, by: "consumer_tag", height: "24rem", hasFilter: (data.consumer_details ?? []).length > 20,
       empty: "It has no consumer: it publishes, or gets messages one by one." }) })}

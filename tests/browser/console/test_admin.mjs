@@ -24,8 +24,7 @@ export default async function admin(harness, broker) {
     const form = page.getByRole("form", { name: "Add a policy" });
     await form.getByLabel("Name", { exact: false }).first().fill("short");
     await form.getByLabel("Pattern", { exact: false }).first().fill("^policed-");
-    await form.getByLabel("Add a key").fill("max-length");
-    await page.keyboard.press("Enter");
+    await form.getByLabel("Add a key").selectOption("max-length");
     await form.getByLabel("Value of max-length").fill("100");
     await form.getByRole("button", { name: "Preview" }).click();
     const preview = page.getByRole("region", { name: "Preview" });

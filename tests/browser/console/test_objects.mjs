@@ -4,6 +4,9 @@ import assert from "node:assert/strict";
 import { until } from "./broker.mjs";
 
 export default async function objects(harness, broker) {
+  await broker.api("PUT", "/api/users/watcher", { password: "watcher", tags: "monitoring" });
+  await broker.api("PUT", "/api/permissions/%2F/watcher", { configure: "^$", write: "^$", read: "^$" });
+
   await harness.scenario("a connection is closed with a reason, by keys alone", async (page) => {
     const load = broker.load("-x", "1", "-y", "0", "-r", "5", "-u", "closing");
     const [connection] = await until("it connects", async () => {
@@ -69,5 +72,5 @@ export default async function objects(harness, broker) {
   await harness.scenario("who only monitors may look at connections and close none", async (page) => {
     await harness.settled(page);
     assert.equal(await page.getByRole("button", { name: /^Close/ }).count(), 0);
-  }, { user: "looker", hash: "#/connections" });
+  }, { user: "watcher", hash: "#/connections" });
 }

@@ -76,6 +76,6 @@ export function FlameGraph({ label, root, show }) {
       return h("g", { key: block.path, tabindex: 0, role: "button", "aria-label": say(frame), class: `${classOf(frame)}${finds(frame.name) ? " found" : ""}`, onClick: () => zoom(block), onKeyDown: (/** @type {any} */ event) => onKeyDown(event, block) },
         h("title", {}, say(frame)),
         h("rect", { x: x * WIDTH, y: block.depth * HEIGHT, width: Math.max(1, width * WIDTH - 1), height: HEIGHT - 1 }),
-        room > 2 && h("text", { x: x * WIDTH + 3, y: block.depth * HEIGHT + 14 }, frame.name.length > room ? `${frame.name.slice(0, room - 1)}…` : frame.name));
+        room > 2 && h("text", { "aria-hidden": "true", x: x * WIDTH + 3, y: block.depth * HEIGHT + 14 }, frame.name.length > room ? `${frame.name.slice(0, room - 1)}…` : frame.name));
     })));
 }

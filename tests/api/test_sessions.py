@@ -8,7 +8,7 @@ from blackbox import broker as brokers
 def own_broker(pytestconfig):
     broker = brokers.from_options(pytestconfig.option, management=True)
     if not isinstance(broker, brokers.Warren):
-        pytest.skip("RabbitMQ has no sessions, and somebody else's broker is not restarted")
+        pytest.skip("RabbitMQ has no sessions, and a broker that runs already is not restarted")
     try:
         broker.start()
         yield broker

@@ -75,8 +75,12 @@ impl LoginSessions {
     }
 
     /// Changes who it is, if it is still there.
-    pub(crate) fn change(&self, digest: SessionDigest, change: impl FnOnce(&mut LoginSession)) -> bool {
-        self.0.lock().get_mut(&digest).map(change).is_some()
+    pub(crate) fn change<T>(
+        &self,
+        digest: SessionDigest,
+        change: impl FnOnce(&mut LoginSession) -> Option<T>,
+    ) -> Option<T> {
+        self.0.lock().get_mut(&digest).and_then(change)
     }
 
     /// Takes out what is not to be kept, and gives it to `record`.

@@ -1,10 +1,10 @@
 //! Logins by a browser's cookie, and what guards them against pages of other hosts.
 //!
-//! A browser sends a cookie with whatever a page asks for, also with what a page of another origin asks for. `SameSite=Strict` keeps most of
-//! that away, but not pages of another port or of a sibling domain. So a request that may change something must say by its `origin` that
+//! A browser sends a cookie with whatever a page asks for, also with what a page of another origin asks for. `SameSite=Strict` keeps most
+//! of that away, but not pages of another port or of a sibling domain. So a request that may change something must say by its `origin` that
 //! a page of this very host asks, and one that a browser says comes from another site counts as one without a login.
 
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, StatusCode};
@@ -25,10 +25,18 @@ pub(crate) struct OverTls;
 /// Tokens of sessions that a request shows, if it comes from where it may use them.
 pub(crate) fn tokens(headers: &HeaderMap) -> impl Iterator<Item = &str> {
     let is_foreign = headers.get("sec-fetch-site").is_some_and(|site| site == "cross-site");
+    values(headers, NAME).filter(move |value| value.len() == VALUE_LEN && !is_foreign).take(COUNT_MAX)
+}
+
+/// The value of a cookie.
+pub(crate) fn value<'a>(headers: &'a HeaderMap, name: &'static str) -> Option<&'a str> {
+    values(headers, name).next()
+}
+
+fn values<'a>(headers: &'a HeaderMap, name: &'static str) -> impl Iterator<Item = &'a str> {
     let cookies = headers.get_all(header::COOKIE).iter().filter_map(|value| value.to_str().ok());
     let pairs = cookies.flat_map(|cookies| cookies.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let values = pairs.filter(|(name, value)| *name == NAME && value.len() == VALUE_LEN).map(|(_, value)| value);
-    values.filter(move |_| !is_foreign).take(COUNT_MAX)
+    pairs.filter(move |(own, _)| *own == name).map(|(_, value)| value)
 }
 
 /// Refuses what may change something, unless a page of this host asks for it.
@@ -79,6 +87,12 @@ pub(crate) fn set(
 pub(crate) fn clear(prefix: &str) -> HeaderValue {
     let text = format!("{NAME}=; HttpOnly; SameSite=Strict; Path={}; Max-Age=0", path(prefix));
     HeaderValue::from_str(&text).unwrap_or(HeaderValue::from_static(""))
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn path(prefix: &str) -> &str {

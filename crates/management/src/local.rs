@@ -81,6 +81,14 @@ impl LocalSite {
         Arc::new(Self { options, node, control, listeners, is_operators, process, flight_recorder, places, panics })
     }
 
+    /// Starts the flight recorder, if the configuration wants it. To be called within a runtime.
+    pub fn start_flight_recorder(&self) {
+        if self.options.flight_recorder.is_enabled {
+            let watched = Watched::Process(self.node.clone());
+            self.flight_recorder.start(&watched, self.options.flight_recorder.slow_request);
+        }
+    }
+
     /// Whether the answer is about what goes on inside this process, for administrators only.
     #[must_use]
     pub fn looks_inside(&self, method: &Method, path: &str) -> bool {

@@ -12,6 +12,7 @@ use observe::prometheus::NodeSubject;
 use tokio::runtime::Handle;
 
 use crate::limits::{HEAD_TIMEOUT, KEEP_ALIVE_MAX, WRITE_TIMEOUT};
+use crate::oauth::OAuthOptions;
 
 /// Options of the HTTP API.
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Options {
     pub refuses_basic: bool,
     /// How long a login by a cookie lasts.
     pub session_lifetime: Duration,
+    /// How the console logs in by OAuth 2; None: it does not.
+    pub oauth: Option<Arc<OAuthOptions>>,
     /// Whether listings leave out statistics whatever a request says.
     pub disables_stats: bool,
     /// Whether listings without statistics still have the three totals of queues.
@@ -177,6 +180,7 @@ impl Default for Options {
             cors: Cors::default(),
             refuses_basic: false,
             session_lifetime: Duration::from_secs(480 * 60),
+            oauth: None,
             disables_stats: false,
             enables_queue_totals: false,
             operator_policies_change: true,

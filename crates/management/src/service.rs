@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
-use std::time::{Instant, UNIX_EPOCH};
+use std::time::Instant;
 
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
@@ -31,6 +31,7 @@ use crate::listing::{Query, check_members, check_ranges};
 use crate::live::Live;
 use crate::login::Credentials;
 use crate::media;
+use crate::oauth::OAuth;
 use crate::options::{ListenerInfo, Options};
 use crate::path;
 use crate::problem::Problem;
@@ -64,6 +65,8 @@ pub struct Service {
     traces: OnceLock<Arc<Traces>>,
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
+    /// None where the console does not log in by OAuth 2.
+    oauth: Option<Arc<OAuth>>,
     pub(crate) live: Live,
     pub(crate) flight_recorder: Arc<FlightRecorder>,
     pub(crate) observers: Places,
@@ -106,8 +109,10 @@ impl Service {
             options.flight_recorder.file_count_max,
             watch::is_as_long_as_asked,
         );
+        let oauth = options.oauth.clone().map(|options| Arc::new(OAuth::new(options)));
         Arc::new(Service {
             broker,
+            oauth,
             options,
             counters,
             room,
@@ -146,6 +151,11 @@ impl Service {
     /// Who makes alerts.
     pub(crate) fn alerting(&self) -> Option<&Arc<Alerting>> {
         self.alerting.get()
+    }
+
+    /// How the console logs in by OAuth 2.
+    pub(crate) fn oauth(&self) -> Option<&Arc<OAuth>> {
+        self.oauth.as_ref()
     }
 
     /// Tells what can be changed of the process. Only the first one counts.
@@ -447,7 +457,7 @@ impl Service {
     ) -> Result<Actor, Problem> {
         let headers = &parts.headers;
         if matches!(Credentials::of(headers), Credentials::None) && origin.interface == Interface::Http {
-            let now_ms = UNIX_EPOCH.elapsed().map_or(u64::MAX, |now| now.as_millis() as u64);
+            let now_ms = cookie::now_ms();
             let found = cookie::tokens(headers).find_map(|token| self.broker.login_session(token, &origin, now_ms));
             if let Some((identity, _)) = found {
                 cookie::check_origin(&parts.method, headers)?;

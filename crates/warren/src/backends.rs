@@ -120,7 +120,7 @@ fn signing_key(file: &str) -> Result<DecodingKey> {
     key.with_context(|| format!("{file} has no public key in PEM"))
 }
 
-fn url(key: &str, text: &str, tls: &ClientTlsOptions) -> Result<HttpUrl> {
+pub(crate) fn url(key: &str, text: &str, tls: &ClientTlsOptions) -> Result<HttpUrl> {
     let url = HttpUrl::parse(text).with_context(|| format!("cannot use '{key}'"))?;
     if !url.is_tls() {
         return Ok(url);
@@ -129,7 +129,7 @@ fn url(key: &str, text: &str, tls: &ClientTlsOptions) -> Result<HttpUrl> {
     Ok(url.trusting(tls))
 }
 
-fn client_tls(cacertfile: Option<&str>, verifies_peer: bool) -> ClientTlsOptions {
+pub(crate) fn client_tls(cacertfile: Option<&str>, verifies_peer: bool) -> ClientTlsOptions {
     let trust = match cacertfile {
         _ if !verifies_peer => Trust::AnyServer,
         Some(file) => Trust::File(PathBuf::from(file)),

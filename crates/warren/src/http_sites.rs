@@ -6,14 +6,15 @@ use std::sync::Arc;
 use anyhow::{Context, Result};
 use broker::Broker;
 use hyper::header::HeaderValue;
-use management::{Cors, Headers, LocalSite, Metrics, MetricsOptions, Service, Site};
-use model::config::Config;
+use management::{Cors, Headers, LocalSite, Metrics, MetricsOptions, OAuthOptions, Service, Site};
+use model::config::{Config, ManagementOAuth};
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
 use observe::message_traces::Traces;
 use observe::prometheus::WithoutBroker;
 use tokio::runtime::Handle;
 
+use crate::backends;
 use crate::machine;
 use crate::node::{EntryPoint, Settings};
 use crate::serve::COMPATIBLE_VERSION;
@@ -115,6 +116,11 @@ impl LocalSites {
         }
     }
 
+    /// Starts the flight recorder, if the configuration wants it: a node that does not lead records, too. To be called within a runtime.
+    pub(crate) fn start_flight_recorder(&self) {
+        self.api.iter().for_each(|api| api.start_flight_recorder());
+    }
+
     /// What answers at a listener.
     pub(crate) fn of(&self, entry: EntryPoint) -> Option<Arc<LocalSite>> {
         match entry {
@@ -159,7 +165,8 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
             hides_allow: headers.hide_allow,
         },
         cors: Cors { origins: own.cors_allow_origins.clone(), max_age_s: Some(own.cors_max_age) },
-        refuses_basic: own.disable_basic_auth,
+        refuses_basic: own.disable_basic_auth || own.oauth.as_ref().is_some_and(|oauth| oauth.disable_basic_auth),
+        oauth: own.oauth.as_ref().map(|oauth| oauth_options(config, oauth)).transpose()?,
         session_lifetime: own.login_session_timeout,
         disables_stats: own.disable_stats,
         enables_queue_totals: own.enable_queue_totals,
@@ -184,6 +191,31 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
             file_count_max: usize::try_from(config.flight_recorder.rotation_count).unwrap_or(usize::MAX),
         },
     })
+}
+
+/// How the console logs in by OAuth 2. The provider is trusted as its keys are, where tokens are taken.
+fn oauth_options(config: &Config, own: &ManagementOAuth) -> Result<Arc<OAuthOptions>> {
+    let provider = config.backends.oauth2.first().map(|server| &server.provider);
+    let url = own.provider_url.clone().or_else(|| provider?.issuer.clone());
+    let url =
+        url.context("'management.oauth_enabled' needs 'management.oauth_provider_url' or 'auth_oauth2.issuer'")?;
+    let client_id = own.client_id.clone().context("'management.oauth_enabled' needs 'management.oauth_client_id'")?;
+    let described = || format!("{}/.well-known/openid-configuration", url.trim_end_matches('/'));
+    let metadata = own.metadata_url.clone().unwrap_or_else(described);
+    let tls = match provider {
+        Some(provider) => backends::client_tls(provider.cacertfile.as_deref(), provider.verifies_peer),
+        None => backends::client_tls(None, true),
+    };
+    Ok(Arc::new(OAuthOptions {
+        client_id,
+        client_secret: own.client_secret.clone(),
+        metadata: backends::url("management.oauth_metadata_url", &metadata, &tls)?,
+        provider_url: url,
+        scopes: own.scopes.clone(),
+        authorization_params: own.authorization_endpoint_params.clone(),
+        token_params: own.token_endpoint_params.clone(),
+        is_idp_initiated: own.is_idp_initiated,
+    }))
 }
 
 fn metrics_options(config: &Config) -> MetricsOptions {

@@ -103,13 +103,16 @@ impl Broker {
         self.login_sessions.retain(|other, _| other != digest, |gone| self.record_sessions(None, gone));
     }
 
-    /// Gives the session of a user whom a token knows another token's rights and end, at most until `until_ms`.
-    pub fn renew_login_session(&self, token: &str, identity: &Identity, until_ms: u64) -> bool {
+    /// Gives the session of a user whom a token knows another token's rights and end, at most until `until_ms`. Says when it ends now;
+    /// None: there is no such session any more, or it is another user's.
+    pub fn renew_login_session(&self, token: &str, identity: &Identity, until_ms: u64) -> Option<u64> {
         self.login_sessions.change(SessionDigest::of(token), |session| {
-            if session.user == identity.user.name && session.identity.is_some() {
+            let is_same = session.user == identity.user.name && session.identity.is_some();
+            is_same.then(|| {
                 session.expires_at_ms = until_ms.min(expiry_ms(identity));
                 session.identity = Some(Arc::new(identity.clone()));
-            }
+                session.expires_at_ms
+            })
         })
     }
 

@@ -107,7 +107,8 @@ impl FeedRequest {
 }
 
 /// What can be named.
-const PARTS: &str = "rates, changes, vhost:NAME, queue:VHOST/NAME, exchange:VHOST/NAME, connection:NAME, channel:NAME, alerts, log and audit";
+const PARTS: &str = "rates, changes, vhost:NAME, queue:VHOST/NAME, exchange:VHOST/NAME, connection:NAME, channel:NAME, \
+                     alerts, log and audit";
 
 fn add_new<T: PartialEq>(names: &mut Vec<T>, name: T) {
     if !names.contains(&name) {

@@ -25,6 +25,7 @@ pub(crate) mod log;
 mod memory;
 mod messages;
 mod nodes;
+mod oauth;
 mod overview;
 mod parameters;
 mod permission_check;
@@ -68,6 +69,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         console::ROUTES,
         identity::ROUTES,
         session::ROUTES,
+        oauth::ROUTES,
         overview::ROUTES,
         nodes::ROUTES,
         health::ROUTES,

@@ -9,7 +9,7 @@ use hyper::header::SET_COOKIE;
 use crate::access::check_management;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::cookie;
+use crate::cookie::{self, now_ms};
 use crate::json::{Fields, Writer};
 use crate::problem::Problem;
 use crate::route::Kind::{List, Text};
@@ -104,10 +104,4 @@ fn described(identity: &Identity, expires_at_ms: u64) -> Answer {
         members.cell("expires").text(&humantime::format_rfc3339_seconds(expires_at).to_string());
     });
     Answer::json(out)
-}
-
-/// Milliseconds since 1970.
-fn now_ms() -> u64 {
-    let now = UNIX_EPOCH.elapsed().unwrap_or_default();
-    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }

@@ -68,7 +68,7 @@ fn a_permission_is_explained() {
             bound["checks"].as_array().unwrap().iter().map(|check| check["permission"].as_str().unwrap()).collect();
         assert_eq!((needed, &bound["allowed"]), (vec!["enter", "write", "read", "read"], &json!(false)));
         assert_eq!(check("operation=configure&queue=m-2").await["checks"][1]["exists"], json!(false));
-        // Who asks is told of itself, and of nobody else.
+        // Who asks is told of itself, and of no other user.
         let own = house.ask("GET", "/api/permissions/check?vhost=shop&operation=consume&queue=m-1", "manny", "").await;
         assert_eq!(own.json()["allowed"], json!(true));
         let others = "/api/permissions/check?vhost=shop&operation=consume&queue=m-1&user=alice";
@@ -226,7 +226,10 @@ fn a_document_is_compared_with_the_broker() {
                 {"vhost": "shop", "name": "changed", "durable": true, "auto_delete": false, "arguments": {"x-max-length": 5}},
                 {"vhost": "shop", "name": "new", "durable": true, "auto_delete": false, "arguments": {}},
             ],
-            "users": [{"name": "mona", "password": "mona", "tags": ["management"]}, {"name": "manny", "password": "other", "tags": ["management"]}],
+            "users": [
+                {"name": "mona", "password": "mona", "tags": ["management"]},
+                {"name": "manny", "password": "other", "tags": ["management"]},
+            ],
         });
         let told = ask(house, "POST /api/definitions/diff", &document.to_string()).await;
         assert_eq!(told["added"], json!({"queues": ["shop: new"]}));

@@ -18,6 +18,7 @@ mod live;
 mod local;
 mod messages;
 mod metrics;
+mod oauth;
 mod objects;
 mod observers;
 mod process;

@@ -78,7 +78,7 @@ fn what_changes_something_must_come_from_a_page_of_the_host() {
         assert_eq!(ask(house, "GET", "/api/session", &cookie, &foreign).await.status, 401);
         let foreign = [host, ("origin", "http://evil.example")];
         let reply = house.ask_with("POST", "/api/session", &foreign, br#"{"name":"mona","password":"mona"}"#).await;
-        assert_eq!(reply.status, 403, "no page of another host logs anybody in");
+        assert_eq!(reply.status, 403, "no page of another host logs a user in");
     });
 }
 

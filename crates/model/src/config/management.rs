@@ -1,5 +1,6 @@
 //! The keys of the HTTP API, typed.
 
+use std::fmt;
 use std::time::Duration;
 
 use super::values::Values;
@@ -28,6 +29,8 @@ pub struct ManagementOptions {
     pub disable_basic_auth: bool,
     /// How long a login by a cookie lasts.
     pub login_session_timeout: Duration,
+    /// How the console logs in by OAuth 2; None: it does not.
+    pub oauth: Option<ManagementOAuth>,
     /// Whether listings leave out statistics.
     pub disable_stats: bool,
     /// Whether they then still have the counts of queues' messages.
@@ -38,6 +41,36 @@ pub struct ManagementOptions {
     pub require_auth_for_api_reference: bool,
     /// Whether the short list of queues needs a login.
     pub queue_info_require_auth: bool,
+}
+
+/// How the console logs in by OAuth 2. Fields are named as their keys are.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ManagementOAuth {
+    /// The broker's id at the provider.
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<String>,
+    /// The provider.
+    pub provider_url: Option<String>,
+    /// Where it describes itself; None: where its URL says by the rules.
+    pub metadata_url: Option<String>,
+    /// The scopes that are asked for.
+    pub scopes: String,
+    /// Whether names and passwords are refused besides.
+    pub disable_basic_auth: bool,
+    /// Whether users begin at the provider.
+    pub is_idp_initiated: bool,
+    /// Further parameters of the request for a login.
+    pub authorization_endpoint_params: Vec<(String, String)>,
+    /// Further parameters of the request for a token.
+    pub token_endpoint_params: Vec<(String, String)>,
+}
+
+impl fmt::Debug for ManagementOAuth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the secret, nor parameters, which may be some.
+        f.debug_struct("ManagementOAuth").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
 }
 
 /// Headers that a browser heeds.
@@ -79,11 +112,32 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
         definitions_require_json_extension: values.bool("management.definitions.require_json_extension"),
         disable_basic_auth: values.bool("management.disable_basic_auth"),
         login_session_timeout: Duration::from_secs(60 * values.integer::<u64>("management.login_session_timeout")),
+        oauth: values.bool("management.oauth_enabled").then(|| oauth(values)),
         disable_stats: values.bool("management.disable_stats"),
         enable_queue_totals: values.bool("management.enable_queue_totals"),
         operator_policy_changes_disabled: values.bool("management.restrictions.operator_policy_changes.disabled"),
         require_auth_for_api_reference: values.bool("management.require_auth_for_api_reference"),
         queue_info_require_auth: values.bool("warren.queue_info.require_auth"),
+    }
+}
+
+fn oauth(values: &Values) -> ManagementOAuth {
+    let text = |key| values.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let family = |name| {
+        let prefix = ["management", name];
+        let members = values.below(&prefix);
+        members.filter_map(|(rest, text, _)| Some((rest.first()?.clone(), text.to_owned()))).collect()
+    };
+    ManagementOAuth {
+        client_id: text("management.oauth_client_id"),
+        client_secret: text("management.oauth_client_secret"),
+        provider_url: text("management.oauth_provider_url"),
+        metadata_url: text("management.oauth_metadata_url"),
+        scopes: values.required("management.oauth_scopes").to_owned(),
+        disable_basic_auth: values.bool("management.oauth_disable_basic_auth"),
+        is_idp_initiated: values.required("management.oauth_initiated_logon_type") == "idp_initiated",
+        authorization_endpoint_params: family("oauth_authorization_endpoint_params"),
+        token_endpoint_params: family("oauth_token_endpoint_params"),
     }
 }
 

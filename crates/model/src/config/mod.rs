@@ -43,7 +43,7 @@ pub use cluster::{
 pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
-pub use management::{ManagementHeaders, ManagementOptions};
+pub use management::{ManagementHeaders, ManagementOAuth, ManagementOptions};
 pub use network::{NETWORK, networks};
 pub use oauth2::{OAuth2Provider, OAuth2ResourceServer};
 pub use prometheus::PrometheusOptions;

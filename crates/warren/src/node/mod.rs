@@ -123,7 +123,9 @@ impl Node {
     /// runs.
     pub(crate) fn set_control(&mut self, control: Arc<dyn Control>) {
         self.settings.control = Some(control);
-        self.ingress.set_local(LocalSites::new(&self.settings));
+        let local = LocalSites::new(&self.settings);
+        local.start_flight_recorder();
+        self.ingress.set_local(local);
     }
 
     /// Where it listens.

@@ -168,23 +168,53 @@ const KEYS: &[Key] = &[
         Type::ANY_DURATION,
         "a stop waits for requests for five seconds",
     ),
-    not_built(
-        "management.{oauth_enabled,oauth_disable_basic_auth,oauth_provider_url,oauth_client_id,oauth_client_secret,oauth_response_type,\
-         oauth_metadata_url,oauth_scopes,oauth_initiated_logon_type}",
-        Type::Secret,
-        "there is no console to log in to by OAuth 2",
+    effective(
+        "management.oauth_enabled",
+        Type::Bool,
+        "false",
+        "Whether users of the console log in by OAuth 2. See [http-api.md](http-api.md#login-by-oauth-2).",
     ),
-    not_built(
+    effective("management.oauth_client_id", Type::Text, "", "The id that the provider knows the broker by."),
+    effective("management.oauth_client_secret", Type::Secret, "", "Its secret; unset: the broker is a public client."),
+    effective(
+        "management.oauth_provider_url",
+        Type::Text,
+        "",
+        "The provider. Unset: `auth_oauth2.issuer`, or that of the default provider.",
+    ),
+    effective(
+        "management.oauth_metadata_url",
+        Type::Text,
+        "",
+        "Where the provider describes itself. Unset: `.well-known/openid-configuration` below its URL.",
+    ),
+    effective("management.oauth_scopes", Type::Text, "openid profile", "The scopes that are asked for."),
+    effective(
+        "management.oauth_disable_basic_auth",
+        Type::Bool,
+        "true",
+        "Whether names and passwords are refused by the HTTP API where users log in by OAuth 2.",
+    ),
+    effective(
+        "management.oauth_initiated_logon_type",
+        Type::OneOf(&["sp_initiated", "idp_initiated"]),
+        "sp_initiated",
+        "`idp_initiated`: the console only leads to the provider's URL.",
+    ),
+    no_effect("management.oauth_response_type", Type::Text, "the broker always asks for a code"),
+    effective(
         "management.oauth_authorization_endpoint_params.$name",
         Type::Secret,
-        "there is no console to log in to by OAuth 2",
+        "",
+        "Further parameters of the request for a login, such as `resource`.",
     ),
-    not_built(
+    effective(
         "management.oauth_token_endpoint_params.$name",
         Type::Secret,
-        "there is no console to log in to by OAuth 2",
+        "",
+        "Further parameters of requests for tokens.",
     ),
-    not_built("management.oauth_resource_servers.**", Type::Secret, "there is no console to log in to by OAuth 2"),
+    not_built("management.oauth_resource_servers.**", Type::Secret, "the console logs in for one resource server"),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
 ];

@@ -1,0 +1,250 @@
+//! Logging in by OAuth 2: the broker is the client of the provider, so that the console's page asks no foreign host.
+//!
+//! ```text
+//!  page ─► /api/oauth/login ─► 302: the provider, with state, nonce and the hash of a secret (PKCE)
+//!  provider ─► 302: /api/oauth/callback ─► code for token, at the provider ─► a session ─► 302: the page
+//! ```
+//!
+//! What belongs to a login that has begun is kept here for ten minutes, and a cookie of its own says which browser has begun it: a code
+//! that another browser brings is of no use. Tokens stay in memory. `pending` keeps logins, `provider` asks the provider.
+
+mod pending;
+mod provider;
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use broker::Origin;
+use http_client::HttpUrl;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use sha2::{Digest as _, Sha256};
+
+use crate::cookie::now_ms;
+use crate::service::Service;
+use pending::{PendingLogin, PendingLogins};
+use provider::Provider;
+pub(crate) use provider::Tokens;
+
+/// How the console logs in by OAuth 2.
+#[derive(Clone)]
+pub struct OAuthOptions {
+    /// The broker's id at the provider.
+    pub client_id: String,
+    /// Its secret; a public client has none.
+    pub client_secret: Option<String>,
+    /// The provider's URL, as pages show it.
+    pub provider_url: String,
+    /// Where the provider describes itself.
+    pub metadata: HttpUrl,
+    /// The scopes that are asked for, with a space between.
+    pub scopes: String,
+    /// Further parameters of the request for a login.
+    pub authorization_params: Vec<(String, String)>,
+    /// Further parameters of the request for a token.
+    pub token_params: Vec<(String, String)>,
+    /// Whether users begin at the provider: the page only leads there.
+    pub is_idp_initiated: bool,
+}
+
+impl fmt::Debug for OAuthOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not the secret, nor parameters, which may be some.
+        f.debug_struct("OAuthOptions").field("client_id", &self.client_id).finish_non_exhaustive()
+    }
+}
+
+/// Logins by OAuth 2.
+#[derive(Debug)]
+pub(crate) struct OAuth {
+    pub(crate) options: Arc<OAuthOptions>,
+    provider: Provider,
+    pending: PendingLogins,
+}
+
+/// Where a browser is sent, and the cookie by which it is known again.
+pub(crate) struct BegunLogin {
+    pub(crate) location: String,
+    pub(crate) cookie: String,
+}
+
+/// Why a login failed, in one sentence for the page.
+pub(crate) type Failure = String;
+
+/// A token is renewed so long before its end.
+const RENEWAL_MARGIN: Duration = Duration::from_secs(60);
+
+impl OAuth {
+    pub(crate) fn new(options: Arc<OAuthOptions>) -> OAuth {
+        OAuth { provider: Provider::new(options.clone()), options, pending: PendingLogins::default() }
+    }
+
+    /// Begins a login that is to lead back to a place of the page.
+    pub(crate) async fn begin(
+        &self,
+        return_to: &str,
+        redirect_uri: String,
+        now: Instant,
+    ) -> Result<BegunLogin, Failure> {
+        let endpoint = self.provider.authorization_endpoint(now).await?;
+        let [state, nonce, verifier, cookie] = [secret()?, secret()?, secret()?, secret()?];
+        let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(verifier.as_bytes()));
+        let own = [
+            ("response_type", "code"),
+            ("client_id", &self.options.client_id),
+            ("redirect_uri", &redirect_uri),
+            ("scope", &self.options.scopes),
+            ("state", &state),
+            ("nonce", &nonce),
+            ("code_challenge", &challenge),
+            ("code_challenge_method", "S256"),
+        ];
+        let further = self.options.authorization_params.iter().map(|(name, value)| (&**name, &**value));
+        let separator = if endpoint.contains('?') { '&' } else { '?' };
+        let location = format!("{endpoint}{separator}{}", form(own.into_iter().chain(further)));
+        let return_to = own_place(return_to).to_owned();
+        let login = PendingLogin { verifier, nonce, redirect_uri, return_to, cookie: cookie.clone(), begun_at: now };
+        self.pending.insert(state, login);
+        Ok(BegunLogin { location, cookie })
+    }
+
+    /// Ends a login: the provider has sent the browser back with a code. Gives the tokens, and the place of the page to go to.
+    pub(crate) async fn finish(
+        &self,
+        state: &str,
+        code: &str,
+        cookie: Option<&str>,
+        now: Instant,
+    ) -> Result<(Tokens, String), Failure> {
+        let unknown = || "the login has taken too long, or was begun in another browser: try again".to_owned();
+        let login = self.pending.take(state, now).ok_or_else(unknown)?;
+        if cookie != Some(&*login.cookie) {
+            return Err(unknown());
+        }
+        let tokens = self.provider.exchange(code, &login.redirect_uri, &login.verifier, now).await?;
+        if tokens.nonce.as_ref().is_some_and(|nonce| *nonce != login.nonce) {
+            return Err("the provider's answer belongs to another login".to_owned());
+        }
+        Ok((tokens, login.return_to))
+    }
+
+    /// Forgets a login that the provider has refused.
+    pub(crate) fn give_up(&self, state: &str, now: Instant) {
+        self.pending.take(state, now);
+    }
+}
+
+/// A session whose token is renewed.
+pub(crate) struct RenewedSession {
+    /// What the browser's cookie has.
+    pub(crate) token: String,
+    pub(crate) refresh_token: String,
+    pub(crate) origin: Origin,
+    /// When the token ends, and until when the session lasts at most, in milliseconds since 1970.
+    pub(crate) expires_at_ms: u64,
+    pub(crate) until_ms: u64,
+}
+
+/// Renews a session's token before it ends, as long as there is the session. A failure is logged, and the session ends with its token.
+pub(crate) fn keep_alive(service: &Arc<Service>, oauth: &Arc<OAuth>, session: RenewedSession) {
+    tokio::spawn(renew(Arc::downgrade(service), oauth.clone(), session));
+}
+
+async fn renew(service: Weak<Service>, oauth: Arc<OAuth>, mut session: RenewedSession) {
+    while session.expires_at_ms < session.until_ms {
+        let left = Duration::from_millis(session.expires_at_ms.saturating_sub(now_ms()));
+        tokio::time::sleep(left.saturating_sub(RENEWAL_MARGIN.min(left / 5))).await;
+        if !session.renew(&service, &oauth).await {
+            return;
+        }
+    }
+}
+
+impl RenewedSession {
+    /// Renews the token. False: the session has ended, or will with the token that it has.
+    pub(crate) async fn renew(&mut self, service: &Weak<Service>, oauth: &OAuth) -> bool {
+        let is_open =
+            |service: Arc<Service>| service.broker.login_session(&self.token, &self.origin, now_ms()).is_some();
+        if !service.upgrade().is_some_and(is_open) {
+            return false;
+        }
+        let tokens = match oauth.provider.refresh(&self.refresh_token, Instant::now()).await {
+            Ok(tokens) => tokens,
+            Err(reason) => {
+                tracing::warn!(%reason, "a session's token could not be renewed");
+                return false;
+            }
+        };
+        let Some(service) = service.upgrade() else { return false };
+        let Ok(actor) = service.log_in_by_token(tokens.access_token.as_bytes(), self.origin).await else {
+            return false;
+        };
+        let renewed = service.broker.renew_login_session(&self.token, &actor.identity, self.until_ms);
+        let Some(expires_at_ms) = renewed else { return false };
+        // A token that ends no later than the one before would be renewed again and again.
+        let is_later = expires_at_ms > self.expires_at_ms;
+        self.expires_at_ms = expires_at_ms;
+        self.refresh_token = tokens.refresh_token.unwrap_or_else(|| std::mem::take(&mut self.refresh_token));
+        is_later
+    }
+}
+
+/// 256 random bits in base64url.
+fn secret() -> Result<String, Failure> {
+    let mut bytes = [0; 32];
+    broker::fill_random(&mut bytes).map_err(|error| error.to_string())?;
+    Ok(URL_SAFE_NO_PAD.encode(bytes))
+}
+
+/// Parameters as a form has them.
+fn form<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+    let pair = |(name, value): (&str, &str)| {
+        format!("{}={}", utf8_percent_encode(name, NON_ALPHANUMERIC), utf8_percent_encode(value, NON_ALPHANUMERIC))
+    };
+    pairs.map(pair).collect::<Vec<_>>().join("&")
+}
+
+/// A place of our own page, which is a fragment; anything else is its beginning.
+fn own_place(return_to: &str) -> &str {
+    let is_plain = |char: char| char.is_ascii_graphic() && !"\"<>\\^`{|}".contains(char);
+    if return_to.starts_with("#/") && return_to.chars().all(is_plain) { return_to } else { "#/" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_login_leads_back_to_a_place_of_the_page_and_nowhere_else() {
+        for own in ["#/", "#/queues/%2F/orders?sort=name", "#/a/b#c"] {
+            assert_eq!(own_place(own), own);
+        }
+        for other in
+            ["", "/", "//evil.example", "https://evil.example", "#", "#//\r\nx", "#/ä", "#/<x>", "javascript:x"]
+        {
+            assert_eq!(own_place(other), "#/", "{other}");
+        }
+    }
+
+    #[test]
+    fn parameters_are_escaped() {
+        assert_eq!(form([("a b", "c&d"), ("e", "/")].into_iter()), "a%20b=c%26d&e=%2F");
+    }
+
+    #[test]
+    fn options_do_not_print_secrets() {
+        let options = OAuthOptions {
+            client_id: "console".to_owned(),
+            client_secret: Some("s3cret".to_owned()),
+            provider_url: "https://id.example".to_owned(),
+            metadata: HttpUrl::parse("https://id.example/x").unwrap(),
+            scopes: "openid".to_owned(),
+            authorization_params: Vec::new(),
+            token_params: vec![("p".to_owned(), "s3cret".to_owned())],
+            is_idp_initiated: false,
+        };
+        assert!(!format!("{options:?}").contains("s3cret"));
+    }
+}

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What consoles in browsers cost a broker with 100,000 queues under load: processor time, and latency of messages, with none, one and fifty.
 
-    bench/consoles.py [--queues 100000] [--rounds 3] [--measure-s 30]
+    bench/console_cost.py [--queues 100000] [--rounds 3] [--measure-s 30]
 
 Needs a release build of `warren`, and Linux. A console is what the page of queues asks for: one stream with the node's numbers, changes and the
 thirty queues that are seen, and the list, again every five seconds or when fifty times as long has passed as its answer took. Each is a user's of its own:

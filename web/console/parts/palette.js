@@ -10,6 +10,7 @@ import { logOut, may } from "../session.js";
 import { chooseNextAppearance } from "./appearance.js";
 import { Dialog } from "./dialog.js";
 import { h } from "./html.js";
+import { DEFAULT_EXCHANGE } from "./links.js";
 
 export const isPaletteOpen = signal(false);
 
@@ -32,16 +33,21 @@ function commands() {
   ];
 }
 
+/** Objects that are looked for: in the API and in addresses, what one is called, and whether its name is one of a virtual host. @type {[string, string, boolean][]} */
+const KINDS = [["queues", "queue", true], ["exchanges", "exchange", true], ["connections", "connection", false], ["channels", "channel", false], ["vhosts", "virtual host", false]];
+/** Of each kind. */
+const FOUND_MAX = 6;
+const ENTRIES_MAX = 30;
+
 /** Objects whose names have these letters. @param {string} text @param {AbortSignal} signal @returns {Promise<Entry[]>} */
 async function objects(text, signal) {
-  const query = { name: text, page: 1, page_size: 8, pagination: true, columns: "name,vhost", disable_stats: true };
-  const kinds = /** @type {const} */ (["queues", "exchanges", "connections"]);
-  const answers = await Promise.all(kinds.map((kind) => get(withQuery(`api/${kind}`, query), { signal }).catch(() => ({ items: [] }))));
-  return kinds.flatMap((kind, index) => answers[index].items.map((/** @type {any} */ { name, vhost }) => ({
+  const query = { name: text, page: 1, page_size: FOUND_MAX, pagination: true, columns: "name,vhost", disable_stats: true };
+  const answers = await Promise.all(KINDS.map(([kind]) => get(withQuery(`api/${kind}`, query), { signal }).catch(() => ({ items: [] }))));
+  return KINDS.flatMap(([kind, title, inVhost], index) => (answers[index].items ?? []).map((/** @type {any} */ { name, vhost }) => ({
     key: `${kind} ${vhost} ${name}`,
-    kind: kind.slice(0, -1),
-    text: kind === "connections" ? name : `${name || "(default)"} in ${vhost}`,
-    go: href(kind === "connections" ? [kind, name] : [kind, vhost, kind === "exchanges" ? exchangeSegment(name) : name]),
+    kind: title,
+    text: inVhost ? `${name || DEFAULT_EXCHANGE} in ${vhost}` : name,
+    go: href(inVhost ? [kind, vhost, kind === "exchanges" ? exchangeSegment(name) : name] : [kind, name]),
   })));
 }
 
@@ -63,7 +69,7 @@ function OpenPalette() {
     };
   }, [text]);
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
-  const entries = [...commands().filter((entry) => words.every((word) => entry.text.toLowerCase().includes(word))), ...found].slice(0, 20);
+  const entries = [...commands().filter((entry) => words.every((word) => entry.text.toLowerCase().includes(word))), ...found].slice(0, ENTRIES_MAX);
   const at = Math.min(chosen, Math.max(0, entries.length - 1));
   const close = () => (isPaletteOpen.value = false);
   const run = (/** @type {Entry | undefined} */ entry) => {
@@ -84,7 +90,7 @@ function OpenPalette() {
   };
   return h(Dialog, { title: "Find", onClose: close, children: h("div", { class: "palette" },
     h("input", { type: "text", role: "combobox", "aria-label": "Find a page, an object or something to do", "aria-expanded": true, "aria-controls": "palette-found",
-      "aria-activedescendant": entries.length > 0 ? `palette-${at}` : undefined, "aria-autocomplete": "list", placeholder: "a page, a queue, an exchange, a connection", value: text, autocomplete: "off", spellcheck: false, autofocus: true,
+      "aria-activedescendant": entries.length > 0 ? `palette-${at}` : undefined, "aria-autocomplete": "list", placeholder: "a page, a queue, an exchange, a connection, a channel", value: text, autocomplete: "off", spellcheck: false, autofocus: true,
       onInput: (/** @type {any} */ event) => (setText(event.currentTarget.value), setChosen(0)), onKeyDown }),
     h("ul", { id: "palette-found", role: "listbox", "aria-label": "Found" }, entries.map((entry, index) =>
       h("li", { key: entry.key, id: `palette-${index}`, role: "option", "aria-selected": index === at, onClick: () => run(entry), onMouseMove: () => setChosen(index) },

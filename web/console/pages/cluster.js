@@ -81,7 +81,7 @@ function linkOf({ links = [] }) {
 function Orders({ node, cluster, reload }) {
   const isLeader = node.name === cluster.leader;
   return html`<span class="acts">
-    ${node.running && !isLeader && !node.draining && html`<button type="button" aria-label=${`Make ${node.name} the leader`} onClick=${() => orderTransfer(node, reload)}>Make leader</button>`}
+    ${node.running && !isLeader && !node.draining && html`<button type="button" aria-label=${`Make leader ${node.name}`} onClick=${() => orderTransfer(node, reload)}>Make leader</button>`}
     ${node.running && !node.draining && html`<button type="button" aria-label=${`Drain ${node.name}`} onClick=${() => orderDrain(node, isLeader, reload)}>Drain</button>`}
     ${node.draining && html`<button type="button" aria-label=${`Revive ${node.name}`} onClick=${() => orderRevive(node, reload)}>Revive</button>`}
     ${!node.running && !isLeader && html`<button type="button" class="harmful" aria-label=${`Forget ${node.name}`} onClick=${() => orderForget(node, cluster, reload)}>Forget</button>`}</span>`;

@@ -45,6 +45,7 @@ export default function PermissionCheck() {
   const { data: users } = useResource(isAdministrator ? "api/users?columns=name" : null, 60_000);
   const vhosts = useVhosts();
   const given = Object.fromEntries(ASKED.filter((name) => query.has(name)).map((name) => [name, query.get(name) ?? ""]));
+  if (!isAdministrator) given["user"] = me.value?.name ?? "";
   const names = isAdministrator ? users?.map((/** @type {any} */ one) => one.name) : [me.value?.name ?? ""];
   return h(Admin, { title: "Permissions check", children: html`
     <p>Whether ${isAdministrator ? "a user" : "you"} may do something, which permissions decide it, and where a message would go. Nothing is done.</p>

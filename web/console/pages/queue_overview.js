@@ -53,7 +53,7 @@ function Details({ vhost, queue }) {
   const owner = queue.owner_pid_details?.name;
   const list = (/** @type {unknown} */ names) => (Array.isArray(names) && names.length > 0 ? names.join(", ") : undefined);
   const policy = (/** @type {string | null} */ name) => name && h("a", { href: href(["policies"], { filter: name }) }, h("bdi", {}, name));
-  const values = (/** @type {object | undefined} */ of) => Object.entries(of ?? {}).map(([name, value]) => [name, h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value))]);
+  const values = (/** @type {object | undefined} */ of) => Object.entries(of ?? {}).map(([name, value]) => [name, h("bdi", {}, typeof value === "string" && value !== "" ? value : JSON.stringify(value))]);
   return html`
     ${h(Facts, { facts: [
       ["Virtual host", h(VhostLink, { name: vhost })], ["Type", queue.type], ["State", h(StateBadge, { queue })], ["Idle since", queue.idle_since && h(Time, { at: queue.idle_since })],

@@ -41,6 +41,7 @@ export function Chart(props) {
     };
   }, [names, unit, height, appearance.value]);
   useEffect(() => plot.current?.setData(data), [times, lines]);
+  if (lines.length === 0) return h("p", { class: "empty" }, `${title}: nothing has been counted yet.`);
   const said = lines.map(({ label, values }) => `${label}: ${shown(unit, values.at(-1))}`).join(", ");
   return h("figure", { class: "chart" },
     h("figcaption", {}, title),

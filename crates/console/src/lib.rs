@@ -35,8 +35,8 @@ pub fn is_whole() -> bool {
     asset(SCRIPT).is_some()
 }
 
-/// The page, for a broker whose page is at `base`, a path that ends with `/` and is safe in an attribute of HTML. `None` if this build is not
-/// whole.
+/// The page, for a broker whose page is at `base`, a path that ends with `/` and is safe in an attribute of HTML. `None` if this build is
+/// not whole.
 #[must_use]
 pub fn page(base: &str) -> Option<String> {
     let page = asset("console/page.html").filter(|_| is_whole())?;

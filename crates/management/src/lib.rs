@@ -50,6 +50,7 @@ mod router;
 mod routes;
 mod server;
 mod service;
+mod session_renewal;
 mod slow_requests;
 mod stage;
 mod statistics;

@@ -12,11 +12,12 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::cookie;
 use crate::json::Writer;
-use crate::oauth::{BegunLogin, OAuth, RenewedSession, keep_alive};
+use crate::oauth::{BegunLogin, OAuth};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Text};
 use crate::route::Role::Public;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
+use crate::session_renewal::{RenewedSession, keep_alive};
 
 pub(super) static ROUTES: &[Route] = &[
     at(

@@ -19,8 +19,9 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::house::{House, Reply};
 use crate::listing::Query;
-use crate::oauth::{OAuthOptions, RenewedSession};
+use crate::oauth::OAuthOptions;
 use crate::options::Options;
+use crate::session_renewal::RenewedSession;
 
 /// Takes tokens such as `token of ann until 60`: so many seconds from now on.
 #[derive(Debug)]

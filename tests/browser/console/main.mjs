@@ -5,6 +5,7 @@
 // With WARREN_WEB=web the console is what that folder has, and not what the binary has.
 
 import { readdirSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { Broker } from "./broker.mjs";
 import { Harness } from "./harness.mjs";
 
@@ -24,7 +25,7 @@ process.on("SIGTERM", () => void end(1));
 process.on("SIGINT", () => void end(1));
 try {
   await harness.open();
-  const areas = readdirSync(import.meta.dirname).filter((name) => name.startsWith("test_")).sort();
+  const areas = readdirSync(fileURLToPath(new URL(".", import.meta.url))).filter((name) => name.startsWith("test_")).sort();
   for (const area of areas) {
     console.log(`# ${area}`);
     try {

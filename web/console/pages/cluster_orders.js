@@ -11,6 +11,8 @@ async function order(question, done, reload) {
   if (!(await ask(question))) return;
   say(done);
   await reload();
+  // What the node that answers sees of the others is a moment behind the order.
+  setTimeout(() => void reload(), 1500);
 }
 
 /** @param {{ name: string }} node @param {() => Promise<void>} reload */

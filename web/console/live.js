@@ -23,13 +23,15 @@ const TELL_MS = 20_000;
 const FORGET_MS = 150_000;
 /** Parts that one stream may have; the tab that is seen goes first. */
 const PART_COUNT_MAX = 95;
+/** And letters that they may have in the address, whatever names there are: some proxies take 8 KiB of it. */
+const ADDRESS_LEN_MAX = 7000;
 
 const me = crypto.getRandomValues(new Uint32Array(2)).join("-");
 const channel = new BroadcastChannel(NAME);
 
 /** What this tab wants: listeners by part. @type {Map<string, Set<Listener>>} */
 const listeners = new Map();
-/** What each tab wants, and when it said so. @type {Map<string, { parts: string[], at: number }>} */
+/** What each tab wants, and when it said so. @type {Map<string, { parts: string[], at: number, isSeen: boolean }>} */
 const wants = new Map();
 
 /** Whether events come. */
@@ -71,8 +73,9 @@ function hear(event) {
 
 function tellWants() {
   const parts = [...listeners.keys()];
-  wants.set(me, { parts, at: Date.now() });
-  channel.postMessage({ type: "wants", from: me, parts });
+  const isSeen = !document.hidden;
+  wants.set(me, { parts, at: Date.now(), isSeen });
+  channel.postMessage({ type: "wants", from: me, parts, isSeen });
   settle();
 }
 
@@ -90,7 +93,11 @@ function tellSoon() {
 /** What all tabs want. */
 function allParts() {
   for (const [tab, { at }] of wants) if (tab !== me && Date.now() - at > FORGET_MS) wants.delete(tab);
-  return [...new Set([...wants.values()].flatMap(({ parts }) => parts))].sort().slice(0, PART_COUNT_MAX);
+  // What tells of everything goes first, then what the tabs want that are seen.
+  const parts = [...wants.values()].sort((a, b) => Number(b.isSeen) - Number(a.isSeen)).flatMap((want) => want.parts);
+  const all = [...new Set([...parts.filter((part) => !part.includes(":")), ...parts])].slice(0, PART_COUNT_MAX);
+  let len = 0;
+  return all.filter((part) => (len += encodeURIComponent(part).length) <= ADDRESS_LEN_MAX).sort();
 }
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -189,7 +196,7 @@ let readerSeenAt = Date.now();
 channel.addEventListener("message", ({ data }) => {
   switch (data.type) {
     case "wants":
-      wants.set(data.from, { parts: data.parts, at: Date.now() });
+      wants.set(data.from, { parts: data.parts, at: Date.now(), isSeen: data.isSeen });
       if (isReader) settle();
       break;
     case "claim":
@@ -222,6 +229,7 @@ export function beginLive() {
     if (isReader) channel.postMessage({ type: "live", is: isLive.peek() });
     else if (!navigator.locks && !document.hidden && Date.now() - readerSeenAt > 2 * TELL_MS) becomeReader();
   }, TELL_MS);
+  document.addEventListener("visibilitychange", tellWants);
   addEventListener("pagehide", () => channel.postMessage({ type: "bye", from: me, wasReader: isReader }));
   addEventListener("pageshow", ({ persisted }) => void (persisted && tellWants()));
   // Another user has other rights, and so another stream.

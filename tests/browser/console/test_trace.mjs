@@ -6,7 +6,7 @@ export default async function trace(harness, broker) {
   const load = broker.load("-x", "1", "-y", "1", "-r", "30", "-u", "traced");
 
   await harness.scenario("calls are shown while they happen, and the limit ends it", async (page) => {
-    await page.getByRole("textbox", { name: "Functions" }).fill("amqp::basic.publish");
+    await page.getByLabel("Functions", { exact: true }).fill("amqp::basic.publish");
     await page.getByLabel("Calls at most").fill("5");
     await page.getByRole("button", { name: "Begin" }).click();
     await page.getByText(/Ended: .*5 calls/).waitFor();
@@ -16,7 +16,7 @@ export default async function trace(harness, broker) {
   }, { hash: "#/trace?tab=calls" });
 
   await harness.scenario("a pattern that means nothing is refused in the API's words", async (page) => {
-    await page.getByRole("textbox", { name: "Functions" }).fill("no::such");
+    await page.getByLabel("Functions", { exact: true }).fill("no::such");
     await page.getByRole("button", { name: "Begin" }).click();
     await page.getByRole("alert").getByText(/no trace point has such a name/).waitFor();
   }, { hash: "#/trace?tab=calls", allowed: /status of 400/ });
@@ -32,7 +32,7 @@ export default async function trace(harness, broker) {
 
   await harness.scenario("a profile of requests is a flame graph that is used by keys, and two are compared", async (page) => {
     for (const round of [1, 2]) {
-      await page.getByRole("textbox", { name: "Functions" }).fill("amqp::*");
+      await page.getByLabel("Functions", { exact: true }).fill("amqp::*");
       await page.getByLabel("Seconds").fill("1");
       await page.getByRole("button", { name: "Begin" }).click();
       await page.getByRole("button", { name: "Keep to compare" }).waitFor();

@@ -9,6 +9,7 @@ import { Note } from "../parts/note.js";
 import { LatencyStages } from "../parts/latency.js";
 import { Nodes } from "../parts/nodes.js";
 import { FirstSteps } from "../parts/first_steps.js";
+import { useLive } from "../live.js";
 import { useResource } from "../resource.js";
 import { href } from "../route.js";
 import { may } from "../session.js";
@@ -22,8 +23,13 @@ export default function Overview() {
   const ranges = ["lengths", "msg_rates", "data_rates"].map((kind) => `${kind}_age=${age}&${kind}_incr=${incr}`).join("&");
   const { data, error } = useResource(`api/overview?${ranges}`);
   const { data: alerts } = useResource(may("monitoring") ? "api/alerts" : null, 15_000);
+  const [live, setLive] = useState(/** @type {any} */ (undefined));
+  useLive(may("monitoring") ? "rates" : null, (event) => void (event.name === "rates" && setLive(event.data)));
   if (!data) return html`<${Heading} title="Overview" />${error ? h(Note, { error }) : html`<p role="status" class="awaited-text">Asking the broker…</p>`}`;
-  const { queue_totals: totals = {}, object_totals: objects = {}, message_stats: stats = {}, churn_rates: churn = {} } = data;
+  const { object_totals: objects = {}, churn_rates: churn = {} } = data;
+  // Histories come with the answer, the latest numbers by the stream.
+  const totals = { ...data.queue_totals, ...live?.queue_totals };
+  const stats = { ...data.message_stats, ...live?.message_stats };
   const firing = Array.isArray(alerts) ? alerts.length : (alerts?.alerts?.length ?? 0);
   return html`
     <${Heading} title="Overview">

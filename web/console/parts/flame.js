@@ -73,7 +73,7 @@ export function FlameGraph({ label, root, show }) {
     h("svg", { viewBox: `0 0 ${WIDTH} ${depth * HEIGHT}`, role: "group", "aria-label": label, class: "graph", preserveAspectRatio: "none", height: depth * HEIGHT }, blocks.map((block) => {
       const { frame, x, width } = block;
       const room = Math.floor((width * WIDTH - 6) / 6.6);
-      return h("g", { key: block.path, tabindex: 0, role: "button", "aria-label": say(frame), class: `${classOf(frame)}${finds(frame.name) ? " found" : ""}`, onClick: () => zoom(block), onKeyDown: (/** @type {any} */ event) => onKeyDown(event, block) },
+      return h("g", { key: block.path, tabindex: 0, role: "button", class: `${classOf(frame)}${finds(frame.name) ? " found" : ""}`, onClick: () => zoom(block), onKeyDown: (/** @type {any} */ event) => onKeyDown(event, block) },
         h("title", {}, say(frame)),
         h("rect", { x: x * WIDTH, y: block.depth * HEIGHT, width: Math.max(1, width * WIDTH - 1), height: HEIGHT - 1 }),
         room > 2 && h("text", { "aria-hidden": "true", x: x * WIDTH + 3, y: block.depth * HEIGHT + 14 }, frame.name.length > room ? `${frame.name.slice(0, room - 1)}…` : frame.name));

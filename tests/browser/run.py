@@ -3,6 +3,7 @@
 
     tests/browser/run.py
     tests/browser/run.py --screenshots target/screenshots    leaves pictures of all pages there
+    tests/browser/run.py --pictures docs/images/console      takes the pictures of docs/console.md
     tests/browser/run.py --only 'palette'                    scenarios of the console by a regular expression, and nothing else
 
 The console is that of a broker which the scenarios start, with WARREN_BINARY or what `cargo test` has built. Reports and graphs are of invented results, which examples of the crates `perf` and `profile` write (`cargo test` builds them). What is missing (Node, npm, Chromium) is said, and the
@@ -48,6 +49,7 @@ def chromium() -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--screenshots", type=Path, help="a folder for pictures of all pages")
+    parser.add_argument("--pictures", type=Path, help="a folder for the pictures of docs/console.md, and nothing else")
     parser.add_argument("--only", help="scenarios of the console whose names this regular expression finds")
     arguments = parser.parse_args()
     if absent := missing():
@@ -64,6 +66,9 @@ def main() -> int:
     shutil.rmtree(modules / "console", ignore_errors=True)
     shutil.copytree(BROWSER / "console", modules / "console")
     subprocess.run(["npm", "ci", "--no-audit", "--no-fund"], cwd=modules, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT_S)
+    if arguments.pictures:
+        command = ["node", str(OUTPUT / "modules" / "console" / "pictures.mjs"), str(environment.WARREN), str(arguments.pictures.resolve())]
+        return subprocess.run(command, stdin=subprocess.DEVNULL, env={**os.environ, "CHROMIUM": chromium()}, check=False, timeout=TIMEOUT_S).returncode
     status = open_console(arguments.screenshots, arguments.only)
     if arguments.only:
         return status

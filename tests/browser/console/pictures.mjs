@@ -1,4 +1,4 @@
-// The pictures of docs/console.md: `make pictures`. What they show is made here, so that they come out alike.
+// The pictures of docs/console.md: `tests/browser/run.py --pictures docs/images/console`. What they show is made here, so that they come out alike.
 //
 //     node pictures.mjs BINARY FOLDER
 

@@ -28,7 +28,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Public,
             oauth_bootstrap,
-            "Tells a page that there is no login by OAuth 2.",
+            "Tells a page whether there is a login by OAuth 2.",
             Shape::Page(SCRIPT),
         )],
     ),
@@ -55,8 +55,9 @@ fn to_page(call: &Call) -> Result<Answer, Problem> {
 }
 
 /// What RabbitMQ's pages load first to learn how users log in. There is no page yet: a proxy, or an operator's own page, may ask.
-fn oauth_bootstrap(_: &Call) -> Result<Answer, Problem> {
-    let script = "globalThis.set_oauth_settings?.({\"oauth_enabled\":false});\n";
+fn oauth_bootstrap(call: &Call) -> Result<Answer, Problem> {
+    let is_enabled = call.service.options.oauth.is_some();
+    let script = format!("globalThis.set_oauth_settings?.({{\"oauth_enabled\":{is_enabled}}});\n");
     Ok(Answer::other("text/javascript; charset=utf-8", script))
 }
 

@@ -46,8 +46,8 @@ fn without_console(call: &Call, base: &str) -> String {
     let (name, version) = (escaped(&options.product_name), escaped(&options.product_version));
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>{name}</title>\n<h1>{name} {version}</h1>\n\
-         <p>This build has no console: the modules of others that it is built on (Preact, htm, uPlot) were not there. <code>make web</code> fetches \
-         them with npm; then <code>make build</code> builds them in.</p>\n\
+         <p>This build has no console: the modules of others that it is built on (Preact, htm, uPlot) were not there. \
+         <code>make web</code> fetches them with npm; then <code>make build</code> builds them in.</p>\n\
          <p>All that the console does <a href=\"{base}api/index.html\">the HTTP API</a> does, too, compatible with that of RabbitMQ {}; \
          <a href=\"{base}api/openapi.json\">for programs</a> it is described in OpenAPI 3.1.</p>\n</html>\n",
         escaped(&options.compatible_version)

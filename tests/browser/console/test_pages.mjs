@@ -75,5 +75,23 @@ export default async function pages(harness, broker) {
       assert.deepEqual(breaches, []);
     }, { colorScheme, width });
   }
+
+  await harness.scenario("every page says that the broker is away, and goes on by itself", async (page, { context }) => {
+    const silent = [];
+    for (const hash of places(connection, HOSTILE.slice(-1))) {
+      await harness.go(page, hash);
+      const away = page.getByText(/The broker cannot be reached, or no node leads/);
+      await context.setOffline(true);
+      // What a page asks for from time to time, it asks for when it is seen.
+      await page.evaluate(() => document.dispatchEvent(new Event("visibilitychange")));
+      await away.waitFor().catch(() => silent.push(hash));
+      const title = await page.locator("h1").first().textContent();
+      if (/failed/i.test(title ?? "")) silent.push(`${hash}: ${title}`);
+      await context.setOffline(false);
+      await away.waitFor({ state: "detached" });
+      await harness.settled(page);
+    }
+    assert.deepEqual(silent, []);
+  }, { allowed: /Failed to load resource|net::ERR_/ });
   await load.end();
 }

@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "../../vendor/modules/hooks.js";
 import { reach } from "../api.js";
 import { isLive } from "../live.js";
+import { useResource } from "../resource.js";
 import { TABS } from "../pages.js";
 import { href, place } from "../route.js";
 import { logOut, may, user } from "../session.js";
@@ -12,6 +13,8 @@ import { isPaletteOpen } from "./palette.js";
 
 /** @param {{ children?: any }} props */
 export function Frame({ children }) {
+  // Also a page that asks for nothing learns that the broker is away, or that the session has ended.
+  useResource("api/session", 15_000);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const here = place.value.path.join("/");
   // A new page is read from its beginning, also by readers of screens. Not at first: then the page itself is announced.

@@ -9,8 +9,10 @@ the tabs of one browser share a stream. Rounds alternate.
 """
 
 import argparse
+import contextlib
 import http.client
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -31,6 +33,15 @@ SEEN = ",".join(f"queue:%2F/{urllib.parse.quote(f'queue-{number:06}')}" for numb
 STREAM = "/api/live?" + urllib.parse.urlencode({"events": f"rates,changes,{SEEN}", "interval": 5})
 INTERVAL_S = 5
 WAITING_SHARE = 1 / 50
+
+
+def answering_s(pid):
+    """Processor time of the thread that answers the HTTP API, which does nothing else."""
+    for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+        if (task / "comm").read_text().strip() == "management":
+            fields = (task / "stat").read_text().rsplit(")", 1)[1].split()
+            return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    raise SystemExit("no thread of the broker answers the HTTP API")
 
 
 class Console(threading.Thread):
@@ -67,8 +78,10 @@ class Console(threading.Thread):
         listing.close()
 
     def drain(self, answer):
-        while not self.ended.is_set() and answer.read1(65536):
-            pass
+        # It is cut off in the middle when the console is ended.
+        with contextlib.suppress(http.client.IncompleteRead, OSError, ValueError):
+            while not self.ended.is_set() and answer.read1(65536):
+                pass
 
 
 class Broker:
@@ -103,18 +116,19 @@ class Broker:
         shutil.rmtree(self.data, ignore_errors=True)
 
     def measure(self, seconds):
-        """The share of a processor that the broker takes, and the 99th percentile of its messages' latency in milliseconds."""
+        """The shares of a processor that the broker takes and its thread for the HTTP API, and the 99th percentile of messages' latency in ms."""
         perf = [WARREN, "perf", "--uri", f"amqp://127.0.0.1:{self.port}", "-x", "2", "-y", "2", "-r", str(self.rate), "-s", "1024", "-f", "persistent",
                 "-c", "500", "-q", "500", "-u", "load", "-z", str(seconds), "-mf", "compact"]
-        began, cpu = time.monotonic(), cpu_s(self.process.pid)
+        began, cpu, answering = time.monotonic(), cpu_s(self.process.pid), answering_s(self.process.pid)
         said = subprocess.run(perf, check=True, capture_output=True, text=True).stdout
-        used = (cpu_s(self.process.pid) - cpu) / (time.monotonic() - began)
+        took = time.monotonic() - began
+        used, answered = (cpu_s(self.process.pid) - cpu) / took, (answering_s(self.process.pid) - answering) / took
         # Of the table at the end: least, mean, 50, 75, 95, 99 percent.
         found = re.search(r"^ +consumer +(?:[\d.,]+ +){5}([\d.,]+) ", said, re.MULTILINE)
         if not found:
             raise SystemExit(f"warren perf said nothing of latency:\n{said[-2000:]}")
         p99 = float(found[1].replace(",", ""))
-        return used * 100, p99
+        return used * 100, answered * 100, p99
 
 
 def main():
@@ -142,11 +156,11 @@ def main():
                     took[count] += console.took_ms
                     if console.failed or not console.took_ms:
                         raise SystemExit(f"a console failed {console.failed} times of {len(console.took_ms)}")
-    none = statistics.median(used for used, _ in figures[0])
+    none = statistics.median(used for used, _, _ in figures[0])
     for count in COUNTS:
-        used, p99 = (statistics.median(column) for column in zip(*figures[count]))
+        used, answered, p99 = (statistics.median(column) for column in zip(*figures[count]))
         lists = f", a list took {statistics.median(took[count]):.1f} ms (median of {len(took[count])})" if took[count] else ""
-        print(f"{count} consoles: {used:.2f} % of a processor ({used - none:+.2f}), messages' p99 {p99:.2f} ms{lists}")
+        print(f"{count} consoles: {used:.2f} % of a processor ({used - none:+.2f}), of it for the HTTP API {answered:.2f} %, messages' p99 {p99:.2f} ms{lists}")
 
 
 if __name__ == "__main__":

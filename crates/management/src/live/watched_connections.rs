@@ -19,6 +19,9 @@ impl WatchedConnections {
         if unknown.is_empty() {
             return;
         }
+        // A connection may be wanted, and its channels, too.
+        unknown.sort_unstable();
+        unknown.dedup();
         for view in broker.connection_views() {
             let name = view.name();
             if let Some(at) = unknown.iter().position(|unknown| *unknown == name) {

@@ -51,6 +51,8 @@ export default async function queues(harness, broker) {
     const dialog = page.getByRole("dialog", { name: "Move 1 message" });
     await dialog.getByLabel("Queue", { exact: false }).last().fill("express");
     await dialog.getByRole("button", { name: "Move messages" }).click();
+    // Nothing matches any more, and what has been done is still told.
+    await page.getByText("No message").first().waitFor();
     await page.getByText(/Moved: 1/).waitFor();
     assert.equal(await ready(broker, "express"), 1);
     assert.equal(await ready(broker, "parcels"), 4);

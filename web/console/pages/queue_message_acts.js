@@ -22,8 +22,8 @@ const COUNT_MAX = 200_000;
 /** @param {Counted} counted */
 const countText = ({ count, isExhaustive }) => `${isExhaustive ? "" : "at least "}${count.toLocaleString("en")} ${count === 1 ? "message" : "messages"}`;
 
-/** @param {{ vhost: string, name: string, filter: Record<string, string>, chosen: Set<string>, queue: any, onDone: () => Promise<void> }} props */
-export function MessageActs({ vhost, name, filter, chosen, onDone }) {
+/** @param {{ vhost: string, name: string, filter: Record<string, string>, chosen: Set<string>, hasAny: boolean, onDone: () => Promise<void> }} props */
+export function MessageActs({ vhost, name, filter, chosen, hasAny, onDone }) {
   const { state, run, stop, dismiss } = useSweep();
   const [moving, setMoving] = useState(/** @type {{ counted: Counted, isBack: boolean } | null} */ (null));
   const messages = path`api/queues/${vhost}/${name}/messages`;
@@ -77,10 +77,11 @@ export function MessageActs({ vhost, name, filter, chosen, onDone }) {
   };
   const isBusy = state?.isRunning ?? false;
   const which = isAll ? (Object.keys(criteria).length > 0 ? "all that match" : "all") : `the ${chosen.size} chosen`;
-  return html`<div class="acts message-acts" role="group" aria-label="What to do with messages">
+  // What has been done is told, also where nothing is left to do it with.
+  return html`${hasAny && html`<div class="acts message-acts" role="group" aria-label="What to do with messages">
       <button type="button" class="harmful" disabled=${isBusy} onClick=${remove}>Delete ${which}…</button>
       <button type="button" disabled=${isBusy} onClick=${() => move(false)}>Move ${which}…</button>
-      <button type="button" disabled=${isBusy} onClick=${() => move(true)}>Send ${which} back…</button></div>
+      <button type="button" disabled=${isBusy} onClick=${() => move(true)}>Send ${which} back…</button></div>`}
     ${h(SweepNote, { state, onStop: stop, onDismiss: dismiss })}
     ${moving && h(moving.isBack ? BackDialog : MoveDialog, { vhost, name, counted: moving.counted, onClose: () => setMoving(null), onMove })}`;
 }

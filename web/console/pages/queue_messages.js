@@ -91,7 +91,7 @@ export function QueueMessages({ vhost, name, queue, reload }) {
       <span role="status" class="counted" aria-live="polite">${statusOf(found)}</span>
       ${found.isRunning && found.requests > 0 && html`<button type="button" onClick=${found.stop}>Stop searching</button>`}
     </div>
-    ${!isUnacked && (found.messages.length > 0 || from !== "") && h(MessageActs, { vhost, name, filter, chosen: there, queue, onDone: refresh })}
+    ${!isUnacked && h(MessageActs, { vhost, name, filter, chosen: there, hasAny: found.messages.length > 0 || from !== "", onDone: refresh })}
     ${found.error && h(Note, { children: found.error })}
     ${!found.error && h(Table, { label: "Messages", columns, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh",
       chosen: isUnacked ? undefined : there, onChosen: isUnacked ? undefined : setChosen, empty: found.isRunning ? "Looking…" : emptyText(filter, isUnacked, from) })}`}

@@ -81,9 +81,14 @@ fn opened(call: &Call, identity: &Identity, secret: &str) -> Result<Answer, Prob
 fn show(call: &Call) -> Result<Answer, Problem> {
     let (broker, origin, now_ms) = (call.broker(), call.actor().origin, now_ms());
     let found = cookie::tokens(&call.headers).find_map(|token| broker.login_session(token, &origin, now_ms));
-    let (identity, expires_at_ms) = found.ok_or_else(Problem::login_required)?;
+    let (identity, expires_at_ms) = found.ok_or_else(no_session)?;
     check_management(&identity)?;
     Ok(described(&identity, expires_at_ms))
+}
+
+/// Not a question for a name and a password: this is about a cookie.
+fn no_session() -> Problem {
+    Problem::new(StatusCode::UNAUTHORIZED, "not_authorized", "there is no session, or it has ended: log in")
 }
 
 fn close(call: &Call) -> Result<Answer, Problem> {

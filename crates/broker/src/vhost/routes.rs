@@ -95,15 +95,7 @@ impl Vhost {
 
     /// The queues that a message without headers would go to; nothing keeps it. None: there is no such exchange.
     pub(crate) fn queues_for(&self, exchange: &[u8], routing_key: &[u8]) -> Option<Vec<Arc<QueueHandle>>> {
-        let message = Routable {
-            routing_key,
-            more_keys: &[],
-            headers: None,
-            message_id: None,
-            correlation_id: None,
-            timestamp: None,
-            is_delayed: false,
-        };
+        let message = Routable::by_key(routing_key);
         let topology = self.topology.read();
         SCRATCH.with_borrow_mut(|scratch| {
             let routed = topology.exchanges.route(exchange, &message, scratch).ok()?;

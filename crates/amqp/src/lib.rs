@@ -6,6 +6,7 @@
 //!  content   the payload of a header frame: body length and properties; cutting a body into frames
 //!  table     field tables: headers and arguments
 //!  reply     reply codes and texts
+//!  uri       where a broker is, and who asks: amqp[s]://user:password@host:port/vhost
 //!  sasl      users and passwords in logins
 //!  negotiation   what a client makes of a server's offer
 //!  server    what a server checks of frames, and what it says about them
@@ -31,6 +32,7 @@ pub mod reply;
 pub mod sasl;
 pub mod server;
 pub mod table;
+pub mod uri;
 mod wire;
 
 pub use content::{ContentHeader, Properties};
@@ -38,4 +40,5 @@ pub use frame::{Frame, FrameKind};
 pub use method::{Method, access, basic, channel, confirm, connection, exchange, queue, tx};
 pub use reply::ReplyCode;
 pub use table::{Array, ArrayBuf, Table, TableBuf, Value};
+pub use uri::Uri;
 pub use wire::Malformed;

@@ -20,7 +20,7 @@ use crate::error::{CallError, Closed, OpenError};
 use crate::handshake::Handshake;
 use crate::options::ConnectOptions;
 use crate::session::{RequestOutcome, Session};
-use crate::uri::Uri;
+use amqp::uri::Uri;
 
 /// What a turn did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use crate::buffers::{Input, Output};
 use crate::error::OpenError;
 use crate::options::{ConnectOptions, Mechanism};
 use crate::session::{Server, Tune};
-use crate::uri::Uri;
+use amqp::uri::Uri;
 
 /// Before anything is agreed on, frames are bounded generously: a broker's properties are long, but not this long.
 const FRAME_LEN_MAX_UNTUNED: u32 = 64 * 1024;

@@ -1,7 +1,6 @@
 //! An AMQP 0-9-1 client made for throughput: for the load generator, the proxy's upstream side, shovels and tests.
 //!
 //! ```text
-//!  uri          where a broker is, and who asks: amqp[s]://user:password@host:port/vhost
 //!  options      how a connection is opened
 //!  handshake    from the protocol header to connection.open-ok          ─┐ no I/O: bytes in, values out,
 //!  session      an open connection: frames in, events out; methods out  ─┘ and back
@@ -25,12 +24,11 @@ mod handshake;
 mod options;
 mod session;
 mod unconfirmed;
-mod uri;
 
+pub use amqp::uri::{Uri, UriError, without_passwords};
 pub use back_off::BackOff;
 pub use connection::{Answer, Connection, Turn};
 pub use error::{CallError, Closed, OpenError};
 pub use options::{ConnectOptions, Credentials, Mechanism};
 pub use session::{Content, Event, Route, Server, Session, Tune};
 pub use unconfirmed::Unconfirmed;
-pub use uri::{Uri, UriError, without_passwords};

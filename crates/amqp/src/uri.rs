@@ -40,6 +40,30 @@ pub struct Uri {
     pub frame_max: Option<u32>,
     /// `connection_timeout`, in milliseconds.
     pub connection_timeout: Option<Duration>,
+    /// No host was given. To a program that connects that is `localhost`; to a broker it is that broker itself, as RabbitMQ's direct
+    /// connections are.
+    pub is_hostless: bool,
+    /// A user was given.
+    pub has_user: bool,
+    /// `auth_mechanism`, such as `external`; of several the first.
+    pub auth_mechanism: Option<String>,
+    /// What is asked of TLS.
+    pub tls: TlsQuery,
+}
+
+/// What a URI's query says of TLS, by RabbitMQ's names. Files are those of the program that connects.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsQuery {
+    /// `cacertfile`: the authorities that are trusted.
+    pub authorities: Option<String>,
+    /// `certfile`: the client's own certificate.
+    pub certificate: Option<String>,
+    /// `keyfile`: its key.
+    pub key: Option<String>,
+    /// `verify`: whether the broker's certificate is looked at (`verify_peer`) or not (`verify_none`).
+    pub verifies_peer: Option<bool>,
+    /// `server_name_indication`: the name that the broker's certificate has to have; `disable` is none.
+    pub server_name: Option<String>,
 }
 
 /// Why a text is no AMQP URI.
@@ -83,6 +107,10 @@ impl Default for Uri {
             channel_max: None,
             frame_max: None,
             connection_timeout: None,
+            is_hostless: false,
+            has_user: false,
+            auth_mechanism: None,
+            tls: TlsQuery::default(),
         }
     }
 }
@@ -120,6 +148,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
         uri.user = decoded(user, "user name")?;
         // A user without a password is still a user; only when both are missing it is the guest.
         uri.password = decoded(password, "password")?;
+        uri.has_user = true;
     }
     let port = match host_port.strip_prefix('[') {
         Some(bracketed) => {
@@ -130,6 +159,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
         }
         None => {
             let (host, port) = host_port.find(':').map_or((host_port, ""), |at| host_port.split_at(at));
+            uri.is_hostless = host_port.is_empty();
             if !host.is_empty() {
                 uri.host = decoded(host, "host")?;
                 check_name(&uri.host)?;
@@ -149,19 +179,36 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     }
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let wrong = || format!("'{value}' is no value of {name}");
-        match name {
-            "heartbeat" => uri.heartbeat = Some(value.parse().map_err(|_| wrong())?),
-            "channel_max" => uri.channel_max = Some(value.parse().map_err(|_| wrong())?),
-            "frame_max" => uri.frame_max = Some(value.parse().map_err(|_| wrong())?),
-            "connection_timeout" => {
-                uri.connection_timeout = Some(Duration::from_millis(value.parse().map_err(|_| wrong())?));
-            }
-            // TLS files, mechanisms and the like mean something to other clients; they are options of ours.
-            _ => {}
-        }
+        take_option(&mut uri, name, value)?;
     }
     Ok(uri)
+}
+
+/// One pair of the query.
+fn take_option(uri: &mut Uri, name: &str, value: &str) -> Result<(), Cow<'static, str>> {
+    let wrong = || format!("'{value}' is no value of {name}");
+    let text = || decoded(value, name).map(Some);
+    match name {
+        "heartbeat" => uri.heartbeat = Some(value.parse().map_err(|_| wrong())?),
+        "channel_max" => uri.channel_max = Some(value.parse().map_err(|_| wrong())?),
+        "frame_max" => uri.frame_max = Some(value.parse().map_err(|_| wrong())?),
+        "connection_timeout" => {
+            uri.connection_timeout = Some(Duration::from_millis(value.parse().map_err(|_| wrong())?));
+        }
+        "cacertfile" => uri.tls.authorities = text()?,
+        "certfile" => uri.tls.certificate = text()?,
+        "keyfile" => uri.tls.key = text()?,
+        "server_name_indication" => uri.tls.server_name = text()?,
+        "verify" => match value {
+            "verify_peer" => uri.tls.verifies_peer = Some(true),
+            "verify_none" => uri.tls.verifies_peer = Some(false),
+            _ => return Err(wrong().into()),
+        },
+        "auth_mechanism" if uri.auth_mechanism.is_none() => uri.auth_mechanism = text()?,
+        // The rest means something to other clients.
+        _ => {}
+    }
+    Ok(())
 }
 
 /// An address of version 6, with or without a zone.
@@ -255,7 +302,8 @@ mod tests {
     #[test]
     fn what_is_left_out_has_a_default() {
         check("amqp://localhost", Uri::default());
-        check("amqp://", Uri::default());
+        check("amqp://", Uri { is_hostless: true, ..Uri::default() });
+        check("amqp:///v", Uri { is_hostless: true, vhost: "v".into(), ..Uri::default() });
         check("amqp://localhost/", Uri::default());
         check("AMQP://:5673", Uri { port: 5673, ..Uri::default() });
         check("amqps://b.example", Uri { is_tls: true, host: "b.example".into(), port: 5671, ..Uri::default() });
@@ -269,6 +317,7 @@ mod tests {
             user: "a/b".into(),
             password: "c@d:e".into(),
             vhost: "/x y".into(),
+            has_user: true,
             ..Uri::default()
         };
         check("amqp://a%2Fb:c%40d%3Ae@h:10/%2fx%20y", expected);
@@ -285,6 +334,7 @@ mod tests {
                 user: "u".into(),
                 password: String::new(),
                 vhost: "v".into(),
+                has_user: true,
                 ..Uri::default()
             },
         );
@@ -297,6 +347,23 @@ mod tests {
         let uri = Uri::parse("amqp://h?heartbeat=10&channel_max=5&frame_max=9000&connection_timeout=250&x=y").unwrap();
         assert_eq!((uri.heartbeat, uri.channel_max, uri.frame_max), (Some(10), Some(5), Some(9000)));
         assert_eq!(uri.connection_timeout, Some(Duration::from_millis(250)));
+    }
+
+    #[test]
+    fn query_carries_what_rabbitmq_reads_of_tls() {
+        let text = "amqps://h?cacertfile=/ca%20dir/ca.pem&certfile=c.pem&keyfile=k.pem&verify=verify_peer&server_name_indication=b\
+            &auth_mechanism=external&auth_mechanism=plain&depth=2";
+        let uri = Uri::parse(text).unwrap();
+        let expected = TlsQuery {
+            authorities: Some("/ca dir/ca.pem".into()),
+            certificate: Some("c.pem".into()),
+            key: Some("k.pem".into()),
+            verifies_peer: Some(true),
+            server_name: Some("b".into()),
+        };
+        assert_eq!((uri.tls, uri.auth_mechanism.as_deref()), (expected, Some("external")));
+        assert_eq!(Uri::parse("amqps://h?verify=verify_none").unwrap().tls.verifies_peer, Some(false));
+        check_refused("amqps://h?verify=yes", "'amqps://h?verify=yes' is no AMQP URI: 'yes' is no value of verify");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 // The page of those who have not logged in.
 
-import { useState } from "../vendor/modules/hooks.js";
+import { useEffect, useRef, useState } from "../vendor/modules/hooks.js";
 import { address } from "./address.js";
 import { sentenceOf } from "./api.js";
 import { h, html } from "./parts/html.js";
@@ -14,6 +14,9 @@ export function Login() {
   const { data: ways } = useResource("api/auth", 0);
   const [error, setError] = useState(place.value.query.get("login_error") ?? "");
   const [isRunning, setRunning] = useState(false);
+  const first = useRef(/** @type {HTMLInputElement | null} */ (null));
+  const hasForm = !ways?.oauth_disable_basic_auth;
+  useEffect(() => first.current?.focus(), [hasForm]);
   const submit = async (/** @type {any} */ event) => {
     event.preventDefault();
     const values = new FormData(event.currentTarget);
@@ -31,10 +34,10 @@ export function Login() {
     ${farewell.value && h(Note, { kind: "hint", children: farewell.value })}
     ${error && h(Note, { children: error })}
     ${ways?.oauth_enabled && html`<p><a class="button main" href=${address(`api/oauth/login?return_to=${returnTo}`)}>Log in by OAuth 2</a></p>`}
-    ${!ways?.oauth_disable_basic_auth && html`<form class="form" aria-label="Log in" onSubmit=${submit}>
-      <div class="field"><label for="name">User</label><input id="name" name="name" required autocomplete="username" autocapitalize="none" spellcheck=${false} autofocus /></div>
+    ${hasForm && html`<form class="form" aria-label="Log in" onSubmit=${submit}>
+      <div class="field"><label for="name">User</label><input id="name" name="name" ref=${first} required autocomplete="username" autocapitalize="none" spellcheck=${false} /></div>
       <div class="field"><label for="password">Password</label><input id="password" name="password" type="password" autocomplete="current-password" /></div>
-      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Log in</button></div>
+      <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Log in</button></div>
     </form>`}
     <p class="tools"><${AppearanceButton} /></p>
   </main>`;

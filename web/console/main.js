@@ -9,6 +9,7 @@ import { Login } from "./login.js";
 import { pageOf } from "./pages.js";
 import { Asked } from "./parts/dialog.js";
 import { Boundary } from "./parts/boundary.js";
+import { keepFocus } from "./parts/focus.js";
 import { Frame } from "./parts/frame.js";
 import { h, html } from "./parts/html.js";
 import { Said } from "./parts/note.js";
@@ -50,6 +51,7 @@ if (root) {
   root.replaceChildren();
   render(h(Console, {}), root);
 }
+keepFocus();
 beginLive();
 void recognize();
 // The page is fetched while the broker is asked who is here.

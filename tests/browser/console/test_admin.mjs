@@ -25,6 +25,7 @@ export default async function admin(harness, broker) {
     await form.getByLabel("Name", { exact: false }).first().fill("short");
     await form.getByLabel("Pattern", { exact: false }).first().fill("^policed-");
     await form.getByLabel("Add a key").selectOption("max-length");
+    await form.getByRole("button", { name: "Add key" }).click();
     await form.getByLabel("Value of max-length").fill("100");
     await form.getByRole("button", { name: "Preview" }).click();
     const preview = page.getByRole("region", { name: "Preview" });

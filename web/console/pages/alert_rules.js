@@ -55,8 +55,8 @@ export function AlertRules() {
   ];
   return html`
     ${h(List, { label: "Rules", rows: data, error, columns, keyOf: (rule) => rule.name, textOf: (rule) => `${rule.name} ${rule.kind} ${rule.queue ?? ""}`, by: "name", height: "50vh", empty: mayChange ? "There is no rule. Add one below: it watches queues or the node, without anything else to be installed." : "There is no rule." })}
-    ${mayChange && known && h(Section, { key: `edit ${edited}`, title: `Change the rule ${edited}`, children: [h(RuleForm, { key: "form", known, webhooks: names, onDone: done }), h("p", { key: "end" }, h("button", { type: "button", onClick: () => setQuery({ edit: undefined }) }, "Leave it as it is"))] })}
-    ${mayChange && !known && h(Section, { key: "add", title: "Add a rule", isClosed: place.value.query.get("add") !== "yes" && data?.length !== 0, children: h(RuleForm, { webhooks: names, onDone: done }) })}`;
+    ${mayChange && known && h(Section, { key: `edit ${edited}`, title: `Change the rule ${edited}`, isAsked: true, children: [h(RuleForm, { key: "form", known, webhooks: names, onDone: done }), h("p", { key: "end" }, h("button", { type: "button", onClick: () => setQuery({ edit: undefined }) }, "Leave it as it is"))] })}
+    ${mayChange && !known && h(Section, { key: "add", title: "Add a rule", isClosed: data?.length !== 0, isAsked: place.value.query.get("add") === "yes", children: h(RuleForm, { webhooks: names, onDone: done }) })}`;
 }
 
 /** @param {{ known?: any, webhooks: string[], onDone: () => Promise<void> }} props known: the rule that is changed */

@@ -53,8 +53,8 @@ export function AlertWebhooks() {
         h("bdi", {}, one.name), html`<span class="mono">${one.url}</span> ${one.signed && html`<span class="badge">signed</span>`}${one.source === "configuration" && html`<span class="badge">configuration</span>`}`,
         one.waiting > 0 && one.last_error ? html`<span class="badge bad">fails</span> ${one.last_error}` : one.last_error ? html`<span class="badge warn">failed before</span> ${one.last_error}` : one.delivered > 0 ? html`<span class="badge good">delivered</span>` : "nothing sent yet",
         ...NUMBERS.map(([name]) => h(Figure, { value: one[name] })), ...(mayChange ? [acts(one)] : [])] })) })}
-    ${mayChange && known && h(Section, { key: `edit ${edited}`, title: `Change the webhook ${edited}`, children: [h(WebhookForm, { key: "form", known, onDone: done }), h("p", { key: "end" }, h("button", { type: "button", onClick: () => setQuery({ edit: undefined }) }, "Leave it as it is"))] })}
-    ${mayChange && !known && h(Section, { key: "add", title: "Add a webhook", isClosed: place.value.query.get("add") !== "yes" && data.length > 0, children: h(WebhookForm, { onDone: done }) })}`;
+    ${mayChange && known && h(Section, { key: `edit ${edited}`, title: `Change the webhook ${edited}`, isAsked: true, children: [h(WebhookForm, { key: "form", known, onDone: done }), h("p", { key: "end" }, h("button", { type: "button", onClick: () => setQuery({ edit: undefined }) }, "Leave it as it is"))] })}
+    ${mayChange && !known && h(Section, { key: "add", title: "Add a webhook", isClosed: data.length > 0, isAsked: place.value.query.get("add") === "yes", children: h(WebhookForm, { onDone: done }) })}`;
 }
 
 /** Counts: name, title, what it is. @type {[string, string, string][]} */

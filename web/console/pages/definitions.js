@@ -99,9 +99,9 @@ function Import({ names }) {
       <div class="field"><span>Into</span>${h(VhostChoice, { names, value: vhost, onInput: (value) => (setVhost(value), forget()), otherwise: "the whole broker" })}</div>
       <div class="field checkbox"><input id="definitions-skip" type="checkbox" checked=${isSkipping} onChange=${(/** @type {any} */ event) => setSkipping(event.currentTarget.checked)} /><label for="definitions-skip">Leave out what is not supported</label>
         <p class="help">Streams, and what belongs to RabbitMQ's plugins. Otherwise the whole import is refused if some of it is in the document. It cannot be combined with pruning.</p></div>
-      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Compare with the broker</button>
-        <button type="button" disabled=${isRunning} onClick=${bring}>Import…</button>
-        <button type="button" disabled=${isRunning} onClick=${dryRun}>See what a prune would delete</button></div>
+      <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Compare with the broker</button>
+        <button type="button" aria-disabled=${isRunning} onClick=${bring}>Import…</button>
+        <button type="button" aria-disabled=${isRunning} onClick=${dryRun}>See what a prune would delete</button></div>
     </form>
     ${found && h(Found, { found, prune, isRunning })}`;
 }
@@ -117,5 +117,5 @@ function Found({ found: { kind, data, error }, prune, isRunning }) {
   if (data.added || data.changed || data.missing) return h(Difference, { diff: data });
   const count = countOf(data.deleted);
   return html`${h(Pruned, { answer: data })}
-    ${kind === "prune" && count > 0 && html`<p class="acts"><button type="button" class="harmful" disabled=${isRunning} onClick=${prune}>Import and prune…</button></p>`}`;
+    ${kind === "prune" && count > 0 && html`<p class="acts"><button type="button" class="harmful" aria-disabled=${isRunning} onClick=${prune}>Import and prune…</button></p>`}`;
 }

@@ -84,12 +84,12 @@ export function DelayedMessages({ vhost, name, exchange, reload }) {
     <div class="filter">
       <button type="button" onClick=${refresh}>Refresh</button>
       ${after && html`<button type="button" onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), after: undefined })}>From the beginning</button>`}
-      <button type="button" disabled=${found.next === null || found.isSearching} onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), after: found.next ?? undefined, message: undefined })}>Next page</button>
+      <button type="button" aria-disabled=${found.next === null || found.isSearching} onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), after: found.next ?? undefined, message: undefined })}>Next page</button>
       <span class="counted" role="status" aria-live="polite">${found.isSearching ? "Looking…" : `${found.messages.length} shown${found.next === null ? ", up to the end" : ", more follow"}`}</span>
       ${there.size > 0 && html`<button type="button" class="harmful" onClick=${() => cancelChosen([...there], messages, onChosen)}>Cancel ${there.size} chosen…</button>
         <button type="button" onClick=${() => setRescheduling(true)}>Reschedule ${there.size} chosen…</button>
         <button type="button" onClick=${() => onChosen((id) => change("POST", `${messages}/${encodeURIComponent(id)}/release`), "released")}>Release ${there.size} chosen</button>`}
-      ${there.size === 0 && found.messages.length > 0 && html`<button type="button" class="harmful" disabled=${isBusy} onClick=${cancelAll}>Cancel ${isFiltered ? "all that match" : "all"}…</button>`}
+      ${there.size === 0 && found.messages.length > 0 && html`<button type="button" class="harmful" aria-disabled=${isBusy} onClick=${cancelAll}>Cancel ${isFiltered ? "all that match" : "all"}…</button>`}
     </div>
     ${h(SweepNote, { state, onStop: stop, onDismiss: dismiss })}
     ${found.error && h(Note, { children: found.error })}

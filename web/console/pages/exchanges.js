@@ -97,7 +97,7 @@ function ExchangeList({ asked: { shown, choice, order, onOrder }, list, empty })
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${list.isThere && h(Table, { label: "Exchanges", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
     <p class="about"><a href="#/delayed">Delayed messages</a> of all exchanges are listed by when they are due.</p>
-    ${h(Section, { title: "Add an exchange", isClosed: query.get("add") !== "yes", children: vhosts.length > 0 && h(AddExchange, { vhosts, onAdded: list.reload }) })}`;
+    ${h(Section, { title: "Add an exchange", isClosed: true, isAsked: query.get("add") === "yes", children: vhosts.length > 0 && h(AddExchange, { vhosts, onAdded: list.reload }) })}`;
 }
 
 /** @param {Set<string>} chosen @param {(left: Set<string>) => void} onDone */

@@ -59,8 +59,8 @@ export default function Log() {
     ${isThere && !isOld && entries.length === 0 && html`<p class="empty">${level || search ? "No line is like that. Choose another level, or another word." : "The log has no line yet."}</p>`}
     ${shown.length > 0 && h(Lines, { lines: shown, find: finder(search, isPattern), isFollowing: !isPaused && beyond === 0 })}
     ${entries.length > SHOWN_MAX && html`<p class="acts">
-      <button type="button" disabled=${end <= SHOWN_MAX} onClick=${() => (setPaused(true), setBeyond(entries.length - end + SHOWN_MAX))}>Earlier lines</button>
-      <button type="button" disabled=${beyond === 0} onClick=${() => setBeyond(Math.max(0, beyond - SHOWN_MAX))}>Later lines</button>
+      <button type="button" aria-disabled=${end <= SHOWN_MAX} onClick=${() => (setPaused(true), setBeyond(entries.length - end + SHOWN_MAX))}>Earlier lines</button>
+      <button type="button" aria-disabled=${beyond === 0} onClick=${() => setBeyond(Math.max(0, beyond - SHOWN_MAX))}>Later lines</button>
       <span class="about">${(end - shown.length + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${entries.length.toLocaleString("en")}</span></p>`}
     <p class="about">At most 2,000 lines and 256 KiB are kept in memory, of this process only. Where else the log goes, the configuration says.</p>`;
 }
@@ -103,10 +103,12 @@ function marked(text, find) {
 }
 
 function LevelChange() {
-  const set = (/** @type {any} */ event) => {
-    const level = event.currentTarget.value;
-    event.currentTarget.value = "";
+  // Arrows choose one level after the other: it is changed by a button.
+  const [level, setLevel] = useState("");
+  const set = (/** @type {Event} */ event) => {
+    event.preventDefault();
     if (level !== "") void attempt(() => change("PUT", "api/warren/log-level", { level }), `From now on, what is ${level} or more severe is logged, until the process ends.`);
   };
-  return html`<label class="acts">Log from now on <select onChange=${set}><option value="">choose a level</option>${WRITTEN.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>`;
+  return html`<form class="acts" onSubmit=${set}><label class="acts">Log from now on <select value=${level} onChange=${(/** @type {any} */ event) => setLevel(event.currentTarget.value)}><option value="">choose a level</option>${WRITTEN.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
+    <button type="submit" aria-disabled=${level === ""}>Change the level</button></form>`;
 }

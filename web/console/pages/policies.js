@@ -53,5 +53,5 @@ function PolicyList({ kind }) {
       textOf: (policy) => `${policy.name} ${policy.pattern} ${Object.keys(policy.definition).join(" ")}`,
       empty: mayChange ? `There is no ${nounOf(kind)}. Add one below.` : `There is no ${nounOf(kind)} that this user may see.`,
       tools: h(VhostChoice, { vhosts: names }) })}
-    ${mayChange && names.length > 0 && h(Section, { title: `Add ${kind === "policies" ? "a policy" : "an operator policy"}`, isClosed: query.get("add") !== "yes", children: h(PolicyForm, { kind, vhosts: vhost ? [vhost, ...names.filter((one) => one !== vhost)] : names, onDone: reload }) })}`;
+    ${mayChange && names.length > 0 && h(Section, { title: `Add ${kind === "policies" ? "a policy" : "an operator policy"}`, isClosed: true, isAsked: query.get("add") === "yes", children: h(PolicyForm, { kind, vhosts: vhost ? [vhost, ...names.filter((one) => one !== vhost)] : names, onDone: reload }) })}`;
 }

@@ -82,14 +82,16 @@ function Definition({ kind, settings, onInput }) {
     const now = rows.map((row, at) => (at === index ? { ...row, ...part } : row));
     onInput(now.filter(({ key, text }) => key !== "" || text !== ""));
   };
-  const add = (/** @type {any} */ event) => {
-    const { value } = event.currentTarget;
-    const found = POLICY_KEYS.find(({ key }) => key === value);
-    if (found && !settings.some(({ key }) => key === value)) onInput([...settings, { key: value, text: found.options?.[0] ?? (found.kind === "boolean" ? "true" : "") }]);
-    event.currentTarget.value = "";
+  // Arrows choose one key after the other: it is added by a button.
+  const [chosen, setChosen] = useState("");
+  const add = () => {
+    const found = POLICY_KEYS.find(({ key }) => key === chosen);
+    if (found && !settings.some(({ key }) => key === chosen)) onInput([...settings, { key: chosen, text: found.options?.[0] ?? (found.kind === "boolean" ? "true" : "") }]);
+    setChosen("");
   };
   return html`<fieldset class="choices"><legend>Definition</legend>
-    <label><span>Add a key</span> <select onChange=${add}><option value="">…</option>${offered.map(({ key, about, of }) => html`<option value=${key}>${key}: ${about}${of ? ` (${of})` : ""}</option>`)}</select></label>
+    <div class="adding"><label><span>Add a key</span> <select value=${chosen} onChange=${(/** @type {any} */ event) => setChosen(event.currentTarget.value)}><option value="">…</option>${offered.map(({ key, about, of }) => html`<option value=${key}>${key}: ${about}${of ? ` (${of})` : ""}</option>`)}</select></label>
+      <button type="button" aria-disabled=${chosen === ""} onClick=${add}>Add key</button></div>
     ${rows.map((row, index) => html`<div class="argument" key=${index}>
       <input aria-label=${`Key ${index + 1}`} value=${row.key} autocomplete="off" spellcheck=${false} placeholder="key" onInput=${(/** @type {any} */ event) => set(index, { key: event.currentTarget.value })} />
       ${h(ValueField, { row, index, onInput: (text) => set(index, { text }) })}

@@ -55,8 +55,8 @@ export function PolicyPreview({ preview, vhost, more }) {
     <p>It matches <strong>${counted(matched.queues, "queue", "queues")}</strong> and <strong>${counted(matched.exchanges, "exchange", "exchanges")}</strong>.
       ${count === 0 ? " Nothing changes for any of them." : html` <strong>${counted(count, "of them changes", "of them change")}</strong>:`}</p>
     ${rows.length > 0 && h(Plain, { label: "What changes", head: ["Name", "Kind", "Policy", "Settings in force"], rows })}
-    ${count > rows.length && html`<p class="acts"><button type="button" disabled=${start === 0} onClick=${() => setStart(Math.max(0, start - SHOWN_MAX))}>Those before</button>
-      <button type="button" disabled=${!hasMore} onClick=${later}>Those after</button><span class="about">${(start + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${count.toLocaleString("en")}</span></p>`}
+    ${count > rows.length && html`<p class="acts"><button type="button" aria-disabled=${start === 0} onClick=${() => setStart(Math.max(0, start - SHOWN_MAX))}>Those before</button>
+      <button type="button" aria-disabled=${!hasMore} onClick=${later}>Those after</button><span class="about">${(start + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${count.toLocaleString("en")}</span></p>`}
   </div>`;
 }
 

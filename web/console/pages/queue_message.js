@@ -11,8 +11,18 @@ import { Note } from "../parts/note.js";
 /** So much of a body is fetched at first. */
 const FIRST_LEN = 65_536;
 
-/** @param {{ vhost: string, name: string, id: string, isUnacked: boolean, ids: string[], onOpen: (id?: string) => void, onDone: () => Promise<void> }} props ids: those of the page */
+/** @param {{ vhost: string, name: string, id: string, isUnacked: boolean, ids: string[], onOpen: (id?: string) => void }} props ids: those of the page */
 export function MessageDialog({ vhost, name, id, isUnacked, ids, onOpen }) {
+  const at = ids.indexOf(id);
+  const step = (/** @type {number} */ by, /** @type {string} */ text) => h("button", { type: "button", "aria-disabled": at < 0 || ids[at + by] === undefined, onClick: () => onOpen(ids[at + by]) }, text);
+  // It is the same dialogue for all messages: one goes from each to the next without looking for the button again.
+  return h(Dialog, { title: `Message ${id}`, isWide: true, onClose: () => onOpen(undefined), children: h("div", {},
+    h(Whole, { key: id, vhost, name, id, isUnacked }),
+    h("div", { class: "acts" }, step(-1, "Previous message"), step(1, "Next message"))) });
+}
+
+/** @param {{ vhost: string, name: string, id: string, isUnacked: boolean }} props */
+function Whole({ vhost, name, id, isUnacked }) {
   const [message, setMessage] = useState(/** @type {any} */ (undefined));
   const [error, setError] = useState("");
   const fetchMessage = async (/** @type {number} */ truncate) => {
@@ -25,11 +35,8 @@ export function MessageDialog({ vhost, name, id, isUnacked, ids, onOpen }) {
     }
   };
   useEffect(() => void fetchMessage(FIRST_LEN), []);
-  const at = ids.indexOf(id);
-  const step = (/** @type {number} */ by, /** @type {string} */ text) => h("button", { type: "button", disabled: at < 0 || ids[at + by] === undefined, onClick: () => onOpen(ids[at + by]) }, text);
-  return h(Dialog, { title: `Message ${id}`, isWide: true, onClose: () => onOpen(undefined), children: h("div", {},
+  return h("div", {},
     error && h(Note, { children: error }),
     !message && !error && h("p", { class: "awaited-text", role: "status" }, "Asking the broker…"),
-    message && h(MessageView, { message, vhost, queue: name, onWhole: () => void fetchMessage(message.payload_bytes) }),
-    h("div", { class: "acts" }, step(-1, "Previous message"), step(1, "Next message"))) });
+    message && h(MessageView, { message, vhost, queue: name, onWhole: () => void fetchMessage(message.payload_bytes) }));
 }

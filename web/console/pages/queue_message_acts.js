@@ -79,9 +79,9 @@ export function MessageActs({ vhost, name, filter, chosen, hasAny, onDone }) {
   const which = isAll ? (Object.keys(criteria).length > 0 ? "all that match" : "all") : `the ${chosen.size} chosen`;
   // What has been done is told, also where nothing is left to do it with.
   return html`${hasAny && html`<div class="acts message-acts" role="group" aria-label="What to do with messages">
-      <button type="button" class="harmful" disabled=${isBusy} onClick=${remove}>Delete ${which}…</button>
-      <button type="button" disabled=${isBusy} onClick=${() => move(false)}>Move ${which}…</button>
-      <button type="button" disabled=${isBusy} onClick=${() => move(true)}>Send ${which} back…</button></div>`}
+      <button type="button" class="harmful" aria-disabled=${isBusy} onClick=${remove}>Delete ${which}…</button>
+      <button type="button" aria-disabled=${isBusy} onClick=${() => move(false)}>Move ${which}…</button>
+      <button type="button" aria-disabled=${isBusy} onClick=${() => move(true)}>Send ${which} back…</button></div>`}
     ${h(SweepNote, { state, onStop: stop, onDismiss: dismiss })}
     ${moving && h(moving.isBack ? BackDialog : MoveDialog, { vhost, name, counted: moving.counted, onClose: () => setMoving(null), onMove })}`;
 }

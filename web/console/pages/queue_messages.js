@@ -87,7 +87,7 @@ export function QueueMessages({ vhost, name, queue, reload }) {
     <div class="filter">
       <button type="button" onClick=${refresh}>Refresh</button>
       ${from && html`<button type="button" onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), from: undefined })}>From the beginning</button>`}
-      <button type="button" disabled=${found.next === null || found.isRunning} onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), from: found.next ?? undefined, message: undefined })}>Next page</button>
+      <button type="button" aria-disabled=${found.next === null || found.isRunning} onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), from: found.next ?? undefined, message: undefined })}>Next page</button>
       <span role="status" class="counted" aria-live="polite">${statusOf(found)}</span>
       ${found.isRunning && found.requests > 0 && html`<button type="button" onClick=${found.stop}>Stop searching</button>`}
     </div>
@@ -99,7 +99,7 @@ export function QueueMessages({ vhost, name, queue, reload }) {
       ${mayPublish && h(Section, { title: "Publish a message", about: "into this queue, by the default exchange", isClosed: true, children: h(PublishForm, { vhost, exchange: "", queue: name, onPublished: refresh }) })}
       ${h(Section, { title: "Get messages", about: "takes them out of the queue, as a consumer does", isClosed: true, children: h(GetMessages, { vhost, name, onGot: refresh }) })}
     </div>
-    ${opened !== null && h(MessageDialog, { key: opened, vhost, name, id: opened, isUnacked, ids: found.messages.map((message) => message.id), onOpen: open, onDone: refresh })}`;
+    ${opened !== null && h(MessageDialog, { vhost, name, id: opened, isUnacked, ids: found.messages.map((message) => message.id), onOpen: open })}`;
 }
 
 /** @param {URLSearchParams} query */

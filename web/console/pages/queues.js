@@ -85,7 +85,7 @@ function AddQueue({ vhosts, isOpen, onAdded }) {
     say(`Queue ${name} is there.`);
     await onAdded();
   };
-  return h(Section, { title: "Add a queue", isClosed: !isOpen, children: vhosts.length > 0 && h(Form, {
+  return h(Section, { title: "Add a queue", isClosed: true, isAsked: isOpen, children: vhosts.length > 0 && h(Form, {
     label: "Add a queue", act: "Add queue", onSubmit: add, fields: [
       { name: "vhost", label: "Virtual host", kind: "select", options: vhosts.map((one) => [one, one]) },
       { name: "type", label: "Type", kind: "select", options: [["classic", "Classic"], ["quorum", "Quorum"], ["default", "Default of the virtual host"]] },

@@ -78,6 +78,6 @@ export default function Users() {
     !list.isThere && list.error === undefined && h("p", { key: "awaited", class: "awaited-text", role: "status" }, "Asking the broker…"),
     list.isThere && h(Table, { key: "list", label: "Users", columns, count: list.count, rowAt: list.rowAt, keyOf: (row) => row.name, onSeen, order, onOrder, chosen, onChosen: setChosen, height: "60vh",
       empty: list.all === 0 ? "There is no user. Add one below." : "No user has such a name. Clear the filter to see all." }),
-    h(Section, { key: "add", title: "Add a user", isClosed: query.get("add") !== "yes", children: h(UserForm, { onDone: done }) }),
+    h(Section, { key: "add", title: "Add a user", isClosed: true, isAsked: query.get("add") === "yes", children: h(UserForm, { onDone: done }) }),
   ] });
 }

@@ -55,7 +55,7 @@ export default function Vhosts() {
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${list.isThere && h(Table, { label: "Virtual hosts", columns: shown, count: list.count, rowAt: list.rowAt, keyOf: (vhost) => vhost.name, onSeen, order, onOrder, height: "60vh",
       empty: list.all === 0 ? (may("administrator") ? "There is no virtual host. Add one below." : "This user has permissions in no virtual host. An administrator can set some.") : "No virtual host has such a name. Clear the filter to see all." })}
-    ${may("administrator") && h(Section, { title: "Add a virtual host", isClosed: query.get("add") !== "yes", children: h(VhostForm, { onDone: list.reload }) })}` });
+    ${may("administrator") && h(Section, { title: "Add a virtual host", isClosed: true, isAsked: query.get("add") === "yes", children: h(VhostForm, { onDone: list.reload }) })}` });
 }
 
 /** @param {{ known?: any, onDone: () => Promise<void> }} props known: the one that is changed */

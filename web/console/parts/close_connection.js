@@ -1,6 +1,6 @@
 // Connections are closed with a reason, which their clients are told.
 
-import { useEffect, useRef, useState } from "../../vendor/modules/hooks.js";
+import { useState } from "../../vendor/modules/hooks.js";
 import { send } from "../api.js";
 import { path } from "../address.js";
 import { user, may } from "../session.js";
@@ -18,8 +18,6 @@ export const mayCloseAll = () => may("administrator") || !may("monitoring");
 
 /** @param {{ names: string[], onClose: () => void, onDone?: (left: string[]) => void }} props onDone: with those that are still there */
 export function CloseConnections({ names, onClose, onDone }) {
-  const field = useRef(/** @type {HTMLInputElement | null} */ (null));
-  useEffect(() => field.current?.focus(), []);
   const [reason, setReason] = useState("");
   const [isRunning, setRunning] = useState(false);
   const submit = async (/** @type {Event} */ event) => {
@@ -37,9 +35,9 @@ export function CloseConnections({ names, onClose, onDone }) {
       h("p", {}, names.length === 1 ? h("bdi", {}, names[0]) : `${names.slice(0, 5).join(", ")}${names.length > 5 ? ` and ${(names.length - 5).toLocaleString("en")} more` : ""}`),
       h("p", {}, "Messages that their consumers have not acknowledged go back to their queues. Most clients connect again by themselves.")),
     h("label", { class: "field" }, h("span", {}, "Reason, which the client is told"),
-      h("input", { ref: field, value: reason, maxLength: REASON_LEN_MAX, pattern: "[ -~]*", title: "Letters of ASCII only: the reason goes in a header of HTTP.", placeholder: "Closed via management plugin", autocomplete: "off",
+      h("input", { value: reason, maxLength: REASON_LEN_MAX, pattern: "[ -~]*", title: "Letters of ASCII only: the reason goes in a header of HTTP.", placeholder: "Closed via management plugin", autocomplete: "off",
         onInput: (/** @type {any} */ event) => setReason(event.currentTarget.value) })),
     h("div", { class: "acts" },
       h("button", { type: "button", onClick: onClose }, "Cancel"),
-      h("button", { type: "submit", class: "harmful", disabled: isRunning }, title))) });
+      h("button", { type: "submit", class: "harmful", "aria-disabled": isRunning }, title))) });
 }

@@ -3,6 +3,7 @@
 import { useMemo } from "../../vendor/modules/hooks.js";
 import { areTexts, stored } from "../stored.js";
 import { h } from "./html.js";
+import { Menu } from "./menu.js";
 
 /** @type {Map<string, import("../../vendor/modules/signals.js").Signal<string[]>>} */
 const choices = new Map();
@@ -20,6 +21,6 @@ export function useColumns(list, columns) {
 /** @param {{ choice: import("../../vendor/modules/signals.js").Signal<string[]>, columns: import("./table.js").Column<any>[] }} props */
 export function ColumnChoice({ choice, columns }) {
   const toggle = (/** @type {string} */ id) => (choice.value = choice.value.includes(id) ? choice.value.filter((one) => one !== id) : [...choice.value, id]);
-  return h("details", { class: "menu" }, h("summary", {}, "Columns"), h("fieldset", { "aria-label": "Columns" }, columns.map(({ id, title, about }) =>
-    h("label", { key: id, title: about }, h("input", { type: "checkbox", checked: choice.value.includes(id), disabled: id === "name", onChange: () => toggle(id) }), title))));
+  return h(Menu, { title: "Columns", children: h("fieldset", { "aria-label": "Columns" }, columns.map(({ id, title, about }) =>
+    h("label", { key: id, title: about }, h("input", { type: "checkbox", checked: choice.value.includes(id), disabled: id === "name", onChange: () => toggle(id) }), title))) });
 }

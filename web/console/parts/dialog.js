@@ -1,8 +1,9 @@
 // Dialogues. One that destroys something names what and how many, and asks for the name where it is much.
 
-import { useEffect, useRef, useState } from "../../vendor/modules/hooks.js";
+import { useLayoutEffect, useRef, useState } from "../../vendor/modules/hooks.js";
 import { signal } from "../../vendor/modules/signals.js";
 import { sentenceOf } from "../api.js";
+import { rememberFocus } from "./focus.js";
 import { h } from "./html.js";
 import { Note } from "./note.js";
 
@@ -64,20 +65,25 @@ function QuestionDialog({ question, answer }) {
     error && h(Note, { children: error }),
     h("div", { class: "acts" },
       h("button", { type: "button", onClick: () => answer(false) }, keep),
-      h("button", { type: "submit", class: isHarmful ? "harmful" : "main", disabled: isRunning || (word !== undefined && typed !== word) }, act))) });
+      h("button", { type: "submit", class: isHarmful ? "harmful" : "main", "aria-disabled": isRunning || (word !== undefined && typed !== word) }, act))) });
 }
+
+const FIELDS = /** @type {"input"} */ ("input, select, textarea");
 
 /** @param {{ title: string, onClose: () => void, children?: any, isWide?: boolean }} props */
 export function Dialog({ title, onClose, children, isWide }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  useEffect(() => {
+  // While it is still in the page: then the browser gives the focus back.
+  useLayoutEffect(() => {
     const dialog = element.current;
-    const before = document.activeElement;
+    const giveBack = rememberFocus();
     dialog?.showModal();
+    // What is to be entered is nearer than the button that closes, which comes first.
+    dialog?.querySelector(FIELDS)?.focus();
     return () => {
       dialog?.close();
-      // The dialogue may have left the page before it was closed: then the browser does not give the focus back.
-      queueMicrotask(() => void (document.activeElement === document.body && before instanceof HTMLElement && before.focus()));
+      // What had it may have gone meanwhile.
+      queueMicrotask(giveBack);
     };
   }, []);
   const onClick = (/** @type {MouseEvent} */ event) => void (event.target === element.current && onClose());

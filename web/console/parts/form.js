@@ -51,7 +51,7 @@ export function Form({ label, fields, initial = {}, act, onSubmit, onChange, kee
     fields.map((field) => h(FormField, { key: field.name, field, value: values[field.name], onInput: (value) => set(field.name, value) })),
     children,
     error && h(Note, { children: error }),
-    h("div", { class: "acts" }, h("button", { type: "submit", class: "main", disabled: isRunning }, act)));
+    h("div", { class: "acts" }, h("button", { type: "submit", class: "main", "aria-disabled": isRunning }, act)));
 }
 
 let lastId = 0;

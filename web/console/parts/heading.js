@@ -1,7 +1,8 @@
 // The heading of a page, with the way that leads there and what can be done; and sections.
 
-import { useEffect } from "../../vendor/modules/hooks.js";
+import { useEffect, useLayoutEffect, useRef, useState } from "../../vendor/modules/hooks.js";
 import { href, place } from "../route.js";
+import { rememberFocus } from "./focus.js";
 import { h } from "./html.js";
 
 /** @param {{ title: string, kind?: string, above?: [string, string[]][], children?: any }} props above: title and path of the pages above */
@@ -13,9 +14,28 @@ export function Heading({ title, kind, above = [], children }) {
     children && h("div", { class: "acts" }, children));
 }
 
-/** @param {{ title: string, children?: any, about?: string, isClosed?: boolean }} props */
-export function Section({ title, children, about, isClosed }) {
-  return h("details", { class: "section", open: !isClosed }, h("summary", {}, h("h2", {}, title), about && h("span", { class: "about" }, about)), h("div", { class: "body" }, children));
+const FIELDS = "input, select, textarea";
+
+/**
+ * @param {{ title: string, children?: any, about?: string, isClosed?: boolean, isAsked?: boolean }} props
+ * isClosed: until a person opens it, or there is something to see; isAsked: it is open, and its first field has the focus
+ */
+export function Section({ title, children, about, isClosed, isAsked }) {
+  const box = useRef(/** @type {HTMLDetailsElement | null} */ (null));
+  const [wasOpen, setOpen] = useState(false);
+  const isOpen = wasOpen || !isClosed || isAsked;
+  // It does not close by itself: what is in it may have the focus.
+  useEffect(() => setOpen(Boolean(isOpen)), [isOpen]);
+  useLayoutEffect(() => {
+    if (!isAsked) return undefined;
+    const giveBack = rememberFocus();
+    return () => queueMicrotask(giveBack);
+  }, [isAsked]);
+  useEffect(() => {
+    // A new page takes the focus first.
+    if (isAsked) queueMicrotask(() => /** @type {HTMLElement | null | undefined} */ (box.current?.querySelector("form")?.querySelector(FIELDS))?.focus());
+  }, [isAsked, Boolean(children)]);
+  return h("details", { class: "section", open: isOpen, ref: box }, h("summary", {}, h("h2", {}, title), about && h("span", { class: "about" }, about)), h("div", { class: "body" }, children));
 }
 
 /** Tabs within a page, which are in the address. @param {{ label: string, tabs: [string, string][], name?: string }} props */

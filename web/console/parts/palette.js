@@ -23,11 +23,24 @@ addEventListener("keydown", (event) => {
 
 /** @typedef {{ key: string, kind: string, text: string, go?: string, act?: () => unknown }} Entry */
 
+/** Forms that add something: on a page, which opens them. @type {{ text: string, path: string[], query: Record<string, string>, role: import("../pages.js").Role }[]} */
+const ADDED = [
+  { text: "Add an exchange", path: ["exchanges"], query: { add: "yes" }, role: "management" },
+  { text: "Add a queue", path: ["queues"], query: { add: "yes" }, role: "management" },
+  { text: "Add a user", path: ["users"], query: { add: "yes" }, role: "administrator" },
+  { text: "Add a virtual host", path: ["vhosts"], query: { add: "yes" }, role: "administrator" },
+  { text: "Add a policy", path: ["policies"], query: { add: "yes" }, role: "policymaker" },
+  { text: "Add an operator policy", path: ["policies"], query: { tab: "operator-policies", add: "yes" }, role: "administrator" },
+  { text: "Add a rule of alerts", path: ["alerts"], query: { tab: "rules", add: "yes" }, role: "administrator" },
+  { text: "Add a webhook", path: ["alerts"], query: { tab: "webhooks", add: "yes" }, role: "administrator" },
+];
+
 /** What is there without asking the broker. @returns {Entry[]} */
 function commands() {
   const pages = PAGES.filter(({ title, role }) => title && (!role || may(role)));
   return [
     ...pages.map(({ title = "", pattern }) => ({ key: `page ${pattern}`, kind: "Page", text: title, go: href(pattern.split("/").filter(Boolean)) })),
+    ...ADDED.filter(({ role }) => may(role)).map(({ text, path, query }) => ({ key: text, kind: "Do", text, go: href(path, query) })),
     { key: "appearance", kind: "Do", text: "Change the appearance: system, light, dark", act: chooseNextAppearance },
     { key: "log out", kind: "Do", text: "Log out", act: logOut },
   ];
@@ -90,7 +103,7 @@ function OpenPalette() {
   };
   return h(Dialog, { title: "Find", onClose: close, children: h("div", { class: "palette" },
     h("input", { type: "text", role: "combobox", "aria-label": "Find a page, an object or something to do", "aria-expanded": true, "aria-controls": "palette-found",
-      "aria-activedescendant": entries.length > 0 ? `palette-${at}` : undefined, "aria-autocomplete": "list", placeholder: "a page, a queue, an exchange, a connection, a channel", value: text, autocomplete: "off", spellcheck: false, autofocus: true,
+      "aria-activedescendant": entries.length > 0 ? `palette-${at}` : undefined, "aria-autocomplete": "list", placeholder: "a page, a queue, an exchange, a connection, a channel", value: text, autocomplete: "off", spellcheck: false,
       onInput: (/** @type {any} */ event) => (setText(event.currentTarget.value), setChosen(0)), onKeyDown }),
     h("ul", { id: "palette-found", role: "listbox", "aria-label": "Found" }, entries.map((entry, index) =>
       h("li", { key: entry.key, id: `palette-${index}`, role: "option", "aria-selected": index === at, onClick: () => run(entry), onMouseMove: () => setChosen(index) },

@@ -4,6 +4,7 @@ import { useState } from "../../vendor/modules/hooks.js";
 import { href, place } from "../route.js";
 import { areTexts, stored } from "../stored.js";
 import { h, html } from "./html.js";
+import { Menu } from "./menu.js";
 
 /** @type {Map<string, import("../../vendor/modules/signals.js").Signal<string[]>>} */
 const lists = new Map();
@@ -43,9 +44,9 @@ export function SavedFilters({ list, names }) {
     saved.value = [...saved.value.filter((one) => one.title !== title.trim()), { title: title.trim(), query: now }];
     setTitle("");
   };
-  return html`<details class="menu"><summary>Saved filters</summary><div>
+  return h(Menu, { title: "Saved filters", children: html`<div>
     <ul>${saved.value.map((one) => html`<li><a href=${href(path, one.query)}>${one.title}</a>
       <button type="button" class="quiet" aria-label=${`Forget the filter ${one.title}`} onClick=${() => (saved.value = saved.value.filter((other) => other !== one))}>✕</button></li>`)}</ul>
     <form class="acts" onSubmit=${save}><input aria-label="Name of the filter" placeholder="name for this view" value=${title} onInput=${(/** @type {any} */ event) => setTitle(event.currentTarget.value)} />
-      <button type="submit">Save</button></form></div></details>`;
+      <button type="submit">Save</button></form></div>` });
 }

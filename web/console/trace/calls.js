@@ -32,7 +32,7 @@ export function Calls() {
       ${h(FormField, { field: { name: "max", label: "Calls at most", kind: "number", help: "The trace ends by itself after so many; without a number at more than ten in a second." }, value: values.max, onInput: (value) => set("max", value) })}
       ${h(FormField, { field: { name: "returns", label: "Results and durations, too", kind: "checkbox" }, value: values.returns, onInput: (value) => set("returns", value) })}
       ${h(FormField, { field: { name: "body", label: "Bytes of bodies", kind: "number", help: "Bodies of messages are shown only where this asks for them, cut at so many bytes." }, value: values.body, onInput: (value) => set("body", value) })}
-      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} disabled=${!isRunning}>End</button></div>
+      <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} aria-disabled=${!isRunning}>End</button></div>
     </form>
     ${end && h(Note, { kind: end.isError ? "error" : "hint", children: end.text })}
     ${(isRunning || lines.length > 0) && html`<ol class="lines mono" tabindex="0" aria-label="Calls" aria-live="off">${lines.filter(({ event }) => event === "call" || event === "return" || event === "missed").slice(-300).map((line) => h(CallLine, { line }))}</ol>`}

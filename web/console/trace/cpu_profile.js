@@ -20,7 +20,7 @@ export function CpuProfile() {
   return html`
     <form class="form" aria-label="Profile processors" onSubmit=${start}>
       <div class="field"><label for="seconds">Seconds</label><input id="seconds" type="number" min="1" max="300" value=${seconds} onInput=${(/** @type {any} */ event) => setSeconds(event.currentTarget.value)} /></div>
-      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} disabled=${!isRunning}>Break off</button></div>
+      <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} aria-disabled=${!isRunning}>Break off</button></div>
     </form>
     ${end?.isError && h(Note, { children: end.text })}
     ${isRunning && html`<p role="status">The processors are looked at for ${seconds} s…</p>`}

@@ -27,7 +27,7 @@ export function Messages() {
     <form class="form grid" aria-label="Trace messages" onSubmit=${start}>
       ${FILTERS.map(([name, label, placeholder]) => h(FormField, { key: name, field: { name, label, placeholder }, value: values[name], onInput: (value) => set(name, value) }))}
       ${h(FormField, { field: { name: "max", label: "Events at most", kind: "number" }, value: values.max, onInput: (value) => set("max", value) })}
-      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} disabled=${!isRunning}>End</button></div>
+      <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} aria-disabled=${!isRunning}>End</button></div>
     </form>
     ${end && h(Note, { kind: end.isError ? "error" : "hint", children: end.text })}
     ${(isRunning || lines.length > 0) && html`<ol class="lines mono" tabindex="0" aria-label="What happened to messages">${lines.filter(({ event }) => event !== "begin" && event !== "end").slice(-300).map((line) => h(EventLine, { line }))}</ol>`}

@@ -37,7 +37,7 @@ export function WallProfile() {
       <div class="field"><label for="pattern">Functions</label><input id="pattern" value=${pattern} required spellcheck=${false} onInput=${(/** @type {any} */ event) => setPattern(event.currentTarget.value)} />
         <p class="help">amqp::basic.publish, http::GET /api/queues*, amqp::*: calls that match are followed across threads, with what they wait for.</p></div>
       <div class="field"><label for="seconds">Seconds</label><input id="seconds" type="number" min="1" max="300" value=${seconds} onInput=${(/** @type {any} */ event) => setSeconds(event.currentTarget.value)} /></div>
-      <div class="acts"><button type="submit" class="main" disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} disabled=${!isRunning}>Break off</button></div>
+      <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} aria-disabled=${!isRunning}>Break off</button></div>
     </form>
     ${isRunning && html`<p role="status">The broker is looked at for ${seconds} s…</p>`}
     ${end?.isError && h(Note, { children: end.text })}

@@ -6,6 +6,7 @@ import { readFileSync, existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { chromium } from "playwright-core";
+import { Keys } from "./keys.mjs";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 /** The rules of WCAG 2.2 AA. */
@@ -29,8 +30,8 @@ export class Harness {
   }
 
   /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. `url`: of
-   *  another broker than the usual one. */
-  async scenario(name, check, { user = "guest", password = user, width = 1280, height = 860, colorScheme = "light", allowed = /^$/, hash = "", url = this.broker.url } = {}) {
+   *  another broker than the usual one. `keyboard`: only keys may act. */
+  async scenario(name, check, { user = "guest", password = user, width = 1280, height = 860, colorScheme = "light", allowed = /^$/, hash = "", url = this.broker.url, keyboard = false } = {}) {
     if (!this.only.test(name)) return;
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
@@ -42,11 +43,12 @@ export class Harness {
       page.on("request", (request) => request.url().startsWith(`${url}/`) || complaints.push(`asked for ${request.url()}`));
     };
     context.on("page", watch);
+    if (keyboard) await watchPointers(context, complaints);
     const page = await context.newPage();
     try {
       if (user) await this.logIn(context, user, password, url);
       await page.goto(`${url}/${hash}`);
-      await check(page, { context, complaints });
+      await check(page, { context, complaints, keys: new Keys(page) });
       assert.deepEqual(complaints.filter((complaint) => !allowed.test(complaint)), [], "the browser complained");
       this.passed += 1;
       console.log(`ok ${name}`);
@@ -93,6 +95,18 @@ export class Harness {
   }
 }
 
+/** Complains of what a pointer does in any page, and of values that are set by a program: no key does that. */
+async function watchPointers(context, complaints) {
+  await context.exposeFunction("tellUnkeyed", (what) => complaints.push(`not by keys: ${what}`));
+  await context.addInitScript(() => {
+    const tell = ({ type, target }) => void globalThis.tellUnkeyed(`${type} at ${target?.tagName} ${target?.textContent?.slice(0, 40)}`);
+    for (const type of ["pointermove", "pointerdown", "mousedown", "touchstart", "wheel"]) addEventListener(type, (event) => event.isTrusted && tell(event), { capture: true, passive: true });
+    // Enter and Space click, too, without a pointer.
+    addEventListener("click", (event) => event.isTrusted && (event.detail > 0 || event.pointerType !== "") && tell(event), true);
+    for (const type of ["input", "change"]) addEventListener(type, (event) => !event.isTrusted && event.target?.type !== "file" && tell(event), true);
+  });
+}
+
 /** The names of what has the focus, key by key of Tab, until it is there. Nothing is clicked. */
 export async function tabTo(page, name, most = 120) {
   for (let step = 0; step < most; step += 1) {
@@ -106,3 +120,6 @@ export async function tabTo(page, name, most = 120) {
   }
   assert.fail(`Tab does not lead to ${name} within ${most} steps`);
 }
+
+/** The field with this label, whether it is required or not. */
+export const named = (scope, label) => scope.getByLabel(new RegExp(`^${label}( \\*)?$`));

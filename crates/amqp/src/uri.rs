@@ -82,6 +82,23 @@ impl Uri {
         parse(text).map_err(|reason| UriError { uri: shown(text), reason })
     }
 
+    /// The URI without who asks and without its query, as it may be shown to anyone.
+    #[must_use]
+    pub fn without_user(&self) -> String {
+        let (scheme, port) = if self.is_tls { ("amqps", PORT_TLS) } else { ("amqp", PORT) };
+        let mut out = format!("{scheme}://");
+        if !self.is_hostless {
+            let address = self.address();
+            let bare = address.strip_suffix(&format!(":{port}"));
+            out.push_str(bare.unwrap_or(&address));
+        }
+        if self.vhost != "/" {
+            out.push('/');
+            out.extend(utf8_percent_encode(&self.vhost, ESCAPED));
+        }
+        out
+    }
+
     /// Host and port, as they are written together.
     #[must_use]
     pub fn address(&self) -> String {
@@ -404,6 +421,18 @@ mod tests {
             ("amqp://u@h", "amqp://u@h"),
         ] {
             assert_eq!(without_passwords(text), expected);
+        }
+    }
+
+    #[test]
+    fn shown_without_its_user() {
+        for (text, expected) in [
+            ("amqp://", "amqp://"),
+            ("amqp://u:p@/v", "amqp:///v"),
+            ("amqp://u:p@h:5672/%2f?heartbeat=3", "amqp://h"),
+            ("amqps://u:p@[::1]:7/a%20b", "amqps://[::1]:7/a%20b"),
+        ] {
+            assert_eq!(Uri::parse(text).unwrap().without_user(), expected);
         }
     }
 

@@ -19,5 +19,6 @@ pub mod parameter;
 pub mod pattern;
 pub mod policy;
 pub mod resource;
+pub mod shovel;
 pub mod user;
 pub mod vhost;

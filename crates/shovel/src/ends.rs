@@ -1,0 +1,235 @@
+//! Connecting to the ends of a shovel, and declaring what it consumes and publishes to.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use amqp::uri::TlsQuery;
+use amqp::{TableBuf, Uri, basic, queue};
+use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
+use model::shovel::{AckMode, BrokerDestination, DeleteAfter, Protocol, Source, SourceQueue, Target};
+use net::{ClientTls, ClientTlsOptions, Identity, Trust};
+
+use crate::host::Host;
+use crate::status::ShovelId;
+
+/// The channel on which messages come and go.
+pub(crate) const CHANNEL: u16 = 1;
+/// The channel on which queues are declared: a refusal closes it.
+const DECLARING: u16 = 2;
+
+/// How long a broker may take to open a connection, or to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+const NOT_FOUND: u16 = 404;
+
+/// Why an end cannot be used. Texts have no passwords.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum EndError {
+    /// There is no connection.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The broker of this process has no room.
+    #[error("this broker cannot be connected to: {0}")]
+    Here(io::Error),
+    /// Its host is not on the list of those that shovels may connect to.
+    #[error("shovels may not connect to '{0}': warren.links.allowed_hosts does not have it")]
+    NotPermitted(String),
+    /// Files for TLS cannot be used.
+    #[error("TLS of {address}: {reason}")]
+    Tls { address: String, reason: String },
+    /// A queue cannot be declared, or consumed from.
+    #[error("{what}: {source}")]
+    Refused { what: String, source: CallError },
+}
+
+/// One end, connected: how, and where, without the user.
+pub(crate) struct End {
+    pub(crate) connection: Connection,
+    pub(crate) uri: Box<str>,
+}
+
+/// Connects to the first of these URIs that answers, beginning with a certain one: the brokers of a cluster share the load.
+pub(crate) async fn connect(
+    uris: &[Uri],
+    first: usize,
+    protocol: Protocol,
+    host: &Arc<dyn Host>,
+    id: &ShovelId,
+) -> Result<End, EndError> {
+    let mut last = None;
+    for uri in uris.iter().cycle().skip(first % uris.len().max(1)).take(uris.len()) {
+        match open(uri, protocol, host, id).await {
+            Ok(connection) => return Ok(End { connection, uri: uri.without_user().into() }),
+            Err(error) => last = Some(error),
+        }
+    }
+    // A definition has at least one.
+    Err(last.unwrap_or_else(|| EndError::Here(io::Error::other("there is no URI"))))
+}
+
+async fn open(uri: &Uri, protocol: Protocol, host: &Arc<dyn Host>, id: &ShovelId) -> Result<Connection, EndError> {
+    let mut options = ConnectOptions {
+        name: Some(format!("Shovel {}", id.name)),
+        timeout: PATIENCE,
+        answer_timeout: PATIENCE,
+        ..ConnectOptions::default()
+    };
+    let mut connection = if protocol == Protocol::Local || uri.is_hostless {
+        options.is_without_heartbeat = true;
+        let stream = host.connect(!uri.has_user).map_err(EndError::Here)?;
+        Connection::over(stream, uri, &options).await?
+    } else {
+        if !host.permits(&uri.host) {
+            return Err(EndError::NotPermitted(uri.host.clone()));
+        }
+        if uri.auth_mechanism.as_deref().is_some_and(|mechanism| mechanism.eq_ignore_ascii_case("external")) {
+            options.mechanism = Mechanism::External;
+        }
+        if uri.is_tls {
+            options.tls = Some(tls(uri)?);
+        }
+        options.dial.timeout = PATIENCE;
+        Connection::open(uri, &options).await?
+    };
+    let refused = |source| EndError::Refused { what: format!("a channel at {}", uri.without_user()), source };
+    connection.open_channel(CHANNEL).await.map_err(refused)?;
+    Ok(connection)
+}
+
+/// As RabbitMQ, certificates are looked at only where authorities are named or `verify` asks for it.
+fn tls(uri: &Uri) -> Result<ClientTls, EndError> {
+    let TlsQuery { authorities, certificate, key, verifies_peer, server_name } = &uri.tls;
+    let trust = match (authorities, verifies_peer) {
+        (_, Some(false)) => Trust::AnyServer,
+        (Some(file), _) => Trust::File(file.into()),
+        (None, Some(true)) => Trust::System,
+        (None, None) => Trust::AnyServer,
+    };
+    let identity = certificate.as_ref().zip(key.as_ref()).map(|(certificate, key)| Identity {
+        chain: certificate.into(),
+        key: key.into(),
+        password: None,
+    });
+    let options = ClientTlsOptions {
+        identity,
+        server_name: server_name.clone().filter(|name| name != "disable"),
+        ..ClientTlsOptions::trusting(trust)
+    };
+    ClientTls::new(&options).map_err(|error| EndError::Tls { address: uri.address(), reason: error.to_string() })
+}
+
+/// Declares what is consumed, and starts the consumer. Returns how many messages are to be moved; `None`: all that come.
+pub(crate) async fn prepare_source(
+    connection: &mut Connection,
+    source: &Source,
+    ack_mode: AckMode,
+) -> Result<Option<u64>, EndError> {
+    let (queue, count) = match &source.from {
+        SourceQueue::Queue { name, arguments } => {
+            let count = ensure_queue(connection, name, arguments, source.is_predeclared).await?;
+            (name.to_string(), count)
+        }
+        SourceQueue::Exchange { name, key } => (bind_queue(connection, name, key).await?, 0),
+    };
+    let count = match source.delete_after {
+        DeleteAfter::Never => None,
+        DeleteAfter::QueueLength => Some(u64::from(count)),
+        DeleteAfter::Count(count) => Some(count),
+    };
+    if count == Some(0) {
+        return Ok(count);
+    }
+    let refused = |source| EndError::Refused { what: format!("queue '{queue}' cannot be consumed from"), source };
+    let is_without_acks = is_without_acks(ack_mode, count);
+    if !is_without_acks {
+        let qos = basic::Qos { prefetch_size: 0, prefetch_count: source.prefetch, global: false };
+        connection.call(CHANNEL, &qos).await.map_err(refused)?;
+    }
+    let consume = basic::Consume {
+        queue: queue.as_bytes(),
+        no_ack: is_without_acks,
+        arguments: source.consumer_arguments.as_table(),
+        ..Default::default()
+    };
+    connection.consume(CHANNEL, &consume).await.map_err(refused)?;
+    Ok(count)
+}
+
+/// Whether the source is to forget what it gives out. Where the number of messages is known, more than that may be on their way when it
+/// is reached: they have to go back.
+pub(crate) fn is_without_acks(ack_mode: AckMode, count: Option<u64>) -> bool {
+    ack_mode == AckMode::NoAck && count.is_none()
+}
+
+/// Declares what is published to, and has publishes confirmed where that matters.
+pub(crate) async fn prepare_destination(
+    connection: &mut Connection,
+    destination: &BrokerDestination,
+    ack_mode: AckMode,
+) -> Result<(), EndError> {
+    match &destination.to {
+        Target::Queue { name, arguments } => {
+            ensure_queue(connection, name, arguments, destination.is_predeclared).await?;
+        }
+        Target::Exchange { name: Some(name), .. } if !name.is_empty() => ensure_exchange(connection, name).await?,
+        Target::Exchange { .. } => {}
+    }
+    if ack_mode == AckMode::OnConfirm {
+        let refused = |source| EndError::Refused { what: "publishes cannot be confirmed".to_owned(), source };
+        connection.select_confirms(CHANNEL).await.map_err(refused)?;
+    }
+    Ok(())
+}
+
+/// A queue that is there, or is declared durable. Returns how many messages it has.
+async fn ensure_queue(
+    connection: &mut Connection,
+    name: &str,
+    arguments: &TableBuf,
+    is_predeclared: bool,
+) -> Result<u32, EndError> {
+    let refused = |source| EndError::Refused { what: format!("queue '{name}'"), source };
+    connection.open_channel(DECLARING).await.map_err(refused)?;
+    let passive = queue::Declare { queue: name.as_bytes(), passive: true, ..Default::default() };
+    let count = match connection.declare_queue(DECLARING, &passive).await {
+        Ok((_, count, _)) => count,
+        Err(CallError::Refused { code: NOT_FOUND, .. }) if !is_predeclared => {
+            connection.open_channel(DECLARING).await.map_err(refused)?;
+            let declare = queue::Declare {
+                queue: name.as_bytes(),
+                durable: true,
+                arguments: arguments.as_table(),
+                ..Default::default()
+            };
+            connection.declare_queue(DECLARING, &declare).await.map_err(refused)?.1
+        }
+        Err(error) => return Err(refused(error)),
+    };
+    connection.close_channel(DECLARING).await.map_err(refused)?;
+    Ok(count)
+}
+
+/// An exchange that is published to has to be there: a publish to one that is not closes the channel again and again.
+async fn ensure_exchange(connection: &mut Connection, name: &str) -> Result<(), EndError> {
+    let refused = |source| EndError::Refused { what: format!("exchange '{name}'"), source };
+    connection.open_channel(DECLARING).await.map_err(refused)?;
+    let passive = amqp::exchange::Declare { exchange: name.as_bytes(), passive: true, ..Default::default() };
+    connection.call(DECLARING, &passive).await.map_err(refused)?;
+    connection.close_channel(DECLARING).await.map_err(refused)
+}
+
+/// A queue of the shovel's own, bound to an exchange. It goes with the connection.
+async fn bind_queue(connection: &mut Connection, exchange: &str, key: &str) -> Result<String, EndError> {
+    let refused = |source| EndError::Refused { what: format!("exchange '{exchange}'"), source };
+    let declare = queue::Declare { exclusive: true, ..Default::default() };
+    let (name, ..) = connection.declare_queue(CHANNEL, &declare).await.map_err(refused)?;
+    let bind = queue::Bind {
+        queue: name.as_bytes(),
+        exchange: exchange.as_bytes(),
+        routing_key: key.as_bytes(),
+        ..Default::default()
+    };
+    connection.call(CHANNEL, &bind).await.map_err(refused)?;
+    Ok(name)
+}

@@ -1,0 +1,175 @@
+//! Which shovels run: those that are wanted, each with a task of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use model::shovel::Shovel;
+use parking_lot::Mutex;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::host::Host;
+use crate::status::{Board, ShovelId, ShovelStatus, State};
+use crate::worker::{Order, Worker};
+
+/// A shovel that is to be.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wanted {
+    /// Which.
+    pub id: ShovelId,
+    /// What it does, or why that cannot be.
+    pub shovel: Result<Arc<Shovel>, Box<str>>,
+    /// An operator has it wait.
+    pub is_paused: bool,
+}
+
+/// The shovels of a process.
+pub struct Shovels {
+    host: Arc<dyn Host>,
+    runtime: Handle,
+    running: Mutex<BTreeMap<ShovelId, Running>>,
+    /// Begins anew for each: tasks of one cluster are to share its nodes.
+    next_uri: Mutex<usize>,
+}
+
+/// A shovel that has been started, or cannot be.
+struct Running {
+    shovel: Result<Arc<Shovel>, Box<str>>,
+    board: Arc<Board>,
+    orders: watch::Sender<Order>,
+    task: Option<JoinHandle<()>>,
+}
+
+impl Shovels {
+    /// None yet. They will run on this runtime.
+    #[must_use]
+    pub fn new(host: Arc<dyn Host>, runtime: Handle) -> Self {
+        Shovels { host, runtime, running: Mutex::new(BTreeMap::new()), next_uri: Mutex::new(0) }
+    }
+
+    /// Has those run that are wanted, and no others. One whose definition has changed begins anew; the others notice nothing.
+    pub fn reconcile(&self, wanted: Vec<Wanted>) {
+        let mut running = self.running.lock();
+        let mut gone = std::mem::take(&mut *running);
+        for Wanted { id, shovel, is_paused } in wanted {
+            let same = gone.remove(&id);
+            let entry = match same {
+                Some(entry) if entry.shovel == shovel => entry,
+                before => {
+                    let before = before.and_then(|before| before.end());
+                    self.start(&id, shovel, is_paused, before)
+                }
+            };
+            entry.orders.send_if_modified(|order| order.pause(is_paused));
+            running.insert(id, entry);
+        }
+        drop(running);
+        for (_, entry) in gone {
+            entry.end();
+        }
+    }
+
+    fn start(
+        &self,
+        id: &ShovelId,
+        shovel: Result<Arc<Shovel>, Box<str>>,
+        is_paused: bool,
+        before: Option<JoinHandle<()>>,
+    ) -> Running {
+        let (orders, receiver) = watch::channel(if is_paused { Order::Pause } else { Order::Run(0) });
+        let board = Arc::new(Board::new());
+        let task = match &shovel {
+            Ok(shovel) => {
+                let worker = Worker {
+                    id: id.clone(),
+                    shovel: shovel.clone(),
+                    host: self.host.clone(),
+                    board: board.clone(),
+                    orders: receiver,
+                    first_uri: {
+                        let mut next = self.next_uri.lock();
+                        *next = next.wrapping_add(1);
+                        *next
+                    },
+                };
+                Some(self.runtime.spawn(async move {
+                    // Two of one name are not to move the same messages at the same time.
+                    if let Some(before) = before {
+                        let _ = before.await;
+                    }
+                    worker.run().await;
+                }))
+            }
+            Err(reason) => {
+                let state = State::Terminated { reason: reason.clone() };
+                board.set_state(state.clone());
+                self.host.state_changed(id, &state);
+                None
+            }
+        };
+        Running { shovel, board, orders, task }
+    }
+
+    /// All of them as they are now, by vhost and name.
+    #[must_use]
+    pub fn statuses(&self) -> Vec<ShovelStatus> {
+        self.running.lock().iter().map(|(id, entry)| entry.board.status(id.clone())).collect()
+    }
+
+    /// One of them as it is now.
+    #[must_use]
+    pub fn status(&self, id: &ShovelId) -> Option<ShovelStatus> {
+        self.running.lock().get(id).map(|entry| entry.board.status(id.clone()))
+    }
+
+    /// What a shovel does, by its definition.
+    #[must_use]
+    pub fn definition(&self, id: &ShovelId) -> Option<Arc<Shovel>> {
+        self.running.lock().get(id).and_then(|entry| entry.shovel.clone().ok())
+    }
+
+    /// Has a shovel connect anew. Says whether there is one.
+    pub fn restart(&self, id: &ShovelId) -> bool {
+        let running = self.running.lock();
+        let Some(entry) = running.get(id) else { return false };
+        entry.orders.send_if_modified(|order| match order {
+            Order::Run(number) => {
+                *number = number.wrapping_add(1);
+                true
+            }
+            Order::Pause | Order::Stop => false,
+        });
+        true
+    }
+
+    /// Ends all of them: what is under way is settled, for a moment.
+    pub async fn stop(&self) {
+        let all = std::mem::take(&mut *self.running.lock());
+        let ending: Vec<_> = all.into_values().filter_map(Running::end).collect();
+        for task in ending {
+            let _ = task.await;
+        }
+    }
+}
+
+impl Running {
+    /// Has it end. Returns what to wait for, if it is to be waited for.
+    fn end(self) -> Option<JoinHandle<()>> {
+        let _ = self.orders.send(Order::Stop);
+        self.task
+    }
+}
+
+impl Order {
+    /// Whether that is a change.
+    fn pause(&mut self, is_paused: bool) -> bool {
+        let next = match (*self, is_paused) {
+            (Order::Run(_), true) => Order::Pause,
+            (Order::Pause, false) => Order::Run(0),
+            _ => return false,
+        };
+        *self = next;
+        true
+    }
+}

@@ -51,7 +51,7 @@ export function AlertRules() {
     { id: "tells", title: "Tells", about: "webhooks", cell: ({ webhooks: told = [] }) => h("bdi", {}, told.length > 0 ? told.join(", ") : "all webhooks") },
     { id: "state", title: "State", cell: ({ problem, untracked, source }) => [problem && h("span", { key: "problem", class: "badge bad", title: problem }, problem), untracked > 0 && h("span", { key: "untracked", class: "badge warn", title: "queues beyond the 1,000 of a rule" }, `${untracked} more`), source === "configuration" && h("span", { key: "source", class: "badge", title: "it is in the configuration, and cannot be changed here" }, "configuration")] },
     ...(mayChange ? [{ id: "acts", title: "Change", cell: (/** @type {any} */ rule) => rule.source !== "configuration" && html`
-      <button type="button" aria-label=${`Change rule ${rule.name}`} onClick=${() => setQuery({ edit: rule.name })}>Change</button> <button type="button" class="harmful" aria-label=${`Delete rule ${rule.name}`} onClick=${() => remove(rule.name)}>Delete</button>` }] : []),
+      <button type="button" aria-label=${`Change rule ${rule.name}`} onClick=${() => setQuery({ edit: rule.name, add: undefined })}>Change</button> <button type="button" class="harmful" aria-label=${`Delete rule ${rule.name}`} onClick=${() => remove(rule.name)}>Delete</button>` }] : []),
   ];
   return html`
     ${h(List, { label: "Rules", rows: data, error, columns, keyOf: (rule) => rule.name, textOf: (rule) => `${rule.name} ${rule.kind} ${rule.queue ?? ""}`, by: "name", height: "50vh", empty: mayChange ? "There is no rule. Add one below: it watches queues or the node, without anything else to be installed." : "There is no rule." })}

@@ -42,7 +42,7 @@ export function AlertWebhooks() {
   if (!data) return error ? h(Note, { error }) : html`<p class="awaited-text" role="status">Asking the broker…</p>`;
   const acts = (/** @type {any} */ { name, source }) => html`<span class="acts">
     <button type="button" aria-label=${`Test webhook ${name}`} onClick=${() => test(name)}>Test</button>
-    ${source !== "configuration" && html`<button type="button" aria-label=${`Change webhook ${name}`} onClick=${() => setQuery({ edit: name })}>Change</button>
+    ${source !== "configuration" && html`<button type="button" aria-label=${`Change webhook ${name}`} onClick=${() => setQuery({ edit: name, add: undefined })}>Change</button>
     <button type="button" class="harmful" aria-label=${`Delete webhook ${name}`} onClick=${() => remove(name)}>Delete</button>`}</span>`;
   return html`
     ${error && h(Note, { error })}

@@ -6,6 +6,7 @@ import { readLines } from "../stream.js";
 
 /** Lines that are kept: the last ones. */
 const KEPT_COUNT = 1000;
+const BY_YOU = "Ended by you.";
 
 /**
  * A trace of an address that gives lines.
@@ -44,9 +45,9 @@ export function useTrace(keptCount = KEPT_COUNT, shorten = (line) => line) {
         drawn ??= requestAnimationFrame(draw);
       }, own.signal);
       draw();
-      if (running.current === own) setEnd({ text: said || "The trace has ended.", isError: false });
+      if (running.current === own) setEnd({ text: own.signal.aborted ? BY_YOU : said || "The trace has ended.", isError: false });
     } catch (error) {
-      if (running.current === own) setEnd(own.signal.aborted ? { text: "Ended by you.", isError: false } : { text: sentenceOf(error), isError: true });
+      if (running.current === own) setEnd(own.signal.aborted ? { text: BY_YOU, isError: false } : { text: sentenceOf(error), isError: true });
     }
     if (running.current === own) setRunning(false);
   };

@@ -52,11 +52,12 @@ export class Keys {
     await this.page.keyboard.type(text);
   }
 
-  /** Chooses what begins with the text. */
+  /** Chooses what begins with the text, by arrows: what is between has its turn. */
   async choose(control, text) {
     await this.to(control);
     this.last = `the choice of ${text} in ${control}`;
-    await this.page.keyboard.type(text);
+    const steps = await control.evaluate((select, text) => [...select.options].findIndex(({ label }) => label.startsWith(text)) - select.selectedIndex, text);
+    for (let step = 0; step < Math.abs(steps); step += 1) await this.page.keyboard.press(steps > 0 ? "ArrowDown" : "ArrowUp");
     const chosen = await control.evaluate((select) => select.selectedOptions[0]?.label ?? "");
     assert.ok(chosen.startsWith(text), `${chosen} is chosen, and not ${text}`);
   }

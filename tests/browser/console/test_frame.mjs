@@ -33,7 +33,7 @@ export default async function frame(harness, broker) {
     const policy = answer.headers()["content-security-policy"];
     assert.match(policy, /default-src 'none'/);
     assert.match(policy, /require-trusted-types-for 'script'; trusted-types 'none'/);
-    assert.equal(answer.headers()["x-frame-options"] ?? "", answer.headers()["x-frame-options"] ?? "");
+    assert.match(policy, /base-uri 'none'; form-action 'self'; frame-ancestors 'none'/);
     const script = await page.evaluate(() => document.querySelector("script").src);
     const asset = await page.request.get(script);
     assert.match(asset.headers()["cache-control"], /immutable/);
@@ -41,6 +41,14 @@ export default async function frame(harness, broker) {
     assert.equal(again.status(), 304);
     const other = await page.request.get(script.replace(/static\/[^/]+/, "static/0"));
     assert.equal(other.status(), 404);
+  });
+
+  await harness.scenario("no page of another origin can have the console within it", async (page, { context }) => {
+    const other = await context.browser().newPage();
+    await other.setContent(`<iframe src="${broker.url}/"></iframe>`);
+    const within = await until("something is in the frame", () => other.frames()[1]?.url());
+    await until(`the browser refuses ${within}`, () => /^chrome-error:/.test(other.frames()[1].url()), 5000);
+    await other.close();
   });
 
   await harness.scenario("the palette finds pages and queues by keys alone", async (page) => {

@@ -25,6 +25,11 @@ export class ApiError extends Error {
   get isLost() {
     return this.status === 0 || this.status === 502 || this.status === 503 || this.status === 504;
   }
+
+  /** Whether the broker said that the user may not see it, or that it is not there. */
+  get isRefusal() {
+    return this.status === 401 || this.status === 403 || this.status === 404;
+  }
 }
 
 /** @typedef {"well" | "slow" | "lost"} Reach */
@@ -64,7 +69,7 @@ async function problemOf(response) {
   const text = await response.text().catch(() => "");
   try {
     const { reason, error } = JSON.parse(text);
-    const said = typeof reason === "string" ? reason : error;
+    const said = response.status === 404 && reason === "Not Found" ? "There is no such thing, not any more, or not for this user." : typeof reason === "string" ? reason : error;
     return new ApiError(response.status, String(said ?? response.statusText));
   } catch {
     return new ApiError(response.status, text.slice(0, 300) || `The broker answered ${response.status} ${response.statusText}.`);
@@ -136,6 +141,9 @@ effect(() => {
   const timer = setInterval(() => void probe(), PROBE_INTERVAL_MS);
   return () => clearInterval(timer);
 });
+
+/** Whether what was shown is not there any more, or not for this user any more. @param {unknown} error */
+export const isRefusal = (error) => error instanceof ApiError && error.isRefusal;
 
 /** What a person is told of an error. @param {unknown} error */
 export const sentenceOf = (error) => (error instanceof Error ? error.message : String(error));

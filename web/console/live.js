@@ -2,11 +2,11 @@
 // stream for all and passes on what comes; when it goes, another one takes over. A page that did not come by TLS has no locks in most
 // browsers: then the tab that claimed the stream last has it.
 
-import { useEffect } from "../vendor/modules/hooks.js";
+import { useEffect, useRef } from "../vendor/modules/hooks.js";
 import { effect, signal } from "../vendor/modules/signals.js";
-import { probe, reach, returns, send } from "./api.js";
+import { reach, returns, send } from "./api.js";
 import { exchangeSegment } from "./route.js";
-import { user } from "./session.js";
+import { look, user } from "./session.js";
 
 /**
  * @typedef {{ name: string, data: any }} LiveEvent
@@ -123,6 +123,8 @@ let wasLive = false;
 
 /** @param {boolean} is @param {boolean} isNew whether something may have been missed */
 function note(is, isNew) {
+  // It ends where the broker goes, or where rights are revoked: each tab finds out which.
+  if (isLive.peek() && !is) void look();
   isLive.value = is;
   if (is && isNew && wasLive) returns.value += 1;
   wasLive ||= is;
@@ -152,7 +154,7 @@ async function read(parts, signal) {
     }
     if (signal.aborted) return;
     show(false);
-    void probe();
+    void look();
     await new Promise((resolve) => setTimeout(resolve, retryMs * (0.5 + Math.random())));
     retryMs = Math.min(RETRY_MAX_MS, retryMs * 2);
     if (reach.peek() === "lost") retryMs = RETRY_MIN_MS;
@@ -259,7 +261,9 @@ export function listen(part, listener) {
 
 /** The same, while a component is shown. @param {string | null} part @param {Listener} listener */
 export function useLive(part, listener) {
-  useEffect(() => (part === null ? undefined : listen(part, listener)), [part]);
+  const latest = useRef(listener);
+  latest.current = listener;
+  useEffect(() => (part === null ? undefined : listen(part, (event) => latest.current(event))), [part]);
 }
 
 /** The part that tells of an object. The default exchange has a name here, as in paths. @param {"queue" | "exchange"} kind @param {string} vhost @param {string} name */

@@ -20,10 +20,10 @@ import { may, recognize, user } from "./session.js";
 function Console() {
   if (user.value === undefined) return html`<main class="login" id="main"><h1>Warren</h1><p role="status">${reach.value === "lost" ? "The broker cannot be reached. It is asked again by itself." : "Asking the broker…"}</p></main>`;
   if (user.value === null) return h(Login, {});
-  return h(Frame, { children: [h(CurrentPage, { key: "page" }), h(Asked, { key: "asked" }), h(Palette, { key: "palette" }), h(Said, { key: "said" })] });
+  return h(Frame, { children: [h(CurrentPage, { key: `page ${JSON.stringify(user.value)}` }), h(Asked, { key: "asked" }), h(Palette, { key: "palette" }), h(Said, { key: "said" })] });
 }
 
-/** The page that the address says. */
+/** The page that the address says. For another user, or one with other rights, it begins anew. */
 function CurrentPage() {
   const { path } = place.value;
   const found = pageOf(path);

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef } from "../vendor/modules/hooks.js";
 import { effect, signal } from "../vendor/modules/signals.js";
-import { get, returns } from "./api.js";
+import { get, isRefusal, returns } from "./api.js";
 
 /** How often is asked at most. */
 export const INTERVAL_MS = 5000;
@@ -14,7 +14,8 @@ const INTERVAL_MAX_MS = 60_000;
 /**
  * @template T
  * @typedef {{ data: T | undefined, error: unknown, at: number, reload: () => Promise<void> }} Resource
- * data: the last answer, also when a later request failed; error: of the last request; at: when data came, 0 before
+ * data: the last answer, also when a later request failed, unless it was refused: what is not for the user any more is not shown any more;
+ * error: of the last request; at: when data came, 0 before
  */
 
 /**
@@ -95,7 +96,7 @@ export function useResource(path, intervalMs = INTERVAL_MS) {
     if (path === null) return undefined;
     const { look, end } = follow((signal) => get(path, { signal }), ({ data, error }) => {
       const { data: before, at } = state.peek();
-      state.value = error === undefined ? { data, error: undefined, at: Date.now() } : { data: before, error, at };
+      state.value = error === undefined ? { data, error: undefined, at: Date.now() } : { data: isRefusal(error) ? undefined : before, error, at };
     }, intervalMs);
     handle.reload = look;
     return end;
@@ -111,6 +112,6 @@ export function useResource(path, intervalMs = INTERVAL_MS) {
  */
 export function useKept(resource) {
   const known = useRef(resource.data);
-  if (resource.data !== undefined) known.current = resource.data;
+  if (resource.data !== undefined || isRefusal(resource.error)) known.current = resource.data;
   return { ...resource, data: known.current };
 }

@@ -3,6 +3,9 @@
 import { computed, effect, signal } from "../vendor/modules/signals.js";
 import { ApiError, change, get, refusals } from "./api.js";
 
+/** What a tab does the others learn: they have the same cookie. */
+const channel = new BroadcastChannel("warren-session");
+
 /**
  * @typedef {{ name: string, tags: string[] }} User
  * @typedef {{ oauth_enabled?: boolean, oauth_disable_basic_auth?: boolean, oauth_provider_url?: string, oauth_initiated_logon_type?: string }} Ways
@@ -18,10 +21,17 @@ const ROLES = /** @type {const} */ (["administrator", "monitoring", "policymaker
 /** @param {{ name: string, tags: string[] | string }} answer @returns {User} */
 const userOf = ({ name, tags }) => ({ name, tags: Array.isArray(tags) ? tags : tags.split(",").filter(Boolean) });
 
+/** What the broker says of the session: another user, or other rights. @param {any} answer */
+export function take(answer) {
+  const now = userOf(answer);
+  if (JSON.stringify(now) !== JSON.stringify(user.peek())) user.value = now;
+  farewell.value = "";
+}
+
 /** Finds out which user is logged in. */
 export async function recognize() {
   try {
-    user.value = userOf(await get("api/session"));
+    take(await get("api/session"));
   } catch (error) {
     // Where the broker is away nothing is known; the page says so and asks again.
     if (error instanceof ApiError && !error.isLost) user.value = null;
@@ -32,7 +42,10 @@ export async function recognize() {
 export async function logIn(name, password) {
   user.value = userOf(await change("POST", "api/session", { name, password }));
   farewell.value = "";
+  channel.postMessage("login");
 }
+
+channel.addEventListener("message", () => void recognize());
 
 export async function logOut() {
   await change("DELETE", "api/session").catch(() => undefined);
@@ -52,12 +65,11 @@ export const isMonitor = computed(() => may("monitoring"));
 
 /** 401 is also the answer where a right is missing: whether the session goes on, and with which rights, it says itself. */
 let isLooking = false;
-async function look() {
-  if (isLooking) return;
+export async function look() {
+  if (isLooking || !user.peek()) return;
   isLooking = true;
   try {
-    const now = userOf(await get("api/session"));
-    if (JSON.stringify(now) !== JSON.stringify(user.peek())) user.value = now;
+    take(await get("api/session"));
   } catch (error) {
     if (error instanceof ApiError && !error.isLost) {
       farewell.value = "The session has ended, or the user's rights have changed. Log in to go on where you were.";
@@ -68,5 +80,5 @@ async function look() {
 }
 
 effect(() => {
-  if (refusals.value > 0 && user.peek()) void look();
+  if (refusals.value > 0) void look();
 });

@@ -36,7 +36,11 @@ export default function Exchange({ values: [vhost = "", segment = ""] }) {
   const of = pathOf`api/exchanges/${vhost}/${segment}`;
   const { data, error, reload } = useKept(useResource(`${of}?${historyQuery(["msg_rates"])}`));
   const [live, setLive] = useState(/** @type {Record<string, any>} */ ({}));
-  useLive(partOfObject("exchange", vhost, name), (event) => (event.name === "exchange" ? setLive(event.data) : void reload()));
+  useLive(partOfObject("exchange", vhost, name), (event) => {
+    if (event.name === "exchange") setLive(event.data);
+    // It is gone, or is there again.
+    if (event.name !== "exchange" || error !== undefined) void reload();
+  });
   const mayConfigure = usePermitted("configure", { vhost, exchange: segment });
   const mayPublish = usePermitted("publish", { vhost, exchange: segment });
   if (!data || isMissing(error)) return h(NotHere, { error, kind: "Exchange", title, above: [["Exchanges", ["exchanges"]]] });

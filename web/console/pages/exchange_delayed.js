@@ -93,7 +93,7 @@ export function DelayedMessages({ vhost, name, exchange, reload }) {
     </div>
     ${h(SweepNote, { state, onStop: stop, onDismiss: dismiss })}
     ${found.error && h(Note, { children: found.error })}
-    ${!found.error && h(Table, { label: "Delayed messages", columns: COLUMNS, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh", chosen: there, onChosen: setChosen,
+    ${(!found.error || found.messages.length > 0) && h(Table, { label: "Delayed messages", columns: COLUMNS, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh", chosen: there, onChosen: setChosen,
       empty: found.isSearching ? "Looking…" : isFiltered ? "No message matches. Clear the search to see all." : html`No message waits. One that is published here with the header <code>x-delay</code>, a number of milliseconds, waits that long.` })}
     ${isRescheduling && h(Reschedule, { title: `Reschedule ${there.size} ${there.size === 1 ? "message" : "messages"}`, onClose: () => setRescheduling(false),
       onWhen: async (when) => (setRescheduling(false), onChosen((id) => change("PUT", `${messages}/${encodeURIComponent(id)}`, when), "rescheduled")) })}

@@ -1,6 +1,6 @@
 // One queue: RabbitMQ's page of a queue, in tabs.
 
-import { useEffect, useState } from "../../vendor/modules/hooks.js";
+import { useState } from "../../vendor/modules/hooks.js";
 import { change } from "../api.js";
 import { path } from "../address.js";
 import { partOfObject, useLive } from "../live.js";
@@ -13,7 +13,7 @@ import { isMissing, NotHere } from "../parts/not_here.js";
 import { Note, say } from "../parts/note.js";
 import { usePermitted } from "../parts/permitted.js";
 import { FavouriteButton } from "../parts/saved.js";
-import { useResource } from "../resource.js";
+import { useKept, useResource } from "../resource.js";
 import { go, place } from "../route.js";
 import { keyOf } from "./queue_columns.js";
 import { QueueBindings } from "./queue_bindings.js";
@@ -37,13 +37,14 @@ export default function Queue({ values: [vhost = "", name = ""] }) {
   const { query } = place.value;
   const tab = query.get("tab") ?? "overview";
   const ranges = tab === "overview" ? `&${historyQuery(["lengths", "msg_rates"])}` : "";
-  const { data, error, at, reload } = useResource(`${path`api/queues/${vhost}/${name}`}?columns=${COLUMNS}${ranges}`);
+  const { data, error, at, reload } = useKept(useResource(`${path`api/queues/${vhost}/${name}`}?columns=${COLUMNS}${ranges}`));
   const [live, setLive] = useState(/** @type {{ data: any, at: number } | null} */ (null));
-  useLive(partOfObject("queue", vhost, name), (event) => void (event.name === "queue" ? setLive({ data: event.data, at: Date.now() }) : reload()));
-  // What was known of a queue stays while another span of its history is asked for.
-  const [known, setKnown] = useState(/** @type {any} */ (undefined));
-  useEffect(() => void (data && setKnown(data)), [data]);
-  const queue = withLive(data ?? known, live && live.at > at ? live.data : undefined);
+  useLive(partOfObject("queue", vhost, name), (event) => {
+    if (event.name === "queue") setLive({ data: event.data, at: Date.now() });
+    // It is gone, or is there again.
+    if (event.name !== "queue" || error !== undefined) void reload();
+  });
+  const queue = withLive(data, live && live.at > at ? live.data : undefined);
   const mayConfigure = usePermitted("configure", { vhost, queue: name });
   const mayRead = usePermitted("consume", { vhost, queue: name });
 

@@ -1,7 +1,7 @@
 // The messages of a queue: looked at and searched without taking them; deleted, moved, sent back to where they died; published and got.
 
-import { useEffect, useMemo, useState } from "../../vendor/modules/hooks.js";
-import { get, sentenceOf } from "../api.js";
+import { useEffect, useMemo, useRef, useState } from "../../vendor/modules/hooks.js";
+import { ApiError, get, isRefusal, returns, sentenceOf } from "../api.js";
 import { path } from "../address.js";
 import { bytesOf, textOf } from "../parts/body.js";
 import { Figure, Time } from "../parts/figure.js";
@@ -14,6 +14,7 @@ import { Note } from "../parts/note.js";
 import { usePermitted } from "../parts/permitted.js";
 import { PublishForm } from "../parts/publish.js";
 import { Table } from "../parts/table.js";
+import { INTERVAL_MS } from "../resource.js";
 import { go, place, setQuery } from "../route.js";
 import { GetMessages } from "./queue_get.js";
 import { MessageActs } from "./queue_message_acts.js";
@@ -23,7 +24,7 @@ import { MessageDialog } from "./queue_message.js";
 const PAGE_LEN = 100;
 const PREVIEW_LEN = 160;
 
-/** @typedef {{ messages: any[], next: string | null, isRunning: boolean, error: string, requests: number }} Found */
+/** @typedef {{ messages: any[], next: string | null, isRunning: boolean, error: string, isPassing?: boolean, requests: number }} Found isPassing: it may be well soon */
 
 const NOTHING = /** @type {Found} */ ({ messages: [], next: null, isRunning: true, error: "", requests: 0 });
 
@@ -39,9 +40,20 @@ function useMessages(messages, filter, from) {
   useEffect(() => {
     const { signal } = controller;
     void search(messages, filter, from, signal, (part) => !signal.aborted && setFound({ ...part, key }))
-      .catch((error) => signal.aborted ? setFound((before) => ({ ...before, isRunning: false })) : setFound({ ...NOTHING, isRunning: false, error: sentenceOf(error), key }));
+      .catch((error) => setFound((before) => signal.aborted ? { ...before, isRunning: false } : { ...(before.key === key && !isRefusal(error) ? before : NOTHING), isRunning: false, error: sentenceOf(error), isPassing: error instanceof ApiError && (error.isLost || error.isRefusal), key }));
     return () => controller.abort();
   }, [controller]);
+  useEffect(() => {
+    if (!found.isPassing || found.isRunning) return undefined;
+    const timer = setTimeout(() => setTurn((before) => before + 1), INTERVAL_MS);
+    return () => clearTimeout(timer);
+  }, [found]);
+  // The broker was away, and has come back.
+  const known = useRef(returns.value);
+  useEffect(() => {
+    if (known.current !== returns.value) setTurn((before) => before + 1);
+    known.current = returns.value;
+  }, [returns.value]);
   return { ...(found.key === key ? found : NOTHING), reload: () => setTurn(turn + 1), stop: () => controller.abort() };
 }
 
@@ -93,7 +105,7 @@ export function QueueMessages({ vhost, name, queue, reload }) {
     </div>
     ${!isUnacked && h(MessageActs, { vhost, name, filter, chosen: there, hasAny: found.messages.length > 0 || from !== "", onDone: refresh })}
     ${found.error && h(Note, { children: found.error })}
-    ${!found.error && h(Table, { label: "Messages", columns, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh",
+    ${(!found.error || found.messages.length > 0) && h(Table, { label: "Messages", columns, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh",
       chosen: isUnacked ? undefined : there, onChosen: isUnacked ? undefined : setChosen, empty: found.isRunning ? "Looking…" : emptyText(filter, isUnacked, from) })}`}
     <div class="below">
       ${mayPublish && h(Section, { title: "Publish a message", about: "into this queue, by the default exchange", isClosed: true, children: h(PublishForm, { vhost, exchange: "", queue: name, onPublished: refresh }) })}

@@ -1,6 +1,7 @@
 // What comes in at the end of a log: asked for, and asked for again as soon as the stream says that there is more.
 
 import { useEffect, useRef, useState } from "../../vendor/modules/hooks.js";
+import { isRefusal } from "../api.js";
 import { useLive } from "../live.js";
 import { follow } from "../resource.js";
 
@@ -28,8 +29,11 @@ export function useTail({ key, ask, part, isPaused }) {
   useEffect(() => {
     if (isPaused) return undefined;
     const { look, end } = follow((signal) => asking.current(known.current, signal), ({ data, error }) => {
-      if (data) known.current = data;
-      setState((before) => ({ key, entries: data ?? (before.key === key ? before.entries : []), isThere: data !== undefined || (before.key === key && before.isThere), error }));
+      if (data || isRefusal(error)) known.current = data ?? [];
+      setState((before) => {
+        const isKept = before.key === key && !isRefusal(error);
+        return { key, entries: data ?? (isKept ? before.entries : []), isThere: data !== undefined || (isKept && before.isThere), error };
+      });
     }, INTERVAL_MS);
     handle.current = { look };
     return () => {

@@ -37,9 +37,10 @@ export default function Vhost({ values }) {
   const isAdministrator = may("administrator");
   const { data: asked, error, reload, isGone } = useVhost(name);
   const [live, setLive] = useState(/** @type {{ of: any, data: any } | null} */ (null));
-  useLive(asked ? `vhost:${encodeURIComponent(name)}` : null, ({ name: event, data: told }) => {
+  useLive(`vhost:${encodeURIComponent(name)}`, ({ name: event, data: told }) => {
     if (event === "vhost") setLive({ of: asked, data: told });
-    else if (event === "gone") void reload();
+    // It is gone, or is there again.
+    if (event === "gone" || (event === "vhost" && !asked)) void reload();
   });
   const { data: limits, reload: reloadLimits } = useResource(may("monitoring") || asked ? pathOf`api/vhost-limits/${name}` : null);
   const data = asked && { ...asked, ...numbersOf(live?.of === asked ? live?.data : undefined) };

@@ -1,20 +1,22 @@
 // What is around every page: the tabs in RabbitMQ's order, the state of the connection, the user.
 
 import { useEffect, useRef } from "../../vendor/modules/hooks.js";
-import { reach } from "../api.js";
+import { get, reach } from "../api.js";
 import { isLive } from "../live.js";
-import { useResource } from "../resource.js";
+import { follow } from "../resource.js";
 import { TABS } from "../pages.js";
 import { href, place } from "../route.js";
-import { logOut, may, user } from "../session.js";
+import { logOut, may, take, user } from "../session.js";
 import { AppearanceButton } from "./appearance.js";
 import { h, html } from "./html.js";
 import { isPaletteOpen } from "./palette.js";
 
+const SESSION_INTERVAL_MS = 15_000;
+
 /** @param {{ children?: any }} props */
 export function Frame({ children }) {
-  // Also a page that asks for nothing learns that the broker is away, or that the session has ended.
-  useResource("api/session", 15_000);
+  // Also a page that asks for nothing learns that the broker is away, that the session has ended, or that the user has other rights.
+  useEffect(() => follow((signal) => get("api/session", { signal }), ({ data }) => data && take(data), SESSION_INTERVAL_MS).end, []);
   const main = useRef(/** @type {HTMLElement | null} */ (null));
   const here = place.value.path.join("/");
   // A new page is read from its beginning, also by readers of screens. Not at first: then the page itself is announced.

@@ -1,7 +1,7 @@
 // Lists in tables: one that the broker sorts, filters and gives a page at a time, and one that is here as a whole.
 
 import { useCallback, useEffect, useMemo, useRef, useState } from "../../vendor/modules/hooks.js";
-import { get } from "../api.js";
+import { get, isRefusal } from "../api.js";
 import { withQuery } from "../address.js";
 import { follow, INTERVAL_MS } from "../resource.js";
 import { place, setQuery } from "../route.js";
@@ -50,7 +50,7 @@ export function usePages(path, asked, intervalMs = INTERVAL_MS) {
           // A page beyond the end, since the list has become shorter: there is always a first one.
           const isBeyond = /page/.test(String(error)) && wanted.current.some((page) => page > 1);
           if (isBeyond) wanted.current = [1];
-          return { ...before, key, error };
+          return isRefusal(error) ? { key, total: -1, all: -1, pages: new Map(), error } : { ...before, key, error };
         }
         const pages = new Map(isSame ? before.pages : []);
         for (const { answer, number } of data) {

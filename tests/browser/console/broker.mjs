@@ -110,7 +110,11 @@ export class Broker {
 
   /** A load by `warren perf`, which runs until it is ended. */
   load(...options) {
-    const child = spawn(this.binary, ["perf", "--uri", `amqp://127.0.0.1:${this.port}`, ...options], { stdio: "ignore" });
+    return this.loadIn("/", ...options);
+  }
+
+  loadIn(vhost, ...options) {
+    const child = spawn(this.binary, ["perf", "--uri", `amqp://127.0.0.1:${this.port}/${segment(vhost)}`, ...options], { stdio: "ignore" });
     this.children.add(child);
     return { end: () => new Promise((resolve) => (child.exitCode === null ? (child.once("exit", resolve), child.kill("SIGTERM")) : resolve(undefined))) };
   }

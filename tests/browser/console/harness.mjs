@@ -29,10 +29,8 @@ export class Harness {
     await this.browser?.close();
   }
 
-  /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. `url`: of
-   *  another broker than the usual one. `keyboard`: only keys may act. */
-  async scenario(name, check, { user = "guest", password = user, width = 1280, height = 860, colorScheme = "light", allowed = /^$/, hash = "", url = this.broker.url, keyboard = false } = {}) {
-    if (!this.only.test(name)) return;
+  /** A profile of the browser, and what the browser complains of in it. */
+  async profile({ url = this.broker.url, width = 1280, height = 860, colorScheme = "light" } = {}) {
     const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
     const complaints = [];
@@ -43,11 +41,23 @@ export class Harness {
       page.on("request", (request) => request.url().startsWith(`${url}/`) || complaints.push(`asked for ${request.url()}`));
     };
     context.on("page", watch);
+    return { context, complaints };
+  }
+
+  /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. `url`: of
+   *  another broker than the usual one. `keyboard`: only keys may act. `within`: a profile that has been there before
+   *  and stays, with its own pages. */
+  async scenario(name, check, { user = "guest", password = user, width, height, colorScheme, allowed = /^$/, hash = "", url = this.broker.url, keyboard = false, within } = {}) {
+    if (!this.only.test(name)) return;
+    const { context, complaints } = within ?? (await this.profile({ url, width, height, colorScheme }));
+    complaints.splice(0);
     if (keyboard) await watchPointers(context, complaints);
-    const page = await context.newPage();
+    const page = within ? context.pages()[0] : await context.newPage();
     try {
-      if (user) await this.logIn(context, user, password, url);
-      await page.goto(`${url}/${hash}`);
+      if (!within) {
+        if (user) await this.logIn(context, user, password, url);
+        await page.goto(`${url}/${hash}`);
+      }
       await check(page, { context, complaints, keys: new Keys(page) });
       assert.deepEqual(complaints.filter((complaint) => !allowed.test(complaint)), [], "the browser complained");
       this.passed += 1;
@@ -58,7 +68,7 @@ export class Harness {
       console.log(`not ok ${name}: ${said}${complaints.length ? ` [the browser: ${complaints.slice(0, 3).join(" / ").slice(0, 500)}]` : ""}`);
       await this.shoot(page, `failed ${name}`);
     }
-    await context.close();
+    if (!within) await context.close();
     // A scenario that failed may have left it asleep or stopped.
     await this.broker.ensure();
   }
@@ -84,8 +94,7 @@ export class Harness {
 
   /** The page has what it shows: nothing is awaited any more. */
   async settled(page) {
-    await page.locator("h1").first().waitFor();
-    await page.waitForFunction(() => !document.querySelector(".awaited-text, .awaited, .starting"));
+    await page.waitForFunction(() => document.querySelector("main:not(.login) h1") && !document.querySelector(".awaited-text, .awaited, .starting"), undefined, { polling: 50 });
   }
 
   /** Goes to a place of the console. */

@@ -1,0 +1,86 @@
+// Where each page of the console is, and a broker with something of everything to show there.
+
+import { segment, until } from "./broker.mjs";
+
+export const VHOST = "shop";
+
+/** Of permissions. */
+export const EVERYTHING = { configure: ".*", write: ".*", read: ".*" };
+
+/** Names that do harm where they are not taken as text. */
+export const HOSTILE = ["<script>alert(1)</script>", "<img src=x onerror=alert(1)>", `a/b%2F"'?#&`, "שלום עולם ‮right to left", "🐇🦊 𝔘𝔫𝔦𝔠𝔬𝔡𝔢 ‎", "é".repeat(127) + "!"];
+
+/** A broker with something of everything. */
+export async function furnish(broker) {
+  await broker.api("PUT", `/api/vhosts/${VHOST}`);
+  await broker.api("PUT", `/api/permissions/${VHOST}/guest`, EVERYTHING);
+  await broker.api("PUT", `/api/exchanges/${VHOST}/events`, { type: "topic", durable: true });
+  await broker.api("PUT", `/api/exchanges/${VHOST}/later`, { type: "x-delayed-message", durable: true, arguments: { "x-delayed-type": "direct" } });
+  await broker.api("PUT", `/api/queues/${VHOST}/orders`, { durable: true, arguments: { "x-message-ttl": 3600000, "x-dead-letter-exchange": "" , "x-dead-letter-routing-key": "dead" } });
+  await broker.api("PUT", `/api/queues/${VHOST}/dead`, { durable: true });
+  await broker.api("POST", `/api/bindings/${VHOST}/e/events/q/orders`, { routing_key: "order.#" });
+  await broker.api("POST", `/api/bindings/${VHOST}/e/later/q/orders`, { routing_key: "order" });
+  await broker.api("PUT", `/api/policies/${VHOST}/short`, { pattern: "^ord", definition: { "max-length": 1000 }, "apply-to": "queues" });
+  await broker.api("PUT", `/api/operator-policies/${VHOST}/cap`, { pattern: "^ord", definition: { "max-length": 5000 }, "apply-to": "queues" });
+  for (const name of HOSTILE) {
+    await broker.api("PUT", `/api/queues/${VHOST}/${segment(name)}`, { durable: true });
+    await broker.api("PUT", `/api/exchanges/${VHOST}/${segment(name)}`, { type: "fanout", durable: true });
+    await broker.api("POST", `/api/bindings/${VHOST}/e/${segment(name)}/q/${segment(name)}`, { routing_key: name.slice(0, 40) });
+    await broker.api("PUT", `/api/users/${segment(name)}`, { password: "x", tags: "management" });
+    await broker.api("PUT", `/api/policies/${VHOST}/${segment(name)}`, { pattern: "^$", definition: { "max-length": 1 } });
+  }
+  for (const payload of HOSTILE) {
+    const properties = { headers: { payload }, delivery_mode: 2 };
+    await broker.api("POST", `/api/exchanges/${VHOST}/events/publish`, { routing_key: "order.new", payload, payload_encoding: "string", properties });
+  }
+  const properties = { headers: { "x-delay": 3_600_000 }, delivery_mode: 2 };
+  await broker.api("POST", `/api/exchanges/${VHOST}/later/publish`, { routing_key: "order", payload: "in an hour", payload_encoding: "string", properties });
+}
+
+/** Where each page is, given what there is, and names to show. */
+export function places({ connection, node }, names) {
+  return [
+    "#/", "#/connections", `#/connections/${segment(connection)}`, "#/channels", `#/channels/${segment(`${connection} (1)`)}`, "#/exchanges",
+    `#/exchanges/${VHOST}/events`, `#/exchanges/${VHOST}/later`, `#/exchanges/${VHOST}/amq.default`, "#/delayed", "#/queues", `#/queues/${VHOST}/orders`,
+    ...names.flatMap((name) => [`#/queues/${VHOST}/${segment(name)}`, `#/exchanges/${VHOST}/${segment(name)}`, `#/users/${segment(name)}`]),
+    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", `#/policies/${VHOST}/short`, `#/operator-policies/${VHOST}/cap`, "#/limits", "#/parameters", "#/definitions", "#/permissions-check", "#/feature-flags",
+    "#/deprecated-features", "#/audit", "#/alerts", "#/trace", "#/log", "#/cluster", `#/nodes/${segment(node)}`,
+  ];
+}
+
+/** Has something new of every kind there is. Pages show its name. */
+export async function renew(broker, name) {
+  await broker.api("PUT", `/api/vhosts/${VHOST}`, { description: name });
+  await broker.api("PUT", `/api/vhosts/${name}`);
+  await broker.api("PUT", `/api/permissions/${name}/guest`, EVERYTHING);
+  await broker.api("PUT", `/api/vhost-limits/${name}/max-queues`, { value: 50 });
+  await broker.api("PUT", `/api/users/${name}`, { password: "x", tags: "management" });
+  await broker.api("PUT", `/api/queues/${VHOST}/${name}`, { durable: true });
+  await broker.api("PUT", `/api/exchanges/${VHOST}/${name}`, { type: "x-delayed-message", durable: true, arguments: { "x-delayed-type": "direct" } });
+  for (const source of ["events", "later"]) await broker.api("POST", `/api/bindings/${VHOST}/e/${source}/q/orders`, { routing_key: name });
+  for (const kind of ["policies", "operator-policies"]) await broker.api("PUT", `/api/${kind}/${VHOST}/${name}`, { pattern: "^(orders|events|later)$", priority: 9, definition: { "max-length": 2000 } });
+  for (const kind of [`policies/${VHOST}/short`, `operator-policies/${VHOST}/cap`]) await broker.api("PUT", `/api/${kind}`, { pattern: `^(orders|${name})$`, definition: { "max-length": 1000 } });
+  await broker.api("PUT", `/api/global-parameters/${name}`, { value: 1 });
+  await broker.api("PUT", `/api/alerts/webhooks/${name}`, { url: "http://127.0.0.1:9/" });
+  await broker.api("PUT", `/api/alerts/rules/${name}`, { kind: "queue-length", queue: `^${name}$`, above: 0 });
+  await broker.api("PUT", "/api/cluster-name", { name });
+  const publish = (exchange, key, headers) =>
+    broker.api("POST", `/api/exchanges/${VHOST}/${exchange}/publish`, { routing_key: key, payload: name, payload_encoding: "string", properties: { headers: { ...headers, name }, delivery_mode: 2 } });
+  await publish("amq.default", name);
+  await publish("amq.default", "orders");
+  await publish("later", "order", { "x-delay": 3_600_000 });
+}
+
+/** Clients that publish and consume while it is looked at; and what has no name of ours: one of their connections, and the node. */
+export async function occupy(broker) {
+  const load = broker.load("-x", "1", "-y", "1", "-r", "20", "-u", "loaded", "--queue-args", "x-max-length=1000");
+  const connection = await until("a client consumes", async () => (await broker.api("GET", "/api/consumers"))[0]?.channel_details?.connection_name);
+  const { node } = await broker.api("GET", "/api/overview?columns=node");
+  return { load, there: { connection, node } };
+}
+
+/** The tabs inside a page that is shown, or the page itself where it has none. */
+export async function tabsOf(page, hash) {
+  const tabs = await page.locator("nav.tabs a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
+  return tabs.length > 0 ? tabs : [hash];
+}

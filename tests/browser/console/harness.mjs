@@ -104,15 +104,20 @@ export class Harness {
   }
 }
 
-/** Complains of what a pointer does in any page, and of values that are set by a program: no key does that. */
+/** Complains of what a pointer does in any page, and of clicks and values that come without a key. */
 async function watchPointers(context, complaints) {
   await context.exposeFunction("tellUnkeyed", (what) => complaints.push(`not by keys: ${what}`));
   await context.addInitScript(() => {
     const tell = ({ type, target }) => void globalThis.tellUnkeyed(`${type} at ${target?.tagName} ${target?.textContent?.slice(0, 40)}`);
     for (const type of ["pointermove", "pointerdown", "mousedown", "touchstart", "wheel"]) addEventListener(type, (event) => event.isTrusted && tell(event), { capture: true, passive: true });
     // Enter and Space click, too, without a pointer.
-    addEventListener("click", (event) => event.isTrusted && (event.detail > 0 || event.pointerType !== "") && tell(event), true);
-    for (const type of ["input", "change"]) addEventListener(type, (event) => !event.isTrusted && event.target?.type !== "file" && tell(event), true);
+    addEventListener("click", (event) => (!event.isTrusted || event.detail > 0 || event.pointerType !== "") && tell(event), true);
+    let hasKey = false;
+    addEventListener("keydown", () => (hasKey = true), true);
+    addEventListener("input", (event) => {
+      if ((!event.isTrusted || !hasKey) && event.target?.type !== "file") tell(event);
+      hasKey = false;
+    }, true);
   });
 }
 

@@ -1,6 +1,7 @@
 // A person without a pointer: Tab, Shift+Tab and what keys do where the focus is. Each stop has to be seen, and no action may lose the focus.
 
 import assert from "node:assert/strict";
+import { until } from "./broker.mjs";
 
 /** Rounds in which Tab has to lead to a control: after each it is looked where the focus is. */
 const ROUND_COUNT_MAX = 12;
@@ -19,13 +20,17 @@ export class Keys {
   async to(control) {
     let told = "";
     for (let round = 0; round < ROUND_COUNT_MAX; round += 1) {
-      const element = await control.elementHandle();
-      const { count, isBack, here, isLost, fault } = await element.evaluate(wayTo);
+      const look = async () => (await control.elementHandle()).evaluate(wayTo);
+      // What lies beneath a dialogue has its turn when that is closed.
+      const { count, isBack, here, isLost, fault } = await until(`${control} is beneath no dialogue`, look);
       assert.ok(!isLost || this.last === "", `the focus is lost after ${this.last}`);
       this.last ||= "the page was opened";
       if (count === 0) return assert.equal(fault, "", `${here}: ${fault}`);
       told = here;
-      for (let press = 0; press < count; press += 1) await this.page.keyboard.press(isBack ? "Shift+Tab" : "Tab");
+      // As if the key was held: no press waits for the one before.
+      if (isBack) await this.page.keyboard.down("Shift");
+      await Promise.all(Array.from({ length: count }, () => this.page.keyboard.press("Tab")));
+      if (isBack) await this.page.keyboard.up("Shift");
     }
     assert.fail(`Tab does not lead to ${control}: it stays at ${told}`);
   }
@@ -57,7 +62,7 @@ export class Keys {
     await this.to(control);
     this.last = `the choice of ${text} in ${control}`;
     const steps = await control.evaluate((select, text) => [...select.options].findIndex(({ label }) => label.startsWith(text)) - select.selectedIndex, text);
-    for (let step = 0; step < Math.abs(steps); step += 1) await this.page.keyboard.press(steps > 0 ? "ArrowDown" : "ArrowUp");
+    for (let step = 0; step < Math.abs(steps); step += 1) await this.press(steps > 0 ? "ArrowDown" : "ArrowUp");
     const chosen = await control.evaluate((select) => select.selectedOptions[0]?.label ?? "");
     assert.ok(chosen.startsWith(text), `${chosen} is chosen, and not ${text}`);
   }
@@ -82,8 +87,11 @@ export class Keys {
   }
 }
 
-/** In the page: how many stops of Tab lie between the focus and the element; 0: it is there, and what is wrong with how it looks. */
+/** In the page: how many stops of Tab lie between the focus and the element; 0: it is there, and what is wrong with how it looks; null: it is
+ *  beneath a dialogue. */
 function wayTo(element) {
+  const root = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document;
+  if (!root.contains(element)) return null;
   const here = document.activeElement ?? document.body;
   const isLost = here === document.body;
   const nameOf = (one) => `${one.tagName.toLowerCase()} ${(one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? one.textContent ?? "").trim().slice(0, 60)}`;
@@ -91,7 +99,6 @@ function wayTo(element) {
   const follows = (a, b) => Boolean(a.compareDocumentPosition(b) & Node.DOCUMENT_POSITION_FOLLOWING);
   const isBack = !isLost && !follows(here, element);
   const [from, to] = isBack ? [element, here] : [here, element];
-  const root = [...document.querySelectorAll("dialog[open]")].at(-1) ?? document;
   const stops = [...root.querySelectorAll("a[href], button, input, select, textarea, summary, [tabindex]")].filter((one) => one.tabIndex >= 0 && !one.disabled && one.checkVisibility());
   return { count: 1 + stops.filter((one) => one !== to && one !== from && follows(from, one) && follows(one, to)).length, isBack, here: nameOf(here), isLost };
 

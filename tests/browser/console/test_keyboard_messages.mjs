@@ -184,6 +184,15 @@ async function connections(harness, broker) {
     await page.getByRole("table", { name: "Channels" }).waitFor();
     await keys.act(page.getByRole("table", { name: "Channels" }).getByRole("link").first());
     await page.getByRole("heading", { level: 1, name: /^Channel/ }).waitFor();
+    await harness.go(page, "#/queues/%2F/keyed");
+    await keys.act(page.getByRole("button", { name: "Watch this queue" }));
+    await keys.act(page.getByRole("button", { name: "Watch it no more" }));
+    await page.getByRole("button", { name: "Watch this queue" }).waitFor();
+    await keys.act(page.getByRole("link", { name: /^Consumers/ }));
+    await keys.act(page.getByRole("button", { name: /^Close the connection of consumer/ }));
+    await page.getByRole("dialog", { name: "Close the connection" }).waitFor();
+    await keys.press("Escape");
+    await keys.finds(/^Close the connection of consumer/);
     await harness.go(page, "#/connections");
     await keys.act(page.getByRole("link", { name: all[0], exact: true }));
     await keys.act(page.getByRole("button", { name: "Close…" }));

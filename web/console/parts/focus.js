@@ -58,10 +58,10 @@ function keep(records) {
   const [last] = trail;
   if (!last || !isLost() || !document.hasFocus()) return;
   const removed = records.findLast(({ target, removedNodes }) => target.isConnected && [...removedNodes].some((node) => node.contains(last)));
-  if (!removed) return;
+  if (!removed && last.isConnected) return;
   const whole = trail.find(isWhole);
   // A dialogue that has gone gives it back first.
-  queueMicrotask(() => void (isLost() && (takeNearest(trail) || (whole?.isConnected && takeBefore(removed, whole)) || take(main()))));
+  queueMicrotask(() => void (isLost() && (takeNearest(trail) || (removed && whole?.isConnected && takeBefore(removed, whole)) || take(main()))));
 }
 
 /** From now on the focus is kept. */

@@ -14,6 +14,7 @@ use parking_lot::{Mutex, RwLock};
 use routing::HashSeed;
 use store::{RecordBatch, RecoveredStore, Store};
 use telemetry::Counter;
+use tokio::sync::watch;
 
 use crate::alarms::{ActiveAlarms, Alarms, PeerAlarms};
 use crate::auth_attempts::AuthAttempts;
@@ -63,6 +64,8 @@ pub struct Broker {
     pub(crate) alarms: Alarms,
     pub(crate) server_properties: RwLock<TableBuf>,
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
+    /// Counts changes of parameters of vhosts.
+    pub(crate) vhost_parameter_changes: watch::Sender<u64>,
     /// Held while connections open, so that a deletion or change of what they need finds them or is found.
     pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
@@ -154,6 +157,7 @@ impl Broker {
         let broker = Arc::new(Self {
             server_properties: RwLock::new(server_properties(&options, &options.cluster_name)),
             global_parameters: Mutex::default(),
+            vhost_parameter_changes: watch::Sender::default(),
             opening: Mutex::default(),
             lockout: Lockout::new(options.lockout),
             login_sessions: LoginSessions::default(),

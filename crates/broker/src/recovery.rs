@@ -232,6 +232,11 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
             broker.global_parameters.lock().insert(name.clone(), value);
             broker.parameter_changed(&name);
         }
+        Definition::Parameter(parameter) => {
+            if let Some(vhost) = broker.vhosts.get(parameter.vhost.as_str()) {
+                vhost.restore_parameter(parameter);
+            }
+        }
         Definition::Exchange(exchange) => {
             if let Some(vhost) = broker.vhosts.get(exchange.vhost.as_str()) {
                 vhost.restore_exchange(broker, &exchange);

@@ -11,6 +11,7 @@ pub mod config;
 pub mod definition;
 pub mod erlang;
 pub mod features;
+pub mod federation;
 pub mod ids;
 pub mod json;
 pub mod login_session;

@@ -15,6 +15,7 @@ mod permissions;
 mod policies;
 mod resources;
 mod users;
+mod vhost_parameters;
 mod vhosts;
 mod watched;
 

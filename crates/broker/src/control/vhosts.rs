@@ -217,7 +217,9 @@ impl Broker {
         for policy in &*vhost.policies() {
             records.delete(&Definition::Policy((**policy).clone()).key());
         }
+        let parameters = vhost.forget_parameters(&mut records);
         self.engine.append(&mut records);
+        self.tell_of_parameters_gone(actor, &parameters);
         vhost.delays().iter().for_each(|set| set.forget(&self.engine));
         vhost.exchange_keys().values().for_each(|keys| keys.forget(&self.engine));
         self.users.forget_vhost(

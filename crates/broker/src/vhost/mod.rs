@@ -5,11 +5,13 @@
 //! Lock order: topology, then sets of delayed messages, then shards, then the journal.
 //!
 //! - `exchanges`, `bindings`, `queues`: how they are declared, bound and deleted. `removal`: what goes with them.
+//! - `parameters`: what is kept for shovels and federation.
 //! - `policies`: what policies, types and arguments have queues and exchanges do. `routes`: where a message goes.
 
 mod bindings;
 mod by_name;
 mod exchanges;
+mod parameters;
 mod policies;
 mod queues;
 mod removal;
@@ -17,6 +19,7 @@ mod routes;
 mod sharded_exchanges;
 
 pub(crate) use bindings::BindingsOf;
+pub(crate) use parameters::PutParameter;
 pub(crate) use queues::{Declared, DeleteConditions, Deletion, settings_of};
 pub(crate) use removal::Removal;
 pub(crate) use sharded_exchanges::{InForce, ShardedExchanges};
@@ -43,6 +46,7 @@ use by_name::QueuesByName;
 use engine::deduplication::ExchangeKeys;
 use engine::delayed::DelaySet;
 use engine::queue_handle::QueueHandle;
+use parameters::Parameters;
 
 /// A vhost.
 #[derive(Debug)]
@@ -57,6 +61,7 @@ pub(crate) struct Vhost {
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Held while policies are applied: of two changes the later one is applied last.
     applying: Mutex<()>,
+    parameters: Mutex<Parameters>,
     /// The exchanges that have queues of their own.
     pub(crate) sharded: ShardedExchanges,
     /// How fast may be published.
@@ -107,6 +112,7 @@ impl Vhost {
             topology,
             policies: RwLock::new(Arc::from([])),
             applying: Mutex::default(),
+            parameters: Mutex::default(),
             sharded: ShardedExchanges::default(),
             throttle,
             connection_count: AtomicUsize::new(0),

@@ -24,7 +24,7 @@ pub use exchange::Exchange;
 pub use queue::Queue;
 pub use user::UserPermission;
 
-use crate::parameter::GlobalParameter;
+use crate::parameter::{GlobalParameter, VhostParameter};
 use crate::policy::Policy;
 use crate::user::{TopicPermission, User};
 use crate::vhost::Vhost;
@@ -52,10 +52,12 @@ pub enum Kind {
     Policy = 8,
     /// A parameter of the whole cluster.
     GlobalParameter = 9,
+    /// A parameter of a vhost.
+    Parameter = 10,
 }
 
 impl Kind {
-    const ALL: [Kind; 9] = [
+    const ALL: [Kind; 10] = [
         Kind::Vhost,
         Kind::User,
         Kind::Permission,
@@ -65,6 +67,7 @@ impl Kind {
         Kind::TopicPermission,
         Kind::Policy,
         Kind::GlobalParameter,
+        Kind::Parameter,
     ];
 
     /// The version that this program writes into values. It reads older ones, too.
@@ -98,6 +101,8 @@ pub enum Definition {
     Policy(Policy),
     /// A parameter of the whole cluster.
     GlobalParameter(GlobalParameter),
+    /// A parameter of a vhost.
+    Parameter(VhostParameter),
 }
 
 /// Why a stored key and value are no definition.
@@ -138,6 +143,7 @@ impl Definition {
             Definition::TopicPermission(_) => Kind::TopicPermission,
             Definition::Policy(_) => Kind::Policy,
             Definition::GlobalParameter(_) => Kind::GlobalParameter,
+            Definition::Parameter(_) => Kind::Parameter,
         }
     }
 
@@ -154,6 +160,7 @@ impl Definition {
             Definition::TopicPermission(permission) => permission.key(),
             Definition::Policy(policy) => policy.key(),
             Definition::GlobalParameter(parameter) => parameter.key(),
+            Definition::Parameter(parameter) => parameter.key(),
         }
     }
 
@@ -172,6 +179,7 @@ impl Definition {
             Definition::TopicPermission(permission) => permission.put_value(&mut value),
             Definition::Policy(policy) => policy.put_value(&mut value),
             Definition::GlobalParameter(parameter) => parameter.put_value(&mut value),
+            Definition::Parameter(parameter) => parameter.put_value(&mut value),
         }
         value.finish()
     }
@@ -211,6 +219,7 @@ impl Definition {
             Kind::TopicPermission => Definition::TopicPermission(TopicPermission::read_from(names, fields)?),
             Kind::Policy => Definition::Policy(Policy::read(names, fields)?),
             Kind::GlobalParameter => Definition::GlobalParameter(GlobalParameter::read(names, fields)?),
+            Kind::Parameter => Definition::Parameter(VhostParameter::read(names, fields)?),
         })
     }
 }

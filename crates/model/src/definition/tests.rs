@@ -53,6 +53,25 @@ fn a_queues_bytes_are_as_documented() {
 }
 
 #[test]
+fn a_parameters_bytes_are_as_documented() {
+    let parameter = VhostParameter {
+        vhost: vhost("/"),
+        component: "shovel".into(),
+        name: "s".into(),
+        value: serde_json::json!({"a": 1}),
+    };
+    let definition = Definition::Parameter(parameter);
+    assert_eq!(definition.key(), *b"\x0a\x01/\x06shovel\x01s");
+    assert_eq!(definition.encode(), *b"\x01\x07\0\0\0{\"a\":1}");
+    check_damaged(
+        b"\x0a\x01/\x01\xff\x01s",
+        &definition.encode(),
+        "Parameter definition is damaged: a name is not valid",
+    );
+    check_damaged(&definition.key(), b"\x01\x01\0\0\0{", "Parameter definition is damaged: a value is not JSON");
+}
+
+#[test]
 fn a_bindings_key_has_a_hash_only_of_arguments() {
     let bind = |arguments: Table<'_>| {
         let to = Destination::Queue(queue("q"));
@@ -301,6 +320,13 @@ prop_compose! {
     }
 }
 
+prop_compose! {
+    fn any_parameter()(of in name(), component in "[a-z.-]{1,12}", own in name(), value in "\\PC{0,6}") -> Definition {
+        let value = serde_json::json!({ "v": [value] });
+        Definition::Parameter(VhostParameter { vhost: vhost(&of), component: component.into(), name: own.into(), value })
+    }
+}
+
 fn definition() -> impl Strategy<Value = Definition> {
     prop_oneof![
         any_vhost(),
@@ -312,6 +338,7 @@ fn definition() -> impl Strategy<Value = Definition> {
         any_topic_permission(),
         any_policy(),
         any_global_parameter(),
+        any_parameter(),
     ]
 }
 

@@ -98,6 +98,7 @@ pub fn one_of(options: &[&str], key: &str, value: &Value) -> Result<(), String> 
 pub fn uris(key: &str, value: &Value) -> Result<(), String> {
     match value {
         Value::String(text) => uri(text).map(|_| ()),
+        Value::Array(values) if values.is_empty() => Err(format!("{key} should have at least one URI")),
         Value::Array(values) => values.iter().try_for_each(|value| uris(key, value)),
         _ => list(key, value),
     }
@@ -158,7 +159,10 @@ mod tests {
 
     #[test]
     fn unknown_and_missing_terms_are_named() {
-        check(&json!({"b": 2, "a": 1, "uri": "amqp://"}), &["Unrecognised terms [{<<\"a\">>,1},{<<\"b\">>,2}] in mine"]);
+        check(
+            &json!({"b": 2, "a": 1, "uri": "amqp://"}),
+            &["Unrecognised terms [{<<\"a\">>,1},{<<\"b\">>,2}] in mine"],
+        );
         check(&json!({"n": []}), &["n should be a number, actually was []", "Key \"uri\" not found in mine"]);
         check(&json!("x"), &["mine not a list <<\"x\">>"]);
     }

@@ -156,11 +156,16 @@ fn protocol(value: &Value, key: &str) -> Result<Protocol, String> {
 impl Shovel {
     /// The shovel that a parameter's value is. What is wrong with it is said in RabbitMQ's words.
     pub fn parse(value: &Value) -> Result<Shovel, ParameterError> {
+        Self::parse_named("shovel", value)
+    }
+
+    /// The same, and what is wrong is said of the parameter's name.
+    pub fn parse_named(name: &str, value: &Value) -> Result<Shovel, ParameterError> {
         let (from, to) = (protocol(value, "src-protocol"), protocol(value, "dest-protocol"));
         let mut wrong = exclusions(value);
         let destination = if to == Ok(Protocol::Http) { HTTP } else { BROKER };
         let constraints: Vec<Constraint> = [SHOVEL, SOURCE, destination].into_iter().flatten().copied().collect();
-        wrong.extend(proplist("shovel", &constraints, value));
+        wrong.extend(proplist(name, &constraints, value));
         wrong.extend([from.clone().err(), to.clone().err()].into_iter().flatten());
         ParameterError::check(wrong)?;
         let (Some(terms), Ok(from), Ok(to)) = (value.as_object(), from, to) else {

@@ -1,0 +1,99 @@
+//! The parameters of a vhost: kept here for those who do what they say.
+
+use std::collections::BTreeMap;
+
+use model::ids::JournalPosition;
+use model::parameter::{VhostParameter, is_hidden};
+use store::RecordBatch;
+
+use super::Vhost;
+use model::definition::Definition;
+
+/// A vhost's parameters, by component and name.
+#[derive(Debug, Default)]
+pub(super) struct Parameters {
+    kept: BTreeMap<(Box<str>, Box<str>), VhostParameter>,
+    /// The vhost is deleted: nothing comes into it any more.
+    is_closed: bool,
+}
+
+/// What became of a parameter that is to be set.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum PutParameter {
+    /// There was none of its name.
+    New(JournalPosition),
+    /// It had another value.
+    Replaced(JournalPosition),
+    /// It has this value already.
+    Unchanged,
+    /// The vhost is deleted.
+    Gone,
+}
+
+impl Vhost {
+    /// The parameters of a component, or of all that are not hidden, by component and name.
+    pub(crate) fn parameters(&self, component: Option<&str>) -> Vec<VhostParameter> {
+        let is_meant = |parameter: &&VhostParameter| match component {
+            Some(component) => *parameter.component == *component,
+            None => !is_hidden(&parameter.component),
+        };
+        self.parameters.lock().kept.values().filter(is_meant).cloned().collect()
+    }
+
+    /// A parameter.
+    pub(crate) fn parameter(&self, component: &str, name: &str) -> Option<VhostParameter> {
+        self.parameters.lock().kept.get(&key_of(component, name)).cloned()
+    }
+
+    /// Sets a parameter; `record` is told before it is seen.
+    pub(crate) fn put_parameter(
+        &self,
+        parameter: VhostParameter,
+        record: impl FnOnce(VhostParameter) -> JournalPosition,
+    ) -> PutParameter {
+        let mut parameters = self.parameters.lock();
+        if parameters.is_closed {
+            return PutParameter::Gone;
+        }
+        let key = key_of(&parameter.component, &parameter.name);
+        if parameters.kept.get(&key) == Some(&parameter) {
+            return PutParameter::Unchanged;
+        }
+        let position = record(parameter.clone());
+        match parameters.kept.insert(key, parameter) {
+            None => PutParameter::New(position),
+            Some(_) => PutParameter::Replaced(position),
+        }
+    }
+
+    /// Removes a parameter, if it is there; `record` is told before that is seen.
+    pub(crate) fn remove_parameter(
+        &self,
+        component: &str,
+        name: &str,
+        record: impl FnOnce(VhostParameter) -> JournalPosition,
+    ) -> Option<JournalPosition> {
+        let mut parameters = self.parameters.lock();
+        parameters.kept.remove(&key_of(component, name)).map(record)
+    }
+
+    /// Puts a parameter that recovery found where it was.
+    pub(crate) fn restore_parameter(&self, parameter: VhostParameter) {
+        self.parameters.lock().kept.insert(key_of(&parameter.component, &parameter.name), parameter);
+    }
+
+    /// Records that all parameters are gone, since the vhost is, and says which there were. None comes any more.
+    pub(crate) fn forget_parameters(&self, records: &mut RecordBatch) -> Vec<VhostParameter> {
+        let mut parameters = self.parameters.lock();
+        parameters.is_closed = true;
+        let gone: Vec<VhostParameter> = std::mem::take(&mut parameters.kept).into_values().collect();
+        for parameter in &gone {
+            records.delete(&Definition::Parameter(parameter.clone()).key());
+        }
+        gone
+    }
+}
+
+fn key_of(component: &str, name: &str) -> (Box<str>, Box<str>) {
+    (component.into(), name.into())
+}

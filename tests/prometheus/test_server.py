@@ -3,74 +3,25 @@
 import json
 import shutil
 import subprocess
-import time
 import urllib.parse
-import urllib.request
 
 import dashboards
 import pytest
 import record
-from blackbox import broker as brokers
+from blackbox.prometheus import Job, Prometheus
 
 NAMESPACE = "test"
 JOBS = {"aggregated": ("/metrics", {}), "per-object": ("/metrics/per-object", {}), "detailed": ("/metrics/detailed", {"family": list(record.FAMILIES)}), "memory-breakdown": ("/metrics/memory-breakdown", {})}
-READY_TIMEOUT_S = 60
 
 if not shutil.which("prometheus"):
     pytest.skip("prometheus is not installed (apt-get install prometheus)", allow_module_level=True)
 
 
-class Prometheus:
-    """A server of its own, on a free port, over a folder that is gone afterwards."""
-
-    def __init__(self, folder, target):
-        self.port = brokers.free_port()
-        jobs = [
-            {"job_name": name, "metrics_path": path, "params": parameters, "static_configs": [{"targets": [target], "labels": {"namespace": NAMESPACE}}]}
-            for name, (path, parameters) in JOBS.items()
-        ]
-        config = folder / "prometheus.yml"
-        # Its configuration is YAML, of which JSON is a part.
-        config.write_text(json.dumps({"global": {"scrape_interval": "1s", "scrape_timeout": "1s"}, "scrape_configs": jobs}))
-        command = ["prometheus", f"--config.file={config}", f"--storage.tsdb.path={folder / 'data'}", f"--web.listen-address=127.0.0.1:{self.port}"]
-        self.log = open(folder / "log", "wb")
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, preexec_fn=brokers_end_with_us)
-
-    def get(self, path, **parameters):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/api/v1/{path}?{urllib.parse.urlencode(parameters)}", timeout=10) as answer:
-            return json.load(answer)["data"]
-
-    def query(self, expression):
-        return self.get("query", query=expression)["result"]
-
-    def wait_scraped(self):
-        """Until every target has been read well."""
-        deadline = time.monotonic() + READY_TIMEOUT_S
-        while True:
-            try:
-                targets = self.get("targets")["activeTargets"]
-                if len(targets) == len(JOBS) and all(target["health"] == "up" for target in targets):
-                    return
-                problems = [target["lastError"] for target in targets if target["lastError"]]
-            except OSError as error:
-                problems = [str(error)]
-            assert self.process.poll() is None, "Prometheus has ended"
-            assert time.monotonic() < deadline, f"not everything was scraped: {problems}"
-            time.sleep(0.05)
-
-    def stop(self):
-        self.process.terminate()
-        self.process.wait(30)
-        self.log.close()
-
-
-def brokers_end_with_us():
-    brokers.Warren._before_exec(type("NoLimit", (), {"files_max": None})())
-
-
 @pytest.fixture(scope="module")
 def prometheus(broker, tmp_path_factory):
-    server = Prometheus(tmp_path_factory.mktemp("prometheus"), f"127.0.0.1:{broker.prometheus_port}")
+    target, labels = f"127.0.0.1:{broker.prometheus_port}", {"namespace": NAMESPACE}
+    jobs = [Job(name, path, [target], parameters, labels) for name, (path, parameters) in JOBS.items()]
+    server = Prometheus(tmp_path_factory.mktemp("prometheus"), jobs)
     try:
         server.wait_scraped()
         yield server

@@ -87,14 +87,15 @@ export function follow(ask, take, intervalMs) {
  * @template [T=any]
  * @param {string | null} path null: nothing is asked for
  * @param {number} [intervalMs] 0: only once
+ * @param {(path: string, options: { signal: AbortSignal }, before: T | undefined) => Promise<T>} [ask] how it is asked for
  * @returns {Resource<T>}
  */
-export function useResource(path, intervalMs = INTERVAL_MS) {
+export function useResource(path, intervalMs = INTERVAL_MS, ask = get) {
   const state = useMemo(() => signal({ data: /** @type {T | undefined} */ (undefined), error: /** @type {unknown} */ (undefined), at: 0 }), [path]);
   const handle = useMemo(() => ({ reload: async () => {} }), [path]);
   useEffect(() => {
     if (path === null) return undefined;
-    const { look, end } = follow((signal) => get(path, { signal }), ({ data, error }) => {
+    const { look, end } = follow((signal) => ask(path, { signal }, state.peek().data), ({ data, error }) => {
       const { data: before, at } = state.peek();
       state.value = error === undefined ? { data, error: undefined, at: Date.now() } : { data: isRefusal(error) ? undefined : before, error, at };
     }, intervalMs);

@@ -115,6 +115,25 @@ export default async function exchanges(harness, broker) {
     await page.getByText("1 of 20").waitFor();
   }, { width: 375 });
 
+  await harness.scenario("of 20,000 bindings the page has those that are seen, and keys lead to the last", async (page) => {
+    const bindings = Array.from({ length: 20_000 }, (_, index) => ({ source: "crowded", vhost: "/", destination: "crowd", destination_type: "queue", routing_key: `k${index}`, arguments: {} }));
+    await broker.api("PUT", "/api/queues/%2F/crowd", { durable: true });
+    await broker.api("PUT", "/api/exchanges/%2F/crowded", { type: "direct", durable: true });
+    await broker.api("POST", "/api/definitions", { bindings });
+    for (const [hash, label, count] of [["exchanges/%2F/crowded", "Bindings from this exchange", "20,000"], ["queues/%2F/crowd", "Bindings", "20,001"]]) {
+      await harness.go(page, `#/${hash}?tab=bindings&sort=routing_key&reverse=true`);
+      await page.getByText(count, { exact: true }).waitFor();
+      const region = page.getByRole("region", { name: label, exact: true });
+      await region.focus();
+      await page.keyboard.press("End");
+      await region.getByRole("cell", { name: "k0", exact: true }).waitFor();
+      assert.ok((await page.evaluate(() => document.querySelectorAll("*").length)) <= 2000);
+      await page.getByRole("searchbox").first().fill("k19999$");
+      await region.getByRole("cell", { name: "k19999", exact: true }).waitFor();
+    }
+    await broker.api("DELETE", "/api/queues/%2F/crowd");
+  });
+
   await harness.scenario("a user without the rights has no buttons for them", async (page) => {
     await broker.api("PUT", "/api/users/reader", { password: "reader", tags: "management" });
     await broker.api("PUT", "/api/permissions/%2F/reader", { configure: "^$", write: "^$", read: ".*" });

@@ -16,6 +16,7 @@ import { say } from "../parts/note.js";
 import { useBindingRights } from "../parts/permitted.js";
 import { follow, useResource } from "../resource.js";
 import { exchangeSegment } from "../route.js";
+import { getRows } from "../rows.js";
 
 /** @typedef {import("../parts/binding_layers.js").Binding} Binding */
 
@@ -44,7 +45,7 @@ async function walk(vhost, from, signal) {
 /** @param {string} vhost @param {string} name @param {Binding[] | undefined} from */
 function useBehind(vhost, name, from) {
   const [known, setKnown] = useState(/** @type {Map<string, Binding[]>} */ (new Map()));
-  const next = exchangesBehind(from ?? []).join("\n");
+  const next = useMemo(() => exchangesBehind(from ?? []).join("\n"), [from]);
   useEffect(() => {
     if (next === "" || !from) return undefined;
     return follow((signal) => walk(vhost, from, signal), ({ data }) => data && setKnown(data), INTERVAL_MS).end;
@@ -52,15 +53,27 @@ function useBehind(vhost, name, from) {
   return useMemo(() => (from ? new Map([...known, [name, from]]) : known), [known, from, name]);
 }
 
+/** A value, as it was before what was drawn last. @template T @param {T} value */
+function useLater(value) {
+  const [later, setLater] = useState(value);
+  useEffect(() => {
+    const timer = setTimeout(() => setLater(value));
+    return () => clearTimeout(timer);
+  }, [value]);
+  return later;
+}
+
 /** @param {{ vhost: string, name: string }} props name: empty for the default exchange */
 export function ExchangeBindings({ vhost, name }) {
   const of = pathOf`api/exchanges/${vhost}/${exchangeSegment(name)}`;
-  const from = useResource(`${of}/bindings/source`, INTERVAL_MS);
-  const to = useResource(`${of}/bindings/destination`, INTERVAL_MS);
+  const from = useResource(`${of}/bindings/source`, INTERVAL_MS, getRows);
+  const to = useResource(`${of}/bindings/destination`, INTERVAL_MS, getRows);
   const { mayRead, mayWrite } = useBindingRights({ vhost, exchange: exchangeSegment(name) });
   const reload = async () => void (await Promise.all([from.reload(), to.reload()]));
   useChanges(/^binding\.(created|deleted)$/, () => (from.data?.length ?? 0) < 2000 && reload());
-  const behind = useBehind(vhost, name, from.data);
+  // The picture of very many is made after the lists.
+  const [pictured, before] = useLater(useMemo(() => [from.data, to.data], [from.data, to.data]));
+  const behind = useBehind(vhost, name, pictured);
   const unbind = async (/** @type {any} */ binding) => {
     const { source, destination, destination_type: type, routing_key: key } = binding;
     const isDone = await ask({
@@ -75,9 +88,9 @@ export function ExchangeBindings({ vhost, name }) {
   if (name === "") {
     return html`<p class="empty">Every queue is bound to the default exchange by its own name, always: a message goes to the queue that its routing key names. Nothing else can be bound to it or from it.</p>`;
   }
-  const isThere = from.data !== undefined && to.data !== undefined;
+  const isThere = pictured !== undefined && before !== undefined;
   return html`
-    ${h(Section, { title: "Picture", about: "what is before this exchange, and behind it", children: isThere ? h(BindingGraph, { vhost, name, to: to.data, from: behind }) : html`<p class="awaited-text" role="status">Asking the broker…</p>` })}
+    ${h(Section, { title: "Picture", about: "what is before this exchange, and behind it", children: isThere ? h(BindingGraph, { vhost, name, to: before, from: behind }) : html`<p class="awaited-text" role="status">Asking the broker…</p>` })}
     ${h(Section, { title: "From this exchange", children: h(List, { label: "Bindings from this exchange", rows: from.data, error: from.error, columns: columns.from, keyOf, textOf, by: "destination", height: "30rem",
       empty: "Nothing is bound from this exchange: what is published here reaches no queue. Add a binding below." }) })}
     ${h(Section, { title: "To this exchange", isClosed: (to.data?.length ?? 0) === 0, children: h(List, { label: "Bindings to this exchange", rows: to.data, error: to.error, columns: columns.to, keyOf, textOf, by: "source", height: "20rem", hasFilter: false,

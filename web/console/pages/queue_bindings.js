@@ -10,14 +10,15 @@ import { ExchangeLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { say } from "../parts/note.js";
 import { useBindingRights } from "../parts/permitted.js";
-import { useResource } from "../resource.js";
+import { INTERVAL_MS, useResource } from "../resource.js";
+import { getRows } from "../rows.js";
 
 /** Offered where the name of an exchange is entered. */
 const OFFERED_MAX = 200;
 
 /** @param {{ vhost: string, name: string }} props */
 export function QueueBindings({ vhost, name }) {
-  const { data, error, reload } = useResource(path`api/queues/${vhost}/${name}/bindings`);
+  const { data, error, reload } = useResource(path`api/queues/${vhost}/${name}/bindings`, INTERVAL_MS, getRows);
   const { mayWrite: mayBind } = useBindingRights({ vhost, queue: name });
   const unbind = async (/** @type {any} */ { source, routing_key: key, properties_key: properties }) => {
     const isDone = await ask({

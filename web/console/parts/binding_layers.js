@@ -27,25 +27,37 @@ function keyOf({ routing_key: key, arguments: given = {} }) {
   return [key, written].filter(Boolean).join(" ");
 }
 
-/** Bindings between the same two ends, as one. @param {Binding[]} bindings @param {"source" | "destination"} by */
-function merged(bindings, by) {
-  /** @type {Map<string, { kind: "exchange" | "queue", name: string, keys: string[], count: number }>} */
-  const ends = new Map();
-  for (const binding of bindings) {
-    const kind = by === "source" || binding.destination_type === "exchange" ? "exchange" : "queue";
-    const name = binding[by];
-    const end = ends.get(idOf(kind, name)) ?? { kind, name, keys: [], count: 0 };
-    end.count += 1;
-    if (end.keys.length < KEYS_MAX) end.keys.push(keyOf(binding));
-    ends.set(idOf(kind, name), end);
-  }
+/**
+ * The other ends of bindings, each once, with how many lead there.
+ * @param {Binding[]} bindings @param {"source" | "destination"} by
+ * @returns {{ kind: "exchange" | "queue", name: string, count: number }[]}
+ */
+function endsOf(bindings, by) {
   // Exchanges first: something is behind them.
-  const compare = ends.size <= COLLATED_MAX ? names.compare : (/** @type {string} */ a, /** @type {string} */ b) => (a < b ? -1 : 1);
-  return [...ends.values()].sort((a, b) => (a.kind === b.kind ? compare(a.name, b.name) : a.kind === "exchange" ? -1 : 1));
+  const counts = { exchange: /** @type {Map<string, number>} */ (new Map()), queue: /** @type {Map<string, number>} */ (new Map()) };
+  for (const binding of bindings) {
+    const of = counts[by === "source" || binding.destination_type === "exchange" ? "exchange" : "queue"];
+    of.set(binding[by], (of.get(binding[by]) ?? 0) + 1);
+  }
+  return /** @type {const} */ (["exchange", "queue"]).flatMap((kind) => {
+    const all = [...counts[kind].keys()];
+    all.sort(all.length <= COLLATED_MAX ? names.compare : undefined);
+    return all.map((name) => ({ kind, name, count: counts[kind].get(name) ?? 0 }));
+  });
+}
+
+/** Writes on edges what stands on their bindings. @param {Edge[]} edges @param {Binding[]} bindings @param {"source" | "destination"} by */
+function addKeys(edges, bindings, by) {
+  const byEnd = new Map(edges.map((edge) => [by === "source" ? edge.from.id : edge.to.id, edge]));
+  if (byEnd.size === 0) return;
+  for (const binding of bindings) {
+    const edge = byEnd.get(idOf(by === "source" || binding.destination_type === "exchange" ? "exchange" : "queue", binding[by]));
+    if (edge && edge.keys.length < KEYS_MAX) edge.keys.push(keyOf(binding));
+  }
 }
 
 /** Names of exchanges that are to be asked for, behind some bindings. @param {Binding[]} from @returns {string[]} */
-export const exchangesBehind = (from) => merged(from, "destination").filter(({ kind }) => kind === "exchange").slice(0, LAYER_LEN_MAX).map(({ name }) => name);
+export const exchangesBehind = (from) => endsOf(from.filter(({ destination_type: type }) => type === "exchange"), "destination").slice(0, LAYER_LEN_MAX).map(({ name }) => name);
 
 /**
  * @param {string} name of the exchange in the middle
@@ -81,22 +93,30 @@ export function layersOf(name, to, from) {
         unfollowed += 1;
         continue;
       }
-      for (const { kind, name: destination, keys, count } of merged(bindings, "destination")) {
+      /** @type {Edge[]} */
+      const own = [];
+      for (const { kind, name: destination, count } of endsOf(bindings, "destination")) {
         const end = place(kind, destination, layer + 1);
-        if (end) edges.push({ from: node, to: end, keys, count });
+        if (end) own.push({ from: node, to: end, keys: [], count });
         else more += 1;
       }
+      addKeys(own, bindings, "destination");
+      edges.push(...own);
     }
   }
   // What is before it, unless it is behind it too: then its line leads back.
   layers.unshift([]);
   for (const node of nodes.values()) node.layer += 1;
-  for (const { name: source, keys, count } of merged(to, "source")) {
+  /** @type {Edge[]} */
+  const before = [];
+  for (const { name: source, count } of endsOf(to, "source")) {
     const known = nodes.get(idOf("exchange", source));
     const node = known ?? place("exchange", source, 0);
     if (!node) more += 1;
-    else if (!edges.some((edge) => edge.from === node && edge.to === middle)) edges.push({ from: node, to: middle, keys, count });
+    else if (!edges.some((edge) => edge.from === node && edge.to === middle)) before.push({ from: node, to: middle, keys: [], count });
   }
+  addKeys(before, to, "source");
+  edges.push(...before);
   if (layers[0]?.length === 0) {
     layers.shift();
     for (const node of nodes.values()) node.layer -= 1;

@@ -92,17 +92,25 @@ export function usePages(path, asked, intervalMs = INTERVAL_MS) {
  */
 export function useRows(rows, columns, order, textOf) {
   const filter = place.value.query.get("filter") ?? "";
+  // Put in order once, and not at each letter of a filter.
+  const ordered = useMemo(() => (columns.some((column) => column.sort === order.by) ? inOrder(rows ?? [], order) : (rows ?? [])), [rows, order.by, order.isReversed]);
   return useMemo(() => {
     const matches = matcher(filter);
-    const found = (rows ?? []).filter((row) => matches(textOf(row)));
-    const valueOf = (/** @type {any} */ row) => order.by.split(".").reduce((value, name) => value?.[name], row);
-    const sign = order.isReversed ? -1 : 1;
-    if (columns.some((column) => column.sort === order.by)) {
-      const texts = found.length <= COLLATED_MAX ? collator.compare : byLetter;
-      found.sort((a, b) => sign * compare(valueOf(a), valueOf(b), texts));
-    }
-    return found;
-  }, [rows, filter, order.by, order.isReversed]);
+    return filter === "" ? ordered : ordered.filter((row) => matches(textOf(row)));
+  }, [ordered, filter]);
+}
+
+/** @template Row @param {Row[]} rows @param {{ by: string, isReversed: boolean }} order @returns {Row[]} */
+export function inOrder(rows, { by, isReversed }) {
+  const names = by.split(".");
+  const texts = rows.length <= COLLATED_MAX ? collator.compare : byLetter;
+  const sign = isReversed ? -1 : 1;
+  // What is compared is looked up once a row, and not once a comparison.
+  const valued = rows.map((row) => {
+    const value = names.reduce((/** @type {any} */ of, name) => of?.[name], row);
+    return { row, value: typeof value === "number" ? value : String(value ?? "") };
+  });
+  return valued.sort((a, b) => sign * compare(a.value, b.value, texts)).map(({ row }) => row);
 }
 
 /** So many rows are put in the order of people, in which 2 is before 10; it would take long with more. */
@@ -114,7 +122,7 @@ const byLetter = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 /** @param {any} a @param {any} b @param {(a: string, b: string) => number} texts */
 function compare(a, b, texts) {
   if (typeof a === "number" && typeof b === "number") return a - b;
-  return texts(String(a ?? ""), String(b ?? ""));
+  return texts(String(a), String(b));
 }
 
 /** @param {unknown} text */

@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs clean
+.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package static image test-packages clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -161,6 +161,30 @@ docs: test-binary
 	target/debug/examples/proxy_configuration > docs/proxy-configuration.md
 	target/debug/examples/perf_options > docs/perf-options.md
 	target/debug/examples/openapi > docs/openapi.json
+
+# A Debian package of target/release/warren, in target/packages. BINARY=target/static/warren for one that needs no libraries.
+BINARY ?= $(WARREN)
+package: build
+	$(PYTHON) packaging/deb/build.py --binary $(BINARY)
+
+# A program that is linked to nothing: target/static/warren, for any Linux of this architecture. With glibc, not musl: docs/installing.md says why.
+# Frame pointers again, because flags of a target go before those of .cargo/config.toml.
+STATIC_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
+static: web
+	$(CARGO) build --release --locked -p warren --target $(STATIC_TARGET) \
+		--config 'target.$(STATIC_TARGET).rustflags=["-C", "force-frame-pointers=yes", "-C", "target-feature=+crt-static"]'
+	mkdir -p target/static
+	cp target/$(STATIC_TARGET)/release/warren target/static/warren
+
+# The image of the static program, by buildah, without a registry; `docker build .` makes the same from the sources.
+image: static
+	$(PYTHON) packaging/image/build.py --archive target/packages/warren-image.tar
+
+# The package in a fresh Debian, installed, upgraded, removed and purged; the image, looked at and used. Root, debootstrap, buildah, and a network
+# for Debian's packages; the rest of what is packaged is the suite `packaging`.
+test-packages: build
+	$(PYTHON) tests/packaging/chroot.py --binary $(WARREN)
+	$(PYTHON) tests/packaging/image.py --binary $(WARREN)
 
 clean:
 	$(CARGO) clean

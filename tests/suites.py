@@ -53,6 +53,7 @@ SUITES = [
     Suite("prometheus", ("prometheus/run.py",)),
     Suite("definitions", ("definitions/run.py",)),
     Suite("semantics", ("semantics/run.py",)),
+    Suite("packaging", ("packaging/run.py",)),
     Suite("journeys", ("crash/journeys.py", "--rounds", "3")),
     Suite("crash", ("crash/run.py", "--rounds", "5")),
     Suite("cluster", ("cluster/run.py", "--rounds", "5", "--round-s", "8"), alone=True),

@@ -27,7 +27,6 @@ import third_party  # noqa: E402
 
 # DEBFULLNAME and DEBEMAIL say who makes it, as for Debian's own tools.
 MAINTAINER = f"{os.environ.get('DEBFULLNAME', 'Warren maintainers')} <{os.environ.get('DEBEMAIL', 'maintainers@warren.example')}>"
-REVISION = 1
 SCRIPTS = ("postinst", "prerm", "postrm")
 CONFFILES = ("etc/warren/warren.conf", "etc/default/warren")
 COMPLETIONS = {
@@ -141,6 +140,7 @@ def describe(tree: Path, version: str, depends: str) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, default=ROOT / "target/release/warren", help="(default: target/release/warren)")
+    parser.add_argument("--revision", type=int, default=1, help="of the package, behind the version (default: %(default)s)")
     parser.add_argument("--compression", default="xz", help="dpkg-deb's -Z (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "target/packages", help="where the package goes (default: target/packages)")
     arguments = parser.parse_args()
@@ -150,7 +150,7 @@ def main() -> int:
         parser.error(f"{', '.join(missing)} not found: apt-get install dpkg binutils")
     epoch = int(os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(arguments.binary.stat().st_mtime))))
     when = datetime.datetime.fromtimestamp(epoch, datetime.UTC)
-    version = f"{run(str(arguments.binary.resolve()), '--version').split()[-1]}-{REVISION}"
+    version = f"{run(str(arguments.binary.resolve()), '--version').split()[-1]}-{arguments.revision}"
     arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warren-deb-") as folder:
         tree = Path(folder) / "tree"

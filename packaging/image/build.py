@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Builds the image of a program that is built already, by buildah, without a registry: `make image`.
+
+    packaging/image/build.py [--binary target/static/warren] [--tag warren:VERSION] [--archive target/packages/warren-image.tar]
+
+The last part of the Dockerfile says what the image is; only what its first part builds is taken from here. With --archive it is written as an
+archive for `docker load` and `podman load`, too.
+"""
+
+import argparse
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+
+def last_part() -> str:
+    """The Dockerfile's last part, whose files are those of the folder that it is built in."""
+    return "FROM scratch" + (ROOT / "Dockerfile").read_text().rpartition("FROM scratch")[2].replace("--from=build ", "").replace(" /rootfs/", " ./")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binary", type=Path, default=ROOT / "target/static/warren", help="(default: target/static/warren)")
+    parser.add_argument("--tag", help="(default: warren: and the version)")
+    parser.add_argument("--archive", type=Path, help="a file to write the image to")
+    parser.add_argument("--buildah-option", action="append", default=[], metavar="OPTION", help="such as --storage-driver=vfs; may be repeated")
+    arguments = parser.parse_args()
+    if not arguments.binary.exists():
+        parser.error(f"{arguments.binary} is missing; `make static` builds it")
+    if missing := [program for program in ("buildah", "strip", "objdump") if not shutil.which(program)]:
+        parser.error(f"{', '.join(missing)} not found: apt-get install buildah binutils, or docker build .")
+    version = subprocess.run([arguments.binary, "--version"], check=True, capture_output=True, text=True).stdout.split()[-1]
+    tag = arguments.tag or f"warren:{version}"
+    buildah = ["buildah", *arguments.buildah_option]
+    with tempfile.TemporaryDirectory(prefix="warren-image-") as folder:
+        context, dockerfile = Path(folder) / "rootfs", Path(folder) / "Dockerfile"
+        subprocess.run([HERE / "rootfs", arguments.binary, context], check=True)
+        dockerfile.write_text(last_part())
+        # Docker's format: OCI's has no health check.
+        subprocess.run([*buildah, "build", "--format", "docker", "--isolation", "chroot", "--layers=false", "--tag", tag, "--file", dockerfile, context], check=True)
+    if arguments.archive:
+        arguments.archive.parent.mkdir(parents=True, exist_ok=True)
+        arguments.archive.unlink(missing_ok=True)
+        subprocess.run([*buildah, "push", tag, f"docker-archive:{arguments.archive}:{tag}"], check=True)
+        print(arguments.archive)
+    print(tag)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

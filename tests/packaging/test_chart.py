@@ -1,6 +1,7 @@
 """The chart with many sets of values: Helm takes it, Kubernetes would take what it makes, and values do what they say."""
 
 import json
+import re
 import shutil
 import subprocess
 
@@ -109,6 +110,21 @@ def test_kubernetes_takes_what_is_made(about):
     claimed = {claim["metadata"]["name"] for claim in rendered.one("StatefulSet")["spec"].get("volumeClaimTemplates", [])}
     assert mounted <= there | claimed, "each mount has a volume"
     assert not (there & claimed), "and one volume only"
+
+
+@pytest.mark.parametrize("about", SETS)
+def test_services_lead_to_ports_that_are_there(about):
+    rendered = render(SETS[about])
+    there = {port["name"] for port in rendered.container["ports"]}
+    for service in rendered.of("Service"):
+        named = [port["targetPort"] for port in service["spec"]["ports"] if isinstance(port["targetPort"], str)]
+        assert set(named) <= there, f"{service['metadata']['name']}: {set(named) - there}"
+        labels = rendered.one("StatefulSet")["spec"]["template"]["metadata"]["labels"]
+        assert service["spec"]["selector"].items() <= labels.items()
+    configured = {int(number) for number in re.findall(r"(?:port|default|listener) = (\d+)$", rendered.configuration, re.MULTILINE)}
+    opened = {port["containerPort"] for port in rendered.container["ports"] if port["name"] != "more"}
+    if about != "configuration":
+        assert opened == configured, "what the broker listens on is what the container has"
 
 
 @pytest.mark.parametrize("about", SETS)

@@ -35,8 +35,10 @@ class Debian:
 
     def __init__(self, folder: Path, suite: str):
         self.root = folder / "debian"
-        self.mounted: list[Path] = []
-        command = ["debootstrap", "--variant=minbase", suite, str(self.root), *mirror()]
+        self.suite = suite
+
+    def make(self) -> None:
+        command = ["debootstrap", "--variant=minbase", self.suite, str(self.root), *mirror()]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         assert done.returncode == 0, f"debootstrap: {done.stdout[-2000:]}"
         shutil.copy("/etc/resolv.conf", self.root / "etc/resolv.conf")
@@ -60,11 +62,11 @@ class Debian:
         """A file system of its own, as volumes are."""
         (self.root / path).mkdir(parents=True)
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(self.root / path)], check=True)
-        self.mounted.append(self.root / path)
 
     def unmount(self) -> None:
-        while self.mounted:
-            subprocess.run(["umount", str(self.mounted.pop())], check=True)
+        """All that is mounted in there: what debootstrap left, too. Nothing is deleted through a mount."""
+        for path in sorted(mounts_below(self.root), key=len, reverse=True):
+            subprocess.run(["umount", path], check=True)
 
     @contextlib.contextmanager
     def broker(self):
@@ -86,6 +88,11 @@ class Debian:
 
     def ctl(self, *words: str) -> str:
         return self.run("/usr/bin/warren", "ctl", "--data-dir", f"/{DATA}", "--quiet", *words)
+
+
+def mounts_below(folder: Path) -> list[str]:
+    found = [line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines()]
+    return [path for path in found if path.startswith(f"{folder}/")]
 
 
 def mirror() -> list[str]:
@@ -183,6 +190,8 @@ def main() -> int:
         print("built, and lintian has nothing to say", flush=True)
         debian = Debian(folder, arguments.suite)
         try:
+            debian.make()
+            print("a fresh Debian", flush=True)
             for step in (lambda: installs(debian, first), lambda: upgrades(debian, second), lambda: removes(debian, second), lambda: purges(debian)):
                 step()
         finally:

@@ -22,7 +22,7 @@ export default async function admin(harness, broker) {
   await harness.scenario("a policy shows what it would change before it is saved", async (page) => {
     await broker.api("PUT", "/api/queues/%2F/policed-one", { durable: true });
     const form = page.getByRole("form", { name: "Add a policy" });
-    await form.getByLabel("Name", { exact: false }).first().fill("short");
+    await form.getByLabel("Name", { exact: false }).first().fill("brief");
     await form.getByLabel("Pattern", { exact: false }).first().fill("^policed-");
     await form.getByLabel("Add a key").selectOption("max-length");
     await form.getByRole("button", { name: "Add key" }).click();
@@ -32,7 +32,7 @@ export default async function admin(harness, broker) {
     await preview.getByText("policed-one").first().waitFor();
     assert.deepEqual(await broker.api("GET", "/api/policies/%2F"), []);
     await preview.getByRole("button", { name: "Save policy" }).click();
-    await until("it applies", async () => (await broker.api("GET", "/api/queues/%2F/policed-one")).policy === "short");
+    await until("it applies", async () => (await broker.api("GET", "/api/queues/%2F/policed-one")).policy === "brief");
   }, { hash: "#/policies?add=yes" });
 
   await harness.scenario("definitions are compared with the broker before they are imported", async (page) => {

@@ -22,6 +22,7 @@ use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
 use crate::firehose::FirehoseSwitch;
+use crate::identity::Identity;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
 use crate::login_sessions::LoginSessions;
@@ -201,9 +202,18 @@ impl Broker {
 
     /// Serves one accepted connection until it ends.
     pub async fn serve(self: Arc<Self>, stream: Stream) {
+        self.serve_from(stream, None).await;
+    }
+
+    /// Serves a connection of the process itself until it ends: whatever login it shows, it is [`Identity::own_client`].
+    pub async fn serve_own(self: Arc<Self>, stream: Stream) {
+        self.serve_from(stream, Some(Identity::own_client())).await;
+    }
+
+    async fn serve_from(self: Arc<Self>, stream: Stream, known: Option<Identity>) {
         let _served = Served::begin(&self.served_count);
         self.counters.connections_opened.add(1);
-        connection::serve(self.clone(), stream).await;
+        connection::serve(self.clone(), stream, known).await;
         self.counters.connections_closed.add(1);
     }
 

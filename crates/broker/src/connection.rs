@@ -25,6 +25,7 @@ use tokio::time::{Sleep, sleep_until};
 
 use crate::broker::Broker;
 use crate::connections::{Carrier, ConnectionHandle, ConnectionMemory};
+use crate::identity::Identity;
 use crate::limits::{CARRIER_WAIT, CLOSE_TIMEOUT_MAX, OUTPUT_LEN, PUBLISHER_PAUSE, PUBLISHER_PAUSE_MAX, READ_LEN};
 use crate::received::Received;
 use crate::session::{Phase, Session};
@@ -40,8 +41,8 @@ thread_local! {
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Serves a connection until it ends.
-pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
+/// Serves a connection until it ends. `known`: who it is, if no login has to say so.
+pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream, known: Option<Identity>) {
     let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
     let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
     let id = broker.connections.next_id();
@@ -50,6 +51,9 @@ pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream) {
     let mut session = Session::new(broker, handle.clone());
     if let Some(event) = told {
         session.on_event(event);
+    }
+    if let Some(identity) = known {
+        session.know(identity);
     }
     let connection = Arc::new(Mutex::new(Connection::new(stream, session)));
     let waiter = Arc::new(ConnectionWaiter { connection: Arc::downgrade(&connection), outbox: handle.outbox.clone() });

@@ -70,6 +70,15 @@ impl Identity {
         Self { user: Arc::new(user), rights: Rights::All, expires_at: None, session: None }
     }
 
+    /// The broker itself as a client of its own: shovels and links whose URI names no user. As with RabbitMQ's direct connections it may
+    /// do everything, and messages keep the `user_id` of their publishers.
+    #[must_use]
+    pub fn own_client() -> Self {
+        let name = UserName::parse(OWN_CLIENT.as_bytes()).expect("a name of ours");
+        let user = User::new(name, None, Tags::parse(Tags::IMPERSONATOR));
+        Self { user: Arc::new(user), rights: Rights::All, expires_at: None, session: None }
+    }
+
     /// The user's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -79,6 +88,9 @@ impl Identity {
 
 /// What the operator at the control socket is called in the audit log and in events.
 const LOCAL_OPERATOR: &str = "local-operator";
+
+/// What RabbitMQ calls the user of a direct connection that names none.
+const OWN_CLIENT: &str = "none";
 
 /// By which way a request came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -89,6 +89,12 @@ pub struct Liveness {
 }
 
 impl Stream {
+    /// Two ends of a connection within this process. To be called within a runtime, which watches both.
+    pub fn pair() -> io::Result<(Stream, Stream)> {
+        let (one, other) = UnixStream::pair()?;
+        Ok((Stream::Unix(one), Stream::Unix(other)))
+    }
+
     /// A client's connection that another node passes on over `carrier`.
     #[must_use]
     pub fn forwarded(carrier: Stream, endpoints: Endpoints, tls: Option<TlsInfo>) -> Self {

@@ -52,6 +52,11 @@ impl Session {
         self.principal.login()
     }
 
+    /// Who it is, whatever login it shows.
+    pub(crate) fn know(&mut self, identity: Identity) {
+        self.principal.answer(Ok(identity));
+    }
+
     pub(super) fn user_name(&self) -> &str {
         self.login().identity.name()
     }

@@ -73,6 +73,12 @@ pub struct Content<'a> {
 }
 
 impl<'a> Content<'a> {
+    /// A content of encoded properties and a body.
+    #[must_use]
+    pub fn new(properties: &'a [u8], body: &'a [u8]) -> Self {
+        Content { properties, body }
+    }
+
     /// The properties, decoded. `None` if they make no sense.
     #[inline]
     #[must_use]

@@ -47,6 +47,12 @@ impl Request {
         self.with_body("application/json", body)
     }
 
+    /// How long its body is, in bytes.
+    #[must_use]
+    pub fn body_len(&self) -> usize {
+        self.body.len()
+    }
+
     /// Whether a server that got it twice is in the same state as one that got it once.
     pub(crate) fn is_repeatable(&self) -> bool {
         self.method.is_idempotent()

@@ -47,6 +47,7 @@ use http_server::{AnswerBody, BrokenBody};
 use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
 use observe::message_traces::Traces;
+use shovel::Shovels;
 
 /// What answers requests.
 pub struct Service {
@@ -63,6 +64,8 @@ pub struct Service {
     influxdb: OnceLock<InfluxdbStats>,
     /// None where messages are not traced.
     traces: OnceLock<Arc<Traces>>,
+    /// None where shovels do not run.
+    shovels: OnceLock<Arc<Shovels>>,
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
     /// None where the console does not log in by OAuth 2.
@@ -121,6 +124,7 @@ impl Service {
             process: OnceLock::new(),
             influxdb: OnceLock::new(),
             traces: OnceLock::new(),
+            shovels: OnceLock::new(),
             control: OnceLock::new(),
             live: Live::default(),
             flight_recorder: Arc::new(flight_recorder),
@@ -183,6 +187,16 @@ impl Service {
         self.traces.get()
     }
 
+    /// Tells what shovels there are. Only the first one counts.
+    pub fn set_shovels(&self, shovels: Arc<Shovels>) {
+        let _ = self.shovels.set(shovels);
+    }
+
+    /// The shovels that run here.
+    pub(crate) fn shovels(&self) -> Option<&Arc<Shovels>> {
+        self.shovels.get()
+    }
+
     /// Tells what there is of a cluster. Only the first one counts.
     pub fn set_control(&self, control: Arc<dyn Control>) {
         let _ = self.control.set(control);
@@ -204,6 +218,7 @@ impl Service {
             broker: self.broker.clone(),
             node: self.options.observed(self.control().cloned()),
             alerting: self.alerting().cloned(),
+            shovels: self.shovels().cloned(),
             influxdb: self.influxdb.get().cloned().unwrap_or_default(),
             panics: self.counters.panics.clone(),
         }

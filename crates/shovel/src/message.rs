@@ -14,6 +14,9 @@ const SHOVELLED: &str = "x-shovelled";
 /// Says when it was last shovelled, in seconds.
 const SHOVELLED_AT: &str = "x-shovelled-timestamp";
 
+/// Says that the source had given the message out before, so that the destination may have it already.
+const REDELIVERED: &str = "x-shovelled-redelivered";
+
 /// How the messages of a shovel are published.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
@@ -74,21 +77,25 @@ impl Forwarding {
     }
 
     /// The properties with which a message is published, encoded. Those that cannot be read are left as they are.
-    pub(crate) fn properties<'a>(&'a mut self, content: &Content<'a>, now_s: impl FnOnce() -> u64) -> Cow<'a, [u8]> {
-        if !self.sets_properties && self.way.is_none() && !self.adds_timestamp {
+    pub(crate) fn properties<'a>(
+        &'a mut self,
+        content: &Content<'a>,
+        is_redelivered: bool,
+        now_s: impl FnOnce() -> u64,
+    ) -> Cow<'a, [u8]> {
+        if !self.sets_properties && self.way.is_none() && !self.adds_timestamp && !is_redelivered {
             return Cow::Borrowed(content.properties_bytes());
         }
         let Some(mut properties) = content.properties() else { return Cow::Borrowed(content.properties_bytes()) };
         set(&mut properties, &self.properties);
-        let mut headers = None;
-        if let Some(way) = &self.way {
-            headers = Some(with_way(properties.headers, way));
-        }
-        if self.adds_timestamp {
-            let headers =
-                headers.get_or_insert_with(|| properties.headers.map(|headers| headers.to_owned()).unwrap_or_default());
-            // The name is short.
-            let _ = headers.set(SHOVELLED_AT.as_bytes(), Value::I64(i64::try_from(now_s()).unwrap_or(i64::MAX)));
+        let now = self.adds_timestamp.then(|| Value::I64(i64::try_from(now_s()).unwrap_or(i64::MAX)));
+        let added = [(SHOVELLED_AT, now), (REDELIVERED, is_redelivered.then_some(Value::Bool(true)))];
+        let mut headers = self.way.as_ref().map(|way| with_way(properties.headers, way));
+        for (name, value) in added {
+            let Some(value) = value else { continue };
+            let own = || properties.headers.map(|headers| headers.to_owned()).unwrap_or_default();
+            // The names are short.
+            let _ = headers.get_or_insert_with(own).set(name.as_bytes(), value);
         }
         if let Some(headers) = &headers {
             properties.headers = Some(headers.as_table());
@@ -164,3 +171,6 @@ fn way(source: &Source, destination: &BrokerDestination, id: &ShovelId, cluster_
     }
     way
 }
+
+#[cfg(test)]
+mod tests;

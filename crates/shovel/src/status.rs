@@ -42,6 +42,9 @@ pub enum State {
 }
 
 impl State {
+    /// What all states are called.
+    pub const NAMES: [&str; 4] = ["paused", "running", "starting", "terminated"];
+
     /// RabbitMQ's word, but for `paused`.
     #[must_use]
     pub fn name(&self) -> &'static str {

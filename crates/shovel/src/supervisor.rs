@@ -1,7 +1,10 @@
 //! Which shovels run: those that are wanted, each with a task of its own.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use model::shovel::Shovel;
 use parking_lot::Mutex;
@@ -12,6 +15,9 @@ use tokio::task::JoinHandle;
 use crate::host::Host;
 use crate::status::{Board, ShovelId, ShovelStatus, State};
 use crate::worker::{Order, Worker};
+
+/// How long what is under way may take to be settled when a shovel ends.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
 
 /// A shovel that is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,8 +35,15 @@ pub struct Shovels {
     host: Arc<dyn Host>,
     runtime: Handle,
     running: Mutex<BTreeMap<ShovelId, Running>>,
-    /// Begins anew for each: tasks of one cluster are to share its nodes.
-    next_uri: Mutex<usize>,
+    /// The URI with which the next one begins: the nodes of a cluster share the load.
+    next_uri: AtomicUsize,
+    has_stopped: AtomicBool,
+}
+
+impl fmt::Debug for Shovels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shovels").field("count", &self.running.lock().len()).finish_non_exhaustive()
+    }
 }
 
 /// A shovel that has been started, or cannot be.
@@ -45,19 +58,28 @@ impl Shovels {
     /// None yet. They will run on this runtime.
     #[must_use]
     pub fn new(host: Arc<dyn Host>, runtime: Handle) -> Self {
-        Shovels { host, runtime, running: Mutex::new(BTreeMap::new()), next_uri: Mutex::new(0) }
+        Shovels {
+            host,
+            runtime,
+            running: Mutex::new(BTreeMap::new()),
+            next_uri: AtomicUsize::new(0),
+            has_stopped: AtomicBool::new(false),
+        }
     }
 
     /// Has those run that are wanted, and no others. One whose definition has changed begins anew; the others notice nothing.
     pub fn reconcile(&self, wanted: Vec<Wanted>) {
         let mut running = self.running.lock();
+        if self.has_stopped.load(Ordering::Acquire) {
+            return;
+        }
         let mut gone = std::mem::take(&mut *running);
         for Wanted { id, shovel, is_paused } in wanted {
             let same = gone.remove(&id);
             let entry = match same {
                 Some(entry) if entry.shovel == shovel => entry,
                 before => {
-                    let before = before.and_then(|before| before.end());
+                    let before = before.and_then(|before| before.end(SETTLING_PATIENCE));
                     self.start(&id, shovel, is_paused, before)
                 }
             };
@@ -66,7 +88,7 @@ impl Shovels {
         }
         drop(running);
         for (_, entry) in gone {
-            entry.end();
+            entry.end(SETTLING_PATIENCE);
         }
     }
 
@@ -87,11 +109,7 @@ impl Shovels {
                     host: self.host.clone(),
                     board: board.clone(),
                     orders: receiver,
-                    first_uri: {
-                        let mut next = self.next_uri.lock();
-                        *next = next.wrapping_add(1);
-                        *next
-                    },
+                    first_uri: self.next_uri.fetch_add(1, Ordering::Relaxed),
                 };
                 Some(self.runtime.spawn(async move {
                     // Two of one name are not to move the same messages at the same time.
@@ -138,15 +156,19 @@ impl Shovels {
                 *number = number.wrapping_add(1);
                 true
             }
-            Order::Pause | Order::Stop => false,
+            Order::Pause | Order::Stop(_) => false,
         });
         true
     }
 
-    /// Ends all of them: what is under way is settled, for a moment.
-    pub async fn stop(&self) {
-        let all = std::mem::take(&mut *self.running.lock());
-        let ending: Vec<_> = all.into_values().filter_map(Running::end).collect();
+    /// Ends all of them, for good. What is under way is settled for so long.
+    pub async fn stop(&self, patience: Duration) {
+        let all = {
+            let mut running = self.running.lock();
+            self.has_stopped.store(true, Ordering::Release);
+            std::mem::take(&mut *running)
+        };
+        let ending: Vec<_> = all.into_values().filter_map(|entry| entry.end(patience)).collect();
         for task in ending {
             let _ = task.await;
         }
@@ -155,8 +177,8 @@ impl Shovels {
 
 impl Running {
     /// Has it end. Returns what to wait for, if it is to be waited for.
-    fn end(self) -> Option<JoinHandle<()>> {
-        let _ = self.orders.send(Order::Stop);
+    fn end(self, patience: Duration) -> Option<JoinHandle<()>> {
+        let _ = self.orders.send(Order::Stop(patience));
         self.task
     }
 }

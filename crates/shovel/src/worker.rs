@@ -20,7 +20,7 @@ use crate::status::{Board, Ends, Flow, Progress, ShovelId, State};
 use crate::transfer::{Fate, Settlement, Taken, Transfer};
 use crate::web_server::WebServer;
 
-/// How long what is under way may take to be settled when a shovel is to stop.
+/// How long what is under way may take to be settled when a shovel is done, or is to wait.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
 /// How long a broker may take to say goodbye.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
@@ -35,8 +35,8 @@ pub(crate) enum Order {
     Run(u64),
     /// To wait.
     Pause,
-    /// To end.
-    Stop,
+    /// To end. What is under way is settled for so long.
+    Stop(Duration),
 }
 
 /// Why a life of a shovel is over. Texts have no passwords.
@@ -91,7 +91,7 @@ impl Worker {
         loop {
             let order = *self.orders.borrow_and_update();
             match order {
-                Order::Stop => return,
+                Order::Stop(_) => return,
                 Order::Pause => {
                     self.enter(State::Paused);
                     if self.orders.changed().await.is_err() {
@@ -165,7 +165,11 @@ impl Worker {
                 () = sleep_until(deadline) => break Ended::Finished,
             }
         };
-        life.settle().await?;
+        let patience = match *self.orders.borrow() {
+            Order::Stop(patience) => patience,
+            Order::Run(_) | Order::Pause => SETTLING_PATIENCE,
+        };
+        life.settle(patience).await?;
         life.tell(&self.board);
         life.close().await;
         Ok(ended)
@@ -330,7 +334,7 @@ impl Life {
     }
 
     /// Takes no more, and waits for what is under way, but not for ever: what is not settled then comes again as redelivered.
-    async fn settle(&mut self) -> Result<(), Failure> {
+    async fn settle(&mut self, patience: Duration) -> Result<(), Failure> {
         self.transfer.take_no_more();
         self.source.set_receiving(false);
         let settling = async {
@@ -342,7 +346,7 @@ impl Life {
             self.tell_source();
             self.source.flush().await.map_err(Failure::Source)
         };
-        match tokio::time::timeout(SETTLING_PATIENCE, settling).await {
+        match tokio::time::timeout(patience, settling).await {
             Ok(settled) => settled,
             Err(_) => Ok(()),
         }

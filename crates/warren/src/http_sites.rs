@@ -12,6 +12,7 @@ use observe::alerting::Alerting;
 use observe::influxdb::InfluxdbStats;
 use observe::message_traces::Traces;
 use observe::prometheus::WithoutBroker;
+use shovel::Shovels;
 use tokio::runtime::Handle;
 
 use crate::backends;
@@ -34,6 +35,7 @@ impl Sites {
         alerting: &Arc<Alerting>,
         stats: Option<InfluxdbStats>,
         traces: &Arc<Traces>,
+        shovels: &Arc<Shovels>,
     ) -> Self {
         let options = (*settings.of_http).clone();
         let of_operator = of_operator(&options);
@@ -45,6 +47,7 @@ impl Sites {
             let service = Service::new(broker.clone(), options);
             service.set_alerting(alerting.clone());
             service.set_traces(traces.clone());
+            service.set_shovels(shovels.clone());
             service.set_process(settings.process.clone());
             stats.iter().for_each(|stats| service.set_influxdb(stats.clone()));
             settings.control.iter().for_each(|control| service.set_control(control.clone()));

@@ -44,6 +44,7 @@ mod request_params;
 mod root;
 mod selection;
 mod session;
+mod shovels;
 mod slow_requests;
 mod top;
 mod topic_permissions;
@@ -86,6 +87,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         parameters::ROUTES,
         exchanges::ROUTES,
         delayed::ROUTES,
+        shovels::ROUTES,
         queues::ROUTES,
         queue_info::ROUTES,
         quorum_queues::ROUTES,

@@ -23,6 +23,7 @@ mod reference;
 mod reload;
 mod schema;
 mod settings;
+mod shovels;
 mod sources;
 mod statistics;
 mod suggest;
@@ -52,6 +53,7 @@ pub use settings::{
     AuditOptions, AuthMechanism, Config, ConfirmAfter, DefaultUser, DeprecatedFeatures, DiskFreeLimit, Lockout, Log,
     LogFormatter, LogLevel, Login, MemoryWatermark, StoreOptions, TcpOptions,
 };
+pub use shovels::ShovelOptions;
 pub use statistics::{RatesMode, SampleRetention, StatisticsOptions};
 pub use tls::{PeerVerification, SniIdentity, TlsIdentity, TlsOptions, TlsVersion};
 pub use traces::{OtlpOptions, TraceFileOptions};

@@ -15,6 +15,7 @@ use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
 use super::network::networks;
 use super::prometheus::{self, PrometheusOptions};
+use super::shovels::{self, ShovelOptions};
 use super::statistics::{self, StatisticsOptions};
 use super::tls::{self, TlsOptions, tls_options};
 use super::traces::{self, OtlpOptions, TraceFileOptions};
@@ -127,6 +128,8 @@ pub struct Config {
     pub cluster: ClusterOptions,
     /// Alerts.
     pub alerts: AlertOptions,
+    /// Shovels of the configuration.
+    pub shovels: ShovelOptions,
     /// Who knows users.
     pub backends: Backends,
     /// What is remembered of what is counted.
@@ -486,6 +489,7 @@ fn read(values: Values) -> Config {
         node_name: text("warren.node_name"),
         cluster: cluster::read(&values),
         alerts: alerts::read(&values),
+        shovels: shovels::read(&values),
         backends: backends::read(&values),
         default_user: default_user(&values),
         vhost_defaults: vhost_defaults::read(&values),

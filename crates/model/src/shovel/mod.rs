@@ -10,6 +10,9 @@ use std::time::Duration;
 
 use amqp::{TableBuf, Uri};
 
+/// The component of parameters that say which shovels wait. It is hidden: definitions stay ones that RabbitMQ can read.
+pub const PAUSE_COMPONENT: &str = "warren.shovel-pause";
+
 /// What a shovel is.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shovel {

@@ -30,6 +30,7 @@ mod node;
 mod own;
 mod queues;
 mod scrape;
+mod shovels;
 mod sums;
 mod topology;
 mod without_broker;
@@ -58,6 +59,8 @@ pub struct Subject {
     pub node: NodeSubject,
     /// None where no alerts are made.
     pub alerting: Option<Arc<Alerting>>,
+    /// None where shovels do not run.
+    pub shovels: Option<Arc<shovel::Shovels>>,
     /// What becomes of statistics for InfluxDB.
     pub influxdb: InfluxdbStats,
     /// Requests of the HTTP API that ended in a panic.

@@ -19,7 +19,7 @@ use super::node::{self, Node};
 use super::queues::INFO;
 use super::sums::Sums;
 use super::topology::{Passed, passed};
-use super::{Meters, alerts, cluster, global, latency, own};
+use super::{Meters, alerts, cluster, global, latency, own, shovels};
 use http_server::Pieces;
 use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
 
@@ -204,6 +204,9 @@ fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
     cluster::write(out, subject.node.cluster.as_deref());
     if let Some(alerting) = &subject.alerting {
         alerts::write(out, Owner::Warren.prefix(false), alerting);
+    }
+    if let Some(shovels) = &subject.shovels {
+        shovels::write(out, Owner::Node.prefix(false), shovels);
     }
 }
 

@@ -30,6 +30,7 @@ const CRATES: &[&str] = &[
     "cluster",
     "client",
     "http_client",
+    "shovel",
     "auth",
     "observe",
     "management",

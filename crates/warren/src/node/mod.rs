@@ -11,6 +11,7 @@
 mod doorkeeper;
 mod ingress;
 mod running;
+mod shovels;
 #[cfg(test)]
 mod tests;
 mod workers;
@@ -171,6 +172,12 @@ impl Node {
     /// The broker that runs.
     pub(crate) fn broker(&self) -> Option<Arc<broker::Broker>> {
         self.running.as_ref().map(|running| running.serving().broker.clone())
+    }
+
+    /// The shovels of the broker that runs.
+    #[cfg(test)]
+    pub(crate) fn shovels(&self) -> Option<Arc<shovel::Shovels>> {
+        self.running.as_ref().map(|running| running.shovels().clone())
     }
 
     /// What becomes of connections while no broker runs.

@@ -21,6 +21,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::ingress::{Arrival, EntryPoint};
+use super::shovels::RunningShovels;
 use crate::http_sites::{self, Sites};
 use crate::{definitions, serve};
 
@@ -140,6 +141,7 @@ pub(super) struct RunningBroker {
     influxdb: Option<InfluxdbThreads>,
     /// What happens to messages, in files and live.
     traces: Arc<Traces>,
+    shovels: RunningShovels,
     /// None where spans go nowhere.
     otlp: Option<Otlp>,
     maintenance: JoinHandle<()>,
@@ -189,12 +191,22 @@ impl RunningBroker {
         let alerts = alerting.start().context("cannot start the thread of alerts")?;
         let traces = traces(settings, broker);
         traces.resume();
-        let sites = Sites::new(settings, broker, &alerting, influxdb.as_ref().map(Influxdb::stats), &traces);
+        let shovels = match RunningShovels::start(broker, &config.shovels) {
+            Ok(shovels) => shovels,
+            Err(error) => {
+                alerts.stop();
+                traces.end();
+                return Err(error);
+            }
+        };
+        let stats = influxdb.as_ref().map(Influxdb::stats);
+        let sites = Sites::new(settings, broker, &alerting, stats, &traces, shovels.shovels());
         let influxdb = match influxdb.map(Influxdb::start).transpose() {
             Ok(influxdb) => influxdb,
             Err(error) => {
                 alerts.stop();
                 traces.end();
+                shovels.stop(Duration::ZERO).await;
                 return Err(error).context("cannot start a thread of statistics");
             }
         };
@@ -204,11 +216,17 @@ impl RunningBroker {
             alerts,
             influxdb,
             traces,
+            shovels,
             otlp,
             maintenance: tokio::spawn(broker.clone().run_maintenance(settings.data_dir.clone())),
             waking: tokio::spawn(broker.clone().wake_for_journal()),
             serving: Arc::new(Serving { broker: broker.clone(), group: server.group(), sites, sink }),
         })
+    }
+
+    #[cfg(test)]
+    pub(super) fn shovels(&self) -> &Arc<shovel::Shovels> {
+        self.shovels.shovels()
     }
 
     pub(super) fn serving(&self) -> &Arc<Serving> {
@@ -223,6 +241,7 @@ impl RunningBroker {
     /// Receives nothing any more, and waits until all that was received is durable: before another node takes over. Says whether that is
     /// so.
     pub(super) async fn pause(&self) -> bool {
+        self.shovels.stop(HANDOVER_PATIENCE).await;
         self.serving.group.close(HANDOVER_PATIENCE).await;
         self.serving.broker.pause(PAUSE_PATIENCE).await
     }
@@ -232,7 +251,9 @@ impl RunningBroker {
         if how.is_handover && !self.pause().await {
             tracing::warn!("a broker is handed over though not all that it received is durable");
         }
-        let Self { serving, store, alerts, influxdb, traces, otlp, maintenance, waking } = self;
+        let Self { serving, store, alerts, influxdb, traces, shovels, otlp, maintenance, waking } = self;
+        // They are clients of this broker, too.
+        shovels.stop(how.patience.min(HANDOVER_PATIENCE)).await;
         let broker = &serving.broker;
         // That consumers go when the broker stops is nothing to be told of.
         alerts.stop();

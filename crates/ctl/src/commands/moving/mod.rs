@@ -85,6 +85,18 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
     Command::new("shovel_status", "lists shovels and their states", |_| all("shovels".to_owned())),
     Command::new("delete_shovel", "deletes a shovel", |input| delete(input, "shovel", "shovel deleted"))
         .taking(&[required("name")]),
+    Command::new("restart_shovel", "has a shovel connect anew", |input| {
+        order(input, Ask::delete, "restart", "restarted")
+    })
+    .taking(NAME),
+    Command::new("pause_shovel", "has a shovel wait, also after a restart (not in RabbitMQ)", |input| {
+        order(input, |place| Ask::put(place, &json!({})), "pause", "paused")
+    })
+    .taking(NAME),
+    Command::new("resume_shovel", "has a paused shovel go on (not in RabbitMQ)", |input| {
+        order(input, |place| Ask::put(place, &json!({})), "resume", "resumed")
+    })
+    .taking(NAME),
     Command::new("federation_status", "lists federation links and their states", |input| {
         all(if input.has("only-down") { "federation-links/state/down" } else { "federation-links" }.to_owned())
     })
@@ -207,6 +219,17 @@ fn upstream(input: &Invocation) -> StepResult {
     fields.truth("trust-user-id", "trust-user-id")?;
     fields.truth("bind-using-nowait", "bind-nowait")?;
     fields.declare("federation-upstream", "upstream declared")
+}
+
+/// What a running shovel is told to do.
+fn order(input: &Invocation, ask: impl FnOnce(String) -> Ask, what: &str, done: &str) -> StepResult {
+    let (name, vhost) = (input.text("name"), input.vhost());
+    let missing = format!("there is no shovel '{name}' in virtual host '{vhost}'");
+    let done = format!("shovel '{name}' was {done}");
+    ask(path(&["shovels", "vhost", vhost, name, what])).then(move |reply| {
+        reply.unless(404, || Failure::data(missing))?.accepted()?;
+        remark(done)
+    })
 }
 
 fn delete(input: &Invocation, component: &str, done: &str) -> StepResult {

@@ -16,6 +16,7 @@ mod prometheus;
 mod queues;
 mod resources;
 mod runtime;
+mod shovels;
 mod tls;
 mod traces;
 mod warren;
@@ -43,6 +44,7 @@ pub(super) static TABLE: Table = Table(&[
     influxdb::SECTION,
     traces::SECTION,
     cluster::SECTION,
+    shovels::SECTION,
     plugins::SECTION,
     runtime::SECTION,
 ]);

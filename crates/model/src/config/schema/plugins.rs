@@ -8,6 +8,6 @@ const KEYS: &[Key] = &[
     not_built("{mqtt,web_mqtt}.**", Type::Secret, "MQTT is not spoken"),
     not_built("{stomp,web_stomp}.**", Type::Secret, "STOMP is not spoken"),
     not_built("{amqp1_0,web_amqp}.**", Type::Text, "AMQP 1.0 is not spoken"),
-    not_built("{shovel,federation}.**", Type::Text, "there are no shovels and no federation"),
+    not_built("federation.**", Type::Text, "there is no federation"),
     not_built("{consistent_hash_exchange,trust_store}.**", Type::Text, "there is no such plugin"),
 ];

@@ -2,6 +2,7 @@
 
 mod forwarded;
 mod rounds;
+mod shovels;
 mod situations;
 
 use std::fs;

@@ -61,6 +61,7 @@ mod timers;
 mod traces;
 mod unused_queues;
 mod vhost_defaults;
+mod vhost_parameters;
 mod vhosts;
 mod walks;
 mod watched;

@@ -102,3 +102,20 @@ def test_an_import_leaves_out_what_is_not_supported(ok, fails, api, vhost):
     said = ok("-V", vhost, "definitions", "import_into_vhost", "--stdin", "--skip-unsupported", input=document).out
     assert said.startswith("Left out") and "'s'" in said
     assert (api.exists("queues", vhost, "q"), api.exists("queues", vhost, "s")) == (True, False)
+
+
+@pytest.mark.warren_only("RabbitMQ needs plugins")
+def test_shovels_and_upstreams(ok, fails, api, vhost):
+    ends = ("--source-uri", "amqp://h.example", "--source-queue", "a", "--destination-uri", "amqp://h.example", "--destination-queue", "b")
+    ok("--vhost", vhost, "shovels", "declare_amqp091", "--name", "s", *ends, "--reconnect-delay", "600")
+    value = api.get("parameters", "shovel", vhost, "s")["value"]
+    assert (value["src-queue"], value["dest-queue"], value["reconnect-delay"]) == ("a", "b", 600)
+    ok("--vhost", vhost, "shovels", "delete", "--name", "s")
+    fails(65, "has no parameter 's'", "--vhost", vhost, "shovels", "delete", "--name", "s")
+    ok("--vhost", vhost, "shovels", "delete", "--name", "s", "--idempotently")
+    ok("--vhost", vhost, "federation", "declare_upstream", "--name", "u", "--uri", "amqp://h.example", "--max-hops", "3")
+    [upstream] = [row for row in api.get("parameters", "federation-upstream", vhost) if row["name"] == "u"]
+    assert upstream["value"] == {"uri": "amqp://h.example", "max-hops": 3}
+    assert ok("federation", "list_all_upstreams").out
+    ok("--vhost", vhost, "federation", "delete_upstream", "--name", "u")
+    assert not api.exists("parameters", "federation-upstream", vhost, "u")

@@ -123,6 +123,17 @@ def test_global_parameters(ok, fails, name):
     fails(69, "there is no global parameter", "clear_global_parameter", key)
 
 
+@pytest.mark.warren_only("RabbitMQ needs a plugin")
+def test_parameters(ok, fails, vhost):
+    value = '{"max-hops":2,"uri":"amqp://me:secret@h.example"}'
+    ok("set_parameter", "-p", vhost, "federation-upstream", "up", value)
+    assert ok("-s", "list_parameters", "-p", vhost).rows == [["federation-upstream", "up", value]]
+    fails(69, "not a valid URI", "set_parameter", "-p", vhost, "federation-upstream", "up", '{"uri":"http://h.example"}')
+    fails(69, "component nosuch not found", "set_parameter", "-p", vhost, "nosuch", "up", "{}")
+    ok("clear_parameter", "-p", vhost, "federation-upstream", "up")
+    fails(69, "has no parameter 'up'", "clear_parameter", "-p", vhost, "federation-upstream", "up")
+
+
 def test_definitions_go_out_and_come_in(ok, api, name, tmp_path):
     made, file = name("exported"), tmp_path / "definitions.json"
     ok("add_vhost", made)

@@ -7,6 +7,7 @@ use std::fmt::Display;
 use broker::{Broker, check_parameter_name};
 use model::arguments::{ExchangeType, QueueType};
 use model::name::VhostName;
+use model::parameter::{VhostParameter, check_vhost_parameter};
 
 use super::findings::{Fault, Findings};
 use super::parse::{BindingEntry, Definitions, EndEntry, ExchangeEntry, ParsedEntry};
@@ -33,6 +34,7 @@ pub fn check(
     keep(&mut definitions.exchanges, &findings);
     keep(&mut definitions.policies, &findings);
     keep(&mut definitions.operator_policies, &findings);
+    keep(&mut definitions.vhost_parameters, &findings);
     keep(&mut definitions.queues, &findings);
     keep(&mut definitions.bindings, &findings);
     definitions.unsupported = findings.unsupported;
@@ -82,6 +84,10 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
             })
         });
     }
+    each(&definitions.vhost_parameters, found, |parameter| {
+        expected.check_vhost(&parameter.vhost)?;
+        check_parameter(parameter)
+    });
     for entry in &definitions.limits {
         expected.check_vhost(&entry.0).unwrap_or_else(|reason| found.note(&entry.place, reason.into()));
     }
@@ -120,6 +126,17 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
         Ok(broker.check_binding(source, &binding.request())?)
     });
     findings
+}
+
+/// A shovel that speaks AMQP 1.0 makes sense, but not here.
+fn check_parameter(parameter: &VhostParameter) -> Result<(), Fault> {
+    let VhostParameter { vhost, component, name, value } = parameter;
+    check_vhost_parameter(component, name, value).map_err(|error| Fault {
+        reason: format!(
+            "Validation failed\n\n{error}\n (vhost: \"{vhost}\" / component: \"{component}\" / key: \"{name}\")"
+        ),
+        is_unsupported: ["src-protocol", "dest-protocol"].iter().any(|key| value[key] == "amqp10"),
+    })
 }
 
 /// An unknown type is refused also of an exchange that is there already and stays as it is.

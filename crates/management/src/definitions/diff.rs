@@ -11,7 +11,7 @@ use broker::view::BindingFilter;
 use broker::{Actor, Broker, PasswordChange, PolicyRequest, UserRequest};
 use model::json::from_table;
 use model::name::VhostName;
-use model::parameter::GlobalParameter;
+use model::parameter::{GlobalParameter, VhostParameter, without_passwords};
 use model::policy::{Policy, PolicyKind};
 use model::user::{PasswordHash, User};
 use model::vhost::VhostLimits;
@@ -98,6 +98,7 @@ pub(crate) fn diff(
     vhosts(broker, definitions, &mut found);
     permissions(broker, definitions, &mut found);
     global_parameters(broker, definitions, &mut found);
+    vhost_parameters(broker, definitions, &mut found);
     policies(broker, definitions, &mut found);
     exchanges(broker, definitions, &mut found);
     queues(broker, definitions, &mut found);
@@ -232,6 +233,21 @@ fn global_parameters(broker: &Broker, definitions: &Definitions, found: &mut Dif
             to = if is_same { Map::new() } else { members([("value", DIFFERS.into())]) };
         }
         found.note("global_parameters", entry.name.to_string(), from, to);
+    }
+}
+
+/// Passwords of URIs are not shown; where nothing else differs, it is only told that they do.
+fn vhost_parameters(broker: &Broker, definitions: &Definitions, found: &mut Difference) {
+    for entry in definitions.vhost_parameters.iter().flatten() {
+        let VhostParameter { vhost, component, name, value } = &**entry;
+        let own = broker.vhost_parameter(vhost.as_str(), component, name);
+        let shown = |value: &Value| members([("value", without_passwords(value))]);
+        let from = own.as_ref().map(|own| shown(&own.value));
+        let mut to = shown(value);
+        if from.as_ref() == Some(&to) && own.is_some_and(|own| own.value != *value) {
+            to = members([("value", DIFFERS.into())]);
+        }
+        found.note("parameters", format!("{vhost}: {component} {name}"), from, to);
     }
 }
 

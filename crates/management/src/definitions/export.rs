@@ -6,7 +6,7 @@ use broker::Broker;
 use broker::view::{BindingEndView, BindingFilter, ExchangeView, QueueView};
 use model::json::{from_table, to_table};
 use model::name::RESERVED_PREFIX;
-use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME};
+use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME, VhostParameter};
 use model::policy::{Policy, PolicyKind};
 use model::user::{HashingAlgorithm, PasswordHash, User};
 use model::vhost::Vhost;
@@ -128,6 +128,12 @@ fn sections_of_broker(broker: &Arc<Broker>) -> Vec<(&'static str, Entries)> {
         .chain(
             vhosts.iter().filter_map(|view| Some(in_vhost(limits_parameter(&view.facts)?, view.facts.name.as_str()))),
         )
+        .chain(
+            broker
+                .vhost_parameters(None, None)
+                .into_iter()
+                .map(|parameter| in_vhost(vhost_parameter(&parameter), parameter.vhost.as_str())),
+        )
         .collect();
     let (queue_vhosts, exchange_vhosts) = (names.clone(), names.clone());
     vec![
@@ -211,8 +217,10 @@ fn sections_of_vhost(broker: &Arc<Broker>, name: &str) -> Vec<(&'static str, Ent
         policies
     };
     let limits = broker.vhost_view(name).and_then(|view| limits_parameter(&view.facts));
-    let parameters: Vec<Value> =
-        of_vhost(PolicyKind::Operator).iter().map(|policy| operator_policy(policy)).chain(limits).collect();
+    let own = broker.vhost_parameters(None, Some(name));
+    let policies = of_vhost(PolicyKind::Operator);
+    let policies = policies.iter().map(|policy| operator_policy(policy));
+    let parameters: Vec<Value> = policies.chain(limits).chain(own.iter().map(vhost_parameter)).collect();
     vec![
         ("parameters", boxed(parameters.into_iter())),
         ("policies", boxed(of_vhost(PolicyKind::User).into_iter().map(|policy| of_policy(&policy)))),
@@ -279,6 +287,11 @@ fn limits_parameter(vhost: &Vhost) -> Option<Value> {
     let limits = limits(vhost);
     let is_set = !limits.is_empty();
     is_set.then(|| json!({"component": VHOST_LIMITS, "name": VHOST_LIMITS_NAME, "value": limits}))
+}
+
+/// With the passwords of its URIs, as RabbitMQ exports it: without them it would not work where it is imported.
+fn vhost_parameter(parameter: &VhostParameter) -> Value {
+    json!({"component": parameter.component, "name": parameter.name, "value": parameter.value})
 }
 
 fn of_policy(policy: &Policy) -> Value {

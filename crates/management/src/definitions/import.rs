@@ -1,4 +1,5 @@
-//! Importing: making what a document says, in RabbitMQ's order but for policies, which come after queues.
+//! Importing: making what a document says, in RabbitMQ's order but for policies, which come after queues, and parameters of
+//! vhosts, which come last.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
@@ -100,6 +101,11 @@ pub fn import(
     }
     for entry in definitions.bindings.iter().flatten() {
         imported.note(bind(&mut rooms, entry).map_err(|reason| late(&entry.place, reason))?);
+    }
+    // Last: what shovels move between is there before they start.
+    for entry in definitions.vhost_parameters.iter().flatten() {
+        let set = broker.put_vhost_parameter(actor, (**entry).clone());
+        imported.note(set.map_err(|error| late(&entry.place, error))?);
     }
     Ok(imported)
 }

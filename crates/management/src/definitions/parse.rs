@@ -11,7 +11,7 @@ use model::arguments::QueueType;
 use model::definition::UserPermission;
 use model::json::to_table;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
-use model::parameter::{GlobalParameter, VHOST_LIMITS};
+use model::parameter::{COMPONENTS, GlobalParameter, VHOST_LIMITS, VhostParameter};
 use model::policy::PolicyKind;
 use model::user::{HashingAlgorithm, PasswordHash, Permission, TopicPermission, UserLimits};
 use model::vhost::VhostLimits;
@@ -32,9 +32,11 @@ pub struct Definitions {
     pub(super) topic_permissions: Option<Vec<ParsedEntry<TopicPermission>>>,
     pub(super) global_parameters: Option<Vec<ParsedEntry<GlobalParameter>>>,
     pub(super) policies: Option<Vec<ParsedEntry<PolicyRequest>>>,
-    /// Operators' policies and limits of vhosts: RabbitMQ writes them as parameters, so both are mentioned or neither is.
+    /// Operators' policies, limits of vhosts and parameters of vhosts: RabbitMQ writes all of them as parameters, so all are mentioned or
+    /// none is.
     pub(super) operator_policies: Option<Vec<ParsedEntry<PolicyRequest>>>,
     pub(super) limits: Vec<ParsedEntry<(VhostName, VhostLimits)>>,
+    pub(super) vhost_parameters: Option<Vec<ParsedEntry<VhostParameter>>>,
     pub(super) exchanges: Option<Vec<ParsedEntry<ExchangeEntry>>>,
     pub(super) queues: Option<Vec<ParsedEntry<QueueEntry>>>,
     pub(super) bindings: Option<Vec<ParsedEntry<BindingEntry>>>,
@@ -257,6 +259,7 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
         reader.all(members, "policies", |reader, fields, _| reader.policy(fields, fields, PolicyKind::User))?;
     if let Some(parameters) = reader.all(members, "parameters", Reader::parameter)? {
         let operator_policies = definitions.operator_policies.insert(Vec::new());
+        let vhost_parameters = definitions.vhost_parameters.insert(Vec::new());
         for ParsedEntry { place, value } in parameters {
             match value {
                 Parameter::OperatorPolicy(value) => operator_policies.push(ParsedEntry { place, value }),
@@ -266,6 +269,7 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
                 Parameter::Limits(vhost, limits) => {
                     definitions.limits.push(ParsedEntry { place, value: (vhost, limits) });
                 }
+                Parameter::OfVhost(value) => vhost_parameters.push(ParsedEntry { place, value }),
             }
         }
     }
@@ -316,6 +320,7 @@ enum Parameter {
     OperatorPolicy(PolicyRequest),
     Policy(PolicyRequest),
     Limits(VhostName, VhostLimits),
+    OfVhost(VhostParameter),
 }
 
 impl Reader<'_> {
@@ -466,6 +471,15 @@ impl Reader<'_> {
     fn parameter(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<Parameter, EntryError> {
         let component = fields.required_text("component")?;
         let value = fields.required("value")?;
+        if COMPONENTS.contains(&component) {
+            let (vhost, name) = (self.vhost_of(fields)?, fields.required_text("name")?.into());
+            return Ok(Parameter::OfVhost(VhostParameter {
+                vhost,
+                component: component.into(),
+                name,
+                value: value.clone(),
+            }));
+        }
         if !["operator_policy", "policy", VHOST_LIMITS].contains(&component) {
             let (vhost, name) = (self.vhost_of(fields)?, fields.text("name")?.unwrap_or_default());
             return Err(EntryError::Unsupported(format!(

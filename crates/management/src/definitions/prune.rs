@@ -12,7 +12,7 @@ use broker::view::{BindingEndView, BindingFilter, BindingView, VhostView};
 use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError, Outcome};
 use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName, VhostName};
-use model::parameter::GlobalParameter;
+use model::parameter::{GlobalParameter, VhostParameter};
 use model::policy::{Policy, PolicyKind};
 use model::vhost::VhostLimits;
 
@@ -61,6 +61,7 @@ pub(crate) fn prune(
     }
     run.policies(definitions, &vhosts)?;
     run.limits(definitions, &vhosts)?;
+    run.vhost_parameters(definitions, &vhosts)?;
     if scope == Scope::Broker {
         run.global_parameters(definitions)?;
         run.permissions(definitions, &vhosts)?;
@@ -253,6 +254,20 @@ impl PruneRun<'_> {
             }
             self.delete("vhost_limits", vhost.to_string(), |own| {
                 controlled(own.broker.set_vhost_limits(own.actor, vhost.as_str(), |own| *own = VhostLimits::default()))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn vhost_parameters(&mut self, definitions: &Definitions, vhosts: &[VhostName]) -> Result<(), DefinitionsError> {
+        let Some(wanted) = &definitions.vhost_parameters else { return Ok(()) };
+        let wanted: HashSet<_> = wanted.iter().map(|entry| (&entry.vhost, &*entry.component, &*entry.name)).collect();
+        for VhostParameter { vhost, component, name, value: _ } in self.broker.vhost_parameters(None, None) {
+            if !vhosts.contains(&vhost) || wanted.contains(&(&vhost, &*component, &*name)) {
+                continue;
+            }
+            self.delete("parameters", format!("{vhost}: {component} {name}"), |own| {
+                controlled(own.broker.delete_vhost_parameter(own.actor, vhost.as_str(), &component, &name))
             })?;
         }
         Ok(())

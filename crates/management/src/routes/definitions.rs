@@ -84,7 +84,11 @@ const DOCUMENT: &[Field] = &[
     Field::optional("vhosts", List, "Vhosts."),
     Field::optional("permissions", List, "Permissions."),
     Field::optional("topic_permissions", List, "Topic permissions."),
-    Field::optional("parameters", List, "Limits of vhosts and policies of operators."),
+    Field::optional(
+        "parameters",
+        List,
+        "Limits of vhosts, policies of operators, shovels, and upstreams of federation.",
+    ),
     Field::optional("global_parameters", List, "Global parameters."),
     Field::optional("policies", List, "Policies."),
     Field::optional("queues", List, "Queues."),

@@ -2,9 +2,15 @@
 //!
 //! Policies and limits of vhosts are parameters, too, as RabbitMQ shows them; policies can only be set as policies.
 
+use std::borrow::Cow;
+
 use broker::view::VhostView;
 use model::erlang;
-use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME};
+use model::name::VhostName;
+use model::parameter::{
+    COMPONENTS, GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME, VhostParameter, check_vhost_parameter, is_hidden,
+    vhosts_here,
+};
 use model::policy::{Policy, PolicyKind};
 use model::vhost::VhostLimits;
 use serde_json::{Map, Value, json};
@@ -68,7 +74,7 @@ const OPERATOR_POLICY: &str = "operator_policy";
 
 /// A parameter of a vhost.
 struct Parameter {
-    component: &'static str,
+    component: Cow<'static, str>,
     vhost: String,
     name: String,
     value: Value,
@@ -79,10 +85,10 @@ static TABLE: Table<Parameter, Service> = Table {
     columns: &[
         column("value", Any, |parameter: &Parameter, _, cell| cell.value(&parameter.value)),
         column("vhost", Text, |parameter, _, cell| cell.text(&parameter.vhost)),
-        column("component", Text, |parameter, _, cell| cell.text(parameter.component)),
+        column("component", Text, |parameter, _, cell| cell.text(&parameter.component)),
         column("name", Text, |parameter, _, cell| cell.text(&parameter.name)),
     ],
-    order: |a, b| (a.component, &a.vhost, &a.name).cmp(&(b.component, &b.vhost, &b.name)),
+    order: |a, b| (&a.component, &a.vhost, &a.name).cmp(&(&b.component, &b.vhost, &b.name)),
     name: |parameter| (*parameter.name).into(),
 };
 
@@ -103,14 +109,19 @@ fn of_policy(policy: &Policy, component: &'static str) -> Parameter {
         "priority": policy.priority,
         "apply-to": policy.apply_to.name(),
     });
-    Parameter { component, vhost: policy.vhost.to_string(), name: policy.name.to_string(), value }
+    Parameter { component: component.into(), vhost: policy.vhost.to_string(), name: policy.name.to_string(), value }
 }
 
 fn of_limits(view: &VhostView) -> Option<Parameter> {
     let value: Map<String, Value> =
         view.facts.limits.iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
     let (vhost, name) = (view.facts.name.to_string(), VHOST_LIMITS_NAME.to_owned());
-    (!value.is_empty()).then(|| Parameter { component: VHOST_LIMITS, vhost, name, value: value.into() })
+    (!value.is_empty()).then(|| Parameter { component: VHOST_LIMITS.into(), vhost, name, value: value.into() })
+}
+
+fn of_kept(parameter: VhostParameter) -> Parameter {
+    let VhostParameter { vhost, component, name, value } = parameter;
+    Parameter { component: String::from(component).into(), vhost: vhost.to_string(), name: name.into(), value }
 }
 
 /// All parameters of one component, or of all but the policies of users.
@@ -125,6 +136,9 @@ fn parameters(call: &Call, component: Option<&str>, vhost: Option<&str>) -> Vec<
     }
     if component.is_none_or(|component| component == VHOST_LIMITS) {
         found.extend(broker.vhost_views().iter().filter_map(of_limits));
+    }
+    if !component.is_some_and(is_hidden) {
+        found.extend(broker.vhost_parameters(component, vhost).into_iter().map(of_kept));
     }
     found.retain(|parameter| match vhost {
         Some(vhost) => parameter.vhost == vhost,
@@ -166,6 +180,7 @@ fn put(call: &Call) -> Result<Answer, Problem> {
     match call.argument("component") {
         VHOST_LIMITS => put_limits(call, value),
         POLICY | OPERATOR_POLICY => Err(Problem::bad_request("policies may not be set using this method")),
+        component if COMPONENTS.contains(&component) => put_kept(call, component, value),
         component => Err(invalid(&format!("component {component} not found"))),
     }
 }
@@ -186,11 +201,29 @@ fn put_limits(call: &Call, value: &Value) -> Result<Answer, Problem> {
     Ok(Answer::changed(&broker::Changed { is_new, ..changed }))
 }
 
+fn put_kept(call: &Call, component: &str, value: &Value) -> Result<Answer, Problem> {
+    let name = call.argument("name");
+    check_vhost_parameter(component, name, value).map_err(|error| invalid(&error.to_string()))?;
+    for vhost in vhosts_here(component, name, value) {
+        if call.context.enter(&vhost).is_none() {
+            let user = call.identity().name();
+            return Err(invalid(&format!("user \"{user}\" may not connect to vhost \"{vhost}\"")));
+        }
+    }
+    let vhost = VhostName::parse(call.vhost().as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))?;
+    let (component, name, value) = (component.into(), name.into(), value.clone());
+    let parameter = VhostParameter { vhost, component, name, value };
+    Ok(Answer::changed(&call.broker().put_vhost_parameter(call.actor(), parameter)?))
+}
+
 fn delete(call: &Call) -> Result<Answer, Problem> {
     let parameter = find(call)?;
     let broker = call.broker();
-    let changed = match parameter.component {
+    let changed = match &*parameter.component {
         VHOST_LIMITS => broker.set_vhost_limits(call.actor(), &parameter.vhost, |own| *own = VhostLimits::default())?,
+        component if COMPONENTS.contains(&component) => {
+            broker.delete_vhost_parameter(call.actor(), &parameter.vhost, component, &parameter.name)?
+        }
         _ => return Err(Problem::bad_request("policies may not be cleared using this method")),
     };
     Ok(Answer::done(&changed))

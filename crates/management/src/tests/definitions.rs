@@ -170,8 +170,9 @@ fn values_that_say_nothing_are_none() {
 fn unsupported() -> Value {
     json!({
         "vhosts": [{"name": "v", "default_queue_type": "stream"}],
-        "parameters": [{"component": "federation-upstream", "vhost": "shop", "name": "f", "value": {}},
-            {"component": "shovel", "vhost": "shop", "name": "s", "value": {}}],
+        "parameters": [{"component": "nosuch", "vhost": "shop", "name": "f", "value": {}},
+            {"component": "shovel", "vhost": "shop", "name": "s", "value": {"src-protocol": "amqp10", "src-uri": "amqp://",
+                "src-address": "a", "dest-uri": "amqp://", "dest-queue": "b"}}],
         "policies": [{"vhost": "shop", "name": "s", "pattern": "^s", "definition": {"max-age": "7D"}},
             {"vhost": "shop", "name": "kept", "pattern": "^k", "definition": {"max-length": 7}}],
         "exchanges": [{"vhost": "shop", "name": "x", "type": "x-foreign"}, {"vhost": "shop", "name": "e", "type": "fanout"}],
@@ -203,8 +204,8 @@ fn all_that_is_unsupported_is_named_at_once() {
         assert!(reason.starts_with("6 entries cannot be imported:\n"), "{reason}");
         for part in [
             "vhosts, entry 1 ('v'): the queue type 'stream' is not implemented",
-            "component federation-upstream not found",
-            "component shovel not found",
+            "component nosuch not found",
+            "src-protocol amqp10: AMQP 1.0 is not supported",
             "the policy key 'max-age' is not implemented",
             "unknown exchange type 'x-foreign'",
             "queues, entry 1 ('s' in vhost 'shop'): the queue type 'stream' is not implemented",

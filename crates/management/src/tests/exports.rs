@@ -9,6 +9,7 @@ use broker::{
 };
 use model::definition::UserPermission;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
+use model::parameter::{FEDERATION_UPSTREAM, VhostParameter};
 use model::policy::{ApplyTo, PolicyKind};
 use model::user::{HashingAlgorithm, PasswordHash, Permission, Tags, TopicPermission, UserLimits};
 use model::vhost::VhostLimits;
@@ -273,6 +274,11 @@ enum Step {
         name: String,
         value: f64,
     },
+    Upstream {
+        vhost: &'static str,
+        name: String,
+        prefetch_count: u16,
+    },
     Policy {
         vhost: &'static str,
         name: &'static str,
@@ -329,6 +335,8 @@ fn any_step() -> impl Strategy<Value = Step> {
         1 => (user(), vhost(), prop::option::of(source()))
             .prop_map(|(user, vhost, topic)| Step::Permit { user, vhost, topic }),
         1 => ("[a-zü]{1,3}", number()).prop_map(|(name, value)| Step::Parameter { name, value }),
+        1 => (vhost(), "[a-zü]{1,3}", any::<u16>())
+            .prop_map(|(vhost, name, prefetch_count)| Step::Upstream { vhost, name, prefetch_count }),
         1 => (vhost(), prop::sample::select(vec!["p", "r"]), any::<bool>(), any::<i64>(), number()).prop_map(
             |(vhost, name, is_operators, priority, value)| Step::Policy { vhost, name, is_operators, priority, value },
         ),
@@ -398,6 +406,12 @@ fn take(house: &House, step: &Step) {
         }
         Step::Parameter { name, value } => {
             broker.put_global_parameter(&actor, name, json!({ "value": value })).unwrap();
+        }
+        Step::Upstream { vhost, name, prefetch_count } => {
+            let value = json!({"uri": "amqp://me:secret@h", "prefetch-count": prefetch_count});
+            let (vhost, component) = (vhost_name(vhost), FEDERATION_UPSTREAM.into());
+            let parameter = VhostParameter { vhost, component, name: name.as_str().into(), value };
+            let _ = broker.put_vhost_parameter(&actor, parameter);
         }
         Step::Policy { vhost, name, is_operators, priority, value } => {
             let Value::Object(definition) = json!({ "ha-params": value }) else { unreachable!() };

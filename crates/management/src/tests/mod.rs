@@ -21,6 +21,7 @@ mod metrics;
 mod oauth;
 mod objects;
 mod observers;
+mod parameters;
 mod process;
 mod profile;
 mod queue_lists;

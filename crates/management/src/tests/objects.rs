@@ -242,8 +242,8 @@ fn parameters_are_policies_limits_and_global_ones() {
         house.check("PUT /api/parameters/vhost-limits/shop/limits", r#"{"value":{"max-queues":9}}"#, 201, "").await;
         let expected = r#"[{"value":{"max-queues":9},"vhost":"shop","component":"vhost-limits","name":"limits"}]"#;
         house.check("GET /api/parameters", "", 200, expected).await;
-        let text = "Validation failed\n\ncomponent shovel not found\n";
-        house.check_refused("PUT /api/parameters/shovel/shop/s", r#"{"value":{}}"#, 400, "bad_request", text).await;
+        let text = "Validation failed\n\ncomponent nosuch not found\n";
+        house.check_refused("PUT /api/parameters/nosuch/shop/s", r#"{"value":{}}"#, 400, "bad_request", text).await;
         let text = "policies may not be set using this method";
         house.check_refused("PUT /api/parameters/policy/shop/s", r#"{"value":{}}"#, 400, "bad_request", text).await;
         house.check("DELETE /api/parameters/vhost-limits/shop/limits", "", 204, "").await;

@@ -36,6 +36,15 @@ impl QueueType {
         QueueType::ALL.into_iter().find(|t| t.name().as_bytes() == name)
     }
 
+    /// Whether there are such queues yet; others are to be refused with 540 NOT_IMPLEMENTED.
+    #[must_use]
+    pub fn is_built(self) -> bool {
+        match self {
+            QueueType::Classic | QueueType::Quorum => true,
+            QueueType::Stream => false,
+        }
+    }
+
     /// RabbitMQ's module, which its texts and events name.
     #[must_use]
     pub fn module(self) -> &'static str {

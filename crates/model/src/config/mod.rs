@@ -12,6 +12,7 @@ mod alerts;
 mod backends;
 mod certificate_login;
 mod cluster;
+mod examination;
 mod influxdb;
 mod interpolation;
 mod listeners;
@@ -30,6 +31,7 @@ mod suggest;
 mod syntax;
 pub mod table;
 mod tls;
+mod together;
 mod traces;
 mod value;
 mod values;
@@ -41,6 +43,7 @@ pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use cluster::{
     CLUSTER_PORT, ClusterOptions, ClusterSecret, ClusterTls, Discovery, FormationOptions, HostPort, is_node_name,
 };
+pub use examination::{Examination, SetKey, UnsetVariable, Variable, examine, state_of, variable};
 pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use listeners::{HttpListener, Listener, UnixListener};
@@ -80,6 +83,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
 
 /// Environment variables that configure RabbitMQ and nothing here, with what to do instead.
 const ENVIRONMENT_WITHOUT_EFFECT: &[(&str, &str)] = &[
+    ("RABBITMQ_LOGS", "the log goes to stderr, as log.console says"),
     ("RABBITMQ_NODE_PORT", "set listeners.tcp.default"),
     ("RABBITMQ_NODE_IP_ADDRESS", "set listeners.tcp.default to address:port"),
     ("RABBITMQ_CONFIG_FILES", "put the files into conf.d beside the configuration file"),
@@ -185,13 +189,9 @@ impl Config {
         values.complete();
         let (mut config, mut warnings) = settings::build(values)?;
         config.files = sources.iter().map(|source| source.name.clone()).collect();
-        // `-` is the standard output, which is as good as the standard error.
-        if non_empty(env, "RABBITMQ_LOGS").is_some_and(|place| place != "-") {
-            let text = "has no effect; the log goes to stderr, as log.console says".to_owned();
-            warnings.push(Warning(Remark { origin: Origin::Environment("RABBITMQ_LOGS"), text }));
-        }
         for (variable, instead) in ENVIRONMENT_WITHOUT_EFFECT {
-            if non_empty(env, variable).is_some() {
+            // Where the log is to go to the standard output, which is as good as the standard error, there is nothing to say.
+            if non_empty(env, variable).is_some_and(|value| (*variable, value) != ("RABBITMQ_LOGS", "-")) {
                 let origin = Origin::Environment(variable);
                 warnings.push(Warning(Remark { origin, text: format!("has no effect; {instead}") }));
             }

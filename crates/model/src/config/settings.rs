@@ -18,18 +18,17 @@ use super::prometheus::{self, PrometheusOptions};
 use super::shovels::{self, ShovelOptions};
 use super::statistics::{self, StatisticsOptions};
 use super::tls::{self, TlsOptions, tls_options};
+use super::together;
 use super::traces::{self, OtlpOptions, TraceFileOptions};
-use super::value::{self, Size};
+use super::value;
 use super::values::Values;
 use super::vhost_defaults;
-use super::{ConfigError, Origin, Remark, Warning};
+use super::{ConfigError, Origin, Warning};
 use crate::arguments::QueueType;
 use crate::name::{UserName, VhostName};
 use crate::user::{CredentialValidator, Permission, Tags};
 use crate::vhost::VhostDefaults;
 
-/// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
-const JOURNAL_FILE_COUNT_MIN: u64 = 4;
 /// Where none is set.
 const MEMBER_JOURNAL_BOUND: u64 = 128 << 20;
 
@@ -377,72 +376,9 @@ pub enum ConfirmAfter {
 /// Makes the configuration of checked values, or says why not.
 pub(super) fn build(mut values: Values) -> Result<(Config, Vec<Warning>), ConfigError> {
     let mut warnings = values.judge();
-    warnings.extend(both_set(&values, "vm_memory_high_watermark.absolute", "vm_memory_high_watermark.relative"));
-    warnings.extend(both_set(&values, "disk_free_limit.absolute", "disk_free_limit.relative"));
-    warnings.extend(initial_frame_max_above_frame_max(&values));
-    warnings.extend(log_elsewhere_instead_of_none(&values));
-    check_journal(&mut values);
-    backends::check(&mut values);
-    cluster::check(&mut values);
-    influxdb::check(&mut values);
-    listeners::check(&mut values);
-    vhost_defaults::check(&mut values);
-    statistics::check(&mut values);
-    values.pass_over_unknown(&["auth_mechanisms"], "mechanism", &AuthMechanism::ALL.map(AuthMechanism::name));
-    warnings.extend(values.take_warnings());
+    warnings.extend(together::check(&mut values));
     let values = values.accept()?;
     Ok((read(values), warnings))
-}
-
-/// A warning if two keys are set of which the first goes before the second.
-fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
-    let origin = values.origin(second);
-    let is_set = |origin: &Origin| *origin != Origin::Default;
-    (is_set(&values.origin(first)) && is_set(&origin))
-        .then(|| Warning(Remark { origin, text: format!("'{second}' has no effect: '{first}' goes before it") }))
-}
-
-/// A client may ask for no shorter frames than `initial_frame_max` and for no longer ones than `frame_max`: where they
-/// cross, no client could log in.
-fn initial_frame_max_above_frame_max(values: &Values) -> Option<Warning> {
-    let [initial, max] = ["initial_frame_max", "frame_max"].map(|key| values.required_size(key));
-    let origin = values.origin("initial_frame_max");
-    (initial > max && origin != Origin::Default).then(|| {
-        let text = format!("'initial_frame_max' ({}) is lowered to 'frame_max' ({})", Size(initial), Size(max));
-        Warning(Remark { origin, text })
-    })
-}
-
-fn log_elsewhere_instead_of_none(values: &Values) -> Option<Warning> {
-    (!values.bool("log.console") && is_log_wanted_elsewhere(values)).then(|| {
-        let text = "'log.console' = false has no effect: the log that is wanted elsewhere goes to stderr".to_owned();
-        Warning(Remark { origin: values.origin("log.console"), text })
-    })
-}
-
-/// Whether the configuration asks for a log that is not built.
-fn is_log_wanted_elsewhere(values: &Values) -> bool {
-    let has_file = match values.text("log.file") {
-        Some(file) => file != "false",
-        None => values.text("log.dir").is_some() || values.has_any_below(&["log", "file"]),
-    };
-    has_file || ["log.exchange", "log.journald", "log.syslog"].iter().any(|key| values.text(key) == Some("true"))
-}
-
-fn check_journal(values: &mut Values) {
-    let (bound, file_len) =
-        (values.required_size("warren.journal.bound"), values.required_size("warren.journal.file_size"));
-    if file_len.saturating_mul(JOURNAL_FILE_COUNT_MIN) <= bound {
-        return;
-    }
-    let origin = [values.origin("warren.journal.file_size"), values.origin("warren.journal.bound")];
-    let [of_file, of_bound] = origin;
-    let text = format!(
-        "'warren.journal.bound' ({}) must hold at least {JOURNAL_FILE_COUNT_MIN} files of 'warren.journal.file_size' ({})",
-        Size(bound),
-        Size(file_len)
-    );
-    values.refuse(if of_file == Origin::Default { of_bound } else { of_file }, text);
 }
 
 fn audit(values: &Values) -> Option<AuditOptions> {
@@ -454,7 +390,7 @@ fn audit(values: &Values) -> Option<AuditOptions> {
     })
 }
 
-fn read(values: Values) -> Config {
+pub(super) fn read(values: Values) -> Config {
     let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
     let text = |key| values.text(key).map(str::to_owned);
     let frame_len = |key| u32::try_from(values.required_size(key)).expect("the schema's range of frames fits 32 bits");
@@ -558,7 +494,7 @@ fn member_journal_bound(values: &Values) -> u64 {
     let key = "warren.journal.bound";
     let file_len = values.required_size("warren.journal.file_size");
     match values.origin(key) {
-        Origin::Default => MEMBER_JOURNAL_BOUND.max(file_len * JOURNAL_FILE_COUNT_MIN),
+        Origin::Default => MEMBER_JOURNAL_BOUND.max(file_len * together::JOURNAL_FILE_COUNT_MIN),
         _ => values.required_size(key),
     }
 }
@@ -641,7 +577,7 @@ fn log(values: &Values) -> Log {
         "json" => LogFormatter::Json,
         _ => LogFormatter::Plaintext,
     };
-    let is_on = values.bool("log.console") || is_log_wanted_elsewhere(values);
+    let is_on = values.bool("log.console") || together::is_log_wanted_elsewhere(values);
     Log { level: if is_on { least } else { LogLevel::None }, formatter }
 }
 

@@ -150,6 +150,12 @@ impl Values {
         warnings
     }
 
+    /// The reasons against them so far, in the order in which they were given.
+    pub(super) fn take_problems(&mut self) -> Vec<Remark> {
+        self.problems.sort_by_key(|(order, _)| *order);
+        std::mem::take(&mut self.problems).into_iter().map(|(_, problem)| problem).collect()
+    }
+
     /// Whether a value of a key that begins so was refused, and is missing for no other reason.
     #[must_use]
     pub fn is_refused_below(&self, prefix: &str) -> bool {
@@ -163,8 +169,7 @@ impl Values {
         if self.problems.is_empty() {
             return Ok(self);
         }
-        self.problems.sort_by_key(|(order, _)| *order);
-        Err(ConfigError(self.problems.into_iter().map(|(_, problem)| problem).collect()))
+        Err(ConfigError(self.take_problems()))
     }
 
     /// Every key that is in force, with its value, by name; passwords are hidden.

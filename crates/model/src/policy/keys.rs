@@ -186,6 +186,21 @@ pub(super) fn find(name: &str, kind: PolicyKind) -> Option<&'static Key> {
     (kind == PolicyKind::User || row.is_for_operators).then_some(row)
 }
 
+/// Why a key that may be set has no effect; nothing for all others.
+#[must_use]
+pub fn without_effect(name: &str) -> Option<&'static str> {
+    match KEYS.iter().find(|row| row.name == name)?.state {
+        State::WithoutEffect(why) => Some(why),
+        State::Built | State::Unbuilt => None,
+    }
+}
+
+/// Whether a key's feature is there; also false for a key that is not known.
+#[must_use]
+pub fn is_built(name: &str) -> bool {
+    KEYS.iter().any(|row| row.name == name && row.state != State::Unbuilt)
+}
+
 /// What is wrong with values that are right by themselves, in RabbitMQ's words.
 pub(super) fn refuse_together(settings: &Map<String, Value>) -> Option<String> {
     refuse_retries(settings).or_else(|| refuse_shards(settings))

@@ -43,6 +43,7 @@ const KEYS: &[Key] = &[
         "A file of definitions, or a directory of such files, that every start imports before it listens.",
     ),
     alias("definitions.local.path", "load_definitions", Type::Text),
+    alias("definitions.skip_unsupported", "management.load_definitions_skip_unsupported", Type::Bool),
     refused("definitions.import_backend", Type::Text, "definitions are imported from local files only")
         .unless(&["local_filesystem", "local"]),
     refused("definitions.{https,tls}.**", Type::Secret, "definitions are imported from local files only"),

@@ -1,0 +1,80 @@
+//! What is wrong or without effect only because of what another key says.
+
+use super::settings::AuthMechanism;
+use super::value::Size;
+use super::values::Values;
+use super::{Origin, Remark, Warning, backends, cluster, influxdb, listeners, statistics, vhost_defaults};
+
+/// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
+pub(super) const JOURNAL_FILE_COUNT_MIN: u64 = 4;
+
+/// Checks values with each other, those that are there by default included: what is refused is noted there, what only has no effect is
+/// returned.
+pub(super) fn check(values: &mut Values) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    warnings.extend(both_set(values, "vm_memory_high_watermark.absolute", "vm_memory_high_watermark.relative"));
+    warnings.extend(both_set(values, "disk_free_limit.absolute", "disk_free_limit.relative"));
+    warnings.extend(initial_frame_max_above_frame_max(values));
+    warnings.extend(log_elsewhere_instead_of_none(values));
+    check_journal(values);
+    backends::check(values);
+    cluster::check(values);
+    influxdb::check(values);
+    listeners::check(values);
+    vhost_defaults::check(values);
+    statistics::check(values);
+    values.pass_over_unknown(&["auth_mechanisms"], "mechanism", &AuthMechanism::ALL.map(AuthMechanism::name));
+    warnings.extend(values.take_warnings());
+    warnings
+}
+
+/// A warning if two keys are set of which the first goes before the second.
+fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
+    let origin = values.origin(second);
+    let is_set = |origin: &Origin| *origin != Origin::Default;
+    (is_set(&values.origin(first)) && is_set(&origin))
+        .then(|| Warning(Remark { origin, text: format!("'{second}' has no effect: '{first}' goes before it") }))
+}
+
+/// A client may ask for no shorter frames than `initial_frame_max` and for no longer ones than `frame_max`: where they
+/// cross, no client could log in.
+fn initial_frame_max_above_frame_max(values: &Values) -> Option<Warning> {
+    let [initial, max] = ["initial_frame_max", "frame_max"].map(|key| values.required_size(key));
+    let origin = values.origin("initial_frame_max");
+    (initial > max && origin != Origin::Default).then(|| {
+        let text = format!("'initial_frame_max' ({}) is lowered to 'frame_max' ({})", Size(initial), Size(max));
+        Warning(Remark { origin, text })
+    })
+}
+
+fn log_elsewhere_instead_of_none(values: &Values) -> Option<Warning> {
+    (!values.bool("log.console") && is_log_wanted_elsewhere(values)).then(|| {
+        let text = "'log.console' = false has no effect: the log that is wanted elsewhere goes to stderr".to_owned();
+        Warning(Remark { origin: values.origin("log.console"), text })
+    })
+}
+
+/// Whether the configuration asks for a log that is not built.
+pub(super) fn is_log_wanted_elsewhere(values: &Values) -> bool {
+    let has_file = match values.text("log.file") {
+        Some(file) => file != "false",
+        None => values.text("log.dir").is_some() || values.has_any_below(&["log", "file"]),
+    };
+    has_file || ["log.exchange", "log.journald", "log.syslog"].iter().any(|key| values.text(key) == Some("true"))
+}
+
+fn check_journal(values: &mut Values) {
+    let (bound, file_len) =
+        (values.required_size("warren.journal.bound"), values.required_size("warren.journal.file_size"));
+    if file_len.saturating_mul(JOURNAL_FILE_COUNT_MIN) <= bound {
+        return;
+    }
+    let origin = [values.origin("warren.journal.file_size"), values.origin("warren.journal.bound")];
+    let [of_file, of_bound] = origin;
+    let text = format!(
+        "'warren.journal.bound' ({}) must hold at least {JOURNAL_FILE_COUNT_MIN} files of 'warren.journal.file_size' ({})",
+        Size(bound),
+        Size(file_len)
+    );
+    values.refuse(if of_file == Origin::Default { of_bound } else { of_file }, text);
+}

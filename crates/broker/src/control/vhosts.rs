@@ -266,8 +266,8 @@ fn event_of_limits(vhost: &str, limits: &VhostLimits) -> Event {
 
 fn check_queue_type(name: &str) -> Result<(), ControlError> {
     match QueueType::parse(name.as_bytes()) {
-        Some(QueueType::Classic | QueueType::Quorum) => Ok(()),
-        Some(QueueType::Stream) => invalid("the queue type 'stream' is not implemented"),
+        Some(queue_type) if queue_type.is_built() => Ok(()),
+        Some(queue_type) => invalid(format!("the queue type '{}' is not implemented", queue_type.name())),
         None => invalid(format!("Unsupported default queue type: {name}")),
     }
 }

@@ -290,8 +290,9 @@ pub(crate) fn check_new_queue(
     if let Err(error) = check_queue_type(arguments.queue_type(), request.shape(), resource) {
         return refusal::precondition_failed(error.to_string());
     }
-    if arguments.queue_type() == QueueType::Stream {
-        return refusal::not_implemented("the queue type 'stream' is not implemented");
+    if !arguments.queue_type().is_built() {
+        let name = arguments.queue_type().name();
+        return refusal::not_implemented(format!("the queue type '{name}' is not implemented"));
     }
     let is_transient = !request.is_durable && !request.is_exclusive;
     if is_transient && !broker.options.permits_transient_nonexclusive_queues {

@@ -6,7 +6,7 @@ use std::fmt::Display;
 
 use broker::{Broker, check_parameter_name};
 use model::arguments::{ExchangeType, QueueType};
-use model::name::VhostName;
+use model::name::{RESERVED_PREFIX, VhostName};
 use model::parameter::{VhostParameter, check_vhost_parameter};
 
 use super::findings::{Fault, Findings};
@@ -58,6 +58,10 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
     each(&definitions.exchanges, found, |exchange| {
         expected.check_vhost(&exchange.vhost)?;
         if exchange.is_reserved() {
+            // It is skipped, and there is none: what is bound to it cannot be.
+            if expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_none() {
+                expected.left_exchanges.insert((exchange.vhost.as_str(), exchange.name.as_str()));
+            }
             return Ok(());
         }
         let checked = check_exchange(&expected, exchange);
@@ -112,11 +116,12 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
         let vhost = &binding.vhost;
         expected.check_vhost(vhost)?;
         if let Some(end) = expected.left_end(binding) {
-            return match unsupported {
-                // That end is refused already.
-                Unsupported::Refused => Ok(()),
-                Unsupported::LeftOut => Err(Fault::unsupported(format!("'{end}' was left out"))),
-            };
+            match unsupported {
+                Unsupported::LeftOut => return Err(Fault::unsupported(format!("'{end}' was left out"))),
+                // That end is refused already, unless it is only skipped.
+                Unsupported::Refused if !end.starts_with(RESERVED_PREFIX) => return Ok(()),
+                Unsupported::Refused => {}
+            }
         }
         let source = expected.check_exchange(vhost, binding.source.as_str())?;
         match &binding.destination {

@@ -59,7 +59,11 @@ impl Findings {
 
     /// Notes that an entry cannot be had in full, but without this.
     pub(super) fn note_part(&mut self, place: impl Display, reason: &str) {
-        self.unsupported.push(format!("{place}: {reason}"));
+        let text = format!("{place}: {reason}");
+        // A vhost and its metadata say the same.
+        if self.unsupported.last() != Some(&text) {
+            self.unsupported.push(text);
+        }
     }
 
     pub(super) fn leaves_out(&self, place: &EntryLocation) -> bool {

@@ -426,9 +426,11 @@ impl Reader<'_> {
             Some(text) => QueueType::parse(text.as_bytes()).map(Some).ok_or_else(|| text.to_owned()),
         });
         match queue_type {
-            None | Some(Ok(Some(QueueType::Classic | QueueType::Quorum))) => {}
-            Some(Ok(Some(QueueType::Stream))) => {
-                self.findings.note_part(place, "the queue type 'stream' is not implemented");
+            None => {}
+            Some(Ok(Some(queue_type))) if queue_type.is_built() => {}
+            Some(Ok(Some(queue_type))) => {
+                let reason = format!("the queue type '{}' is not implemented", queue_type.name());
+                self.findings.note_part(place, &reason);
                 members.remove("default_queue_type");
             }
             Some(Ok(None)) => drop(members.remove("default_queue_type")),

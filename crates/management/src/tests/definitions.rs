@@ -244,6 +244,27 @@ fn what_is_unsupported_can_be_left_out() {
     });
 }
 
+/// RabbitMQ's own exchange for its log is exported, skipped where it is imported, and queues are bound to it.
+#[test]
+fn what_is_bound_to_an_exchange_that_is_skipped_can_be_left_out() {
+    let document = json!({
+        "exchanges": [{"vhost": "shop", "name": "amq.rabbitmq.log", "type": "topic", "internal": true}],
+        "queues": [{"vhost": "shop", "name": "logs"}],
+        "bindings": [
+            {"vhost": "shop", "source": "amq.rabbitmq.log", "destination": "logs", "destination_type": "queue", "routing_key": "#"},
+            {"vhost": "shop", "source": "amq.topic", "destination": "logs", "destination_type": "queue", "routing_key": "#"},
+        ],
+    })
+    .to_string();
+    in_house(async |house| {
+        let reply = house.ask("POST", "/api/definitions", "guest", &document).await;
+        assert_eq!(reply.status, 400);
+        assert!(reply.json()["reason"].as_str().unwrap().contains("resources_missing"));
+        let text = r#"{"left_out":["bindings, entry 1 ('amq.rabbitmq.log' to 'logs' in vhost 'shop'): 'amq.rabbitmq.log' was left out"]}"#;
+        house.check("POST /api/definitions?skip_unsupported=true", &document, 200, text).await;
+    });
+}
+
 #[test]
 fn the_name_of_the_cluster_is_exported() {
     in_house(async |house| {

@@ -36,6 +36,8 @@ pub(crate) struct Command {
     pub(crate) banner_if: Option<(&'static str, &'static str)>,
     /// Whether it may take long, and is waited for unless something else is said.
     pub(crate) is_long: bool,
+    /// The argument among whose words a server may be: a URL there is the same as `--url`.
+    pub(crate) server_argument: Option<&'static str>,
     /// Whether words that it does not know are no mistake: it is known only to be refused.
     pub(crate) takes_anything: bool,
     pub(crate) start: fn(&Invocation) -> StepResult,
@@ -53,6 +55,7 @@ impl Command {
             banner: "",
             banner_if: None,
             is_long: false,
+            server_argument: None,
             takes_anything: false,
             start,
         }
@@ -68,6 +71,10 @@ impl Command {
 
     pub(crate) const fn saying(self, banner: &'static str) -> Self {
         Command { banner, ..self }
+    }
+
+    pub(crate) const fn server_in(self, argument: &'static str) -> Self {
+        Command { server_argument: Some(argument), ..self }
     }
 
     pub(crate) const fn long(self) -> Self {

@@ -1,5 +1,7 @@
 //! How a command ended that did not do what it was to: one sentence, and the exit status that rabbitmqctl has for it.
 
+/// Something that was looked at is refused here. No other command ends so.
+pub(crate) const REFUSED: u8 = 1;
 /// The words make no sense.
 pub(crate) const USAGE: u8 = 64;
 /// What was given, or what it is about, is not as it should be: a virtual host that is not there, a file that is none.

@@ -59,7 +59,7 @@ pub fn main(words: &[String]) -> u8 {
         execute(&said.input, said.wants_help)
     });
     match result {
-        Ok(()) => 0,
+        Ok(status) => status,
         Err(Failure { status, text }) => {
             eprintln!("Error: {text}");
             status
@@ -67,9 +67,11 @@ pub fn main(words: &[String]) -> u8 {
     }
 }
 
-fn execute(input: &Invocation, wants_help: bool) -> Result<(), Failure> {
+/// Returns the status with which it ends.
+fn execute(input: &Invocation, wants_help: bool) -> Result<u8, Failure> {
     if wants_help {
-        return run::print(format!("{}\n", help::of(input.grammar, input.command)).as_bytes());
+        run::print(format!("{}\n", help::of(input.grammar, input.command)).as_bytes())?;
+        return Ok(0);
     }
     let style = style(input)?;
     let started = (input.command.start)(input)?;
@@ -89,9 +91,13 @@ fn execute(input: &Invocation, wants_help: bool) -> Result<(), Failure> {
     run::keep(&output)?;
     let is_asked_for = !matches!(output, Output::Remark(_) | Output::File { .. } | Output::Settings { .. });
     if !is_asked_for && (input.has_shared("quiet") || input.has_shared("silent")) {
-        return Ok(());
+        return Ok(0);
     }
-    run::print(&output::render(&output, style))
+    run::print(&output::render(&output, style))?;
+    match output {
+        Output::Verdict { status, .. } => Ok(status),
+        _ => Ok(0),
+    }
 }
 
 /// Whether the answer goes out as it is, so that nothing else may.

@@ -5,6 +5,7 @@ mod backup;
 mod bindings;
 mod browsing;
 mod channels;
+mod check;
 mod cluster;
 mod config_file;
 mod connections;
@@ -59,6 +60,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Consumers", consumers::COMMANDS),
     ctl("Shovels and federation", moving::CTL_COMMANDS),
     ctl("Definitions", definitions::COMMANDS),
+    ctl("Coming from RabbitMQ", check::COMMANDS),
     ctl("Node and cluster", status::COMMANDS),
     ctl("Members of the cluster", cluster::COMMANDS),
     ctl("The running server", process::COMMANDS),

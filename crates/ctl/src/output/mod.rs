@@ -26,6 +26,12 @@ pub(crate) enum Output {
         text: String,
         value: Value,
     },
+    /// Words for people, a value for programs, and how it ends.
+    Verdict {
+        text: String,
+        value: Value,
+        status: u8,
+    },
     /// What goes out as it is.
     Bytes(Vec<u8>),
     /// What goes into the file of settings, which only its owner may read, and what is said when it is there.
@@ -165,8 +171,10 @@ pub(crate) fn render(output: &Output, style: Style) -> Vec<u8> {
         Output::Text(text) | Output::Remark(text) | Output::File { text, .. } | Output::Settings { text, .. } => {
             line(text)
         }
-        Output::Document { value, .. } if style.format.is_json() => document(value, style.format),
-        Output::Document { text, .. } => line(text),
+        Output::Document { value, .. } | Output::Verdict { value, .. } if style.format.is_json() => {
+            document(value, style.format)
+        }
+        Output::Document { text, .. } | Output::Verdict { text, .. } => line(text),
         Output::Table(rows) => match style.format {
             Format::Json => listed(&rows.objects()),
             Format::RawJson | Format::PrettyJson => document(&Value::Array(rows.objects()), style.format),

@@ -41,6 +41,7 @@ pub(crate) fn parse(words: &[String]) -> Result<ParsedWords, Failure> {
     let wants_help = reader.shared.contains_key("help");
     if !wants_help {
         reader.position()?;
+        reader.take_server()?;
     }
     let input =
         Invocation { command: position.command, grammar: position.grammar, own: reader.own, shared: reader.shared };
@@ -275,6 +276,19 @@ impl WordReader<'_> {
                 crate::help::synopsis(self.grammar, self.command)
             ))),
         }
+    }
+
+    /// A URL among the words of an argument is the server.
+    fn take_server(&mut self) -> Result<(), Failure> {
+        let Some(words) = self.command.server_argument.and_then(|name| self.own.get_mut(name)) else { return Ok(()) };
+        let is_server = |word: &str| ["http://", "https://", "unix:"].iter().any(|start| word.starts_with(start));
+        let mut servers = words.extract_if(.., |word| is_server(word));
+        let Some(server) = servers.next() else { return Ok(()) };
+        if servers.next().is_some() {
+            return Err(Failure::usage(format!("{} takes one URL at a time", self.command.name)));
+        }
+        self.shared.entry("url").or_default().push(server);
+        Ok(())
     }
 
     fn place_by_order(&mut self, bare: Vec<String>) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ const CRATES: &[&str] = &[
     "influx",
     "figures",
     "profile",
+    "preflight",
     "sampler",
     "telemetry",
     "consensus",
@@ -45,7 +46,7 @@ const CRATES: &[&str] = &[
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
 const PURE: &[&str] =
-    &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "figures", "profile", "consensus"];
+    &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "figures", "profile", "preflight", "consensus"];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

@@ -143,7 +143,9 @@ fn import(place: String, file: &str) -> StepResult {
             reply.accepted()?;
             let left_out = reply.value().ok().and_then(|value| Some(value.get("left_out")?.as_array()?.clone()));
             if let Some(left_out) = left_out.filter(|entries| !entries.is_empty()) {
-                let lines: Vec<&str> = left_out.iter().filter_map(serde_json::Value::as_str).collect();
+                // Reasons in RabbitMQ's words go over several lines.
+                let in_one_line = |entry: &str| entry.split_whitespace().collect::<Vec<_>>().join(" ");
+                let lines: Vec<_> = left_out.iter().filter_map(serde_json::Value::as_str).map(in_one_line).collect();
                 return say(format!("Left out, since the server does not support it:\n{}", lines.join("\n")));
             }
             remark("Successfully started definition import. This process is asynchronous and can take some time.")

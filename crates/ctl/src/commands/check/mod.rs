@@ -1,0 +1,95 @@
+//! What of a RabbitMQ works here, asked before anything is moved: its files are looked at, or one that runs is asked.
+
+mod report;
+
+use preflight::{Input, Kind, Severity};
+use serde_json::{Map, Value};
+
+use crate::command::{Command, option, repeated};
+use crate::failure::{DATA, Failure, REFUSED};
+use crate::invocation::Invocation;
+use crate::output::Output;
+use crate::step::{Ask, Source, Step, StepResult};
+
+pub(crate) const COMMANDS: &[Command] = &[Command::new(
+    "check",
+    "says what of a RabbitMQ works here, differs, or is refused: of its files, or of one that runs (a URL)",
+    start,
+)
+.taking(&[repeated(FILE)])
+.server_in(FILE)
+.with(&[option("kind", "KIND", "what the files are: conf, erlang, plugins, env, definitions; else it is found out")])
+.long()];
+
+const FILE: &str = "file";
+
+/// What a broker that runs is asked, and by which name the answer is known. The first and the second have to be answered.
+const QUESTIONS: &[(&str, &str)] = &[
+    ("overview", "overview"),
+    ("definitions", "definitions"),
+    ("nodes", "nodes"),
+    ("connections", "connections?columns=name,protocol,user_provided_name"),
+    ("queues", "queues?columns=name,exclusive&disable_stats=true"),
+    // Only with the plugin.
+    ("shovels", "shovels"),
+];
+const REQUIRED_COUNT: usize = 2;
+
+fn start(input: &Invocation) -> StepResult {
+    let kind = input.optional("kind").map(|name| {
+        let kinds = || Kind::ALL.map(Kind::name).join(", ");
+        Kind::parse(name)
+            .ok_or_else(|| Failure::usage(format!("there is no kind '{name}' of files: one of {}", kinds())))
+    });
+    let kind = kind.transpose()?;
+    let files = input.all(FILE).to_vec();
+    let is_asked =
+        files.is_empty() || ["url", "socket", "data-dir", "host"].iter().any(|option| input.has_shared(option));
+    read(files.into_iter(), kind, Vec::new(), is_asked)
+}
+
+/// Reads one file after the other.
+fn read(
+    mut files: std::vec::IntoIter<String>,
+    kind: Option<Kind>,
+    mut inputs: Vec<Input>,
+    is_asked: bool,
+) -> StepResult {
+    let Some(file) = files.next() else {
+        return if is_asked { Ok(Step::Locate(Box::new(move |url| ask(url, inputs)))) } else { shown(&inputs) };
+    };
+    Source::of(&file).then(move |bytes| {
+        let name = if file == "-" { "standard input".to_owned() } else { file };
+        inputs.push(Input { name, bytes, kind });
+        read(files, kind, inputs, is_asked)
+    })
+}
+
+fn ask(url: String, inputs: Vec<Input>) -> StepResult {
+    let name = url.strip_suffix("/api").unwrap_or(&url).to_owned();
+    asked(name, 0, Map::new(), inputs)
+}
+
+/// Asks one question after the other.
+fn asked(name: String, at: usize, mut answers: Map<String, Value>, mut inputs: Vec<Input>) -> StepResult {
+    let Some((member, path)) = QUESTIONS.get(at) else {
+        let bytes = Value::Object(answers).to_string().into_bytes();
+        inputs.push(Input { name, bytes, kind: Some(Kind::Broker) });
+        return shown(&inputs);
+    };
+    Ask::get((*path).to_owned()).then(move |reply| {
+        if at < REQUIRED_COUNT || reply.is_accepted() {
+            answers.insert((*member).to_owned(), reply.value()?);
+        }
+        asked(name, at + 1, answers, inputs)
+    })
+}
+
+fn shown(inputs: &[Input]) -> StepResult {
+    let found = preflight::examine(inputs).map_err(|unreadable| Failure::new(DATA, unreadable.to_string()))?;
+    let status = if found.severity() == Severity::Refused { REFUSED } else { 0 };
+    Ok(Step::Done(Output::Verdict { text: report::text(&found), value: report::value(&found), status }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! What was found, as text for people and as JSON for programs.
+
+use preflight::{Group, Noun, Place, Report, Severity};
+use serde_json::{Map, Value, json};
+
+/// Columns of a line.
+const WIDTH: usize = 110;
+/// Places that are shown for example.
+const EXAMPLE_COUNT_MAX: usize = 3;
+/// A space at which no line ends.
+const UNBROKEN: &str = "\u{a0}";
+/// Places of what is to be read one by one.
+const LISTED_COUNT_MAX: usize = 40;
+
+pub(super) fn text(report: &Report) -> String {
+    let mut out: Vec<String> =
+        report.sources.iter().map(|(name, kind)| format!("{name}: {}", kind.description())).collect();
+    out.push(summary(report));
+    for (severity, title) in [(Severity::Refused, "Refused"), (Severity::Different, "Works differently")] {
+        let mut groups = report.of_severity(severity).peekable();
+        if groups.peek().is_some() {
+            out.push(format!("\n{title}"));
+        }
+        groups.for_each(|group| put_group(&mut out, group));
+    }
+    if !report.working.is_empty() {
+        out.push(String::new());
+        wrap(&mut out, "", "  ", &format!("Works as it is: {}.", counted(&report.working)));
+    }
+    if !report.notes.is_empty() {
+        out.push(String::new());
+    }
+    report.notes.iter().for_each(|note| wrap(&mut out, "", "  ", &format!("Note: {note}.")));
+    out.push(String::new());
+    wrap(&mut out, "", "", verdict(report));
+    out.join("\n")
+}
+
+fn summary(report: &Report) -> String {
+    let total = report.total();
+    let families = match report.families.as_slice() {
+        [] => return "There is nothing in it that could be looked at.".to_owned(),
+        [one] => (*one).to_owned(),
+        [several @ .., last] => format!("{} and {last}", several.join(", ")),
+    };
+    if report.works == total {
+        return format!("All {} {families} work as they are.", grouped(total));
+    }
+    let mut parts = vec![format!(
+        "{} of {} {families} {} as {}",
+        grouped(report.works),
+        grouped(total),
+        verb(report.works, "works", "work"),
+        verb(report.works, "it is", "they are")
+    )];
+    if report.different > 0 {
+        parts.push(format!("{} {} differently", grouped(report.different), verb(report.different, "works", "work")));
+    }
+    if report.refused > 0 {
+        parts.push(format!("{} {} refused", grouped(report.refused), verb(report.refused, "is", "are")));
+    }
+    format!("{}.", parts.join("; "))
+}
+
+fn verb(count: usize, one: &'static str, many: &'static str) -> &'static str {
+    if count == 1 { one } else { many }
+}
+
+fn verdict(report: &Report) -> &'static str {
+    if report.refused == 0 {
+        return "Nothing is refused.";
+    }
+    if report.can_be_left_out() {
+        return "What is refused can be left out: `warren ctl import_definitions FILE --skip-unsupported` imports \
+                everything else, and lists it.";
+    }
+    "What is refused has to be resolved first."
+}
+
+fn put_group(out: &mut Vec<String>, group: &Group) {
+    out.push(String::new());
+    wrap(
+        out,
+        "  ",
+        "  ",
+        &format!("{}. ({})", capitalized(&group.text), counted(&group.counts).replace(' ', UNBROKEN)),
+    );
+    let shown = if group.is_a_list { LISTED_COUNT_MAX } else { EXAMPLE_COUNT_MAX };
+    // One more is as short as saying so.
+    let shown = if group.places.len() == shown + 1 { shown + 1 } else { shown };
+    for place in group.places.iter().take(shown) {
+        out.push(format!("    {place}"));
+    }
+    if group.places.len() > shown {
+        out.push(format!("    and {} more", grouped(group.places.len() - shown)));
+    }
+    if !group.advice.is_empty() {
+        wrap(out, "    ", "      ", &format!("To do: {}.", group.advice));
+    }
+    if !group.page.is_empty() {
+        out.push(format!("    See {}", group.page));
+    }
+}
+
+fn counted(counts: &[(Noun, usize)]) -> String {
+    counts.iter().map(|(noun, count)| noun.counted(*count)).collect::<Vec<_>>().join(", ")
+}
+
+fn grouped(number: usize) -> String {
+    preflight::grouped(number)
+}
+
+/// A sentence with a capital letter, unless it begins with the name of a file.
+fn capitalized(text: &str) -> String {
+    if text.split(' ').next().is_some_and(|first| first.contains('.')) {
+        return text.to_owned();
+    }
+    let mut chars = text.chars();
+    match chars.next() {
+        Some(first) => first.to_uppercase().chain(chars).collect(),
+        None => String::new(),
+    }
+}
+
+/// Lines of a text, the first with other space before it than the rest. Line ends in the text are kept.
+fn wrap(out: &mut Vec<String>, first: &str, rest: &str, text: &str) {
+    let mut indent = first;
+    for paragraph in text.lines() {
+        let mut line = indent.to_owned();
+        let mut is_empty = true;
+        for word in paragraph.split(' ').map(|word| word.replace(UNBROKEN, " ")) {
+            if !is_empty && line.chars().count() + 1 + word.chars().count() > WIDTH {
+                out.push(std::mem::replace(&mut line, rest.to_owned()));
+                is_empty = true;
+            }
+            if !is_empty {
+                line.push(' ');
+            }
+            line.push_str(&word);
+            is_empty = false;
+        }
+        out.push(line);
+        indent = rest;
+    }
+}
+
+pub(super) fn value(report: &Report) -> Value {
+    let sources = report.sources.iter().map(|(name, kind)| json!({"name": name, "kind": kind.name()}));
+    let works: Map<String, Value> =
+        report.working.iter().map(|(noun, count)| (noun.many.to_owned(), Value::from(*count))).collect();
+    json!({
+        "verdict": report.severity().name(),
+        "counts": {
+            "total": report.total(),
+            "works": report.works,
+            "different": report.different,
+            "refused": report.refused,
+        },
+        "sources": sources.collect::<Vec<_>>(),
+        "findings": report.groups.iter().map(finding).collect::<Vec<_>>(),
+        "works": works,
+        "notes": report.notes,
+    })
+}
+
+fn finding(group: &Group) -> Value {
+    let counts: Map<String, Value> =
+        group.counts.iter().map(|(noun, count)| (noun.many.to_owned(), Value::from(*count))).collect();
+    json!({
+        "severity": group.severity.name(),
+        "text": group.text,
+        "advice": group.advice,
+        "page": group.page,
+        "can_be_left_out": group.can_be_left_out,
+        "counts": counts,
+        "places": group.places.iter().map(place).collect::<Vec<_>>(),
+    })
+}
+
+fn place(place: &Place) -> Value {
+    let mut members = Map::new();
+    members.insert("source".to_owned(), json!(place.source));
+    members.insert("object".to_owned(), json!(place.object));
+    if let Some(line) = place.line {
+        members.insert("line".to_owned(), json!(line));
+    }
+    if let Some(entry) = place.entry {
+        members.insert("list".to_owned(), json!(entry.list));
+        members.insert("entry".to_owned(), json!(entry.number));
+    }
+    Value::Object(members)
+}

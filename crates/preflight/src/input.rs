@@ -1,0 +1,81 @@
+//! What is handed in, read as far as it can be before anything is known of the rest.
+
+use serde_json::{Map, Value};
+
+use crate::environment::{self, Assignment};
+use crate::kind::{self, Kind};
+use crate::plugins::{self, EnabledPlugin};
+use crate::terms::{self, Node};
+
+/// A file, or the answers of a broker.
+#[derive(Debug, Clone)]
+pub struct Input {
+    /// How it is called: a path, an address.
+    pub name: String,
+    /// What is in it.
+    pub bytes: Vec<u8>,
+    /// What it is, if that is said.
+    pub kind: Option<Kind>,
+}
+
+/// Why nothing can be said: an input that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: {reason}")]
+pub struct Unreadable {
+    /// Which.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// An input that has been read.
+#[derive(Debug)]
+pub(crate) struct Read<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) kind: Kind,
+    pub(crate) content: Content<'a>,
+}
+
+/// What is in it.
+#[derive(Debug)]
+pub(crate) enum Content<'a> {
+    /// `rabbitmq.conf`, which `model` reads.
+    Configuration(&'a str),
+    Classic(Node),
+    Plugins(Vec<EnabledPlugin>),
+    Environment(Vec<Assignment<'a>>),
+    Definitions(Map<String, Value>),
+    Running(Map<String, Value>),
+}
+
+impl<'a> Read<'a> {
+    pub(crate) fn of(input: &'a Input) -> Result<Read<'a>, Unreadable> {
+        let name = &*input.name;
+        let unreadable = |reason: String| Unreadable { name: name.to_owned(), reason };
+        let text = std::str::from_utf8(&input.bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let kind = match input.kind.or_else(|| kind::of(name, text)) {
+            Some(kind) => kind,
+            None => {
+                let kinds = Kind::ALL.map(Kind::name).join(", ");
+                let reason = format!("it is nothing that is known here; --kind says what it is: {kinds}");
+                return Err(unreadable(reason));
+            }
+        };
+        let terms = || terms::parse(text).map_err(|error| unreadable(error.to_string()));
+        let object = || match serde_json::from_str(text) {
+            Ok(Value::Object(members)) => Ok(members),
+            Ok(_) => Err(unreadable("it is JSON, but no object".to_owned())),
+            Err(error) => Err(unreadable(format!("it is no JSON: {error}"))),
+        };
+        let content = match kind {
+            Kind::Configuration => Content::Configuration(text),
+            Kind::Classic => Content::Classic(terms()?),
+            Kind::Plugins => Content::Plugins(plugins::listed(&terms()?).map_err(unreadable)?),
+            Kind::Environment => Content::Environment(environment::assignments(text)),
+            Kind::Definitions => Content::Definitions(object()?),
+            Kind::Broker => Content::Running(object()?),
+        };
+        Ok(Read { name, kind, content })
+    }
+}

@@ -7,6 +7,10 @@ use crate::command::{Command, Grammar};
 use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
 use crate::words;
 
+/// The commands of the program that this one is a part of: the first word, which shells complete, too.
+pub const PROGRAM_COMMANDS: &[&str] =
+    &["ctl", "diagnose", "fsck", "help", "perf", "ping", "plan", "profile", "proxy", "serve", "top", "trace"];
+
 /// A shell's script.
 pub(crate) fn script(shell: &str) -> Option<String> {
     match shell {
@@ -100,11 +104,12 @@ fn bash() -> String {
     format!(
         "# Completes warren ctl. In ~/.bashrc:  source <(warren ctl completion bash)\n{}_warren_ctl() {{\n    \
          local current=${{COMP_WORDS[COMP_CWORD]}} position=$COMP_CWORD\n    COMPREPLY=()\n    \
-         if [ \"$COMP_CWORD\" = 1 ]; then COMPREPLY=($(compgen -W 'ctl' -- \"$current\")); return; fi\n    \
+         if [ \"$COMP_CWORD\" = 1 ]; then COMPREPLY=($(compgen -W '{}' -- \"$current\")); return; fi\n    \
          [ \"${{COMP_WORDS[1]}}\" = ctl ] || return\n{}    \
          COMPREPLY=($(compgen -W \"$(_warren_ctl_candidates \"$name\")\" -- \"$current\"))\n}}\n\
          complete -o default -F _warren_ctl warren\n",
         candidates(),
+        PROGRAM_COMMANDS.join(" "),
         finder("COMP_WORDS", "2")
     )
 }
@@ -113,10 +118,13 @@ fn zsh() -> String {
     format!(
         "#compdef warren\n# Completes warren ctl. In ~/.zshrc, after compinit:  source <(warren ctl completion zsh)\n\
          {}_warren_ctl() {{\n    \
-         local position=$CURRENT\n    if (( CURRENT == 2 )); then compadd ctl; return; fi\n    \
+         local position=$CURRENT\n    if (( CURRENT == 2 )); then compadd {}; return; fi\n    \
          [[ ${{words[2]}} == ctl ]] || {{ _files; return }}\n{}    \
-         compadd -- ${{=$(_warren_ctl_candidates \"$name\")}}\n}}\ncompdef _warren_ctl warren\n",
+         compadd -- ${{=$(_warren_ctl_candidates \"$name\")}}\n}}\n\
+         # As a file of a folder for completions it is called once it is loaded.\n\
+         if [[ ${{funcstack[1]}} == _warren ]]; then _warren_ctl \"$@\"; else compdef _warren_ctl warren; fi\n",
         candidates(),
+        PROGRAM_COMMANDS.join(" "),
         finder("words", "3")
     )
 }
@@ -137,8 +145,9 @@ fn fish() -> String {
          function __warren_ctl_after\n    \
          set -l said (__warren_ctl_words)\n    \
          test (count $said) -ge 2; and test $said[2] = ctl; and string match -q -- \"$argv *\" \"$said[3..] \"\nend\n\
-         complete -c warren -n 'test (count (commandline -opc)) -eq 1' -f -a ctl\n",
-        valued_options().join(" ")
+         complete -c warren -n 'test (count (commandline -opc)) -eq 1' -f -a '{}'\n",
+        valued_options().join(" "),
+        PROGRAM_COMMANDS.join(" ")
     );
     let (first, second) = words_by_place();
     let _ = writeln!(out, "complete -c warren -n '__warren_ctl_said' -f -a '{}'", first.join(" "));
@@ -168,6 +177,7 @@ mod tests {
             for name in names().into_keys() {
                 assert!(name.split(' ').all(|word| script.contains(word)), "{shell} does not know {name}");
             }
+            assert!(script.contains("ctl diagnose fsck"), "{shell} does not know what else the program does");
         }
         assert!(script("tcsh").is_none());
     }

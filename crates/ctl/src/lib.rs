@@ -38,6 +38,8 @@ mod step;
 mod target;
 mod words;
 
+pub use completion::PROGRAM_COMMANDS;
+
 use command::Grammar;
 use failure::{Failure, SOFTWARE};
 use invocation::Invocation;

@@ -158,3 +158,19 @@ fn in_one_line(error: &anyhow::Error) -> String {
         false => format!("{told}: {cause}"),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    use super::*;
+
+    #[test]
+    fn shells_complete_every_command() {
+        let mut command = Cli::command();
+        command.build();
+        let mut names: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+        names.sort_unstable();
+        assert_eq!(names, ctl::PROGRAM_COMMANDS);
+    }
+}

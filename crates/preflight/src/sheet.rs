@@ -136,7 +136,7 @@ impl Remark {
         Remark { can_be_left_out: true, ..self }
     }
 
-    pub(crate) fn as_a_list(self) -> Remark {
+    pub(crate) fn in_full(self) -> Remark {
         Remark { is_a_list: true, ..self }
     }
 }

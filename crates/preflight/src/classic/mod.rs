@@ -91,7 +91,7 @@ pub(crate) fn not_read() -> Remark {
         pages::CONFIGURATION,
     )
     .advising("write these lines into rabbitmq.conf")
-    .as_a_list()
+    .in_full()
 }
 
 /// What is said of a setting that there is none for.

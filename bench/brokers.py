@@ -40,8 +40,8 @@ class RabbitMq:
 
     script = BENCH / "peers" / "rabbitmq"
 
-    def __init__(self, name, version, port):
-        self.name, self.version, self.port = name, version, port
+    def __init__(self, name, version, port, plugins=()):
+        self.name, self.version, self.port, self.plugins = name, version, port, plugins
 
     def _peer(self, *arguments):
         return subprocess.run([self.script, *arguments], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -49,6 +49,7 @@ class RabbitMq:
     def start(self, settings, has_management=False):
         arguments = [word for setting in settings for word in ("--set", setting)]
         arguments += ["--plugins"] if has_management else []
+        arguments += [word for plugin in self.plugins for word in ("--enable", plugin)]
         self._peer("start", self.version, str(self.port), "--fresh", *arguments)
         if has_management:
             self.wait_for_statistics()

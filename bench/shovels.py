@@ -92,7 +92,7 @@ def moved(broker, settings, protocols, count, size):
 def rate(arguments):
     brokers = {"warren": (Command("warren", WARREN, 27672), [])}
     if not arguments.without_rabbitmq:
-        brokers["rabbitmq"] = (RabbitMq("rabbitmq", "4", 27872), [])
+        brokers["rabbitmq"] = (RabbitMq("rabbitmq", "4", 27872, plugins=("rabbitmq_shovel", "rabbitmq_shovel_management")), [])
     rates = {}
     for number in range(arguments.rounds):
         for name, (broker, settings) in brokers.items():

@@ -284,9 +284,21 @@ fn next_url(text: &str) -> Option<usize> {
 }
 
 fn put_without_password(part: &str, out: &mut String) {
-    match part.rsplit_once('@').and_then(|(user, rest)| Some((user.split_once(':')?.0, rest))) {
-        Some((user, rest)) => out.extend([user, ":***@", rest]),
-        None => out.push_str(part),
+    let rest = match part.rsplit_once('@').and_then(|(user, rest)| Some((user.split_once(':')?.0, rest))) {
+        Some((user, rest)) => {
+            out.extend([user, ":***@"]);
+            rest
+        }
+        None => part,
+    };
+    // That of a key's file (`?keyfile=…&password=…`).
+    match rest.find("?password=").or_else(|| rest.find("&password=")) {
+        Some(at) => {
+            let (before, secret) = rest.split_at(at + "?password=".len());
+            out.extend([before, "***"]);
+            out.push_str(secret.find('&').map_or("", |end| &secret[end..]));
+        }
+        None => out.push_str(rest),
     }
 }
 
@@ -419,6 +431,11 @@ mod tests {
             ("-H amqp://a:b@x,amqps://c:d@y/v", "-H amqp://a:***@x,amqps://c:***@y/v"),
             ("nothing to hide", "nothing to hide"),
             ("amqp://u@h", "amqp://u@h"),
+            (
+                "amqps://u:p@h?keyfile=k&password=secret&verify=verify_none",
+                "amqps://u:***@h?keyfile=k&password=***&verify=verify_none",
+            ),
+            ("amqps://h?password=secret", "amqps://h?password=***"),
         ] {
             assert_eq!(without_passwords(text), expected);
         }

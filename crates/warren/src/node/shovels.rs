@@ -137,9 +137,21 @@ fn of_configuration(options: &ShovelOptions) -> Result<Vec<Wanted>> {
 
 fn of_parameters(broker: &Broker, is_predeclared: bool) -> Vec<Wanted> {
     let id = |vhost, name| ShovelId { vhost: Some(vhost), name };
-    let paused = broker.vhost_parameters(Some(PAUSE_COMPONENT), None).into_iter();
-    let paused: HashSet<ShovelId> = paused.map(|VhostParameter { vhost, name, .. }| id(vhost, name)).collect();
-    let all = broker.vhost_parameters(Some(SHOVEL), None).into_iter();
+    let all = broker.vhost_parameters(Some(SHOVEL), None);
+    let paused = broker.vhost_parameters(Some(PAUSE_COMPONENT), None);
+    for pause in &paused {
+        // What is said of a shovel goes with it: the next one of its name is another one.
+        let is_meant = |shovel: &VhostParameter| shovel.vhost == pause.vhost && shovel.name == pause.name;
+        if !all.iter().any(is_meant)
+            && let Err(error) =
+                broker.delete_vhost_parameter(&Actor::broker(), pause.vhost.as_str(), PAUSE_COMPONENT, &pause.name)
+        {
+            tracing::debug!(shovel = %pause.name, %error, "what says that a shovel waits has gone already");
+        }
+    }
+    let paused: HashSet<ShovelId> =
+        paused.into_iter().map(|VhostParameter { vhost, name, .. }| id(vhost, name)).collect();
+    let all = all.into_iter();
     all.map(|VhostParameter { vhost, name, value, .. }| {
         let id = id(vhost, name);
         let shovel = parsed(value, is_predeclared).map(Arc::new).map_err(|error| error.to_string().into());

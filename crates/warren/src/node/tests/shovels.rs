@@ -1,6 +1,7 @@
 //! Shovels of a broker: within it, and to itself by its own sockets.
 
 use model::parameter::{SHOVEL, VhostParameter};
+use model::shovel::PAUSE_COMPONENT;
 use serde_json::{Value, json};
 
 use super::*;
@@ -272,7 +273,11 @@ async fn operators_see_restart_pause_and_delete_shovels() {
     ] {
         assert_eq!(api(&house, method, path, "{}").await.0, 404, "{method} {path}");
     }
+    assert_eq!(api(&house, "PUT", "/api/shovels/vhost/%2F/s/pause", "{}").await.0, 204);
     assert_eq!(api(&house, "DELETE", "/api/shovels/vhost/%2F/s", "").await.0, 204);
     until(|| shovels.statuses().is_empty()).await;
+    // Another one of that name does not wait.
+    let paused = || house.node.broker().unwrap().vhost_parameters(Some(PAUSE_COMPONENT), None);
+    until(|| paused().is_empty()).await;
     house.close().await;
 }

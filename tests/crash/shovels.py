@@ -71,9 +71,7 @@ class Run:
 
     def __init__(self, first, second, seed: int):
         self.first, self.second, self.random, self.seed = first, second, random.Random(seed), seed
-        self.arrived: Counter[int] = Counter()
-        self.marked: Counter[int] = Counter()
-        self.kills = 0
+        self.arrived, self.twice, self.kills = 0, 0, 0
 
     def shovel(self, host) -> dict:
         """The definition, at the broker that has it: its own end has no host in its URI."""
@@ -90,7 +88,6 @@ class Run:
         other.management.delete(f"/parameters/shovel/%2F/{NAME}")
         host.management.put(f"/parameters/shovel/%2F/{NAME}", {"value": self.shovel(host)}).expect(201, 204)
         publisher = Publisher(self.first, f"{self.seed}/{number}")
-        before = sum(self.arrived.values())
         with self.first.wire() as wire:
             wire.call(1, "queue.declare", queue=FROM, durable=True)
         publisher.start()
@@ -103,14 +100,15 @@ class Run:
         time.sleep(self.random.uniform(0.0, 0.5))
         publisher.is_ending.set()
         publisher.join(60)
-        faults = self.empty(number, publisher)
+        arrived, faults = self.empty(publisher)
         host.management.delete(f"/parameters/shovel/%2F/{NAME}").expect(204)
         for broker in (self.first, self.second):
             broker.stop()
-        arrived = sum(self.arrived.values()) - before
-        return f"{publisher.sent} sent, {len(publisher.confirmed)} confirmed, {arrived} arrived", faults
+        self.arrived += sum(arrived.values())
+        self.twice += sum(arrived.values()) - len(arrived)
+        return f"{publisher.sent} sent, {len(publisher.confirmed)} confirmed, {sum(arrived.values())} arrived", faults
 
-    def empty(self, number: int, publisher: Publisher) -> list[str]:
+    def empty(self, publisher: Publisher) -> tuple[Counter, list[str]]:
         """Takes all that arrives, until the first queue is empty and nothing comes any more."""
         arrived, marked, deadline = Counter(), Counter(), time.monotonic() + SETTLE_S
         with self.first.wire() as source, self.second.wire() as target:
@@ -123,14 +121,13 @@ class Run:
                 time.sleep(0.02)
             time.sleep(0.2)
             self.take(target, arrived, marked)
-        self.arrived += arrived
         faults = [f"{each} was confirmed, and did not arrive" for each in sorted(publisher.confirmed - arrived.keys())[:5]]
         faults += [f"{each} arrived, and was never sent" for each in arrived if each > publisher.sent]
         twice = {each: count for each, count in arrived.items() if count > 1}
         faults += [f"{each} arrived {count} times, and {marked[each]} say so" for each, count in twice.items() if marked[each] < count - 1][:5]
         if len(twice) > 2 * PREFETCH:
             faults.append(f"{len(twice)} messages arrived twice, of a prefetch of {PREFETCH}")
-        return faults
+        return arrived, faults
 
     @staticmethod
     def take(wire: Wire, arrived: Counter, marked: Counter) -> int:
@@ -183,8 +180,7 @@ def main() -> int:
                 print(f"    its files are left in {broker.directory}")
             else:
                 broker.remove()
-    twice = sum(count - 1 for count in run.arrived.values() if count > 1)
-    print(f"shovels: {number - failed} passed, {failed} failed; {run.kills} kills, {sum(run.arrived.values())} messages arrived, {twice} once more", flush=True)
+    print(f"shovels: {number - failed} passed, {failed} failed; {run.kills} kills, {run.arrived} messages arrived, {run.twice} of them once more", flush=True)
     return failed
 
 

@@ -184,11 +184,11 @@ mod tests {
     #[test]
     fn host_alone_is_the_guest_on_it() {
         for (text, expected) in [
-            ("b.example", "amqp://guest:guest@b.example:5672/%2f"),
-            ("b.example:5673", "amqp://guest:guest@b.example:5673/%2f"),
+            ("b.example", "amqp://b.example:5672/%2f"),
+            ("b.example:5673", "amqp://b.example:5673/%2f"),
             ("me:pw@b.example/v", "amqp://me:pw@b.example:5672/v"),
-            ("[::1]", "amqp://guest:guest@[::1]:5672/%2f"),
-            ("amqps://b.example", "amqps://guest:guest@b.example:5671/%2f"),
+            ("[::1]", "amqp://[::1]:5672/%2f"),
+            ("amqps://b.example", "amqps://b.example:5671/%2f"),
         ] {
             let (uri, expected) = (parse(text).unwrap().uri, Uri::parse(expected).unwrap());
             assert_eq!((&uri, &uri.password), (&expected, &expected.password), "{text}");

@@ -4,6 +4,7 @@
 //!  options      how a connection is opened
 //!  handshake    from the protocol header to connection.open-ok          ─┐ no I/O: bytes in, values out,
 //!  session      an open connection: frames in, events out; methods out  ─┘ and back
+//!  content      what a message carries
 //!  connection   the socket around them, heartbeats, calls that wait for their answer
 //!  unconfirmed  publishes that wait for their confirm
 //!  back_off     how long to wait before connecting again
@@ -19,6 +20,7 @@
 mod back_off;
 mod buffers;
 mod connection;
+mod content;
 mod error;
 mod handshake;
 mod options;
@@ -28,7 +30,8 @@ mod unconfirmed;
 pub use amqp::uri::{Uri, UriError, without_passwords};
 pub use back_off::BackOff;
 pub use connection::{Answer, Connection, Turn};
+pub use content::Content;
 pub use error::{CallError, Closed, OpenError};
 pub use options::{ConnectOptions, Credentials, Mechanism};
-pub use session::{Content, Event, Route, Server, Session, Tune};
+pub use session::{Event, Route, Server, Session, Tune};
 pub use unconfirmed::Unconfirmed;

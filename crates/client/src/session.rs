@@ -4,15 +4,15 @@
 //! body frames, or one between whose frames another channel's came, is put together in memory first.
 
 use std::collections::VecDeque;
-use std::fmt;
 use std::ops::Range;
 
 use amqp::content::{BASIC_CLASS_ID, body_part_len_max, properties_bytes, put_body_frames};
 use amqp::frame::{FRAME_HEAD_LEN, Frame, FrameError, FrameKind, decode_frame, put_heartbeat, put_method};
 use amqp::method::EncodeMethod;
-use amqp::{Method, Properties, Table, Value, basic, channel, connection};
+use amqp::{Method, Table, Value, basic, channel, connection};
 
 use crate::buffers::{Input, Output};
+use crate::content::Content;
 use crate::error::Closed;
 use crate::handshake::Agreement;
 
@@ -61,42 +61,6 @@ impl Server {
             product_version: text("product_version"),
             cluster_name: text("cluster_name"),
         }
-    }
-}
-
-/// What a message carries.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Content<'a> {
-    properties: &'a [u8],
-    /// The body.
-    pub body: &'a [u8],
-}
-
-impl<'a> Content<'a> {
-    /// A content of encoded properties and a body.
-    #[must_use]
-    pub fn new(properties: &'a [u8], body: &'a [u8]) -> Self {
-        Content { properties, body }
-    }
-
-    /// The properties, decoded. `None` if they make no sense.
-    #[inline]
-    #[must_use]
-    pub fn properties(&self) -> Option<Properties<'a>> {
-        Properties::decode(self.properties).ok()
-    }
-
-    /// The properties as they came.
-    #[inline]
-    #[must_use]
-    pub fn properties_bytes(&self) -> &'a [u8] {
-        self.properties
-    }
-}
-
-impl fmt::Debug for Content<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Content {{ body_len: {}, properties: {:?} }}", self.body.len(), self.properties())
     }
 }
 
@@ -325,13 +289,12 @@ impl Session {
             EventSource::Nothing => Ok(None),
             EventSource::Kept => {
                 let kept = &self.current;
-                let content = kept.header.as_ref().map(|(properties, _)| Content { properties, body: &kept.body });
+                let content = kept.header.as_ref().map(|(properties, _)| Content::new(properties, &kept.body));
                 event(kept.channel, &kept.method, content).map(Some)
             }
             EventSource::Here { channel, method, content, taken } => {
-                let content = content.map(|(properties, body)| Content {
-                    properties: self.input.taken(taken, &properties),
-                    body: self.input.taken(taken, &body),
+                let content = content.map(|(properties, body)| {
+                    Content::new(self.input.taken(taken, &properties), self.input.taken(taken, &body))
                 });
                 event(channel, self.input.taken(taken, &method), content).map(Some)
             }
@@ -529,7 +492,7 @@ impl KeptEvent {
 
     fn content(channel: u16, method: &impl EncodeMethod, content: Content<'_>) -> Self {
         let KeptEvent(mut kept) = Self::method(channel, method);
-        kept.header = Some((content.properties.to_vec(), content.body.len()));
+        kept.header = Some((content.properties_bytes().to_vec(), content.body.len()));
         kept.body = content.body.to_vec();
         KeptEvent(kept)
     }

@@ -1,4 +1,5 @@
-//! Parameters of vhosts: what shovels and federation are told to do. Limits of vhosts are parameters for operators only; they are in `vhosts`.
+//! Parameters of vhosts: what shovels and federation are told to do. Limits of vhosts are parameters for operators only, and are in
+//! `vhosts`.
 //!
 //! Values have passwords. They are told to the caller who asks for parameters, and never in events.
 

@@ -1,3 +1,5 @@
+//! Every key, what it means by default, and what is refused.
+
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,3 +1,5 @@
+//! What a message gets on its way.
+
 use client::Content;
 use model::json::from_table;
 use model::name::VhostName;

@@ -1,3 +1,5 @@
+//! What the source is told, and when.
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;

@@ -82,7 +82,8 @@ async fn a_shovel_over_a_socket_outlives_what_it_fails_for() {
     put(
         &house,
         "for-ever",
-        json!({"src-uri": uri, "src-queue": "from", "dest-uri": uri, "dest-queue": "to", "dest-predeclared": true, "reconnect-delay": 0.01}),
+        json!({"src-uri": uri, "src-queue": "from", "dest-uri": uri, "dest-queue": "to", "dest-predeclared": true,
+            "reconnect-delay": 0.01}),
     );
     publish(&mut client, "from", 100).await;
     declare(&mut client, "to").await;

@@ -297,11 +297,10 @@ impl Life {
             }
             let Some(event) = self.source.next_event().map_err(Failure::Source)? else { return Ok(true) };
             match event {
-                Event::Delivered { deliver, content, .. } => {
-                    if self.transfer.take(deliver.delivery_tag) == Taken::Publish {
-                        self.destination.publish(&deliver, &content)?;
-                    }
-                }
+                Event::Delivered { deliver, content, .. } => match self.transfer.take(deliver.delivery_tag) {
+                    Taken::Publish => self.destination.publish(&deliver, &content)?,
+                    Taken::Leave => {}
+                },
                 Event::ChannelClosed { close, .. } => {
                     let text = String::from_utf8_lossy(close.reply_text).into_owned();
                     return Err(Failure::SourceChannel { code: close.reply_code, text });

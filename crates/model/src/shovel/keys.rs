@@ -176,7 +176,7 @@ impl Shovel {
             source: terms.source(from)?,
             destination: match to {
                 Protocol::Http => Destination::Http(terms.web_server()),
-                protocol => Destination::Broker(terms.broker(protocol)?),
+                protocol => Destination::Broker(Box::new(terms.broker(protocol)?)),
             },
             ack_mode: match terms.text("ack-mode") {
                 Some("no-ack") => AckMode::NoAck,

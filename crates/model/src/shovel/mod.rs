@@ -129,7 +129,7 @@ pub enum DeleteAfter {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Destination {
     /// To a broker.
-    Broker(BrokerDestination),
+    Broker(Box<BrokerDestination>),
     /// To a web server.
     Http(HttpDestination),
 }

@@ -45,8 +45,20 @@ const CRATES: &[&str] = &[
 ];
 
 /// Crates whose state machines know no async, file, socket, clock or randomness, and what would bring it in.
-const PURE: &[&str] =
-    &["amqp", "human", "model", "routing", "queue", "outbox", "alerts", "influx", "figures", "profile", "preflight", "consensus"];
+const PURE: &[&str] = &[
+    "amqp",
+    "human",
+    "model",
+    "routing",
+    "queue",
+    "outbox",
+    "alerts",
+    "influx",
+    "figures",
+    "profile",
+    "preflight",
+    "consensus",
+];
 const IMPURE: &[&str] = &["tokio", "rustix", "socket2", "getrandom", "net", "store"];
 /// What of the standard library would. Addresses and durations are values, and allowed.
 const IMPURE_WORDS: &[&str] = &[

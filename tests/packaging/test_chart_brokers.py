@@ -143,11 +143,14 @@ def test_three_pods_form_a_cluster_and_go_on_without_one(files, tmp_path):
             for pod in pods:
                 pod.await_that(lambda pod=pod: pod.asked("check_if_ready_to_serve_clients") == 0, "readiness")
 
-            def are_all_members():
-                nodes = pods[0].management.get("/nodes")
-                return nodes.status == 200 and [node["name"] for node in nodes.json if node["running"]] == [pod.node["RABBITMQ_NODENAME"] for pod in pods]
+            def do_all_decide():
+                """A node that has just joined copies first, and is one of those that make a majority when it has caught up."""
+                cluster = pods[0].management.get("/warren/cluster")
+                deciding = {"leader", "follower"}
+                return cluster.status == 200 and sorted(node["name"] for node in cluster.json["nodes"] if node["running"] and node["role"] in deciding) == names
 
-            pods[0].await_that(are_all_members, "the third node")
+            names = sorted(pod.node["RABBITMQ_NODENAME"] for pod in pods)
+            pods[0].await_that(do_all_decide, "the third node")
             publish(pods[2])
         # Two of three: whichever led, another does now, and what was confirmed is there.
         pods[0].await_that(lambda: pods[0].asked("check_if_ready_to_serve_clients") == 0, "a leader among two")

@@ -184,7 +184,7 @@ fn run(home: &Home, seed: u64) -> Seen {
     seen
 }
 
-fn act<'a>(node: &Node, random: &mut Random, pasts: &mut BTreeMap<&'a str, Past>, number: u64) -> Result<(), Cut> {
+fn act(node: &Node, random: &mut Random, pasts: &mut BTreeMap<&str, Past>, number: u64) -> Result<(), Cut> {
     let name = if random.percent(50) { "a" } else { "b" };
     let broker = &node.broker;
     let mut before = None;

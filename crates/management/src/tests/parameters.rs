@@ -98,7 +98,8 @@ fn no_pruning() -> String {
 #[test]
 fn uris_without_a_host_are_for_who_may_enter_their_vhost() {
     in_house(async |house| {
-        let bodies: [(&str, fn(&str) -> Value); 2] = [
+        type Body = fn(&str) -> Value;
+        let bodies: [(&str, Body); 2] = [
             (
                 "/api/parameters/shovel/shop/s",
                 |uri| json!({"value": {"src-uri": uri, "src-queue": "a", "dest-uri": "amqp:///shop", "dest-queue": "b"}}),

@@ -38,6 +38,11 @@ def broker(pytestconfig):
         traffic.until(lambda: record.counts(broker.scrape("/metrics")).get("rabbitmq_auth_attempts_total['protocol=amqp091']"), "the first login")
         broker.counted_before = record.counts(broker.scrape("/metrics"))
         with traffic.running(broker):
+            if broker.is_warren:
+                # One that cannot connect, and so is counted without changing what else is.
+                nowhere = {"src-uri": "amqp://127.0.0.1:1", "src-queue": "q", "dest-uri": "amqp://", "reconnect-delay": 0}
+                broker.management.put("/parameters/shovel/%2F/nowhere", {"value": nowhere}).expect(201)
+                traffic.until(lambda: 'rabbitmq_shovel_dynamic{status="terminated"} 1' in broker.scrape("/metrics"), "a shovel that has failed")
             for path in record.paths().values():
                 # What scraping costs is told from the second time on.
                 broker.scrape(path)

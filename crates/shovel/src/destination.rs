@@ -99,9 +99,8 @@ impl Destination {
 
 impl Broker {
     fn publish(&mut self, deliver: &basic::Deliver<'_>, content: &Content<'_>) -> Result<(), Failure> {
-        let Some(route) = self.forwarding.route(deliver).cloned() else { return Err(Failure::Unnameable) };
-        let properties = self.forwarding.properties(content, deliver.redelivered, now_s);
-        self.connection.publish(CHANNEL, &route, &properties, content.body);
+        let (route, properties) = self.forwarding.forward(deliver, content, now_s).ok_or(Failure::Unnameable)?;
+        self.connection.publish(CHANNEL, route, properties, content.body);
         Ok(())
     }
 

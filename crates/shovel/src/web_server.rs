@@ -41,28 +41,22 @@ pub(crate) struct WebServer {
 }
 
 impl WebServer {
-    /// Asks the one of the URLs that `first` counts to.
-    pub(crate) fn new(options: &HttpDestination, first: usize) -> Result<Self, HttpUrlError> {
-        let url = options.urls.get(first % options.urls.len().max(1)).map_or("", |url| url);
-        Ok(WebServer {
-            client: Some(Client::new(HttpUrl::parse(url)?, options.timeout)),
+    /// Asks the server of this URL.
+    pub(crate) fn new(url: HttpUrl, options: &HttpDestination) -> Self {
+        WebServer {
+            client: Some(Client::new(url, options.timeout)),
             asking: None,
             waiting: VecDeque::new(),
             waiting_len: 0,
             told_count: 0,
             verdicts: VecDeque::new(),
             dead_letters_refused: options.dead_letters_refused,
-        })
+        }
     }
 
-    /// Where it is, without a user.
-    pub(crate) fn uri(options: &HttpDestination, first: usize) -> Box<str> {
-        let url = options.urls.get(first % options.urls.len().max(1)).map_or("", |url| url);
-        let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-        let rest = rest.split_once('?').map_or(rest, |(rest, _)| rest);
-        let (authority, path) = rest.find('/').map_or((rest, ""), |at| rest.split_at(at));
-        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-        format!("{scheme}://{host}{path}").into()
+    /// The one of the URLs that `first` counts to.
+    pub(crate) fn url(options: &HttpDestination, first: usize) -> Result<HttpUrl, HttpUrlError> {
+        HttpUrl::parse(options.urls.get(first % options.urls.len().max(1)).map_or("", |url| url))
     }
 
     /// Gives it a message.
@@ -105,6 +99,13 @@ impl WebServer {
         self.verdicts.push_back(Verdict { tag: self.told_count, is_multiple: false, fate });
         Poll::Ready(Ok(()))
     }
+}
+
+/// A URL without a user and without its query, as it may be shown to anyone.
+pub(crate) fn shown(url: &HttpUrl) -> Box<str> {
+    let scheme = if url.is_tls() { "https" } else { "http" };
+    let path = url.path().split('?').next().unwrap_or_default();
+    format!("{scheme}://{url}{path}").into()
 }
 
 /// Asks until there is an answer that counts, a few times.

@@ -18,7 +18,7 @@ use crate::host::Host;
 use crate::message::Forwarding;
 use crate::status::{Board, Ends, Flow, Progress, ShovelId, State};
 use crate::transfer::{Fate, Settlement, Taken, Transfer};
-use crate::web_server::WebServer;
+use crate::web_server::{self, WebServer};
 
 /// How long what is under way may take to be settled when a shovel is done, or is to wait.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
@@ -192,12 +192,12 @@ impl Worker {
                 (Destination::Broker(Box::new(Broker { connection: to.connection, forwarding })), to.uri)
             }
             shovel::Destination::Http(server) => {
-                let uri = WebServer::uri(server, first);
-                let name = http_host(&uri);
-                if !host.permits(name) {
+                let url = WebServer::url(server, first).map_err(Failure::Url)?;
+                if let Some(name) = url.host().filter(|name| !host.permits(name)) {
                     return Err(Failure::DestinationEnd(EndError::NotPermitted(name.to_owned())));
                 }
-                (Destination::Web(Box::new(WebServer::new(server, first).map_err(Failure::Url)?)), uri)
+                let uri = web_server::shown(&url);
+                (Destination::Web(Box::new(WebServer::new(url, server))), uri)
             }
         };
         let count = ends::prepare_source(&mut from.connection, source, *ack_mode).await.map_err(Failure::SourceEnd)?;
@@ -217,15 +217,6 @@ impl Worker {
             ends: Ends { source_uri: from.uri, destination_uri: uri },
             has_more: false,
         }))
-    }
-}
-
-fn http_host(url: &str) -> &str {
-    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
-    match authority.strip_prefix('[') {
-        Some(bracketed) => bracketed.split(']').next().unwrap_or_default(),
-        None => authority.split(':').next().unwrap_or_default(),
     }
 }
 

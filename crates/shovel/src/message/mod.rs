@@ -1,7 +1,5 @@
 //! What becomes of a message on its way: where it is published, and with which properties. No I/O, no clock.
 
-use std::borrow::Cow;
-
 use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use amqp::{Properties, basic};
 use client::{Content, Route};
@@ -62,8 +60,22 @@ impl Forwarding {
         }
     }
 
-    /// Where a delivery is published. `None`: a name is too long, which no broker sends.
-    pub(crate) fn route(&mut self, deliver: &basic::Deliver<'_>) -> Option<&Route> {
+    /// Where a delivery is published, and with which properties, encoded. `None`: a name is too long, which no broker sends.
+    pub(crate) fn forward<'a>(
+        &'a mut self,
+        deliver: &basic::Deliver<'_>,
+        content: &Content<'a>,
+        now_s: impl FnOnce() -> u64,
+    ) -> Option<(&'a Route, &'a [u8])> {
+        self.choose_route(deliver);
+        let changes = self.sets_properties || self.way.is_some() || self.adds_timestamp || deliver.redelivered;
+        // Those that cannot be read are left as they are.
+        let is_changed = changes && self.change(content, deliver.redelivered, now_s).is_some();
+        let properties = if is_changed { &self.encoded } else { content.properties_bytes() };
+        Some((self.route.as_ref()?, properties))
+    }
+
+    fn choose_route(&mut self, deliver: &basic::Deliver<'_>) {
         let exchange = self.exchange.as_deref().map_or(deliver.exchange, str::as_bytes);
         let key = self.key.as_deref().map_or(deliver.routing_key, str::as_bytes);
         if self.route.is_none() || self.route_of.0 != exchange || self.route_of.1 != key {
@@ -73,20 +85,11 @@ impl Forwarding {
             self.route_of.1.clear();
             self.route_of.1.extend_from_slice(key);
         }
-        self.route.as_ref()
     }
 
-    /// The properties with which a message is published, encoded. Those that cannot be read are left as they are.
-    pub(crate) fn properties<'a>(
-        &'a mut self,
-        content: &Content<'a>,
-        is_redelivered: bool,
-        now_s: impl FnOnce() -> u64,
-    ) -> Cow<'a, [u8]> {
-        if !self.sets_properties && self.way.is_none() && !self.adds_timestamp && !is_redelivered {
-            return Cow::Borrowed(content.properties_bytes());
-        }
-        let Some(mut properties) = content.properties() else { return Cow::Borrowed(content.properties_bytes()) };
+    /// Encodes the properties with which a message is published. `None`: its own make no sense.
+    fn change(&mut self, content: &Content<'_>, is_redelivered: bool, now_s: impl FnOnce() -> u64) -> Option<()> {
+        let mut properties = content.properties()?;
         set(&mut properties, &self.properties);
         let now = self.adds_timestamp.then(|| Value::I64(i64::try_from(now_s()).unwrap_or(i64::MAX)));
         let added = [(SHOVELLED_AT, now), (REDELIVERED, is_redelivered.then_some(Value::Bool(true)))];
@@ -102,7 +105,7 @@ impl Forwarding {
         }
         self.encoded.clear();
         properties.encode(&mut self.encoded);
-        Cow::Borrowed(&self.encoded)
+        Some(())
     }
 }
 

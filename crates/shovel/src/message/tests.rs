@@ -30,7 +30,8 @@ fn encoded(properties: &Properties<'_>) -> Vec<u8> {
 fn forwarded(forwarding: &mut Forwarding, properties: &Properties<'_>, is_redelivered: bool) -> Vec<u8> {
     let bytes = encoded(properties);
     let content = Content::new(&bytes, b"body");
-    forwarding.properties(&content, is_redelivered, || NOW_S).into_owned()
+    let deliver = basic::Deliver { redelivered: is_redelivered, ..Default::default() };
+    forwarding.forward(&deliver, &content, || NOW_S).unwrap().1.to_vec()
 }
 
 fn headers(bytes: &[u8]) -> Json {
@@ -86,7 +87,8 @@ fn properties_that_are_set_replace_a_messages_own() {
 #[test]
 fn what_the_destination_does_not_say_is_as_the_message_was_published() {
     let deliver = basic::Deliver { exchange: b"orders", routing_key: b"new", ..Default::default() };
-    let route = |more: Json| forwarding(&more).route(&deliver).cloned();
+    let content = Content::new(&[0, 0], b"");
+    let route = |more: Json| forwarding(&more).forward(&deliver, &content, || NOW_S).map(|(route, _)| route.clone());
     assert_eq!(route(json!({})), Route::new(b"orders", b"new", false));
     assert_eq!(route(json!({"dest-exchange": "x"})), Route::new(b"x", b"new", false));
     assert_eq!(route(json!({"dest-exchange-key": "k"})), Route::new(b"orders", b"k", false));

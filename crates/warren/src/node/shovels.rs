@@ -99,6 +99,7 @@ impl RunningShovels {
                 loop {
                     changes.mark_unchanged();
                     let Some(broker) = broker.upgrade() else { return };
+                    forget_pauses(&broker);
                     let of_parameters = of_parameters(&broker, is_predeclared);
                     // What waits for the next change is not to keep a broker that has stopped.
                     drop(broker);
@@ -137,27 +138,28 @@ fn of_configuration(options: &ShovelOptions) -> Result<Vec<Wanted>> {
 
 fn of_parameters(broker: &Broker, is_predeclared: bool) -> Vec<Wanted> {
     let id = |vhost, name| ShovelId { vhost: Some(vhost), name };
-    let all = broker.vhost_parameters(Some(SHOVEL), None);
     let paused = broker.vhost_parameters(Some(PAUSE_COMPONENT), None);
-    for pause in &paused {
-        // What is said of a shovel goes with it: the next one of its name is another one.
-        let is_meant = |shovel: &VhostParameter| shovel.vhost == pause.vhost && shovel.name == pause.name;
-        if !all.iter().any(is_meant)
-            && let Err(error) =
-                broker.delete_vhost_parameter(&Actor::broker(), pause.vhost.as_str(), PAUSE_COMPONENT, &pause.name)
-        {
-            tracing::debug!(shovel = %pause.name, %error, "what says that a shovel waits has gone already");
-        }
-    }
     let paused: HashSet<ShovelId> =
         paused.into_iter().map(|VhostParameter { vhost, name, .. }| id(vhost, name)).collect();
-    let all = all.into_iter();
+    let all = broker.vhost_parameters(Some(SHOVEL), None).into_iter();
     all.map(|VhostParameter { vhost, name, value, .. }| {
         let id = id(vhost, name);
         let shovel = parsed(value, is_predeclared).map(Arc::new).map_err(|error| error.to_string().into());
         Wanted { is_paused: paused.contains(&id), id, shovel }
     })
     .collect()
+}
+
+/// What is said of a shovel goes with it: the next one of its name is another one.
+fn forget_pauses(broker: &Broker) {
+    for VhostParameter { vhost, name, .. } in broker.vhost_parameters(Some(PAUSE_COMPONENT), None) {
+        let vhost = vhost.as_str();
+        if broker.vhost_parameter(vhost, SHOVEL, &name).is_none()
+            && let Err(error) = broker.delete_vhost_parameter(&Actor::broker(), vhost, PAUSE_COMPONENT, &name)
+        {
+            tracing::debug!(shovel = %name, %error, "what says that a shovel waits has gone already");
+        }
+    }
 }
 
 fn parsed(mut value: Value, is_predeclared: bool) -> Result<Shovel, ParameterError> {

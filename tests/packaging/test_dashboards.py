@@ -146,6 +146,23 @@ def test_rules_of_alerts_are_rules():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_a_disk_that_fills_is_told_by_a_trend_of_half_an_hour(tmp_path):
+    """A gigabyte a minute of a hundred: said once it has gone on for 45 minutes, and never of a disk that lost as much once."""
+    if not shutil.which("promtool"):
+        pytest.skip("promtool is not installed (apt-get install prometheus)")
+    values = {"fills": "100000000000-1000000000x60", "once": "100000000000 99000000000x60"}
+    series = [{"series": f'rabbitmq_disk_space_available_bytes{{instance="{name}"}}', "values": value} for name, value in values.items()]
+    series += [{"series": f'rabbitmq_disk_space_available_limit_bytes{{instance="{name}"}}', "values": "50000000x60"} for name in values]
+    message = {"summary": "The disk of fills is full within four hours if it goes on like this"}
+    told = [{"exp_labels": {"severity": "warning", "instance": "fills"}, "exp_annotations": message}]
+    moments = [("1m", []), ("29m", []), ("44m", []), ("46m", told)]
+    cases = [{"eval_time": time, "alertname": "WarrenDiskFills", "exp_alerts": alerts} for time, alerts in moments]
+    script = tmp_path / "tests.yml"
+    script.write_text(yaml.safe_dump({"rule_files": [str(ALERTS)], "tests": [{"interval": "1m", "input_series": series, "alert_rule_test": cases}]}))
+    done = subprocess.run(["promtool", "test", "rules", str(script)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 RULES = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
 
 

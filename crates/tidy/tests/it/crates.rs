@@ -32,6 +32,7 @@ const CRATES: &[&str] = &[
     "client",
     "http_client",
     "shovel",
+    "federation",
     "auth",
     "observe",
     "management",

@@ -9,6 +9,7 @@
 //! `serve` alone decides when the process ends; here nothing does.
 
 mod doorkeeper;
+mod federation;
 mod ingress;
 mod running;
 mod shovels;

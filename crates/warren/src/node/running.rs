@@ -20,6 +20,7 @@ use store::{CloseError, RecoveredStore, Store};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
+use super::federation::RunningLinks;
 use super::ingress::{Arrival, EntryPoint};
 use super::shovels::RunningShovels;
 use crate::http_sites::{self, Sites};
@@ -142,6 +143,7 @@ pub(super) struct RunningBroker {
     /// What happens to messages, in files and live.
     traces: Arc<Traces>,
     shovels: RunningShovels,
+    links: RunningLinks,
     /// None where spans go nowhere.
     otlp: Option<Otlp>,
     maintenance: JoinHandle<()>,
@@ -200,6 +202,7 @@ impl RunningBroker {
             }
         };
         let stats = influxdb.as_ref().map(Influxdb::stats);
+        let links = RunningLinks::start(broker);
         let sites = Sites::new(settings, broker, &alerting, stats, &traces, shovels.shovels());
         let influxdb = match influxdb.map(Influxdb::start).transpose() {
             Ok(influxdb) => influxdb,
@@ -207,6 +210,7 @@ impl RunningBroker {
                 alerts.stop();
                 traces.end();
                 shovels.stop(Duration::ZERO).await;
+                links.stop(Duration::ZERO).await;
                 return Err(error).context("cannot start a thread of statistics");
             }
         };
@@ -217,6 +221,7 @@ impl RunningBroker {
             influxdb,
             traces,
             shovels,
+            links,
             otlp,
             maintenance: tokio::spawn(broker.clone().run_maintenance(settings.data_dir.clone())),
             waking: tokio::spawn(broker.clone().wake_for_journal()),
@@ -227,6 +232,12 @@ impl RunningBroker {
     #[cfg(test)]
     pub(super) fn shovels(&self) -> &Arc<shovel::Shovels> {
         self.shovels.shovels()
+    }
+
+    /// The links of federation.
+    #[cfg(test)]
+    pub(super) fn links(&self) -> &Arc<federation::Links> {
+        self.links.links()
     }
 
     pub(super) fn serving(&self) -> &Arc<Serving> {
@@ -241,7 +252,7 @@ impl RunningBroker {
     /// Receives nothing any more, and waits until all that was received is durable: before another node takes over. Says whether that is
     /// so.
     pub(super) async fn pause(&self) -> bool {
-        self.shovels.stop(HANDOVER_PATIENCE).await;
+        tokio::join!(self.shovels.stop(HANDOVER_PATIENCE), self.links.stop(HANDOVER_PATIENCE));
         self.serving.group.close(HANDOVER_PATIENCE).await;
         self.serving.broker.pause(PAUSE_PATIENCE).await
     }
@@ -251,9 +262,10 @@ impl RunningBroker {
         if how.is_handover && !self.pause().await {
             tracing::warn!("a broker is handed over though not all that it received is durable");
         }
-        let Self { serving, store, alerts, influxdb, traces, shovels, otlp, maintenance, waking } = self;
+        let Self { serving, store, alerts, influxdb, traces, shovels, links, otlp, maintenance, waking } = self;
         // They are clients of this broker, too.
-        shovels.stop(how.patience.min(HANDOVER_PATIENCE)).await;
+        let patience = how.patience.min(HANDOVER_PATIENCE);
+        tokio::join!(shovels.stop(patience), links.stop(patience));
         let broker = &serving.broker;
         // That consumers go when the broker stops is nothing to be told of.
         alerts.stop();

@@ -27,6 +27,8 @@ pub enum ExchangeType {
     DelayedMessage,
     /// All of them; the broker keeps duplicates away.
     MessageDeduplication,
+    /// All of them, for messages that a federation link is to have.
+    FederationUpstream,
 }
 
 /// No exchange type has this name.
@@ -36,13 +38,14 @@ pub struct UnknownExchangeType;
 
 impl ExchangeType {
     /// All types, in the order of their names.
-    pub const ALL: [ExchangeType; 11] = [
+    pub const ALL: [ExchangeType; 12] = [
         Self::Direct,
         Self::Fanout,
         Self::Headers,
         Self::Topic,
         Self::ConsistentHash,
         Self::DelayedMessage,
+        Self::FederationUpstream,
         Self::LocalRandom,
         Self::MessageDeduplication,
         Self::ModulusHash,
@@ -70,6 +73,7 @@ impl ExchangeType {
             Self::RecentHistory => "x-recent-history",
             Self::DelayedMessage => "x-delayed-message",
             Self::MessageDeduplication => "x-message-deduplication",
+            Self::FederationUpstream => "x-federation-upstream",
         }
     }
 
@@ -102,7 +106,7 @@ pub struct Declaration<'a> {
     pub is_internal: bool,
     /// Where messages go that match nothing: the value of the argument `alternate-exchange`.
     pub alternate: Option<&'a [u8]>,
-    /// All arguments as declared, checked. Consistent hash and delayed message exchanges look into them; else they are only kept.
+    /// All arguments as declared, checked. Consistent hash, delayed message and federation upstream exchanges look into them; else they are only kept.
     pub arguments: Table<'a>,
 }
 

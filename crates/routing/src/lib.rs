@@ -5,7 +5,7 @@
 //!  route           from exchange and message to queues: exchange-to-exchange bindings, alternate exchanges
 //!  cache           results of routing, remembered until something changes
 //!  router          the list of exchange types; one file each: direct, fanout, topic, headers, consistent_hash,
-//!                  modulus_hash, random
+//!                  modulus_hash, random, federation_upstream
 //!  exchange, binding, routable   what the three are, apart from each other
 //!  header_value, header_fields   how headers are compared and found
 //!  stable_hash, draws            hashes that are the same after a restart; random numbers from a seed
@@ -27,6 +27,7 @@ mod draws;
 mod exchange;
 mod exchanges;
 mod fanout;
+mod federation_upstream;
 mod handles;
 mod header_fields;
 mod header_value;

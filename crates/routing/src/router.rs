@@ -12,6 +12,7 @@ use crate::direct::Direct;
 use crate::draws::Draws;
 use crate::exchange::ExchangeType;
 use crate::fanout::Fanout;
+use crate::federation_upstream::FederationUpstream;
 use crate::handles::BindingHandle;
 use crate::header_fields::HeaderFields;
 use crate::headers::{self, Headers, InvalidMatch};
@@ -37,6 +38,7 @@ pub(crate) enum Router {
     Random(Random),
     /// Routes as a fanout exchange does; what it keeps is kept by the broker.
     RecentHistory(Fanout),
+    FederationUpstream(FederationUpstream),
 }
 
 impl Router {
@@ -50,6 +52,7 @@ impl Router {
             ExchangeType::ModulusHash => Self::ModulusHash(ModulusHash::new()),
             ExchangeType::Random | ExchangeType::LocalRandom => Self::Random(Random::default()),
             ExchangeType::RecentHistory => Self::RecentHistory(Fanout::default()),
+            ExchangeType::FederationUpstream => Self::FederationUpstream(FederationUpstream::new(arguments)),
         }
     }
 
@@ -59,7 +62,7 @@ impl Router {
         match self {
             Self::Default | Self::Direct(_) | Self::Fanout(_) | Self::Topic(_) | Self::ModulusHash(_) => true,
             // What routes by something else, by chance, or is to see every message.
-            Self::Headers(_) | Self::Random(_) | Self::RecentHistory(_) => false,
+            Self::Headers(_) | Self::Random(_) | Self::RecentHistory(_) | Self::FederationUpstream(_) => false,
             Self::ConsistentHash(hash) => hash.is_by_key(),
         }
     }
@@ -96,6 +99,7 @@ impl Router {
             Self::Default => unreachable!("nothing is bound to the default exchange"),
             Self::Direct(direct) => direct.bind(routing_key, target),
             Self::Fanout(fanout) | Self::RecentHistory(fanout) => fanout.bind(target),
+            Self::FederationUpstream(upstream) => upstream.bind(target),
             Self::Topic(topic) => topic.bind(routing_key, target),
             Self::Headers(headers) => headers.bind(arguments, target),
             Self::ConsistentHash(hash) => hash.bind(routing_key, &name.expect(HAS_NAME), target),
@@ -110,6 +114,7 @@ impl Router {
             Self::Default => unreachable!("nothing is bound to the default exchange"),
             Self::Direct(direct) => direct.unbind(place),
             Self::Fanout(fanout) | Self::RecentHistory(fanout) => fanout.unbind(place),
+            Self::FederationUpstream(upstream) => upstream.unbind(place),
             Self::Topic(topic) => topic.unbind(place),
             Self::Headers(headers) => headers.unbind(place),
             Self::ConsistentHash(hash) => hash.unbind(place),
@@ -135,6 +140,7 @@ impl Router {
             Self::Default => unreachable!("the default exchange's bindings are not here"),
             Self::Direct(direct) => message.keys().for_each(|key| direct.route(key, reached)),
             Self::Fanout(fanout) | Self::RecentHistory(fanout) => fanout.route(reached),
+            Self::FederationUpstream(upstream) => upstream.route(message, reached),
             Self::Topic(topic) => message.keys().for_each(|key| topic.route(key, walk, reached)),
             Self::Headers(by_headers) => by_headers.route(headers, reached),
             Self::ConsistentHash(hash) => hash.route(message, reached),

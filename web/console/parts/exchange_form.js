@@ -36,7 +36,7 @@ export function ExchangeFeatures({ exchange }) {
 /** @param {{ vhosts: string[], onAdded: () => Promise<void> }} props */
 export function AddExchange({ vhosts, onAdded }) {
   const { data } = useResource("api/overview?columns=exchange_types", 0);
-  const types = [...new Set([...TYPES, ...(data?.exchange_types ?? []).filter((/** @type {any} */ one) => one.enabled !== false).map((/** @type {any} */ one) => /** @type {string} */ (one.name))])];
+  const types = [...new Set([...TYPES, ...(data?.exchange_types ?? []).filter((/** @type {any} */ one) => one.enabled !== false && !one.internal_purpose).map((/** @type {any} */ one) => /** @type {string} */ (one.name))])];
   const [type, setType] = useState("direct");
   const isMany = vhosts.length > 200;
   const add = async (/** @type {any} */ values) => {

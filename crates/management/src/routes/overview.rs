@@ -68,6 +68,9 @@ pub(super) fn write_exchange_types(cell: Cell<'_>) {
         writer.object(|members| {
             members.cell("name").text(kind.name());
             members.cell("description").text(kind.description());
+            if let Some(purpose) = kind.internal_purpose() {
+                members.cell("internal_purpose").text(purpose);
+            }
             members.cell("enabled").bool(true);
         });
     });

@@ -19,6 +19,8 @@ const HASH_HEADER: &str = "hash-header";
 const HASH_PROPERTY: &str = "hash-property";
 /// The properties that a consistent hash exchange can hash.
 const HASH_PROPERTIES: [&[u8]; 3] = [b"message_id", b"correlation_id", b"timestamp"];
+/// Over how many links a message may have come that a federation upstream exchange routes.
+const HOPS_MAX: &str = "x-max-hops";
 const HISTORY_LENGTH: &str = "x-recent-history-length";
 
 /// How an exchange routes.
@@ -46,6 +48,8 @@ pub enum ExchangeType {
     DelayedMessage,
     /// To all, but each only once.
     MessageDeduplication,
+    /// To all, what a federation link is to have.
+    FederationUpstream,
     /// By a selector.
     JmsTopic,
     /// The broker's own events.
@@ -56,7 +60,7 @@ pub enum ExchangeType {
 
 impl ExchangeType {
     /// All types.
-    pub const ALL: [ExchangeType; 14] = [
+    pub const ALL: [ExchangeType; 15] = [
         ExchangeType::Direct,
         ExchangeType::Fanout,
         ExchangeType::Topic,
@@ -68,6 +72,7 @@ impl ExchangeType {
         ExchangeType::RecentHistory,
         ExchangeType::DelayedMessage,
         ExchangeType::MessageDeduplication,
+        ExchangeType::FederationUpstream,
         ExchangeType::JmsTopic,
         ExchangeType::Event,
         ExchangeType::LastValueCache,
@@ -97,10 +102,17 @@ impl ExchangeType {
             ExchangeType::RecentHistory => "x-recent-history",
             ExchangeType::DelayedMessage => "x-delayed-message",
             ExchangeType::MessageDeduplication => "x-message-deduplication",
+            ExchangeType::FederationUpstream => "x-federation-upstream",
             ExchangeType::JmsTopic => "x-jms-topic",
             ExchangeType::Event => "x-event",
             ExchangeType::LastValueCache => "x-lvc",
         }
+    }
+
+    /// What only RabbitMQ's own parts declare it for.
+    #[must_use]
+    pub fn internal_purpose(self) -> Option<&'static str> {
+        (self == ExchangeType::FederationUpstream).then_some("federation")
     }
 
     /// What the HTTP API says of it, in RabbitMQ's words.
@@ -118,6 +130,7 @@ impl ExchangeType {
             ExchangeType::RecentHistory => "Recent History Exchange.",
             ExchangeType::DelayedMessage => "Delayed Message Exchange.",
             ExchangeType::MessageDeduplication => "Message Deduplication Exchange.",
+            ExchangeType::FederationUpstream => "Federation upstream helper exchange",
             ExchangeType::JmsTopic => "JMS selector exchange",
             ExchangeType::Event => "Event exchange",
             ExchangeType::LastValueCache => "Last-value cache exchange.",
@@ -138,7 +151,8 @@ impl ExchangeType {
             | ExchangeType::LocalRandom
             | ExchangeType::RecentHistory
             | ExchangeType::DelayedMessage
-            | ExchangeType::MessageDeduplication => true,
+            | ExchangeType::MessageDeduplication
+            | ExchangeType::FederationUpstream => true,
             ExchangeType::JmsTopic | ExchangeType::Event | ExchangeType::LastValueCache => false,
         }
     }
@@ -170,8 +184,18 @@ impl ExchangeArguments {
             ExchangeType::ConsistentHash => self.check_hashed(exchange),
             ExchangeType::RecentHistory => self.check_history(),
             ExchangeType::MessageDeduplication => self.check_deduplication(),
+            ExchangeType::FederationUpstream => self.check_hops(),
             ExchangeType::DelayedMessage => self.check_for(parse_delayed_type(self.table())?, exchange),
             _ => Ok(()),
+        }
+    }
+
+    /// As RabbitMQ's federation checks them.
+    fn check_hops(&self) -> Result<(), PreconditionFailed> {
+        match self.table().get(HOPS_MAX) {
+            Some(Value::I64(_)) => Ok(()),
+            Some(_) => Err(PreconditionFailed(format!("Argument {HOPS_MAX} must be of type long"))),
+            None => Err(PreconditionFailed(format!("Argument {HOPS_MAX} missing"))),
         }
     }
 
@@ -223,13 +247,16 @@ impl ExchangeArguments {
         ExchangeArguments { table }
     }
 
-    /// Whether a second declaration's arguments mean the same: only `alternate-exchange` is compared.
+    /// Whether a second declaration's arguments mean the same: only `alternate-exchange` is compared, and of federation
+    /// upstream exchanges `x-max-hops`.
     pub(crate) fn check_equivalent(
         &self,
+        exchange_type: ExchangeType,
         received: Table<'_>,
         exchange: Resource<'_>,
     ) -> Result<(), PreconditionFailed> {
-        check_arguments(exchange, [ALTERNATE_EXCHANGE], self.table(), received)
+        let of_type = (exchange_type == ExchangeType::FederationUpstream).then_some(HOPS_MAX);
+        check_arguments(exchange, of_type.into_iter().chain([ALTERNATE_EXCHANGE]), self.table(), received)
     }
 
     /// All arguments, as they came.
@@ -270,7 +297,7 @@ mod tests {
             assert_eq!(ExchangeType::parse(exchange_type.name().as_bytes()), Ok(exchange_type));
         }
         assert_eq!(ExchangeType::parse(b"bogus").unwrap_err().to_string(), "unknown exchange type 'bogus'");
-        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 11);
+        assert_eq!(ExchangeType::ALL.into_iter().filter(|t| t.is_built()).count(), 12);
     }
 
     #[test]
@@ -322,6 +349,14 @@ mod tests {
     }
 
     #[test]
+    fn a_federation_upstream_exchange_has_a_maximum_of_hops() {
+        let kind = ExchangeType::FederationUpstream;
+        check_refusal(kind, &[(HOPS_MAX, Value::I64(1))], "");
+        check_refusal(kind, &[], "Argument x-max-hops missing");
+        check_refusal(kind, &[(HOPS_MAX, Value::I32(1))], "Argument x-max-hops must be of type long");
+    }
+
+    #[test]
     fn a_history_has_a_positive_length() {
         let length_of = |value| {
             let table = TableBuf::new().with(HISTORY_LENGTH, value);
@@ -350,11 +385,18 @@ mod tests {
         let table = TableBuf::new().with(ALTERNATE_EXCHANGE, Value::LongStr(b"ae")).with("hash-header", Value::Void);
         let arguments = ExchangeArguments::from_stored(table);
         let same = TableBuf::new().with(ALTERNATE_EXCHANGE, Value::LongStr(b"ae"));
-        assert_eq!(with_exchange(|x| arguments.check_equivalent(same.as_table(), x)), Ok(()));
+        let compared = |kind, received| with_exchange(|x| arguments.check_equivalent(kind, received, x));
+        assert_eq!(compared(ExchangeType::ConsistentHash, same.as_table()), Ok(()));
         assert_eq!(
-            with_exchange(|x| arguments.check_equivalent(Table::EMPTY, x)).unwrap_err().to_string(),
+            compared(ExchangeType::ConsistentHash, Table::EMPTY).unwrap_err().to_string(),
             "inequivalent arg 'alternate-exchange' for exchange 'x' in vhost '/': \
              received none but current is the value 'ae' of type 'longstr'"
+        );
+        let hops = same.clone().with(HOPS_MAX, Value::I64(2));
+        assert_eq!(compared(ExchangeType::ConsistentHash, hops.as_table()), Ok(()));
+        assert_eq!(
+            compared(ExchangeType::FederationUpstream, hops.as_table()).unwrap_err().to_string(),
+            "inequivalent arg 'x-max-hops' for exchange 'x' in vhost '/': received the value '2' of type 'long' but current is none"
         );
     }
 }

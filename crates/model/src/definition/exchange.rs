@@ -52,7 +52,7 @@ impl Exchange {
         check_flag(of, "durable", self.is_durable, is_durable)?;
         check_flag(of, "auto_delete", self.is_auto_delete, is_auto_delete)?;
         check_flag(of, "internal", self.is_internal, is_internal)?;
-        self.arguments.check_equivalent(arguments, of)
+        self.arguments.check_equivalent(exchange_type, arguments, of)
     }
 
     pub(super) fn key(&self) -> Vec<u8> {

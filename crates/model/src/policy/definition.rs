@@ -132,7 +132,20 @@ mod tests {
     #[test]
     fn what_is_not_built_is_refused_by_name() {
         check_refused(&json!({"max-age": "7D"}), "the policy key 'max-age' is not implemented");
-        check_refused(&json!({"federation-upstream": "u"}), "the policy key 'federation-upstream' is not implemented");
+    }
+
+    #[test]
+    fn upstreams_are_said_in_one_way() {
+        for key in ["federation-upstream", "federation-upstream-set", "federation-upstream-pattern"] {
+            check_accepted(PolicyKind::User, &json!({ key: "all" }));
+        }
+        check_refused(
+            &json!({"federation-upstream": "u", "federation-upstream-set": "all"}),
+            "cannot specify federation-upstream, federation-upstream-set or federation-upstream-pattern together",
+        );
+        check_refused(&json!({"federation-upstream": 5}), "5 is not a valid federation upstream name");
+        let refused = parse(PolicyKind::User, &json!({"federation-upstream-pattern": "("})).unwrap_err();
+        assert!(refused.starts_with("could not compile pattern ( to a regular expression. Error: "), "{refused}");
     }
 
     #[track_caller]

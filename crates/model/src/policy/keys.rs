@@ -7,6 +7,7 @@ use super::{PolicyDefinition, PolicyKind};
 use crate::arguments::QueueType;
 use crate::erlang;
 use crate::features::SHARDS_PER_NODE_MAX;
+use crate::pattern::Pattern;
 
 /// A row of the table.
 pub(super) struct Key {
@@ -161,9 +162,9 @@ const KEYS: &[Key] = {
         ),
         key("delayed-message", None, Built, "choice of whether messages are delayed", Value::is_boolean),
         key("delayed-release-rate", Some(Smaller), Built, "number of delayed messages a second", is_positive),
-        key("federation-upstream", None, Unbuilt, "federation upstream name", is_text),
-        key("federation-upstream-set", None, Unbuilt, "federation upstream set name", is_text),
-        key("federation-upstream-pattern", None, Unbuilt, "upstream pattern", is_text),
+        key("federation-upstream", None, Built, "federation upstream name", is_text),
+        key("federation-upstream-set", None, Built, "federation upstream set name", is_text),
+        key("federation-upstream-pattern", None, Built, "federation upstream pattern name", is_text),
         // Refused by `refuse_together`, whose texts are the sharding plugin's.
         key("shards-per-node", None, Built, "", |_| true),
         key("routing-key", None, Built, "", |_| true),
@@ -203,7 +204,7 @@ pub fn is_built(name: &str) -> bool {
 
 /// What is wrong with values that are right by themselves, in RabbitMQ's words.
 pub(super) fn refuse_together(settings: &Map<String, Value>) -> Option<String> {
-    refuse_retries(settings).or_else(|| refuse_shards(settings))
+    refuse_retries(settings).or_else(|| refuse_shards(settings)).or_else(|| refuse_upstreams(settings))
 }
 
 fn refuse_retries(settings: &Map<String, Value>) -> Option<String> {
@@ -239,6 +240,17 @@ fn refuse_shards(settings: &Map<String, Value>) -> Option<String> {
         }
         (Some(_), _) => None,
     }
+}
+
+fn refuse_upstreams(settings: &Map<String, Value>) -> Option<String> {
+    let names = ["federation-upstream", "federation-upstream-set", "federation-upstream-pattern"];
+    if names.iter().filter(|name| settings.contains_key(**name)).count() > 1 {
+        let text = "cannot specify federation-upstream, federation-upstream-set or federation-upstream-pattern together";
+        return Some(text.to_owned());
+    }
+    let pattern = settings.get("federation-upstream-pattern").and_then(Value::as_str)?;
+    let error = Pattern::parse(pattern).err()?;
+    Some(format!("could not compile pattern {pattern} to a regular expression. Error: {error}"))
 }
 
 /// Types of queues for which RabbitMQ passes over a policy that sets these, as bits of [`QueueType::bit`].

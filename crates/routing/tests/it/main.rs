@@ -4,6 +4,7 @@ mod bindings;
 mod broker;
 mod cache;
 mod exchanges;
+mod federation_upstream;
 mod hashing;
 mod headers;
 mod model;

@@ -144,7 +144,10 @@ impl Model {
         let matching = match exchange.kind {
             // One that does not say as what it routes routes as a direct one.
             ExchangeType::Direct | ExchangeType::DelayedMessage => filtered(&|it| keys.contains(&it.key.as_str())),
-            ExchangeType::Fanout | ExchangeType::RecentHistory | ExchangeType::MessageDeduplication => bound,
+            ExchangeType::Fanout
+            | ExchangeType::RecentHistory
+            | ExchangeType::MessageDeduplication
+            | ExchangeType::FederationUpstream => bound,
             ExchangeType::Topic => filtered(&|it| keys.iter().any(|key| topic_matches(&words(&it.key), &words(key)))),
             ExchangeType::Headers => filtered(&|it| headers_match(&it.arguments, headers)),
             ExchangeType::Random | ExchangeType::LocalRandom => match bound.len() {

@@ -47,9 +47,14 @@ export async function logIn(name, password) {
 
 channel.addEventListener("message", () => void recognize());
 
+/** A login is asked for. @param {string} reason why, for the person */
+export function leave(reason) {
+  [user.value, farewell.value] = [null, reason];
+}
+
 export async function logOut() {
   await change("DELETE", "api/session").catch(() => undefined);
-  [user.value, farewell.value] = [null, ""];
+  leave("");
 }
 
 /** Whether the user has a tag, or one that includes it. @param {typeof ROLES[number]} role */
@@ -63,6 +68,8 @@ export function may(role) {
 export const isAdministrator = computed(() => may("administrator"));
 export const isMonitor = computed(() => may("monitoring"));
 
+const ENDED = "The session has ended, or the user's rights have changed. Log in to go on where you were.";
+
 /** 401 is also the answer where a right is missing: whether the session goes on, and with which rights, it says itself. */
 let isLooking = false;
 export async function look() {
@@ -71,10 +78,8 @@ export async function look() {
   try {
     take(await get("api/session"));
   } catch (error) {
-    if (error instanceof ApiError && !error.isLost) {
-      farewell.value = "The session has ended, or the user's rights have changed. Log in to go on where you were.";
-      user.value = null;
-    }
+    // Where a login is asked for already, the reason is known better.
+    if (error instanceof ApiError && !error.isLost && user.peek()) leave(ENDED);
   }
   isLooking = false;
 }

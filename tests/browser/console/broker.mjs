@@ -61,6 +61,18 @@ export class Broker {
     return nodes;
   }
 
+  /** Two nodes that might be in one cluster, and know nothing of each other; and where others find the first. */
+  static async startStrangers(binary) {
+    const ports = await Promise.all(Array.from({ length: 6 }, freePort));
+    const nodes = [0, 1].map((index) => {
+      const address = `127.0.0.1:${ports[index]}`;
+      const settings = { "warren.node_name": `hare${index + 1}@localhost`, "warren.cluster.secret": "carrots", "warren.cluster.listener": address, "warren.cluster.advertise": address };
+      return new Broker(binary, [ports[2 + index], ports[4 + index]], settings);
+    });
+    await Promise.all(nodes.map((node) => node.start()));
+    return { nodes, address: `127.0.0.1:${ports[0]}` };
+  }
+
   async start() {
     const words = Object.entries(this.settings).map(([key, value]) => `--set=${key}=${value}`);
     const log = openSync(path.join(this.folder, "log"), "a");

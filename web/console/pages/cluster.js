@@ -39,7 +39,7 @@ export default function Cluster() {
     ${h(Members, { cluster: data, nodes: nodes ?? [], isAlone, mayOrder, reload })}
     ${isAlone && h(HowAClusterBegins, { node: data.node })}
     ${!isAlone && h(Section, { title: "Links between the nodes", about: "as the node that answers sees them", isClosed: true, children: h(Links, { nodes: data.nodes }) })}
-    ${mayOrder && isAlone && h(Section, { title: "Join a cluster", isClosed: true, children: h(JoinForm, { node: data.node, reload }) })}
+    ${mayOrder && isAlone && h(Section, { title: "Join a cluster", isClosed: true, children: h(JoinForm, { node: data.node }) })}
     ${mayOrder && h(Section, { title: "Name", isClosed: true, children: h(NameForm, { name: data.name, reload }) })}`;
 }
 

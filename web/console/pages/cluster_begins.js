@@ -4,7 +4,7 @@ import { change } from "../api.js";
 import { ask } from "../parts/dialog.js";
 import { Form } from "../parts/form.js";
 import { h, html } from "../parts/html.js";
-import { say } from "../parts/note.js";
+import { leave } from "../session.js";
 
 /** @param {{ node: string }} props */
 export function HowAClusterBegins({ node }) {
@@ -23,8 +23,8 @@ warren ctl join_cluster ${node}`;
     <p>Port 25672 is open between the nodes and to no others. Two nodes are no better than one: both are needed then. Three go on without one.</p></div>`;
 }
 
-/** @param {{ node: string, reload: () => Promise<void> }} props */
-export function JoinForm({ node, reload }) {
+/** @param {{ node: string }} props */
+export function JoinForm({ node }) {
   const join = async (/** @type {any} */ values) => {
     const isForced = Boolean(values.force);
     const isYes = await ask({
@@ -32,9 +32,8 @@ export function JoinForm({ node, reload }) {
       text: html`<p>${isForced ? html`<strong>Everything that this node has is lost</strong>: its messages, queues, users and virtual hosts.` : "This node has to be empty, but for what its first start made. Otherwise it is refused."} It gets what the others have.</p>`,
       run: () => change("POST", "api/warren/cluster/join", { node: values.node, ...(isForced ? { force: true } : {}) }),
     });
-    if (!isYes) return;
-    say("This node is in the cluster. Users are those of the cluster now.");
-    await reload();
+    // Another user of the same name is another user.
+    if (isYes) leave("This node is in the cluster now, with the users of the cluster. Log in as one of them.");
   };
   return h(Form, { label: "Join a cluster", act: "Join…", onSubmit: join, keeps: true, fields: [
     { name: "node", label: "A node of it", isRequired: true, placeholder: "rabbit@a, or 10.0.0.1:25672", help: "Its name, where the other node can be found under it, or where it is. Both have the same secret." },

@@ -4,12 +4,11 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use amqp::basic;
+use bridge::{CHANNEL, Fate};
 use client::{Connection, Content, Event};
 
-use crate::ends::CHANNEL;
 use crate::message::Forwarding;
 use crate::status::Flow;
-use crate::transfer::Fate;
 use crate::web_server::WebServer;
 use crate::worker::Failure;
 

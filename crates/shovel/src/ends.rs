@@ -1,122 +1,42 @@
-//! Connecting to the ends of a shovel, and declaring what it consumes and publishes to.
+//! Declaring what a shovel consumes and publishes to.
 
-use std::io;
-use std::sync::Arc;
-use std::time::Duration;
-
-use amqp::uri::TlsQuery;
 use amqp::{TableBuf, Uri, basic, queue};
-use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
+use bridge::{CHANNEL, ConnectError, End, Wish};
+use client::{CallError, Connection};
 use model::shovel::{AckMode, BrokerDestination, DeleteAfter, Protocol, Source, SourceQueue, Target};
-use net::{ClientTls, ClientTlsOptions, Identity, Trust};
 
 use crate::host::Host;
 use crate::status::ShovelId;
 
-/// The channel on which messages come and go.
-pub(crate) const CHANNEL: u16 = 1;
 /// The channel on which queues are declared: a refusal closes it.
 const DECLARING: u16 = 2;
 
-/// How long a broker may take to open a connection, or to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 const NOT_FOUND: u16 = 404;
+
+/// What connects, in texts.
+pub(crate) const WHO: &str = "shovels";
 
 /// Why an end cannot be used. Texts have no passwords.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EndError {
     /// There is no connection.
     #[error(transparent)]
-    Open(#[from] OpenError),
-    /// The broker of this process has no room.
-    #[error("this broker cannot be connected to: {0}")]
-    Here(io::Error),
-    /// Its host is not on the list of those that shovels may connect to.
-    #[error("shovels may not connect to '{0}': warren.links.allowed_hosts does not have it")]
-    NotPermitted(String),
-    /// Files for TLS cannot be used.
-    #[error("TLS of {address}: {reason}")]
-    Tls { address: String, reason: String },
+    Connect(#[from] ConnectError),
     /// A queue cannot be declared, or consumed from.
     #[error("{what}: {source}")]
     Refused { what: String, source: CallError },
 }
 
-/// One end, connected: how, and where, without the user.
-pub(crate) struct End {
-    pub(crate) connection: Connection,
-    pub(crate) uri: Box<str>,
-}
-
-/// Connects to the first of these URIs that answers, beginning with a certain one: the brokers of a cluster share the load.
+/// Connects to the first of these URIs that answers, beginning with a certain one.
 pub(crate) async fn connect(
     uris: &[Uri],
     first: usize,
     protocol: Protocol,
-    host: &Arc<dyn Host>,
+    host: &dyn Host,
     id: &ShovelId,
 ) -> Result<End, EndError> {
-    let mut last = None;
-    for uri in uris.iter().cycle().skip(first % uris.len().max(1)).take(uris.len()) {
-        match open(uri, protocol, host, id).await {
-            Ok(connection) => return Ok(End { connection, uri: uri.without_user().into() }),
-            Err(error) => last = Some(error),
-        }
-    }
-    // A definition has at least one.
-    Err(last.unwrap_or_else(|| EndError::Here(io::Error::other("there is no URI"))))
-}
-
-async fn open(uri: &Uri, protocol: Protocol, host: &Arc<dyn Host>, id: &ShovelId) -> Result<Connection, EndError> {
-    let mut options = ConnectOptions {
-        name: Some(format!("Shovel {}", id.name)),
-        timeout: PATIENCE,
-        answer_timeout: PATIENCE,
-        ..ConnectOptions::default()
-    };
-    let mut connection = if protocol == Protocol::Local || uri.is_hostless {
-        options.is_without_heartbeat = true;
-        let stream = host.connect(!uri.has_user).map_err(EndError::Here)?;
-        Connection::over(stream, uri, &options).await?
-    } else {
-        if !host.permits(&uri.host) {
-            return Err(EndError::NotPermitted(uri.host.clone()));
-        }
-        if uri.auth_mechanism.as_deref().is_some_and(|mechanism| mechanism.eq_ignore_ascii_case("external")) {
-            options.mechanism = Mechanism::External;
-        }
-        if uri.is_tls {
-            options.tls = Some(tls(uri)?);
-        }
-        options.dial.timeout = PATIENCE;
-        Connection::open(uri, &options).await?
-    };
-    let refused = |source| EndError::Refused { what: format!("a channel at {}", uri.without_user()), source };
-    connection.open_channel(CHANNEL).await.map_err(refused)?;
-    Ok(connection)
-}
-
-/// As RabbitMQ, certificates are looked at only where authorities are named or `verify` asks for it.
-fn tls(uri: &Uri) -> Result<ClientTls, EndError> {
-    let TlsQuery { authorities, certificate, key, verifies_peer, server_name } = &uri.tls;
-    let trust = match (authorities, verifies_peer) {
-        (_, Some(false)) => Trust::AnyServer,
-        (Some(file), _) => Trust::File(file.into()),
-        (None, Some(true)) => Trust::System,
-        (None, None) => Trust::AnyServer,
-    };
-    let identity = certificate.as_ref().zip(key.as_ref()).map(|(certificate, key)| Identity {
-        chain: certificate.into(),
-        key: key.into(),
-        password: None,
-    });
-    let options = ClientTlsOptions {
-        identity,
-        server_name: server_name.clone().filter(|name| name != "disable"),
-        ..ClientTlsOptions::trusting(trust)
-    };
-    ClientTls::new(&options).map_err(|error| EndError::Tls { address: uri.address(), reason: error.to_string() })
+    let wish = Wish { name: format!("Shovel {}", id.name), who: WHO, is_here: protocol == Protocol::Local };
+    Ok(bridge::connect(uris, first, &wish, host).await?)
 }
 
 /// Declares what is consumed, and starts the consumer. Returns how many messages are to be moved; `None`: all that come.

@@ -6,12 +6,12 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use amqp::basic;
+use bridge::Fate;
 use client::{BackOff, Content};
 use http_client::{Client, HeaderName, HeaderValue, HttpUrl, HttpUrlError, Method, Request, StatusCode};
 use model::shovel::HttpDestination;
 
 use crate::destination::Verdict;
-use crate::transfer::Fate;
 use crate::worker::Failure;
 
 /// Bytes of messages that wait at most.

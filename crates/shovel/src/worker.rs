@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use bridge::{CHANNEL, ConnectError, Fate, Settlement, Taken, Transfer};
 use client::{Closed, Connection, Event};
 use http_client::HttpUrlError;
 use model::shovel::{self, Shovel};
@@ -13,11 +14,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::destination::{Broker, Destination, Verdict};
-use crate::ends::{self, CHANNEL, EndError};
+use crate::ends::{self, EndError};
 use crate::host::Host;
 use crate::message::Forwarding;
 use crate::status::{Board, Ends, Flow, Progress, ShovelId, State};
-use crate::transfer::{Fate, Settlement, Taken, Transfer};
 use crate::web_server::{self, WebServer};
 
 /// How long what is under way may take to be settled when a shovel is done, or is to wait.
@@ -179,11 +179,11 @@ impl Worker {
     async fn connect(&self) -> Result<Option<Life>, Failure> {
         let Shovel { source, destination, ack_mode, .. } = &*self.shovel;
         let (host, first) = (&self.host, self.first_uri);
-        let from = ends::connect(&source.uris, first, source.protocol, host, &self.id).await;
+        let from = ends::connect(&source.uris, first, source.protocol, &**host, &self.id).await;
         let mut from = from.map_err(Failure::SourceEnd)?;
         let (to, uri) = match destination {
             shovel::Destination::Broker(broker) => {
-                let to = ends::connect(&broker.uris, first, broker.protocol, host, &self.id).await;
+                let to = ends::connect(&broker.uris, first, broker.protocol, &**host, &self.id).await;
                 let mut to = to.map_err(Failure::DestinationEnd)?;
                 let prepared = ends::prepare_destination(&mut to.connection, broker, *ack_mode).await;
                 prepared.map_err(Failure::DestinationEnd)?;
@@ -194,7 +194,8 @@ impl Worker {
             shovel::Destination::Http(server) => {
                 let url = WebServer::url(server, first).map_err(Failure::Url)?;
                 if let Some(name) = url.host().filter(|name| !host.permits(name)) {
-                    return Err(Failure::DestinationEnd(EndError::NotPermitted(name.to_owned())));
+                    let refused = ConnectError::NotPermitted { who: ends::WHO, host: name.to_owned() };
+                    return Err(Failure::DestinationEnd(refused.into()));
                 }
                 let uri = web_server::shown(&url);
                 (Destination::Web(Box::new(WebServer::new(url, server))), uri)

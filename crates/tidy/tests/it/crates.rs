@@ -31,6 +31,7 @@ const CRATES: &[&str] = &[
     "cluster",
     "client",
     "http_client",
+    "bridge",
     "shovel",
     "federation",
     "auth",

@@ -24,7 +24,7 @@ struct BrokerHost {
     allowed_hosts: Vec<String>,
 }
 
-impl Host for BrokerHost {
+impl bridge::Host for BrokerHost {
     fn connect(&self, is_trusted: bool) -> io::Result<Stream> {
         let Some(broker) = self.broker.upgrade() else { return Err(io::ErrorKind::ConnectionRefused.into()) };
         let (ours, its) = Stream::pair()?;
@@ -43,7 +43,9 @@ impl Host for BrokerHost {
     fn cluster_name(&self) -> String {
         self.broker.upgrade().map(|broker| broker.cluster_name()).unwrap_or_default()
     }
+}
 
+impl Host for BrokerHost {
     fn finished(&self, id: &ShovelId) {
         if let (Some(broker), Some(vhost)) = (self.broker.upgrade(), &id.vhost)
             && let Err(error) = broker.delete_vhost_parameter(&Actor::broker(), vhost.as_str(), SHOVEL, &id.name)

@@ -1,4 +1,4 @@
-//! Which deliveries have been published, confirmed and settled: what a shovel owes to both of its ends. No I/O.
+//! Which deliveries have been published, confirmed and settled: what a shovel or a link owes to both of its ends. No I/O.
 //!
 //! ```text
 //!  delivery ─► take ─► published ─► confirm ─► settled ─► acks of the source, as few as say it
@@ -15,7 +15,7 @@ use model::shovel::AckMode;
 
 /// What is to be done with a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Taken {
+pub enum Taken {
     /// Publish it.
     Publish,
     /// Leave it: enough have been taken. It goes back to its queue when the source is closed.
@@ -24,7 +24,7 @@ pub(crate) enum Taken {
 
 /// The destination's word on what it was given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub enum Fate {
     /// It has it.
     Accepted,
     /// It does not take it now: it goes back to its queue.
@@ -35,13 +35,13 @@ pub(crate) enum Fate {
 
 /// What the source is to be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Settlement {
+pub struct Settlement {
     /// Which delivery.
-    pub(crate) tag: u64,
+    pub tag: u64,
     /// All up to that one.
-    pub(crate) is_multiple: bool,
+    pub is_multiple: bool,
     /// What has become of it.
-    pub(crate) fate: Fate,
+    pub fate: Fate,
 }
 
 /// What has become of a delivery.
@@ -55,9 +55,9 @@ enum Outcome {
     Left,
 }
 
-/// One life of a shovel, from the first delivery to the last acknowledgement.
+/// One life of a shovel or a link, from the first delivery to the last acknowledgement.
 #[derive(Debug)]
-pub(crate) struct Transfer {
+pub struct Transfer {
     ack_mode: AckMode,
     /// What was published and waits for the destination's word, by the delivery that it was.
     unconfirmed: Unconfirmed<u64>,
@@ -78,7 +78,7 @@ pub(crate) struct Transfer {
 impl Transfer {
     /// A transfer of so many messages, or of all that come, at a source that gives out at most `prefetch` at a time.
     #[must_use]
-    pub(crate) fn new(ack_mode: AckMode, count: Option<u64>, prefetch: u16) -> Self {
+    pub fn new(ack_mode: AckMode, count: Option<u64>, prefetch: u16) -> Self {
         Transfer {
             ack_mode,
             unconfirmed: Unconfirmed::new(),
@@ -93,7 +93,7 @@ impl Transfer {
     }
 
     /// A delivery has come. Tags follow one another from 1.
-    pub(crate) fn take(&mut self, tag: u64) -> Taken {
+    pub fn take(&mut self, tag: u64) -> Taken {
         if self.to_take == Some(0) {
             if self.ack_mode != AckMode::NoAck {
                 self.note(tag, Outcome::Left);
@@ -118,8 +118,15 @@ impl Transfer {
         Taken::Publish
     }
 
+    /// A delivery has come that goes nowhere: the source is told that it is done with.
+    pub fn drop_delivery(&mut self, tag: u64) {
+        if self.ack_mode != AckMode::NoAck {
+            self.note(tag, Outcome::Settled(Fate::Accepted));
+        }
+    }
+
     /// The destination has taken responsibility for publishes, or refused it.
-    pub(crate) fn confirm(&mut self, tag: u64, is_multiple: bool, fate: Fate) {
+    pub fn confirm(&mut self, tag: u64, is_multiple: bool, fate: Fate) {
         let (outcomes, first) = (&mut self.outcomes, self.first);
         let (mut settled_count, mut moved_count) = (0, 0);
         self.unconfirmed.settle(tag, is_multiple, |delivery| {
@@ -138,7 +145,7 @@ impl Transfer {
     }
 
     /// What the source is to be told next; `None` when that is all.
-    pub(crate) fn next_settlement(&mut self) -> Option<Settlement> {
+    pub fn next_settlement(&mut self) -> Option<Settlement> {
         self.drop_told();
         match *self.outcomes.front()? {
             Outcome::Settled(fate) => {
@@ -187,31 +194,31 @@ impl Transfer {
     }
 
     /// Takes no more: what is under way is settled, and what comes goes back.
-    pub(crate) fn take_no_more(&mut self) {
+    pub fn take_no_more(&mut self) {
         self.to_take = Some(0);
     }
 
     /// Whether all that was to be moved is at the destination. The source may still have to be told.
     #[must_use]
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.to_move == Some(0)
     }
 
     /// How many messages were published in this life.
     #[must_use]
-    pub(crate) fn forwarded_count(&self) -> u64 {
+    pub fn forwarded_count(&self) -> u64 {
         self.forwarded_count
     }
 
     /// How many are still to be moved, and how many of them to be published; `None` where there is no end.
     #[must_use]
-    pub(crate) fn remaining(&self) -> Option<(u64, u64)> {
+    pub fn remaining(&self) -> Option<(u64, u64)> {
         Some((self.to_move?, self.to_take?))
     }
 
     /// How many publishes wait for the destination's word.
     #[must_use]
-    pub(crate) fn unconfirmed_count(&self) -> usize {
+    pub fn unconfirmed_count(&self) -> usize {
         self.unconfirmed.len()
     }
 }

@@ -35,6 +35,21 @@ fn nothing_is_acknowledged_before_it_is_confirmed() {
 }
 
 #[test]
+fn what_goes_nowhere_is_acknowledged_in_its_turn() {
+    let mut transfer = taken(AckMode::OnConfirm, None, 1);
+    transfer.drop_delivery(2);
+    transfer.take(3);
+    assert_eq!(settlements(&mut transfer), []);
+    transfer.confirm(1, false, Accepted);
+    assert_eq!(settlements(&mut transfer), [(2, true, Accepted)]);
+    transfer.confirm(2, false, Accepted);
+    assert_eq!(settlements(&mut transfer), [(3, false, Accepted)]);
+    let mut transfer = taken(AckMode::NoAck, None, 1);
+    transfer.drop_delivery(2);
+    assert_eq!(settlements(&mut transfer), []);
+}
+
+#[test]
 fn what_is_refused_goes_back_and_another_is_taken_for_it() {
     let mut transfer = taken(AckMode::OnConfirm, Some(2), 2);
     assert_eq!(transfer.take(3), Taken::Leave);

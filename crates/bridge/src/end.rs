@@ -1,0 +1,134 @@
+//! One end of a shovel or a link: a broker that is connected to.
+
+use std::io;
+use std::time::Duration;
+
+use amqp::Uri;
+use amqp::uri::TlsQuery;
+use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
+use net::{ClientTls, ClientTlsOptions, Identity, Trust};
+
+use crate::CHANNEL;
+use crate::host::Host;
+
+/// How long a broker may take to open a connection, or to answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Why an end cannot be connected to. Texts have no passwords.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// There is no connection.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// The broker of this process has no room.
+    #[error("this broker cannot be connected to: {0}")]
+    Here(io::Error),
+    /// Its host is not on the list of those that may be connected to.
+    #[error("{who} may not connect to '{host}': warren.links.allowed_hosts does not have it")]
+    NotPermitted {
+        /// What wanted to.
+        who: &'static str,
+        /// The host.
+        host: String,
+    },
+    /// Files for TLS cannot be used.
+    #[error("TLS of {address}: {reason}")]
+    Tls {
+        /// Host and port.
+        address: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// There is no channel.
+    #[error("a channel at {uri}: {source}")]
+    Channel {
+        /// Where, without the user.
+        uri: String,
+        /// Why.
+        source: CallError,
+    },
+}
+
+/// How an end is to be connected to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// What the connection is called.
+    pub name: String,
+    /// What connects: `shovels`, `links`.
+    pub who: &'static str,
+    /// The process's own broker is meant, whatever host the URI names.
+    pub is_here: bool,
+}
+
+/// One end, connected: how, and where, without the user.
+#[derive(Debug)]
+pub struct End {
+    /// The connection, with [`CHANNEL`] open.
+    pub connection: Connection,
+    /// Where it leads to.
+    pub uri: Box<str>,
+}
+
+/// Connects to the first of these URIs that answers, beginning with a certain one: the brokers of a cluster share the load.
+pub async fn connect(uris: &[Uri], first: usize, wish: &Wish, host: &dyn Host) -> Result<End, ConnectError> {
+    let mut last = None;
+    for uri in uris.iter().cycle().skip(first % uris.len().max(1)).take(uris.len()) {
+        match open(uri, wish, host).await {
+            Ok(connection) => return Ok(End { connection, uri: uri.without_user().into() }),
+            Err(error) => last = Some(error),
+        }
+    }
+    // A definition has at least one.
+    Err(last.unwrap_or_else(|| ConnectError::Here(io::Error::other("there is no URI"))))
+}
+
+async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<Connection, ConnectError> {
+    let mut options = ConnectOptions {
+        name: Some(wish.name.clone()),
+        timeout: PATIENCE,
+        answer_timeout: PATIENCE,
+        ..ConnectOptions::default()
+    };
+    let mut connection = if wish.is_here || uri.is_hostless {
+        options.is_without_heartbeat = true;
+        let stream = host.connect(!uri.has_user).map_err(ConnectError::Here)?;
+        Connection::over(stream, uri, &options).await?
+    } else {
+        if !host.permits(&uri.host) {
+            return Err(ConnectError::NotPermitted { who: wish.who, host: uri.host.clone() });
+        }
+        if uri.auth_mechanism.as_deref().is_some_and(|mechanism| mechanism.eq_ignore_ascii_case("external")) {
+            options.mechanism = Mechanism::External;
+        }
+        if uri.is_tls {
+            options.tls = Some(tls(uri)?);
+        }
+        options.dial.timeout = PATIENCE;
+        Connection::open(uri, &options).await?
+    };
+    let refused = |source| ConnectError::Channel { uri: uri.without_user(), source };
+    connection.open_channel(CHANNEL).await.map_err(refused)?;
+    Ok(connection)
+}
+
+/// As RabbitMQ, certificates are looked at only where authorities are named or `verify` asks for it.
+fn tls(uri: &Uri) -> Result<ClientTls, ConnectError> {
+    let TlsQuery { authorities, certificate, key, verifies_peer, server_name } = &uri.tls;
+    let trust = match (authorities, verifies_peer) {
+        (_, Some(false)) => Trust::AnyServer,
+        (Some(file), _) => Trust::File(file.into()),
+        (None, Some(true)) => Trust::System,
+        (None, None) => Trust::AnyServer,
+    };
+    let identity = certificate.as_ref().zip(key.as_ref()).map(|(certificate, key)| Identity {
+        chain: certificate.into(),
+        key: key.into(),
+        password: None,
+    });
+    let options = ClientTlsOptions {
+        identity,
+        server_name: server_name.clone().filter(|name| name != "disable"),
+        ..ClientTlsOptions::trusting(trust)
+    };
+    ClientTls::new(&options).map_err(|error| ConnectError::Tls { address: uri.address(), reason: error.to_string() })
+}

@@ -1,0 +1,18 @@
+//! What a process gives to what joins its broker with others.
+
+use std::io;
+
+use net::Stream;
+
+/// What shovels and links are given by the process that they run in.
+pub trait Host: Send + Sync + 'static {
+    /// A connection to this process's own broker. With `is_trusted` the broker takes it for its own, whatever login it shows, as
+    /// RabbitMQ does with direct connections of no user.
+    fn connect(&self, is_trusted: bool) -> io::Result<Stream>;
+
+    /// Whether this host may be connected to.
+    fn permits(&self, host: &str) -> bool;
+
+    /// What the cluster is called: messages say over which clusters they came.
+    fn cluster_name(&self) -> String;
+}

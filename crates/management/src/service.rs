@@ -12,6 +12,7 @@ use std::time::Instant;
 use broker::{Actor, Broker, Identity, Interface, LoginRefused, Origin};
 use bytes::Bytes;
 use cluster::control::{ClusterView, Control};
+use federation::Links;
 use hyper::body::Body;
 use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
@@ -66,6 +67,8 @@ pub struct Service {
     traces: OnceLock<Arc<Traces>>,
     /// None where shovels do not run.
     shovels: OnceLock<Arc<Shovels>>,
+    /// None where federation does not run.
+    links: OnceLock<Arc<Links>>,
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
     /// None where the console does not log in by OAuth 2.
@@ -125,6 +128,7 @@ impl Service {
             influxdb: OnceLock::new(),
             traces: OnceLock::new(),
             shovels: OnceLock::new(),
+            links: OnceLock::new(),
             control: OnceLock::new(),
             live: Live::default(),
             flight_recorder: Arc::new(flight_recorder),
@@ -197,6 +201,16 @@ impl Service {
         self.shovels.get()
     }
 
+    /// Tells what links of federation there are. Only the first ones count.
+    pub fn set_links(&self, links: Arc<Links>) {
+        let _ = self.links.set(links);
+    }
+
+    /// The links of federation that run here.
+    pub(crate) fn links(&self) -> Option<&Arc<Links>> {
+        self.links.get()
+    }
+
     /// Tells what there is of a cluster. Only the first one counts.
     pub fn set_control(&self, control: Arc<dyn Control>) {
         let _ = self.control.set(control);
@@ -219,6 +233,7 @@ impl Service {
             node: self.options.observed(self.control().cloned()),
             alerting: self.alerting().cloned(),
             shovels: self.shovels().cloned(),
+            links: self.links().cloned(),
             influxdb: self.influxdb.get().cloned().unwrap_or_default(),
             panics: self.counters.panics.clone(),
         }

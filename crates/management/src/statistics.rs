@@ -1,6 +1,6 @@
 //! Numbers as RabbitMQ shows them: `message_stats`, and beside a number its `_details`, with its rate, and samples if a range is asked for.
 
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use broker::statistics::Range;
 use broker::statistics::numbers::{READY, UNACKED};
@@ -188,6 +188,11 @@ pub(crate) fn write_histogram<const N: usize>(cell: Cell<'_>, scale: &Scale, cou
 pub(crate) fn rfc3339(at_ms: u64) -> String {
     let at = UNIX_EPOCH + Duration::from_millis(at_ms);
     humantime::format_rfc3339_millis(at).to_string().replace('Z', "+00:00")
+}
+
+/// A moment as RabbitMQ writes it of shovels and links, but of UTC.
+pub(crate) fn date_and_time(at: SystemTime) -> String {
+    humantime::format_rfc3339_seconds(at).to_string().replace('T', " ").replace('Z', "")
 }
 
 /// Whether a member needs samples: finding them is not free.

@@ -40,7 +40,9 @@ impl FederationUpstream {
 
     pub(crate) fn route(&self, message: &Routable<'_>, reached: &mut Destinations) {
         let is_to_go = match message.header(b"x-received-from") {
-            Some(Value::Array(hops)) => hops.iter().count() < self.hops_max && !hops.iter().any(|hop| self.is_downstream(hop)),
+            Some(Value::Array(hops)) => {
+                hops.iter().count() < self.hops_max && !hops.iter().any(|hop| self.is_downstream(hop))
+            }
             Some(_) | None => true,
         };
         if is_to_go {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use broker::Broker;
+use federation::Links;
 use hyper::header::HeaderValue;
 use management::{Cors, Headers, LocalSite, Metrics, MetricsOptions, OAuthOptions, Service, Site};
 use model::config::{Config, ManagementOAuth};
@@ -36,6 +37,7 @@ impl Sites {
         stats: Option<InfluxdbStats>,
         traces: &Arc<Traces>,
         shovels: &Arc<Shovels>,
+        links: &Arc<Links>,
     ) -> Self {
         let options = (*settings.of_http).clone();
         let of_operator = of_operator(&options);
@@ -48,6 +50,7 @@ impl Sites {
             service.set_alerting(alerting.clone());
             service.set_traces(traces.clone());
             service.set_shovels(shovels.clone());
+            service.set_links(links.clone());
             service.set_process(settings.process.clone());
             stats.iter().for_each(|stats| service.set_influxdb(stats.clone()));
             settings.control.iter().for_each(|control| service.set_control(control.clone()));

@@ -1,5 +1,6 @@
 //! Channels, as they are listed.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use broker::statistics::numbers::CHANNEL;
@@ -44,7 +45,7 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 /// A channel, and how much of it is told.
-struct Row {
+pub(super) struct Row {
     view: ChannelView,
     /// The name of its connection, and its own: each is made once.
     connection: String,
@@ -73,7 +74,7 @@ impl Row {
     }
 }
 
-static TABLE: Table<Row, Service> = Table {
+pub(super) static TABLE: Table<Row, Service> = Table {
     title: "Channel",
     columns: &[
         column("acks_uncommitted", Integer, |row: &Row, _, cell| row.count(cell, row.view.uncommitted_ack_count)),
@@ -172,6 +173,19 @@ fn rows(call: &Call, connections: Vec<ConnectionView>) -> impl Iterator<Item = R
     let (broker, has_counts, ranges) = (call.broker().clone(), call.has_stats(), call.ranges_of_list());
     let views = connections.into_iter().flat_map(move |connection| broker.channels_of(&connection));
     views.map(move |view| Row::new(view, has_counts, false, ranges.clone()))
+}
+
+/// The first channel of each connection that has one of these names, by the name.
+pub(super) fn first_of_each(call: &Call, names: &HashSet<&str>) -> HashMap<String, Row> {
+    if names.is_empty() {
+        return HashMap::new();
+    }
+    let mut connections = call.broker().connection_views();
+    connections.retain(|connection| names.contains(&*connection.name()));
+    // Each goes over the one before it of the same connection, and the first is to stay.
+    let mut found: Vec<Row> = rows(call, connections).collect();
+    found.reverse();
+    found.into_iter().map(|row| (row.connection.clone(), row)).collect()
 }
 
 fn all(call: &Call) -> Result<AnswerFuture, Problem> {

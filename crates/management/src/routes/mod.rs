@@ -16,6 +16,7 @@ mod delayed;
 mod deliveries;
 mod exchanges;
 mod features;
+mod federation;
 pub(crate) mod health;
 mod identity;
 mod latency;
@@ -88,6 +89,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         exchanges::ROUTES,
         delayed::ROUTES,
         shovels::ROUTES,
+        federation::ROUTES,
         queues::ROUTES,
         queue_info::ROUTES,
         quorum_queues::ROUTES,

@@ -20,6 +20,7 @@ use crate::route::Kind::{Any, Integer, Text};
 use crate::route::Role::{Monitoring, MonitoringOrInVhost, PolicymakerInVhost};
 use crate::route::{AnswerFuture, Field, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
+use crate::statistics::date_and_time;
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -192,9 +193,7 @@ static TABLE: Table<Row, Service> = Table {
         column("src_uri", Text, |row, _, cell| cell.text_if(row.ends().map(|ends| &*ends.source_uri))),
         column("state", Text, |row, _, cell| cell.text(row.status.state.name())),
         column("timestamp", Text, |row, _, cell| {
-            // As RabbitMQ writes it, but of UTC.
-            let since = humantime::format_rfc3339_seconds(row.status.since).to_string();
-            cell.text(&since.replace('T', " ").replace('Z', ""));
+            cell.text(&date_and_time(row.status.since));
         }),
         column("type", Text, |row, _, cell| {
             cell.text(if row.status.id.vhost.is_some() { "dynamic" } else { "static" })

@@ -440,9 +440,15 @@ fn the_overview_counts_what_somebody_sees() {
         assert_eq!(overview["rabbitmq_version"], "4.3.0");
         let types = overview["exchange_types"].as_array().unwrap();
         let names: Vec<_> = types.iter().map(|kind| kind["name"].as_str().unwrap()).collect();
-        let expected =
-            ["direct", "fanout", "headers", "topic", "x-consistent-hash", "x-delayed-message"];
-        let more = ["x-federation-upstream", "x-local-random", "x-message-deduplication", "x-modulus-hash", "x-random", "x-recent-history"];
+        let expected = ["direct", "fanout", "headers", "topic", "x-consistent-hash", "x-delayed-message"];
+        let more = [
+            "x-federation-upstream",
+            "x-local-random",
+            "x-message-deduplication",
+            "x-modulus-hash",
+            "x-random",
+            "x-recent-history",
+        ];
         assert_eq!(names, [&expected[..], &more].concat());
         assert_eq!(types[4]["description"], "Consistent Hashing Exchange");
         assert_eq!(overview["listeners"].as_array().unwrap().len(), 2);

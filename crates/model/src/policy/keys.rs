@@ -245,7 +245,8 @@ fn refuse_shards(settings: &Map<String, Value>) -> Option<String> {
 fn refuse_upstreams(settings: &Map<String, Value>) -> Option<String> {
     let names = ["federation-upstream", "federation-upstream-set", "federation-upstream-pattern"];
     if names.iter().filter(|name| settings.contains_key(**name)).count() > 1 {
-        let text = "cannot specify federation-upstream, federation-upstream-set or federation-upstream-pattern together";
+        let text =
+            "cannot specify federation-upstream, federation-upstream-set or federation-upstream-pattern together";
         return Some(text.to_owned());
     }
     let pattern = settings.get("federation-upstream-pattern").and_then(Value::as_str)?;

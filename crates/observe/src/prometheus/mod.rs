@@ -20,6 +20,7 @@ mod alerts;
 mod cluster;
 mod connections;
 mod families;
+mod federation;
 mod filter;
 mod global;
 mod identity;
@@ -61,6 +62,8 @@ pub struct Subject {
     pub alerting: Option<Arc<Alerting>>,
     /// None where shovels do not run.
     pub shovels: Option<Arc<shovel::Shovels>>,
+    /// None where federation does not run.
+    pub links: Option<Arc<::federation::Links>>,
     /// What becomes of statistics for InfluxDB.
     pub influxdb: InfluxdbStats,
     /// Requests of the HTTP API that ended in a panic.

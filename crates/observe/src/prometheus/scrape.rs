@@ -19,7 +19,7 @@ use super::node::{self, Node};
 use super::queues::INFO;
 use super::sums::Sums;
 use super::topology::{Passed, passed};
-use super::{Meters, alerts, cluster, global, latency, own, shovels};
+use super::{Meters, alerts, cluster, federation, global, latency, own, shovels};
 use http_server::Pieces;
 use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
 
@@ -207,6 +207,9 @@ fn write_node(out: &mut Vec<u8>, scope: &Arc<Scope>, shown: Endpoint) {
     }
     if let Some(shovels) = &subject.shovels {
         shovels::write(out, Owner::Node.prefix(false), shovels);
+    }
+    if let Some(links) = &subject.links {
+        federation::write(out, Owner::Node.prefix(false), links);
     }
 }
 

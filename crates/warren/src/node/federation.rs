@@ -53,7 +53,6 @@ impl RunningLinks {
         Self { links: Arc::new(Links::new(Arc::new(host), Handle::current())) }
     }
 
-    #[cfg_attr(not(test), expect(dead_code, reason = "nothing shows them yet"))]
     pub(super) fn links(&self) -> &Arc<Links> {
         &self.links
     }

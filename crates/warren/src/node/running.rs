@@ -203,7 +203,7 @@ impl RunningBroker {
         };
         let stats = influxdb.as_ref().map(Influxdb::stats);
         let links = RunningLinks::start(broker);
-        let sites = Sites::new(settings, broker, &alerting, stats, &traces, shovels.shovels());
+        let sites = Sites::new(settings, broker, &alerting, stats, &traces, shovels.shovels(), links.links());
         let influxdb = match influxdb.map(Influxdb::start).transpose() {
             Ok(influxdb) => influxdb,
             Err(error) => {

@@ -22,7 +22,9 @@ export async function furnish(broker) {
   await broker.api("POST", `/api/bindings/${VHOST}/e/later/q/orders`, { routing_key: "order" });
   await broker.api("PUT", `/api/policies/${VHOST}/short`, { pattern: "^ord", definition: { "max-length": 1000 }, "apply-to": "queues" });
   await broker.api("PUT", `/api/operator-policies/${VHOST}/cap`, { pattern: "^ord", definition: { "max-length": 5000 }, "apply-to": "queues" });
+  await putShovel(broker, "moves", "moved");
   for (const name of HOSTILE) {
+    await putShovel(broker, name, name, "amqp://me:secret@127.0.0.1:9");
     await broker.api("PUT", `/api/queues/${VHOST}/${segment(name)}`, { durable: true });
     await broker.api("PUT", `/api/exchanges/${VHOST}/${segment(name)}`, { type: "fanout", durable: true });
     await broker.api("POST", `/api/bindings/${VHOST}/e/${segment(name)}/q/${segment(name)}`, { routing_key: name.slice(0, 40) });
@@ -37,13 +39,19 @@ export async function furnish(broker) {
   await broker.api("POST", `/api/exchanges/${VHOST}/later/publish`, { routing_key: "order", payload: "in an hour", payload_encoding: "string", properties });
 }
 
+/** A shovel to a queue: within the broker, or in vain. */
+function putShovel(broker, name, queue, uri = `amqp:///${VHOST}`) {
+  const value = { "src-uri": `amqp:///${VHOST}`, "src-queue": "to-be-moved", "dest-uri": uri, "dest-queue": queue, "reconnect-delay": 3600 };
+  return broker.api("PUT", `/api/parameters/shovel/${VHOST}/${segment(name)}`, { value });
+}
+
 /** Where each page is, given what there is, and names to show. */
 export function places({ connection, node }, names) {
   return [
     "#/", "#/connections", `#/connections/${segment(connection)}`, "#/channels", `#/channels/${segment(`${connection} (1)`)}`, "#/exchanges",
     `#/exchanges/${VHOST}/events`, `#/exchanges/${VHOST}/later`, `#/exchanges/${VHOST}/amq.default`, "#/delayed", "#/queues", `#/queues/${VHOST}/orders`,
-    ...names.flatMap((name) => [`#/queues/${VHOST}/${segment(name)}`, `#/exchanges/${VHOST}/${segment(name)}`, `#/users/${segment(name)}`]),
-    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", `#/policies/${VHOST}/short`, `#/operator-policies/${VHOST}/cap`, "#/limits", "#/parameters", "#/definitions", "#/permissions-check", "#/feature-flags",
+    ...names.flatMap((name) => [`#/queues/${VHOST}/${segment(name)}`, `#/exchanges/${VHOST}/${segment(name)}`, `#/users/${segment(name)}`, `#/dynamic-shovels/${VHOST}/${segment(name)}`]),
+    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", `#/policies/${VHOST}/short`, `#/operator-policies/${VHOST}/cap`, "#/limits", "#/parameters", "#/shovels", "#/dynamic-shovels", `#/dynamic-shovels/${VHOST}/moves`, "#/definitions", "#/permissions-check", "#/feature-flags",
     "#/deprecated-features", "#/audit", "#/alerts", "#/trace", "#/log", "#/cluster", `#/nodes/${segment(node)}`,
   ];
 }
@@ -60,6 +68,7 @@ export async function renew(broker, name) {
   for (const source of ["events", "later"]) await broker.api("POST", `/api/bindings/${VHOST}/e/${source}/q/orders`, { routing_key: name });
   for (const kind of ["policies", "operator-policies"]) await broker.api("PUT", `/api/${kind}/${VHOST}/${name}`, { pattern: "^(orders|events|later)$", priority: 9, definition: { "max-length": 2000 } });
   for (const kind of [`policies/${VHOST}/short`, `operator-policies/${VHOST}/cap`]) await broker.api("PUT", `/api/${kind}`, { pattern: `^(orders|${name})$`, definition: { "max-length": 1000 } });
+  for (const shovel of ["moves", name]) await putShovel(broker, shovel, name);
   await broker.api("PUT", `/api/global-parameters/${name}`, { value: 1 });
   await broker.api("PUT", `/api/alerts/webhooks/${name}`, { url: "http://127.0.0.1:9/" });
   await broker.api("PUT", `/api/alerts/rules/${name}`, { kind: "queue-length", queue: `^${name}$`, above: 0 });

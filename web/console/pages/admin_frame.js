@@ -12,6 +12,8 @@ export const ADMIN = [
   { path: "policies", title: "Policies", role: "management", also: "operator-policies" },
   { path: "limits", title: "Limits", role: "management" },
   { path: "parameters", title: "Parameters", role: "policymaker" },
+  { path: "shovels", title: "Shovel Status", role: "management" },
+  { path: "dynamic-shovels", title: "Shovel Management", role: "policymaker" },
   { path: "definitions", title: "Definitions", role: "administrator" },
   { path: "permissions-check", title: "Permissions check", role: "management" },
   { path: "feature-flags", title: "Feature Flags", role: "management" },

@@ -8,6 +8,7 @@ import { Section, Tabs, chosenTab } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { List } from "../parts/list.js";
 import { say } from "../parts/note.js";
+import { withoutPasswords } from "../parts/settings.js";
 import { useVhosts } from "../parts/vhosts.js";
 import { useResource } from "../resource.js";
 import { Admin } from "./admin_frame.js";
@@ -17,11 +18,11 @@ import { choiceOf } from "./permissions.js";
 const TABS = [["runtime", "Runtime parameters"], ["global", "Global parameters"]];
 
 /** Parameters with pages of their own, which say what they mean. @type {Record<string, [string, string]>} */
-const PAGES = { operator_policy: ["Policies", "#/policies?tab=operator-policies"], policy: ["Policies", "#/policies"], "vhost-limits": ["Limits", "#/limits"], "user-limits": ["Limits", "#/limits"] };
+const PAGES = { operator_policy: ["Policies", "#/policies?tab=operator-policies"], shovel: ["Shovel Management", "#/dynamic-shovels"], policy: ["Policies", "#/policies"], "vhost-limits": ["Limits", "#/limits"], "user-limits": ["Limits", "#/limits"] };
 
 export default function Parameters() {
   return h(Admin, { title: "Parameters", children: [
-    h("p", { key: "about" }, "Parameters are settings that the broker keeps, and that can be changed while it runs. Policies, limits and alerts have pages of their own."),
+    h("p", { key: "about" }, "Parameters are settings that the broker keeps, and that can be changed while it runs. Policies, limits, shovels and alerts have pages of their own."),
     h(Tabs, { key: "tabs", label: "Kinds of parameters", tabs: TABS }),
     chosenTab(TABS) === "global" ? h(Global, { key: "global" }) : h(Runtime, { key: "runtime" }),
   ] });
@@ -37,7 +38,10 @@ function valueOf(text) {
 }
 
 /** @param {any} value */
-const shown = (value) => h("code", { title: JSON.stringify(value) }, JSON.stringify(value));
+function shown(value) {
+  const text = JSON.stringify(withoutPasswords(value));
+  return h("code", { title: text }, text);
+}
 
 function Runtime() {
   const { data, error, reload } = useResource("api/parameters", 10_000);
@@ -64,9 +68,9 @@ function Runtime() {
     { id: "delete", title: "Delete", cell: (row) => (/policy$/.test(row.component) ? html`<a href=${PAGES[row.component]?.[1] ?? "#/policies"}>on its page</a>` : html`<button type="button" class="harmful" aria-label=${`Delete ${row.name} of ${row.component} in ${row.vhost}`} onClick=${() => remove(row)}>Delete</button>`) },
   ];
   return html`
-    ${h(List, { label: "Runtime parameters", rows: data, error, columns, keyOf: (row) => `${row.component}/${row.vhost}/${row.name}`, by: "component", height: "60vh", empty: "There is no runtime parameter. Plugins of RabbitMQ that have some, such as federation, are not built; limits and operator policies appear here." })}
+    ${h(List, { label: "Runtime parameters", rows: data, error, columns, keyOf: (row) => `${row.component}/${row.vhost}/${row.name}`, by: "component", height: "60vh", empty: "There is no runtime parameter. Limits, operator policies, shovels and upstreams of federation appear here." })}
     ${names.length > 0 && h(Section, { title: "Add or change a runtime parameter", isClosed: true, children: h(Form, { label: "Add or change a runtime parameter", act: "Set parameter", onSubmit: set, fields: [
-      { name: "component", label: "Component", isRequired: true, placeholder: "vhost-limits", help: "vhost-limits; other components belong to plugins of RabbitMQ, and policies have a page of their own." },
+      { name: "component", label: "Component", isRequired: true, placeholder: "vhost-limits", help: "vhost-limits, shovel, federation-upstream or federation-upstream-set. Policies have a page of their own." },
       { name: "vhost", label: "Virtual host", ...choiceOf(names) },
       { name: "name", label: "Name", isRequired: true },
       { name: "value", label: "Value", kind: "area", isRequired: true, placeholder: "{\"max-connections\": 100}", help: "JSON. It replaces the whole value that is there." },

@@ -8,6 +8,7 @@ pub(crate) const DELAYED: &str = "docs/delayed.md";
 pub(crate) const DIFFERENCES: &str = "docs/differences.md";
 pub(crate) const EVENTS: &str = "docs/events.md";
 pub(crate) const EXCHANGES: &str = "docs/exchanges.md";
+pub(crate) const FEDERATION: &str = "docs/federation.md";
 pub(crate) const HTTP_API: &str = "docs/http-api.md";
 pub(crate) const POLICIES: &str = "docs/policies.md";
 pub(crate) const PROMETHEUS: &str = "docs/prometheus.md";

@@ -4,10 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::pages;
 use crate::sheet::{Noun, Place, Remark, Sheet};
-use crate::support::{
-    AMQP_1_0, FEDERATION, FEDERATION_ELSEWHERE, KEEP_FOR_PROTOCOL, MQTT, SHOVEL_ELSEWHERE, SHOVELS, STOMP, STREAMS,
-    Sign, WEB_MQTT, WEB_STOMP, WITHOUT_LDAP,
-};
+use crate::support::{AMQP_1_0, KEEP_FOR_PROTOCOL, MQTT, STOMP, STREAMS, Sign, WEB_MQTT, WEB_STOMP, WITHOUT_LDAP};
 use crate::terms::Node;
 
 pub(crate) const PLUGIN: Noun = Noun { one: "plugin", many: "plugins", family: "plugins" };
@@ -51,8 +48,6 @@ const NO_MQTT: &str = "MQTT is not spoken";
 const NO_STOMP: &str = "STOMP is not spoken";
 const NO_AMQP_1_0: &str = "AMQP 1.0 is not spoken";
 const NO_STREAMS: &str = "there are no streams, and their protocol is not spoken";
-const NO_SHOVELS: &str = "there are no shovels";
-const NO_FEDERATION: &str = "there is no federation";
 const OF_TANZU: &str = "it is of Tanzu RabbitMQ, and nothing stands for it here";
 
 const PLUGINS: &[(&str, Stand)] = {
@@ -115,15 +110,15 @@ const PLUGINS: &[(&str, Stand)] = {
         ("rabbitmq_stream", If(STREAMS, NO_STREAMS, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
         ("rabbitmq_stream_management", If(STREAMS, NO_STREAMS, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
         ("rabbitmq_stream_common", BuiltIn),
-        ("rabbitmq_shovel", If(SHOVELS, NO_SHOVELS, SHOVEL_ELSEWHERE, pages::DIFFERENCES)),
-        ("rabbitmq_shovel_management", If(SHOVELS, NO_SHOVELS, SHOVEL_ELSEWHERE, pages::DIFFERENCES)),
-        ("rabbitmq_shovel_prometheus", If(SHOVELS, NO_SHOVELS, SHOVEL_ELSEWHERE, pages::DIFFERENCES)),
-        ("rabbitmq_federation", If(FEDERATION, NO_FEDERATION, FEDERATION_ELSEWHERE, pages::DIFFERENCES)),
+        ("rabbitmq_shovel", BuiltIn),
+        ("rabbitmq_shovel_management", BuiltIn),
+        ("rabbitmq_shovel_prometheus", BuiltIn),
+        ("rabbitmq_federation", BuiltIn),
         ("rabbitmq_federation_common", BuiltIn),
-        ("rabbitmq_federation_management", If(FEDERATION, NO_FEDERATION, FEDERATION_ELSEWHERE, pages::DIFFERENCES)),
-        ("rabbitmq_federation_prometheus", If(FEDERATION, NO_FEDERATION, FEDERATION_ELSEWHERE, pages::DIFFERENCES)),
-        ("rabbitmq_exchange_federation", If(FEDERATION, NO_FEDERATION, FEDERATION_ELSEWHERE, pages::DIFFERENCES)),
-        ("rabbitmq_queue_federation", If(FEDERATION, NO_FEDERATION, FEDERATION_ELSEWHERE, pages::DIFFERENCES)),
+        ("rabbitmq_federation_management", BuiltIn),
+        ("rabbitmq_federation_prometheus", BuiltIn),
+        ("rabbitmq_exchange_federation", BuiltIn),
+        ("rabbitmq_queue_federation", BuiltIn),
         (
             "rabbitmq_jms_topic_exchange",
             If(
@@ -312,7 +307,7 @@ mod tests {
         assert_eq!(severity("rabbitmq_sharding"), Some(Severity::Different));
         assert_eq!(severity("rabbitmq_of_my_own"), Some(Severity::Refused));
         assert_eq!(severity("rabbitmq_mqtt").is_none(), MQTT.is_there());
-        assert_eq!(severity("rabbitmq_shovel").is_none(), SHOVELS.is_there());
+        assert_eq!(severity("rabbitmq_shovel"), None);
     }
 
     #[test]

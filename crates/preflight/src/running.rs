@@ -92,15 +92,9 @@ fn shovels(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
     for shovel in list(answers, "shovels") {
         let text = |member: &str| shovel.get(member).and_then(Value::as_str).unwrap_or_default();
         if text("type") == "static" {
-            let remark = match support::SHOVELS.is_there() {
-                true => {
-                    Remark::refused("the shovel is of a file of RabbitMQ's, and not of its definitions", pages::SHOVELS)
-                        .advising("check its advanced.config, too: that says what to write")
-                }
-                false => {
-                    Remark::refused("there are no shovels", pages::DIFFERENCES).advising(support::SHOVEL_ELSEWHERE)
-                }
-            };
+            let why = "the shovel is of a file of RabbitMQ's, and not of its definitions";
+            let remark = Remark::refused(why, pages::SHOVELS);
+            let remark = remark.advising("check its advanced.config, too: that says what to write");
             sheet.put(SHOVEL, Place::of(source, None, format!("shovel {}", text("name"))), vec![remark]);
         }
     }

@@ -74,7 +74,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("add_super_stream", "the HTTP API has no operation for it: declare its streams and bindings"),
     refused("delete_super_stream", "the HTTP API has no operation for it: delete its streams and its exchange"),
     refused("set_stream_retention_policy", "the HTTP API has no operation for it: set a policy with max-age"),
-    refused("restart_federation_link", "its node has to be said: see the HTTP API's federation-links"),
     refused("activate_stream_consumer", "the HTTP API has no operation for it"),
     refused("list_network_interfaces", "the operating system tells them"),
     refused("discover_peers", "the HTTP API does not tell"),

@@ -196,12 +196,6 @@ pub fn without_effect(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a key's feature is there; also false for a key that is not known.
-#[must_use]
-pub fn is_built(name: &str) -> bool {
-    KEYS.iter().any(|row| row.name == name && row.state != State::Unbuilt)
-}
-
 /// What is wrong with values that are right by themselves, in RabbitMQ's words.
 pub(super) fn refuse_together(settings: &Map<String, Value>) -> Option<String> {
     refuse_retries(settings).or_else(|| refuse_shards(settings)).or_else(|| refuse_upstreams(settings))

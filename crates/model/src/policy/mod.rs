@@ -16,7 +16,7 @@ use crate::name::VhostName;
 use crate::pattern::{Pattern, PatternError};
 
 pub use definition::{PolicyDefinition, PolicyError};
-pub use keys::{is_built, without_effect};
+pub use keys::without_effect;
 pub use ranking::PolicyRanking;
 
 /// The longest name of a policy or a parameter, in bytes.

@@ -8,7 +8,6 @@
 use super::{Position, Translator, escaped, unknown};
 use crate::pages;
 use crate::sheet::Remark;
-use crate::support::{SHOVEL_ELSEWHERE, SHOVELS};
 use crate::terms::Node;
 
 pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: Option<&Node>) {
@@ -20,11 +19,6 @@ pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str
             Some((name, settings)) => {
                 let path = format!("shovel {name}");
                 let place = Position { line: shovel.line, path: &path };
-                if !SHOVELS.is_there() {
-                    let remark = Remark::refused("there are no shovels", pages::DIFFERENCES);
-                    out.refuse(place.line, place.path, remark.advising(SHOVEL_ELSEWHERE));
-                    continue;
-                }
                 one(out, place, name, settings.and_then(Node::list).unwrap_or_default());
             }
             None => out.refuse(shovel.line, &format!("shovel {shovel}"), unknown()),

@@ -1,7 +1,7 @@
 //! Policies, operators' policies, and other parameters.
 
 use model::name::VhostName;
-use model::parameter::{COMPONENTS, SHOVEL, VHOST_LIMITS, check_vhost_parameter};
+use model::parameter::{COMPONENTS, VHOST_LIMITS, check_vhost_parameter};
 use model::policy::{ApplyTo, Policy, PolicyDefinition, PolicyError, PolicyKind};
 use model::vhost::VhostLimits;
 use serde_json::{Map, Value};
@@ -11,7 +11,7 @@ use super::fields::{Fields, wrong_type};
 use super::{Judgement, Refusal};
 use crate::pages;
 use crate::sheet::Remark;
-use crate::support::{self, FEDERATION_ELSEWHERE};
+use crate::support;
 
 pub(super) fn policy(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
     policy_of(expected, fields, fields, PolicyKind::User)
@@ -73,15 +73,8 @@ fn key_without_effect(key: &str) -> Option<Remark> {
 }
 
 fn unbuilt(key: &str) -> Refusal {
-    let (text, advice) = if key.starts_with("federation-") {
-        ("policies cannot ask for federation, which is not there".to_owned(), FEDERATION_ELSEWHERE)
-    } else {
-        (
-            format!("the policy key '{key}' is for streams, which are not there"),
-            "take the policy out; it is left out as a whole",
-        )
-    };
-    Refusal::unsupported(text, advice, pages::POLICIES)
+    let text = format!("the policy key '{key}' is for streams, which are not there");
+    Refusal::unsupported(text, "take the policy out; it is left out as a whole", pages::POLICIES)
 }
 
 pub(super) fn parameter(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
@@ -130,10 +123,6 @@ fn of_vhost(expected: &Expected, fields: Fields<'_>, component: &str, value: &Va
         let advice = "let both ends speak AMQP 0-9-1, or run this shovel on another RabbitMQ";
         return Err(Refusal::unsupported(text, advice, pages::SHOVELS));
     }
-    if component != SHOVEL && !support::FEDERATION.is_there() {
-        let remark = Remark::different("it is kept, and has no effect: there is no federation", pages::DIFFERENCES);
-        return Ok(vec![remark.advising(FEDERATION_ELSEWHERE)]);
-    }
     Ok(Vec::new())
 }
 
@@ -142,7 +131,8 @@ fn missing(component: &str) -> Refusal {
     match component {
         // Of RabbitMQ 2 and 3.0.
         "federation" => {
-            Refusal::unsupported("there is no such component any more", FEDERATION_ELSEWHERE, pages::DIFFERENCES)
+            let advice = "write it as parameters federation-upstream and federation-upstream-set, and a policy, as RabbitMQ has since 3.1";
+            Refusal::unsupported("there is no such component any more", advice, pages::FEDERATION)
         }
         other => {
             let advice = "find out which plugin reads it, and whether it is needed";

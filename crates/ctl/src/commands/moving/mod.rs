@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::command::{Argument, Command, flag, optional, required};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
+use crate::listing;
 use crate::output::Output;
 use crate::step::{Ask, Step, StepResult, path, remark};
 
@@ -101,6 +102,13 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
         all(if input.has("only-down") { "federation-links/state/down" } else { "federation-links" }.to_owned())
     })
     .with(&[flag("only-down", "only those that do not run")]),
+    Command::new(
+        "restart_federation_link",
+        "has a federation link connect anew, by the id that federation_status shows",
+        |input| restart_link(input.text("id").to_owned()),
+    )
+    .taking(&[required("id")])
+    .saying("Restarting federation link {id}..."),
 ];
 
 const NAME: &[Argument] = &[required("name")];
@@ -108,11 +116,13 @@ const NAME: &[Argument] = &[required("name")];
 /// Only a server with the plugin knows these.
 fn all(place: String) -> StepResult {
     Ask::get(place).then(|reply| {
-        let missing =
-            || Failure::unavailable("the server has no shovels or no federation: a RabbitMQ needs the plugin for it");
-        let items = reply.unless(404, missing)?.list()?;
+        let items = reply.unless(404, no_plugin)?.list()?;
         Ok(Step::Done(Output::Table(super::list::all_columns(&items, 2))))
     })
+}
+
+fn no_plugin() -> Failure {
+    Failure::unavailable("the server has no shovels or no federation: a RabbitMQ needs the plugin for it")
 }
 
 /// A parameter's value, of what was given.
@@ -229,6 +239,29 @@ fn order(input: &Invocation, ask: impl FnOnce(String) -> Ask, what: &str, done: 
     ask(path(&["shovels", "vhost", vhost, name, what])).then(move |reply| {
         reply.unless(404, || Failure::data(missing))?.accepted()?;
         remark(done)
+    })
+}
+
+/// The server wants to be told the link's vhost and node, too.
+fn restart_link(id: String) -> StepResult {
+    Ask::get("federation-links".to_owned()).then(move |reply| {
+        let links = reply.unless(404, no_plugin)?.list()?;
+        let link = links
+            .iter()
+            .find(|link| link["id"] == id)
+            .ok_or_else(|| Failure::data(format!("there is no federation link '{id}'")))?;
+        let place = path(&[
+            "federation-links",
+            "vhost",
+            listing::text(link, "vhost"),
+            &id,
+            listing::text(link, "node"),
+            "restart",
+        ]);
+        Ask::delete(place).then(move |reply| {
+            reply.accepted()?;
+            remark(format!("federation link '{id}' was restarted"))
+        })
     })
 }
 

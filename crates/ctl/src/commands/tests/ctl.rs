@@ -1,6 +1,7 @@
 //! rabbitmqctl's commands: the requests that each makes.
 
 use super::{bare, check, check_one, drive, recorded};
+use crate::reply::Reply;
 
 #[test]
 fn users() {
@@ -548,4 +549,19 @@ fn mirroring_is_taken_out_of_policies() {
     let line = ["check_if_cluster_has_classic_queue_mirroring_policy"];
     assert_eq!(drive(&line, [policies(both)]).failure().0, 69);
     assert!(drive(&line, [policies("[]")]).result.is_ok());
+}
+
+#[test]
+fn a_federation_link_is_restarted_where_it_is() {
+    let links =
+        br#"[{"id": "1a", "vhost": "v w", "node": "rabbit@h"}, {"id": "2b", "vhost": "/", "node": "rabbit@h"}]"#;
+    let links = Reply { status: 200, body: links.to_vec() };
+    check(
+        &["restart_federation_link", "1a"],
+        &[links.clone(), bare(204)],
+        &["GET federation-links", "DELETE federation-links/vhost/v%20w/1a/rabbit%40h/restart"],
+    );
+    assert_eq!(drive(&["restart_federation_link", "3c"], [links]).failure(), (65, "there is no federation link '3c'"));
+    let missing = "the server has no shovels or no federation: a RabbitMQ needs the plugin for it";
+    assert_eq!(drive(&["restart_federation_link", "1a"], [bare(404)]).failure().1, missing);
 }

@@ -30,10 +30,11 @@ function CurrentPage() {
   const [loaded, setLoaded] = useState(/** @type {{ pattern: string, show?: (props: { values: string[] }) => any } | null} */ (null));
   const pattern = found?.page.pattern;
   const load = () => {
-    found?.page.load().then(
-      (module) => setLoaded({ pattern: found.page.pattern, show: module.default }),
-      () => setLoaded({ pattern: found.page.pattern }),
-    );
+    let isWanted = true;
+    const take = (/** @type {((props: { values: string[] }) => any) | undefined} */ show) => void (isWanted && setLoaded({ pattern: found?.page.pattern ?? "", show }));
+    found?.page.load().then((module) => take(module.default), () => take(undefined));
+    // One that comes late is not the page that the address says.
+    return () => void (isWanted = false);
   };
   useEffect(load, [pattern]);
   if (!found) return html`<h1>There is no such page</h1><p><a href="#/">The overview</a> leads to all others.</p>`;

@@ -23,8 +23,13 @@ export async function furnish(broker) {
   await broker.api("PUT", `/api/policies/${VHOST}/short`, { pattern: "^ord", definition: { "max-length": 1000 }, "apply-to": "queues" });
   await broker.api("PUT", `/api/operator-policies/${VHOST}/cap`, { pattern: "^ord", definition: { "max-length": 5000 }, "apply-to": "queues" });
   await putShovel(broker, "moves", "moved");
+  await putUpstream(broker, "north");
+  await broker.api("PUT", `/api/parameters/federation-upstream-set/${VHOST}/far`, { value: ["north", ...HOSTILE].map((upstream) => ({ upstream })) });
+  await broker.api("PUT", `/api/exchanges/${VHOST}/fed`, { type: "fanout", durable: true });
+  await broker.api("PUT", `/api/policies/${VHOST}/fed`, { pattern: "^fed$", definition: { "federation-upstream-set": "all" }, "apply-to": "exchanges" });
   for (const name of HOSTILE) {
     await putShovel(broker, name, name, "amqp://me:secret@127.0.0.1:9");
+    await putUpstream(broker, name);
     await broker.api("PUT", `/api/queues/${VHOST}/${segment(name)}`, { durable: true });
     await broker.api("PUT", `/api/exchanges/${VHOST}/${segment(name)}`, { type: "fanout", durable: true });
     await broker.api("POST", `/api/bindings/${VHOST}/e/${segment(name)}/q/${segment(name)}`, { routing_key: name.slice(0, 40) });
@@ -45,13 +50,19 @@ function putShovel(broker, name, queue, uri = `amqp:///${VHOST}`) {
   return broker.api("PUT", `/api/parameters/shovel/${VHOST}/${segment(name)}`, { value });
 }
 
+/** An upstream that nothing comes from. */
+function putUpstream(broker, name, exchange) {
+  const value = { uri: "amqp://me:secret@127.0.0.1:9", "reconnect-delay": 3600, ...(exchange ? { exchange } : {}) };
+  return broker.api("PUT", `/api/parameters/federation-upstream/${VHOST}/${segment(name)}`, { value });
+}
+
 /** Where each page is, given what there is, and names to show. */
 export function places({ connection, node }, names) {
   return [
     "#/", "#/connections", `#/connections/${segment(connection)}`, "#/channels", `#/channels/${segment(`${connection} (1)`)}`, "#/exchanges",
     `#/exchanges/${VHOST}/events`, `#/exchanges/${VHOST}/later`, `#/exchanges/${VHOST}/amq.default`, "#/delayed", "#/queues", `#/queues/${VHOST}/orders`,
-    ...names.flatMap((name) => [`#/queues/${VHOST}/${segment(name)}`, `#/exchanges/${VHOST}/${segment(name)}`, `#/users/${segment(name)}`, `#/dynamic-shovels/${VHOST}/${segment(name)}`]),
-    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", `#/policies/${VHOST}/short`, `#/operator-policies/${VHOST}/cap`, "#/limits", "#/parameters", "#/shovels", "#/dynamic-shovels", `#/dynamic-shovels/${VHOST}/moves`, "#/definitions", "#/permissions-check", "#/feature-flags",
+    ...names.flatMap((name) => [`#/queues/${VHOST}/${segment(name)}`, `#/exchanges/${VHOST}/${segment(name)}`, `#/users/${segment(name)}`, `#/dynamic-shovels/${VHOST}/${segment(name)}`, `#/federation-upstreams/${VHOST}/${segment(name)}`]),
+    "#/admin", "#/users", "#/users/guest", "#/vhosts", `#/vhosts/${VHOST}`, "#/policies", `#/policies/${VHOST}/short`, `#/operator-policies/${VHOST}/cap`, "#/limits", "#/parameters", "#/shovels", "#/dynamic-shovels", `#/dynamic-shovels/${VHOST}/moves`, "#/federation", "#/federation-upstreams", `#/federation-upstreams/${VHOST}/north`, "#/definitions", "#/permissions-check", "#/feature-flags",
     "#/deprecated-features", "#/audit", "#/alerts", "#/trace", "#/log", "#/cluster", `#/nodes/${segment(node)}`,
   ];
 }
@@ -69,6 +80,8 @@ export async function renew(broker, name) {
   for (const kind of ["policies", "operator-policies"]) await broker.api("PUT", `/api/${kind}/${VHOST}/${name}`, { pattern: "^(orders|events|later)$", priority: 9, definition: { "max-length": 2000 } });
   for (const kind of [`policies/${VHOST}/short`, `operator-policies/${VHOST}/cap`]) await broker.api("PUT", `/api/${kind}`, { pattern: `^(orders|${name})$`, definition: { "max-length": 1000 } });
   for (const shovel of ["moves", name]) await putShovel(broker, shovel, name);
+  for (const upstream of ["north", name]) await putUpstream(broker, upstream, name);
+  await broker.api("PUT", `/api/parameters/federation-upstream-set/${VHOST}/${name}`, { value: [{ upstream: name }] });
   await broker.api("PUT", `/api/global-parameters/${name}`, { value: 1 });
   await broker.api("PUT", `/api/alerts/webhooks/${name}`, { url: "http://127.0.0.1:9/" });
   await broker.api("PUT", `/api/alerts/rules/${name}`, { kind: "queue-length", queue: `^${name}$`, above: 0 });
@@ -83,7 +96,7 @@ export async function renew(broker, name) {
 /** Clients that publish and consume while it is looked at; and what has no name of ours: one of their connections, and the node. */
 export async function occupy(broker) {
   const load = broker.load("-x", "1", "-y", "1", "-r", "20", "-u", "loaded", "--queue-args", "x-max-length=1000");
-  const connection = await until("a client consumes", async () => (await broker.api("GET", "/api/consumers"))[0]?.channel_details?.connection_name);
+  const connection = await until("a client consumes", async () => (await broker.api("GET", "/api/consumers")).find(({ queue }) => queue.name === "loaded")?.channel_details?.connection_name);
   const { node } = await broker.api("GET", "/api/overview?columns=node");
   return { load, there: { connection, node } };
 }

@@ -9,19 +9,19 @@ import { Tabs } from "./tabs.mjs";
 /** What a browser itself says of requests that fail while the broker is away, or are refused. */
 const AWAY = /Failed to load resource|net::ERR_/;
 
-/** Places that show nothing of what `renew` makes: clients of before, forms, traces that run, and what never changes. */
-const SILENT = /^#\/(connections\/|channels\/|feature-flags|deprecated-features|nodes\/|trace(?!\?tab=files))|\/amq\.default\?|tab=publish/;
+/** Places that show nothing of what `renew` makes: links, clients of before, forms, traces that run, and what never changes. */
+const SILENT = /^#\/(federation$|connections\/|channels\/|feature-flags|deprecated-features|nodes\/|trace(?!\?tab=files))|\/amq\.default\?|tab=publish/;
 /** Places that show new clients. */
 const CLIENTS = /^#\/(connections|channels)$|tab=consumers/;
 /** Places for users with some tag. */
-const ADMINISTRATORS = /^#\/(admin|users|definitions|audit|trace|log|parameters|dynamic-shovels$)/;
+const ADMINISTRATORS = /^#\/(admin|users|definitions|audit|trace|log|parameters|dynamic-shovels$|federation-upstreams)/;
 const MONITORS = /^#\/(alerts|cluster|nodes)/;
 /** Places where a user with the tag management may change nothing. */
-const READERS = /^#\/(vhosts|policies|operator-policies|limits|shovels|dynamic-shovels\/|connections|channels|feature-flags|deprecated-features)/;
+const READERS = /^#\/(vhosts|policies|operator-policies|limits|shovels|federation$|dynamic-shovels\/|connections|channels|feature-flags|deprecated-features)/;
 /** Places of objects of the virtual host. */
 const OBJECTS = new RegExp(`^#/(queues|exchanges|vhosts|policies|operator-policies|dynamic-shovels)/${VHOST}`);
 /** Places of objects that are deleted, and which of them can be made again. */
-const DELETED = new RegExp(`^#/((queues/${VHOST}/orders|exchanges/${VHOST}/(events|later)|policies/${VHOST}|operator-policies/${VHOST}|dynamic-shovels/${VHOST}|users/rover)|connections/.|channels/.)`);
+const DELETED = new RegExp(`^#/((queues/${VHOST}/orders|exchanges/${VHOST}/(events|later)|policies/${VHOST}|operator-policies/${VHOST}|dynamic-shovels/${VHOST}|federation-upstreams/${VHOST}|users/rover)|connections/.|channels/.)`);
 
 // What runs in pages.
 
@@ -189,7 +189,7 @@ async function remade({ leader, tabs }, paths, deleted, madeAgain) {
 }
 
 async function deleted(stage) {
-  const paths = [`queues/${VHOST}/orders`, `exchanges/${VHOST}/events`, `exchanges/${VHOST}/later`, `policies/${VHOST}/short`, `operator-policies/${VHOST}/cap`, `shovels/vhost/${VHOST}/moves`, "users/rover", `connections/${segment(stage.there.connection)}`];
+  const paths = [`queues/${VHOST}/orders`, `exchanges/${VHOST}/events`, `exchanges/${VHOST}/later`, `policies/${VHOST}/short`, `operator-policies/${VHOST}/cap`, `shovels/vhost/${VHOST}/moves`, `parameters/federation-upstream/${VHOST}/north`, "users/rover", `connections/${segment(stage.there.connection)}`];
   await remade(stage, paths, (hash) => DELETED.test(hash), (hash) => DELETED.exec(hash)?.[2] !== undefined);
 }
 

@@ -14,6 +14,8 @@ export const ADMIN = [
   { path: "parameters", title: "Parameters", role: "policymaker" },
   { path: "shovels", title: "Shovel Status", role: "management" },
   { path: "dynamic-shovels", title: "Shovel Management", role: "policymaker" },
+  { path: "federation", title: "Federation Status", role: "management" },
+  { path: "federation-upstreams", title: "Federation Upstreams", role: "policymaker" },
   { path: "definitions", title: "Definitions", role: "administrator" },
   { path: "permissions-check", title: "Permissions check", role: "management" },
   { path: "feature-flags", title: "Feature Flags", role: "management" },

@@ -18,11 +18,11 @@ import { choiceOf } from "./permissions.js";
 const TABS = [["runtime", "Runtime parameters"], ["global", "Global parameters"]];
 
 /** Parameters with pages of their own, which say what they mean. @type {Record<string, [string, string]>} */
-const PAGES = { operator_policy: ["Policies", "#/policies?tab=operator-policies"], shovel: ["Shovel Management", "#/dynamic-shovels"], policy: ["Policies", "#/policies"], "vhost-limits": ["Limits", "#/limits"], "user-limits": ["Limits", "#/limits"] };
+const PAGES = { operator_policy: ["Policies", "#/policies?tab=operator-policies"], shovel: ["Shovel Management", "#/dynamic-shovels"], "federation-upstream": ["Federation Upstreams", "#/federation-upstreams"], "federation-upstream-set": ["Federation Upstreams", "#/federation-upstreams?tab=sets"], policy: ["Policies", "#/policies"], "vhost-limits": ["Limits", "#/limits"], "user-limits": ["Limits", "#/limits"] };
 
 export default function Parameters() {
   return h(Admin, { title: "Parameters", children: [
-    h("p", { key: "about" }, "Parameters are settings that the broker keeps, and that can be changed while it runs. Policies, limits, shovels and alerts have pages of their own."),
+    h("p", { key: "about" }, "Parameters are settings that the broker keeps, and that can be changed while it runs. Policies, limits, shovels, upstreams and alerts have pages of their own."),
     h(Tabs, { key: "tabs", label: "Kinds of parameters", tabs: TABS }),
     chosenTab(TABS) === "global" ? h(Global, { key: "global" }) : h(Runtime, { key: "runtime" }),
   ] });

@@ -7,13 +7,14 @@ import { Facts, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { Note } from "../parts/note.js";
+import { since, STATE_INTERVAL_MS } from "../parts/of_vhosts.js";
 import { Plain } from "../parts/plain.js";
 import { useResource } from "../resource.js";
 import { go } from "../route.js";
 import { may } from "../session.js";
 import { Admin } from "./admin_frame.js";
 import { ShovelForm } from "./shovel_form.js";
-import { SHOVEL_INTERVAL_MS, ShovelActs, shovelPath, ShovelState, since } from "./shovel_parts.js";
+import { ShovelActs, shovelPath, ShovelState } from "./shovel_parts.js";
 
 /** @type {[string, string[]][]} */
 const ABOVE = [["Shovel Status", ["shovels"]]];
@@ -22,7 +23,7 @@ const ABOVE = [["Shovel Status", ["shovels"]]];
 export default function Shovel({ values }) {
   const [vhost = "", name = ""] = values;
   const { data, error, reload } = useResource(shovelPath(vhost, name));
-  const { data: shovel, error: unknown, reload: lookAgain } = useResource(`${shovelPath(vhost, name)}/status`, SHOVEL_INTERVAL_MS);
+  const { data: shovel, error: unknown, reload: lookAgain } = useResource(`${shovelPath(vhost, name)}/status`, STATE_INTERVAL_MS);
   const mayChange = may("policymaker");
   const reloadBoth = () => Promise.all([reload(), lookAgain()]);
   if (!data || isMissing(error)) return h(NotHere, { error, kind: "Shovel", title: name, above: ABOVE });

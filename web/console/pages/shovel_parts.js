@@ -1,29 +1,13 @@
 // Shovels: what is asked of them, how they are shown, and what may be done with one.
 
-import { change, get, isRefusal } from "../api.js";
+import { change } from "../api.js";
 import { path as pathOf } from "../address.js";
 import { ask } from "../parts/dialog.js";
 import { h, html } from "../parts/html.js";
 import { attempt, say } from "../parts/note.js";
-import { useResource } from "../resource.js";
-import { may } from "../session.js";
-
-/** States change without a person. */
-export const SHOVEL_INTERVAL_MS = 3000;
-/** Virtual hosts that are asked for one by one at most. */
-const VHOST_COUNT_MAX = 50;
+import { reloadTwice } from "../parts/of_vhosts.js";
 
 /** @typedef {{ vhost?: string, name: string, state: string, reason?: string, type: string, [key: string]: any }} Shovel as `/api/shovels` has it */
-
-/** Only monitors may ask for the shovels of all virtual hosts at once. @param {string} path @param {{ signal: AbortSignal }} options */
-async function getShovels(path, options) {
-  if (may("monitoring")) return get(path, options);
-  const vhosts = /** @type {{ name: string }[]} */ (await get("api/vhosts?columns=name", options));
-  const none = (/** @type {unknown} */ error) => (isRefusal(error) ? [] : Promise.reject(error));
-  return (await Promise.all(vhosts.slice(0, VHOST_COUNT_MAX).map(({ name }) => get(pathOf`api/shovels/${name}`, options).catch(none)))).flat();
-}
-
-export const useShovels = () => useResource("api/shovels", SHOVEL_INTERVAL_MS, getShovels);
 
 /** @type {Record<string, [string, string]>} */
 const STATES = {
@@ -51,20 +35,11 @@ export function End({ queue, exchange, routingKey, protocol }) {
 /** An end of a shovel. @param {Shovel} shovel @param {"src" | "dest"} of */
 export const endOf = (shovel, of) => h(End, { queue: shovel[`${of}_queue`], exchange: shovel[`${of}_exchange`], routingKey: shovel[`${of}_exchange_key`], protocol: shovel[`${of}_protocol`] });
 
-/** The time that the API says, which is of the whole world. @param {string | undefined} timestamp */
-export const since = (timestamp) => timestamp && `${timestamp.replace(" ", "T")}Z`;
-
 /** @param {Shovel} shovel */
 export const nameOf = ({ vhost, name }) => `${name} in ${vhost}`;
 
 /** @param {string} vhost @param {string} name */
 export const shovelPath = (vhost, name) => pathOf`api/shovels/vhost/${vhost}/${name}`;
-
-/** What it does then is known a moment later. @param {() => unknown} reload */
-function reloadTwice(reload) {
-  setTimeout(() => void reload(), 1000);
-  return reload();
-}
 
 /** Buttons of a dynamic shovel. @param {{ shovel: Shovel, reload: () => unknown, onDeleted?: () => unknown }} props */
 export function ShovelActs({ shovel, reload, onDeleted }) {

@@ -3,11 +3,12 @@
 import { Figure, Time } from "../parts/figure.js";
 import { h, html } from "../parts/html.js";
 import { List } from "../parts/list.js";
+import { since, useOfVhosts } from "../parts/of_vhosts.js";
 import { useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { href, place } from "../route.js";
 import { may } from "../session.js";
 import { Admin } from "./admin_frame.js";
-import { endOf, ShovelActs, ShovelState, since, useShovels } from "./shovel_parts.js";
+import { endOf, ShovelActs, ShovelState } from "./shovel_parts.js";
 
 /** @typedef {import("./shovel_parts.js").Shovel} Shovel */
 
@@ -29,7 +30,7 @@ const COLUMNS = [
 ];
 
 export default function Shovels() {
-  const { data, error, reload } = useShovels();
+  const { data, error, reload } = useOfVhosts("api/shovels");
   const vhosts = useVhosts();
   const chosen = place.value.query.get("vhost") ?? "";
   const mayChange = may("policymaker");

@@ -32,6 +32,7 @@ const ADDED = [
   { text: "Add a policy", path: ["policies"], query: { add: "yes" }, role: "policymaker" },
   { text: "Add an operator policy", path: ["policies"], query: { tab: "operator-policies", add: "yes" }, role: "administrator" },
   { text: "Add a shovel", path: ["dynamic-shovels"], query: { add: "yes" }, role: "policymaker" },
+  { text: "Add an upstream", path: ["federation-upstreams"], query: { add: "yes" }, role: "policymaker" },
   { text: "Add a rule of alerts", path: ["alerts"], query: { tab: "rules", add: "yes" }, role: "administrator" },
   { text: "Add a webhook", path: ["alerts"], query: { tab: "webhooks", add: "yes" }, role: "administrator" },
 ];

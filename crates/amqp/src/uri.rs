@@ -32,6 +32,8 @@ pub struct Uri {
     pub password: String,
     /// The vhost.
     pub vhost: String,
+    /// A vhost was given: RabbitMQ's links mean their own where none was.
+    pub has_vhost: bool,
     /// `heartbeat`, in seconds.
     pub heartbeat: Option<u16>,
     /// `channel_max`.
@@ -120,6 +122,7 @@ impl Default for Uri {
             user: "guest".to_owned(),
             password: "guest".to_owned(),
             vhost: "/".to_owned(),
+            has_vhost: false,
             heartbeat: None,
             channel_max: None,
             frame_max: None,
@@ -193,6 +196,7 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     }
     if !path.is_empty() {
         uri.vhost = decoded(path, "vhost")?;
+        uri.has_vhost = true;
     }
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));

@@ -67,6 +67,8 @@ pub struct End {
     pub connection: Connection,
     /// Where it leads to.
     pub uri: Box<str>,
+    /// The vhost there.
+    pub vhost: Box<str>,
 }
 
 /// Connects to the first of these URIs that answers, beginning with a certain one: the brokers of a cluster share the load.
@@ -74,7 +76,9 @@ pub async fn connect(uris: &[Uri], first: usize, wish: &Wish, host: &dyn Host) -
     let mut last = None;
     for uri in uris.iter().cycle().skip(first % uris.len().max(1)).take(uris.len()) {
         match open(uri, wish, host).await {
-            Ok(connection) => return Ok(End { connection, uri: uri.without_user().into() }),
+            Ok(connection) => {
+                return Ok(End { connection, uri: uri.without_user().into(), vhost: uri.vhost.as_str().into() });
+            }
             Err(error) => last = Some(error),
         }
     }

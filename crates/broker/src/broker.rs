@@ -67,6 +67,8 @@ pub struct Broker {
     pub(crate) global_parameters: Mutex<BTreeMap<Box<str>, serde_json::Value>>,
     /// Counts changes of parameters of vhosts.
     pub(crate) vhost_parameter_changes: watch::Sender<u64>,
+    /// Counts changes of what policies have fed by other brokers.
+    pub(crate) federated_changes: watch::Sender<u64>,
     /// Held while connections open, so that a deletion or change of what they need finds them or is found.
     pub(crate) opening: Mutex<()>,
     pub(crate) lockout: Lockout,
@@ -159,6 +161,7 @@ impl Broker {
             server_properties: RwLock::new(server_properties(&options, &options.cluster_name)),
             global_parameters: Mutex::default(),
             vhost_parameter_changes: watch::Sender::default(),
+            federated_changes: watch::Sender::default(),
             opening: Mutex::default(),
             lockout: Lockout::new(options.lockout),
             login_sessions: LoginSessions::default(),

@@ -29,6 +29,7 @@ mod control;
 mod durable_wakes;
 mod emit;
 mod events;
+mod federation;
 mod firehose;
 mod history;
 mod identity;
@@ -101,6 +102,7 @@ pub use selection::{
 };
 pub use subscriptions::{Followed, Subscription};
 pub use turn_away::turn_away;
+pub use vhost::Federated;
 pub use vhost_access::{
     AckMode, CheckedRight, ExchangeRequest, GetRequest, GotMessage, NeededRight, PublishRequest, QueueRequest,
     VhostAccess, WouldRoute,

@@ -86,3 +86,6 @@ pub(crate) const BATCH_INTERVAL_RARE: Duration = Duration::from_millis(10);
 
 /// So long a listing waits for a connection that is at work, to ask the kernel about its socket.
 pub(crate) const CARRIER_WAIT: Duration = Duration::from_millis(2);
+
+/// Changes of bindings that wait for one follower at most: one that takes fewer begins anew with all bindings.
+pub(crate) const FOLLOWED_CHANGE_COUNT_MAX: usize = 4096;

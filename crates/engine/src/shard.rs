@@ -13,6 +13,7 @@ use parking_lot::MutexGuard;
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
 use telemetry::trace::locks::Mutex;
+use tokio::sync::watch;
 
 use crate::abort::AbortOnPanic;
 use crate::clock::Clock;
@@ -51,6 +52,8 @@ pub struct QueueEntry {
     pub(crate) stuck_until_ms: u64,
     /// Keys of messages, where duplicates are dropped.
     pub key_set: Option<Box<KeySet>>,
+    /// Who wants to know whether it needs messages. None where that was never asked.
+    need: Option<Box<watch::Sender<bool>>>,
 }
 
 impl QueueEntry {
@@ -68,6 +71,7 @@ impl QueueEntry {
             stuck: Vec::new(),
             stuck_until_ms: 0,
             key_set: None,
+            need: None,
         }
     }
 
@@ -82,10 +86,26 @@ impl QueueEntry {
     pub fn report(&self, statistics: &Statistics, clock: &Clock) {
         self.handle.capacity.note(self.queue.has_room(), || clock.now_ms());
         self.report_counts(self.queue.ready_count(), self.queue.unacked_count(), self.queue.consumer_count());
+        if let Some(need) = &self.need {
+            self.tell_need(need);
+        }
         statistics.queues.note(&self.handle);
         let gauges = &self.handle.gauges;
         gauges.ready_bytes.set(self.queue.ready_bytes().cast_signed());
         gauges.unacked_bytes.set(self.queue.unacked_bytes().cast_signed());
+    }
+
+    /// Whether it needs messages, from now on.
+    pub fn follow_need(&mut self) -> watch::Receiver<bool> {
+        let is_needed = self.queue.needs_messages();
+        let need = self.need.get_or_insert_with(|| Box::new(watch::Sender::new(is_needed)));
+        need.send_replace(is_needed);
+        need.subscribe()
+    }
+
+    fn tell_need(&self, need: &watch::Sender<bool>) {
+        let is_needed = self.queue.needs_messages();
+        need.send_if_modified(|known| std::mem::replace(known, is_needed) != is_needed);
     }
 
     /// The vhost is told of what has changed.

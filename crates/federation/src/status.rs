@@ -130,7 +130,6 @@ pub(crate) struct Board {
 }
 
 impl Board {
-    #[expect(dead_code, reason = "no link is started yet")]
     pub(crate) fn new(id: LinkId, consumer_tag: Box<str>, uri: Box<str>) -> Self {
         let status = LinkStatus { id, consumer_tag, uri, state: LinkState::Starting, since: SystemTime::now() };
         Board { status: Mutex::new(status) }
@@ -140,6 +139,10 @@ impl Board {
         let mut status = self.status.lock();
         status.state = state;
         status.since = SystemTime::now();
+    }
+
+    pub(crate) fn set_uri(&self, uri: &str) {
+        self.status.lock().uri = uri.into();
     }
 
     pub(crate) fn status(&self) -> LinkStatus {
@@ -154,7 +157,7 @@ mod tests {
     #[test]
     fn a_link_keeps_its_key_and_others_have_others() {
         let id = |name: &str, upstream: &str| LinkId {
-            vhost: VhostName::parse("/").unwrap(),
+            vhost: VhostName::parse(b"/").unwrap(),
             kind: LinkKind::Exchange,
             name: name.into(),
             upstream: upstream.into(),

@@ -11,6 +11,8 @@ use serde_json::Value;
 use crate::arguments::QueueType;
 use crate::parameter::ParameterError;
 use crate::parameter::validation::{self, Constraint, binary, boolean, number, one_of, proplist};
+use crate::pattern::Pattern;
+use crate::policy::{EffectivePolicy, Policy};
 use crate::shovel::AckMode;
 
 /// The set of all upstreams of a vhost, which no parameter makes.
@@ -47,6 +49,38 @@ pub struct SetMember {
     /// What counts more than what the upstream says.
     pub settings: LinkSettings,
 }
+
+/// Which upstreams a policy wants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Choice {
+    /// `federation-upstream`: the one of this name.
+    Upstream(Box<str>),
+    /// `federation-upstream-set`: those of this set.
+    Set(Box<str>),
+    /// `federation-upstream-pattern`: those whose names match.
+    Pattern(Pattern),
+}
+
+impl Choice {
+    /// What the policies for a queue or an exchange say. `None`: it is not federated.
+    #[must_use]
+    pub fn of(policy: &EffectivePolicy) -> Option<Choice> {
+        let [upstream, set, pattern] = POLICY_KEYS.map(|key| policy.get(key));
+        let upstream = upstream.as_ref().and_then(Value::as_str).map(|name| Choice::Upstream(name.into()));
+        let set = || Some(Choice::Set(set.as_ref()?.as_str()?.into()));
+        let pattern = || Some(Choice::Pattern(Policy::parse_pattern(pattern.as_ref()?.as_str()?).ok()?));
+        upstream.or_else(set).or_else(pattern)
+    }
+
+    /// Whether a policy wants any.
+    #[must_use]
+    pub fn is_in(policy: &Policy) -> bool {
+        POLICY_KEYS.iter().any(|key| policy.definition.settings().contains_key(*key))
+    }
+}
+
+/// The policy keys that name upstreams.
+const POLICY_KEYS: [&str; 3] = ["federation-upstream", "federation-upstream-set", "federation-upstream-pattern"];
 
 /// How links work. What is None was not said.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -358,6 +358,14 @@ impl<G: Gate> Consumers<G> {
         !self.other_rings.is_empty() || self.rings.get(self.first_ring as usize).is_some_and(|ring| ring.first != NONE)
     }
 
+    /// Whether a consumer of at least this priority waits for a message, as far as is known without asking the gates.
+    pub(crate) fn is_waiting_at(&self, priority_min: i32) -> bool {
+        let of_first = self.rings.get(self.first_ring as usize).filter(|ring| ring.first != NONE);
+        let first = of_first.map(|ring| ring.priority);
+        let highest = first.or_else(|| self.other_rings.first().map(|(Reverse(priority), _)| *priority));
+        highest.is_some_and(|priority| priority >= priority_min)
+    }
+
     /// Whether consumers would take messages if they came fast enough: one has credit, or those that have none get it back so fast that
     /// it is the broker that is late.
     pub(crate) fn has_demand(&self) -> bool {

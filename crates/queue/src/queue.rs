@@ -638,6 +638,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.ready.count == 0 || self.consumers.as_ref().is_none_or(|consumers| consumers.is_waiting())
     }
 
+    /// Whether it could do with messages of other queues: none is ready, and a consumer waits that is none of another broker. Those of
+    /// federation links have priorities below zero.
+    pub fn needs_messages(&self) -> bool {
+        self.ready.count == 0 && self.consumers.as_ref().is_some_and(|consumers| consumers.is_waiting_at(0))
+    }
+
     /// No consumer: what `if-unused` asks.
     pub fn is_unused(&self) -> bool {
         self.consumers.is_none()

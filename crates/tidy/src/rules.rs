@@ -76,6 +76,7 @@ const BROKER: &[&str] = &[
     "durable_wakes",
     "login",
     "vhost",
+    "federation",
     "emit",
     "queue_ends",
     "view",

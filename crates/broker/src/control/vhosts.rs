@@ -196,6 +196,7 @@ impl Broker {
         };
         let Some(vhost) = removed else { return no_vhost(name) };
         vhost.close_for_good();
+        vhost.tell_federation(self);
         self.firehose.turn(&self.engine, &self.options.node, name, false);
         let reason = format!("vhost '{name}' is deleted");
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {

@@ -1,6 +1,6 @@
 //! A vhost's bindings: made, taken away, shown.
 
-use model::definition::{self, Definition};
+use model::definition::{self, BindingChange, Definition};
 use model::name::{ExchangeName, QueueName};
 use routing::{BindError, BindingRef, BindingSpec, Destination};
 use store::RecordBatch;
@@ -25,9 +25,19 @@ impl Vhost {
                 && self.is_durable(topology, spec)
                 && let Ok(source) = ExchangeName::parse(spec.source)
             {
+                let destination = destination.clone();
                 let binding =
                     definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
                 position = Some(broker.put_definition(&Definition::Binding(binding)));
+            }
+            if is_new {
+                let change = || {
+                    let source = ExchangeName::parse(spec.source).ok()?;
+                    let (vhost, key, arguments) = (self.name.clone(), spec.routing_key, spec.arguments);
+                    let binding = definition::Binding::new(vhost, source, destination, key, arguments);
+                    Some(BindingChange { binding, is_added: true })
+                };
+                topology.followed.tell(change, spec.source);
             }
             let history = topology.histories.get(spec.source).filter(|_| is_new);
             Ok((Changed { is_new, position }, history.map_or_else(Vec::new, |history| history.messages())))
@@ -42,6 +52,9 @@ impl Vhost {
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             gone.forget(broker);
+            if !removed.exchanges.is_empty() {
+                self.tell_federation(broker);
+            }
             Ok(Removal { removed, position })
         })
     }

@@ -22,6 +22,9 @@ impl Vhost {
             if is_new {
                 self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
             }
+            if is_new {
+                self.tell_federation(broker);
+            }
             let is_kept = is_new && exchange.is_durable;
             let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
             Changed { is_new, position }
@@ -45,6 +48,7 @@ impl Vhost {
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             gone.forget(broker);
+            self.tell_federation(broker);
             Ok(Removal { removed, position })
         })
     }

@@ -5,12 +5,15 @@
 //! Lock order: topology, then sets of delayed messages, then shards, then the journal.
 //!
 //! - `exchanges`, `bindings`, `queues`: how they are declared, bound and deleted. `removal`: what goes with them.
+//! - `federated`: what policies have fed by other brokers. `followed_bindings`: who is told of bindings as they change.
 //! - `parameters`: what is kept for shovels and federation.
 //! - `policies`: what policies, types and arguments have queues and exchanges do. `routes`: where a message goes.
 
 mod bindings;
 mod by_name;
 mod exchanges;
+mod federated;
+mod followed_bindings;
 mod parameters;
 mod policies;
 mod queues;
@@ -19,6 +22,7 @@ mod routes;
 mod sharded_exchanges;
 
 pub(crate) use bindings::BindingsOf;
+pub use federated::Federated;
 pub(crate) use parameters::PutParameter;
 pub(crate) use queues::{Declared, DeleteConditions, Deletion, settings_of};
 pub(crate) use removal::Removal;
@@ -26,7 +30,7 @@ pub(crate) use sharded_exchanges::{InForce, ShardedExchanges};
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition;
@@ -46,6 +50,7 @@ use by_name::QueuesByName;
 use engine::deduplication::ExchangeKeys;
 use engine::delayed::DelaySet;
 use engine::queue_handle::QueueHandle;
+use followed_bindings::FollowedBindings;
 use parameters::Parameters;
 
 /// A vhost.
@@ -59,6 +64,8 @@ pub(crate) struct Vhost {
     topology: trace::locks::RwLock<Topology>,
     /// Of both kinds, by name.
     policies: RwLock<Arc<[Arc<Policy>]>>,
+    /// Whether some policy has anything fed by other brokers.
+    is_federating: AtomicBool,
     /// Held while policies are applied: of two changes the later one is applied last.
     applying: Mutex<()>,
     parameters: Mutex<Parameters>,
@@ -85,6 +92,7 @@ struct Topology {
     delays: HashMap<Box<[u8]>, Arc<DelaySet>>,
     /// Keys of exchanges that drop duplicates, by name.
     keys: HashMap<Box<[u8]>, Arc<ExchangeKeys>>,
+    followed: FollowedBindings,
     /// Whether the vhost is deleted: its connections may not know yet, and nothing of theirs may come into it any more.
     is_gone: bool,
 }
@@ -100,6 +108,7 @@ impl Vhost {
             histories: HashMap::new(),
             delays: HashMap::new(),
             keys: HashMap::new(),
+            followed: FollowedBindings::default(),
             is_gone: false,
         };
         let topology = trace::locks::RwLock::new("the topology of a vhost", topology);
@@ -111,6 +120,7 @@ impl Vhost {
             epoch,
             topology,
             policies: RwLock::new(Arc::from([])),
+            is_federating: AtomicBool::new(false),
             applying: Mutex::default(),
             parameters: Mutex::default(),
             sharded: ShardedExchanges::default(),

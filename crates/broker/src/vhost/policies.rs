@@ -35,14 +35,19 @@ impl Vhost {
         let result = change(&mut changed);
         changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         *policies = changed.into();
+        let was_federating = self.note_federation(&policies);
         drop(policies);
         self.apply_policies(broker, |queue, features| broker.engine.change_features(queue, features));
+        if was_federating || self.is_federating() {
+            broker.federated_changed();
+        }
         (result, self.shard_exchanges(broker))
     }
 
     /// Puts policies that recovery found where they were, and applies them.
     pub(crate) fn restore_policies(&self, broker: &Broker, mut restored: Vec<Arc<Policy>>) {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
+        self.note_federation(&restored);
         *self.policies.write() = restored.into();
         self.apply_policies(broker, |queue, features| broker.engine.restore_features(queue, features));
         self.shard_exchanges(broker);

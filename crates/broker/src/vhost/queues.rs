@@ -112,6 +112,7 @@ impl Vhost {
             let queue =
                 self.insert(broker, topology, NewQueue { definition, owner, policy, features, queue, watermark });
             broker.counters.queues_created.add(1);
+            self.tell_federation_of(broker, &queue);
             Declared::New(queue, position)
         });
         if let Declared::New(queue, _) = &declared {
@@ -222,6 +223,10 @@ impl Vhost {
                     broker.engine.statistics.vhosts.note(&self.counters);
                     gone.forget(broker);
                     broker.counters.queues_deleted.add(1);
+                    self.tell_federation_of(broker, handle);
+                    if !removed.exchanges.is_empty() {
+                        self.tell_federation(broker);
+                    }
                     (Deletion::Deleted { ready_count: entry.queue.ready_count(), removed, position }, Some(entry))
                 }
                 Err(deletion) => (deletion, None),

@@ -8,6 +8,7 @@ use model::name::{ExchangeName, QueueName};
 use routing::{Destination, Removed};
 use store::RecordBatch;
 
+use super::followed_bindings::undone;
 use super::{Topology, Vhost};
 use crate::broker::Broker;
 use engine::deduplication::ExchangeKeys;
@@ -71,7 +72,11 @@ impl Vhost {
     /// once the exchanges are, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
     pub(super) fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) -> Gone {
         let mut gone = Gone::default();
+        for binding in &removed.bindings {
+            topology.followed.tell(|| undone(&self.name, binding), &binding.source);
+        }
         for exchange in &removed.exchanges {
+            topology.followed.forget(&exchange.name);
             if let Some(history) = topology.histories.remove(&exchange.name) {
                 history.forget().iter().for_each(|key| records.delete(key));
             }

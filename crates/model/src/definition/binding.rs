@@ -18,6 +18,15 @@ pub struct Binding {
     arguments: TableBuf,
 }
 
+/// A binding was made, or undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BindingChange {
+    /// Which.
+    pub binding: Binding,
+    /// It is there now.
+    pub is_added: bool,
+}
+
 /// Where a binding leads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Destination {

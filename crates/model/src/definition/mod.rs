@@ -19,7 +19,7 @@ mod queue;
 mod user;
 mod vhost;
 
-pub use binding::{Binding, Destination};
+pub use binding::{Binding, BindingChange, Destination};
 pub use exchange::Exchange;
 pub use queue::Queue;
 pub use user::UserPermission;

@@ -11,6 +11,7 @@
 mod doorkeeper;
 mod federation;
 mod ingress;
+mod own_broker;
 mod running;
 mod shovels;
 #[cfg(test)]
@@ -179,6 +180,12 @@ impl Node {
     #[cfg(test)]
     pub(crate) fn shovels(&self) -> Option<Arc<shovel::Shovels>> {
         self.running.as_ref().map(|running| running.shovels().clone())
+    }
+
+    /// The links of the broker that runs.
+    #[cfg(test)]
+    pub(crate) fn links(&self) -> Option<Arc<::federation::Links>> {
+        self.running.as_ref().map(|running| running.links().clone())
     }
 
     /// What becomes of connections while no broker runs.

@@ -202,7 +202,7 @@ impl RunningBroker {
             }
         };
         let stats = influxdb.as_ref().map(Influxdb::stats);
-        let links = RunningLinks::start(broker);
+        let links = RunningLinks::start(broker, &config.shovels.allowed_hosts);
         let sites = Sites::new(settings, broker, &alerting, stats, &traces, shovels.shovels(), links.links());
         let influxdb = match influxdb.map(Influxdb::start).transpose() {
             Ok(influxdb) => influxdb,

@@ -2,8 +2,7 @@
 //! on the node that leads.
 
 use std::collections::HashSet;
-use std::io;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -11,43 +10,16 @@ use broker::{Actor, Broker, Event};
 use model::config::ShovelOptions;
 use model::parameter::{ParameterError, SHOVEL, VhostParameter};
 use model::shovel::{PAUSE_COMPONENT, Protocol, Shovel};
-use net::Stream;
 use serde_json::Value;
 use shovel::{Host, ShovelId, Shovels, State, Wanted};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-/// What shovels are given of this process.
-struct BrokerHost {
-    broker: Weak<Broker>,
-    runtime: Handle,
-    allowed_hosts: Vec<String>,
-}
+use super::own_broker::OwnBroker;
 
-impl bridge::Host for BrokerHost {
-    fn connect(&self, is_trusted: bool) -> io::Result<Stream> {
-        let Some(broker) = self.broker.upgrade() else { return Err(io::ErrorKind::ConnectionRefused.into()) };
-        let (ours, its) = Stream::pair()?;
-        if is_trusted {
-            self.runtime.spawn(broker.serve_own(its));
-        } else {
-            self.runtime.spawn(broker.serve(its));
-        }
-        Ok(ours)
-    }
-
-    fn permits(&self, host: &str) -> bool {
-        self.allowed_hosts.is_empty() || self.allowed_hosts.iter().any(|pattern| is_like(pattern, host))
-    }
-
-    fn cluster_name(&self) -> String {
-        self.broker.upgrade().map(|broker| broker.cluster_name()).unwrap_or_default()
-    }
-}
-
-impl Host for BrokerHost {
+impl Host for OwnBroker {
     fn finished(&self, id: &ShovelId) {
-        if let (Some(broker), Some(vhost)) = (self.broker.upgrade(), &id.vhost)
+        if let (Some(broker), Some(vhost)) = (self.broker(), &id.vhost)
             && let Err(error) = broker.delete_vhost_parameter(&Actor::broker(), vhost.as_str(), SHOVEL, &id.name)
         {
             // It was deleted meanwhile.
@@ -56,24 +28,13 @@ impl Host for BrokerHost {
     }
 
     fn state_changed(&self, id: &ShovelId, state: &State) {
-        let Some(broker) = self.broker.upgrade() else { return };
+        let Some(broker) = self.broker() else { return };
         let event = Event::new("shovel.worker.status").with_text("name", &id.name).with_text("status", state.name());
         let event = id.vhost.iter().fold(event, |event, vhost| event.with_text("vhost", vhost.as_str()));
         broker.emit(match state {
             State::Terminated { reason } => event.with_text("reason", reason),
             State::Starting | State::Running(_) | State::Paused => event,
         });
-    }
-}
-
-/// Whether a host is meant: by its name, or as one below a domain (`*.example.com`).
-fn is_like(pattern: &str, host: &str) -> bool {
-    match pattern.strip_prefix('*') {
-        Some(rest) => {
-            let start = host.len().checked_sub(rest.len());
-            start.is_some_and(|start| host.as_bytes()[start..].eq_ignore_ascii_case(rest.as_bytes()))
-        }
-        None => pattern.eq_ignore_ascii_case(host),
     }
 }
 
@@ -87,13 +48,8 @@ impl RunningShovels {
     /// Starts those that are wanted now, and follows what is wanted.
     pub(super) fn start(broker: &Arc<Broker>, options: &ShovelOptions) -> Result<Self> {
         let of_configuration = of_configuration(options)?;
-        let runtime = Handle::current();
-        let host = BrokerHost {
-            broker: Arc::downgrade(broker),
-            runtime: runtime.clone(),
-            allowed_hosts: options.allowed_hosts.clone(),
-        };
-        let shovels = Arc::new(Shovels::new(Arc::new(host), runtime));
+        let host = OwnBroker::new(broker, options.allowed_hosts.clone());
+        let shovels = Arc::new(Shovels::new(Arc::new(host), Handle::current()));
         let mut changes = broker.subscribe_vhost_parameters();
         let following = {
             let (shovels, broker, is_predeclared) = (shovels.clone(), Arc::downgrade(broker), options.is_predeclared);
@@ -172,22 +128,4 @@ fn parsed(mut value: Value, is_predeclared: bool) -> Result<Shovel, ParameterErr
         }
     }
     Shovel::parse(&value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn hosts_are_meant_by_name_or_domain() {
-        for (pattern, host, expected) in [
-            ("a.example", "A.example", true),
-            ("a.example", "b.example", false),
-            ("*.example", "a.b.example", true),
-            ("*.example", "example", false),
-            ("*", "anything", true),
-        ] {
-            assert_eq!(is_like(pattern, host), expected, "{pattern} {host}");
-        }
-    }
 }

@@ -1,5 +1,6 @@
 //! A node whose broker comes and goes, with real sockets, clients and files.
 
+mod federation;
 mod forwarded;
 mod rounds;
 mod shovels;

@@ -1,0 +1,218 @@
+//! One link: connects, brings messages, fails, waits, and begins again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use amqp::Uri;
+use bridge::{CHANNEL, Transfer, Wish};
+use client::Connection;
+use model::definition::BindingChange;
+use model::shovel::AckMode;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use crate::exchange_link::{ExchangeEnd, Here, has_exchange};
+use crate::failure::Failure;
+use crate::host::Host;
+use crate::life::{Life, Publisher};
+use crate::message::{Way, WayKind};
+use crate::queue_link::QueueEnd;
+use crate::status::{Board, LinkState};
+use crate::wanted::{Fed, Link};
+
+/// How long what is under way may take to be settled when a link connects anew.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
+/// How long an upstream may take to delete what a link has made there.
+const CLEANING_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked whether the exchange of a link is still there: without it messages go elsewhere, and no error tells of it.
+const CHECK_INTERVAL: Duration = Duration::from_secs(90);
+
+/// What is wanted of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    /// To run. The number changes with each restart that was asked for.
+    Run(u64),
+    /// To end. What is under way is settled for so long.
+    Stop {
+        patience: Duration,
+        /// What it has made at the upstream goes, if the link is one that cleans up.
+        cleans_up: bool,
+    },
+}
+
+/// A link's task.
+pub(crate) struct Worker {
+    pub(crate) link: Arc<Link>,
+    pub(crate) host: Arc<dyn Host>,
+    pub(crate) board: Arc<Board>,
+    pub(crate) orders: watch::Receiver<Order>,
+    /// The first URI that is tried; the next life begins with the next one.
+    pub(crate) first_uri: usize,
+    /// Whether the upstream knows exchanges that keep messages from going round. It does until it says otherwise.
+    pub(crate) knows_type: bool,
+}
+
+/// The upstream's end, and what it is told of.
+enum End {
+    Exchange { end: Box<ExchangeEnd>, changes: mpsc::Receiver<BindingChange>, check_at: Instant },
+    Queue { end: QueueEnd, need: watch::Receiver<bool> },
+}
+
+/// What an end has to do next.
+enum Task {
+    Bind(BindingChange),
+    Check,
+    Follow(bool),
+}
+
+impl End {
+    /// May be dropped at any time.
+    async fn next(&mut self) -> Result<Task, Failure> {
+        match self {
+            End::Exchange { changes, check_at, .. } => tokio::select! {
+                change = changes.recv() => change.map(Task::Bind).ok_or(Failure::Unfollowed),
+                () = tokio::time::sleep_until(*check_at) => Ok(Task::Check),
+            },
+            End::Queue { need, .. } => {
+                need.changed().await.map_err(|_| Failure::Unfollowed)?;
+                Ok(Task::Follow(*need.borrow_and_update()))
+            }
+        }
+    }
+
+    async fn act(&mut self, upstream: &mut Connection, task: Task) -> Result<(), Failure> {
+        match (self, task) {
+            (End::Exchange { end, .. }, Task::Bind(change)) => end.follow(upstream, &change),
+            (End::Exchange { end, check_at, .. }, Task::Check) => {
+                if !has_exchange(upstream, &end.exchange).await? {
+                    return Err(Failure::ExchangeGone(end.exchange.clone()));
+                }
+                *check_at = Instant::now() + CHECK_INTERVAL;
+            }
+            (End::Queue { end, .. }, Task::Follow(is_needed)) => end.follow(upstream, is_needed),
+            (End::Exchange { .. }, Task::Follow(_)) | (End::Queue { .. }, Task::Bind(_) | Task::Check) => {}
+        }
+        Ok(())
+    }
+}
+
+impl Worker {
+    /// Lives until it is told to end.
+    pub(crate) async fn run(mut self) {
+        loop {
+            if let Order::Stop { .. } = *self.orders.borrow_and_update() {
+                return;
+            }
+            self.enter(LinkState::Starting);
+            let Err(failure) = self.live().await else { continue };
+            if self.knows_type && failure.is_of_unknown_type() {
+                tracing::info!(link = %self.link.id, "the upstream has no federation: messages are kept from going round here alone");
+                self.knows_type = false;
+                continue;
+            }
+            tracing::warn!(link = %self.link.id, reason = %failure, "a federation link has failed");
+            self.enter(failure.state());
+            self.first_uri += 1;
+            let waiting = tokio::time::timeout(self.link.reconnect_delay, self.orders.changed());
+            if let Ok(Err(_)) = waiting.await {
+                return;
+            }
+        }
+    }
+
+    fn enter(&self, state: LinkState) {
+        self.board.set_state(state);
+        self.host.state_changed(&self.board.status());
+    }
+
+    /// From the first connection to the last acknowledgement.
+    async fn live(&mut self) -> Result<(), Failure> {
+        let mut orders = self.orders.clone();
+        let (mut life, mut end) = tokio::select! {
+            connected = self.connect() => connected?,
+            _ = orders.changed() => return Ok(()),
+        };
+        self.enter(LinkState::Running { local_connection: self.link.connection_name().into() });
+        tracing::info!(link = %self.link.id, uri = %self.board.status().uri, "a federation link is up");
+        loop {
+            tokio::select! {
+                moved = life.step() => moved?,
+                task = end.next() => end.act(&mut life.upstream, task?).await?,
+                _ = orders.changed() => break,
+            }
+        }
+        let (patience, cleans_up) = match *orders.borrow() {
+            Order::Stop { patience, cleans_up } => (patience, cleans_up),
+            Order::Run(_) => (SETTLING_PATIENCE, false),
+        };
+        life.settle(patience).await?;
+        if cleans_up
+            && self.link.cleans_up
+            && let End::Exchange { end, .. } = &end
+        {
+            let cleaning = tokio::time::timeout(CLEANING_PATIENCE, end.clean_up(&mut life.upstream));
+            if !matches!(cleaning.await, Ok(Ok(()))) {
+                tracing::warn!(link = %self.link.id, "what a federation link has made at its upstream could not be deleted");
+            }
+        }
+        life.close().await;
+        Ok(())
+    }
+
+    /// Connects both ends, and declares.
+    async fn connect(&self) -> Result<(Life, End), Failure> {
+        let (link, host) = (&*self.link, &*self.host);
+        for name in [&link.id.upstream_name, &link.consumer_tag] {
+            if name.len() > amqp::limits::SHORT_STR_LEN_MAX {
+                return Err(Failure::Unnameable(name.to_string()));
+            }
+        }
+        let wish = |is_here| Wish { name: link.connection_name(), who: "links", is_here };
+        let here = Uri { vhost: link.id.vhost.as_str().to_owned(), is_hostless: true, ..Uri::default() };
+        let here = bridge::connect(&[here], 0, &wish(true), host).await.map_err(Failure::HereConnect)?;
+        let mut here = here.connection;
+        if link.ack_mode == AckMode::OnConfirm {
+            let refused = |source| Failure::HereRefused { what: "confirms".to_owned(), source };
+            here.select_confirms(CHANNEL).await.map_err(refused)?;
+        }
+        let upstream = bridge::connect(&link.uris, self.first_uri, &wish(false), host).await;
+        let upstream = upstream.map_err(Failure::UpstreamConnect)?;
+        self.board.set_uri(&upstream.uri);
+        let (uri, upstream_vhost, mut upstream) = (upstream.uri, upstream.vhost, upstream.connection);
+        let (end, kind) = self.prepare(&mut upstream, &upstream_vhost).await?;
+        let publisher = Publisher::new(Way { uri, trusts_user_id: link.trusts_user_id, kind });
+        let transfer = Transfer::new(link.ack_mode, None, link.prefetch_count);
+        Ok((Life { upstream, here, transfer, publisher, has_more: false }, end))
+    }
+
+    async fn prepare(&self, upstream: &mut Connection, upstream_vhost: &str) -> Result<(End, WayKind), Failure> {
+        let link = &*self.link;
+        let (vhost, name) = (&link.id.vhost, &link.id.name);
+        match &link.fed {
+            Fed::Exchange(exchange) => {
+                let cluster_name = self.host.cluster_name();
+                // Followed before anything is declared: what changes meanwhile waits.
+                let bindings = self.host.follow_bindings(vhost, name).ok_or(Failure::Unfollowed)?;
+                let here = Here { cluster_name: &cluster_name, exchange };
+                let end =
+                    ExchangeEnd::prepare(upstream, link, here, upstream_vhost, &bindings, self.knows_type).await?;
+                let kind = WayKind::Exchange {
+                    name: name.clone(),
+                    max_hops: link.max_hops,
+                    upstream_cluster_name: upstream.server().cluster_name.as_deref().map(Box::from),
+                    cluster_name: cluster_name.into(),
+                    vhost: vhost.as_str().into(),
+                    upstream_vhost: upstream_vhost.into(),
+                };
+                let check_at = Instant::now() + CHECK_INTERVAL;
+                Ok((End::Exchange { end: Box::new(end), changes: bindings.changes, check_at }, kind))
+            }
+            Fed::Queue(queue) => {
+                let mut end = QueueEnd::prepare(upstream, link, queue).await?;
+                let mut need = self.host.follow_need(vhost, name).ok_or(Failure::Unfollowed)?;
+                end.follow(upstream, *need.borrow_and_update());
+                Ok((End::Queue { end, need }, WayKind::Queue { name: name.clone() }))
+            }
+        }
+    }
+}

@@ -112,6 +112,7 @@ test-crash: build
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/run.py --rounds 50
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/journeys.py --rounds 50
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/shovels.py --rounds 100
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/federation.py --rounds 100
 
 # A hundred rounds of faults of a cluster's nodes, of what is shipped: networks and disks of its own where it is run by root. ROUNDS, ROUND_S and
 # SEED for others.

@@ -57,6 +57,7 @@ SUITES = [
     Suite("journeys", ("crash/journeys.py", "--rounds", "3")),
     Suite("crash", ("crash/run.py", "--rounds", "5")),
     Suite("shovels", ("crash/shovels.py", "--rounds", "4")),
+    Suite("federation", ("crash/federation.py", "--rounds", "4")),
     Suite("cluster", ("cluster/run.py", "--rounds", "5", "--round-s", "8"), alone=True),
     Suite("fsync-order", ("crash/fsync_order.py",)),
     Suite("ctl", ("ctl/run.py",)),

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
-use amqp::Uri;
 use amqp::uri::TlsQuery;
+use amqp::{TableBuf, Uri};
 use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
 use net::{ClientTls, ClientTlsOptions, Identity, Trust};
 
@@ -50,7 +50,7 @@ pub enum ConnectError {
 }
 
 /// How an end is to be connected to.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Wish {
     /// What the connection is called.
     pub name: String,
@@ -58,6 +58,8 @@ pub struct Wish {
     pub who: &'static str,
     /// The process's own broker is meant, whatever host the URI names.
     pub is_here: bool,
+    /// Sent along with the client's own properties.
+    pub properties: TableBuf,
 }
 
 /// One end, connected: how, and where, without the user.
@@ -89,6 +91,7 @@ pub async fn connect(uris: &[Uri], first: usize, wish: &Wish, host: &dyn Host) -
 async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<Connection, ConnectError> {
     let mut options = ConnectOptions {
         name: Some(wish.name.clone()),
+        properties: wish.properties.clone(),
         timeout: PATIENCE,
         answer_timeout: PATIENCE,
         ..ConnectOptions::default()

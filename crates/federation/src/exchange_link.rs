@@ -221,6 +221,7 @@ impl ExchangeEnd {
 
     /// Deletes what the link has made.
     pub(crate) async fn clean_up(&self, connection: &mut Connection) -> Result<(), CallError> {
+        connection.set_receiving(true);
         connection.open_channel(ASKING).await?;
         connection.call(ASKING, &queue::Delete { queue: self.queue.as_bytes(), ..Default::default() }).await?;
         // It may have gone with its last binding.

@@ -24,6 +24,8 @@ pub struct Links {
     host: Arc<dyn Host>,
     runtime: Handle,
     running: Mutex<BTreeMap<LinkId, Running>>,
+    /// Those that are wanted no more, and may still have to clean up.
+    ending: Mutex<BTreeMap<LinkId, JoinHandle<()>>>,
     /// The URI with which the next one begins: the nodes of a cluster share the load.
     next_uri: AtomicUsize,
     has_stopped: AtomicBool,
@@ -51,6 +53,7 @@ impl Links {
             host,
             runtime,
             running: Mutex::new(BTreeMap::new()),
+            ending: Mutex::default(),
             next_uri: AtomicUsize::new(0),
             has_stopped: AtomicBool::new(false),
         }
@@ -63,6 +66,8 @@ impl Links {
         if self.has_stopped.load(Ordering::Acquire) {
             return;
         }
+        let mut ending = self.ending.lock();
+        ending.retain(|_, task| !task.is_finished());
         let mut gone = std::mem::take(&mut *running);
         for link in wanted {
             let id = link.id.clone();
@@ -73,17 +78,19 @@ impl Links {
                         let cleans_up = !before.link.makes_the_same(&link);
                         before.end(SETTLING_PATIENCE, cleans_up)
                     });
-                    self.start(Arc::new(link), before)
+                    self.start(Arc::new(link), before.or_else(|| ending.remove(&id)))
                 }
             };
             running.insert(id, entry);
         }
         drop(running);
-        for (_, entry) in gone {
-            let status = entry.board.status();
-            entry.end(SETTLING_PATIENCE, true);
-            self.host.removed(&status);
+        let mut removed = Vec::new();
+        for (id, entry) in gone {
+            removed.push(entry.board.status());
+            ending.insert(id, entry.end(SETTLING_PATIENCE, true));
         }
+        drop(ending);
+        removed.iter().for_each(|status| self.host.removed(status));
     }
 
     fn start(&self, link: Arc<Link>, before: Option<JoinHandle<()>>) -> Running {
@@ -140,6 +147,7 @@ impl Links {
             self.has_stopped.store(true, Ordering::Release);
             std::mem::take(&mut *running)
         };
+        std::mem::take(&mut *self.ending.lock()).into_values().for_each(|task| task.abort());
         let ending: Vec<_> = all.into_values().map(|entry| entry.end(patience, false)).collect();
         for task in ending {
             let _ = task.await;

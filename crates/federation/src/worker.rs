@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use amqp::Uri;
+use amqp::{TableBuf, Uri, Value};
 use bridge::{CHANNEL, Transfer, Wish};
 use client::Connection;
 use model::definition::BindingChange;
@@ -26,6 +26,14 @@ const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
 const CLEANING_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether the exchange of a link is still there: without it messages go elsewhere, and no error tells of it.
 const CHECK_INTERVAL: Duration = Duration::from_secs(90);
+
+/// How long a link goes on that is told nothing more of bindings: where its exchange is gone it is to be stopped, and to clean up.
+const UNFOLLOWED_PATIENCE: Duration = Duration::from_secs(1);
+/// Bytes that wait for an upstream at most: as long as there are more, no more is asked of it.
+const ASKED_LEN_MAX: usize = 1 << 20;
+
+/// The client property that says which link a connection is of.
+const LINK: &str = "federation_link";
 
 /// What is wanted of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,13 +62,23 @@ pub(crate) struct Worker {
 
 /// The upstream's end, and what it is told of.
 enum End {
-    Exchange { end: Box<ExchangeEnd>, changes: mpsc::Receiver<BindingChange>, check_at: Instant },
-    Queue { end: QueueEnd, need: watch::Receiver<bool> },
+    Exchange {
+        end: Box<ExchangeEnd>,
+        changes: mpsc::Receiver<BindingChange>,
+        check_at: Instant,
+        /// Nothing more is told of bindings. Mostly the exchange is gone, and the link about to be stopped.
+        fails_at: Option<Instant>,
+    },
+    Queue {
+        end: QueueEnd,
+        need: watch::Receiver<bool>,
+    },
 }
 
 /// What an end has to do next.
 enum Task {
     Bind(BindingChange),
+    Unfollowed,
     Check,
     Follow(bool),
 }
@@ -69,8 +87,12 @@ impl End {
     /// May be dropped at any time.
     async fn next(&mut self) -> Result<Task, Failure> {
         match self {
-            End::Exchange { changes, check_at, .. } => tokio::select! {
-                change = changes.recv() => change.map(Task::Bind).ok_or(Failure::Unfollowed),
+            End::Exchange { fails_at: Some(fails_at), .. } => {
+                tokio::time::sleep_until(*fails_at).await;
+                Err(Failure::Unfollowed)
+            }
+            End::Exchange { changes, check_at, fails_at: None, .. } => tokio::select! {
+                change = changes.recv() => Ok(change.map_or(Task::Unfollowed, Task::Bind)),
                 () = tokio::time::sleep_until(*check_at) => Ok(Task::Check),
             },
             End::Queue { need, .. } => {
@@ -83,14 +105,19 @@ impl End {
     async fn act(&mut self, upstream: &mut Connection, task: Task) -> Result<(), Failure> {
         match (self, task) {
             (End::Exchange { end, .. }, Task::Bind(change)) => end.follow(upstream, &change),
+            (End::Exchange { fails_at, .. }, Task::Unfollowed) => {
+                *fails_at = Some(Instant::now() + UNFOLLOWED_PATIENCE);
+            }
             (End::Exchange { end, check_at, .. }, Task::Check) => {
+                upstream.set_receiving(true);
                 if !has_exchange(upstream, &end.exchange).await? {
                     return Err(Failure::ExchangeGone(end.exchange.clone()));
                 }
                 *check_at = Instant::now() + CHECK_INTERVAL;
             }
             (End::Queue { end, .. }, Task::Follow(is_needed)) => end.follow(upstream, is_needed),
-            (End::Exchange { .. }, Task::Follow(_)) | (End::Queue { .. }, Task::Bind(_) | Task::Check) => {}
+            (End::Exchange { .. }, Task::Follow(_))
+            | (End::Queue { .. }, Task::Bind(_) | Task::Unfollowed | Task::Check) => {}
         }
         Ok(())
     }
@@ -132,12 +159,13 @@ impl Worker {
             connected = self.connect() => connected?,
             _ = orders.changed() => return Ok(()),
         };
-        self.enter(LinkState::Running { local_connection: self.link.connection_name().into() });
+        let local_connection = self.host.connection_name(LINK, &self.link.id.key()).unwrap_or_default().into();
+        self.enter(LinkState::Running { local_connection });
         tracing::info!(link = %self.link.id, uri = %self.board.status().uri, "a federation link is up");
         loop {
             tokio::select! {
                 moved = life.step() => moved?,
-                task = end.next() => end.act(&mut life.upstream, task?).await?,
+                task = end.next(), if life.upstream.output_len() < ASKED_LEN_MAX => end.act(&mut life.upstream, task?).await?,
                 _ = orders.changed() => break,
             }
         }
@@ -167,7 +195,9 @@ impl Worker {
                 return Err(Failure::Unnameable(name.to_string()));
             }
         }
-        let wish = |is_here| Wish { name: link.connection_name(), who: "links", is_here };
+        let properties = TableBuf::new().with(LINK, Value::LongStr(link.id.key().as_bytes()));
+        let wish =
+            |is_here| Wish { name: link.connection_name(), who: "links", is_here, properties: properties.clone() };
         let here = Uri { vhost: link.id.vhost.as_str().to_owned(), is_hostless: true, ..Uri::default() };
         let here = bridge::connect(&[here], 0, &wish(true), host).await.map_err(Failure::HereConnect)?;
         let mut here = here.connection;
@@ -205,7 +235,8 @@ impl Worker {
                     upstream_vhost: upstream_vhost.into(),
                 };
                 let check_at = Instant::now() + CHECK_INTERVAL;
-                Ok((End::Exchange { end: Box::new(end), changes: bindings.changes, check_at }, kind))
+                let changes = bindings.changes;
+                Ok((End::Exchange { end: Box::new(end), changes, check_at, fails_at: None }, kind))
             }
             Fed::Queue(queue) => {
                 let mut end = QueueEnd::prepare(upstream, link, queue).await?;

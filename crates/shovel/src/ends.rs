@@ -35,7 +35,12 @@ pub(crate) async fn connect(
     host: &dyn Host,
     id: &ShovelId,
 ) -> Result<End, EndError> {
-    let wish = Wish { name: format!("Shovel {}", id.name), who: WHO, is_here: protocol == Protocol::Local };
+    let wish = Wish {
+        name: format!("Shovel {}", id.name),
+        who: WHO,
+        is_here: protocol == Protocol::Local,
+        properties: TableBuf::new(),
+    };
     Ok(bridge::connect(uris, first, &wish, host).await?)
 }
 

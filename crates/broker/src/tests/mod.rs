@@ -25,6 +25,7 @@ mod events;
 mod exchange_types;
 mod expiry;
 mod external;
+mod federation;
 mod full_disk;
 mod group;
 mod groups;

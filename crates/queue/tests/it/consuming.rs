@@ -64,6 +64,26 @@ fn equal_priorities_take_turns() {
 }
 
 #[test]
+fn a_queue_needs_messages_when_it_has_none_and_a_consumer_of_no_link_waits() {
+    let mut queue = new_queue();
+    queue.consume(with_priority(-1, 0)).unwrap();
+    assert!(!queue.needs_messages());
+    let own = queue.consume(with_priority(0, 1)).unwrap();
+    assert!(queue.needs_messages());
+    publish(&mut queue, 1);
+    let seqs: Vec<_> = dispatch(&mut queue).iter().map(|delivery| delivery.seq).collect();
+    assert!(!queue.needs_messages(), "it holds all it may");
+    publish(&mut queue, 1);
+    queue.settle(&seqs, &mut Vec::new());
+    assert!(!queue.needs_messages(), "one is ready");
+    queue.consume(with_priority(7, 0)).unwrap();
+    dispatch(&mut queue);
+    assert!(queue.needs_messages());
+    queue.cancel(own);
+    assert!(queue.needs_messages());
+}
+
+#[test]
 fn a_settlement_brings_the_higher_priority_back() {
     let mut queue = new_queue();
     let low = queue.consume(with_priority(0, 0)).unwrap();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use broker::view::ConnectionView;
 use broker::{Broker, Event, Federated};
 use federation::{Fed, FollowedBindings, Host, Link, LinkId, LinkKind, LinkStatus, Links, Subject, Upstreams};
 use model::name::VhostName;
@@ -22,6 +23,15 @@ impl Host for OwnBroker {
 
     fn follow_need(&self, vhost: &VhostName, queue: &str) -> Option<watch::Receiver<bool>> {
         self.broker()?.follow_need(vhost.as_str(), queue)
+    }
+
+    fn connection_name(&self, property: &str, value: &str) -> Option<String> {
+        let views = self.broker()?.connection_views();
+        let is_meant = |view: &&ConnectionView| {
+            let said = view.opened().and_then(|opened| opened.client_properties.get(property)?.as_bytes());
+            said == Some(value.as_bytes())
+        };
+        views.iter().filter(is_meant).max_by_key(|view| view.id()).map(ConnectionView::name)
     }
 
     fn state_changed(&self, status: &LinkStatus) {

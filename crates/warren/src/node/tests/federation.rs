@@ -1,8 +1,8 @@
 //! Links between brokers of one process: exchanges and queues that are fed by others.
 
+use ::federation::LinkState;
 use amqp::table::{TableBuf, Value as Field};
 use amqp::{basic, exchange};
-use federation::LinkState;
 use model::name::VhostName;
 use model::parameter::{FEDERATION_UPSTREAM, VhostParameter};
 use model::policy::{ApplyTo, PolicyKind};
@@ -48,13 +48,14 @@ fn delete_policy(house: &House) {
 
 fn are_running(house: &House, count: usize) -> bool {
     let statuses = house.node.links().unwrap().statuses();
-    let is_running = |status: &federation::LinkStatus| matches!(status.state, LinkState::Running { .. });
+    let is_running = |status: &::federation::LinkStatus| matches!(status.state, LinkState::Running { .. });
     statuses.len() == count && statuses.iter().all(is_running)
 }
 
 /// Keys with which something is bound to an exchange, each as often as it is.
 fn keys(house: &House, exchange: &str) -> Vec<String> {
-    let (now, _) = house.node.broker().unwrap().follow_bindings("/", exchange).unwrap_or_else(|| (Vec::new(), closed_channel()));
+    let (now, _) =
+        house.node.broker().unwrap().follow_bindings("/", exchange).unwrap_or_else(|| (Vec::new(), closed_channel()));
     let mut keys: Vec<_> =
         now.iter().map(|binding| String::from_utf8_lossy(binding.routing_key()).into_owned()).collect();
     keys.sort();
@@ -168,7 +169,9 @@ async fn an_exchange_is_fed_with_what_is_bound_to_it() {
         .with("cluster-name", Field::LongStr(b"up"))
         .with("vhost", Field::LongStr(b"/"));
     assert_eq!(hop, expected.as_table());
-    here.call(1, &queue::Unbind { queue: b"q", exchange: b"x", routing_key: b"a.*", ..Default::default() }).await.unwrap();
+    here.call(1, &queue::Unbind { queue: b"q", exchange: b"x", routing_key: b"a.*", ..Default::default() })
+        .await
+        .unwrap();
     until(|| keys(&up, "x") == ["b.*"]).await;
     // What the link has made goes with it.
     assert!(ready(&up, "federation: x -> down").is_some());

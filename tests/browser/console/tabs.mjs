@@ -36,6 +36,12 @@ export class Tabs {
     await this.each(what, ({ page, hash }) => page.waitForFunction(check, typeof argument === "function" ? argument(hash) : argument, { polling: 100, timeout: TIMEOUT_MS }), of);
   }
 
+  /** Whether it is so now at all places or some. */
+  async are(check, argument, of = everywhere) {
+    const answers = await Promise.all(this.tabs.filter(({ hash }) => of(hash)).map(({ page }) => page.evaluate(check, argument)));
+    return argument !== undefined && answers.every(Boolean);
+  }
+
   /** Does something in all tabs, or those of some places, and says where it failed. */
   async each(what, act, of = everywhere) {
     const chosen = this.tabs.filter(({ hash }) => of(hash));

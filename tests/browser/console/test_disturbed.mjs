@@ -72,12 +72,11 @@ async function startCluster(binary) {
   return { nodes, leader, other, third };
 }
 
-/** A client that takes one message of a queue and keeps it, and the name of its connection. */
-async function consume(broker) {
-  const names = async () => (await broker.api("GET", "/api/connections")).map(({ name }) => name);
-  const before = await names();
+/** A client that takes one message of a queue and keeps it. Gives what asks for the name of its connection, which is another one when it had to connect again. */
+function consume(broker) {
   broker.loadIn(VHOST, "-p", "-x", "0", "-y", "1", "-u", "orders", "-q", "1", "-L", "600000000");
-  return until("another client is connected", async () => (await names()).find((name) => !before.includes(name)));
+  const nameOf = async () => (await broker.api("GET", `/api/consumers/${VHOST}`)).find(({ queue }) => queue.name === "orders")?.channel_details.connection_name;
+  return () => nameOf().catch(() => undefined);
 }
 
 /** Makes the user of the pages. */
@@ -114,7 +113,10 @@ async function slow({ other, tabs }) {
   await tabs.become("it is said no more", says, "");
 }
 
-const showNew = (tabs, name, client) => tabs.become("what is new is shown", has, (hash) => (CLIENTS.test(hash) ? client : name), (hash) => !SILENT.test(hash));
+async function showNew(tabs, name, client) {
+  await tabs.become("what is new is shown", has, name, (hash) => !SILENT.test(hash) && !CLIENTS.test(hash));
+  await until("a new client is shown", async () => tabs.are(has, await client(), (hash) => CLIENTS.test(hash)), 60_000);
+}
 
 async function killed({ other, leader, third, tabs }) {
   const keep = await keeper(tabs);
@@ -122,8 +124,9 @@ async function killed({ other, leader, third, tabs }) {
   await tabs.look();
   await tabs.become("it is said to be away", says, "cannot be reached, or no node leads");
   await keep();
-  await renew(leader, "risen");
-  const client = await consume(third);
+  // While the processors are busy another node may come to lead.
+  await until("there is something new", () => renew(leader, "risen").then(() => true, () => false));
+  const client = consume(third);
   await other.start();
   await tabs.become("it is said no more", says, "");
   await showNew(tabs, "risen", client);

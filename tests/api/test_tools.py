@@ -137,6 +137,24 @@ def test_classic_manages_policies_limits_and_parameters(classic):
     assert classic("list", "policies") == []
 
 
+def test_classic_manages_shovels_and_upstreams(classic, api, eventually):
+    classic("declare", "queue", "name=from")
+    classic("publish", "routing_key=from", "payload=x")
+    classic("declare", "parameter", "component=shovel", "name=s", 'value={"src-uri": "amqp:///%s", "src-queue": "from", "dest-uri": "amqp:///%s", "dest-queue": "to"}' % (VHOST, VHOST))
+    classic("declare", "parameter", "component=federation-upstream", "name=u", 'value={"uri": "amqp://127.0.0.1:1", "max-hops": 2}')
+    assert {(row["component"], row["name"]) for row in classic("list", "parameters") if row["vhost"] == VHOST} == {("shovel", "s"), ("federation-upstream", "u")}
+    eventually(lambda: check_moved(api))
+    with pytest.raises(Failed, match="Validation failed"):
+        classic("declare", "parameter", "component=shovel", "name=t", 'value={"src-uri": "amqp://"}')
+    classic("delete", "parameter", "component=shovel", "name=s")
+    classic("delete", "parameter", "component=federation-upstream", "name=u")
+    assert [row for row in classic("list", "parameters") if row["vhost"] == VHOST] == []
+
+
+def check_moved(api) -> None:
+    assert api.get(f"/queues/{VHOST}/to").expect(200).json["messages"] == 1
+
+
 def test_classic_exports_and_imports_definitions(classic, tmp_path):
     classic("declare", "queue", "name=kept", "durable=true")
     classic("export", "definitions.json")
@@ -281,7 +299,11 @@ NEWER_COMMANDS = [
         "health_check cluster_wide_alarms", "health_check node_is_quorum_critical", "health_check port_listener --port {port}", "health_check protocol_listener --protocol amqp",
         "feature_flags list", "feature_flags enable_all", "deprecated_features list", "deprecated_features list_used", "plugins list_all", "plugins list_on_node --node {node}",
         "definitions export --file {file}", "definitions import --file {file}", "definitions export_from_vhost --file {own_file}", "definitions import_into_vhost --file {own_file}",
-        "channels list", "connections list", "connections list_of_user --username guest", "streams list", "federation list_all_upstreams",
+        "channels list", "connections list", "connections list_of_user --username guest", "streams list",
+        "shovels declare_amqp091 --name s --source-uri amqp:// --source-queue q --destination-uri amqp:// --destination-queue q2", "shovels list_all", "shovels list", "shovels delete --name s",
+        "federation declare_upstream --name u --uri amqp:// --max-hops 2 --ack-mode on-confirm --queue-name q", "federation declare_upstream_for_queues --name u2 --uri amqp:// --queue-name q",
+        "federation declare_upstream_for_exchanges --name u3 --uri amqp:// --exchange-name x", "federation list_all_upstreams", "federation list_all_links",
+        "federation delete_upstream --name u", "federation delete_upstream --name u2", "federation delete_upstream --name u3",
         "queues delete --name q", "queues delete --name q --idempotently", "exchanges delete --name x", "delete exchange --name x2",
     )),
     *POLICY_COMMANDS,

@@ -107,12 +107,13 @@ test-proxy: test-binary
 test-browser: test-binary
 	$(PYTHON) tests/suites.py browser
 
-# Fifty rounds of kill -9, and a hundred of either end of a shovel, of what is shipped.
+# Fifty rounds of kill -9, a hundred of either end of a shovel, and twenty migrations, of what is shipped.
 test-crash: build
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/run.py --rounds 50
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/journeys.py --rounds 50
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/shovels.py --rounds 100
 	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/federation.py --rounds 100
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/migrations.py --rounds 20
 
 # A hundred rounds of faults of a cluster's nodes, of what is shipped: networks and disks of its own where it is run by root. ROUNDS, ROUND_S and
 # SEED for others.

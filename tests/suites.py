@@ -58,6 +58,7 @@ SUITES = [
     Suite("crash", ("crash/run.py", "--rounds", "5")),
     Suite("shovels", ("crash/shovels.py", "--rounds", "4")),
     Suite("federation", ("crash/federation.py", "--rounds", "4")),
+    Suite("migrations", ("crash/migrations.py", "--rounds", "2")),
     Suite("cluster", ("cluster/run.py", "--rounds", "5", "--round-s", "8"), alone=True),
     Suite("fsync-order", ("crash/fsync_order.py",)),
     Suite("ctl", ("ctl/run.py",)),

@@ -15,7 +15,7 @@ if missing := [program for program in ("dpkg-deb", "strip", "objdump") if not sh
 
 BUILD = ROOT / "packaging" / "deb" / "build.py"
 # Each command has a page.
-COMMANDS = ["serve", "fsck", "proxy", "perf", "ping", "plan", "trace", "trace-calls", "profile", "profile-cpu", "diagnose", "top", "ctl"]
+COMMANDS = ["serve", "fsck", "proxy", "perf", "ping", "migrate", "plan", "trace", "trace-calls", "profile", "profile-cpu", "diagnose", "top", "ctl"]
 
 
 def run(*command):

@@ -71,6 +71,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
+    /// Move everything from a RabbitMQ to Warren while both serve clients: definitions, then messages, queue by queue; and back.
+    Migrate(Box<migrate::Arguments>),
     /// See what a running broker does, while it does it: calls of its functions, with their arguments, results and durations.
     Trace(Box<inspect::trace::Arguments>),
     /// See where the time of a running broker goes.
@@ -135,6 +137,7 @@ fn main() -> ExitCode {
         Command::Perf { words } => return ExitCode::from(perf::command::main(&words)),
         Command::Ping(arguments) => return ExitCode::from(ping::main(&arguments)),
         Command::Plan { words } => return ExitCode::from(plan::command::main(&words)),
+        Command::Migrate(arguments) => return ExitCode::from(migrate::main(&arguments)),
         Command::Trace(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Diagnose(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Profile(arguments) => return ExitCode::from(inspect::main(arguments.run())),

@@ -41,6 +41,7 @@ const CRATES: &[&str] = &[
     "perf",
     "ping",
     "ctl",
+    "migrate",
     "plan",
     "inspect",
     "warren",

@@ -1,0 +1,237 @@
+//! What of one broker's definitions the other one is to get: at first all of them, later what it lacks.
+
+use std::collections::{BTreeSet, HashSet};
+
+use serde_json::{Map, Value, json};
+
+use crate::link::PREFIX;
+use crate::queue::Queue;
+
+/// Global parameters that say which cluster a broker is: the new one keeps its own.
+const OWN_NAMES: &[&str] = &["cluster_name", "internal_cluster_id"];
+
+/// Exchanges that every vhost has. Others whose names begin with `amq.` are a broker's own, and not the other's.
+const EVERYWHERE: &[&str] =
+    &["amq.direct", "amq.fanout", "amq.headers", "amq.match", "amq.topic", "amq.rabbitmq.trace"];
+
+/// The lists that are completed, and which members say which entry it is.
+const COMPLETED: &[(&str, &[&str])] = &[
+    ("vhosts", &["name"]),
+    ("users", &["name"]),
+    ("permissions", &["user", "vhost"]),
+    ("topic_permissions", &["user", "vhost", "exchange"]),
+    ("exchanges", &["vhost", "name"]),
+    ("queues", &["vhost", "name"]),
+    ("bindings", &["vhost", "source", "destination", "destination_type", "routing_key", "arguments"]),
+];
+
+fn entries<'a>(document: &'a Value, list: &str) -> &'a [Value] {
+    document[list].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn is_ours(entry: &Value) -> bool {
+    ["name", "source"].iter().any(|member| entry[*member].as_str().is_some_and(|name| name.starts_with(PREFIX)))
+}
+
+/// Everything of the source that the destination is to have. `user` asks at the destination: it keeps its password, and the permissions
+/// that it has there, which could otherwise change in the middle.
+pub(crate) fn all(source: &Value, destination: &Value, user: &str) -> Value {
+    let permitted = permitted(destination, user);
+    let mut document = Map::new();
+    for (list, value) in source.as_object().into_iter().flatten() {
+        let Value::Array(entries) = value else {
+            document.insert(list.clone(), value.clone());
+            continue;
+        };
+        let mut kept: Vec<Value> = entries.iter().filter(|entry| !is_ours(entry)).cloned().collect();
+        let is_kept = |entry: &Value| entry["vhost"].as_str().is_some_and(|vhost| permitted.contains(vhost));
+        match list.as_str() {
+            "users" => kept.retain(|entry| entry["name"] != user),
+            "permissions" => kept.retain(|entry| entry["user"] != user || !is_kept(entry)),
+            _ => {}
+        }
+        if list == "global_parameters" {
+            kept.retain(|entry| !entry["name"].as_str().is_some_and(|name| OWN_NAMES.contains(&name)));
+        }
+        document.insert(list.clone(), Value::Array(kept));
+    }
+    Value::Object(document)
+}
+
+/// What the source has and the destination lacks, of what clients need: no policies, no parameters. Queues that go with their clients
+/// are left to these.
+pub(crate) fn lacking(source: &Value, destination: &Value, user: &str) -> Value {
+    let mut document = Map::new();
+    for (list, members) in COMPLETED {
+        let which = |entry: &Value| members.iter().map(|member| entry[*member].to_string()).collect::<Vec<_>>();
+        let there: HashSet<Vec<String>> = entries(destination, list).iter().map(which).collect();
+        let mut lacking: Vec<Value> = entries(source, list)
+            .iter()
+            .filter(|entry| !is_ours(entry) && !there.contains(&which(entry)))
+            .cloned()
+            .collect();
+        if *list == "users" {
+            lacking.retain(|entry| entry["name"] != user);
+        }
+        if *list == "exchanges" {
+            lacking.retain(|entry| !entry["name"].as_str().is_some_and(|name| name.starts_with("amq.")));
+        }
+        if *list == "queues" {
+            lacking.retain(|entry| Queue::read(entry).is_some_and(|(_, queue)| queue.stays().is_none()));
+        }
+        document.insert((*list).to_owned(), Value::Array(lacking));
+    }
+    retain_bindings_with_ends(&mut document, destination);
+    Value::Object(document)
+}
+
+/// A binding without one of its ends would have the whole import refused.
+fn retain_bindings_with_ends(document: &mut Map<String, Value>, destination: &Value) {
+    let name = |entry: &Value| (entry["vhost"].to_string(), entry["name"].to_string());
+    let known = |list: &str| -> HashSet<(String, String)> {
+        let added = document.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        added.iter().chain(entries(destination, list)).map(name).collect()
+    };
+    let (exchanges, queues) = (known("exchanges"), known("queues"));
+    // Those that every vhost has are not in definitions.
+    let is_exchange = |vhost: &Value, exchange: &Value| {
+        exchange.as_str().is_some_and(|name| EVERYWHERE.contains(&name))
+            || exchanges.contains(&(vhost.to_string(), exchange.to_string()))
+    };
+    if let Some(Value::Array(bindings)) = document.get_mut("bindings") {
+        bindings.retain(|binding| {
+            let (vhost, destination) = (&binding["vhost"], &binding["destination"]);
+            let has_destination = match binding["destination_type"].as_str() {
+                Some("exchange") => is_exchange(vhost, destination),
+                _ => queues.contains(&(vhost.to_string(), destination.to_string())),
+            };
+            has_destination && is_exchange(vhost, &binding["source"])
+        });
+    }
+}
+
+/// The lists of a document that have entries, in the order in which they are made.
+pub(crate) fn lists(document: &Value) -> Vec<(&str, &[Value])> {
+    let place = |list: &str| COMPLETED.iter().position(|(known, _)| *known == list).unwrap_or(COMPLETED.len());
+    let lists = document.as_object().into_iter().flatten();
+    let mut lists: Vec<(&str, &[Value])> = lists
+        .filter_map(|(list, value)| Some((&**list, value.as_array()?.as_slice())))
+        .filter(|(_, entries)| !entries.is_empty())
+        .collect();
+    lists.sort_by_key(|(list, _)| place(list));
+    lists
+}
+
+/// How many entries a document has, by list.
+pub(crate) fn counted(document: &Value) -> Vec<(String, usize)> {
+    lists(document).into_iter().map(|(list, entries)| (list.to_owned(), entries.len())).collect()
+}
+
+/// What one entry of a list is called.
+pub(crate) fn noun(list: &str) -> String {
+    match list {
+        "policies" => "policy".to_owned(),
+        _ => list.trim_end_matches('s').replace('_', " "),
+    }
+}
+
+/// Counts of lists, for people.
+pub(crate) fn enumerated(counts: &[(String, usize)]) -> String {
+    let count = |(list, count): &(String, usize)| {
+        let noun = if *count == 1 { noun(list) } else { list.replace('_', " ") };
+        format!("{} {noun}", preflight::grouped(*count))
+    };
+    counts.iter().map(count).collect::<Vec<_>>().join(", ")
+}
+
+/// Vhosts of a document.
+pub(crate) fn vhosts(document: &Value) -> BTreeSet<String> {
+    entries(document, "vhosts").iter().filter_map(|entry| entry["name"].as_str()).map(str::to_owned).collect()
+}
+
+/// Vhosts in which a user may read, write and configure something, according to a document.
+pub(crate) fn permitted(document: &Value, user: &str) -> BTreeSet<String> {
+    let permissions = entries(document, "permissions").iter().filter(|entry| entry["user"] == user);
+    permissions.filter_map(|entry| entry["vhost"].as_str()).map(str::to_owned).collect()
+}
+
+/// Permissions for everything, as a document.
+pub(crate) fn permissions(user: &str, vhosts: &[String]) -> Value {
+    let permissions = vhosts
+        .iter()
+        .map(|vhost| json!({"user": user, "vhost": vhost, "configure": ".*", "write": ".*", "read": ".*"}));
+    json!({"permissions": permissions.collect::<Vec<_>>()})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source() -> Value {
+        let binding = |source: &str, destination: &str, key: &str| {
+            json!({"vhost": "/", "source": source, "destination": destination, "destination_type": "queue",
+                   "routing_key": key, "arguments": {}})
+        };
+        json!({
+            "rabbit_version": "3.10.8",
+            "vhosts": [{"name": "/"}, {"name": "v"}],
+            "users": [{"name": "admin", "password_hash": "x"}, {"name": "shop", "password_hash": "y"}],
+            "permissions": [{"user": "admin", "vhost": "/"}, {"user": "shop", "vhost": "v"}],
+            "global_parameters": [{"name": "cluster_name", "value": "old"}, {"name": "mine", "value": 1}],
+            "parameters": [{"component": "shovel", "vhost": "/", "name": "warren-migrate.back.1", "value": {}}],
+            "policies": [{"name": "p", "vhost": "/"}],
+            "exchanges": [{"vhost": "/", "name": "e"}, {"vhost": "/", "name": "warren-migrate.forward.1"}],
+            "queues": [{"vhost": "/", "name": "q"}, {"vhost": "/", "name": "gone", "auto_delete": true}],
+            "bindings": [
+                binding("e", "q", "a"),
+                binding("amq.topic", "q", "a"),
+                binding("e", "gone", "a"),
+                binding("warren-migrate.forward.1", "q", ""),
+            ],
+        })
+    }
+
+    #[test]
+    fn who_asks_stays_and_what_is_ours_does_not_come_along() {
+        let document = all(&source(), &json!({"permissions": [{"user": "admin", "vhost": "/"}]}), "admin");
+        assert_eq!(document["users"], json!([{"name": "shop", "password_hash": "y"}]));
+        assert_eq!(document["permissions"], json!([{"user": "shop", "vhost": "v"}]));
+        assert_eq!(document["global_parameters"], json!([{"name": "mine", "value": 1}]));
+        assert_eq!(document["parameters"], json!([]));
+        assert_eq!(document["exchanges"], json!([{"vhost": "/", "name": "e"}]));
+        assert_eq!(document["bindings"].as_array().unwrap().len(), 3);
+        assert_eq!(document["rabbit_version"], "3.10.8");
+    }
+
+    #[test]
+    fn later_only_what_is_lacking_comes() {
+        let permissions = all(&source(), &json!({}), "admin")["permissions"].clone();
+        assert_eq!(permissions.as_array().unwrap().len(), 2, "where it has none it gets the old ones");
+        let everything = lacking(&source(), &json!({}), "admin");
+        let expected: Vec<(String, usize)> =
+            [("bindings", 2), ("exchanges", 1), ("permissions", 2), ("queues", 1), ("users", 1), ("vhosts", 2)]
+                .map(|(list, count)| (list.to_owned(), count))
+                .into();
+        assert_eq!(
+            enumerated(&counted(&everything)),
+            "2 vhosts, 1 user, 2 permissions, 1 exchange, 1 queue, 2 bindings"
+        );
+        let mut counts = counted(&everything);
+        counts.sort();
+        assert_eq!(counts, expected);
+        assert_eq!(counted(&lacking(&source(), &source(), "admin")), []);
+        // The other broker says more of a queue than this one.
+        let richer = json!({"queues": [{"vhost": "/", "name": "q", "arguments": {"x-queue-type": "classic"}}],
+            "exchanges": [{"vhost": "/", "name": "e", "policy": "p"}]});
+        let counts = counted(&lacking(&source(), &richer, "admin"));
+        assert!(counts.iter().all(|(list, _)| list != "queues" && list != "exchanges"), "{counts:?}");
+    }
+
+    #[test]
+    fn permissions_are_asked_for_where_they_lack() {
+        assert_eq!(permitted(&source(), "shop"), BTreeSet::from(["v".to_owned()]));
+        let document = permissions("shop", &["/".to_owned()]);
+        assert_eq!(permitted(&document, "shop"), BTreeSet::from(["/".to_owned()]));
+        assert_eq!(vhosts(&source()).len(), 2);
+    }
+}

@@ -1,0 +1,204 @@
+//! The first steps: what is checked before anything is changed, and which definitions are brought.
+
+use std::collections::BTreeSet;
+
+use preflight::{Input, Kind, Report, Severity, grouped};
+use serde_json::{Map, Value, json};
+
+use crate::definitions;
+use crate::failure::Failure;
+use crate::link::Direction;
+use crate::shell::Shell;
+
+/// What a RabbitMQ that runs is asked for a check.
+const QUESTIONS: &[(&str, &str)] = &[
+    ("overview", "/api/overview"),
+    ("definitions", "/api/definitions"),
+    ("nodes", "/api/nodes"),
+    ("connections", "/api/connections?columns=name,protocol,user_provided_name"),
+    ("queues", "/api/queues?columns=name,exclusive&disable_stats=true"),
+    ("shovels", "/api/shovels"),
+];
+
+/// Places of a finding that are named.
+const PLACE_COUNT_MAX: usize = 3;
+
+/// What a check has found.
+pub(crate) struct Checked {
+    /// Of the old broker; not on the way back.
+    pub(crate) report: Option<Report>,
+    /// Delayed messages, which only their exchange can deliver.
+    pub(crate) delayed: Vec<(String, u64)>,
+}
+
+impl Checked {
+    /// Whether something is refused.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.report.as_ref().is_some_and(|report| report.severity() == Severity::Refused)
+    }
+
+    /// What is refused, and what differs, as lines.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(report) = &self.report {
+            let (total, works) = (grouped(report.total()), grouped(report.works));
+            let (different, refused) = (grouped(report.different), grouped(report.refused));
+            lines.push(format!(
+                "{works} of {total} plugins, settings and objects work as they are; different: {different}; refused: {refused}"
+            ));
+            for group in report.of_severity(Severity::Refused) {
+                let mut places: Vec<String> =
+                    group.places.iter().take(PLACE_COUNT_MAX).map(|place| place.object.clone()).collect();
+                if group.places.len() > PLACE_COUNT_MAX {
+                    places.push(format!("{} more", grouped(group.places.len() - PLACE_COUNT_MAX)));
+                }
+                places.retain(|place| !place.is_empty());
+                let places = if places.is_empty() { String::new() } else { format!(" ({})", places.join(", ")) };
+                lines.push(format!("refused: {}{places}", group.text));
+            }
+        }
+        for (exchange, count) in &self.delayed {
+            lines.push(format!("{count} messages are delayed in {exchange}: they stay there until they are due"));
+        }
+        lines
+    }
+
+    pub(crate) fn value(&self) -> Value {
+        let report = self.report.as_ref().map(|report| {
+            let refused = report.of_severity(Severity::Refused).map(|group| {
+                let places = group.places.iter().map(|place| place.object.clone());
+                json!({"text": group.text, "places": places.collect::<Vec<_>>()})
+            });
+            json!({"works": report.works, "different": report.different, "refused": report.refused,
+                   "findings": refused.collect::<Vec<_>>()})
+        });
+        let delayed = self.delayed.iter().map(|(exchange, count)| json!({"exchange": exchange, "messages": count}));
+        json!({"preflight": report, "delayed": delayed.collect::<Vec<_>>()})
+    }
+}
+
+/// What was brought.
+pub(crate) struct Brought {
+    /// How many entries by list.
+    pub(crate) counts: Vec<(String, usize)>,
+    pub(crate) left_out: Vec<String>,
+    /// Vhosts of the new broker in which our user got permissions.
+    pub(crate) granted: Vec<String>,
+}
+
+impl Shell {
+    /// Asks both brokers who they are.
+    pub(crate) async fn identify(&mut self) -> Result<(), Failure> {
+        self.old.identify().await?;
+        self.new.identify().await?;
+        if !self.new.is_warren {
+            let (named, product) = (self.new.named(), &self.new.product);
+            return Err(Failure::Stopped(format!("{named} is {product}: --to is a Warren, and --back moves from it")));
+        }
+        Ok(())
+    }
+
+    /// Looks at what cannot be moved. Changes nothing.
+    pub(crate) async fn check(&mut self) -> Result<Checked, Failure> {
+        let report = match self.settings.direction {
+            Direction::Forward => Some(self.examine().await?),
+            Direction::Back => None,
+        };
+        let source = self.source();
+        let exchanges = source.list("/api/exchanges").await?;
+        let delayed = |exchange: &Value| {
+            let count = exchange["messages_delayed"].as_u64().filter(|count| *count > 0)?;
+            let (name, vhost) = (exchange["name"].as_str()?, exchange["vhost"].as_str()?);
+            Some((format!("exchange '{name}' in '{vhost}'"), count))
+        };
+        let checked = Checked { report, delayed: exchanges.iter().filter_map(delayed).collect() };
+        self.check_permissions().await?;
+        Ok(checked)
+    }
+
+    async fn examine(&mut self) -> Result<Report, Failure> {
+        let mut answers = Map::new();
+        for (member, path) in QUESTIONS {
+            answers.insert((*member).to_owned(), self.old.get(path).await?);
+        }
+        let bytes = Value::Object(answers).to_string().into_bytes();
+        let input = Input { name: self.old.named(), bytes, kind: Some(Kind::Broker) };
+        preflight::examine(&[input]).map_err(|unreadable| Failure::stopped(unreadable.to_string()))
+    }
+
+    /// Shovels log in at the old broker with the user of its URI, who needs permissions in each vhost. The operator gives them: that
+    /// broker's users are none of our business.
+    async fn check_permissions(&mut self) -> Result<(), Failure> {
+        let user = self.settings.old_for_shovels.uri.user.clone();
+        let definitions = self.old.get("/api/definitions").await?;
+        let is_known =
+            definitions["users"].as_array().is_some_and(|users| users.iter().any(|entry| entry["name"] == user));
+        let permitted = definitions::permitted(&definitions, &user);
+        let lacking: Vec<String> =
+            definitions::vhosts(&definitions).into_iter().filter(|vhost| !permitted.contains(vhost)).collect();
+        if !is_known || lacking.is_empty() {
+            return Ok(());
+        }
+        let vhosts = lacking.iter().map(|vhost| format!("'{vhost}'")).collect::<Vec<_>>().join(", ");
+        Err(Failure::Stopped(format!(
+            "user '{user}' has no permissions at {} in {vhosts}: rabbitmqctl set_permissions -p VHOST {user} '.*' '.*' '.*' gives them",
+            self.old.named()
+        )))
+    }
+
+    /// What the destination would get now.
+    pub(crate) async fn lacking(&mut self) -> Result<Value, Failure> {
+        let source = self.source().get("/api/definitions").await?;
+        let destination = self.destination().get("/api/definitions").await?;
+        let user = self.destination().user.clone();
+        Ok(definitions::lacking(&source, &destination, &user))
+    }
+
+    /// Brings all definitions to Warren; on the way back those that the old broker lacks.
+    pub(crate) async fn define(&mut self) -> Result<Brought, Failure> {
+        if self.settings.direction == Direction::Back {
+            return self.complete().await;
+        }
+        let source = self.old.get("/api/definitions").await?;
+        let destination = self.new.get("/api/definitions").await?;
+        let document = definitions::all(&source, &destination, &self.new.user);
+        let left_out = self.new.import(&document, self.settings.skips_unsupported).await?;
+        let granted = self.grant().await?;
+        Ok(Brought { counts: definitions::counted(&document), left_out, granted })
+    }
+
+    /// Brings what the destination lacks.
+    pub(crate) async fn complete(&mut self) -> Result<Brought, Failure> {
+        let document = self.lacking().await?;
+        let counts = definitions::counted(&document);
+        let mut left_out = Vec::new();
+        if !counts.is_empty() {
+            let skips = self.settings.direction == Direction::Forward && self.settings.skips_unsupported;
+            left_out = self.destination().import(&document, skips).await?;
+        }
+        let new_vhosts: Vec<String> = definitions::vhosts(&document).into_iter().collect();
+        if self.settings.direction == Direction::Back && !new_vhosts.is_empty() {
+            let permissions = definitions::permissions(&self.settings.old_for_shovels.uri.user, &new_vhosts);
+            self.old.import(&permissions, false).await?;
+        }
+        let granted = self.grant().await?;
+        Ok(Brought { counts, left_out, granted })
+    }
+
+    /// Gives our user what it lacks at the new broker, where its vhosts have just been made. Returns where.
+    async fn grant(&mut self) -> Result<Vec<String>, Failure> {
+        let definitions = self.new.get("/api/definitions").await?;
+        let user = self.new.user.clone();
+        let is_known =
+            definitions["users"].as_array().is_some_and(|users| users.iter().any(|entry| entry["name"] == user));
+        let permitted: BTreeSet<String> = definitions::permitted(&definitions, &user);
+        let lacking: Vec<String> =
+            definitions::vhosts(&definitions).into_iter().filter(|vhost| !permitted.contains(vhost)).collect();
+        // The operator at the control socket is no user, and may do everything.
+        if !is_known || lacking.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.new.import(&definitions::permissions(&user, &lacking), false).await?;
+        Ok(lacking)
+    }
+}

@@ -1,0 +1,196 @@
+"""`warren migrate` from one Warren to another: what it says, what it changes, and how it ends. Kills are in crash/migrations.py."""
+
+import json
+import os
+import subprocess
+
+import pytest
+from blackbox import broker as brokers
+from blackbox import codec, environment
+
+SECRET = "hush"
+
+
+@pytest.fixture
+def pair(pytestconfig):
+    """An old broker with a vhost, queues and messages, and a new one that has nothing."""
+    if pytestconfig.option.url or pytestconfig.option.peer:
+        pytest.skip("both brokers are this test's own")
+    settings = {"default_user": "admin", "default_pass": SECRET}
+    old, new = (brokers.Warren(pytestconfig.option.broker_command, settings, management=True) for _ in range(2))
+    try:
+        old.start()
+        new.start()
+        fill(old)
+        yield old, new
+    finally:
+        old.remove()
+        new.remove()
+
+
+def fill(old) -> None:
+    declare = lambda name, **arguments: {"vhost": "shop", "name": name, "durable": True, "auto_delete": False, "arguments": arguments}  # noqa: E731
+    document = {
+        "vhosts": [{"name": "shop"}],
+        "users": [{"name": "app", "password_hash": "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR", "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ""}],
+        "permissions": [{"user": user, "vhost": "shop", "configure": ".*", "write": ".*", "read": ".*"} for user in ("admin", "app")],
+        "queues": [declare("orders"), declare("invoices", **{"x-queue-type": "quorum"}), declare("short", **{"x-max-length": 2}), declare("brief", **{"x-expires": 3_600_000})],
+        "exchanges": [{"vhost": "shop", "name": "e", "type": "topic", "durable": True, "auto_delete": False, "internal": False, "arguments": {}}],
+        "bindings": [
+            {"vhost": "shop", "source": "e", "destination": name, "destination_type": "queue", "routing_key": f"{name}.#", "arguments": {}}
+            for name in ("orders", "invoices", "short", "brief")
+        ],
+    }  # fmt: skip
+    old.management.post("/definitions", document).expect(200, 201, 204)
+    with old.wire(virtual_host="shop") as wire:
+        wire.call(1, "confirm.select")
+        wire.send(b"".join(codec.publish(1, "e", f"{name}.new", b"m", delivery_mode=2) for name in ("orders", "orders", "invoices", "short", "brief")))
+        wire.expect_confirms(1, 1, 5)
+
+
+@pytest.fixture
+def migrate(pair, tmp_path):
+    """Runs the command with words beside those that name the brokers: its status and what it said."""
+    old, new = pair
+    variables = {"PATH": os.environ["PATH"], "WARREN_MIGRATE_FROM": url(old), "WARREN_MIGRATE_TO": url(new)}
+
+    def run(*words: str, timeout_s: str = "60", **more: str) -> tuple[int, str]:
+        fixed = ["--from-api", old.management.url, "--to-api", new.management.url, "--state", tmp_path / "state", "--timeout", timeout_s]
+        command = [environment.WARREN, "migrate", *map(str, fixed), *words]
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, env={**variables, **more}, check=False)
+        said = done.stdout + done.stderr
+        state = (tmp_path / "state").read_text() if (tmp_path / "state").exists() else ""
+        assert SECRET not in said and SECRET not in state
+        return done.returncode, said
+
+    return run
+
+
+def url(broker) -> str:
+    return f"amqp://admin:{SECRET}@{broker.host}:{broker.port}"
+
+
+def messages(broker) -> dict[str, int]:
+    return {queue["name"]: queue["messages"] for queue in broker.management.get("/queues").expect(200).json}
+
+
+def everything(broker):
+    """What it has, but for what changes by itself."""
+    definitions = broker.management.get("/definitions").expect(200).json
+    return json.dumps(definitions, sort_keys=True), messages(broker)
+
+
+def consume(broker, *names: str):
+    """A connection with consumers that take nothing."""
+    wire = broker.wire(virtual_host="shop")
+    wire.call(1, "basic.qos", prefetch_count=1)
+    for name in names:
+        wire.send_method(1, "basic.consume", queue=name, nowait=True)
+    return wire
+
+
+def test_a_plan_and_a_dry_run_change_nothing(pair, migrate):
+    old, new = pair
+    before = everything(old), everything(new)
+    status, said = migrate("--plan")
+    assert status == 0, said
+    assert "the new broker lacks 1 vhost, 1 user, 2 permissions, 1 exchange, 4 queues, 4 bindings" in said
+    assert "4 messages in 3 queues, 100 at a time" in said
+    assert "not now: queue 'brief' in 'shop': it would expire at the new broker" in said
+    status, said = migrate("--dry-run")
+    assert status == 0, said
+    assert "definitions: would create queue 'orders' in 'shop'\n" in said
+    assert "feed: would move queue 'orders' in 'shop': 2 messages\n" in said
+    status, said = migrate("--plan", "--format", "json")
+    assert (status, json.loads(said)["messages"]) == (0, 4)
+    assert (everything(old), everything(new)) == before
+
+
+def test_everything_arrives_and_nothing_of_the_migration_is_left(pair, migrate):
+    old, new = pair
+    status, said = migrate("--until", "definitions")
+    assert status == 0 and "comes next" in said, said
+    with consume(new, "brief"):
+        status, said = migrate()
+    assert status == 0, said
+    assert "done: everything is at the new broker" in said
+    assert messages(old) == dict.fromkeys(("orders", "invoices", "short", "brief"), 0)
+    assert messages(new) == {"orders": 2, "invoices": 1, "short": 1, "brief": 1}
+    with new.wire(virtual_host="shop") as wire:
+        assert wire.get(1, "orders").method.routing_key == "orders.new"
+    assert new.management.get("/parameters/shovel").json == []
+    assert not [each for each in new.management.get("/exchanges").json if each["name"].startswith("warren-migrate.")]
+    status, said = migrate()
+    assert status == 0 and "done already" in said, said
+
+
+def test_what_would_be_dropped_waits_and_can_be_left(pair, migrate):
+    old, new = pair
+    assert migrate("--until", "definitions")[0] == 0
+    with new.wire(virtual_host="shop") as wire:
+        wire.call(1, "confirm.select")
+        wire.send(codec.publish(1, "", "short", b"1") + codec.publish(1, "", "short", b"2"))
+        wire.expect_confirms(1, 1, 2)
+    status, said = migrate(timeout_s="6")
+    assert status == 3, said
+    assert "queue 'short' in 'shop': it is full at the new broker: it would drop messages" in said
+    assert messages(old)["short"] == 1 and messages(new)["short"] == 2
+    status, said = migrate("--accept")
+    assert status == 0, said
+    assert messages(old) == {"orders": 0, "invoices": 0, "short": 1, "brief": 1}
+    assert "left: it is full at the new broker" in said
+
+
+def test_the_cut_over_names_and_awaits_clients(pair, migrate):
+    old, _ = pair
+    with consume(old, "orders"):
+        status, said = migrate("--accept", timeout_s="6")
+        assert status == 3, said
+        assert "cut-over: waits for 1 client of the old broker:" in said and "user admin in 'shop', has 1 consumer" in said
+        assert "its consumers are at the old broker, and none at the new one" in said
+    status, said = migrate("--accept")
+    assert status == 0, said
+
+
+def test_what_is_declared_meanwhile_comes_along_there_and_back(pair, migrate):
+    old, new = pair
+    assert migrate("--until", "definitions")[0] == 0
+    with old.wire(virtual_host="shop") as wire:
+        wire.call(1, "queue.declare", queue="late", durable=True)
+        wire.call(1, "queue.bind", queue="late", exchange="e", routing_key="late")
+        wire.call(1, "confirm.select")
+        wire.send(codec.publish(1, "e", "late", b"m"))
+        wire.expect_confirms(1, 1, 1)
+        # It goes with its client, and is no one else's.
+        wire.call(1, "queue.declare", queue="mine", exclusive=True)
+    status, said = migrate("--accept")
+    assert status == 0, said
+    assert messages(new)["late"] == 1
+    with new.wire(virtual_host="shop") as wire:
+        wire.call(1, "queue.declare", queue="later", durable=True)
+    status, said = migrate("--accept", "--back")
+    assert status == 0, said
+    assert messages(old)["late"] == 1 and messages(old)["later"] == 0 and messages(old)["orders"] == 2
+    assert sum(messages(new).values()) == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "says"),
+    [
+        (("--until", "never"), 2, "possible values"),
+        (("--from-api", "ftp://there"), 2, "the argument '--from-api <URL>' cannot be used multiple times"),
+        (("--at-once", "0"), 2, "0 is not in 1.."),
+    ],
+)
+def test_wrong_usage_is_told(migrate, words, status, says):
+    got, said = migrate(*words)
+    assert got == status and says in said, said
+
+
+def test_a_broker_that_is_not_there_and_a_wrong_password_are_told(pair, migrate):
+    old, new = pair
+    status, said = migrate(WARREN_MIGRATE_FROM=f"amqp://admin:wrong@{old.host}:{old.port}")
+    assert status == 1 and "does not accept the user" in said, said
+    new.stop()
+    status, said = migrate()
+    assert status == 1 and "does not answer" in said, said

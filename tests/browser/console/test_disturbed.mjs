@@ -9,8 +9,8 @@ import { Tabs } from "./tabs.mjs";
 /** What a browser itself says of requests that fail while the broker is away, or are refused. */
 const AWAY = /Failed to load resource|net::ERR_/;
 
-/** Places that show nothing of what `renew` makes: links, clients of before, forms, traces that run, and what never changes. */
-const SILENT = /^#\/(federation$|connections\/|channels\/|feature-flags|deprecated-features|nodes\/|trace(?!\?tab=files))|\/amq\.default\?|tab=publish/;
+/** Places that show nothing of what `renew` makes: clients of before, forms, traces that run, and what never changes. */
+const SILENT = /^#\/(connections\/|channels\/|feature-flags|deprecated-features|nodes\/|trace(?!\?tab=files))|\/amq\.default\?|tab=publish/;
 /** Places that show new clients. */
 const CLIENTS = /^#\/(connections|channels)$|tab=consumers/;
 /** Places for users with some tag. */

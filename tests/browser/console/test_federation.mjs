@@ -1,4 +1,4 @@
-// Upstreams of federation and sets of them by keys alone, and what links do.
+// Upstreams of federation and sets of them by keys alone, and what links do: those of this broker, and such as others might have.
 
 import assert from "node:assert/strict";
 import { until } from "./broker.mjs";
@@ -108,6 +108,27 @@ export default async function federation(harness, broker) {
     assert.deepEqual(await harness.breaches(page), []);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth), "it is no wider than the screen");
   }, { hash: "#/limits", keyboard: true });
+
+  await harness.scenario("a link of the broker itself runs, is restarted, and says why it fails", async (page) => {
+    const put = (uri) => broker.api("PUT", `/api/parameters/federation-upstream/${VHOST}/near`, { value: { uri } });
+    await broker.api("PUT", "/api/vhosts/near");
+    await broker.api("PUT", "/api/permissions/near/guest", EVERYTHING);
+    await put("amqp:///near");
+    await broker.api("PUT", `/api/exchanges/${VHOST}/fed`, { type: "topic", durable: true });
+    await broker.api("PUT", `/api/policies/${VHOST}/fed`, { pattern: "^fed$", definition: { "federation-upstream": "near" }, "apply-to": "exchanges" });
+    const row = page.getByRole("row", { name: `${VHOST} near exchange fed` });
+    await row.getByText("running", { exact: true }).waitFor();
+    await row.getByRole("button", { name: `Restart exchange fed from near in ${VHOST}` }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Restart" }).click();
+    await page.getByText("The link is restarted.").waitFor();
+    await row.getByText("running", { exact: true }).waitFor();
+    await put("amqp://me:hush-hush@127.0.0.1:9");
+    await row.getByText("error", { exact: true }).waitFor();
+    await row.getByText("cannot connect to 127.0.0.1:9").waitFor();
+    assert.ok(!(await everything(page)).includes("hush-hush"), "no password is shown");
+    for (const path of [`policies/${VHOST}/fed`, `parameters/federation-upstream/${VHOST}/near`]) await broker.api("DELETE", `/api/${path}`);
+    await row.waitFor({ state: "detached" });
+  }, { hash: "#/federation" });
 
   await broker.api("PUT", "/api/vhosts/unfederated");
   for (const tags of ["management", "policymaker"]) {

@@ -51,6 +51,8 @@ pub struct Uri {
     pub auth_mechanism: Option<String>,
     /// What is asked of TLS.
     pub tls: TlsQuery,
+    /// As it was written, without who asks and without its query; None where it was not.
+    pub written: Option<Box<str>>,
 }
 
 /// What a URI's query says of TLS, by RabbitMQ's names. Files are those of the program that connects.
@@ -84,9 +86,12 @@ impl Uri {
         parse(text).map_err(|reason| UriError { uri: shown(text), reason })
     }
 
-    /// The URI without who asks and without its query, as it may be shown to anyone.
+    /// The URI without who asks and without its query, as it may be shown to anyone; otherwise as it was written, as RabbitMQ shows it.
     #[must_use]
     pub fn without_user(&self) -> String {
+        if let Some(written) = &self.written {
+            return written.to_string();
+        }
         let (scheme, port) = if self.is_tls { ("amqps", PORT_TLS) } else { ("amqp", PORT) };
         let mut out = format!("{scheme}://");
         if !self.is_hostless {
@@ -131,6 +136,7 @@ impl Default for Uri {
             has_user: false,
             auth_mechanism: None,
             tls: TlsQuery::default(),
+            written: None,
         }
     }
 }
@@ -163,6 +169,8 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
     let (user_info, host_port) =
         authority.rsplit_once('@').map_or((None, authority), |(user, host)| (Some(user), host));
+    let path_with_slash = &rest[authority.len()..];
+    uri.written = Some(format!("{scheme}://{host_port}{path_with_slash}").into());
     if let Some(user_info) = user_info {
         let (user, password) = user_info.split_once(':').unwrap_or((user_info, ""));
         uri.user = decoded(user, "user name")?;
@@ -324,7 +332,7 @@ mod tests {
     fn check(text: &str, expected: Uri) {
         let uri = Uri::parse(text).unwrap();
         assert_eq!(uri.password, expected.password);
-        assert_eq!(uri, expected);
+        assert_eq!(uri, Uri { written: uri.written.clone(), ..expected });
     }
 
     #[track_caller]
@@ -336,7 +344,7 @@ mod tests {
     fn what_is_left_out_has_a_default() {
         check("amqp://localhost", Uri::default());
         check("amqp://", Uri { is_hostless: true, ..Uri::default() });
-        check("amqp:///v", Uri { is_hostless: true, vhost: "v".into(), ..Uri::default() });
+        check("amqp:///v", Uri { is_hostless: true, vhost: "v".into(), has_vhost: true, ..Uri::default() });
         check("amqp://localhost/", Uri::default());
         check("AMQP://:5673", Uri { port: 5673, ..Uri::default() });
         check("amqps://b.example", Uri { is_tls: true, host: "b.example".into(), port: 5671, ..Uri::default() });
@@ -350,6 +358,7 @@ mod tests {
             user: "a/b".into(),
             password: "c@d:e".into(),
             vhost: "/x y".into(),
+            has_vhost: true,
             has_user: true,
             ..Uri::default()
         };
@@ -367,6 +376,7 @@ mod tests {
                 user: "u".into(),
                 password: String::new(),
                 vhost: "v".into(),
+                has_vhost: true,
                 has_user: true,
                 ..Uri::default()
             },
@@ -450,11 +460,14 @@ mod tests {
         for (text, expected) in [
             ("amqp://", "amqp://"),
             ("amqp://u:p@/v", "amqp:///v"),
-            ("amqp://u:p@h:5672/%2f?heartbeat=3", "amqp://h"),
+            ("amqp://u:p@h:5672/%2f?heartbeat=3", "amqp://h:5672/%2f"),
+            ("AMQP://h", "AMQP://h"),
             ("amqps://u:p@[::1]:7/a%20b", "amqps://[::1]:7/a%20b"),
         ] {
             assert_eq!(Uri::parse(text).unwrap().without_user(), expected);
         }
+        let made = Uri { is_tls: true, port: PORT_TLS, vhost: "v w".to_owned(), ..Uri::default() };
+        assert_eq!(made.without_user(), "amqps://localhost/v%20w");
     }
 
     #[test]

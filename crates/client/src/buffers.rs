@@ -1,6 +1,6 @@
-//! A connection's two buffers: small while little happens, large enough for one syscall to carry many messages.
+//! A connection's two buffers: none while nothing happens, small while little does, large enough for one syscall to carry many messages.
 
-/// What an idle connection costs for each direction.
+/// What each direction begins with, and gives back while nothing happens.
 const LEN_MIN: usize = 2 * 1024;
 
 /// As far as the input grows by itself: larger reads gain nothing more.
@@ -53,6 +53,13 @@ impl Input {
         &mut self.bytes[self.end..]
     }
 
+    /// Gives a small buffer back: nothing comes just now.
+    pub(crate) fn release(&mut self) {
+        if self.start == self.end && self.bytes.len() <= LEN_MIN {
+            *self = Input::default();
+        }
+    }
+
     /// So much of [`space`](Self::space) was filled.
     pub(crate) fn fill(&mut self, len: usize) {
         self.end += len;
@@ -91,6 +98,13 @@ impl Output {
         }
     }
 
+    /// Gives a small buffer back: nothing is to be sent just now.
+    pub(crate) fn release(&mut self) {
+        if self.bytes.is_empty() && self.bytes.capacity() <= LEN_MIN {
+            self.bytes = Vec::new();
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.start = 0;
         self.bytes.clear();
@@ -118,6 +132,23 @@ mod tests {
         assert_eq!(input.rest(), b"ef");
         receive(&mut input, b"gh");
         assert_eq!(input.rest(), b"efgh");
+    }
+
+    #[test]
+    fn small_buffers_are_given_back_when_they_are_empty() {
+        let (mut input, mut output) = (Input::default(), Output::default());
+        receive(&mut input, b"abc");
+        output.bytes().extend_from_slice(b"abc");
+        input.release();
+        output.release();
+        assert_eq!((input.rest(), output.rest()), (&b"abc"[..], &b"abc"[..]));
+        input.take(3);
+        output.sent(3);
+        input.release();
+        output.release();
+        assert_eq!((input.bytes.capacity(), output.bytes.capacity()), (0, 0));
+        receive(&mut input, b"de");
+        assert_eq!(input.rest(), b"de");
     }
 
     #[test]

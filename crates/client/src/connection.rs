@@ -333,7 +333,11 @@ impl Connection {
 
     fn poll_receive(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, Closed>> {
         let mut buffer = ReadBuf::new(self.session.input.space());
-        let result = ready!(self.stream.poll_read(cx, &mut buffer));
+        let Poll::Ready(result) = self.stream.poll_read(cx, &mut buffer) else {
+            self.session.input.release();
+            self.session.output.release();
+            return Poll::Pending;
+        };
         let len = buffer.filled().len();
         // A socket that broke while it was written to says why only once.
         let lost = |error: io::Error, earlier: Option<io::Error>| Closed::Lost(earlier.unwrap_or(error));

@@ -8,8 +8,9 @@ use crate::options::{ADMIN_OPTIONS, CTL_OPTIONS};
 use crate::words;
 
 /// The commands of the program that this one is a part of: the first word, which shells complete, too.
-pub const PROGRAM_COMMANDS: &[&str] =
-    &["ctl", "diagnose", "fsck", "help", "migrate", "perf", "ping", "plan", "profile", "proxy", "serve", "top", "trace"];
+pub const PROGRAM_COMMANDS: &[&str] = &[
+    "ctl", "diagnose", "fsck", "help", "migrate", "perf", "ping", "plan", "profile", "proxy", "serve", "top", "trace",
+];
 
 /// A shell's script.
 pub(crate) fn script(shell: &str) -> Option<String> {

@@ -1,7 +1,6 @@
 //! One shovel: connects, moves messages, fails, waits, and begins again.
 
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -142,7 +141,8 @@ impl Worker {
         let mut orders = self.orders.clone();
         let deadline = self.shovel.source.delete_after_duration.map(|duration| Instant::now() + duration);
         let mut life = {
-            let mut connecting = pin!(self.connect());
+            // What connecting takes is not kept.
+            let mut connecting = Box::pin(self.connect());
             tokio::select! {
                 life = &mut connecting => match life? {
                     Some(life) => life,
@@ -169,14 +169,14 @@ impl Worker {
             Order::Stop(patience) => patience,
             Order::Run(_) | Order::Pause => SETTLING_PATIENCE,
         };
-        life.settle(patience).await?;
+        Box::pin(life.settle(patience)).await?;
         life.tell(&self.board);
-        life.close().await;
+        Box::pin(life.close()).await;
         Ok(ended)
     }
 
     /// Connects both ends, and declares. `None`: there is nothing to move.
-    async fn connect(&self) -> Result<Option<Life>, Failure> {
+    async fn connect(&self) -> Result<Option<Box<Life>>, Failure> {
         let Shovel { source, destination, ack_mode, .. } = &*self.shovel;
         let (host, first) = (&self.host, self.first_uri);
         let from = ends::connect(&source.uris, first, source.protocol, &**host, &self.id).await;
@@ -211,13 +211,13 @@ impl Worker {
             (_, shovel::AckMode::NoAck) if !ends::is_without_acks(*ack_mode, count) => shovel::AckMode::OnPublish,
             (_, mode) => *mode,
         };
-        Ok(Some(Life {
+        Ok(Some(Box::new(Life {
             transfer: Transfer::new(counts_as, count, source.prefetch),
             source: from.connection,
             destination: to,
             ends: Ends { source_uri: from.uri, destination_uri: uri },
             has_more: false,
-        }))
+        })))
     }
 }
 
@@ -343,7 +343,8 @@ impl Life {
         }
     }
 
-    async fn close(self) {
-        tokio::join!(self.source.close(CLOSE_PATIENCE), self.destination.close(CLOSE_PATIENCE));
+    async fn close(self: Box<Self>) {
+        let Life { source, destination, .. } = *self;
+        tokio::join!(source.close(CLOSE_PATIENCE), destination.close(CLOSE_PATIENCE));
     }
 }

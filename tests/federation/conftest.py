@@ -34,6 +34,18 @@ def peer(pytestconfig):
         broker.remove()
 
 
+@pytest.fixture(scope="session")
+def plain_peer(pytestconfig):
+    """A RabbitMQ that has no federation."""
+    if pytestconfig.option.peer is None:
+        pytest.skip("--peer names no RabbitMQ")
+    broker = brokers.Peer(pytestconfig.option.peer, management=True)
+    try:
+        yield broker.start()
+    finally:
+        broker.remove()
+
+
 @pytest.fixture(params=["between Warrens", "to RabbitMQ", "from RabbitMQ"])
 def ends(request, warrens):
     """Upstream and downstream."""

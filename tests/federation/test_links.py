@@ -3,25 +3,27 @@
 import time
 from contextlib import contextmanager
 
+from blackbox.management import segment
+
 PATIENCE_S = 30.0
 
 
-def until(is_so, what: str):
-    """Waits until it is so: what it gave."""
+def until(is_so, what):
+    """Waits until it is so: what it gave. `what` says what is wrong, or is asked for that."""
     deadline = time.monotonic() + PATIENCE_S
     while not (found := is_so()):
-        assert time.monotonic() < deadline, what
+        assert time.monotonic() < deadline, what() if callable(what) else what
         time.sleep(0.05)
     return found
 
 
 @contextmanager
-def policy(upstream, downstream, pattern: str, **settings):
-    """The downstream's queues and exchanges of these names are fed, and what has been made for that goes in the end."""
+def policy(upstream, downstream, kind: str, pattern: str, **settings):
+    """The downstream's queues or exchanges of these names are fed, and what has been made for that goes in the end."""
     api = downstream.management
     value = {"uri": upstream.url.rstrip("/"), "reconnect-delay": 1, **settings}
     api.put("/parameters/federation-upstream/%2F/up", {"value": value}).expect(201, 204)
-    api.put("/policies/%2F/fed", {"pattern": pattern, "definition": {"federation-upstream-set": "all"}}).expect(201, 204)
+    api.put("/policies/%2F/fed", {"pattern": pattern, "apply-to": kind, "definition": {"federation-upstream-set": "all"}}).expect(201, 204)
     try:
         yield
     finally:
@@ -30,11 +32,13 @@ def policy(upstream, downstream, pattern: str, **settings):
 
 
 def running(downstream, count: int = 1) -> list[dict]:
+    links = []
+
     def are_running():
-        links = downstream.management.get("/federation-links").json
+        links[:] = downstream.management.get("/federation-links").json
         return links if [link.get("status") for link in links] == ["running"] * count else None
 
-    return until(are_running, "links are not up")
+    return until(are_running, lambda: f"links are not up: {links}")
 
 
 def bound(broker, exchange: str) -> list[str]:
@@ -77,7 +81,7 @@ def test_an_exchange_is_fed(ends):
     prepare(downstream, "exchange", name)
     with upstream.wire() as there, downstream.wire() as here:
         here.call(1, "queue.bind", queue=name, exchange=name, routing_key="a.#")
-        with policy(upstream, downstream, r"^fed\.exchange$", **{"max-hops": 2}):
+        with policy(upstream, downstream, "exchanges", r"^fed\.exchange$", **{"max-hops": 2}):
             (link,) = running(downstream)
             assert (link["type"], link["exchange"], link["upstream_exchange"]) == ("exchange", name, name)
             until(lambda: bound(upstream, name) == ["a.#"], "the binding is not there")
@@ -94,7 +98,7 @@ def test_an_exchange_is_fed(ends):
             (waiting,) = [queue for queue in names(upstream, "queues") if queue.startswith("federation: ")]
             cluster_name = downstream.management.get("/cluster-name").json["name"]
             assert waiting == f"federation: {name} -> {cluster_name}"
-            arguments = upstream.management.get(f"/queues/%2F/{waiting.replace(' ', '%20')}").json["arguments"]
+            arguments = upstream.management.get(f"/queues/%2F/{segment(waiting)}").json["arguments"]
             assert arguments["x-internal-purpose"] == "federation"
             here.call(1, "queue.unbind", queue=name, exchange=name, routing_key="a.#")
             until(lambda: bound(upstream, name) == ["b.#"], "the binding has not gone")
@@ -107,7 +111,7 @@ def test_a_queue_is_fed_while_it_needs_messages(ends):
     upstream, downstream = ends
     name = "fed.queue"
     prepare(downstream, "queue", name)
-    with upstream.wire() as there, downstream.wire() as here, policy(upstream, downstream, r"^fed\.queue$", **{"prefetch-count": 5}):
+    with upstream.wire() as there, downstream.wire() as here, policy(upstream, downstream, "queues", r"^fed\.queue$", **{"prefetch-count": 5}):
         (link,) = running(downstream)
         assert (link["type"], link["queue"], link["upstream_queue"]) == ("queue", name, name)
         for number in range(20):
@@ -133,7 +137,7 @@ def test_both_feed_each_other_and_no_message_comes_round(ends):
         with broker.wire() as wire:
             wire.call(1, "queue.bind", queue=name, exchange=name, routing_key="#")
     pattern = r"^fed\.both$"
-    with policy(first, second, pattern, **{"max-hops": 5}), policy(second, first, pattern, **{"max-hops": 5}):
+    with policy(first, second, "exchanges", pattern, **{"max-hops": 5}), policy(second, first, "exchanges", pattern, **{"max-hops": 5}):
         for broker in ends:
             running(broker)
             # That of its own queue, and that of the other one's.
@@ -154,12 +158,28 @@ def test_a_link_says_why_it_is_down_and_is_restarted(ends):
     prepare(downstream, "exchange", name)
     api = downstream.management
     wrong = upstream.url.rstrip("/").replace("guest:guest", "guest:wrong")
-    with policy(upstream, downstream, r"^fed\.down$", uri=wrong):
+    with policy(upstream, downstream, "exchanges", r"^fed\.down$", uri=wrong):
         (link,) = until(lambda: api.get("/federation-links/state/down").json, "no link is down")
         assert "wrong" not in str(link["error"]) + link["uri"]
-    with policy(upstream, downstream, r"^fed\.down$"):
+    with policy(upstream, downstream, "exchanges", r"^fed\.down$"):
         (link,) = running(downstream)
         node = link["node"]
         api.delete(f"/federation-links/vhost/%2F/{link['id']}/{node}/restart").expect(204)
         running(downstream)
     clean(upstream, downstream, name=name)
+
+
+def test_an_upstream_without_federation_feeds_too(warrens, plain_peer):
+    name = "fed.plain"
+    downstream = warrens[0]
+    prepare(downstream, "exchange", name)
+    with plain_peer.wire() as there, downstream.wire() as here:
+        here.call(1, "queue.bind", queue=name, exchange=name, routing_key="#")
+        with policy(plain_peer, downstream, "exchanges", r"^fed\.plain$"):
+            running(downstream)
+            far = {"x-received-from": [{"cluster-name": "far", "vhost": "/"}]}
+            publish(there, name, "k", b"came far", headers=far)
+            publish(there, name, "k", b"comes")
+            (message,) = take(here, name, 1)
+            assert message.body == b"comes"
+    clean(plain_peer, downstream, name=name)

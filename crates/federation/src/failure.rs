@@ -36,14 +36,16 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// Whether an upstream does not know the type of exchange that keeps messages from going round: it closes the connection then.
+    /// Whether an upstream does not know the type of exchange that keeps messages from going round. RabbitMQ closes the channel then, and
+    /// before 4.0 the connection.
     pub(crate) fn is_of_unknown_type(&self) -> bool {
-        const COMMAND_INVALID: u16 = 503;
-        matches!(
-            self,
-            Failure::UpstreamRefused { source: CallError::Closed(Closed::ByBroker { code: COMMAND_INVALID, .. }), .. }
-                | Failure::Upstream(Closed::ByBroker { code: COMMAND_INVALID, .. })
-        )
+        let text = match self {
+            Failure::UpstreamRefused { source: CallError::Refused { text, .. }, .. }
+            | Failure::UpstreamRefused { source: CallError::Closed(Closed::ByBroker { text, .. }), .. }
+            | Failure::Upstream(Closed::ByBroker { text, .. }) => text,
+            _ => return false,
+        };
+        text.contains("unknown exchange type") || text.contains("invalid exchange type")
     }
 
     /// What the link does after it.
@@ -59,5 +61,30 @@ impl Failure {
             | Failure::UpstreamChannel { .. } => LinkState::Shutdown { reason },
             _ => LinkState::Error { reason },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upstream_without_federation_says_so_on_either_way() {
+        let refused = |source| Failure::UpstreamRefused { what: "bindings".to_owned(), source };
+        let text = || "PRECONDITION_FAILED - unknown exchange type 'x-federation-upstream'".to_owned();
+        assert!(refused(CallError::Refused { code: 406, text: text() }).is_of_unknown_type());
+        let text = || "COMMAND_INVALID - unknown exchange type 'x-federation-upstream'".to_owned();
+        assert!(refused(CallError::Closed(Closed::ByBroker { code: 503, text: text() })).is_of_unknown_type());
+        let text = "NOT_FOUND - no exchange 'x' in vhost '/'".to_owned();
+        assert!(!refused(CallError::Refused { code: 404, text }).is_of_unknown_type());
+        assert!(!Failure::Cancelled.is_of_unknown_type());
+    }
+
+    #[test]
+    fn a_link_is_shut_down_by_its_upstream_and_fails_by_itself() {
+        let text = "CONNECTION_FORCED".to_owned();
+        assert_eq!(Failure::Upstream(Closed::ByBroker { code: 320, text }).state().name(), "shutdown");
+        assert_eq!(Failure::Here(Closed::ByUs).state().name(), "error");
+        assert_eq!(Failure::Unfollowed.state().name(), "error");
     }
 }

@@ -124,25 +124,25 @@ fn a_queue_needs_messages_while_it_is_empty_and_a_consumer_of_its_own_waits() {
     let consume =
         basic::Consume { queue: b"q", consumer_tag: b"link", arguments: link.as_table(), ..Default::default() };
     client.send(1, &consume);
-    client.hear();
+    node.listen(&mut client);
     assert!(!is_needed());
     client.send(1, &basic::Cancel { consumer_tag: b"link", no_wait: false });
     client.send(1, &basic::Qos { prefetch_size: 0, prefetch_count: 1, global: false });
     client.consume(1, "q", "own", false);
-    client.hear();
+    node.listen(&mut client);
     assert!(is_needed());
     client.publish(1, "", "q", super::client::TRANSIENT, b"one");
     // It has all that it may have.
-    client.hear();
+    node.listen(&mut client);
     assert!(!is_needed());
     client.publish(1, "", "q", super::client::TRANSIENT, b"two");
     client.ack(1, 1, false);
-    client.hear();
+    node.listen(&mut client);
     assert!(!is_needed());
     client.ack(1, 2, false);
-    client.hear();
+    node.listen(&mut client);
     assert!(is_needed());
     client.send(1, &queue::Delete { queue: b"q", ..Default::default() });
-    client.hear();
+    node.listen(&mut client);
     assert!(need.has_changed().is_err());
 }

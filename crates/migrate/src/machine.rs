@@ -17,11 +17,11 @@ const COMPLETION_INTERVAL_MS: u64 = 10_000;
 /// Whom the cut-over waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum CutOver {
-    /// Until no client is connected to the source.
+    /// Until no client is connected.
     Gone,
-    /// Until no client publishes there or consumes; idle ones may be connected.
+    /// Until none publishes or consumes; idle ones may be connected.
     Idle,
-    /// It waits for no client.
+    /// For none.
     Now,
 }
 

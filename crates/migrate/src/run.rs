@@ -167,8 +167,9 @@ async fn migrate(settings: Settings) -> Result<u8, Failure> {
             written_at = Instant::now();
         }
         if machine.step() == step && machine.end().is_none() {
-            // A look at many queues costs the brokers something: half of the time at most.
-            tokio::time::sleep(LOOK_INTERVAL.max(began.elapsed())).await;
+            // A look at many queues costs the brokers something: half of the time at most, unless queues wait for a place.
+            let is_urgent = machine.waiting_count() > 0;
+            tokio::time::sleep(if is_urgent { LOOK_INTERVAL } else { LOOK_INTERVAL.max(began.elapsed()) }).await;
         }
     }
     conclude(&machine, &reporter)

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parents[1])]
@@ -80,17 +80,18 @@ class Publisher(threading.Thread):
                 time.sleep(0.02)
 
     def publish(self, wire: Wire, tag: int, count: int) -> int:
-        pending, batch = deque(), bytearray()
+        pending, batch = {}, bytearray()
         for _ in range(count):
             tag, self.ledger.sent = tag + 1, self.ledger.sent + 1
             name = self.random.choice(self.names)
-            pending.append((tag, name, self.ledger.sent))
+            pending[tag] = (name, self.ledger.sent)
             batch += codec.publish(1, EXCHANGE, name, b"%d;" % self.ledger.sent + b"x" * self.random.choice([0, 100, 1000]), delivery_mode=2)
         wire.send(batch)
         while pending:
             ack = wire.expect("basic.ack")
-            while pending and (pending[0][0] == ack.delivery_tag or ack.multiple and pending[0][0] < ack.delivery_tag):
-                _, name, number = pending.popleft()
+            # A RabbitMQ's queues confirm each at their own pace.
+            for each in [each for each in pending if each == ack.delivery_tag or ack.multiple and each < ack.delivery_tag]:
+                name, number = pending.pop(each)
                 self.ledger.confirmed[name].add(number)
         return tag
 
@@ -113,7 +114,7 @@ class Consumer(threading.Thread):
     def work(self, wire: Wire) -> None:
         wire.call(1, "basic.qos", prefetch_count=10)
         for name in self.names:
-            wire.call(1, "basic.consume", queue=name, consumer_tag=name)
+            wire.send_method(1, "basic.consume", queue=name, consumer_tag=name, nowait=True)
         while not self.is_ending.is_set():
             if wire.is_readable(0.1):
                 message = wire.expect_message()

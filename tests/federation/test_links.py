@@ -183,3 +183,18 @@ def test_an_upstream_without_federation_feeds_too(warrens, plain_peer):
             (message,) = take(here, name, 1)
             assert message.body == b"comes"
     clean(plain_peer, downstream, name=name)
+
+
+def test_a_link_from_the_same_broker_names_its_end_here(warrens):
+    broker = warrens[1]
+    api, name = broker.management, "fed.near"
+    prepare(broker, "exchange", name)
+    api.put("/vhosts/north", {}).expect(201)
+    api.put("/permissions/north/guest", {"configure": ".*", "write": ".*", "read": ".*"}).expect(201, 204)
+    uri = broker.url + "north"
+    with policy(broker, broker, "exchanges", r"^fed\.near$", uri=uri):
+        (link,) = running(broker)
+        assert link["uri"] == uri.replace("guest:guest@", "")
+        assert link["local_channel"]["vhost"] == "/"
+    api.delete("/vhosts/north").expect(204)
+    clean(broker, name=name)

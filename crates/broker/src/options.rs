@@ -1,6 +1,7 @@
 //! What the broker is told at its start. Where the values come from (files, environment, command line) is the binary's
 //! business; the defaults are RabbitMQ's.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -85,6 +86,8 @@ pub struct Options {
     pub permits_global_qos: bool,
     /// Whether local random exchanges may be declared.
     pub permits_local_random_exchanges: bool,
+    /// How many parameters of vhosts there may be of a component, in all vhosts together.
+    pub parameter_limits: BTreeMap<String, usize>,
     /// Whether every delayed message that is mandatory is returned to its publisher, as by RabbitMQ's plugin, and not only one that
     /// no queue would take now.
     pub returns_every_delayed: bool,
@@ -136,6 +139,7 @@ impl Default for Options {
             statistics: statistics::Options::default(),
             permits_global_qos: true,
             permits_local_random_exchanges: true,
+            parameter_limits: BTreeMap::new(),
             returns_every_delayed: false,
             watched_queues: None,
             permits_transient_nonexclusive_queues: true,

@@ -195,17 +195,17 @@ impl Worker {
                 return Err(Failure::Unnameable(name.to_string()));
             }
         }
-        let properties = TableBuf::new().with(LINK, Value::LongStr(link.id.key().as_bytes()));
-        let wish =
-            |is_here| Wish { name: link.connection_name(), who: "links", is_here, properties: properties.clone() };
+        let wish = |is_here, properties| Wish { name: link.connection_name(), who: "links", is_here, properties };
+        // The end here is found by it, also where the upstream is this broker.
+        let of_here = TableBuf::new().with(LINK, Value::LongStr(link.id.key().as_bytes()));
         let here = Uri { vhost: link.id.vhost.as_str().to_owned(), is_hostless: true, ..Uri::default() };
-        let here = bridge::connect(&[here], 0, &wish(true), host).await.map_err(Failure::HereConnect)?;
+        let here = bridge::connect(&[here], 0, &wish(true, of_here), host).await.map_err(Failure::HereConnect)?;
         let mut here = here.connection;
         if link.ack_mode == AckMode::OnConfirm {
             let refused = |source| Failure::HereRefused { what: "confirms".to_owned(), source };
             here.select_confirms(CHANNEL).await.map_err(refused)?;
         }
-        let upstream = bridge::connect(&link.uris, self.first_uri, &wish(false), host).await;
+        let upstream = bridge::connect(&link.uris, self.first_uri, &wish(false, TableBuf::new()), host).await;
         let upstream = upstream.map_err(Failure::UpstreamConnect)?;
         self.board.set_uri(&upstream.uri);
         let (uri, upstream_vhost, mut upstream) = (upstream.uri, upstream.vhost, upstream.connection);

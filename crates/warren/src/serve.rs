@@ -232,6 +232,7 @@ pub(crate) fn broker_options(
         node: machine::node_name(config),
         permits_global_qos: config.deprecated_features.permits("global_qos"),
         permits_local_random_exchanges: config.local_random_exchanges,
+        parameter_limits: config.parameter_limits.clone(),
         returns_every_delayed: config.returns_every_delayed,
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
         default_queue_type: config.default_queue_type,

@@ -38,11 +38,18 @@ impl Broker {
         self.vhost_parameter_changes.subscribe()
     }
 
-    /// Sets a parameter of a vhost. Nothing happens where it has the value already.
+    /// Sets a parameter of a vhost. Nothing happens where it has the value already. A limit is not for what is there; two requests at the
+    /// same moment may go one beyond it, as in RabbitMQ.
     pub fn put_vhost_parameter(&self, actor: &Actor, parameter: VhostParameter) -> Result<Changed, ControlError> {
         let VhostParameter { vhost, component, name, value } = &parameter;
         check_vhost_parameter(component, name, value).or_else(|error| invalid(error.to_string()))?;
         let Some(vhost) = self.vhosts.get(vhost.as_str()) else { return no_vhost(vhost.as_str()) };
+        if let Some(limit) = self.options.parameter_limits.get(&**component)
+            && vhost.parameter(component, name).is_none()
+            && self.vhost_parameters(Some(component), None).len() >= *limit
+        {
+            return invalid(format!("component {component} is limited to {limit} per node"));
+        }
         let event = event_of("parameter.set", &parameter);
         let record = |parameter| self.put_definition(&Definition::Parameter(parameter));
         let (is_new, position) = match vhost.put_parameter(parameter, record) {

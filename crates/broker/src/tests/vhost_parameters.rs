@@ -12,6 +12,7 @@ use super::node::{NOW, Node};
 use super::operators::{operator, vhost};
 use crate::control::{ControlError, VhostRequest};
 use crate::events::Event;
+use crate::options::Options;
 
 fn upstream(of: &str, name: &str, prefetch_count: u64) -> VhostParameter {
     let value = json!({"uri": "amqp://me:secret@h", "prefetch-count": prefetch_count});
@@ -49,6 +50,22 @@ fn parameters_are_there_after_a_crash() {
     assert_eq!(broker.vhost_parameters(Some("warren.own"), None), [hidden("shop", "h", json!(true))]);
     assert_eq!(broker.vhost_parameter("shop", FEDERATION_UPSTREAM, "a"), Some(upstream("shop", "a", 1)));
     assert_eq!(broker.vhost_parameter("/", FEDERATION_UPSTREAM, "a"), None);
+}
+
+#[test]
+fn there_are_as_many_as_the_limit_says() {
+    let parameter_limits = BTreeMap::from([(FEDERATION_UPSTREAM.to_owned(), 2)]);
+    let node = Node::with(Options { parameter_limits, ..Options::default() });
+    let put = |parameter| node.broker.put_vhost_parameter(&operator(), parameter);
+    node.broker.put_vhost(&operator(), VhostRequest::named(vhost("shop"))).unwrap();
+    put(upstream("shop", "a", 1)).unwrap();
+    put(upstream("/", "a", 1)).unwrap();
+    let refused = put(upstream("shop", "b", 1)).unwrap_err();
+    assert_eq!(refused, ControlError::Invalid("component federation-upstream is limited to 2 per node".to_owned()));
+    put(upstream("shop", "a", 2)).unwrap();
+    put(hidden("shop", "h", json!(true))).unwrap();
+    node.broker.delete_vhost_parameter(&operator(), "/", FEDERATION_UPSTREAM, "a").unwrap();
+    put(upstream("shop", "b", 1)).unwrap();
 }
 
 #[test]

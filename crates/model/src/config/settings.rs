@@ -118,6 +118,8 @@ pub struct Config {
     pub permits_quorum_queues_declared_as_classic: bool,
     /// Whether local random exchanges may be declared.
     pub local_random_exchanges: bool,
+    /// `runtime_parameters.limits`: how many parameters of vhosts there may be, by component.
+    pub parameter_limits: BTreeMap<String, usize>,
     /// `warren.delayed.strict`: whether every delayed message that is mandatory is returned.
     pub returns_every_delayed: bool,
 
@@ -457,6 +459,7 @@ pub(super) fn read(values: Values) -> Config {
         permits_quorum_queues_declared_as_classic: values
             .bool("quorum_queue.property_equivalence.relaxed_checks_on_redeclaration"),
         local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
+        parameter_limits: parameter_limits(&values),
         returns_every_delayed: values.bool("warren.delayed.strict"),
         statistics: statistics::read(&values),
         management: management::read(&values),
@@ -510,6 +513,12 @@ fn tcp_options(values: &Values) -> TcpOptions {
         recbuf: buffer("tcp_listen_options.recbuf"),
         linger: values.bool("tcp_listen_options.linger.on").then_some(linger),
     }
+}
+
+fn parameter_limits(values: &Values) -> BTreeMap<String, usize> {
+    let limits = values.family(&["runtime_parameters", "limits"]);
+    // The schema has them checked: they are numbers.
+    limits.filter_map(|(component, limit)| Some((component.to_owned(), limit.parse().ok()?))).collect()
 }
 
 fn default_queue_type(values: &Values) -> QueueType {

@@ -52,7 +52,12 @@ const KEYS: &[Key] = &[
     )
     .unless(&["infinity"]),
     not_built("{session_max_per_connection,link_max_per_session}", Type::COUNT, "AMQP 1.0 is not spoken"),
-    not_built("runtime_parameters.limits.$category", Type::COUNT, "parameters are not limited"),
+    effective(
+        "runtime_parameters.limits.$category",
+        Type::COUNT,
+        "",
+        "The most parameters of this component (`shovel`, `federation-upstream`, `federation-upstream-set`) in all vhosts together.",
+    ),
     no_effect("background_gc_enabled", Type::Bool, ERLANG_MEMORY),
     no_effect("background_gc_target_interval", Type::ANY_DURATION, ERLANG_MEMORY),
 ];

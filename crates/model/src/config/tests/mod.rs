@@ -263,6 +263,17 @@ fn the_first_frames_are_no_longer_than_the_others() {
 }
 
 #[test]
+fn parameters_are_limited_by_component() {
+    let limits = config("runtime_parameters.limits.shovel = 3\nruntime_parameters.limits.federation-upstream = 0")
+        .parameter_limits;
+    assert_eq!(
+        limits.into_iter().collect::<Vec<_>>(),
+        [("federation-upstream".to_owned(), 0), ("shovel".to_owned(), 3)]
+    );
+    assert!(config("").parameter_limits.is_empty());
+}
+
+#[test]
 fn local_random_exchanges_are_permitted_unless_disabled() {
     assert!(config("").local_random_exchanges);
     assert!(!config("exchange_types.local_random.enabled = false").local_random_exchanges);

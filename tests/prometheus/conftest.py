@@ -43,6 +43,11 @@ def broker(pytestconfig):
                 nowhere = {"src-uri": "amqp://127.0.0.1:1", "src-queue": "q", "dest-uri": "amqp://", "reconnect-delay": 0}
                 broker.management.put("/parameters/shovel/%2F/nowhere", {"value": nowhere}).expect(201)
                 traffic.until(lambda: 'rabbitmq_shovel_dynamic{status="terminated"} 1' in broker.scrape("/metrics"), "a shovel that has failed")
+                # So is a link whose exchange there cannot be named.
+                broker.management.put("/parameters/federation-upstream/%2F/nowhere", {"value": {"uri": "amqp://127.0.0.1:1", "exchange": "x" * 256}}).expect(201)
+                policy = {"pattern": "^amq.fanout$", "apply-to": "exchanges", "definition": {"federation-upstream": "nowhere"}}
+                broker.management.put("/policies/%2F/nowhere", policy).expect(201)
+                traffic.until(lambda: 'rabbitmq_federation_links{status="error"} 1' in broker.scrape("/metrics"), "a link that has failed")
             for path in record.paths().values():
                 # What scraping costs is told from the second time on.
                 broker.scrape(path)

@@ -106,7 +106,8 @@ pub struct Declaration<'a> {
     pub is_internal: bool,
     /// Where messages go that match nothing: the value of the argument `alternate-exchange`.
     pub alternate: Option<&'a [u8]>,
-    /// All arguments as declared, checked. Consistent hash, delayed message and federation upstream exchanges look into them; else they are only kept.
+    /// All arguments as declared, checked. Consistent hash, delayed message and federation upstream exchanges look into them; else they
+    /// are only kept.
     pub arguments: Table<'a>,
 }
 

@@ -423,8 +423,8 @@ fn nothing_is_imported_of_a_document_of_which_something_cannot_be() {
         check("parameters", limits, text).await;
         let policy = |key: &str| json!({"vhost": "new", "name": "bad", "pattern": "x", "definition": {key: "u"}});
         let text = "policies, entry 1 ('bad' in vhost 'new'): Validation failed\n\n\
-                    the policy key 'federation-upstream' is not implemented\n (vhost: \"new\" key: \"bad\")";
-        check("policies", policy("federation-upstream"), text).await;
+                    the policy key 'max-age' is not implemented\n (vhost: \"new\" key: \"bad\")";
+        check("policies", policy("max-age"), text).await;
         let text = "vhosts, entry 2 ('typed'): the queue type 'stream' is not implemented";
         check("vhosts", json!({"name": "typed", "default_queue_type": "stream"}), text).await;
         let text = "global_parameters, entry 1 (''): a parameter's name has 1 to 255 bytes, not 0";

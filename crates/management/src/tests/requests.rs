@@ -61,11 +61,6 @@ fn a_path_that_leads_nowhere_could_only_have_been_read() {
 fn routes_of_plugins_are_absent_as_in_a_rabbitmq_without_them() {
     in_house(async |house| {
         for path in [
-            "federation-links",
-            "federation-links/shop",
-            "federation-links/shop/state/down",
-            "federation-links/state/down/",
-            "federation-links/vhost/shop/id/node/restart",
             "stream/shop/q/tracking",
             "stream/connections",
             "stream/connections/shop",

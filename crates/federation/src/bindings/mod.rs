@@ -41,12 +41,14 @@ impl Mirrored {
     }
 }
 
+/// A binding's key and its arguments, encoded: as it is here.
+type Key = (Box<[u8]>, Vec<u8>);
+
 /// See the module.
 #[derive(Debug)]
 pub(crate) struct Mirror {
     way: Way,
-    /// By key and arguments here.
-    bound: HashMap<(Box<[u8]>, Vec<u8>), HashSet<Destination>>,
+    bound: HashMap<Key, HashSet<Destination>>,
 }
 
 impl Mirror {
@@ -106,7 +108,7 @@ impl Mirror {
     }
 }
 
-fn key(binding: &Binding) -> (Box<[u8]>, Vec<u8>) {
+fn key(binding: &Binding) -> Key {
     (binding.routing_key().into(), binding.arguments().as_bytes().to_vec())
 }
 

@@ -78,10 +78,11 @@ proptest! {
                 if let Some(mirrored) = mirror.add(&binding) {
                     prop_assert!(there.insert(mirrored));
                 }
-            } else if !is_added && here.remove(&(queue, key, has_arguments)) {
-                if let Some(mirrored) = mirror.remove(&binding) {
-                    prop_assert!(there.remove(&mirrored));
-                }
+            } else if !is_added
+                && here.remove(&(queue, key, has_arguments))
+                && let Some(mirrored) = mirror.remove(&binding)
+            {
+                prop_assert!(there.remove(&mirrored));
             }
             let expected: BTreeSet<_> = here.iter().map(|(_, key, has_arguments)| (*key, *has_arguments)).collect();
             prop_assert_eq!(there.len(), expected.len());

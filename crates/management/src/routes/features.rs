@@ -36,27 +36,31 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-/// Flags of features that are here. Those of clusters, streams and quorum queues come with these.
-const FLAGS: [&str; 19] = [
-    "classic_queue_type_delivery_support",
-    "detailed_queues_endpoint",
-    "direct_exchange_routing_v2",
-    "drop_unroutable_metric",
-    "empty_basic_get_metric",
-    "feature_flags_v2",
-    "implicit_default_bindings",
-    "khepri_db",
-    "listener_records_in_ets",
-    "maintenance_mode_status",
-    "message_containers",
-    "message_containers_deaths_v2",
-    "rabbitmq_4.0.0",
-    "rabbitmq_4.1.0",
-    "rabbitmq_4.2.0",
-    "rabbitmq_4.3.0",
-    "tracking_records_in_ets",
-    "user_limits",
-    "virtual_host_metadata",
+/// A feature flag: its name, how much RabbitMQ 4.3 requires it, and what it is of.
+type Flag = (&'static str, &'static str, &'static str);
+
+/// Flags of features that are here. Those of streams and of clusters' inside are not.
+const FLAGS: [Flag; 20] = [
+    ("classic_queue_type_delivery_support", "hard", "rabbit"),
+    ("detailed_queues_endpoint", "soft", "rabbitmq_management"),
+    ("direct_exchange_routing_v2", "hard", "rabbit"),
+    ("drop_unroutable_metric", "hard", "rabbitmq_management_agent"),
+    ("empty_basic_get_metric", "hard", "rabbitmq_management_agent"),
+    ("feature_flags_v2", "hard", "rabbit"),
+    ("implicit_default_bindings", "hard", "rabbit"),
+    ("khepri_db", "soft", "rabbit"),
+    ("listener_records_in_ets", "hard", "rabbit"),
+    ("maintenance_mode_status", "hard", "rabbit"),
+    ("message_containers", "hard", "rabbit"),
+    ("message_containers_deaths_v2", "soft", "rabbit"),
+    ("quorum_queue", "hard", "rabbit"),
+    ("rabbitmq_4.0.0", "soft", "rabbit"),
+    ("rabbitmq_4.1.0", "soft", "rabbit"),
+    ("rabbitmq_4.2.0", "soft", "rabbit"),
+    ("rabbitmq_4.3.0", "none", "rabbit"),
+    ("tracking_records_in_ets", "hard", "rabbit"),
+    ("user_limits", "hard", "rabbit"),
+    ("virtual_host_metadata", "hard", "rabbit"),
 ];
 
 /// Features that RabbitMQ phases out, and how far it has got.
@@ -71,21 +75,21 @@ const DEPRECATED_FEATURES: [(&str, &str); 8] = [
     ("transient_nonexcl_queues", "permitted_by_default"),
 ];
 
-static FLAG: Table<&'static str, Service> = Table {
+static FLAG: Table<Flag, Service> = Table {
     title: "FeatureFlag",
     columns: &[
-        column("name", Text, |name: &&str, _, cell| cell.text(name)),
+        column("name", Text, |flag: &Flag, _, cell| cell.text(flag.0)),
         column("desc", Text, |_, _, cell| cell.text("")),
         column("doc_url", Text, |_, _, cell| cell.text("")),
         column("state", Text, |_, _, cell| cell.text("enabled")),
-        column("stability", Text, |_, _, cell| cell.text("required")),
-        column("require_level", Text, |_, _, cell| cell.text("hard")),
+        column("stability", Text, |flag, _, cell| cell.text(if flag.1 == "none" { "stable" } else { "required" })),
+        column("require_level", Text, |flag, _, cell| cell.text(flag.1)),
         column("experiment_level", Text, |_, _, cell| cell.text("supported")),
         column("callbacks", List, |_, _, cell| cell.texts([])),
-        column("provided_by", Text, |_, _, cell| cell.text("rabbit")),
+        column("provided_by", Text, |flag, _, cell| cell.text(flag.2)),
     ],
     order: |a, b| a.cmp(b),
-    name: |name| (*name).into(),
+    name: |flag| flag.0.into(),
 };
 
 static DEPRECATED: Table<(&'static str, &'static str), Service> = Table {
@@ -120,7 +124,7 @@ fn flags(call: &Call) -> Result<AnswerFuture, Problem> {
 }
 
 fn enable(call: &Call) -> Result<Answer, Problem> {
-    if FLAGS.contains(&call.argument("name")) {
+    if FLAGS.iter().any(|flag| flag.0 == call.argument("name")) {
         return Ok(Answer::no_content());
     }
     Err(Problem::bad_request("unsupported"))

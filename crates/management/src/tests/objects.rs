@@ -490,6 +490,13 @@ fn the_node_is_the_only_one() {
         for name in ["rabbitmq_4.0.0", "khepri_db"] {
             assert!(flags.as_array().unwrap().iter().any(|flag| flag["name"] == name && flag["state"] == "enabled"));
         }
+        let levels = |name: &str| {
+            let flag = flags.as_array().unwrap().iter().find(|flag| flag["name"] == name).unwrap();
+            (flag["stability"].clone(), flag["require_level"].clone())
+        };
+        // Clients look for a flag of the newest version that is not required yet.
+        assert_eq!(levels("rabbitmq_4.3.0"), (json!("stable"), json!("none")));
+        assert_eq!(levels("rabbitmq_4.2.0"), (json!("required"), json!("soft")));
         assert_eq!(house.get("/api/nodes/rabbit@localhost").await.status, 200);
         assert_eq!(house.get("/api/nodes/rabbit@nowhere").await.status, 404);
     });

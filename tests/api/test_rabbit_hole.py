@@ -1,22 +1,21 @@
 """The specs of rabbit-hole, the HTTP client for Go that Terraform's provider and Kubernetes' operators use, as their authors wrote them.
 
-They name RabbitMQ's own ports, and so run in a network namespace with a broker of their own (rabbit_hole.py). Nothing of them is kept in the
+They name RabbitMQ's own ports, and so run in a network namespace with a broker of their own (own_ports.py). Nothing of them is kept in the
 repository.
 """
 
 import json
 import shutil
 import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 
+import own_ports
 import pytest
 from blackbox import environment
 
 MODULE, VERSION = "github.com/michaelklishin/rabbit-hole/v3", "v3.5.0"
 TIMEOUT_S = 600
-UNSHARE = ["unshare", "--net", "--map-root-user"]
 
 # Specs that do not hold here, by the end of their names, and why.
 DIFFERENT = {
@@ -28,11 +27,10 @@ DIFFERENT = {
 @cache
 def program() -> Path | str:
     """The specs as a program, or why they cannot be had."""
-    missing = [tool for tool in ("go", "unshare") if not shutil.which(tool)]
-    if missing:
-        return f"{' and '.join(missing)} not found"
-    if subprocess.run([*UNSHARE, "true"], stderr=subprocess.DEVNULL, check=False).returncode != 0:
-        return "network namespaces cannot be made here"
+    if not shutil.which("go"):
+        return "go not found"
+    if why := own_ports.why_impossible():
+        return why
     folder = environment.OUTPUT / f"rabbit-hole-{VERSION}"
     output = folder / "specs"
 
@@ -61,8 +59,8 @@ def test_its_specs_hold(pytestconfig, tmp_path):
     if isinstance(specs, str):
         pytest.skip(f"rabbit-hole's specs cannot be had: {specs}")
     report = tmp_path / "report.json"
-    runner = [sys.executable, str(Path(__file__).with_name("rabbit_hole.py")), str(specs), str(report)]
-    done = subprocess.run([*UNSHARE, *runner], capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+    command = own_ports.command("rabbit-hole", str(specs), f"-ginkgo.json-report={report}", "-ginkgo.no-color")
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert report.exists(), done.stdout + done.stderr
     ran = [spec for spec in json.loads(report.read_text())[0]["SpecReports"] if spec["State"] in ("passed", "failed", "panicked", "timedout")]
     assert len(ran) > 150, done.stdout

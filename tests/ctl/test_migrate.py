@@ -174,6 +174,36 @@ def test_what_is_declared_meanwhile_comes_along_there_and_back(pair, migrate):
     assert sum(messages(new).values()) == 0
 
 
+def test_what_links_of_federation_have_made_is_left_to_them(pair, migrate):
+    old, new = pair
+    link, inner = "federation: e -> elsewhere", "federation: e -> elsewhere A"
+    document = {
+        "exchanges": [{"vhost": "shop", "name": inner, "type": "x-federation-upstream", "durable": True, "auto_delete": True, "internal": True, "arguments": {"x-max-hops": 1}}],
+        "queues": [{"vhost": "shop", "name": link, "durable": True, "auto_delete": False, "arguments": {"x-internal-purpose": "federation"}}],
+        "bindings": [
+            {"vhost": "shop", "source": "e", "destination": inner, "destination_type": "exchange", "routing_key": "#", "arguments": {}},
+            {"vhost": "shop", "source": inner, "destination": link, "destination_type": "queue", "routing_key": "", "arguments": {}},
+        ],
+    }  # fmt: skip
+    old.management.post("/definitions", document).expect(200, 201, 204)
+    with old.wire(virtual_host="shop") as wire:
+        wire.call(1, "confirm.select")
+        wire.send(codec.publish(1, "e", "orders.new", b"m", delivery_mode=2))
+        wire.expect_confirms(1, 1, 1)
+    assert messages(old)[link] == 1
+    with consume(old, link):
+        status, said = migrate("--accept", timeout_s="5")
+        assert status == 3 and "cut-over: waits for 1 client of the old broker:" in said, said
+    status, said = migrate("--accept")
+    assert status == 0, said
+    [row] = [line for line in said.splitlines() if link in line]
+    assert row.split(link)[1].split()[:4] == ["0", "0", "1", "0"] and "not moved: a federation link's" in row, said
+    assert messages(old)[link] == 1 and messages(new)["orders"] == 3
+    assert link not in messages(new)
+    definitions = new.management.get("/definitions").json
+    assert not [each for each in definitions["exchanges"] + definitions["bindings"] if inner in each.values()]
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [

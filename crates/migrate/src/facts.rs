@@ -96,6 +96,9 @@ pub(crate) fn clients(
             continue;
         }
         let own_name = connection["user_provided_name"].as_str().filter(|own| !own.is_empty());
+        // RabbitMQ's links and shovels use their own broker without a socket.
+        let is_direct = connection["protocol"].as_str().is_some_and(|protocol| protocol.starts_with("Direct"));
+        let own_name = own_name.or(is_direct.then_some("a link or shovel of that broker itself"));
         let shown = own_name.map_or_else(|| name.clone(), |own| format!("{own} ({name})"));
         let (user, vhost) = (text(&connection["user"]), text(&connection["vhost"]));
         clients.insert(name, Client { name: shown, user, vhost, consumer_count: 0, publishes: false });
@@ -138,6 +141,7 @@ mod tests {
             json!({"name": "a:1", "user": "u", "vhost": "/", "user_provided_name": "Shovel warren-migrate.forward.0"}),
             json!({"name": "b:1", "user": "u", "vhost": "/", "user_provided_name": "shop"}),
             json!({"name": "c:1", "user": "u", "vhost": "/"}),
+            json!({"name": "<0.1>", "user": "none", "vhost": "/", "protocol": "Direct 0-9-1"}),
             json!({"name": "d:1", "user": "u", "vhost": "/", "client_properties": {"connection_name": "warren migrate"}}),
         ];
         let consumer = |connection: &str| json!({"channel_details": {"connection_name": connection}, "queue": {"vhost": "/", "name": "q"}});
@@ -150,7 +154,8 @@ mod tests {
         assert_eq!(consumers, BTreeMap::from([(QueueId::new("/", "q"), 1)]));
         let shown: Vec<_> =
             clients.iter().map(|client| (&*client.name, client.consumer_count, client.publishes)).collect();
-        assert_eq!(shown, [("shop (b:1)", 1, false), ("c:1", 0, true)]);
+        let direct = "a link or shovel of that broker itself (<0.1>)";
+        assert_eq!(shown, [(direct, 0, false), ("shop (b:1)", 1, false), ("c:1", 0, true)]);
     }
 
     #[test]

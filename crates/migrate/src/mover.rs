@@ -120,8 +120,8 @@ impl Mover {
             facts.source.keys().map(|id| ((&*id.vhost, name(self.direction, id)), id)).collect();
         for key in facts.shovels.keys() {
             match names.get(&(&*key.0, key.1.clone())) {
-                Some(id) if stage != Stage::Settling => running.push(id),
-                // Of the other way, or of a queue that is gone.
+                Some(id) if stage != Stage::Settling && !self.is_left_over(facts, id, key) => running.push(id),
+                // Of the other way, of a queue that is gone, or one that fails by what a former run said.
                 _ => decision.stop.push(key.clone()),
             }
         }
@@ -145,6 +145,12 @@ impl Mover {
         }
         self.share_places(facts, &candidates, running, &mut decision);
         decision
+    }
+
+    /// Whether a former run has left a shovel that fails: this one may say better how the old broker is reached.
+    fn is_left_over(&self, facts: &Facts, id: &QueueId, key: &(String, String)) -> bool {
+        let fails = facts.shovels.get(key).is_some_and(|shovel| shovel.state == "terminated");
+        fails && !self.turns.contains_key(id)
     }
 
     /// Learns what has become of shovels since the last look.
@@ -392,6 +398,21 @@ mod tests {
         assert!(facts.shovels.is_empty());
         facts.now_ms += REST_MS;
         assert_eq!(mover.decide(&facts, Stage::Draining).start.len(), 1);
+    }
+
+    #[test]
+    fn a_shovel_that_fails_by_what_a_former_run_said_begins_anew_at_once() {
+        let mut facts = facts(&[("q", 5, 0), ("well", 5, 0)]);
+        let decision = mover(2).decide(&facts, Stage::Draining);
+        run(&mut facts, &decision, "terminated");
+        let well = ("/".to_owned(), name(Direction::Forward, &QueueId::new("/", "well")));
+        facts.shovels.get_mut(&well).unwrap().state = "running".to_owned();
+        let mut mover = mover(2);
+        let decision = mover.decide(&facts, Stage::Draining);
+        assert_eq!(started(&decision), [("q", None)]);
+        assert_eq!(decision.stop.len(), 1);
+        // Only once: after that it has its time.
+        assert_eq!(mover.decide(&facts, Stage::Draining).stop, []);
     }
 
     #[test]

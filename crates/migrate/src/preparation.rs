@@ -121,6 +121,9 @@ impl Shell {
         for (member, path) in QUESTIONS {
             answers.insert((*member).to_owned(), self.old.get(path).await?);
         }
+        if let Some(document) = answers.get_mut("definitions") {
+            *document = definitions::without_links(document);
+        }
         let bytes = Value::Object(answers).to_string().into_bytes();
         let input = Input { name: self.old.named(), bytes, kind: Some(Kind::Broker) };
         preflight::examine(&[input]).map_err(|unreadable| Failure::stopped(unreadable.to_string()))

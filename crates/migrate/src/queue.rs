@@ -71,6 +71,8 @@ pub(crate) enum Stays {
     AutoDelete,
     /// It is not consumed, but read.
     Stream,
+    /// Messages wait in it for a federation link of another broker.
+    Link,
 }
 
 impl Stays {
@@ -80,6 +82,7 @@ impl Stays {
             Stays::Exclusive => "exclusive: it goes with its connection",
             Stays::AutoDelete => "auto-delete: it goes with its last consumer",
             Stays::Stream => "a stream: there are none in Warren",
+            Stays::Link => "a federation link's: it makes its own where its upstream is",
         }
     }
 }
@@ -90,6 +93,8 @@ pub(crate) struct Queue {
     pub(crate) kind: String,
     pub(crate) is_exclusive: bool,
     pub(crate) is_auto_delete: bool,
+    /// A federation link of another broker has made it.
+    pub(crate) is_of_link: bool,
     pub(crate) rules: Rules,
     pub(crate) ready: u64,
     pub(crate) unacked: u64,
@@ -115,6 +120,7 @@ impl Queue {
             kind: value["type"].as_str().or(argument).unwrap_or("classic").to_owned(),
             is_exclusive: is("exclusive") || value["owner_pid_details"].is_object(),
             is_auto_delete: is("auto_delete"),
+            is_of_link: value["arguments"]["x-internal-purpose"] == "federation",
             rules: Rules::read(value),
             ready: if ready + unacked == 0 { number("messages") } else { ready },
             unacked,
@@ -136,6 +142,7 @@ impl Queue {
             _ if self.is_exclusive => Some(Stays::Exclusive),
             _ if self.is_auto_delete => Some(Stays::AutoDelete),
             _ if self.kind == "stream" => Some(Stays::Stream),
+            _ if self.is_of_link => Some(Stays::Link),
             _ => None,
         }
     }
@@ -198,6 +205,8 @@ mod tests {
         assert_eq!(stays(json!({"vhost": "/", "name": "q", "exclusive": true})), Some(Stays::Exclusive));
         let stream = json!({"vhost": "/", "name": "q", "arguments": {"x-queue-type": "stream"}});
         assert_eq!(stays(stream), Some(Stays::Stream));
+        let of_link = json!({"vhost": "/", "name": "q", "arguments": {"x-internal-purpose": "federation"}});
+        assert_eq!(stays(of_link), Some(Stays::Link));
         assert_eq!(stays(json!({"vhost": "/", "name": "q", "type": "quorum", "durable": true})), None);
     }
 }

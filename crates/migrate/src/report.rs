@@ -254,7 +254,7 @@ fn table(journal: &Journal, counts: &Counts) -> String {
 /// What is not moved at all, by reason.
 pub(crate) fn staying(facts: &Facts) -> Vec<(Stays, Vec<&QueueId>, u64)> {
     let mut all = Vec::new();
-    for stays in [Stays::Exclusive, Stays::AutoDelete, Stays::Stream] {
+    for stays in [Stays::Exclusive, Stays::AutoDelete, Stays::Stream, Stays::Link] {
         let of_kind = facts.source.iter().filter(|(_, queue)| queue.stays() == Some(stays));
         let (queues, totals): (Vec<_>, Vec<_>) = of_kind.map(|(id, queue)| (id, queue.total())).unzip();
         if !queues.is_empty() {

@@ -55,8 +55,9 @@ impl Shell {
         let mut facts = Facts { destination: self.destination().queues().await?, ..Facts::default() };
         let source = self.source();
         facts.source = source.queues().await?;
-        let connections =
-            source.list("/api/connections?columns=name,user,vhost,user_provided_name,client_properties").await?;
+        let connections = source
+            .list("/api/connections?columns=name,user,vhost,protocol,user_provided_name,client_properties")
+            .await?;
         let consumers = source.list("/api/consumers").await?;
         let channels = match step {
             Step::CutOver => source.list("/api/channels?columns=connection_details,message_stats").await?,

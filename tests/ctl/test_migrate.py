@@ -1,8 +1,11 @@
 """`warren migrate` from one Warren to another: what it says, what it changes, and how it ends. Kills are in crash/migrations.py."""
 
+import fcntl
 import json
 import os
 import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from blackbox import broker as brokers
@@ -215,6 +218,119 @@ def test_what_links_of_federation_have_made_is_left_to_them(pair, migrate):
 def test_wrong_usage_is_told(migrate, words, status, says):
     got, said = migrate(*words)
     assert got == status and says in said, said
+
+
+def test_fewer_messages_than_there_were_end_it_unless_accepted(pair, migrate):
+    old, new = pair
+    old.management.delete("/queues/shop/brief").expect(204)
+    status, said = migrate("--until", "drain")
+    assert status == 0, said
+    # No consumer has taken them.
+    new.management.delete("/queues/shop/orders/contents").expect(204)
+    status, said = migrate()
+    assert status == 4, said
+    assert "fewer than there were" in said and "--accept goes on nevertheless" in said, said
+    ways = [each for each in new.management.get("/exchanges").json if each["name"].startswith("warren-migrate.")]
+    assert ways, "nothing is removed"
+    status, said = migrate("--accept")
+    assert status == 0, said
+
+
+def test_permissions_have_to_be_there(pair, migrate):
+    old, new = pair
+    old.management.delete("/permissions/shop/admin").expect(204)
+    before = everything(new)
+    status, said = migrate()
+    assert status == 1 and "user 'admin' has no permissions at the old broker" in said and "in 'shop'" in said, said
+    assert everything(new) == before
+
+
+def test_a_state_is_of_one_migration_and_of_one_run(pair, migrate, tmp_path):
+    _, new = pair
+    assert migrate("--until", "check")[0] == 0
+    status, said = migrate(WARREN_MIGRATE_TO=url(new).replace("127.0.0.1", "localhost"))
+    assert status == 1 and "state is of a migration" in said and "--again begins anew" in said, said
+    with open(tmp_path / "state.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        status, said = migrate()
+    assert status == 1 and "another run uses" in said, said
+
+
+# What RabbitMQ answers, by path; anything else is an empty list.
+RABBITMQ = {
+    "/api/overview": {"product_name": "RabbitMQ", "product_version": "4.3.6", "rabbitmq_version": "4.3.6"},
+    "/api/whoami": {"name": "admin", "tags": ["administrator"]},
+    "/api/definitions": {
+        "vhosts": [{"name": "/"}], "users": [{"name": "admin", "tags": ["administrator"]}],
+        "permissions": [{"user": "admin", "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}],
+        "queues": [{"vhost": "/", "name": "s", "durable": True, "auto_delete": False, "arguments": {"x-queue-type": "stream"}}],
+    },
+}  # fmt: skip
+
+
+@pytest.fixture
+def strange():
+    """Starts what answers as a RabbitMQ does, but for some paths; gives its URL, and a list of what was asked to be changed."""
+    servers = []
+
+    def start(**different):
+        answers, changes = RABBITMQ | {f"/api/{name}": answer for name, answer in different.items()}, []
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                body = json.dumps(answers.get(self.path.split("?")[0], [])).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def do_POST(self):
+                changes.append(self.path)
+                self.send_error(500)
+
+            def log_message(self, *_):
+                pass
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_port}", changes
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def ask(old_api: str, new_api: str, folder, *words: str) -> tuple[int, str]:
+    """The command between two HTTP APIs."""
+    uri = f"amqp://admin:{SECRET}@127.0.0.1:"
+    command = [environment.WARREN, "migrate", "--from", f"{uri}1", "--to", f"{uri}2", "--from-api", old_api, "--to-api", new_api, "--state", folder / "state", *words]
+    done = subprocess.run(list(map(str, command)), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False)
+    assert SECRET not in done.stdout + done.stderr
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_what_is_refused_stops_it_before_anything_is_changed(pair, strange, tmp_path):
+    _, new = pair
+    old_api, _ = strange()
+    before = everything(new)
+    status, said = ask(old_api, new.management.url, tmp_path, "--until", "definitions")
+    assert status == 1 and "check: refused: " in said and "--skip-unsupported would leave it out" in said, said
+    assert everything(new) == before
+    status, said = ask(old_api, new.management.url, tmp_path, "--until", "definitions", "--skip-unsupported")
+    assert status == 0 and "definitions: left out: " in said, said
+
+
+def test_who_may_migrate_and_to_what(strange, tmp_path):
+    old_api, changes = strange()
+    status, said = ask(old_api, old_api, tmp_path)
+    assert status == 1 and "is RabbitMQ 4.3.6: --to is a Warren" in said, said
+    limited_api, _ = strange(whoami={"name": "admin", "tags": ["management"]})
+    status, said = ask(limited_api, old_api, tmp_path)
+    assert status == 1 and "user 'admin' is no administrator of the old broker" in said, said
+    assert changes == []
 
 
 def test_a_broker_that_is_not_there_and_a_wrong_password_are_told(pair, migrate):

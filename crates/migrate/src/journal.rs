@@ -174,14 +174,21 @@ mod tests {
         let baseline = Baseline { source: 1, destination: 2, fetched: 3, taken: 4 };
         let record = Record { baseline, moved: 5, last: ("t".to_owned(), 6), is_fed: true, is_touched: false };
         journal.queues.insert(QueueId::new("/", "q"), record);
-        assert_eq!(Journal::decode(&journal.encode()), Some(journal));
+        assert_eq!(Journal::decode(&journal.encode()), Some(journal.clone()));
+        journal.is_counted = false;
+        for step in Step::ALL {
+            journal.step = step;
+            assert_eq!(Journal::decode(&journal.encode()).as_ref(), Some(&journal));
+        }
         assert_eq!(Journal::decode(&json!({"warren_migrate": 2})), None);
         assert_eq!(Journal::decode(&json!([])), None);
     }
 
     #[test]
     fn steps_have_an_order_and_an_end() {
-        assert_eq!(Step::Check.next(), Step::Definitions);
+        use Step::{Check, CutOver, Definitions, Done, Drain, Feed, Finish, Verify};
+        let order = [Check, Definitions, Feed, CutOver, Drain, Verify, Finish, Done];
+        assert!(order.windows(2).all(|pair| pair[0].next() == pair[1]));
         assert_eq!(Step::Done.next(), Step::Done);
         assert!(Step::ALL.into_iter().all(|step| Step::parse(step.name()) == Some(step)));
     }

@@ -36,6 +36,8 @@ mod journal;
 mod link;
 mod machine;
 #[cfg(test)]
+mod machine_tests;
+#[cfg(test)]
 mod model_tests;
 mod mover;
 mod preparation;

@@ -162,5 +162,13 @@ mod tests {
             assert_eq!((&value["src-uri"], &value["dest-uri"]), (&json!(source), &json!(destination)));
             assert_eq!(value["src-delete-after"], json!(7));
         }
+        // What is settled is at the destination, and consumers that are still at the source go first.
+        let value = &shovels(Direction::Forward, &links, &old)["parameters"][0]["value"];
+        assert_eq!(value["ack-mode"], "on-confirm");
+        assert_eq!(value["src-consumer-args"], json!({"x-priority": -10, "x-warren-migrate": true}));
+        assert_eq!((&value["src-predeclared"], &value["dest-predeclared"]), (&json!(true), &json!(true)));
+        let ways = ways(Direction::Forward, links.iter().map(|link| &link.queue));
+        assert_eq!(ways["exchanges"][0]["auto_delete"], true, "it goes with its queue");
+        assert_eq!(ways["bindings"][0]["source"], value["dest-exchange"]);
     }
 }

@@ -46,7 +46,6 @@ mod rehearsal;
 mod report;
 mod run;
 mod shell;
-mod signals;
 mod state_file;
 
 pub use arguments::Arguments;

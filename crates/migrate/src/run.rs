@@ -2,11 +2,10 @@
 //!
 //! Exit status: 0 done; 1 it cannot go on; 2 bad usage; 3 interrupted, or out of time; 4 counts are not right.
 
-use std::io::{self, Write as _};
 use std::time::Duration;
 
+use foreground::Interrupt;
 use serde_json::json;
-use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::arguments::{Arguments, Settings};
@@ -19,7 +18,7 @@ use crate::preparation::Brought;
 use crate::report::{self, Reporter};
 use crate::shell::Shell;
 use crate::state_file::StateFile;
-use crate::{definitions, rehearsal, signals};
+use crate::{definitions, rehearsal};
 
 const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
@@ -41,14 +40,8 @@ pub fn main(arguments: &Arguments) -> u8 {
             return EXIT_USAGE;
         }
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("cannot start: {error}"));
-            return EXIT_FAILED;
-        }
-    };
-    let status = match runtime.block_on(run(settings)) {
+    let done = foreground::run(run(settings));
+    match done.unwrap_or_else(|error| Err(Failure::stopped(format!("cannot start: {error}")))) {
         Ok(status) => status,
         Err(Failure::Unread) => 0,
         Err(Failure::Interrupted) => {
@@ -59,14 +52,12 @@ pub fn main(arguments: &Arguments) -> u8 {
             complain(&text);
             EXIT_FAILED
         }
-    };
-    runtime.shutdown_background();
-    status
+    }
 }
 
 async fn run(settings: Settings) -> Result<u8, Failure> {
-    let interrupt =
-        signals::listen().map_err(|error| Failure::stopped(format!("cannot listen for signals: {error}")))?;
+    let mut interrupt =
+        Interrupt::listen().map_err(|error| Failure::stopped(format!("cannot listen for signals: {error}")))?;
     let timeout = settings.timeout;
     let working = async {
         match settings.rehearsal {
@@ -76,18 +67,11 @@ async fn run(settings: Settings) -> Result<u8, Failure> {
     };
     tokio::select! {
         status = working => status,
-        () = interrupted(interrupt) => Err(Failure::Interrupted),
+        () = interrupt.come() => Err(Failure::Interrupted),
         () = out_of_time(timeout) => {
             complain("out of time: shovels that run go on; run it again to go on");
             Ok(EXIT_UNFINISHED)
         }
-    }
-}
-
-async fn interrupted(mut interrupt: watch::Receiver<bool>) {
-    if interrupt.wait_for(|is_interrupted| *is_interrupted).await.is_err() {
-        // No signal can come any more.
-        std::future::pending::<()>().await;
     }
 }
 
@@ -99,7 +83,7 @@ async fn out_of_time(timeout: Option<Duration>) {
 }
 
 fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "warren migrate: {text}");
+    foreground::complain("migrate", text);
 }
 
 /// What to go on with: what was remembered, or a new beginning.

@@ -9,6 +9,7 @@
 pub mod arguments;
 pub mod config;
 pub mod definition;
+pub mod document;
 pub mod erlang;
 pub mod features;
 pub mod federation;

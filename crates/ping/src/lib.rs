@@ -9,7 +9,6 @@
 //!  text, json  what is shown: a line a round, a table, the verdict              ─┘
 //!  probe       does a round: sockets, AMQP, the clock; `queue` is what it declares and deletes
 //!  failure     why there is nothing to measure, and why a round was lost
-//!  signals     Ctrl-C
 //!  run         all of it together
 //! ```
 //!
@@ -26,7 +25,6 @@ mod probe;
 mod queue;
 mod run;
 mod schedule;
-mod signals;
 mod stage;
 mod statistics;
 mod text;

@@ -5,14 +5,14 @@
 use std::io::{self, Write as _};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use foreground::Interrupt;
 use tokio::time::Instant;
 
 use crate::arguments::{Arguments, Settings};
 use crate::failure::Failure;
 use crate::probe::Probe;
 use crate::statistics::Statistics;
-use crate::{json, signals, text, verdict};
+use crate::{json, text, verdict};
 
 const EXIT_FAILED: u8 = 1;
 const EXIT_USAGE: u8 = 2;
@@ -27,24 +27,15 @@ pub fn main(arguments: &Arguments) -> u8 {
             return EXIT_USAGE;
         }
     };
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            complain(&format!("cannot start: {error}"));
-            return EXIT_FAILED;
-        }
-    };
-    let status = match runtime.block_on(run(&settings)) {
+    let done = foreground::run(run(&settings));
+    match done.unwrap_or_else(|error| Err(format!("cannot start: {error}"))) {
         Ok(true) => 0,
         Ok(false) => EXIT_FAILED,
         Err(text) => {
             complain(&text);
             EXIT_FAILED
         }
-    };
-    // A name that is still looked up is not waited for.
-    runtime.shutdown_background();
-    status
+    }
 }
 
 /// Why it ended before its time.
@@ -62,7 +53,7 @@ impl From<Failure> for Ended {
 
 /// Returns whether it was measured, within the budget.
 async fn run(settings: &Settings) -> Result<bool, String> {
-    let mut interrupt = signals::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
+    let mut interrupt = Interrupt::listen().map_err(|error| format!("cannot listen for signals: {error}"))?;
     let mut probe = Probe::new(settings).map_err(|failure| failure.to_string())?;
     let outcome = ping(settings, &mut probe, &mut interrupt).await;
     if let Some(warning) = probe.end().await {
@@ -75,14 +66,10 @@ async fn run(settings: &Settings) -> Result<bool, String> {
     }
 }
 
-async fn ping(
-    settings: &Settings,
-    probe: &mut Probe<'_>,
-    interrupt: &mut watch::Receiver<bool>,
-) -> Result<bool, Ended> {
+async fn ping(settings: &Settings, probe: &mut Probe<'_>, interrupt: &mut Interrupt) -> Result<bool, Ended> {
     let subject = tokio::select! {
         subject = probe.connect() => subject?,
-        () = interrupted(interrupt) => return Err(Ended::Failed("interrupted before there was a connection".to_owned())),
+        () = interrupt.come() => return Err(Ended::Failed("interrupted before there was a connection".to_owned())),
     };
     let screen = Screen { is_json: settings.is_json };
     screen.put(|| text::begin(&subject), || json::begin(&subject))?;
@@ -93,12 +80,12 @@ async fn ping(
         tokio::select! {
             () = tokio::time::sleep_until(start + next) => {}
             () = probe.idle() => {}
-            () = interrupted(interrupt) => break,
+            () = interrupt.come() => break,
         }
         began = start.elapsed();
         let outcome = tokio::select! {
             outcome = probe.round(done + 1) => outcome,
-            () = interrupted(interrupt) => break,
+            () = interrupt.come() => break,
         };
         done += 1;
         match &outcome {
@@ -113,13 +100,6 @@ async fn ping(
     let verdict = verdict::judge(&statistics, settings.budget);
     screen.put(|| text::end(&subject, &statistics, took, &verdict), || json::end(&statistics, took, &verdict))?;
     Ok(statistics.completed() > 0 && verdict.budget.is_none_or(|budget| budget.is_kept))
-}
-
-async fn interrupted(interrupt: &mut watch::Receiver<bool>) {
-    if interrupt.wait_for(|is_interrupted| *is_interrupted).await.is_err() {
-        // No signal can come any more.
-        std::future::pending::<()>().await;
-    }
 }
 
 /// Standard output.
@@ -140,5 +120,5 @@ impl Screen {
 }
 
 fn complain(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "warren ping: {text}");
+    foreground::complain("ping", text);
 }

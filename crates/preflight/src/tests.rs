@@ -1,5 +1,6 @@
 //! Whole inputs, and inputs that make no sense.
 
+use model::document;
 use proptest::prelude::*;
 
 use super::*;
@@ -210,10 +211,10 @@ proptest! {
 
     #[test]
     fn no_definitions_make_it_panic(
-        lists in proptest::collection::vec((0..definitions::LIST_NAMES.len(), proptest::collection::vec(arbitrary_json(), 0..4)), 0..6)
+        lists in proptest::collection::vec((0..document::LISTS.len(), proptest::collection::vec(arbitrary_json(), 0..4)), 0..6)
     ) {
         let members: serde_json::Map<_, _> =
-            lists.into_iter().map(|(at, entries)| (definitions::LIST_NAMES[at].to_owned(), entries.into())).collect();
+            lists.into_iter().map(|(at, entries)| (document::LISTS[at].to_owned(), entries.into())).collect();
         let bytes = serde_json::Value::Object(members).to_string().into_bytes();
         let report = examine(&[Input { name: "f".to_owned(), bytes: bytes.clone(), kind: Some(Kind::Definitions) }]).unwrap();
         let counted: usize = report.working.iter().map(|(_, count)| count).sum();

@@ -9,6 +9,7 @@ use broker::{
 };
 use model::arguments::QueueType;
 use model::definition::UserPermission;
+use model::document;
 use model::json::to_table;
 use model::name::{ExchangeName, QueueName, UserName, VhostName};
 use model::parameter::{COMPONENTS, GlobalParameter, VHOST_LIMITS, VhostParameter};
@@ -198,34 +199,6 @@ impl BindingEntry {
     }
 }
 
-/// Keys that say what a document is and define nothing.
-const ABOUT: [&str; 12] = [
-    "rabbit_version",
-    "rabbitmq_version",
-    "product_name",
-    "product_version",
-    "explanation",
-    "rabbitmq_definition_format",
-    "original_cluster_name",
-    "original_vhost_name",
-    "description",
-    "metadata",
-    "limits",
-    "default_queue_type",
-];
-/// Keys that define something.
-const KINDS: [&str; 10] = [
-    "users",
-    "vhosts",
-    "permissions",
-    "topic_permissions",
-    "global_parameters",
-    "policies",
-    "parameters",
-    "exchanges",
-    "queues",
-    "bindings",
-];
 /// Warnings that one document gets.
 const WARNING_COUNT_MAX: usize = 100;
 
@@ -244,7 +217,7 @@ fn of_members(members: &Map<String, Value>, scope: Scope<'_>) -> Result<Definiti
         return Err(DefinitionsError(text.to_owned()));
     }
     let mut reader = Reader { scope, warnings: Vec::new(), findings: Findings::default() };
-    for name in members.keys().filter(|name| !KINDS.contains(&&***name) && !ABOUT.contains(&&***name)) {
+    for name in members.keys().filter(|name| !document::is_known(name)) {
         reader.warn(format!("the key '{name}' is unknown and has no effect"));
     }
     let mut definitions = Definitions::default();

@@ -11,6 +11,7 @@ mod topology;
 mod vhosts;
 
 use model::config::Config;
+use model::document;
 use serde_json::{Map, Value};
 
 use crate::input::{Content, Read};
@@ -53,24 +54,6 @@ impl From<Refusal> for Remark {
     }
 }
 
-/// Keys that define nothing.
-const ABOUT: [&str; 14] = [
-    "rabbit_version",
-    "rabbitmq_version",
-    "product_name",
-    "product_version",
-    "explanation",
-    "rabbitmq_definition_format",
-    "original_cluster_name",
-    "original_vhost_name",
-    "description",
-    "metadata",
-    "limits",
-    "default_queue_type",
-    "tracing",
-    "tags",
-];
-
 /// A list of a document: what its entries are, and how one is looked at.
 struct List {
     name: &'static str,
@@ -109,10 +92,10 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
     let mut expected = Expected::of(config);
     for Read { name, content, .. } in read {
         match content {
-            Content::Definitions(members) => document(name, members, &mut expected, sheet),
+            Content::Definitions(members) => examine_one(name, members, &mut expected, sheet),
             Content::Running(answers) => {
                 if let Some(Value::Object(members)) = answers.get("definitions") {
-                    document(name, members, &mut expected, sheet);
+                    examine_one(name, members, &mut expected, sheet);
                 }
             }
             _ => {}
@@ -120,14 +103,13 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
     }
 }
 
-fn document(source: &str, members: &Map<String, Value>, expected: &mut Expected, sheet: &mut Sheet) {
+fn examine_one(source: &str, members: &Map<String, Value>, expected: &mut Expected, sheet: &mut Sheet) {
     expected.vhost = single_vhost(members);
     if let Some(vhost) = &expected.vhost {
         sheet.note(format!("{source} is of one virtual host: import it into one, with --vhost {vhost} or another"));
         expected.add_vhost(&vhost.clone());
     }
-    let is_known = |name: &str| ABOUT.contains(&name) || LISTS.iter().any(|list| list.name == name);
-    for name in members.keys().filter(|name| !is_known(name)) {
+    for name in members.keys().filter(|name| !document::is_known(name)) {
         let remark = Remark::different("the key is unknown, and has no effect", pages::HTTP_API);
         sheet.put(Noun::object("key", "keys"), Place::of(source, None, name), vec![remark]);
     }
@@ -194,18 +176,3 @@ fn single_vhost(members: &Map<String, Value>) -> Option<String> {
         says_so || !["vhosts", "users", "permissions"].iter().any(|list| members.contains_key(*list)) && names_none();
     is_single.then(|| text("original_vhost_name").or_else(|| text("name")).unwrap_or("/").to_owned())
 }
-
-/// The names of all lists, for tests.
-#[cfg(test)]
-pub(crate) const LIST_NAMES: [&str; 10] = [
-    "users",
-    "vhosts",
-    "permissions",
-    "topic_permissions",
-    "global_parameters",
-    "policies",
-    "parameters",
-    "exchanges",
-    "queues",
-    "bindings",
-];

@@ -38,6 +38,7 @@ const CRATES: &[&str] = &[
     "observe",
     "management",
     "proxy",
+    "foreground",
     "perf",
     "ping",
     "ctl",

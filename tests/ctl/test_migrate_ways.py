@@ -156,7 +156,7 @@ def test_a_cluster_gets_everything_though_its_leader_is_killed(old, cluster, tmp
     cluster.nodes[leader].kill()
     process.kill()
     process.communicate()
-    assert json.loads(tool.state.read_text())["step"] == "feed"
+    assert json.loads(tool.state.read_text())["step"] in ("feed", "cut-over", "drain"), "it was in the midst"
     status, said = tool.run()
     assert status == 0, said
     assert messages(old) == {"q": 0}

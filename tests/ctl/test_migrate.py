@@ -207,6 +207,23 @@ def test_what_links_of_federation_have_made_is_left_to_them(pair, migrate):
     assert not [each for each in definitions["exchanges"] + definitions["bindings"] if inner in each.values()]
 
 
+def test_vhosts_that_were_made_meanwhile_come_back(pair, migrate):
+    old, new = pair
+    # Shovels log in at the old broker as a user who is not the new one's.
+    old.management.put("/users/mover", {"password": SECRET, "tags": "administrator"}).expect(201)
+    for vhost in ("shop", "%2F"):
+        old.management.put(f"/permissions/{vhost}/mover", {"configure": ".*", "write": ".*", "read": ".*"}).expect(201)
+    new.management.put("/vhosts/fresh", {}).expect(201)
+    with new.wire(virtual_host="fresh") as wire:
+        wire.call(1, "queue.declare", queue="q", durable=True)
+        wire.call(1, "confirm.select")
+        wire.send(codec.publish(1, "", "q", b"m", delivery_mode=2))
+        wire.expect_confirms(1, 1, 1)
+    status, said = migrate("--back", WARREN_MIGRATE_FROM=url(old).replace("admin", "mover"))
+    assert status == 0, said
+    assert messages(old)["q"] == 1 and sum(messages(new).values()) == 0
+
+
 @pytest.mark.parametrize(
     ("words", "status", "says"),
     [
@@ -264,6 +281,10 @@ RABBITMQ = {
         "vhosts": [{"name": "/"}], "users": [{"name": "admin", "tags": ["administrator"]}],
         "permissions": [{"user": "admin", "vhost": "/", "configure": ".*", "write": ".*", "read": ".*"}],
         "queues": [{"vhost": "/", "name": "s", "durable": True, "auto_delete": False, "arguments": {"x-queue-type": "stream"}}],
+        # RabbitMQ exports bindings to the exchanges of links, and not these.
+        "exchanges": [{"vhost": "/", "name": "x", "type": "topic", "durable": True, "auto_delete": False, "internal": False, "arguments": {}}],
+        "bindings": [{"vhost": "/", "source": "x", "destination": "federation: x -> down A", "destination_type": "exchange", "routing_key": "#", "arguments": {}}],
+        "parameters": [{"component": "federation-upstream", "vhost": "/", "name": "u", "value": {"uri": "amqp://127.0.0.1:1"}}],
     },
 }  # fmt: skip
 
@@ -319,6 +340,8 @@ def test_what_is_refused_stops_it_before_anything_is_changed(pair, strange, tmp_
     status, said = ask(old_api, new.management.url, tmp_path, "--until", "definitions")
     assert status == 1 and "check: refused: " in said and "--skip-unsupported would leave it out" in said, said
     assert everything(new) == before
+    assert said.count("check: refused: ") == 1, said
+    assert "check: 1 upstream of federation" in said, said
     status, said = ask(old_api, new.management.url, tmp_path, "--until", "definitions", "--skip-unsupported")
     assert status == 0 and "definitions: left out: " in said, said
 

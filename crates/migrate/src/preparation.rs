@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::definitions;
 use crate::failure::Failure;
 use crate::link::Direction;
+use crate::report::counted;
 use crate::shell::Shell;
 
 /// What a RabbitMQ that runs is asked for a check.
@@ -27,6 +28,8 @@ const PLACE_COUNT_MAX: usize = 3;
 pub(crate) struct Checked {
     /// Of the old broker; not on the way back.
     pub(crate) report: Option<Report>,
+    /// Upstreams of federation that come along, and then feed both brokers.
+    pub(crate) upstream_count: u64,
     /// Delayed messages, which only their exchange can deliver.
     pub(crate) delayed: Vec<(String, u64)>,
 }
@@ -57,6 +60,14 @@ impl Checked {
                 lines.push(format!("refused: {}{places}", group.text));
             }
         }
+        if self.upstream_count > 0 {
+            let (upstreams, verb) =
+                (counted(self.upstream_count, "upstream"), if self.upstream_count == 1 { "comes" } else { "come" });
+            lines.push(format!(
+                "{upstreams} of federation {verb} along and feed both brokers: federated exchanges get messages twice, \
+                 unless they are deleted at the old one first"
+            ));
+        }
         for (exchange, count) in &self.delayed {
             lines.push(format!("{count} messages are delayed in {exchange}: they stay there until they are due"));
         }
@@ -73,7 +84,7 @@ impl Checked {
                    "findings": refused.collect::<Vec<_>>()})
         });
         let delayed = self.delayed.iter().map(|(exchange, count)| json!({"exchange": exchange, "messages": count}));
-        json!({"preflight": report, "delayed": delayed.collect::<Vec<_>>()})
+        json!({"preflight": report, "upstreams": self.upstream_count, "delayed": delayed.collect::<Vec<_>>()})
     }
 }
 
@@ -100,9 +111,9 @@ impl Shell {
 
     /// Looks at what cannot be moved. Changes nothing.
     pub(crate) async fn check(&mut self) -> Result<Checked, Failure> {
-        let report = match self.settings.direction {
-            Direction::Forward => Some(self.examine().await?),
-            Direction::Back => None,
+        let (report, upstream_count) = match self.settings.direction {
+            Direction::Forward => self.examine().await.map(|(report, count)| (Some(report), count))?,
+            Direction::Back => (None, 0),
         };
         let source = self.source();
         let exchanges = source.list("/api/exchanges").await?;
@@ -111,12 +122,13 @@ impl Shell {
             let (name, vhost) = (exchange["name"].as_str()?, exchange["vhost"].as_str()?);
             Some((format!("exchange '{name}' in '{vhost}'"), count))
         };
-        let checked = Checked { report, delayed: exchanges.iter().filter_map(delayed).collect() };
+        let checked = Checked { report, upstream_count, delayed: exchanges.iter().filter_map(delayed).collect() };
         self.check_permissions().await?;
         Ok(checked)
     }
 
-    async fn examine(&mut self) -> Result<Report, Failure> {
+    /// What of the old broker works at the new one, and how many upstreams it has.
+    async fn examine(&mut self) -> Result<(Report, u64), Failure> {
         let mut answers = Map::new();
         for (member, path) in QUESTIONS {
             answers.insert((*member).to_owned(), self.old.get(path).await?);
@@ -124,9 +136,13 @@ impl Shell {
         if let Some(document) = answers.get_mut("definitions") {
             *document = definitions::without_links(document);
         }
+        let parameters = answers["definitions"]["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_upstream = |parameter: &&Value| parameter["component"] == "federation-upstream";
+        let upstream_count = parameters.iter().filter(is_upstream).count() as u64;
         let bytes = Value::Object(answers).to_string().into_bytes();
         let input = Input { name: self.old.named(), bytes, kind: Some(Kind::Broker) };
-        preflight::examine(&[input]).map_err(|unreadable| Failure::stopped(unreadable.to_string()))
+        let report = preflight::examine(&[input]).map_err(|unreadable| Failure::stopped(unreadable.to_string()))?;
+        Ok((report, upstream_count))
     }
 
     /// Shovels log in at the old broker with the user of its URI, who needs permissions in each vhost. The operator gives them: that

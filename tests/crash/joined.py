@@ -81,6 +81,18 @@ class Arrivals:
             count += 1
 
 
+def faults(publisher: Publisher, arrivals: Arrivals, twice_max: int) -> list[str]:
+    """What is wrong with what has arrived."""
+    counts, marks = arrivals.counts, arrivals.marks
+    found = [f"{each} was confirmed, and did not arrive" for each in sorted(publisher.confirmed - counts.keys())[:5]]
+    found += [f"{each} arrived, and was never sent" for each in counts if each > publisher.sent]
+    twice = {each: count for each, count in counts.items() if count > 1}
+    found += [f"{each} arrived {count} times, and {marks[each]} say so" for each, count in twice.items() if marks[each] < count - 1][:5]
+    if len(twice) > twice_max:
+        found.append(f"{len(twice)} messages arrived twice, and at most {twice_max} were on their way")
+    return found
+
+
 class Rounds:
     """Two brokers over many rounds. Who has them joined says how."""
 
@@ -126,17 +138,7 @@ class Rounds:
         count = sum(arrivals.counts.values())
         self.arrived += count
         self.twice += count - len(arrivals.counts)
-        return f"{publisher.sent} sent, {len(publisher.confirmed)} confirmed, {count} arrived", self.faults(publisher, arrivals)
-
-    def faults(self, publisher: Publisher, arrivals: Arrivals) -> list[str]:
-        counts, marks = arrivals.counts, arrivals.marks
-        faults = [f"{each} was confirmed, and did not arrive" for each in sorted(publisher.confirmed - counts.keys())[:5]]
-        faults += [f"{each} arrived, and was never sent" for each in counts if each > publisher.sent]
-        twice = {each: count for each, count in counts.items() if count > 1}
-        faults += [f"{each} arrived {count} times, and {marks[each]} say so" for each, count in twice.items() if marks[each] < count - 1][:5]
-        if len(twice) > self.twice_max:
-            faults.append(f"{len(twice)} messages arrived twice, and at most {self.twice_max} were on their way")
-        return faults
+        return f"{publisher.sent} sent, {len(publisher.confirmed)} confirmed, {count} arrived", faults(publisher, arrivals, self.twice_max)
 
     def drain_until(self, arrivals: Arrivals, queue: str, source: str, is_all) -> None:
         """`collect` by taking from a queue of the second broker, until one of the first is empty, too."""

@@ -117,7 +117,12 @@ impl<const N: usize> Observed<N> {
     /// Takes a sample. Says whether it is to be looked at again: it has changed since the last one, or its history is wanted.
     pub fn sample(&self, sample: Sample<N>, keeping: &Keeping<'_>) -> bool {
         let has_ended = self.has_ended.load(Ordering::Relaxed);
+        let is_always_kept = keeping.room.is_none();
         let mut memory = self.memory.lock();
+        if memory.is_none() && sample.numbers == [0; N] && !is_always_kept {
+            // It is looked at with what it belongs to, and has done nothing yet.
+            return false;
+        }
         let Memory { pace, zero_until_ms, changed_at_ms, history } = &mut **memory.get_or_insert_with(Memory::new);
         let is_first = pace.is_none();
         if is_first {
@@ -130,7 +135,6 @@ impl<const N: usize> Observed<N> {
         if has_changed {
             *changed_at_ms = Some(sample.at_ms);
         }
-        let is_always_kept = keeping.room.is_none();
         if history.is_none() && is_always_kept {
             *history = History::begin(keeping, HISTORY_COUNT_MAX, sample.at_ms);
             if let Some(begun) = history {
@@ -201,6 +205,11 @@ impl<const N: usize> Observed<N> {
         let is_new = memory.history.is_none();
         let from_ms = now_ms.saturating_sub(range.age_ms);
         let past = if is_new { memory.past(&numbers, is_watched, from_ms) } else { Vec::new() };
+        if memory.pace.is_none() && numbers == [0; N] {
+            // It has rested since it was made, and does so while it is looked at.
+            memory.pace = Some(RecentSamples::new(Sample { at_ms: keeping.before_ms, numbers }));
+            memory.zero_until_ms = Some(keeping.before_ms);
+        }
         let Memory { history, .. } = &mut **memory;
         if is_new && !self.has_ended.load(Ordering::Relaxed) {
             let most = if range.is_of_list { HISTORY_COUNT_OF_LISTS_MAX } else { HISTORY_COUNT_MAX };
@@ -383,6 +392,21 @@ mod tests {
         fn observed(&self) -> &Observed<1> {
             &self.observed
         }
+    }
+
+    #[test]
+    fn nothing_is_remembered_of_what_has_done_nothing() {
+        let (number, room) = (Number::default(), Arc::default());
+        let look = |at_ms, numbers| {
+            let keeping = Keeping { before_ms: at_ms - 5000, retentions: &[], room: Some(&room), unasked_max_ms: 0 };
+            number.observed.sample(Sample { at_ms, numbers }, &keeping)
+        };
+        assert!(!look(5000, [0]));
+        assert_eq!(number.observed.memory_len(), 0);
+        assert!(look(10_000, [10]));
+        assert_eq!((number.observed.rates(), number.observed.rests_since_ms(&[10], 1)), ([2.0], None));
+        assert!(!look(15_000, [10]));
+        assert_eq!(number.observed.rests_since_ms(&[10], 1), Some(10_000));
     }
 
     // Who changes a number at the very moment when it is let go may still take it for watched.

@@ -205,17 +205,18 @@ impl Broker {
 
     /// Serves one accepted connection until it ends.
     pub async fn serve(self: Arc<Self>, stream: Stream) {
-        self.serve_from(stream, None).await;
+        self.serve_from(stream, false).await;
     }
 
     /// Serves a connection of the process itself until it ends: whatever login it shows, it is [`Identity::own_client`].
     pub async fn serve_own(self: Arc<Self>, stream: Stream) {
-        self.serve_from(stream, Some(Identity::own_client())).await;
+        self.serve_from(stream, true).await;
     }
 
-    async fn serve_from(self: Arc<Self>, stream: Stream, known: Option<Identity>) {
+    async fn serve_from(self: Arc<Self>, stream: Stream, is_own: bool) {
         let _served = Served::begin(&self.served_count);
         self.counters.connections_opened.add(1);
+        let known = is_own.then(Identity::own_client);
         connection::serve(self.clone(), stream, known).await;
         self.counters.connections_closed.add(1);
     }

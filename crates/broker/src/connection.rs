@@ -42,28 +42,18 @@ thread_local! {
 }
 
 /// Serves a connection until it ends. `known`: who it is, if no login has to say so.
-pub(crate) async fn serve(broker: Arc<Broker>, stream: Stream, known: Option<Identity>) {
-    let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-    let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
-    let id = broker.connections.next_id();
-    let handle = ConnectionHandle::new(id, peer, local, stream.tls_info(), wall_ms());
-    let told = broker.connections.add(handle.clone());
-    let mut session = Session::new(broker, handle.clone());
-    if let Some(event) = told {
-        session.on_event(event);
+///
+/// No `async fn`: its future would keep room for all that the connection is made of, a kilobyte and a half, beside the connection.
+pub(crate) fn serve(
+    broker: Arc<Broker>,
+    stream: Stream,
+    known: Option<Identity>,
+) -> impl Future<Output = ()> + Send + 'static {
+    let connection = Connection::begin(broker, stream, known);
+    async move {
+        poll_fn(|cx| connection.lock().poll(cx)).await;
+        connection.lock().leave();
     }
-    if let Some(identity) = known {
-        session.know(identity);
-    }
-    let connection = Arc::new(Mutex::new(Connection::new(stream, session)));
-    let waiter = Arc::new(ConnectionWaiter { connection: Arc::downgrade(&connection), outbox: handle.outbox.clone() });
-    let _ = handle.durable_waiter.set(waiter.clone());
-    let _ = handle.carrier.set(waiter);
-    poll_fn(|cx| connection.lock().poll(cx)).await;
-    let mut connection = connection.lock();
-    connection.session.end();
-    connection.leave_listings();
-    connection.session.broker().connections.forget(id);
 }
 
 /// A connection that waits for the journal. Where its task does nothing just now, what may leave is written by the journal's thread: a
@@ -157,6 +147,34 @@ impl Drop for PublisherPause {
 }
 
 impl Connection {
+    /// A connection that is in the listings, and that others can reach.
+    fn begin(broker: Arc<Broker>, stream: Stream, known: Option<Identity>) -> Arc<Mutex<Self>> {
+        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+        let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
+        let handle = ConnectionHandle::new(broker.connections.next_id(), peer, local, stream.tls_info(), wall_ms());
+        let told = broker.connections.add(handle.clone());
+        let mut session = Session::new(broker, handle.clone());
+        if let Some(event) = told {
+            session.on_event(event);
+        }
+        if let Some(identity) = known {
+            session.know(identity);
+        }
+        let connection = Arc::new(Mutex::new(Connection::new(stream, session)));
+        let (reached, outbox) = (Arc::downgrade(&connection), handle.outbox.clone());
+        let waiter = Arc::new(ConnectionWaiter { connection: reached, outbox });
+        let _ = handle.durable_waiter.set(waiter.clone());
+        let _ = handle.carrier.set(waiter);
+        connection
+    }
+
+    /// It is over.
+    fn leave(&mut self) {
+        self.session.end();
+        self.leave_listings();
+        self.session.broker().connections.forget(self.session.handle().id);
+    }
+
     fn new(stream: Stream, session: Session) -> Self {
         let now = Instant::now();
         let handshake_until = now + session.broker().options.handshake_timeout;

@@ -1,7 +1,7 @@
 //! Who acts, and from where: the same for connections, for the HTTP API and for the control socket.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::SystemTime;
 
 use model::login_session::SessionDigest;
@@ -74,9 +74,12 @@ impl Identity {
     /// do everything, and messages keep the `user_id` of their publishers.
     #[must_use]
     pub fn own_client() -> Self {
-        let name = UserName::parse(OWN_CLIENT.as_bytes()).expect("a name of ours");
-        let user = User::new(name, None, Tags::parse(Tags::IMPERSONATOR));
-        Self { user: Arc::new(user), rights: Rights::All, expires_at: None, session: None }
+        // One for all of them: there may be thousands.
+        static USER: LazyLock<Arc<User>> = LazyLock::new(|| {
+            let name = UserName::parse(OWN_CLIENT.as_bytes()).expect("a name of ours");
+            Arc::new(User::new(name, None, Tags::parse(Tags::IMPERSONATOR)))
+        });
+        Self { user: USER.clone(), rights: Rights::All, expires_at: None, session: None }
     }
 
     /// The user's name.

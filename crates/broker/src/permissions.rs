@@ -73,7 +73,7 @@ struct Known {
     allowed: VecDeque<Question>,
     /// What others answered, and who was asked, until what it was asked for is done. One method may ask a great many.
     answers: HashMap<Question, Vec<(usize, bool)>>,
-    open: Option<Open>,
+    open: Option<Box<Open>>,
 }
 
 /// A question that a back end has to answer before the check can be made.
@@ -120,7 +120,7 @@ impl Permissions {
 
     /// The question that the last check was left open for, if it was: its refusal means nothing then. The taker waits for
     /// the answer, gives it to [`Permissions::close`], and checks again.
-    pub(crate) fn take_open(&self) -> Option<Open> {
+    pub(crate) fn take_open(&self) -> Option<Box<Open>> {
         self.known.lock().open.take()
     }
 
@@ -131,7 +131,8 @@ impl Permissions {
 
     /// An answer has come.
     pub(crate) fn close(&self, open: Open, is_allowed: bool) {
-        self.known.lock().answers.entry(open.question).or_default().push((open.authorizer, is_allowed));
+        let Open { authorizer, question, .. } = open;
+        self.known.lock().answers.entry(question).or_default().push((authorizer, is_allowed));
     }
 
     /// What was asked for is done, or refused: the next time others are asked again.
@@ -197,7 +198,7 @@ impl Permissions {
             Decision::Allowed => true,
             Decision::Refused => false,
             Decision::Ask(answer) => {
-                known.open = Some(Open { authorizer: number, question: question.clone(), answer });
+                known.open = Some(Box::new(Open { authorizer: number, question: question.clone(), answer }));
                 false
             }
         }

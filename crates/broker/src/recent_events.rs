@@ -44,6 +44,10 @@ impl RecentEvents {
         let mut kept = self.0.lock();
         kept.last_id += 1;
         event.id = kept.last_id;
+        if is_kept {
+            // Tables that are built grow by doubling.
+            event.fields.shrink();
+        }
         let event = Arc::new(event);
         if is_kept {
             kept.len += len_of(&event);

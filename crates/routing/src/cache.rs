@@ -62,6 +62,12 @@ struct KeyRange {
 }
 
 impl<V> RouteCache<V> {
+    /// The seed that it was made with.
+    #[must_use]
+    pub fn seed(&self) -> HashSeed {
+        self.seed
+    }
+
     /// An empty cache. It allocates nothing until something is inserted.
     #[must_use]
     pub fn new(seed: HashSeed, limits: CacheLimits) -> Self {

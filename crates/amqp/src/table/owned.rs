@@ -79,6 +79,11 @@ impl TableBuf {
         is_removed
     }
 
+    /// Gives back room for fields that do not come.
+    pub fn shrink(&mut self) {
+        self.fields.shrink_to_fit();
+    }
+
     /// The table, borrowed.
     #[inline]
     #[must_use]

@@ -249,13 +249,14 @@ impl Session {
 
     /// connection.open succeeded.
     fn run(&mut self) {
+        let client_properties = self.principal.take_client_properties();
         let login = self.login();
         let vhost = self.vhost();
         let opened = Opened {
             identity: login.identity.clone(),
             vhost: vhost.name().clone(),
             mechanism: login.mechanism.clone(),
-            client_properties: login.client_properties.clone(),
+            client_properties,
             channel_max: login.channel_max,
             frame_max: self.frame_len_max,
             heartbeat_s: login.heartbeat_s,

@@ -152,29 +152,37 @@ struct Turn {
 struct Routes {
     immediate: RouteCache<Arc<Targets>>,
     /// Of messages that wait where they come to an exchange that delays.
-    delayed: RouteCache<Arc<Targets>>,
+    delayed: Option<Box<RouteCache<Arc<Targets>>>>,
 }
 
 impl Routes {
     fn new(hash_seed: HashSeed) -> Self {
-        let cache = || RouteCache::new(hash_seed, CacheLimits::default());
-        Self { immediate: cache(), delayed: cache() }
+        Self { immediate: route_cache(hash_seed), delayed: None }
     }
 
     /// Those of messages that wait where they come to an exchange that delays, or of the others.
     fn of(&mut self, is_delayed: bool) -> &mut RouteCache<Arc<Targets>> {
-        if is_delayed { &mut self.delayed } else { &mut self.immediate }
+        if !is_delayed {
+            return &mut self.immediate;
+        }
+        let seed = self.immediate.seed();
+        self.delayed.get_or_insert_with(|| Box::new(route_cache(seed)))
     }
 
     /// Bytes that they take beside themselves.
     fn memory_len(&self) -> usize {
-        self.immediate.memory_len() + self.delayed.memory_len()
+        let delayed = self.delayed.as_ref().map_or(0, |cache| size_of_val(&**cache) + cache.memory_len());
+        self.immediate.memory_len() + delayed
     }
 
     fn clear(&mut self) {
         self.immediate.clear();
-        self.delayed.clear();
+        self.delayed = None;
     }
+}
+
+fn route_cache(hash_seed: HashSeed) -> RouteCache<Arc<Targets>> {
+    RouteCache::new(hash_seed, CacheLimits::default())
 }
 
 /// Where a failure happened, for the close method.
@@ -339,7 +347,7 @@ impl Session {
                 if let (Some(Question::Permission(open)), Some(access)) =
                     (question.take(), self.principal.known_access())
                 {
-                    access.permissions.close(open, is_allowed);
+                    access.permissions.close(*open, is_allowed);
                 }
             }
         }

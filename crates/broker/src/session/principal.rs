@@ -17,7 +17,7 @@ pub(super) struct Principal {
     /// Whether others than the broker say what the user may do. Set when the connection is open.
     asks_back_ends: bool,
     /// The answer about who the client is.
-    answer: Option<Result<Identity, LoginRefused>>,
+    answer: Option<Box<Result<Identity, LoginRefused>>>,
     /// What a new secret allows is being found out.
     is_renewing: bool,
 }
@@ -27,6 +27,7 @@ pub(super) struct Principal {
 pub(super) struct Login {
     pub(super) identity: Arc<Identity>,
     pub(super) mechanism: Box<str>,
+    /// Until the connection is open: its handle has them then.
     pub(super) client_properties: TableBuf,
     pub(super) capabilities: ClientCapabilities,
     pub(super) channel_max: u16,
@@ -75,6 +76,11 @@ impl Principal {
         self.access = Some(access);
     }
 
+    /// What the client said of itself, for the connection's handle.
+    pub(super) fn take_client_properties(&mut self) -> TableBuf {
+        self.login.as_deref_mut().map(|login| std::mem::take(&mut login.client_properties)).unwrap_or_default()
+    }
+
     /// connection.open succeeded.
     pub(super) fn opened(&mut self) {
         self.asks_back_ends = !self.login().identity.is_stored();
@@ -101,11 +107,11 @@ impl Principal {
 
     /// A back end has said who the client is.
     pub(super) fn answer(&mut self, answer: Result<Identity, LoginRefused>) {
-        self.answer = Some(answer);
+        self.answer = Some(Box::new(answer));
     }
 
     pub(super) fn take_answer(&mut self) -> Option<Result<Identity, LoginRefused>> {
-        self.answer.take()
+        self.answer.take().map(|answer| *answer)
     }
 
     /// The same user with another secret, which may allow less: what it allows is being found out from now on.

@@ -14,7 +14,7 @@ use engine::queue_handle::QueueHandle;
 /// All that a connection waits for.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
-    reply: Option<HeldReply>,
+    reply: Option<Box<HeldReply>>,
     get: Option<LoadingGet>,
     question: Option<Question>,
     /// The position that the journal was asked to wake the connection at.
@@ -45,7 +45,7 @@ pub(super) enum Question {
     /// Who the client is.
     Login(Answer<Result<Identity, LoginRefused>>),
     /// What its user may do.
-    Permission(Open),
+    Permission(Box<Open>),
 }
 
 impl fmt::Debug for Question {
@@ -79,7 +79,8 @@ impl Waits {
 
     /// The reply of a method leaves when the journal is durable up to `position`.
     pub(super) fn hold_reply(&mut self, position: JournalPosition, bytes: Vec<u8>) {
-        self.reply = Some(HeldReply { position, bytes, holds_deliveries: false, cancels: Vec::new() });
+        let reply = HeldReply { position, bytes, holds_deliveries: false, cancels: Vec::new() };
+        self.reply = Some(Box::new(reply));
     }
 
     /// No delivery may leave before the reply that is held, if one is.
@@ -104,7 +105,7 @@ impl Waits {
     }
 
     /// The reply, if one is held and the journal is far enough.
-    pub(super) fn take_reply(&mut self, durable: JournalPosition) -> Option<HeldReply> {
+    pub(super) fn take_reply(&mut self, durable: JournalPosition) -> Option<Box<HeldReply>> {
         self.reply.take_if(|reply| reply.position <= durable)
     }
 

@@ -89,7 +89,7 @@ impl VhostAccess {
             return false;
         };
         let is_allowed = waiting(ASKING, open.answer.as_mut()).await;
-        self.permissions.close(open, is_allowed);
+        self.permissions.close(*open, is_allowed);
         true
     }
 

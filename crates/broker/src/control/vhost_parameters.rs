@@ -3,6 +3,8 @@
 //!
 //! Values have passwords. They are told to the caller who asks for parameters, and never in events.
 
+use std::sync::Arc;
+
 use model::definition::Definition;
 use model::parameter::{VhostParameter, check_vhost_parameter, is_hidden};
 use tokio::sync::watch;
@@ -19,6 +21,13 @@ impl Broker {
     /// The parameters of a component, or of all that are not hidden, in a vhost or in all, by vhost, component and name.
     #[must_use]
     pub fn vhost_parameters(&self, component: Option<&str>, vhost: Option<&str>) -> Vec<VhostParameter> {
+        let shared = self.shared_vhost_parameters(component, vhost);
+        shared.iter().map(|parameter| VhostParameter::clone(parameter)).collect()
+    }
+
+    /// The same, not copied: for those who look at all of them after each change. One that has not changed is the same one as before.
+    #[must_use]
+    pub fn shared_vhost_parameters(&self, component: Option<&str>, vhost: Option<&str>) -> Vec<Arc<VhostParameter>> {
         let vhosts = match vhost {
             Some(name) => self.vhosts.get(name).into_iter().collect(),
             None => self.vhosts.all(),
@@ -29,7 +38,7 @@ impl Broker {
     /// A parameter of a vhost.
     #[must_use]
     pub fn vhost_parameter(&self, vhost: &str, component: &str, name: &str) -> Option<VhostParameter> {
-        self.vhosts.get(vhost)?.parameter(component, name)
+        self.vhosts.get(vhost)?.parameter(component, name).map(Arc::unwrap_or_clone)
     }
 
     /// A number that changes after each change of vhosts' parameters, hidden ones too, once [`Self::vhost_parameters`] shows it.
@@ -46,7 +55,7 @@ impl Broker {
         let Some(vhost) = self.vhosts.get(vhost.as_str()) else { return no_vhost(vhost.as_str()) };
         if let Some(limit) = self.options.parameter_limits.get(&**component)
             && vhost.parameter(component, name).is_none()
-            && self.vhost_parameters(Some(component), None).len() >= *limit
+            && self.shared_vhost_parameters(Some(component), None).len() >= *limit
         {
             return invalid(format!("component {component} is limited to {limit} per node"));
         }

@@ -1,6 +1,7 @@
 //! The parameters of a vhost: kept here for those who do what they say.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use model::ids::JournalPosition;
 use model::parameter::{VhostParameter, is_hidden};
@@ -12,7 +13,7 @@ use model::definition::Definition;
 /// A vhost's parameters, by component and name.
 #[derive(Debug, Default)]
 pub(super) struct Parameters {
-    kept: BTreeMap<(Box<str>, Box<str>), VhostParameter>,
+    kept: BTreeMap<(Box<str>, Box<str>), Arc<VhostParameter>>,
     /// The vhost is deleted: nothing comes into it any more.
     is_closed: bool,
 }
@@ -32,8 +33,8 @@ pub(crate) enum PutParameter {
 
 impl Vhost {
     /// The parameters of a component, or of all that are not hidden, by component and name.
-    pub(crate) fn parameters(&self, component: Option<&str>) -> Vec<VhostParameter> {
-        let is_meant = |parameter: &&VhostParameter| match component {
+    pub(crate) fn parameters(&self, component: Option<&str>) -> Vec<Arc<VhostParameter>> {
+        let is_meant = |parameter: &&Arc<VhostParameter>| match component {
             Some(component) => *parameter.component == *component,
             None => !is_hidden(&parameter.component),
         };
@@ -41,7 +42,7 @@ impl Vhost {
     }
 
     /// A parameter.
-    pub(crate) fn parameter(&self, component: &str, name: &str) -> Option<VhostParameter> {
+    pub(crate) fn parameter(&self, component: &str, name: &str) -> Option<Arc<VhostParameter>> {
         self.parameters.lock().kept.get(&key_of(component, name)).cloned()
     }
 
@@ -56,11 +57,11 @@ impl Vhost {
             return PutParameter::Gone;
         }
         let key = key_of(&parameter.component, &parameter.name);
-        if parameters.kept.get(&key) == Some(&parameter) {
+        if parameters.kept.get(&key).is_some_and(|kept| **kept == parameter) {
             return PutParameter::Unchanged;
         }
         let position = record(parameter.clone());
-        match parameters.kept.insert(key, parameter) {
+        match parameters.kept.insert(key, Arc::new(parameter)) {
             None => PutParameter::New(position),
             Some(_) => PutParameter::Replaced(position),
         }
@@ -74,19 +75,20 @@ impl Vhost {
         record: impl FnOnce(VhostParameter) -> JournalPosition,
     ) -> Option<JournalPosition> {
         let mut parameters = self.parameters.lock();
-        parameters.kept.remove(&key_of(component, name)).map(record)
+        parameters.kept.remove(&key_of(component, name)).map(|parameter| record(Arc::unwrap_or_clone(parameter)))
     }
 
     /// Puts a parameter that recovery found where it was.
     pub(crate) fn restore_parameter(&self, parameter: VhostParameter) {
-        self.parameters.lock().kept.insert(key_of(&parameter.component, &parameter.name), parameter);
+        self.parameters.lock().kept.insert(key_of(&parameter.component, &parameter.name), Arc::new(parameter));
     }
 
     /// Records that all parameters are gone, since the vhost is, and says which there were. None comes any more.
     pub(crate) fn forget_parameters(&self, records: &mut RecordBatch) -> Vec<VhostParameter> {
         let mut parameters = self.parameters.lock();
         parameters.is_closed = true;
-        let gone: Vec<VhostParameter> = std::mem::take(&mut parameters.kept).into_values().collect();
+        let gone = std::mem::take(&mut parameters.kept).into_values();
+        let gone: Vec<VhostParameter> = gone.map(Arc::unwrap_or_clone).collect();
         for parameter in &gone {
             records.delete(&Definition::Parameter(parameter.clone()).key());
         }

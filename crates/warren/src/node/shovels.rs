@@ -1,7 +1,7 @@
 //! The shovels of a broker: those of its parameters and those of the configuration. They run as long as the broker does, so in a cluster
 //! on the node that leads.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,13 +52,14 @@ impl RunningShovels {
         let shovels = Arc::new(Shovels::new(Arc::new(host), Handle::current()));
         let mut changes = broker.subscribe_vhost_parameters();
         let following = {
-            let (shovels, broker, is_predeclared) = (shovels.clone(), Arc::downgrade(broker), options.is_predeclared);
+            let (shovels, broker) = (shovels.clone(), Arc::downgrade(broker));
+            let mut definitions = Definitions { is_predeclared: options.is_predeclared, parsed: HashMap::new() };
             tokio::spawn(async move {
                 loop {
                     changes.mark_unchanged();
                     let Some(broker) = broker.upgrade() else { return };
                     forget_pauses(&broker);
-                    let of_parameters = of_parameters(&broker, is_predeclared);
+                    let of_parameters = definitions.wanted(&broker);
                     // What waits for the next change is not to keep a broker that has stopped.
                     drop(broker);
                     shovels.reconcile(of_configuration.iter().cloned().chain(of_parameters).collect());
@@ -94,18 +95,43 @@ fn of_configuration(options: &ShovelOptions) -> Result<Vec<Wanted>> {
     parsed.collect()
 }
 
-fn of_parameters(broker: &Broker, is_predeclared: bool) -> Vec<Wanted> {
-    let id = |vhost, name| ShovelId { vhost: Some(vhost), name };
-    let paused = broker.vhost_parameters(Some(PAUSE_COMPONENT), None);
-    let paused: HashSet<ShovelId> =
-        paused.into_iter().map(|VhostParameter { vhost, name, .. }| id(vhost, name)).collect();
-    let all = broker.vhost_parameters(Some(SHOVEL), None).into_iter();
-    all.map(|VhostParameter { vhost, name, value, .. }| {
-        let id = id(vhost, name);
-        let shovel = parsed(value, is_predeclared).map(Arc::new).map_err(|error| error.to_string().into());
-        Wanted { is_paused: paused.contains(&id), id, shovel }
-    })
-    .collect()
+/// What the parameters of shovels say. One that has not changed is not parsed again: there may be thousands, and all are looked at after
+/// each change.
+struct Definitions {
+    is_predeclared: bool,
+    parsed: HashMap<ShovelId, Definition>,
+}
+
+struct Definition {
+    parameter: Arc<VhostParameter>,
+    shovel: Result<Arc<Shovel>, Box<str>>,
+}
+
+impl Definitions {
+    /// The shovels that are wanted now.
+    fn wanted(&mut self, broker: &Broker) -> Vec<Wanted> {
+        let paused = broker.shared_vhost_parameters(Some(PAUSE_COMPONENT), None);
+        let paused: HashSet<ShovelId> = paused.iter().map(|parameter| id_of(parameter)).collect();
+        let mut before = std::mem::take(&mut self.parsed);
+        let all = broker.shared_vhost_parameters(Some(SHOVEL), None).into_iter();
+        all.map(|parameter| {
+            let id = id_of(&parameter);
+            let shovel = match before.remove(&id) {
+                Some(known) if Arc::ptr_eq(&known.parameter, &parameter) => known.shovel,
+                _ => {
+                    let shovel = parsed(parameter.value.clone(), self.is_predeclared);
+                    shovel.map(Arc::new).map_err(|error| error.to_string().into())
+                }
+            };
+            self.parsed.insert(id.clone(), Definition { parameter, shovel: shovel.clone() });
+            Wanted { is_paused: paused.contains(&id), id, shovel }
+        })
+        .collect()
+    }
+}
+
+fn id_of(parameter: &VhostParameter) -> ShovelId {
+    ShovelId { vhost: Some(parameter.vhost.clone()), name: parameter.name.clone() }
 }
 
 /// What is said of a shovel goes with it: the next one of its name is another one.

@@ -49,8 +49,8 @@ pub struct Uri {
     pub has_user: bool,
     /// `auth_mechanism`, such as `external`; of several the first.
     pub auth_mechanism: Option<String>,
-    /// What is asked of TLS.
-    pub tls: TlsQuery,
+    /// What is asked of TLS, if anything is.
+    pub tls: Option<Box<TlsQuery>>,
     /// As it was written, without who asks and without its query; None where it was not.
     pub written: Option<Box<str>>,
 }
@@ -135,7 +135,7 @@ impl Default for Uri {
             is_hostless: false,
             has_user: false,
             auth_mechanism: None,
-            tls: TlsQuery::default(),
+            tls: None,
             written: None,
         }
     }
@@ -213,6 +213,11 @@ fn parse(text: &str) -> Result<Uri, Cow<'static, str>> {
     Ok(uri)
 }
 
+/// What the query says of TLS.
+fn tls(uri: &mut Uri) -> &mut TlsQuery {
+    uri.tls.get_or_insert_default()
+}
+
 /// One pair of the query.
 fn take_option(uri: &mut Uri, name: &str, value: &str) -> Result<(), Cow<'static, str>> {
     let wrong = || format!("'{value}' is no value of {name}");
@@ -224,13 +229,13 @@ fn take_option(uri: &mut Uri, name: &str, value: &str) -> Result<(), Cow<'static
         "connection_timeout" => {
             uri.connection_timeout = Some(Duration::from_millis(value.parse().map_err(|_| wrong())?));
         }
-        "cacertfile" => uri.tls.authorities = text()?,
-        "certfile" => uri.tls.certificate = text()?,
-        "keyfile" => uri.tls.key = text()?,
-        "server_name_indication" => uri.tls.server_name = text()?,
+        "cacertfile" => tls(uri).authorities = text()?,
+        "certfile" => tls(uri).certificate = text()?,
+        "keyfile" => tls(uri).key = text()?,
+        "server_name_indication" => tls(uri).server_name = text()?,
         "verify" => match value {
-            "verify_peer" => uri.tls.verifies_peer = Some(true),
-            "verify_none" => uri.tls.verifies_peer = Some(false),
+            "verify_peer" => tls(uri).verifies_peer = Some(true),
+            "verify_none" => tls(uri).verifies_peer = Some(false),
             _ => return Err(wrong().into()),
         },
         "auth_mechanism" if uri.auth_mechanism.is_none() => uri.auth_mechanism = text()?,
@@ -404,8 +409,8 @@ mod tests {
             verifies_peer: Some(true),
             server_name: Some("b".into()),
         };
-        assert_eq!((uri.tls, uri.auth_mechanism.as_deref()), (expected, Some("external")));
-        assert_eq!(Uri::parse("amqps://h?verify=verify_none").unwrap().tls.verifies_peer, Some(false));
+        assert_eq!((uri.tls, uri.auth_mechanism.as_deref()), (Some(Box::new(expected)), Some("external")));
+        assert_eq!(Uri::parse("amqps://h?verify=verify_none").unwrap().tls.unwrap().verifies_peer, Some(false));
         check_refused("amqps://h?verify=yes", "'amqps://h?verify=yes' is no AMQP URI: 'yes' is no value of verify");
     }
 

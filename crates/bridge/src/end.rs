@@ -120,7 +120,8 @@ async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<Connection, Con
 
 /// As RabbitMQ, certificates are looked at only where authorities are named or `verify` asks for it.
 fn tls(uri: &Uri) -> Result<ClientTls, ConnectError> {
-    let TlsQuery { authorities, certificate, key, verifies_peer, server_name } = &uri.tls;
+    let asked = uri.tls.as_deref().cloned().unwrap_or_default();
+    let TlsQuery { authorities, certificate, key, verifies_peer, server_name } = &asked;
     let trust = match (authorities, verifies_peer) {
         (_, Some(false)) => Trust::AnyServer,
         (Some(file), _) => Trust::File(file.into()),

@@ -177,7 +177,7 @@ pub struct Session {
     pub(crate) input: Input,
     pub(crate) output: Output,
     tune: Tune,
-    server: Server,
+    server: Option<Box<Server>>,
     blocked: Option<String>,
     is_closing: bool,
     /// Contents that are not complete, at most one a channel.
@@ -194,7 +194,7 @@ impl Session {
             input,
             output,
             tune: agreement.tune,
-            server: agreement.server,
+            server: Some(Box::new(agreement.server)),
             blocked: None,
             is_closing: false,
             partial: Vec::new(),
@@ -209,10 +209,15 @@ impl Session {
         self.tune
     }
 
-    /// What the broker says of itself.
+    /// What the broker says of itself, unless it was taken.
     #[must_use]
-    pub fn server(&self) -> &Server {
-        &self.server
+    pub fn server(&self) -> Option<&Server> {
+        self.server.as_deref()
+    }
+
+    /// What the broker says of itself. Once taken it is not kept: it would take more than half of what an idle connection does.
+    pub fn take_server(&mut self) -> Server {
+        self.server.take().map(|server| *server).unwrap_or_default()
     }
 
     /// Whether, and why, the broker does not want to be sent messages (`connection.blocked`). It reads none until it

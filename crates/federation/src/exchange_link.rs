@@ -37,6 +37,11 @@ pub(crate) struct Here<'a> {
     pub(crate) exchange: &'a definition::Exchange,
 }
 
+/// What the broker at the other end calls its cluster, if it says so.
+pub(crate) fn cluster_name_of(connection: &Connection) -> Option<Box<str>> {
+    connection.server()?.cluster_name.as_deref().map(Box::from)
+}
+
 fn refused<'a>(what: &'a str, name: &'a str) -> impl Fn(CallError) -> Failure + 'a {
     move |source| Failure::UpstreamRefused { what: format!("{what} '{name}'"), source }
 }
@@ -97,7 +102,7 @@ impl ExchangeEnd {
             vhost: link.id.vhost.as_str().into(),
             exchange: names::bound_from(ends, side).into(),
             max_hops: link.max_hops,
-            upstream_cluster_name: connection.server().cluster_name.as_deref().map(Box::from),
+            upstream_cluster_name: cluster_name_of(connection),
             upstream_vhost: upstream_vhost.into(),
         };
         let mut end = ExchangeEnd {

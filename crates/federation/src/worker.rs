@@ -11,7 +11,7 @@ use model::shovel::AckMode;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::exchange_link::{ExchangeEnd, Here, has_exchange};
+use crate::exchange_link::{ExchangeEnd, Here, cluster_name_of, has_exchange};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::life::{Life, Publisher};
@@ -229,7 +229,7 @@ impl Worker {
                 let kind = WayKind::Exchange {
                     name: name.clone(),
                     max_hops: link.max_hops,
-                    upstream_cluster_name: upstream.server().cluster_name.as_deref().map(Box::from),
+                    upstream_cluster_name: cluster_name_of(upstream),
                     cluster_name: cluster_name.into(),
                     vhost: vhost.as_str().into(),
                     upstream_vhost: upstream_vhost.into(),

@@ -71,12 +71,12 @@ impl<'a> Probe<'a> {
 
     /// Connects, and has everything ready for the first round. Returns what is pinged.
     pub(crate) async fn connect(&mut self) -> Result<Subject, Failure> {
-        let (connection, _, peer) = self.open().await?;
+        let (mut connection, _, peer) = self.open().await?;
         // An address with a zone has no other way to be written than it was.
         if !matches!(peer, SocketAddr::V6(peer) if peer.scope_id() != 0) {
             self.host = peer.ip().to_string();
         }
-        let server = connection.server();
+        let server = connection.take_server();
         let broker = match (&server.product_name, &server.product_version) {
             (Some(name), Some(version)) => format!("{name} {version}"),
             _ => format!("{} {}", server.product, server.version),

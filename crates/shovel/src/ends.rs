@@ -41,7 +41,10 @@ pub(crate) async fn connect(
         is_here: protocol == Protocol::Local,
         properties: TableBuf::new(),
     };
-    Ok(bridge::connect(uris, first, &wish, host).await?)
+    let mut end = bridge::connect(uris, first, &wish, host).await?;
+    // What the broker said of itself is of no use here, and there may be thousands of shovels.
+    end.connection.take_server();
+    Ok(end)
 }
 
 /// Declares what is consumed, and starts the consumer. Returns how many messages are to be moved; `None`: all that come.

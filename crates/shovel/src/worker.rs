@@ -1,6 +1,7 @@
 //! One shovel: connects, moves messages, fails, waits, and begins again.
 
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use client::{Closed, Connection, Event};
 use http_client::HttpUrlError;
 use model::shovel::{self, Shovel};
 use tokio::sync::watch;
-use tokio::time::Instant;
+use tokio::time::Sleep;
 
 use crate::destination::{Broker, Destination, Verdict};
 use crate::ends::{self, EndError};
@@ -114,7 +115,7 @@ impl Worker {
                     tracing::warn!(shovel = %self.id, reason = %failure, "a shovel has failed");
                     self.enter(State::Terminated { reason: failure.to_string().into() });
                     self.first_uri += 1;
-                    if !self.wait_to_begin_again().await {
+                    if !Box::pin(self.wait_to_begin_again()).await {
                         return;
                     }
                 }
@@ -139,19 +140,23 @@ impl Worker {
     /// From the first connection to the last acknowledgement.
     async fn live(&mut self) -> Result<Ended, Failure> {
         let mut orders = self.orders.clone();
-        let deadline = self.shovel.source.delete_after_duration.map(|duration| Instant::now() + duration);
+        // Few have one: what waits for it is not part of each of them.
+        let after = self.shovel.source.delete_after_duration;
+        let mut deadline = after.map(|duration| Box::pin(tokio::time::sleep(duration)));
         let mut life = {
             // What connecting takes is not kept.
             let mut connecting = Box::pin(self.connect());
             tokio::select! {
-                life = &mut connecting => match life? {
-                    Some(life) => life,
+                connected = &mut connecting => match connected? {
+                    Some((life, ends)) => {
+                        self.enter(State::Running(Box::new(ends)));
+                        life
+                    }
                     None => return Ok(Ended::Finished),
                 },
                 _ = orders.changed() => return Ok(Ended::Ordered),
             }
         };
-        self.enter(State::Running(Box::new(life.ends.clone())));
         let ended = loop {
             tokio::select! {
                 moved = life.step() => {
@@ -162,7 +167,7 @@ impl Worker {
                     }
                 }
                 _ = orders.changed() => break Ended::Ordered,
-                () = sleep_until(deadline) => break Ended::Finished,
+                () = reach(&mut deadline) => break Ended::Finished,
             }
         };
         let patience = match *self.orders.borrow() {
@@ -176,7 +181,7 @@ impl Worker {
     }
 
     /// Connects both ends, and declares. `None`: there is nothing to move.
-    async fn connect(&self) -> Result<Option<Box<Life>>, Failure> {
+    async fn connect(&self) -> Result<Option<(Box<Life>, Ends)>, Failure> {
         let Shovel { source, destination, ack_mode, .. } = &*self.shovel;
         let (host, first) = (&self.host, self.first_uri);
         let from = ends::connect(&source.uris, first, source.protocol, &**host, &self.id).await;
@@ -211,19 +216,20 @@ impl Worker {
             (_, shovel::AckMode::NoAck) if !ends::is_without_acks(*ack_mode, count) => shovel::AckMode::OnPublish,
             (_, mode) => *mode,
         };
-        Ok(Some(Box::new(Life {
+        let life = Life {
             transfer: Transfer::new(counts_as, count, source.prefetch),
             source: from.connection,
             destination: to,
-            ends: Ends { source_uri: from.uri, destination_uri: uri },
             has_more: false,
-        })))
+        };
+        Ok(Some((Box::new(life), Ends { source_uri: from.uri, destination_uri: uri })))
     }
 }
 
-async fn sleep_until(deadline: Option<Instant>) {
+/// Waits for a deadline, if there is one.
+async fn reach(deadline: &mut Option<Pin<Box<Sleep>>>) {
     match deadline {
-        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        Some(deadline) => deadline.await,
         None => std::future::pending().await,
     }
 }
@@ -233,7 +239,6 @@ struct Life {
     source: Connection,
     destination: Destination,
     transfer: Transfer,
-    ends: Ends,
     /// Deliveries have come that were not looked at.
     has_more: bool,
 }

@@ -33,7 +33,8 @@ fn server_tells_who_it_is() {
         ConnectOptions::default(),
         async |connection| {
             let connection = connection.unwrap();
-            assert_eq!((connection.server().product.as_str(), connection.server().version.as_str()), ("Scripted", "7"));
+            let server = connection.server().unwrap();
+            assert_eq!((server.product.as_str(), server.version.as_str()), ("Scripted", "7"));
         },
         async |mut peer| drop(peer.open(TUNE).await),
     );

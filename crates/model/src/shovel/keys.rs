@@ -237,7 +237,9 @@ impl<'a> Terms<'a> {
     }
 
     fn uris(&self, key: &str) -> Result<Vec<Uri>, ParameterError> {
-        let uris = self.texts(key).map(uri).collect::<Result<Vec<_>, _>>().map_err(ParameterError::new)?;
+        let mut uris = self.texts(key).map(uri).collect::<Result<Vec<_>, _>>().map_err(ParameterError::new)?;
+        // They are kept as long as the shovel is, and room was taken for more.
+        uris.shrink_to_fit();
         if uris.is_empty() {
             return Err(ParameterError::new(format!("{key} should have at least one URI")));
         }
@@ -290,7 +292,10 @@ impl<'a> Terms<'a> {
             uris: self.uris("dest-uri")?,
             to,
             is_predeclared: self.flag(&["dest-predeclared"]),
-            properties: properties.map(publish_properties).unwrap_or_default(),
+            properties: properties
+                .map(publish_properties)
+                .filter(|set| *set != PublishProperties::default())
+                .map(Box::new),
             adds_forward_headers: self.flag(&["dest-add-forward-headers", "add-forward-headers"]),
             adds_timestamp_header: self.flag(&["dest-add-timestamp-header", "add-timestamp-header"]),
         })

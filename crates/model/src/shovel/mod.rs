@@ -145,8 +145,8 @@ pub struct BrokerDestination {
     pub to: Target,
     /// Where messages go must be there already.
     pub is_predeclared: bool,
-    /// What is set in the properties of each message.
-    pub properties: PublishProperties,
+    /// What is set in the properties of each message, if anything is.
+    pub properties: Option<Box<PublishProperties>>,
     /// Whether to add a header that says which way a message came (`x-shovelled`).
     pub adds_forward_headers: bool,
     /// Whether to add a header that says when (`x-shovelled-timestamp`).

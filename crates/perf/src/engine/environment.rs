@@ -27,16 +27,16 @@ impl Environment<'_> {
     /// Connects, and declares what the run needs. Counts in `temporary` what is to be deleted, also when it fails or is given up.
     pub(super) async fn declare(&self, observer: &mut dyn Observer, temporary: &mut usize) -> Result<(), RunError> {
         let mut admin = self.target.open_first(&format!("{}-topology", self.plan.name)).await?;
-        let server = admin.server();
+        let server = admin.take_server();
         observer.connected(&Broker {
             uris: self.target.uris.iter().map(ToString::to_string).collect(),
-            product: server.product.clone(),
-            version: server.version.clone(),
+            product: server.product,
+            version: server.version,
             variant: server.product_name.as_ref().map(|name| match &server.product_version {
                 Some(version) => format!("{name} {version}"),
                 None => name.clone(),
             }),
-            platform: server.platform.clone(),
+            platform: server.platform,
         });
         self.declarations.declare_all(&mut admin, temporary).await.map_err(RunError::Declare)?;
         // It would only be in the broker's way from here on.

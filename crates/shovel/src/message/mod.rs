@@ -21,8 +21,7 @@ pub(crate) struct Forwarding {
     exchange: Option<Box<str>>,
     key: Option<Box<str>>,
     is_mandatory: bool,
-    properties: PublishProperties,
-    sets_properties: bool,
+    properties: Option<Box<PublishProperties>>,
     /// The newest entry of [`SHOVELLED`].
     way: Option<TableBuf>,
     adds_timestamp: bool,
@@ -50,7 +49,6 @@ impl Forwarding {
             is_mandatory: matches!(destination.to, Target::Queue { .. }),
             exchange,
             key,
-            sets_properties: destination.properties != PublishProperties::default(),
             properties: destination.properties.clone(),
             way,
             adds_timestamp: destination.adds_timestamp_header,
@@ -68,7 +66,7 @@ impl Forwarding {
         now_s: impl FnOnce() -> u64,
     ) -> Option<(&'a Route, &'a [u8])> {
         self.choose_route(deliver);
-        let changes = self.sets_properties || self.way.is_some() || self.adds_timestamp || deliver.redelivered;
+        let changes = self.properties.is_some() || self.way.is_some() || self.adds_timestamp || deliver.redelivered;
         // Those that cannot be read are left as they are.
         let is_changed = changes && self.change(content, deliver.redelivered, now_s).is_some();
         let properties = if is_changed { &self.encoded } else { content.properties_bytes() };
@@ -90,7 +88,9 @@ impl Forwarding {
     /// Encodes the properties with which a message is published. `None`: its own make no sense.
     fn change(&mut self, content: &Content<'_>, is_redelivered: bool, now_s: impl FnOnce() -> u64) -> Option<()> {
         let mut properties = content.properties()?;
-        set(&mut properties, &self.properties);
+        if let Some(wanted) = &self.properties {
+            set(&mut properties, wanted);
+        }
         let now = self.adds_timestamp.then(|| Value::I64(i64::try_from(now_s()).unwrap_or(i64::MAX)));
         let added = [(SHOVELLED_AT, now), (REDELIVERED, is_redelivered.then_some(Value::Bool(true)))];
         let mut headers = self.way.as_ref().map(|way| with_way(properties.headers, way));

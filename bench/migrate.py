@@ -35,6 +35,7 @@ from blackbox import codec  # noqa: E402
 from blackbox.wire import Closed, Timeout, Torn, Wire  # noqa: E402
 
 VHOSTS = ["/", "shop", "billing", "sensors"]
+INNER = "inner"
 MARK = b"x-shovelled-redelivered"
 TIMEOUT_S = 3600
 WARREN = "{warren} serve --data-dir {data} --set listeners.tcp.default=127.0.0.1:{port} --set prometheus.tcp.listener=none"
@@ -91,7 +92,10 @@ class Plan:
                                   "internal": False, "arguments": {}})  # fmt: skip
             exchanges += [{"vhost": vhost, "name": f"other-{kind}", "type": kind, "durable": True, "auto_delete": False, "internal": False, "arguments": {}}
                           for kind in dict.fromkeys(types)]  # fmt: skip
-            bindings.append({"vhost": vhost, "source": "other-fanout", "destination": "exchange-0", "destination_type": "exchange", "routing_key": "", "arguments": {}})
+            # RabbitMQ 4 exports no internal exchange, but its bindings.
+            exchanges.append({"vhost": vhost, "name": INNER, "type": "fanout", "durable": True, "auto_delete": False, "internal": True, "arguments": {}})
+            bindings += [{"vhost": vhost, "source": source, "destination": destination, "destination_type": "exchange", "routing_key": "", "arguments": {}}
+                         for source, destination in (("other-fanout", INNER), (INNER, "exchange-0"))]  # fmt: skip
         for number, (vhost, name, _) in enumerate(self.queues):
             bindings.append({"vhost": vhost, "source": self.exchange_of(number), "destination": name, "destination_type": "queue", "routing_key": name, "arguments": {}})
         users = [{"name": f"user-{number}", "password_hash": "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR",
@@ -227,6 +231,20 @@ class Consumer(threading.Thread):
                 time.sleep(0.1)
 
 
+def declare_exclusive(port, vhost):
+    """A connection with an exclusive queue: RabbitMQ 4 exports none, but its bindings."""
+    wire = Wire.open(("127.0.0.1", port), timeout=600, virtual_host=vhost)
+    wire.call(1, "queue.declare", queue="exclusive", exclusive=True)
+    wire.call(1, "queue.bind", queue="exclusive", exchange="other-topic", routing_key="k")
+    return wire
+
+
+def has_inner(api, vhost):
+    """Whether what came with the internal exchange is there."""
+    ends = api.ask("GET", f"/exchanges/{urllib.parse.quote(vhost, safe='')}/{INNER}/bindings/source?columns=destination")
+    return [each["destination"] for each in ends] == ["exchange-0"]
+
+
 def read_all(port, plan, is_kept):
     """All messages of all queues: how often each number is there, and how often it is marked. They may go back when the connections close; RabbitMQ's
     quorum queues do not give out more than 2,000 of such."""
@@ -353,6 +371,7 @@ def migrate(arguments, folder):
         fill(old.port, plan, ledger, arguments.messages)
         said(f"and {sum(ledger.confirmed):,} messages")
 
+        exclusive = [declare_exclusive(old.port, vhost) for vhost in VHOSTS]
         publisher = Publisher(old.port, plan, ledger, arguments.rate)
         at_old = [Consumer(old.port, plan, ledger, vhost) for vhost in VHOSTS]
         at_new = [Consumer(new.port, plan, ledger, vhost) for vhost in VHOSTS]
@@ -386,7 +405,10 @@ def migrate(arguments, folder):
         for thread in at_new:
             thread.join(60)
         said(f"there after {time.monotonic() - started:.0f} s, with status {status} and {kills} kills; left at the old broker: {totals(old_api)}")
+        for wire in exclusive:
+            wire.close()
         faults += [] if status == 0 else [f"status {status}"]
+        faults += [f"{vhost} has not the internal exchange and its bindings" for vhost in VHOSTS if not has_inner(new_api, vhost)]
         found, marked = read_all(new.port, plan, True)
         faults += ledger.faults(found, marked, True)
         differing = [number for number, count in found.items() if count and ledger.queue_of[number] is None]

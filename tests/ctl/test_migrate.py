@@ -38,8 +38,15 @@ def fill(old) -> None:
         "users": [{"name": "app", "password_hash": "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR", "hashing_algorithm": "rabbit_password_hashing_sha256", "tags": ""}],
         "permissions": [{"user": user, "vhost": "shop", "configure": ".*", "write": ".*", "read": ".*"} for user in ("admin", "app")],
         "queues": [declare("orders"), declare("invoices", **{"x-queue-type": "quorum"}), declare("short", **{"x-max-length": 2}), declare("brief", **{"x-expires": 3_600_000})],
-        "exchanges": [{"vhost": "shop", "name": "e", "type": "topic", "durable": True, "auto_delete": False, "internal": False, "arguments": {}}],
+        "exchanges": [
+            {"vhost": "shop", "name": name, "type": "topic", "durable": True, "auto_delete": False, "internal": name == "inner", "arguments": {}}
+            for name in ("e", "inner")
+        ],
         "bindings": [
+            {"vhost": "shop", "source": "e", "destination": "inner", "destination_type": "exchange", "routing_key": "inner.#", "arguments": {}},
+            {"vhost": "shop", "source": "inner", "destination": "orders", "destination_type": "queue", "routing_key": "inner.#", "arguments": {}},
+        ]
+        + [
             {"vhost": "shop", "source": "e", "destination": name, "destination_type": "queue", "routing_key": f"{name}.#", "arguments": {}}
             for name in ("orders", "invoices", "short", "brief")
         ],
@@ -97,7 +104,7 @@ def test_a_plan_and_a_dry_run_change_nothing(pair, migrate):
     before = everything(old), everything(new)
     status, said = migrate("--plan")
     assert status == 0, said
-    assert "the new broker lacks 1 vhost, 1 user, 2 permissions, 1 exchange, 4 queues, 4 bindings" in said
+    assert "the new broker lacks 1 vhost, 1 user, 2 permissions, 2 exchanges, 4 queues, 6 bindings" in said
     assert "4 messages in 3 queues, 100 at a time" in said
     assert "not now: queue 'brief' in 'shop': it would expire at the new broker" in said
     status, said = migrate("--dry-run")
@@ -121,6 +128,8 @@ def test_everything_arrives_and_nothing_of_the_migration_is_left(pair, migrate):
     assert messages(new) == {"orders": 2, "invoices": 1, "short": 1, "brief": 1}
     with new.wire(virtual_host="shop") as wire:
         assert wire.get(1, "orders").method.routing_key == "orders.new"
+    ends = {name: new.management.get(f"/exchanges/shop/{name}/bindings/source?columns=destination").expect(200).json for name in ("e", "inner")}
+    assert {"destination": "inner"} in ends["e"] and ends["inner"] == [{"destination": "orders"}], "internal exchanges are in no export"
     assert new.management.get("/parameters/shovel").json == []
     assert not [each for each in new.management.get("/exchanges").json if each["name"].startswith("warren-migrate.")]
     status, said = migrate()

@@ -99,6 +99,13 @@ impl Broker {
         }
     }
 
+    /// Its definitions, as the other broker can import them.
+    pub(crate) async fn definitions(&mut self) -> Result<Value, Failure> {
+        let definitions = self.get("/api/definitions").await?;
+        let exchanges = self.list(&format!("/api/{}", preflight::EXCHANGES)).await?;
+        Ok(preflight::exported(&definitions, &exchanges))
+    }
+
     /// Imports a document of definitions. Returns what was left out.
     pub(crate) async fn import(&mut self, document: &Value, skips_unsupported: bool) -> Result<Vec<String>, Failure> {
         let path = if skips_unsupported { "/api/definitions?skip_unsupported=true" } else { "/api/definitions" };

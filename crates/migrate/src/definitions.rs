@@ -33,37 +33,10 @@ fn is_ours(entry: &Value) -> bool {
     ["name", "source"].iter().any(|member| entry[*member].as_str().is_some_and(|name| name.starts_with(PREFIX)))
 }
 
-/// A document without what federation links of other brokers have made at theirs: they make it anew where their upstream is. RabbitMQ
-/// exports bindings to their exchanges without these, and such a document cannot be imported.
-pub(crate) fn without_links(document: &Value) -> Value {
-    let which = |entry: &Value, member: &str| (entry["vhost"].to_string(), entry[member].to_string());
-    let is_link_queue = |entry: &&Value| Queue::read(entry).is_some_and(|(_, queue)| queue.is_of_link);
-    let queues: HashSet<_> =
-        entries(document, "queues").iter().filter(is_link_queue).map(|entry| which(entry, "name")).collect();
-    let is_link_exchange =
-        |name: &Value| name.as_str().is_some_and(|name| name.starts_with("federation: ") && name.contains(" -> "));
-    let mut document = document.clone();
-    for list in ["exchanges", "queues", "bindings"] {
-        let Some(entries) = document.get_mut(list).and_then(Value::as_array_mut) else { continue };
-        entries.retain(|entry| match list {
-            "exchanges" => !is_link_exchange(&entry["name"]),
-            "queues" => !queues.contains(&which(entry, "name")),
-            _ => {
-                let is_to_exchange = entry["destination_type"] == "exchange";
-                !(is_link_exchange(&entry["source"])
-                    || is_to_exchange && is_link_exchange(&entry["destination"])
-                    || !is_to_exchange && queues.contains(&which(entry, "destination")))
-            }
-        });
-    }
-    document
-}
-
 /// Everything of the source that the destination is to have. `user` asks at the destination: it keeps its password, and the permissions
 /// that it has there, which could otherwise change in the middle.
 pub(crate) fn all(source: &Value, destination: &Value, user: &str) -> Value {
     let permitted = permitted(destination, user);
-    let source = without_links(source);
     let mut document = Map::new();
     for (list, value) in source.as_object().into_iter().flatten() {
         let Value::Array(entries) = value else {
@@ -88,7 +61,6 @@ pub(crate) fn all(source: &Value, destination: &Value, user: &str) -> Value {
 /// What the source has and the destination lacks, of what clients need: no policies, no parameters. Queues that go with their clients
 /// are left to these.
 pub(crate) fn lacking(source: &Value, destination: &Value, user: &str) -> Value {
-    let source = &without_links(source);
     let mut document = Map::new();
     for (list, members) in COMPLETED {
         let which = |entry: &Value| members.iter().map(|member| entry[*member].to_string()).collect::<Vec<_>>();
@@ -253,34 +225,6 @@ mod tests {
             "exchanges": [{"vhost": "/", "name": "e", "policy": "p"}]});
         let counts = counted(&lacking(&source(), &richer, "admin"));
         assert!(counts.iter().all(|(list, _)| list != "queues" && list != "exchanges"), "{counts:?}");
-    }
-
-    #[test]
-    fn what_links_have_made_is_left_to_them() {
-        let link = "federation: x -> down";
-        let binding = |source: &str, kind: &str, destination: &str| {
-            json!({"vhost": "/", "source": source, "destination": destination, "destination_type": kind,
-                   "routing_key": "", "arguments": {}})
-        };
-        let kept = [binding("x", "queue", "q"), binding("x", "exchange", "federation of states")];
-        let exchange = |name: &str| json!({"vhost": "/", "name": name});
-        let document = json!({
-            "exchanges": [exchange("x"), exchange("federation of states"), exchange("federation: x -> down A")],
-            "queues": [{"vhost": "/", "name": link, "arguments": {"x-internal-purpose": "federation"}},
-                       {"vhost": "v", "name": link, "arguments": {}}, {"vhost": "/", "name": "q", "arguments": {}}],
-            "bindings": [kept[0], binding("x", "exchange", "federation: x -> down A"), kept[1],
-                         binding("federation: x -> down A", "queue", link), binding("x", "queue", link)],
-        });
-        for brought in [all(&document, &json!({}), "admin"), lacking(&document, &json!({}), "admin")] {
-            let names = |list: &str| -> Vec<String> {
-                let name = |entry: &Value| entry["name"].as_str().unwrap().to_owned();
-                brought[list].as_array().unwrap().iter().map(name).collect()
-            };
-            assert_eq!(names("queues"), [link, "q"]);
-            assert_eq!(brought["queues"][0]["vhost"], "v", "an operator's own");
-            assert_eq!(names("exchanges"), ["x", "federation of states"]);
-            assert_eq!(brought["bindings"], json!(kept));
-        }
     }
 
     #[test]

@@ -11,16 +11,6 @@ use crate::link::Direction;
 use crate::report::counted;
 use crate::shell::Shell;
 
-/// What a RabbitMQ that runs is asked for a check.
-const QUESTIONS: &[(&str, &str)] = &[
-    ("overview", "/api/overview"),
-    ("definitions", "/api/definitions"),
-    ("nodes", "/api/nodes"),
-    ("connections", "/api/connections?columns=name,protocol,user_provided_name"),
-    ("queues", "/api/queues?columns=name,exclusive&disable_stats=true"),
-    ("shovels", "/api/shovels"),
-];
-
 /// Places of a finding that are named.
 const PLACE_COUNT_MAX: usize = 3;
 
@@ -130,11 +120,8 @@ impl Shell {
     /// What of the old broker works at the new one, and how many upstreams it has.
     async fn examine(&mut self) -> Result<(Report, u64), Failure> {
         let mut answers = Map::new();
-        for (member, path) in QUESTIONS {
-            answers.insert((*member).to_owned(), self.old.get(path).await?);
-        }
-        if let Some(document) = answers.get_mut("definitions") {
-            *document = definitions::without_links(document);
+        for (member, path) in preflight::QUESTIONS {
+            answers.insert((*member).to_owned(), self.old.get(&format!("/api/{path}")).await?);
         }
         let parameters = answers["definitions"]["parameters"].as_array().map_or(&[][..], Vec::as_slice);
         let is_upstream = |parameter: &&Value| parameter["component"] == "federation-upstream";
@@ -167,8 +154,8 @@ impl Shell {
 
     /// What the destination would get now.
     pub(crate) async fn lacking(&mut self) -> Result<Value, Failure> {
-        let source = self.source().get("/api/definitions").await?;
-        let destination = self.destination().get("/api/definitions").await?;
+        let source = self.source().definitions().await?;
+        let destination = self.destination().definitions().await?;
         let user = self.destination().user.clone();
         Ok(definitions::lacking(&source, &destination, &user))
     }
@@ -178,8 +165,8 @@ impl Shell {
         if self.settings.direction == Direction::Back {
             return self.complete().await;
         }
-        let source = self.old.get("/api/definitions").await?;
-        let destination = self.new.get("/api/definitions").await?;
+        let source = self.old.definitions().await?;
+        let destination = self.new.definitions().await?;
         let document = definitions::all(&source, &destination, &self.new.user);
         let left_out = self.new.import(&document, self.settings.skips_unsupported).await?;
         let granted = self.grant().await?;

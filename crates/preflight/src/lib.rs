@@ -9,6 +9,7 @@
 //!  plugins        enabled_plugins             ├─► sheet: each setting, plugin and object, with what there is to say of it
 //!  definitions    exports of definitions      │
 //!  running        a broker that runs         ─┘      └─► report: the same, grouped and counted
+//!    └─ exported  its definitions, as another broker can import them
 //! ```
 //!
 //! What this broker can do is asked of `model`, whose tables the broker itself goes by. Only what RabbitMQ calls things is known here:
@@ -20,6 +21,7 @@ mod classic;
 mod configuration;
 mod definitions;
 mod environment;
+mod exported;
 mod input;
 mod kind;
 mod pages;
@@ -30,9 +32,11 @@ mod sheet;
 mod support;
 mod terms;
 
+pub use exported::{EXCHANGES, exported};
 pub use input::{Input, Unreadable};
 pub use kind::Kind;
 pub use report::{Group, Report};
+pub use running::QUESTIONS;
 pub use sheet::{Entry, Noun, Place, Severity, grouped};
 
 use input::{Content, Read};

@@ -10,6 +10,7 @@ pub(crate) const EVENTS: &str = "docs/events.md";
 pub(crate) const EXCHANGES: &str = "docs/exchanges.md";
 pub(crate) const FEDERATION: &str = "docs/federation.md";
 pub(crate) const HTTP_API: &str = "docs/http-api.md";
+pub(crate) const MIGRATING: &str = "docs/migrating.md";
 pub(crate) const POLICIES: &str = "docs/policies.md";
 pub(crate) const PROMETHEUS: &str = "docs/prometheus.md";
 pub(crate) const QUEUES: &str = "docs/queues.md";

@@ -1,19 +1,30 @@
-//! A broker that runs: what its HTTP API has answered, as an object with a member for each question.
-//!
-//! ```text
-//!  overview, nodes, definitions, connections, queues, shovels
-//! ```
-//!
-//! What is missing was not to be had; nothing is said of it.
+//! A broker that runs: what its HTTP API has answered, as an object with a member for each question. What is missing was not to be had;
+//! nothing is said of it.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::exported::EXCHANGES;
 use crate::plugins::{self, Enabled, EnabledPlugin};
 use crate::sheet::{Noun, Place, Remark, Sheet, grouped};
 use crate::support::{self, Sign};
 use crate::{pages, sheet};
+
+/// What a broker that runs is asked: the member of the answer, and the path below `/api/`. An input of the kind [`Kind::Broker`] is an
+/// object of the answers. The overview and the definitions are needed.
+///
+/// [`Kind::Broker`]: crate::Kind::Broker
+pub const QUESTIONS: &[(&str, &str)] = &[
+    ("overview", "overview"),
+    ("definitions", "definitions"),
+    ("exchanges", EXCHANGES),
+    ("nodes", "nodes"),
+    ("connections", "connections?columns=name,protocol,user_provided_name"),
+    ("queues", "queues?columns=name,exclusive&disable_stats=true"),
+    // Only with the plugin.
+    ("shovels", "shovels"),
+];
 
 const CONNECTION: Noun = Noun::object("connection", "connections");
 const SHOVEL: Noun = Noun::object("shovel", "shovels");
@@ -33,7 +44,7 @@ const PROTOCOLS: &[(&str, Option<Sign>, &str)] = &[
     ("amqp 0-8", None, ""),
 ];
 
-fn list<'a>(answers: &'a Map<String, Value>, member: &str) -> &'a [Value] {
+pub(crate) fn list<'a>(answers: &'a Map<String, Value>, member: &str) -> &'a [Value] {
     answers.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 

@@ -256,15 +256,15 @@ impl<'a> ExpectedObjects<'a> {
         self.broker.exchange_type(vhost.as_str(), name).or_else(of_new)
     }
 
-    fn check_exchange(&self, vhost: &VhostName, name: &str) -> Result<ExchangeType, String> {
+    fn check_exchange(&self, vhost: &VhostName, name: &str) -> Result<ExchangeType, Fault> {
         let defined = || self.exchanges.get(&(vhost.as_str(), name)).copied();
         let found = self.existing_exchange(vhost, name).or_else(defined);
         found.ok_or_else(|| missing(vhost, "exchange", name))
     }
 
-    fn check_queue(&self, vhost: &VhostName, name: &str) -> Result<(), String> {
+    fn check_queue(&self, vhost: &VhostName, name: &str) -> Result<(), Fault> {
         match self.broker.queue_view(vhost.as_str(), name) {
-            Some(view) if view.is_owned() => Err(format!("the queue '{name}' belongs to a connection")),
+            Some(view) if view.is_owned() => Err(format!("the queue '{name}' belongs to a connection").into()),
             Some(_) => Ok(()),
             None if self.queues.contains(&(vhost.as_str(), name)) => Ok(()),
             None => Err(missing(vhost, "queue", name)),
@@ -310,7 +310,9 @@ impl<'a> QueueQuotas<'a> {
     }
 }
 
-fn missing(vhost: &VhostName, kind: &str, name: &str) -> String {
+/// Such a binding is refused as RabbitMQ refuses it. It can be left out: RabbitMQ 4 exports bindings of exclusive queues and of internal
+/// exchanges without these.
+fn missing(vhost: &VhostName, kind: &str, name: &str) -> Fault {
     let resource = format!("{{resource,<<\"{vhost}\">>,{kind},<<\"{name}\">>}}");
-    format!("{{resources_missing,[{{not_found,{resource}}}]}}")
+    Fault::unsupported(format!("{{resources_missing,[{{not_found,{resource}}}]}}"))
 }

@@ -265,6 +265,31 @@ fn what_is_bound_to_an_exchange_that_is_skipped_can_be_left_out() {
     });
 }
 
+/// RabbitMQ 4 exports bindings of exclusive queues and of internal exchanges, but not these.
+#[test]
+fn a_binding_whose_end_was_not_exported_can_be_left_out() {
+    let binding = |source: &str, kind: &str, destination: &str| {
+        json!({"vhost": "shop", "source": source, "destination": destination,
+            "destination_type": kind, "routing_key": "k"})
+    };
+    let document = json!({
+        "queues": [{"vhost": "shop", "name": "q"}],
+        "bindings": [binding("amq.topic", "queue", "exclusive"), binding("amq.topic", "exchange", "inner"),
+                     binding("inner", "queue", "q"), binding("amq.topic", "queue", "q")],
+    })
+    .to_string();
+    in_house(async |house| {
+        let reply = house.ask("POST", "/api/definitions", "guest", &document).await;
+        assert_eq!(reply.status, 400);
+        assert!(reply.json()["reason"].as_str().unwrap().starts_with("3 entries cannot be imported:"));
+        assert_eq!(house.get("/api/queues/shop/q").await.status, 404);
+        let reply = house.ask("POST", "/api/definitions?skip_unsupported=true", "guest", &document).await;
+        assert_eq!((reply.status, reply.json()["left_out"].as_array().unwrap().len()), (200, 3));
+        let bindings = house.get("/api/exchanges/shop/amq.topic/bindings/source?columns=destination").await.json();
+        assert_eq!(bindings, json!([{"destination": "q"}]));
+    });
+}
+
 #[test]
 fn the_name_of_the_cluster_is_exported() {
     in_house(async |house| {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::Refusal;
 use super::fields::Fields;
+use crate::pages;
 
 /// Exchanges that every virtual host has.
 const OWN_EXCHANGES: [(&str, ExchangeType); 8] = [
@@ -23,6 +24,12 @@ const OWN_EXCHANGES: [(&str, ExchangeType); 8] = [
     (EVENTS, ExchangeType::Topic),
 ];
 const EVENTS: &str = "amq.rabbitmq.event";
+
+/// What to do about bindings that RabbitMQ 4 exports without one of their ends.
+const INTERNAL_EXCHANGE: &str = "RabbitMQ 4 exports no internal exchanges: declare this one before the import, or have \
+                                 the broker that runs checked by its URL, which tells them";
+const EXCLUSIVE_QUEUE: &str = "if it is an exclusive queue, which RabbitMQ does not export, leave the binding out: its \
+                               client declares both again";
 
 type Name = (String, String);
 
@@ -160,13 +167,13 @@ impl Expected {
     pub(super) fn exchange(&self, vhost: &str, name: &str) -> Result<ExchangeType, Refusal> {
         let defined = || self.exchanges.get(&key(vhost, name)).copied();
         let found = self.own_exchange(vhost, name).or_else(defined);
-        found.ok_or_else(|| Refusal::wrong("the document does not have the exchange that the entry names"))
+        found.ok_or_else(|| lacking("exchange", INTERNAL_EXCHANGE))
     }
 
     pub(super) fn check_queue(&self, vhost: &str, name: &str) -> Result<(), Refusal> {
         match self.queues.contains(&key(vhost, name)) {
             true => Ok(()),
-            false => Err(Refusal::wrong("the document does not have the queue that the entry names")),
+            false => Err(lacking("queue", EXCLUSIVE_QUEUE)),
         }
     }
 
@@ -206,4 +213,13 @@ impl Expected {
 
 fn key(vhost: &str, name: &str) -> Name {
     (vhost.to_owned(), name.to_owned())
+}
+
+/// An end of a binding that the document does not have.
+fn lacking(noun: &str, advice: &str) -> Refusal {
+    Refusal::unsupported(
+        format!("the document does not have the {noun} that the binding names"),
+        advice,
+        pages::MIGRATING,
+    )
 }

@@ -14,9 +14,10 @@ use model::config::Config;
 use model::document;
 use serde_json::{Map, Value};
 
+use crate::exported::exported;
 use crate::input::{Content, Read};
-use crate::pages;
 use crate::sheet::{Entry, Noun, Place, Remark, Sheet};
+use crate::{pages, running};
 
 use expected::Expected;
 use fields::Fields;
@@ -94,8 +95,9 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
         match content {
             Content::Definitions(members) => examine_one(name, members, &mut expected, sheet),
             Content::Running(answers) => {
-                if let Some(Value::Object(members)) = answers.get("definitions") {
-                    examine_one(name, members, &mut expected, sheet);
+                let definitions = answers.get("definitions").unwrap_or(&Value::Null);
+                if let Value::Object(members) = exported(definitions, running::list(answers, "exchanges")) {
+                    examine_one(name, &members, &mut expected, sheet);
                 }
             }
             _ => {}

@@ -23,16 +23,7 @@ pub(crate) const COMMANDS: &[Command] = &[Command::new(
 
 const FILE: &str = "file";
 
-/// What a broker that runs is asked, and by which name the answer is known. The first and the second have to be answered.
-const QUESTIONS: &[(&str, &str)] = &[
-    ("overview", "overview"),
-    ("definitions", "definitions"),
-    ("nodes", "nodes"),
-    ("connections", "connections?columns=name,protocol,user_provided_name"),
-    ("queues", "queues?columns=name,exclusive&disable_stats=true"),
-    // Only with the plugin.
-    ("shovels", "shovels"),
-];
+/// The first answers have to be had.
 const REQUIRED_COUNT: usize = 2;
 
 fn start(input: &Invocation) -> StepResult {
@@ -72,7 +63,7 @@ fn ask(url: String, inputs: Vec<Input>) -> StepResult {
 
 /// Asks one question after the other.
 fn asked(name: String, at: usize, mut answers: Map<String, Value>, mut inputs: Vec<Input>) -> StepResult {
-    let Some((member, path)) = QUESTIONS.get(at) else {
+    let Some((member, path)) = preflight::QUESTIONS.get(at) else {
         let bytes = Value::Object(answers).to_string().into_bytes();
         inputs.push(Input { name, bytes, kind: Some(Kind::Broker) });
         return shown(&inputs);

@@ -113,6 +113,7 @@ fn answers(definitions: &serde_json::Value) -> Vec<Reply> {
     vec![
         reply(&json!({"rabbitmq_version": "4.1.0", "product_name": "RabbitMQ", "queue_totals": {"messages": 1200}})),
         reply(definitions),
+        reply(&json!([])),
         reply(&json!([{"name": "rabbit@a", "enabled_plugins": ["rabbitmq_management"]}, {"name": "rabbit@b"}])),
         reply(&json!([{"name": "c1", "protocol": "AMQP 0-9-1"}, {"name": "c2", "protocol": "MQTT 5-0"}])),
         reply(&json!([{"name": "q", "exclusive": false}, {"name": "amq.gen-1", "exclusive": true}])),
@@ -128,6 +129,7 @@ fn a_broker_that_runs_is_asked_for_all_that_counts() {
         [
             "GET overview",
             "GET definitions",
+            "GET exchanges?columns=vhost,name,type,durable,auto_delete,internal,arguments",
             "GET nodes",
             "GET connections?columns=name,protocol,user_provided_name",
             "GET queues?columns=name,exclusive&disable_stats=true",
@@ -157,7 +159,7 @@ fn who_may_not_see_definitions_is_told() {
 fn files_and_a_broker_may_be_said_together() {
     let driven = drive(&["check", "a.json", "http://old:15672", "--kind", "definitions"], answers(&json!({})));
     assert_eq!(driven.did[..2], ["read a.json", "GET overview"]);
-    assert_eq!(drive(&["check"], answers(&json!({}))).did.len(), 6);
+    assert_eq!(drive(&["check"], answers(&json!({}))).did.len(), 7);
     let driven = drive(&["check", "http://a:1", "http://b:1"], []);
     assert_eq!(driven.failure(), (USAGE, "check takes one URL at a time"));
 }

@@ -1,0 +1,145 @@
+//! The definitions of a broker that runs, as another broker can import them.
+
+use std::collections::HashSet;
+
+use model::name::RESERVED_PREFIX;
+use serde_json::{Map, Value, json};
+
+/// What it takes to define an exchange.
+const EXCHANGE_MEMBERS: [&str; 7] = ["vhost", "name", "type", "durable", "auto_delete", "internal", "arguments"];
+
+/// The list of exchanges, below `/api/`.
+pub const EXCHANGES: &str = "exchanges?columns=vhost,name,type,durable,auto_delete,internal,arguments";
+
+type Name<'a> = (&'a str, &'a str);
+
+/// A document of a whole broker, with the internal exchanges of its list ([`EXCHANGES`]): RabbitMQ 4 exports none, but does the
+/// bindings from them and to them. Without bindings whose ends are not exported, such as exclusive queues, which their clients
+/// declare again; and without what federation links of other brokers have made, which they make anew where their upstream is.
+pub fn exported(definitions: &Value, exchanges: &[Value]) -> Value {
+    let mut document = definitions.clone();
+    let Some(members) = document.as_object_mut() else { return document };
+    members.entry("exchanges").or_insert_with(|| json!([]));
+    if let Some(Value::Array(known)) = members.get_mut("exchanges") {
+        let names: HashSet<Name<'_>> = known.iter().filter_map(name_of).collect();
+        let is_lacking = |entry: &&Value| {
+            let name = name_of(entry).filter(|(_, name)| !name.is_empty() && !name.starts_with(RESERVED_PREFIX));
+            entry["internal"] == true && name.is_some_and(|name| !names.contains(&name))
+        };
+        let lacking: Vec<Value> = exchanges.iter().filter(is_lacking).map(definition).collect();
+        known.extend(lacking);
+        known.retain(|exchange| !is_of_link(exchange["name"].as_str().unwrap_or_default()));
+    }
+    if let Some(Value::Array(queues)) = members.get_mut("queues") {
+        queues.retain(|queue| queue["arguments"]["x-internal-purpose"] != "federation");
+    }
+    retain_bindings_with_ends(members);
+    document
+}
+
+fn name_of(entry: &Value) -> Option<Name<'_>> {
+    Some((entry["vhost"].as_str()?, entry["name"].as_str()?))
+}
+
+/// An exchange of a list, as definitions have it.
+fn definition(exchange: &Value) -> Value {
+    EXCHANGE_MEMBERS
+        .iter()
+        .map(|member| ((*member).to_owned(), exchange[*member].clone()))
+        .collect::<Map<_, _>>()
+        .into()
+}
+
+/// Whether a link's exchange may have this name: RabbitMQ's and ours have the same names.
+fn is_of_link(name: &str) -> bool {
+    name.starts_with("federation: ") && name.contains(" -> ")
+}
+
+/// Exchanges that the broker keeps for itself are not exported; what is bound to them is judged with the other bindings.
+fn retain_bindings_with_ends(members: &mut Map<String, Value>) {
+    let Some(Value::Array(mut bindings)) = members.remove("bindings") else { return };
+    let names = |list: &str| -> HashSet<Name<'_>> {
+        members.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(name_of).collect()
+    };
+    let (exchanges, queues) = (names("exchanges"), names("queues"));
+    let is_reserved = |name: &str| name.is_empty() || name.starts_with(RESERVED_PREFIX);
+    bindings.retain(|binding| {
+        let text = |member: &str| binding[member].as_str().unwrap_or_default();
+        let (vhost, destination) = (text("vhost"), text("destination"));
+        let has_destination = match text("destination_type") {
+            "exchange" => is_reserved(destination) || exchanges.contains(&(vhost, destination)),
+            _ => queues.contains(&(vhost, destination)),
+        };
+        let source = text("source");
+        has_destination && (is_reserved(source) || exchanges.contains(&(vhost, source)))
+    });
+    members.insert("bindings".to_owned(), Value::Array(bindings));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn binding(source: &str, kind: &str, destination: &str) -> Value {
+        json!({"vhost": "/", "source": source, "destination": destination, "destination_type": kind,
+               "routing_key": "", "arguments": {}})
+    }
+
+    // As RabbitMQ 4.3 exports it.
+    #[test]
+    fn what_bindings_need_and_exports_lack_is_completed_or_left_to_clients() {
+        let inner = json!({"vhost": "/", "name": "inner", "type": "fanout", "durable": false, "auto_delete": false,
+                           "internal": true, "arguments": {"a": 1}});
+        let mut listed = inner.clone();
+        listed["message_stats"] = json!({});
+        let exchanges = [
+            json!({"vhost": "/", "name": "", "type": "direct", "internal": false}),
+            json!({"vhost": "/", "name": "amq.rabbitmq.trace", "type": "topic", "internal": true}),
+            json!({"vhost": "/", "name": "x", "type": "direct", "internal": false}),
+            listed,
+        ];
+        let kept = [
+            binding("x", "exchange", "inner"),
+            binding("inner", "queue", "q"),
+            binding("", "queue", "q"),
+            binding("amq.rabbitmq.log", "queue", "q"),
+        ];
+        let document = json!({
+            "rabbit_version": "4.3.6",
+            "exchanges": [{"vhost": "/", "name": "x", "type": "direct"}],
+            "queues": [{"vhost": "/", "name": "q"}, {"vhost": "v", "name": "exclusive"}],
+            "bindings": [kept[0], binding("x", "queue", "exclusive"), kept[1], binding("gone", "queue", "q"),
+                         binding("x", "exchange", "q"), kept[2], kept[3]],
+        });
+        let completed = exported(&document, &exchanges);
+        assert_eq!(completed["exchanges"], json!([{"vhost": "/", "name": "x", "type": "direct"}, inner]));
+        assert_eq!(completed["bindings"], json!(kept));
+        assert_eq!((&completed["queues"], &completed["rabbit_version"]), (&document["queues"], &json!("4.3.6")));
+        assert_eq!(exported(&completed, &exchanges), completed, "RabbitMQ 3 exports internal exchanges");
+        assert_eq!(exported(&json!([]), &[]), json!([]));
+    }
+
+    #[test]
+    fn what_links_have_made_is_left_to_them() {
+        let link = "federation: x -> down";
+        let kept = [binding("x", "queue", "q"), binding("x", "exchange", "federation of states")];
+        let exchange = |name: &str| json!({"vhost": "/", "name": name});
+        let document = json!({
+            "exchanges": [exchange("x"), exchange("federation of states"), exchange("federation: x -> down A")],
+            "queues": [{"vhost": "/", "name": link, "arguments": {"x-internal-purpose": "federation"}},
+                       {"vhost": "v", "name": link, "arguments": {}}, {"vhost": "/", "name": "q", "arguments": {}}],
+            "bindings": [kept[0], binding("x", "exchange", "federation: x -> down A"), kept[1],
+                         binding("federation: x -> down A", "queue", link), binding("x", "queue", link)],
+        });
+        let exchanges = [json!({"vhost": "/", "name": "federation: x -> down B", "internal": true})];
+        let brought = exported(&document, &exchanges);
+        let names = |list: &str| -> Vec<String> {
+            let name = |entry: &Value| entry["name"].as_str().unwrap().to_owned();
+            brought[list].as_array().unwrap().iter().map(name).collect()
+        };
+        assert_eq!(names("queues"), [link, "q"]);
+        assert_eq!(brought["queues"][0]["vhost"], "v", "an operator's own");
+        assert_eq!(names("exchanges"), ["x", "federation of states"]);
+        assert_eq!(brought["bindings"], json!(kept));
+    }
+}

@@ -9,6 +9,7 @@ use net::ClientTls;
 use serde_json::Value;
 
 use crate::address::Address;
+use crate::definitions;
 use crate::facts::OWN_NAME;
 use crate::failure::Failure;
 use crate::queue::{COLUMNS, Queue, QueueId};
@@ -19,6 +20,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const IMPORT_PATIENCE: Duration = Duration::from_secs(600);
 /// How old RabbitMQ's numbers of queues may be: its queues tell them every five seconds.
 const RABBITMQ_LAG_MS: u64 = 6_000;
+
+/// All bindings, as definitions have them.
+const BINDINGS: &str = "/api/bindings?columns=source,vhost,destination,destination_type,routing_key,arguments";
 
 const CHANNEL: u16 = 1;
 const NOT_FOUND: u16 = 404;
@@ -101,8 +105,12 @@ impl Broker {
 
     /// Its definitions, as the other broker can import them.
     pub(crate) async fn definitions(&mut self) -> Result<Value, Failure> {
-        let definitions = self.get("/api/definitions").await?;
+        let mut definitions = self.get("/api/definitions").await?;
         let exchanges = self.list(&format!("/api/{}", preflight::EXCHANGES)).await?;
+        if self.is_warren && exchanges.iter().any(definitions::is_internal) {
+            let bindings = self.list(BINDINGS).await?;
+            definitions::add_bindings_of_internal(&mut definitions, &exchanges, bindings);
+        }
         Ok(preflight::exported(&definitions, &exchanges))
     }
 

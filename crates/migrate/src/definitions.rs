@@ -33,6 +33,27 @@ fn is_ours(entry: &Value) -> bool {
     ["name", "source"].iter().any(|member| entry[*member].as_str().is_some_and(|name| name.starts_with(PREFIX)))
 }
 
+/// Whether an exchange of a list is internal.
+pub(crate) fn is_internal(exchange: &Value) -> bool {
+    exchange["internal"] == true
+}
+
+/// Adds those of all bindings that are from or to an internal exchange: Warren exports neither these exchanges nor their bindings.
+pub(crate) fn add_bindings_of_internal(document: &mut Value, exchanges: &[Value], bindings: Vec<Value>) {
+    let internal: HashSet<(&Value, &Value)> = exchanges
+        .iter()
+        .filter(|exchange| is_internal(exchange))
+        .map(|exchange| (&exchange["vhost"], &exchange["name"]))
+        .collect();
+    let is_of_internal = |binding: &Value| {
+        let is_internal = |end: &str| internal.contains(&(&binding["vhost"], &binding[end]));
+        is_internal("source") || binding["destination_type"] == "exchange" && is_internal("destination")
+    };
+    if let Some(Value::Array(known)) = document.get_mut("bindings") {
+        known.extend(bindings.into_iter().filter(is_of_internal));
+    }
+}
+
 /// Everything of the source that the destination is to have. `user` asks at the destination: it keeps its password, and the permissions
 /// that it has there, which could otherwise change in the middle.
 pub(crate) fn all(source: &Value, destination: &Value, user: &str) -> Value {
@@ -225,6 +246,24 @@ mod tests {
             "exchanges": [{"vhost": "/", "name": "e", "policy": "p"}]});
         let counts = counted(&lacking(&source(), &richer, "admin"));
         assert!(counts.iter().all(|(list, _)| list != "queues" && list != "exchanges"), "{counts:?}");
+    }
+
+    #[test]
+    fn bindings_of_internal_exchanges_come_along() {
+        let binding = |vhost: &str, source: &str, kind: &str, destination: &str| {
+            json!({"vhost": vhost, "source": source,
+                "destination_type": kind, "destination": destination})
+        };
+        let known = binding("/", "e", "queue", "inner");
+        let of_inner = [binding("/", "e", "exchange", "inner"), binding("/", "inner", "queue", "q")];
+        let mut document = json!({ "bindings": [known] });
+        let exchanges = [
+            json!({"vhost": "/", "name": "inner", "internal": true}),
+            json!({"vhost": "/", "name": "e", "internal": false}),
+        ];
+        let all = vec![known.clone(), of_inner[0].clone(), binding("v", "inner", "queue", "q"), of_inner[1].clone()];
+        add_bindings_of_internal(&mut document, &exchanges, all);
+        assert_eq!(document["bindings"], json!([known, of_inner[0], of_inner[1]]));
     }
 
     #[test]

@@ -396,6 +396,8 @@ def migrate(arguments, folder):
         time.sleep(5)
         publisher.is_ending.set()
         publisher.join(60)
+        for wire in exclusive:
+            wire.close()
         said("publishers have stopped")
         for _ in disturb(tool, new, dice, arguments.kills - kills, ("feed", "cut-over", "drain")):
             kills += 1
@@ -405,8 +407,6 @@ def migrate(arguments, folder):
         for thread in at_new:
             thread.join(60)
         said(f"there after {time.monotonic() - started:.0f} s, with status {status} and {kills} kills; left at the old broker: {totals(old_api)}")
-        for wire in exclusive:
-            wire.close()
         faults += [] if status == 0 else [f"status {status}"]
         faults += [f"{vhost} has not the internal exchange and its bindings" for vhost in VHOSTS if not has_inner(new_api, vhost)]
         found, marked = read_all(new.port, plan, True)

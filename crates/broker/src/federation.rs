@@ -7,7 +7,7 @@ use crate::broker::Broker;
 use crate::vhost::Federated;
 
 impl Broker {
-    /// A number that changes after each change of what policies have fed.
+    /// A number that changes after each change of what policies have fed, and of the cluster's name.
     #[must_use]
     pub fn subscribe_federated(&self) -> watch::Receiver<u64> {
         self.federated_changes.subscribe()

@@ -86,6 +86,8 @@ impl Broker {
         if name == GlobalParameter::CLUSTER_NAME {
             let properties = server_properties(&self.options, &self.cluster_name());
             *self.server_properties.write() = properties;
+            // What links make at their upstreams has the name.
+            self.federated_changed();
         }
     }
 }

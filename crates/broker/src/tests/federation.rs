@@ -11,6 +11,7 @@ use super::operators::{exchange_name, guest, lasting, operator, queue_name};
 use super::policies::policy;
 use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::limits::FOLLOWED_CHANGE_COUNT_MAX;
+use crate::vhost_access::ExchangeRequest;
 
 /// Keys, and whether they were bound or unbound.
 fn told(changes: &mut tokio::sync::mpsc::Receiver<BindingChange>) -> Vec<(String, bool)> {
@@ -106,6 +107,29 @@ fn what_policies_have_fed_is_known_and_each_change_is_told() {
     assert!(!has_changed());
     access.delete_queue(&queue_name("q1"), false, false).unwrap();
     assert!(has_changed() && queues() == ["q2"]);
+    // Of exchanges the same is told.
+    put("^x");
+    assert!(has_changed());
+    for (name, is_fed) in [("x1", true), ("other", false)] {
+        let name = exchange_name(name);
+        let request = ExchangeRequest {
+            name: &name,
+            kind: b"fanout",
+            is_durable: true,
+            is_auto_delete: false,
+            is_internal: false,
+            arguments: Table::EMPTY,
+        };
+        access.declare_exchange(&request).unwrap();
+        assert_eq!(has_changed(), is_fed, "{name:?}");
+        access.delete_exchange(&name, false).unwrap();
+        assert_eq!(has_changed(), is_fed, "{name:?}");
+    }
+    // What links make has the cluster's name.
+    node.broker.put_global_parameter(&operator(), "cluster_name", json!("east")).unwrap();
+    assert!(has_changed());
+    node.broker.put_global_parameter(&operator(), "other", json!("east")).unwrap();
+    assert!(!has_changed());
     node.broker.delete_policy(&operator(), PolicyKind::User, "/", "p").unwrap();
     assert!(has_changed() && queues().is_empty() && node.broker.federated_exchanges().is_empty());
 }

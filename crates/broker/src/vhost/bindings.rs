@@ -52,9 +52,7 @@ impl Vhost {
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             gone.forget(broker);
-            if !removed.exchanges.is_empty() {
-                self.tell_federation(broker);
-            }
+            self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             Ok(Removal { removed, position })
         })
     }

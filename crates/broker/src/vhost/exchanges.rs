@@ -21,9 +21,7 @@ impl Vhost {
             let is_new = !topology.is_gone && declare(topology, exchange);
             if is_new {
                 self.apply_to_exchange(broker, topology, exchange.name.as_bytes());
-            }
-            if is_new {
-                self.tell_federation(broker);
+                self.tell_federation_of_exchanges(broker, [exchange.name.as_bytes()]);
             }
             let is_kept = is_new && exchange.is_durable;
             let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
@@ -48,7 +46,7 @@ impl Vhost {
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             gone.forget(broker);
-            self.tell_federation(broker);
+            self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             Ok(Removal { removed, position })
         })
     }

@@ -33,9 +33,25 @@ impl Vhost {
         self.is_federating.load(Ordering::Acquire)
     }
 
-    /// An exchange has come or gone, or the vhost has: where any policy has something fed, it may be that one.
+    /// The vhost has gone.
     pub(crate) fn tell_federation(&self, broker: &Broker) {
         if self.is_federating() {
+            broker.federated_changed();
+        }
+    }
+
+    /// Exchanges have come or gone. Policies that change meanwhile are told of when they have changed.
+    pub(super) fn tell_federation_of_exchanges<'a>(&self, broker: &Broker, names: impl IntoIterator<Item = &'a [u8]>) {
+        if !self.is_federating() {
+            return;
+        }
+        let policies = self.policies();
+        let is_fed = |name: &[u8]| {
+            let Ok(name) = std::str::from_utf8(name) else { return false };
+            let EffectivePolicy { user, operator } = EffectivePolicy::of(&policies, Target::Exchange, name);
+            user.iter().chain(&operator).any(|policy| Choice::is_in(policy))
+        };
+        if names.into_iter().any(is_fed) {
             broker.federated_changed();
         }
     }

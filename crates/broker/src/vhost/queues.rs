@@ -224,9 +224,7 @@ impl Vhost {
                     gone.forget(broker);
                     broker.counters.queues_deleted.add(1);
                     self.tell_federation_of(broker, handle);
-                    if !removed.exchanges.is_empty() {
-                        self.tell_federation(broker);
-                    }
+                    self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
                     (Deletion::Deleted { ready_count: entry.queue.ready_count(), removed, position }, Some(entry))
                 }
                 Err(deletion) => (deletion, None),

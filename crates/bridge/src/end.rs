@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use amqp::Uri;
 use amqp::uri::TlsQuery;
-use amqp::{TableBuf, Uri};
 use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
 use net::{ClientTls, ClientTlsOptions, Identity, Trust};
 
@@ -58,8 +58,6 @@ pub struct Wish {
     pub who: &'static str,
     /// The process's own broker is meant, whatever host the URI names.
     pub is_here: bool,
-    /// Sent along with the client's own properties.
-    pub properties: TableBuf,
 }
 
 /// One end, connected: how, and where, without the user.
@@ -71,6 +69,8 @@ pub struct End {
     pub uri: Box<str>,
     /// The vhost there.
     pub vhost: Box<str>,
+    /// What the process's own broker calls the connection; `None` where it leads elsewhere.
+    pub own_name: Option<Box<str>>,
 }
 
 /// Connects to the first of these URIs that answers, beginning with a certain one: the brokers of a cluster share the load.
@@ -78,8 +78,9 @@ pub async fn connect(uris: &[Uri], first: usize, wish: &Wish, host: &dyn Host) -
     let mut last = None;
     for uri in uris.iter().cycle().skip(first % uris.len().max(1)).take(uris.len()) {
         match open(uri, wish, host).await {
-            Ok(connection) => {
-                return Ok(End { connection, uri: uri.without_user().into(), vhost: uri.vhost.as_str().into() });
+            Ok((connection, own_name)) => {
+                let (uri, vhost) = (uri.without_user().into(), uri.vhost.as_str().into());
+                return Ok(End { connection, uri, vhost, own_name });
             }
             Err(error) => last = Some(error),
         }
@@ -88,18 +89,19 @@ pub async fn connect(uris: &[Uri], first: usize, wish: &Wish, host: &dyn Host) -
     Err(last.unwrap_or_else(|| ConnectError::Here(io::Error::other("there is no URI"))))
 }
 
-async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<Connection, ConnectError> {
+async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<(Connection, Option<Box<str>>), ConnectError> {
     let mut options = ConnectOptions {
         name: Some(wish.name.clone()),
-        properties: wish.properties.clone(),
         timeout: PATIENCE,
         answer_timeout: PATIENCE,
         ..ConnectOptions::default()
     };
+    let mut own_name = None;
     let mut connection = if wish.is_here || uri.is_hostless {
         options.is_without_heartbeat = true;
-        let stream = host.connect(!uri.has_user).map_err(ConnectError::Here)?;
-        Connection::over(stream, uri, &options).await?
+        let own = host.connect(!uri.has_user).map_err(ConnectError::Here)?;
+        own_name = Some(own.name);
+        Connection::over(own.stream, uri, &options).await?
     } else {
         if !host.permits(&uri.host) {
             return Err(ConnectError::NotPermitted { who: wish.who, host: uri.host.clone() });
@@ -115,7 +117,7 @@ async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<Connection, Con
     };
     let refused = |source| ConnectError::Channel { uri: uri.without_user(), source };
     connection.open_channel(CHANNEL).await.map_err(refused)?;
-    Ok(connection)
+    Ok((connection, own_name))
 }
 
 /// As RabbitMQ, certificates are looked at only where authorities are named or `verify` asks for it.

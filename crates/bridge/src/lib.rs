@@ -13,7 +13,7 @@ mod host;
 mod transfer;
 
 pub use end::{ConnectError, End, Wish, connect};
-pub use host::Host;
+pub use host::{Host, OwnConnection};
 pub use transfer::{Fate, Settlement, Taken, Transfer};
 
 /// The channel on which messages come and go: it is open from the beginning.

@@ -205,19 +205,22 @@ impl Broker {
 
     /// Serves one accepted connection until it ends.
     pub async fn serve(self: Arc<Self>, stream: Stream) {
-        self.serve_from(stream, false).await;
+        let handle = connection::accept(&self, &stream);
+        self.serve_as(stream, handle, None).await;
     }
 
-    /// Serves a connection of the process itself until it ends: whatever login it shows, it is [`Identity::own_client`].
-    pub async fn serve_own(self: Arc<Self>, stream: Stream) {
-        self.serve_from(stream, true).await;
+    /// What serves a connection of the process itself until it ends, and the connection's name. With `is_trusted` it is
+    /// [`Identity::own_client`], whatever login it shows.
+    pub fn serve_own(self: Arc<Self>, stream: Stream, is_trusted: bool) -> (String, impl Future<Output = ()> + Send) {
+        let handle = connection::accept(&self, &stream);
+        let known = is_trusted.then(Identity::own_client);
+        (handle.name(), self.serve_as(stream, handle, known))
     }
 
-    async fn serve_from(self: Arc<Self>, stream: Stream, is_own: bool) {
+    async fn serve_as(self: Arc<Self>, stream: Stream, handle: Arc<ConnectionHandle>, known: Option<Identity>) {
         let _served = Served::begin(&self.served_count);
         self.counters.connections_opened.add(1);
-        let known = is_own.then(Identity::own_client);
-        connection::serve(self.clone(), stream, known).await;
+        connection::serve(self.clone(), stream, handle, known).await;
         self.counters.connections_closed.add(1);
     }
 

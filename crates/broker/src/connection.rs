@@ -41,15 +41,23 @@ thread_local! {
     static READ_BUFFER: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
+/// What a connection that is about to be served is known by.
+pub(crate) fn accept(broker: &Broker, stream: &Stream) -> Arc<ConnectionHandle> {
+    let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
+    let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
+    ConnectionHandle::new(broker.connections.next_id(), peer, local, stream.tls_info(), wall_ms())
+}
+
 /// Serves a connection until it ends. `known`: who it is, if no login has to say so.
 ///
 /// No `async fn`: its future would keep room for all that the connection is made of, a kilobyte and a half, beside the connection.
 pub(crate) fn serve(
     broker: Arc<Broker>,
     stream: Stream,
+    handle: Arc<ConnectionHandle>,
     known: Option<Identity>,
 ) -> impl Future<Output = ()> + Send + 'static {
-    let connection = Connection::begin(broker, stream, known);
+    let connection = Connection::begin(broker, stream, handle, known);
     async move {
         poll_fn(|cx| connection.lock().poll(cx)).await;
         connection.lock().leave();
@@ -148,10 +156,12 @@ impl Drop for PublisherPause {
 
 impl Connection {
     /// A connection that is in the listings, and that others can reach.
-    fn begin(broker: Arc<Broker>, stream: Stream, known: Option<Identity>) -> Arc<Mutex<Self>> {
-        let unknown = SocketAddr::from(([0, 0, 0, 0], 0));
-        let (peer, local) = (stream.peer_addr().unwrap_or(unknown), stream.local_addr().unwrap_or(unknown));
-        let handle = ConnectionHandle::new(broker.connections.next_id(), peer, local, stream.tls_info(), wall_ms());
+    fn begin(
+        broker: Arc<Broker>,
+        stream: Stream,
+        handle: Arc<ConnectionHandle>,
+        known: Option<Identity>,
+    ) -> Arc<Mutex<Self>> {
         let told = broker.connections.add(handle.clone());
         let mut session = Session::new(broker, handle.clone());
         if let Some(event) = told {

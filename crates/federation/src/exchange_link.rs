@@ -30,13 +30,6 @@ pub(crate) struct ExchangeEnd {
     source: String,
 }
 
-/// What this end has to know of the other one.
-#[derive(Clone, Debug)]
-pub(crate) struct Here<'a> {
-    pub(crate) cluster_name: &'a str,
-    pub(crate) exchange: &'a definition::Exchange,
-}
-
 /// What the broker at the other end calls its cluster, if it says so.
 pub(crate) fn cluster_name_of(connection: &Connection) -> Option<Box<str>> {
     connection.server()?.cluster_name.as_deref().map(Box::from)
@@ -74,31 +67,25 @@ impl ExchangeEnd {
     pub(crate) async fn prepare(
         connection: &mut Connection,
         link: &Link,
-        here: Here<'_>,
+        here: &definition::Exchange,
         upstream_vhost: &str,
         bindings: &FollowedBindings,
         knows_type: bool,
     ) -> Result<Self, Failure> {
-        let ends = Ends {
-            cluster_name: here.cluster_name,
-            vhost: link.id.vhost.as_str(),
-            exchange: &link.id.name,
-            upstream_vhost,
-            upstream_exchange: &link.id.upstream_name,
-        };
+        let ends = ends(link, upstream_vhost);
         let queue = nameable(names::queue(ends))?;
         let sides = [names::exchange(&queue, Side::A), nameable(names::exchange(&queue, Side::B))?];
         let commands = if link.has_command_channel { COMMANDS } else { CHANNEL };
         if link.has_command_channel {
             connection.open_channel(COMMANDS).await.map_err(refused("channel", "of commands"))?;
         }
-        ensure_exchange(connection, &link.id.upstream_name, here.exchange).await?;
+        ensure_exchange(connection, &link.id.upstream_name, here).await?;
         declare_queue(connection, &queue, link).await?;
         let found =
             Found { a: has_exchange(connection, &sides[0]).await?, b: has_exchange(connection, &sides[1]).await? };
         let (steps, side) = swap::plan(found);
         let way = Way {
-            cluster_name: here.cluster_name.into(),
+            cluster_name: link.cluster_name.clone(),
             vhost: link.id.vhost.as_str().into(),
             exchange: names::bound_from(ends, side).into(),
             max_hops: link.max_hops,
@@ -223,15 +210,32 @@ impl ExchangeEnd {
             connection.send(self.commands, &unbind);
         }
     }
+}
 
-    /// Deletes what the link has made.
-    pub(crate) async fn clean_up(&self, connection: &mut Connection) -> Result<(), CallError> {
-        connection.set_receiving(true);
-        connection.open_channel(ASKING).await?;
-        connection.call(ASKING, &queue::Delete { queue: self.queue.as_bytes(), ..Default::default() }).await?;
-        // It may have gone with its last binding.
-        connection.call(ASKING, &exchange::Delete { exchange: self.exchange.as_bytes(), ..Default::default() }).await?;
-        connection.close_channel(ASKING).await
+/// Deletes what a link has made, whether it is there or not.
+pub(crate) async fn clean_up(connection: &mut Connection, link: &Link, upstream_vhost: &str) -> Result<(), Failure> {
+    let queue = names::queue(ends(link, upstream_vhost));
+    let refused = refused("what is to be deleted of queue", &queue);
+    connection.set_receiving(true);
+    connection.open_channel(ASKING).await.map_err(&refused)?;
+    let delete = queue::Delete { queue: queue.as_bytes(), ..Default::default() };
+    connection.call(ASKING, &delete).await.map_err(&refused)?;
+    // Both are there if a life of the link ended halfway.
+    for side in [Side::A, Side::B] {
+        let name = names::exchange(&queue, side);
+        let delete = exchange::Delete { exchange: name.as_bytes(), ..Default::default() };
+        connection.call(ASKING, &delete).await.map_err(&refused)?;
+    }
+    Ok(())
+}
+
+fn ends<'a>(link: &'a Link, upstream_vhost: &'a str) -> Ends<'a> {
+    Ends {
+        cluster_name: &link.cluster_name,
+        vhost: link.id.vhost.as_str(),
+        exchange: &link.id.name,
+        upstream_vhost,
+        upstream_exchange: &link.id.upstream_name,
     }
 }
 

@@ -15,9 +15,6 @@ pub trait Host: bridge::Host {
     /// queue.
     fn follow_need(&self, vhost: &VhostName, queue: &str) -> Option<watch::Receiver<bool>>;
 
-    /// What the broker calls the latest connection that came to it with this client property.
-    fn connection_name(&self, property: &str, value: &str) -> Option<String>;
-
     /// A link's state has changed.
     fn state_changed(&self, status: &LinkStatus);
 

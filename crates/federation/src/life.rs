@@ -16,8 +16,6 @@ pub(crate) const COMMANDS: u16 = 2;
 /// The channel for questions whose answer may be that it is closed.
 pub(crate) const ASKING: u16 = 3;
 
-/// How long a broker may take to say goodbye.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 /// Deliveries taken in a row before this broker's words are looked at.
 const DELIVERY_COUNT: usize = 512;
 /// Bytes that wait to be sent to this broker at most: as long as there are more, nothing is taken from the upstream.
@@ -181,9 +179,5 @@ impl Life {
             Ok(settled) => settled,
             Err(_) => Ok(()),
         }
-    }
-
-    pub(crate) async fn close(self) {
-        tokio::join!(self.upstream.close(CLOSE_PATIENCE), self.here.close(CLOSE_PATIENCE));
     }
 }

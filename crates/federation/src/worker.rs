@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use amqp::{TableBuf, Uri, Value};
+use amqp::Uri;
 use bridge::{CHANNEL, Transfer, Wish};
 use client::Connection;
 use model::definition::BindingChange;
@@ -11,7 +11,7 @@ use model::shovel::AckMode;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
-use crate::exchange_link::{ExchangeEnd, Here, cluster_name_of, has_exchange};
+use crate::exchange_link::{self, ExchangeEnd, cluster_name_of, has_exchange};
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::life::{Life, Publisher};
@@ -22,7 +22,7 @@ use crate::wanted::{Fed, Link};
 
 /// How long what is under way may take to be settled when a link connects anew.
 const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
-/// How long an upstream may take to delete what a link has made there.
+/// How long an upstream may take to delete what a link has made there, and to be connected to for that.
 const CLEANING_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked whether the exchange of a link is still there: without it messages go elsewhere, and no error tells of it.
 const CHECK_INTERVAL: Duration = Duration::from_secs(90);
@@ -32,8 +32,8 @@ const UNFOLLOWED_PATIENCE: Duration = Duration::from_secs(1);
 /// Bytes that wait for an upstream at most: as long as there are more, no more is asked of it.
 const ASKED_LEN_MAX: usize = 1 << 20;
 
-/// The client property that says which link a connection is of.
-const LINK: &str = "federation_link";
+/// How long a broker may take to say goodbye.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is wanted of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +74,18 @@ enum End {
         need: watch::Receiver<bool>,
     },
 }
+
+/// A link that is up.
+struct Connected {
+    life: Life,
+    end: End,
+    /// What the connection here is called.
+    local_connection: Box<str>,
+    upstream_vhost: Box<str>,
+}
+
+/// What is left of a life that was told to end: the connection to the upstream, and the vhost there.
+type Rest = Option<(Connection, Box<str>)>;
 
 /// What an end has to do next.
 enum Task {
@@ -126,12 +138,24 @@ impl End {
 impl Worker {
     /// Lives until it is told to end.
     pub(crate) async fn run(mut self) {
+        let mut rest = None;
         loop {
-            if let Order::Stop { .. } = *self.orders.borrow_and_update() {
+            let order = *self.orders.borrow_and_update();
+            if let Order::Stop { cleans_up, .. } = order {
+                return self.leave(rest, cleans_up).await;
+            }
+            close(rest.take()).await;
+            if self.orders.has_changed().is_err() {
                 return;
             }
             self.enter(LinkState::Starting);
-            let Err(failure) = self.live().await else { continue };
+            let failure = match self.live().await {
+                Ok(left) => {
+                    rest = left;
+                    continue;
+                }
+                Err(failure) => failure,
+            };
             if self.knows_type && failure.is_of_unknown_type() {
                 tracing::info!(link = %self.link.id, "the upstream has no federation: messages are kept from going round here alone");
                 self.knows_type = false;
@@ -140,10 +164,8 @@ impl Worker {
             tracing::warn!(link = %self.link.id, reason = %failure, "a federation link has failed");
             self.enter(failure.state());
             self.first_uri += 1;
-            let waiting = tokio::time::timeout(self.link.reconnect_delay, self.orders.changed());
-            if let Ok(Err(_)) = waiting.await {
-                return;
-            }
+            // What is said meanwhile is looked at above.
+            let _ = tokio::time::timeout(self.link.reconnect_delay, self.orders.clone().changed()).await;
         }
     }
 
@@ -153,13 +175,12 @@ impl Worker {
     }
 
     /// From the first connection to the last acknowledgement.
-    async fn live(&mut self) -> Result<(), Failure> {
+    async fn live(&mut self) -> Result<Rest, Failure> {
         let mut orders = self.orders.clone();
-        let (mut life, mut end) = tokio::select! {
+        let Connected { mut life, mut end, local_connection, upstream_vhost } = tokio::select! {
             connected = self.connect() => connected?,
-            _ = orders.changed() => return Ok(()),
+            _ = orders.changed() => return Ok(None),
         };
-        let local_connection = self.host.connection_name(LINK, &self.link.id.key()).unwrap_or_default().into();
         self.enter(LinkState::Running { local_connection });
         tracing::info!(link = %self.link.id, uri = %self.board.status().uri, "a federation link is up");
         loop {
@@ -169,50 +190,71 @@ impl Worker {
                 _ = orders.changed() => break,
             }
         }
-        let (patience, cleans_up) = match *orders.borrow() {
-            Order::Stop { patience, cleans_up } => (patience, cleans_up),
-            Order::Run(_) => (SETTLING_PATIENCE, false),
+        let patience = match *orders.borrow() {
+            Order::Stop { patience, .. } => patience,
+            Order::Run(_) => SETTLING_PATIENCE,
         };
         life.settle(patience).await?;
-        if cleans_up
-            && self.link.cleans_up
-            && let End::Exchange { end, .. } = &end
-        {
-            let cleaning = tokio::time::timeout(CLEANING_PATIENCE, end.clean_up(&mut life.upstream));
-            if !matches!(cleaning.await, Ok(Ok(()))) {
-                tracing::warn!(link = %self.link.id, "what a federation link has made at its upstream could not be deleted");
-            }
+        life.here.close(CLOSE_PATIENCE).await;
+        Ok(Some((life.upstream, upstream_vhost)))
+    }
+
+    /// Deletes what the link has made at the upstream, if it is one that does, and says goodbye. What was made by an earlier life goes,
+    /// too: so the upstream is connected to once more for that.
+    async fn leave(&self, rest: Rest, cleans_up: bool) {
+        let makes_something = matches!(self.link.fed, Fed::Exchange(_));
+        if !(cleans_up && self.link.cleans_up && makes_something) {
+            return close(rest).await;
         }
-        life.close().await;
-        Ok(())
+        let cleaning = async {
+            let (mut upstream, vhost) = match rest {
+                Some(rest) => rest,
+                None => {
+                    let wish = self.wish(false);
+                    let upstream = bridge::connect(&self.link.uris, self.first_uri, &wish, &*self.host).await;
+                    let upstream = upstream.map_err(Failure::UpstreamConnect)?;
+                    (upstream.connection, upstream.vhost)
+                }
+            };
+            exchange_link::clean_up(&mut upstream, &self.link, &vhost).await?;
+            Ok::<_, Failure>((upstream, vhost))
+        };
+        let reason = match tokio::time::timeout(CLEANING_PATIENCE, cleaning).await {
+            Ok(Ok(rest)) => return close(Some(rest)).await,
+            Ok(Err(failure)) => failure.to_string(),
+            Err(_) => "the upstream takes too long".to_owned(),
+        };
+        tracing::warn!(link = %self.link.id, reason, "what a federation link has made at its upstream could not be deleted");
+    }
+
+    fn wish(&self, is_here: bool) -> Wish {
+        Wish { name: self.link.connection_name(), who: "links", is_here }
     }
 
     /// Connects both ends, and declares.
-    async fn connect(&self) -> Result<(Life, End), Failure> {
+    async fn connect(&self) -> Result<Connected, Failure> {
         let (link, host) = (&*self.link, &*self.host);
         for name in [&link.id.upstream_name, &link.consumer_tag] {
             if name.len() > amqp::limits::SHORT_STR_LEN_MAX {
                 return Err(Failure::Unnameable(name.to_string()));
             }
         }
-        let wish = |is_here, properties| Wish { name: link.connection_name(), who: "links", is_here, properties };
-        // The end here is found by it, also where the upstream is this broker.
-        let of_here = TableBuf::new().with(LINK, Value::LongStr(link.id.key().as_bytes()));
         let here = Uri { vhost: link.id.vhost.as_str().to_owned(), is_hostless: true, ..Uri::default() };
-        let here = bridge::connect(&[here], 0, &wish(true, of_here), host).await.map_err(Failure::HereConnect)?;
-        let mut here = here.connection;
+        let here = bridge::connect(&[here], 0, &self.wish(true), host).await.map_err(Failure::HereConnect)?;
+        let (mut here, local_connection) = (here.connection, here.own_name.unwrap_or_default());
         if link.ack_mode == AckMode::OnConfirm {
             let refused = |source| Failure::HereRefused { what: "confirms".to_owned(), source };
             here.select_confirms(CHANNEL).await.map_err(refused)?;
         }
-        let upstream = bridge::connect(&link.uris, self.first_uri, &wish(false, TableBuf::new()), host).await;
+        let upstream = bridge::connect(&link.uris, self.first_uri, &self.wish(false), host).await;
         let upstream = upstream.map_err(Failure::UpstreamConnect)?;
         self.board.set_uri(&upstream.uri);
         let (uri, upstream_vhost, mut upstream) = (upstream.uri, upstream.vhost, upstream.connection);
         let (end, kind) = self.prepare(&mut upstream, &upstream_vhost).await?;
         let publisher = Publisher::new(Way { uri, trusts_user_id: link.trusts_user_id, kind });
         let transfer = Transfer::new(link.ack_mode, None, link.prefetch_count);
-        Ok((Life { upstream, here, transfer, publisher, has_more: false }, end))
+        let life = Life { upstream, here, transfer, publisher, has_more: false };
+        Ok(Connected { life, end, local_connection, upstream_vhost })
     }
 
     async fn prepare(&self, upstream: &mut Connection, upstream_vhost: &str) -> Result<(End, WayKind), Failure> {
@@ -220,17 +262,15 @@ impl Worker {
         let (vhost, name) = (&link.id.vhost, &link.id.name);
         match &link.fed {
             Fed::Exchange(exchange) => {
-                let cluster_name = self.host.cluster_name();
                 // Followed before anything is declared: what changes meanwhile waits.
                 let bindings = self.host.follow_bindings(vhost, name).ok_or(Failure::Unfollowed)?;
-                let here = Here { cluster_name: &cluster_name, exchange };
                 let end =
-                    ExchangeEnd::prepare(upstream, link, here, upstream_vhost, &bindings, self.knows_type).await?;
+                    ExchangeEnd::prepare(upstream, link, exchange, upstream_vhost, &bindings, self.knows_type).await?;
                 let kind = WayKind::Exchange {
                     name: name.clone(),
                     max_hops: link.max_hops,
                     upstream_cluster_name: cluster_name_of(upstream),
-                    cluster_name: cluster_name.into(),
+                    cluster_name: link.cluster_name.clone(),
                     vhost: vhost.as_str().into(),
                     upstream_vhost: upstream_vhost.into(),
                 };
@@ -245,5 +285,11 @@ impl Worker {
                 Ok((End::Queue { end, need }, WayKind::Queue { name: name.clone() }))
             }
         }
+    }
+}
+
+async fn close(rest: Rest) {
+    if let Some((upstream, _)) = rest {
+        upstream.close(CLOSE_PATIENCE).await;
     }
 }

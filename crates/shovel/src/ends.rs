@@ -35,12 +35,7 @@ pub(crate) async fn connect(
     host: &dyn Host,
     id: &ShovelId,
 ) -> Result<End, EndError> {
-    let wish = Wish {
-        name: format!("Shovel {}", id.name),
-        who: WHO,
-        is_here: protocol == Protocol::Local,
-        properties: TableBuf::new(),
-    };
+    let wish = Wish { name: format!("Shovel {}", id.name), who: WHO, is_here: protocol == Protocol::Local };
     let mut end = bridge::connect(uris, first, &wish, host).await?;
     // What the broker said of itself is of no use here, and there may be thousands of shovels.
     end.connection.take_server();

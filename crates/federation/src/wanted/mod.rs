@@ -43,6 +43,7 @@ pub struct Subject {
 /// The upstreams of a vhost, and its sets of them.
 #[derive(Clone, Debug, Default)]
 pub struct Upstreams {
+    cluster_name: Box<str>,
     upstreams: BTreeMap<Box<str>, Upstream>,
     sets: BTreeMap<Box<str>, UpstreamSet>,
 }
@@ -56,6 +57,8 @@ pub struct Link {
     pub fed: Fed,
     /// The name of the policy that wants it.
     pub policy: Box<str>,
+    /// What the cluster here is called: what an exchange's link makes has its name.
+    pub cluster_name: Box<str>,
     /// Where the upstream is, each with its vhost.
     pub uris: Vec<Uri>,
     /// How a queue's link is called where it consumes.
@@ -85,9 +88,10 @@ pub struct Link {
 }
 
 impl Upstreams {
-    /// Reads parameters of one vhost. Those that make no sense are as if they were not there: they were checked when they were set.
+    /// Reads parameters of one vhost, of the cluster that is called so. Those that make no sense are as if they were not there: they were
+    /// checked when they were set.
     #[must_use]
-    pub fn of(parameters: &[VhostParameter]) -> Self {
+    pub fn of(parameters: &[VhostParameter], cluster_name: &str) -> Self {
         let of =
             |component: &'static str| parameters.iter().filter(move |parameter| &*parameter.component == component);
         let upstreams = of(FEDERATION_UPSTREAM).filter_map(|parameter| {
@@ -96,14 +100,14 @@ impl Upstreams {
         let sets = of(FEDERATION_UPSTREAM_SET).filter_map(|parameter| {
             Some((parameter.name.clone(), UpstreamSet::parse(&parameter.name, &parameter.value).ok()?))
         });
-        Upstreams { upstreams: upstreams.collect(), sets: sets.collect() }
+        Upstreams { cluster_name: cluster_name.into(), upstreams: upstreams.collect(), sets: sets.collect() }
     }
 
     /// The links that this subject is to have, at most one for each exchange or queue of each upstream.
     pub fn links<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = Link> + 'a {
         let mut ids = BTreeSet::new();
         self.members(&subject.choice).into_iter().filter_map(move |member| {
-            let link = link(subject, &member, self.upstreams.get(&member.upstream)?);
+            let link = link(&self.cluster_name, subject, &member, self.upstreams.get(&member.upstream)?);
             ids.insert(link.id.clone()).then_some(link)
         })
     }
@@ -151,7 +155,7 @@ impl Fed {
     }
 }
 
-fn link(subject: &Subject, member: &SetMember, upstream: &Upstream) -> Link {
+fn link(cluster_name: &str, subject: &Subject, member: &SetMember, upstream: &Upstream) -> Link {
     let settings = member.settings.clone().or(upstream.settings.clone());
     let (vhost, name) = (subject.fed.vhost(), subject.fed.name());
     let (kind, upstream_name) = match &subject.fed {
@@ -173,6 +177,7 @@ fn link(subject: &Subject, member: &SetMember, upstream: &Upstream) -> Link {
         },
         fed: subject.fed.clone(),
         policy: subject.policy.clone(),
+        cluster_name: cluster_name.into(),
         uris: upstream.uris.iter().map(in_vhost).collect(),
         consumer_tag: settings.consumer_tag.unwrap_or_else(|| format!("federation-link-{}", member.upstream).into()),
         prefetch_count: settings.prefetch_count.unwrap_or(PREFETCH_COUNT),
@@ -190,12 +195,28 @@ fn link(subject: &Subject, member: &SetMember, upstream: &Upstream) -> Link {
 }
 
 impl Link {
-    /// Whether what this link has made at its upstream is what another one would make there.
-    pub(crate) fn makes_the_same(&self, other: &Link) -> bool {
-        let made = |link: &Link| {
-            (link.uris.clone(), link.expires_ms, link.message_ttl_ms, link.queue_type, link.max_hops, link.fed.clone())
+    /// Whether what this link makes at its upstream has the names of what another one makes there, at the same broker. The URIs of one
+    /// upstream lead to the nodes of one cluster.
+    pub(crate) fn shares_with(&self, other: &Link) -> bool {
+        let is_of_exchange = |link: &Link| matches!(link.fed, Fed::Exchange(_));
+        let names = |link: &Link| {
+            let LinkId { vhost, kind: _, name, upstream: _, upstream_name } = &link.id;
+            (vhost.clone(), name.clone(), upstream_name.clone(), link.cluster_name.clone())
         };
-        made(self) == made(other)
+        let is_the_same = |one: &Uri, two: &Uri| {
+            (one.is_hostless, &one.host, one.port, &one.vhost) == (two.is_hostless, &two.host, two.port, &two.vhost)
+        };
+        is_of_exchange(self)
+            && is_of_exchange(other)
+            && names(self) == names(other)
+            && self.uris.iter().any(|one| other.uris.iter().any(|two| is_the_same(one, two)))
+    }
+
+    /// Whether another link can go on with what this one has made at its upstream. What says how far messages come is made anew by each
+    /// life of a link.
+    pub(crate) fn makes_the_same(&self, other: &Link) -> bool {
+        let made = |link: &Link| (link.expires_ms, link.message_ttl_ms, link.queue_type);
+        self.shares_with(other) && made(self) == made(other)
     }
 
     /// What its connections are called.

@@ -21,7 +21,7 @@ fn upstreams(parameters: &[(&str, &str, Json)]) -> Upstreams {
         value: value.clone(),
     };
     let all: Vec<_> = parameters.iter().map(parameter).collect();
-    Upstreams::of(&all)
+    Upstreams::of(&all, "c")
 }
 
 fn exchange(name: &str) -> definition::Exchange {
@@ -118,20 +118,45 @@ fn what_belongs_to_links_is_not_fed() {
     assert!(!Fed::Queue(queue("q", &arguments)).may_be_fed());
 }
 
+/// The link of exchange `x` from an upstream of this name.
+fn link_from(name: &str, settings: Json) -> Link {
+    let mut value = json!({"uri": "amqp://a"});
+    value.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let upstreams = upstreams(&[(FEDERATION_UPSTREAM, name, value)]);
+    let subject = subject(Fed::Exchange(exchange("x")), Choice::Set("all".into()));
+    upstreams.links(&subject).next().unwrap()
+}
+
 #[test]
 fn links_make_the_same_unless_what_they_declare_is_another_thing() {
-    let link = |settings: Json| {
-        let mut value = json!({"uri": "amqp://a"});
-        value.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
-        let upstreams = upstreams(&[(FEDERATION_UPSTREAM, "a", value)]);
-        let subject = subject(Fed::Exchange(exchange("x")), Choice::Set("all".into()));
-        upstreams.links(&subject).next().unwrap()
-    };
-    let plain = link(json!({}));
-    assert!(plain.makes_the_same(&link(json!({"prefetch-count": 1, "trust-user-id": true}))));
+    let plain = link_from("a", json!({}));
+    for same in [
+        json!({"prefetch-count": 1, "trust-user-id": true, "max-hops": 2}),
+        json!({"uri": "amqp://user:password@a"}),
+        json!({"uri": ["amqp://b", "amqp://a"]}),
+    ] {
+        assert!(plain.makes_the_same(&link_from("b", same)));
+    }
     for other in
         [json!({"expires": 1}), json!({"message-ttl": 1}), json!({"queue-type": "quorum"}), json!({"uri": "amqp://b"})]
     {
-        assert!(!plain.makes_the_same(&link(other)));
+        assert!(!plain.makes_the_same(&link_from("a", other)));
     }
+    assert!(!plain.makes_the_same(&Link { cluster_name: "other".into(), ..plain.clone() }));
+}
+
+#[test]
+fn links_share_what_has_the_same_name_at_the_same_broker() {
+    let plain = link_from("a", json!({}));
+    assert!(plain.shares_with(&link_from("b", json!({"expires": 1}))));
+    for other in [
+        json!({"exchange": "y"}),
+        json!({"uri": "amqp://a:5673"}),
+        json!({"uri": "amqp://a/there"}),
+        json!({"uri": "amqp://"}),
+    ] {
+        assert!(!plain.shares_with(&link_from("b", other)));
+    }
+    let of_queue = Link { fed: Fed::Queue(queue("x", &TableBuf::new())), ..plain.clone() };
+    assert!(!plain.shares_with(&of_queue) && !of_queue.shares_with(&of_queue));
 }

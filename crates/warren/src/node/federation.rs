@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use broker::view::ConnectionView;
 use broker::{Broker, Event, Federated};
 use federation::{Fed, FollowedBindings, Host, Link, LinkId, LinkKind, LinkStatus, Links, Subject, Upstreams};
 use model::name::VhostName;
@@ -23,15 +22,6 @@ impl Host for OwnBroker {
 
     fn follow_need(&self, vhost: &VhostName, queue: &str) -> Option<watch::Receiver<bool>> {
         self.broker()?.follow_need(vhost.as_str(), queue)
-    }
-
-    fn connection_name(&self, property: &str, value: &str) -> Option<String> {
-        let views = self.broker()?.connection_views();
-        let is_meant = |view: &&ConnectionView| {
-            let said = view.opened().and_then(|opened| opened.client_properties.get(property)?.as_bytes());
-            said == Some(value.as_bytes())
-        };
-        views.iter().filter(is_meant).max_by_key(|view| view.id()).map(ConnectionView::name)
     }
 
     fn state_changed(&self, status: &LinkStatus) {
@@ -110,6 +100,7 @@ impl RunningLinks {
 
 /// The links that policies make of upstreams.
 fn wanted(broker: &Broker) -> Vec<Link> {
+    let cluster_name = broker.cluster_name();
     let exchanges = broker.federated_exchanges().into_iter().map(|federated| subject(federated, Fed::Exchange));
     let queues = broker.federated_queues().into_iter().map(|federated| subject(federated, Fed::Queue));
     let mut of_vhosts: BTreeMap<VhostName, Upstreams> = BTreeMap::new();
@@ -118,7 +109,7 @@ fn wanted(broker: &Broker) -> Vec<Link> {
         let vhost = subject.fed.vhost().clone();
         let upstreams = of_vhosts.entry(vhost).or_insert_with_key(|vhost| {
             let parameters = broker.vhost_parameters(None, Some(vhost.as_str()));
-            Upstreams::of(&parameters)
+            Upstreams::of(&parameters, &cluster_name)
         });
         links.extend(upstreams.links(&subject));
     }

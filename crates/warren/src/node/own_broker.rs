@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::{Arc, Weak};
 
+use bridge::OwnConnection;
 use broker::Broker;
 use net::Stream;
 use tokio::runtime::Handle;
@@ -27,15 +28,12 @@ impl OwnBroker {
 }
 
 impl bridge::Host for OwnBroker {
-    fn connect(&self, is_trusted: bool) -> io::Result<Stream> {
+    fn connect(&self, is_trusted: bool) -> io::Result<OwnConnection> {
         let Some(broker) = self.broker.upgrade() else { return Err(io::ErrorKind::ConnectionRefused.into()) };
         let (ours, its) = Stream::pair()?;
-        if is_trusted {
-            self.runtime.spawn(broker.serve_own(its));
-        } else {
-            self.runtime.spawn(broker.serve(its));
-        }
-        Ok(ours)
+        let (name, serving) = broker.serve_own(its, is_trusted);
+        self.runtime.spawn(serving);
+        Ok(OwnConnection { stream: ours, name: name.into() })
     }
 
     fn permits(&self, host: &str) -> bool {

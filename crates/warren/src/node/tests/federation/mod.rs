@@ -1,5 +1,7 @@
 //! Links between brokers of one process: exchanges and queues that are fed by others.
 
+mod endings;
+
 use ::federation::LinkState;
 use amqp::table::{TableBuf, Value as Field};
 use amqp::{basic, exchange};

@@ -195,3 +195,6 @@ fn sharing<T>(links: &BTreeMap<LinkId, T>, with: &Link, link: impl Fn(&T) -> &Ar
     let of_same = links.range(first..).take_while(|(id, _)| (&id.vhost, &id.kind, &id.name) == (vhost, kind, name));
     of_same.filter(|(_, entry)| link(entry).shares_with(with)).map(|(id, _)| id.clone()).next()
 }
+
+#[cfg(test)]
+mod tests;

@@ -50,6 +50,8 @@ def fill(old) -> None:
             {"vhost": "shop", "source": "e", "destination": name, "destination_type": "queue", "routing_key": f"{name}.#", "arguments": {}}
             for name in ("orders", "invoices", "short", "brief")
         ],
+        "policies": [{"vhost": "shop", "name": "bounds", "pattern": "^nothing$", "apply-to": "queues", "definition": {"max-length": 9}, "priority": 0}],
+        "parameters": [{"vhost": "shop", "component": "vhost-limits", "name": "limits", "value": {"max-queues": 100}}],
     }  # fmt: skip
     old.management.post("/definitions", document).expect(200, 201, 204)
     with old.wire(virtual_host="shop") as wire:
@@ -104,12 +106,13 @@ def test_a_plan_and_a_dry_run_change_nothing(pair, migrate):
     before = everything(old), everything(new)
     status, said = migrate("--plan")
     assert status == 0, said
-    assert "the new broker lacks 1 vhost, 1 user, 2 permissions, 2 exchanges, 4 queues, 6 bindings" in said
+    assert "the new broker lacks 1 vhost, 1 user, 2 permissions, 2 exchanges, 4 queues, 6 bindings, 1 parameter, 1 policy" in said
     assert "4 messages in 3 queues, 100 at a time" in said
     assert "not now: queue 'brief' in 'shop': it would expire at the new broker" in said
     status, said = migrate("--dry-run")
     assert status == 0, said
     assert "definitions: would create queue 'orders' in 'shop'\n" in said
+    assert "definitions: would create policy 'bounds' in 'shop'\n" in said and "would create vhost-limits 'limits' in 'shop'\n" in said
     assert "feed: would move queue 'orders' in 'shop': 2 messages\n" in said
     status, said = migrate("--plan", "--format", "json")
     assert (status, json.loads(said)["messages"]) == (0, 4)

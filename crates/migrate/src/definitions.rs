@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use crate::link::PREFIX;
 use crate::queue::Queue;
 
+const GLOBAL_PARAMETERS: &str = "global_parameters";
+
 /// Global parameters that say which cluster a broker is: the new one keeps its own.
 const OWN_NAMES: &[&str] = &["cluster_name", "internal_cluster_id"];
 
@@ -71,7 +73,7 @@ pub(crate) fn all(source: &Value, destination: &Value, user: &str) -> Value {
             "permissions" => kept.retain(|entry| entry["user"] != user || !is_kept(entry)),
             _ => {}
         }
-        if list == "global_parameters" {
+        if list == GLOBAL_PARAMETERS {
             kept.retain(|entry| !entry["name"].as_str().is_some_and(|name| OWN_NAMES.contains(&name)));
         }
         document.insert(list.clone(), Value::Array(kept));
@@ -104,6 +106,17 @@ pub(crate) fn lacking(source: &Value, destination: &Value, user: &str) -> Value 
     }
     retain_bindings_with_ends(&mut document, destination);
     Value::Object(document)
+}
+
+/// Policies and parameters of the source that the destination has not, or has otherwise: the first import sets them, and only that.
+pub(crate) fn differing(source: &Value, destination: &Value) -> Vec<(&'static str, Vec<Value>)> {
+    let is_own = |entry: &Value| entry["name"].as_str().is_some_and(|name| OWN_NAMES.contains(&name));
+    let differing = |list: &'static str| {
+        let entries_of_source = entries(source, list).iter().filter(|entry| !is_ours(entry));
+        let wanted = entries_of_source.filter(|entry| list != GLOBAL_PARAMETERS || !is_own(entry));
+        (list, wanted.filter(|entry| !entries(destination, list).contains(entry)).cloned().collect())
+    };
+    [GLOBAL_PARAMETERS, "policies", "parameters"].map(differing).into()
 }
 
 /// A binding without one of its ends would have the whole import refused.
@@ -246,6 +259,20 @@ mod tests {
             "exchanges": [{"vhost": "/", "name": "e", "policy": "p"}]});
         let counts = counted(&lacking(&source(), &richer, "admin"));
         assert!(counts.iter().all(|(list, _)| list != "queues" && list != "exchanges"), "{counts:?}");
+    }
+
+    #[test]
+    fn policies_and_parameters_that_differ_are_told() {
+        let mine = json!({"name": "mine", "value": 1});
+        let policy = json!({"name": "p", "vhost": "/"});
+        let all =
+            [("global_parameters", vec![mine.clone()]), ("policies", vec![policy.clone()]), ("parameters", vec![])];
+        assert_eq!(differing(&source(), &json!({})), all);
+        let there = json!({"policies": [policy], "global_parameters": [{"name": "mine", "value": 2}]});
+        assert_eq!(
+            differing(&source(), &there),
+            [("global_parameters", vec![mine]), ("policies", vec![]), ("parameters", vec![])]
+        );
     }
 
     #[test]

@@ -152,12 +152,17 @@ impl Shell {
         )))
     }
 
-    /// What the destination would get now.
-    pub(crate) async fn lacking(&mut self) -> Result<Value, Failure> {
+    /// What the destination would get now, with all that the first import sets, or what it would get later.
+    pub(crate) async fn lacking(&mut self, is_first: bool) -> Result<Value, Failure> {
         let source = self.source().definitions().await?;
         let destination = self.destination().definitions().await?;
         let user = self.destination().user.clone();
-        Ok(definitions::lacking(&source, &destination, &user))
+        let mut document = definitions::lacking(&source, &destination, &user);
+        if is_first {
+            let differing = definitions::differing(&source, &destination);
+            differing.into_iter().for_each(|(list, entries)| document[list] = Value::Array(entries));
+        }
+        Ok(document)
     }
 
     /// Brings all definitions to Warren; on the way back those that the old broker lacks.
@@ -175,7 +180,7 @@ impl Shell {
 
     /// Brings what the destination lacks.
     pub(crate) async fn complete(&mut self) -> Result<Brought, Failure> {
-        let document = self.lacking().await?;
+        let document = self.lacking(false).await?;
         let counts = definitions::counted(&document);
         let mut left_out = Vec::new();
         if !counts.is_empty() {

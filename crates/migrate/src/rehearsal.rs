@@ -7,7 +7,7 @@ use crate::definitions;
 use crate::facts::Facts;
 use crate::failure::Failure;
 use crate::journal::{Journal, Step};
-use crate::link::Link;
+use crate::link::{Direction, Link};
 use crate::machine::{CutOver, Question};
 use crate::mover::{Decision, Mover, Stage};
 use crate::preparation::Checked;
@@ -26,7 +26,8 @@ pub(crate) async fn rehearse(settings: Settings, kind: Rehearsal) -> Result<(), 
     let mut shell = Shell::new(settings);
     shell.identify().await?;
     let checked = shell.check().await?;
-    let lacking = shell.lacking().await?;
+    let is_first = journal.direction == Direction::Forward && journal.step <= Step::Definitions;
+    let lacking = shell.lacking(is_first).await?;
     let mut facts = shell.look(Question { is_exact: false, ways: false }, Step::CutOver).await?;
     // What is lacking would have been imported.
     for (id, queue) in facts.source.iter().filter(|(_, queue)| queue.stays().is_none()) {
@@ -197,6 +198,8 @@ fn described(list: &str, entry: &Value) -> String {
         "vhosts" => format!("vhost '{}'", text("name")),
         "users" => format!("user '{}'", text("name")),
         "permissions" | "topic_permissions" => format!("permissions of user '{}' in '{vhost}'", text("user")),
+        "parameters" => format!("{} '{}' in '{vhost}'", text("component"), text("name")),
+        "global_parameters" => format!("global parameter '{}'", text("name")),
         "bindings" => {
             let (source, destination, key) = (text("source"), text("destination"), text("routing_key"));
             format!("binding of '{source}' to '{destination}' by '{key}' in '{vhost}'")

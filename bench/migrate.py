@@ -2,7 +2,7 @@
 """A RabbitMQ of a size migrated with `warren migrate` under load, killed again and again, and back again.
 
     bench/migrate.py                                         2,000 queues, 500 exchanges, a million messages, ten kills, RabbitMQ 4
-    bench/migrate.py --old 3                                 RabbitMQ 3.10
+    bench/migrate.py --old 3                                 RabbitMQ 3.10; --old 3.8 for that
     bench/migrate.py --queues 200 --messages 20000 --kills 3
 
 Needs a release build of `warren`, or another one by --binary, and what bench/peers/rabbitmq needs. Queues are of all kinds that RabbitMQ has, in four
@@ -44,7 +44,7 @@ WINDOW = 2000
 
 def kinds(old):
     """How many of a hundred queues are of which kind: arguments."""
-    lazy = {"x-queue-mode": "lazy"} if old == "3" else {}
+    lazy = {"x-queue-mode": "lazy"} if old != "4" else {}
     return [
         (40, {}), (15, {"x-queue-type": "quorum"}), (10, {"x-max-priority": 5}), (10, lazy), (5, {"x-message-ttl": 36_000_000}),
         (5, {"x-max-length": 10_000_000}), (5, {"x-dead-letter-exchange": "exchange-0", "x-max-length-bytes": 10_000_000_000}),
@@ -441,7 +441,7 @@ def migrate(arguments, folder):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--old", choices=("3", "4"), default="4", help="the RabbitMQ: 3 (3.10) or 4")
+    parser.add_argument("--old", choices=("3.8", "3", "4"), default="4", help="the RabbitMQ: 3.8, 3 (3.10) or 4")
     parser.add_argument("--queues", type=int, default=2000)
     parser.add_argument("--exchanges", type=int, default=500)
     parser.add_argument("--messages", type=int, default=1_000_000)

@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""How fast shovels move messages, beside RabbitMQ's, and what idle ones cost.
+"""How fast shovels and links of federation move messages, beside RabbitMQ's, and what idle shovels cost.
 
     bench/shovels.py                                   all of it
     bench/shovels.py rate --messages 200000 --rounds 2
+    bench/shovels.py links                             federated queues
     bench/shovels.py million                           a million messages within the broker
     bench/shovels.py idle --shovels 1000               memory
 
 Needs a release build of `warren` and of `bench`, and for RabbitMQ what bench/peers/rabbitmq needs. `rate`: a queue of persistent messages of 1 KiB is
-emptied into another one of the same broker, by its own sockets (`amqp091`) and within it (`local`), confirmed; brokers take turns.
+emptied into another one of the same broker, by its own sockets (`amqp091`) and within it (`local`), confirmed; brokers take turns. `links`: the same
+for a queue of another vhost that feeds one with a consumer, over a socket, acknowledged when it is confirmed.
 """
 
 import argparse
@@ -51,9 +53,9 @@ class Api:
         return True
 
 
-def load(port, queue, count, size):
-    """So many persistent messages in a queue, all confirmed."""
-    words = [BINARY, "perf", "--uri", f"amqp://127.0.0.1:{port}", "-x", "1", "-y", "0", "-u", queue, "-C", str(count), "-s", str(size), "-f", "persistent",
+def load(port, queue, count, size, vhost=""):
+    """So many persistent messages in a queue, all confirmed. `vhost`: with a slash before it."""
+    words = [BINARY, "perf", "--uri", f"amqp://127.0.0.1:{port}{vhost}", "-x", "1", "-y", "0", "-u", queue, "-C", str(count), "-s", str(size), "-f", "persistent",
              "-c", "2000", "--auto-delete", "false", "-e", "amq.direct", "-k", queue]
     subprocess.run(words, check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
 
@@ -89,20 +91,51 @@ def moved(broker, settings, protocols, count, size):
     return found
 
 
-def rate(arguments):
-    brokers = {"warren": (Command("warren", WARREN, 27672), [])}
+def in_turn(arguments, plugins, ways, turn):
+    """Brokers take turns: what each came to, and how many times RabbitMQ's rate ours is."""
+    brokers = {"warren": Command("warren", WARREN, 27672)}
     if not arguments.without_rabbitmq:
-        brokers["rabbitmq"] = (RabbitMq("rabbitmq", "4", 27872, plugins=("rabbitmq_shovel", "rabbitmq_shovel_management")), [])
+        brokers["rabbitmq"] = RabbitMq("rabbitmq", "4", 27872, plugins=plugins)
     rates = {}
     for number in range(arguments.rounds):
-        for name, (broker, settings) in brokers.items():
-            for protocol, (messages, cpu_us) in moved(broker, settings, ["amqp091", "local"], arguments.messages, 1024).items():
-                rates.setdefault((name, protocol), []).append((messages, cpu_us))
-                print(f"round {number + 1}: {name} {protocol}: {messages:,.0f} messages/s, {cpu_us:.1f} us of processor time a message", flush=True)
-    middle = {key: statistics.median(messages for messages, _ in each) for key, each in rates.items()}
-    for protocol in ("amqp091", "local"):
-        if ("rabbitmq", protocol) in middle:
-            print(f"{protocol}: {middle['warren', protocol] / middle['rabbitmq', protocol]:.1f} times RabbitMQ's rate")
+        for name, broker in brokers.items():
+            for way, (messages, cpu_us) in turn(broker).items():
+                rates.setdefault((name, way), []).append(messages)
+                print(f"round {number + 1}: {name} {way}: {messages:,.0f} messages/s, {cpu_us:.1f} us of processor time a message", flush=True)
+    middle = {key: statistics.median(each) for key, each in rates.items()}
+    for way in ways:
+        if ("rabbitmq", way) in middle:
+            print(f"{way}: {middle['warren', way] / middle['rabbitmq', way]:.1f} times RabbitMQ's rate")
+
+
+def rate(arguments):
+    protocols = ["amqp091", "local"]
+    in_turn(arguments, ("rabbitmq_shovel", "rabbitmq_shovel_management"), protocols, lambda broker: moved(broker, [], protocols, arguments.messages, 1024))
+
+
+def fed(broker, count):
+    """A broker's turn: a queue of another vhost feeds a consumer."""
+    pid = broker.start([], has_management=True)
+    try:
+        api, port = Api(broker.management_url()), broker.port
+        api.ask("PUT", "/vhosts/up", {})
+        for vhost in ("up", "%2F"):
+            api.ask("PUT", f"/queues/{vhost}/fed", {"durable": True})
+        load(port, "fed", count, 1024, "/up")
+        words = [BINARY, "perf", "--uri", f"amqp://127.0.0.1:{port}", "-x", "0", "-y", "1", "-u", "fed", "-p", "-D", str(count), "-q", "1000", "-A", "100"]
+        consumer = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        before, began = cpu_s(pid), time.monotonic()
+        uri = f"amqp://guest:guest@127.0.0.1:{port}/up"
+        api.ask("PUT", "/parameters/federation-upstream/%2F/up", {"value": {"uri": uri, "ack-mode": "on-confirm", "prefetch-count": 1000}})
+        api.ask("PUT", "/policies/%2F/fed", {"pattern": "^fed$", "apply-to": "queues", "definition": {"federation-upstream": "up"}})
+        consumer.wait(TIMEOUT_S)
+        return {"links": (count / (time.monotonic() - began), (cpu_s(pid) - before) / count * 1e6)}
+    finally:
+        broker.stop()
+
+
+def links(arguments):
+    in_turn(arguments, ("rabbitmq_federation",), ["links"], lambda broker: fed(broker, arguments.messages))
 
 
 def million(arguments):
@@ -142,7 +175,7 @@ def idle(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["rate", "million", "idle"], help="rate, million, idle")
+    parser.add_argument("what", nargs="*", default=["rate", "links", "million", "idle"], help="rate, links, million, idle")
     parser.add_argument("--messages", type=int, default=200_000)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--size", type=int, default=1024, help="of the million messages, in bytes")
@@ -151,7 +184,7 @@ def main():
     arguments = parser.parse_args()
     PEERS.mkdir(parents=True, exist_ok=True)
     for what in arguments.what:
-        {"rate": rate, "million": million, "idle": idle}[what](arguments)
+        {"rate": rate, "links": links, "million": million, "idle": idle}[what](arguments)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 //! Links between brokers of one process: exchanges and queues that are fed by others.
 
 mod endings;
+mod settings;
 
 use ::federation::LinkState;
 use amqp::table::{TableBuf, Value as Field};
@@ -70,6 +71,20 @@ fn closed_channel() -> tokio::sync::mpsc::Receiver<model::definition::BindingCha
 
 fn ready(house: &House, queue: &str) -> Option<u64> {
     house.node.broker().unwrap().queue_counts("/", queue).map(|counts| counts.ready)
+}
+
+/// Waits until an answer to guest is as it should be.
+async fn until_listed<F: Future<Output = String>>(ask: impl Fn() -> F, is_so: impl Fn(&str) -> bool) -> String {
+    soon(async {
+        loop {
+            let listed = ask().await;
+            if is_so(&listed) {
+                return listed;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
 }
 
 async fn declare_exchange(client: &mut Connection, name: &str) {
@@ -270,8 +285,12 @@ async fn a_queue_is_fed_while_it_needs_messages() {
     assert_eq!(numbers, (0..20).collect::<Vec<_>>());
     let headers = taken[0].1.as_table();
     assert_eq!(headers.get("x-original-routing-key"), Some(Field::LongStr(b"q")));
+    let consumers = || get(up.api(), "/api/consumers/%2F");
+    let listed = until_listed(consumers, |listed| listed.contains("federation-link-u")).await;
+    assert!(listed.contains(r#""x-priority":-1"#) && listed.contains(r#""prefetch_count":5"#), "{listed}");
     // Without a consumer here, messages stay where they are.
     here.close(SOON).await;
+    until_listed(consumers, |listed| !listed.contains("federation-link-u")).await;
     until(|| down.node.broker().unwrap().queue_counts("/", "q").is_some_and(|counts| counts.unacked == 0)).await;
     let need = down.node.broker().unwrap().follow_need("/", "q").unwrap();
     assert!(!*need.borrow());

@@ -161,16 +161,25 @@ impl Shovels {
         true
     }
 
-    /// Ends all of them, for good. What is under way is settled for so long.
+    /// Ends all of them, for good. What is under way is settled for so long, and goodbyes may take as long again.
     pub async fn stop(&self, patience: Duration) {
         let all = {
             let mut running = self.running.lock();
             self.has_stopped.store(true, Ordering::Release);
             std::mem::take(&mut *running)
         };
-        let ending: Vec<_> = all.into_values().filter_map(|entry| entry.end(patience)).collect();
-        for task in ending {
-            let _ = task.await;
+        let mut ending: Vec<_> = all.into_values().filter_map(|entry| entry.end(patience)).collect();
+        let ended = async {
+            while let Some(task) = ending.last_mut() {
+                let _ = task.await;
+                ending.pop();
+            }
+        };
+        if tokio::time::timeout(2 * patience, ended).await.is_err() {
+            ending.iter().for_each(JoinHandle::abort);
+            for task in ending {
+                let _ = task.await;
+            }
         }
     }
 }

@@ -93,7 +93,7 @@ def moved(broker, settings, protocols, count, size):
 
 def in_turn(arguments, plugins, ways, turn):
     """Brokers take turns: what each came to, and how many times RabbitMQ's rate ours is."""
-    brokers = {"warren": Command("warren", WARREN, 27672)}
+    brokers = {"warren": Command("warren", WARREN, 17672)}
     if not arguments.without_rabbitmq:
         brokers["rabbitmq"] = RabbitMq("rabbitmq", "4", 27872, plugins=plugins)
     rates = {}
@@ -139,7 +139,7 @@ def links(arguments):
 
 
 def million(arguments):
-    found = moved(Command("warren", WARREN, 27672), [], ["local"], 1_000_000, arguments.size)
+    found = moved(Command("warren", WARREN, 17672), [], ["local"], 1_000_000, arguments.size)
     messages, cpu_us = found["local"]
     print(f"a million messages of {arguments.size} bytes within the broker: {1_000_000 / messages:.2f} s, {cpu_us:.1f} us of processor time a message")
 
@@ -153,7 +153,7 @@ def memory(pid):
 
 
 def idle(arguments):
-    broker = Command("warren", WARREN, 27672)
+    broker = Command("warren", WARREN, 17672)
     pid = broker.start([], has_management=True)
     try:
         api = Api(broker.management_url())

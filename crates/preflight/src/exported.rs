@@ -117,6 +117,7 @@ mod tests {
         assert_eq!((&completed["queues"], &completed["rabbit_version"]), (&document["queues"], &json!("4.3.6")));
         assert_eq!(exported(&completed, &exchanges), completed, "RabbitMQ 3 exports internal exchanges");
         assert_eq!(exported(&json!([]), &[]), json!([]));
+        assert_eq!(EXCHANGES, format!("exchanges?columns={}", EXCHANGE_MEMBERS.join(",")));
     }
 
     #[test]

@@ -360,8 +360,10 @@ def test_what_is_refused_stops_it_before_anything_is_changed(pair, strange, tmp_
 
 def test_who_may_migrate_and_to_what(strange, tmp_path):
     old_api, changes = strange()
-    status, said = ask(old_api, old_api, tmp_path)
+    status, said = ask(old_api, strange()[0], tmp_path)
     assert status == 1 and "is RabbitMQ 4.3.6: --to is a Warren" in said, said
+    status, said = ask(old_api, old_api, tmp_path)
+    assert status == 2 and "both brokers would have one HTTP API" in said, said
     limited_api, _ = strange(whoami={"name": "admin", "tags": ["management"]})
     status, said = ask(limited_api, old_api, tmp_path)
     assert status == 1 and "user 'admin' is no administrator of the old broker" in said, said

@@ -171,6 +171,12 @@ impl Arguments {
         if old.uri.address() == new.uri.address() {
             return Err(format!("--from and --to are the same broker: {}", old.shown()));
         }
+        if (old.api.to_string(), old.api.path()) == (new.api.to_string(), new.api.path()) {
+            return Err(format!(
+                "both brokers would have one HTTP API, {}: --from-api and --to-api say otherwise",
+                old.api
+            ));
+        }
         Ok(Settings {
             old,
             new,
@@ -242,6 +248,7 @@ mod tests {
     fn what_cannot_be_meant_is_refused() {
         check_wrong("--from amqp://a", "--to");
         check_wrong("--from amqp://u:secret@a --to amqp://x:secret@a", "are the same broker: a:5672");
+        check_wrong("--from amqp://u:secret@a --to amqp://a:5673", "both brokers would have one HTTP API, a:15672");
         check_wrong("--from http://u:secret@a --to amqp://b", "it has to begin with amqp://");
         check_wrong("--from @/does/not/exist --to amqp://b", "cannot read /does/not/exist");
         check_wrong("--from amqp://a --to amqp://b --until done", "possible values");

@@ -51,11 +51,11 @@ impl Checked {
             }
         }
         if self.upstream_count > 0 {
-            let (upstreams, verb) =
-                (counted(self.upstream_count, "upstream"), if self.upstream_count == 1 { "comes" } else { "come" });
+            let upstreams = counted(self.upstream_count, "upstream");
+            let does = if self.upstream_count == 1 { "comes along and feeds" } else { "come along and feed" };
             lines.push(format!(
-                "{upstreams} of federation {verb} along and feed both brokers: federated exchanges get messages twice, \
-                 unless they are deleted at the old one first"
+                "{upstreams} of federation {does} both brokers: federated exchanges get messages twice, \
+                 unless upstreams are deleted at the old one first"
             ));
         }
         for (exchange, count) in &self.delayed {

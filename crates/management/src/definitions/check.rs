@@ -48,7 +48,7 @@ fn keep<T>(entries: &mut Option<Vec<ParsedEntry<T>>>, findings: &Findings) {
 fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported) -> Findings {
     let mut findings = Findings::default();
     let found = &mut findings;
-    let mut expected = ExpectedObjects::of(broker, definitions);
+    let mut expected = ExpectedObjects::of(broker, definitions, unsupported);
     each(&definitions.users, found, |user| Ok(broker.check_user(user).map_err(text)?));
     each(&definitions.vhosts, found, |vhost| Ok(vhost.request.check().map_err(text)?));
     each(&definitions.permissions, found, |given| {
@@ -174,6 +174,7 @@ fn each<'a, T>(
 struct ExpectedObjects<'a> {
     broker: &'a Broker,
     definitions: &'a Definitions,
+    unsupported: Unsupported,
     users: HashSet<&'a str>,
     /// Vhosts that only the document has, with the exchanges that every vhost has.
     new_vhosts: HashMap<&'a str, Vec<(String, ExchangeType)>>,
@@ -187,7 +188,7 @@ struct ExpectedObjects<'a> {
 }
 
 impl<'a> ExpectedObjects<'a> {
-    fn of(broker: &'a Broker, definitions: &'a Definitions) -> Self {
+    fn of(broker: &'a Broker, definitions: &'a Definitions, unsupported: Unsupported) -> Self {
         let users = definitions.users.iter().flatten().map(|user| user.name.as_str()).collect();
         let vhosts = definitions.vhosts.iter().flatten().map(|vhost| &vhost.request.name);
         let new_vhosts = vhosts
@@ -212,6 +213,7 @@ impl<'a> ExpectedObjects<'a> {
         ExpectedObjects {
             broker,
             definitions,
+            unsupported,
             users,
             new_vhosts,
             exchanges,
@@ -259,7 +261,7 @@ impl<'a> ExpectedObjects<'a> {
     fn check_exchange(&self, vhost: &VhostName, name: &str) -> Result<ExchangeType, Fault> {
         let defined = || self.exchanges.get(&(vhost.as_str(), name)).copied();
         let found = self.existing_exchange(vhost, name).or_else(defined);
-        found.ok_or_else(|| missing(vhost, "exchange", name))
+        found.ok_or_else(|| self.missing(vhost, "exchange", name))
     }
 
     fn check_queue(&self, vhost: &VhostName, name: &str) -> Result<(), Fault> {
@@ -267,8 +269,20 @@ impl<'a> ExpectedObjects<'a> {
             Some(view) if view.is_owned() => Err(format!("the queue '{name}' belongs to a connection").into()),
             Some(_) => Ok(()),
             None if self.queues.contains(&(vhost.as_str(), name)) => Ok(()),
-            None => Err(missing(vhost, "queue", name)),
+            None => Err(self.missing(vhost, "queue", name)),
         }
+    }
+
+    /// A binding without one of its ends is refused as RabbitMQ refuses it. It can be left out: RabbitMQ 4 exports bindings of exclusive
+    /// queues and of internal exchanges without these.
+    fn missing(&self, vhost: &VhostName, kind: &str, name: &str) -> Fault {
+        Fault::unsupported(match self.unsupported {
+            Unsupported::Refused => {
+                let resource = format!("{{resource,<<\"{vhost}\">>,{kind},<<\"{name}\">>}}");
+                format!("{{resources_missing,[{{not_found,{resource}}}]}}")
+            }
+            Unsupported::LeftOut => format!("{kind} '{name}' is neither in the document nor here"),
+        })
     }
 
     /// How many queues a vhost may have, and how many it has; None for any number.
@@ -308,11 +322,4 @@ impl<'a> QueueQuotas<'a> {
         }
         Err(format!("cannot declare queue '{name}': queue limit in vhost '{vhost}' ({queue_max}) is reached"))
     }
-}
-
-/// Such a binding is refused as RabbitMQ refuses it. It can be left out: RabbitMQ 4 exports bindings of exclusive queues and of internal
-/// exchanges without these.
-fn missing(vhost: &VhostName, kind: &str, name: &str) -> Fault {
-    let resource = format!("{{resource,<<\"{vhost}\">>,{kind},<<\"{name}\">>}}");
-    Fault::unsupported(format!("{{resources_missing,[{{not_found,{resource}}}]}}"))
 }

@@ -146,7 +146,7 @@ fn import(place: String, file: &str) -> StepResult {
                 // Reasons in RabbitMQ's words go over several lines.
                 let in_one_line = |entry: &str| entry.split_whitespace().collect::<Vec<_>>().join(" ");
                 let lines: Vec<_> = left_out.iter().filter_map(serde_json::Value::as_str).map(in_one_line).collect();
-                return say(format!("Left out, since the server does not support it:\n{}", lines.join("\n")));
+                return say(format!("Left out, since the server cannot have it:\n{}", lines.join("\n")));
             }
             remark("Successfully started definition import. This process is asynchronous and can take some time.")
         })

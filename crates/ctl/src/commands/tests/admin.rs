@@ -212,7 +212,7 @@ fn definitions_and_connections() {
     ] {
         let imported = drive(line, [crate::reply::Reply { status: 200, body: body.clone() }]);
         assert_eq!(imported.did[1], format!("POST {place}?skip_unsupported=true {{\"a line\": 1}}\n"));
-        assert_eq!(imported.text(), "Left out, since the server does not support it:\nqueues, entry 1 ('s'): no\n");
+        assert_eq!(imported.text(), "Left out, since the server cannot have it:\nqueues, entry 1 ('s'): no\n");
     }
     assert_eq!(drive(&["import"], []).failure().0, 64);
     check_one(&["close", "connection", "name=a b"], "DELETE connections/a%20b because Closed via warren ctl");

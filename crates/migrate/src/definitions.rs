@@ -104,7 +104,8 @@ pub(crate) fn lacking(source: &Value, destination: &Value, user: &str) -> Value 
         }
         document.insert((*list).to_owned(), Value::Array(lacking));
     }
-    retain_bindings_with_ends(&mut document, destination);
+    // A binding without one of its ends would have the whole import refused.
+    preflight::retain_bindings_with_ends(&mut document, destination, |name| EVERYWHERE.contains(&name));
     Value::Object(document)
 }
 
@@ -117,31 +118,6 @@ pub(crate) fn differing(source: &Value, destination: &Value) -> Vec<(&'static st
         (list, wanted.filter(|entry| !entries(destination, list).contains(entry)).cloned().collect())
     };
     [GLOBAL_PARAMETERS, "policies", "parameters"].map(differing).into()
-}
-
-/// A binding without one of its ends would have the whole import refused.
-fn retain_bindings_with_ends(document: &mut Map<String, Value>, destination: &Value) {
-    let name = |entry: &Value| (entry["vhost"].to_string(), entry["name"].to_string());
-    let known = |list: &str| -> HashSet<(String, String)> {
-        let added = document.get(list).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        added.iter().chain(entries(destination, list)).map(name).collect()
-    };
-    let (exchanges, queues) = (known("exchanges"), known("queues"));
-    // Those that every vhost has are not in definitions.
-    let is_exchange = |vhost: &Value, exchange: &Value| {
-        exchange.as_str().is_some_and(|name| EVERYWHERE.contains(&name))
-            || exchanges.contains(&(vhost.to_string(), exchange.to_string()))
-    };
-    if let Some(Value::Array(bindings)) = document.get_mut("bindings") {
-        bindings.retain(|binding| {
-            let (vhost, destination) = (&binding["vhost"], &binding["destination"]);
-            let has_destination = match binding["destination_type"].as_str() {
-                Some("exchange") => is_exchange(vhost, destination),
-                _ => queues.contains(&(vhost.to_string(), destination.to_string())),
-            };
-            has_destination && is_exchange(vhost, &binding["source"])
-        });
-    }
 }
 
 /// The lists of a document that have entries, in the order in which they are made.

@@ -33,7 +33,8 @@ pub fn exported(definitions: &Value, exchanges: &[Value]) -> Value {
     if let Some(Value::Array(queues)) = members.get_mut("queues") {
         queues.retain(|queue| queue["arguments"]["x-internal-purpose"] != "federation");
     }
-    retain_bindings_with_ends(members);
+    // Those that the broker keeps for itself are not exported; what is bound to them is judged with the other bindings.
+    retain_bindings_with_ends(members, &Value::Null, |name| name.is_empty() || name.starts_with(RESERVED_PREFIX));
     document
 }
 
@@ -55,25 +56,29 @@ fn is_of_link(name: &str) -> bool {
     name.starts_with("federation: ") && name.contains(" -> ")
 }
 
-/// Exchanges that the broker keeps for itself are not exported; what is bound to them is judged with the other bindings.
-fn retain_bindings_with_ends(members: &mut Map<String, Value>) {
-    let Some(Value::Array(mut bindings)) = members.remove("bindings") else { return };
+/// Leaves those bindings in a document whose ends are in it, or in `elsewhere`, which is one, too. `is_everywhere` says of an exchange by
+/// its name whether it needs no definition.
+pub fn retain_bindings_with_ends(
+    document: &mut Map<String, Value>,
+    elsewhere: &Value,
+    is_everywhere: impl Fn(&str) -> bool,
+) {
+    let Some(Value::Array(mut bindings)) = document.remove("bindings") else { return };
     let names = |list: &str| -> HashSet<Name<'_>> {
-        members.get(list).and_then(Value::as_array).into_iter().flatten().filter_map(name_of).collect()
+        let lists = [document.get(list), elsewhere.get(list)];
+        lists.into_iter().flatten().filter_map(Value::as_array).flatten().filter_map(name_of).collect()
     };
     let (exchanges, queues) = (names("exchanges"), names("queues"));
-    let is_reserved = |name: &str| name.is_empty() || name.starts_with(RESERVED_PREFIX);
     bindings.retain(|binding| {
         let text = |member: &str| binding[member].as_str().unwrap_or_default();
-        let (vhost, destination) = (text("vhost"), text("destination"));
+        let (vhost, source, destination) = (text("vhost"), text("source"), text("destination"));
         let has_destination = match text("destination_type") {
-            "exchange" => is_reserved(destination) || exchanges.contains(&(vhost, destination)),
+            "exchange" => is_everywhere(destination) || exchanges.contains(&(vhost, destination)),
             _ => queues.contains(&(vhost, destination)),
         };
-        let source = text("source");
-        has_destination && (is_reserved(source) || exchanges.contains(&(vhost, source)))
+        has_destination && (is_everywhere(source) || exchanges.contains(&(vhost, source)))
     });
-    members.insert("bindings".to_owned(), Value::Array(bindings));
+    document.insert("bindings".to_owned(), Value::Array(bindings));
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ mod sheet;
 mod support;
 mod terms;
 
-pub use exported::{EXCHANGES, exported};
+pub use exported::{EXCHANGES, exported, retain_bindings_with_ends};
 pub use input::{Input, Unreadable};
 pub use kind::Kind;
 pub use report::{Group, Report};

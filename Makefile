@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package static image test-packages clean
+.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-semantics-long test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package static image test-packages clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -94,6 +94,12 @@ test-prometheus: test-binary
 # What clients see of queues and exchanges, held against what they see on RabbitMQ.
 test-semantics: test-binary
 	$(PYTHON) tests/suites.py semantics
+
+# Thousands of sequences of random operations beside a real RabbitMQ, of what is shipped; what differs is made small and shown. ROUNDS for another
+# number, SEED for those of that seed on. Root, as bench/peers/rabbitmq.
+test-semantics-long: ROUNDS = 3000
+test-semantics-long: build
+	WARREN_BINARY=$(WARREN) $(PYTHON) tests/semantics/sequences/search.py --count $(ROUNDS) $(if $(SEED),--first $(SEED))
 
 # `warren ctl`, against this broker and a RabbitMQ.
 test-ctl: test-binary

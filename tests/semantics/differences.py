@@ -1,4 +1,5 @@
-"""Where Warren is meant to differ from RabbitMQ: `differences.toml`, and the section of docs/compatibility.md that it renders to.
+"""Where Warren is meant to differ from RabbitMQ: `differences.toml`, and the section of docs/compatibility.md that it and
+`sequences/decided.toml` render to.
 
 An entry names a `scenario` (`AREA.NAME`) and the `step` of its transcript, what Warren gives instead (`warren`, as JSON), and why
 (`reason`, which users read). Warren must give exactly that: an entry that is not true any more fails.
@@ -9,6 +10,8 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from sequences import decided
 
 TABLE = Path(__file__).resolve().parent / "differences.toml"
 DOCUMENT = TABLE.parents[2] / "docs" / "compatibility.md"
@@ -49,10 +52,12 @@ def expected(scenario: str, golden: dict[str, Any], table: list[Difference]) -> 
 
 def render(table: list[Difference]) -> str:
     """The section for users: a line for each reason, with what it is about."""
-    reasons: dict[str, list[Difference]] = {}
+    reasons: dict[str, list[str]] = {}
     for entry in table:
-        reasons.setdefault(entry.reason, []).append(entry)
-    lines = [f"- {reason} ({', '.join(f'`{entry.scenario}`: {entry.step}' for entry in entries)})" for reason, entries in reasons.items()]
+        reasons.setdefault(entry.reason, []).append(f"`{entry.scenario}`: {entry.step}")
+    for decision in decided.read():
+        reasons.setdefault(decision.reason, []).append(f"`sequences`: {decision.name.replace('_', ' ')}")
+    lines = [f"- {reason} ({', '.join(places)})" for reason, places in reasons.items()]
     return "\n".join([FIRST, *(lines or ["- none"]), LAST])
 
 

@@ -372,7 +372,7 @@ class Scene:
     def note(self, what: str, seen: Any) -> None:
         """Writes down what was seen."""
         assert what not in self.transcript, f"'{what}' is in the transcript already"
-        self.transcript[what] = self._plain(seen)
+        self.transcript[what] = self.plain(seen)
 
     def attempt(self, what: str, act: Callable[[], Any], channel: Channel | None = None) -> Any:
         """Writes down what an action returns or how it is refused; the channel is usable again afterwards."""
@@ -384,13 +384,14 @@ class Scene:
         self.note(what, "ok" if seen is None else seen)
         return seen
 
-    def _plain(self, seen: Any) -> Any:
+    def plain(self, seen: Any) -> Any:
+        """What was seen, as JSON has it and the same each time."""
         if isinstance(seen, (Delivery, Refused)):
             seen = seen.seen()
         if isinstance(seen, dict):
-            return {self._text(str(key)): self._plain(value) for key, value in seen.items()}
+            return {self._text(str(key)): self.plain(value) for key, value in seen.items()}
         if isinstance(seen, (list, tuple)):
-            return [self._plain(value) for value in seen]
+            return [self.plain(value) for value in seen]
         if isinstance(seen, bytes):
             seen = seen.decode(errors="backslashreplace")
         if isinstance(seen, str):

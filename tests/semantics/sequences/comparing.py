@@ -4,7 +4,7 @@ import itertools
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -151,16 +151,27 @@ def _processor_s(pid: int) -> float:
 
 
 class Pair:
-    """A Warren and a RabbitMQ."""
+    """A Warren and a RabbitMQ. A Warren that got stuck is of no more use: another one takes its place."""
 
-    def __init__(self, warren: brokers.Broker, rabbitmq: brokers.Broker):
-        self.warren, self.rabbitmq = warren, rabbitmq
-        self.nodes = {id(each): node_of(each) for each in (warren, rabbitmq)}
+    def __init__(self, make_warren: Callable[[], brokers.Broker], rabbitmq: brokers.Broker):
+        self.make_warren, self.rabbitmq = make_warren, rabbitmq
+        self.rabbitmq_node = node_of(rabbitmq)
+        self.warren = make_warren()
+        self.warren.start()
+
+    def renew(self) -> None:
+        """Another Warren, on an empty directory."""
+        self.warren.remove()
+        self.warren = self.make_warren()
+        self.warren.start()
 
     def differ(self, operations: list[Operation], pace: Pace = CAREFUL) -> Difference | None:
         """Where they differ when nothing is hurried, and RabbitMQ answers the same twice."""
-        expected = play(self.rabbitmq, self.nodes[id(self.rabbitmq)], operations, pace=pace)
-        found = difference(operations, expected, play(self.warren, self.nodes[id(self.warren)], operations, expected.notes))
-        if found and play(self.rabbitmq, self.nodes[id(self.rabbitmq)], operations, pace=pace) != expected:
+        expected = play(self.rabbitmq, self.rabbitmq_node, operations, pace=pace)
+        seen = play(self.warren, node_of(self.warren), operations, expected.notes)
+        if seen.stuck:
+            self.renew()
+        found = difference(operations, expected, seen)
+        if found and play(self.rabbitmq, self.rabbitmq_node, operations, pace=pace) != expected:
             return None
         return found

@@ -99,6 +99,18 @@ def _gives_back_several(operation: Operation) -> bool:
     return bool(operation["do"] == "basic.nack" and operation.get("requeue") and operation.get("multiple")) or operation.get("which") == "unknown"
 
 
+def what_expires_behind_what_came_back(operations: list[Operation]) -> bool:
+    """A quorum queue, something that expires, and something that is given back, perhaps because a channel is closed for a mistake."""
+    quorum = _queues(operations, "quorum")
+    times = [each.get("expiration") for each in operations] + [each.get("x-message-ttl") for each in quorum] + [each.get("message-ttl") for each in _policies(operations)]
+    return bool(quorum) and any(each in (0, 1, "0", "1") for each in times) and any(_may_give_back(each) for each in operations)
+
+
+def _may_give_back(operation: Operation) -> bool:
+    closing = ("close channel", "close connection", "tx.select")
+    return bool(operation.get("requeue") or operation.get("exchange") or operation.get("if_unused") or operation["do"] in closing or operation.get("which") == "unknown")
+
+
 FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
     finder.__name__: finder
     for finder in (
@@ -108,5 +120,6 @@ FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
         queue_that_is_deleted_before_a_commit,
         unbinding_a_queue_of_another_connection,
         what_consumers_of_a_channel_give_back,
+        what_expires_behind_what_came_back,
     )
 }

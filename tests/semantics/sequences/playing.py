@@ -309,9 +309,10 @@ class Player:
         return [body for _, body in settled]
 
     def give_back(self, channel: Channel, name: str) -> None:
-        """All that a channel holds, one by one."""
+        """All that a channel holds, one by one: of several in one write Warren looks at limits when all are back, in order of priority."""
         for tag, _ in self.held[name]:
             channel.send("basic.nack", delivery_tag=tag, requeue=True)
+            channel.call("exchange.declare", exchange="amq.direct", passive=True)
         self.held[name] = []
         if name in self.in_transaction:
             channel.call("tx.commit")

@@ -45,17 +45,22 @@ class Search:
         self.played += len(sequences)
         self.operations += sum(len(each) for each in sequences)
         self.unstable += sum(bool(each.stuck) for each in expected)
+        if any(each.stuck for each in seen):
+            # All of the batch are played again, one by one, on a broker that is not.
+            self.pair.renew()
         for (name, operations), ours, theirs in zip(named, seen, expected, strict=True):
             if comparing.difference(operations, theirs, ours):
                 self.look_at(name, operations)
-        if share > BUSY_SHARE_MAX:
+        if share > BUSY_SHARE_MAX and not any(each.stuck for each in seen):
             self.look_for_busy(named)
 
     def look_for_busy(self, named: list[tuple[str, list[Operation]]]) -> None:
         """Which of these leaves the broker busy with nothing."""
+        self.pair.renew()
         for name, operations in named:
             _, share = comparing.play_all(self.pair.warren, [operations], [None])
             if share > BUSY_SHARE_MAX:
+                self.pair.renew()
                 self.busy += 1
                 print(f"\n{name} leaves the broker busy with {share:.0%} of a processor:", *(f"    {json.dumps(each)}" for each in operations), sep="\n", flush=True)
 
@@ -103,13 +108,13 @@ def main() -> int:
     parser.add_argument("--broker-command", default=brokers.DEFAULT_COMMAND, metavar="COMMAND", help="starts the broker under test")
     arguments = parser.parse_args()
     named = sequences_of(arguments)
-    warren = brokers.Warren(arguments.broker_command, management=True)
     rabbitmq = brokers.Running(arguments.rabbitmq) if arguments.rabbitmq else brokers.Peer("4", comparing.DEPRECATED, management=True)
+    pair = None
     try:
-        warren.start()
         if isinstance(rabbitmq, brokers.Peer):
             rabbitmq.start()
-        search = Search(Pair(warren, rabbitmq), not arguments.as_found, arguments.most)
+        pair = Pair(lambda: brokers.Warren(arguments.broker_command, management=True), rabbitmq)
+        search = Search(pair, not arguments.as_found, arguments.most)
         print(f"{len(named)} sequences, from {named[0][0]}", flush=True)
         for start in range(0, len(named), BATCH):
             search.batch(named[start : start + BATCH])
@@ -118,7 +123,8 @@ def main() -> int:
                 break
         return 1 if search.found or search.busy else 0
     finally:
-        warren.remove()
+        if pair:
+            pair.warren.remove()
         rabbitmq.remove()
 
 

@@ -1,5 +1,7 @@
 //! Arguments of a queue.
 
+use std::iter;
+
 use amqp::table::{Table, TableBuf, Value};
 
 use super::equivalence::check_arguments;
@@ -197,10 +199,20 @@ const fn uncompared(name: &'static str, types: u8, check: Check) -> Argument {
     Argument { name, types, is_compared: false, check }
 }
 
-/// The names of what is compared that all of these types take.
+/// What RabbitMQ compares later if a queue is a quorum queue, and after what.
+const LATER_OF_QUORUM: [(&str, &str); 2] =
+    [("x-expires", "x-dead-letter-strategy"), ("x-message-ttl", "x-delivery-limit")];
+
+/// The names of what is compared that all of these types take, in RabbitMQ's order: the first that differs is named.
 fn compared(types: u8) -> impl Iterator<Item = &'static str> {
     let compared = ARGUMENTS.iter().filter(move |argument| argument.is_compared && argument.types & types == types);
-    compared.map(|argument| argument.name)
+    let later = if types == Q { &LATER_OF_QUORUM[..] } else { &[] };
+    compared.map(|argument| argument.name).filter(move |name| later.iter().all(|(moved, _)| moved != name)).flat_map(
+        move |name| {
+            let moved = later.iter().filter(move |(_, before)| *before == name).map(|(moved, _)| *moved);
+            iter::once(name).chain(moved)
+        },
+    )
 }
 
 fn one_of(value: &Value<'_>, words: &[&str], otherwise: &str) -> ArgumentCheck {

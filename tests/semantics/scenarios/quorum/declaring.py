@@ -71,6 +71,20 @@ def arguments_of_other_types(s: Scene):
         s.attempt(f"{argument}", lambda a=argument, v=value: s.ch.declare(f"q{a}", arguments={"x-queue-type": "quorum", a: v}))
 
 
+def several_arguments_differ(s: Scene):
+    """Which of them is named."""
+    values = {
+        "x-message-ttl": (5000, 6000), "x-max-length": (5, 6), "x-overflow": ("drop-head", "reject-publish"), "x-dead-letter-exchange": ("a", "b"),
+        "x-expires": (50000, 60000), "x-delivery-limit": (5, 6), "x-dead-letter-strategy": ("at-most-once", "at-least-once"), "x-consumer-timeout": (60000, 70000),
+    }  # fmt: skip
+    base = {"x-queue-type": "quorum", **{name: value[0] for name, value in values.items()}}
+    s.ch.declare("q", arguments=base)
+    different = list(values)
+    while different:
+        seen = s.attempt(f"{len(different)} differ", lambda: s.ch.declare("q", arguments={**base, **{name: values[name][1] for name in different}}))
+        different.remove(next(name for name in different if f"'{name}'" in str(seen)))
+
+
 def redeclare_with_other_arguments(s: Scene):
     """What must be the same."""
     base = {"x-queue-type": "quorum"}

@@ -6,10 +6,11 @@ use std::time::Duration;
 use amqp::Uri;
 use amqp::uri::TlsQuery;
 use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
-use net::{ClientTls, ClientTlsOptions, Identity, Trust};
+use net::{ClientTls, ClientTlsOptions, Identity, TlsSetupError, Trust};
 
 use crate::CHANNEL;
 use crate::host::Host;
+use crate::tls_files::{Author, UNUSABLE};
 
 /// How long a broker may take to open a connection, or to answer.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -31,7 +32,8 @@ pub enum ConnectError {
         /// The host.
         host: String,
     },
-    /// Files for TLS cannot be used.
+    /// TLS cannot be done as the URI wants it. Of files there is one text, whatever is wrong with them: who reads it may not know what
+    /// files there are.
     #[error("TLS of {address}: {reason}")]
     Tls {
         /// Host and port.
@@ -58,6 +60,8 @@ pub struct Wish {
     pub who: &'static str,
     /// The process's own broker is meant, whatever host the URI names.
     pub is_here: bool,
+    /// Whose URIs these are: the operator's own files may be anywhere.
+    pub author: Author,
 }
 
 /// One end, connected: how, and where, without the user.
@@ -110,7 +114,7 @@ async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<(Connection, Op
             options.mechanism = Mechanism::External;
         }
         if uri.is_tls {
-            options.tls = Some(tls(uri)?);
+            options.tls = Some(tls(uri, wish, host).await?);
         }
         options.dial.timeout = PATIENCE;
         Connection::open(uri, &options).await?
@@ -121,7 +125,7 @@ async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<(Connection, Op
 }
 
 /// As RabbitMQ, certificates are looked at only where authorities are named or `verify` asks for it.
-fn tls(uri: &Uri) -> Result<ClientTls, ConnectError> {
+async fn tls(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<ClientTls, ConnectError> {
     let asked = uri.tls.as_deref().cloned().unwrap_or_default();
     let TlsQuery { authorities, certificate, key, verifies_peer, server_name } = &asked;
     let trust = match (authorities, verifies_peer) {
@@ -140,5 +144,17 @@ fn tls(uri: &Uri) -> Result<ClientTls, ConnectError> {
         server_name: server_name.clone().filter(|name| name != "disable"),
         ..ClientTlsOptions::trusting(trust)
     };
-    ClientTls::new(&options).map_err(|error| ConnectError::Tls { address: uri.address(), reason: error.to_string() })
+    host.tls_files().client_tls(options, wish.author).await.map_err(|error| {
+        let address = uri.address();
+        let reason = match error {
+            // It is no file's fault, and of what the URI says itself.
+            TlsSetupError::ServerName(_) => error.to_string(),
+            error => {
+                let (connection, reason) = (&*wish.name, error.to_string());
+                tracing::warn!(connection, address, reason, "what a URI wants of TLS cannot be done");
+                UNUSABLE.to_owned()
+            }
+        };
+        ConnectError::Tls { address, reason }
+    })
 }

@@ -4,6 +4,8 @@ use std::io;
 
 use net::Stream;
 
+use crate::tls_files::TlsFiles;
+
 /// A connection to the process's own broker.
 #[derive(Debug)]
 pub struct OwnConnection {
@@ -21,6 +23,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// Whether this host may be connected to.
     fn permits(&self, host: &str) -> bool;
+
+    /// How files that URIs name are read.
+    fn tls_files(&self) -> &TlsFiles;
 
     /// What the cluster is called: messages say over which clusters they came.
     fn cluster_name(&self) -> String;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amqp::Uri;
-use bridge::{CHANNEL, Transfer, Wish};
+use bridge::{Author, CHANNEL, Transfer, Wish};
 use client::Connection;
 use model::definition::BindingChange;
 use model::shovel::AckMode;
@@ -228,7 +228,7 @@ impl Worker {
     }
 
     fn wish(&self, is_here: bool) -> Wish {
-        Wish { name: self.link.connection_name(), who: "links", is_here }
+        Wish { name: self.link.connection_name(), who: "links", is_here, author: Author::User }
     }
 
     /// Connects both ends, and declares.

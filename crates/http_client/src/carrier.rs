@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use net::{ClientTls, ClientTlsOptions, DialError, DialOptions, Trust};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::UnixStream;
+use tokio::sync::oneshot;
 
 use crate::url::{Endpoint, HttpUrl};
 
@@ -23,7 +24,7 @@ pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
     let tls = match (url.is_tls, &url.tls) {
         (false, _) => None,
         (true, Some(tls)) => Some(tls.clone()),
-        (true, None) => Some(as_the_system()?),
+        (true, None) => Some(as_the_system().await?),
     };
     let stream = net::dial(host, port, tls.as_ref(), &DialOptions::default()).await.map_err(|error| match error {
         DialError::Unreachable { source, .. } | DialError::Unknown { source, .. } => source,
@@ -32,13 +33,18 @@ pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
     Ok(Box::new(stream))
 }
 
-/// Trusts whom the system trusts. Its authorities are read once: there are many.
-fn as_the_system() -> io::Result<ClientTls> {
+/// Trusts whom the system trusts. Its authorities are read once, for there are many, and not on the thread that serves others meanwhile.
+async fn as_the_system() -> io::Result<ClientTls> {
     static TLS: OnceLock<ClientTls> = OnceLock::new();
     if let Some(tls) = TLS.get() {
         return Ok(tls.clone());
     }
-    let options = ClientTlsOptions::trusting(Trust::System);
-    let tls = ClientTls::new(&options).map_err(io::Error::other)?;
+    let (tell, told) = oneshot::channel();
+    let read = move || {
+        // Who asked may have gone.
+        let _ = tell.send(ClientTls::new(&ClientTlsOptions::trusting(Trust::System)));
+    };
+    std::thread::Builder::new().name("authorities".to_owned()).spawn(read)?;
+    let tls = told.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
     Ok(TLS.get_or_init(|| tls).clone())
 }

@@ -1,7 +1,7 @@
 //! Declaring what a shovel consumes and publishes to.
 
 use amqp::{TableBuf, Uri, basic, queue};
-use bridge::{CHANNEL, ConnectError, End, Wish};
+use bridge::{Author, CHANNEL, ConnectError, End, Wish};
 use client::{CallError, Connection};
 use model::shovel::{AckMode, BrokerDestination, DeleteAfter, Protocol, Source, SourceQueue, Target};
 
@@ -35,7 +35,8 @@ pub(crate) async fn connect(
     host: &dyn Host,
     id: &ShovelId,
 ) -> Result<End, EndError> {
-    let wish = Wish { name: format!("Shovel {}", id.name), who: WHO, is_here: protocol == Protocol::Local };
+    let author = if id.vhost.is_none() { Author::Operator } else { Author::User };
+    let wish = Wish { name: format!("Shovel {}", id.name), who: WHO, is_here: protocol == Protocol::Local, author };
     let mut end = bridge::connect(uris, first, &wish, host).await?;
     // What the broker said of itself is of no use here, and there may be thousands of shovels.
     end.connection.take_server();

@@ -21,6 +21,7 @@ struct Silent {
     /// The other ends of the connections that there are.
     taken: Mutex<Vec<Stream>>,
     removed: Mutex<Vec<String>>,
+    files: bridge::TlsFiles,
 }
 
 impl bridge::Host for Silent {
@@ -32,6 +33,10 @@ impl bridge::Host for Silent {
 
     fn permits(&self, _host: &str) -> bool {
         true
+    }
+
+    fn tls_files(&self) -> &bridge::TlsFiles {
+        &self.files
     }
 
     fn cluster_name(&self) -> String {

@@ -15,6 +15,7 @@ mod cluster;
 mod examination;
 mod influxdb;
 mod interpolation;
+mod links;
 mod listeners;
 mod management;
 mod network;
@@ -46,6 +47,7 @@ pub use cluster::{
 pub use examination::{Examination, SetKey, UnsetVariable, Variable, examine, state_of, variable};
 pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
+pub use links::LinkOptions;
 pub use listeners::{HttpListener, Listener, UnixListener};
 pub use management::{ManagementHeaders, ManagementOAuth, ManagementOptions};
 pub use network::{NETWORK, networks};

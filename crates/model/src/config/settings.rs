@@ -11,6 +11,7 @@ use super::backends::{self, Backends};
 use super::certificate_login::{CertificateLogin, certificate_login};
 use super::cluster::{self, ClusterOptions};
 use super::influxdb::{self, InfluxdbOptions};
+use super::links::{self, LinkOptions};
 use super::listeners::{self, HttpListener, Listener, UnixListener};
 use super::management::{self, ManagementOptions};
 use super::network::networks;
@@ -131,6 +132,8 @@ pub struct Config {
     pub alerts: AlertOptions,
     /// Shovels of the configuration.
     pub shovels: ShovelOptions,
+    /// What shovels and the links of federation may do.
+    pub links: LinkOptions,
     /// Who knows users.
     pub backends: Backends,
     /// What is remembered of what is counted.
@@ -428,6 +431,7 @@ pub(super) fn read(values: Values) -> Config {
         cluster: cluster::read(&values),
         alerts: alerts::read(&values),
         shovels: shovels::read(&values),
+        links: links::read(&values),
         backends: backends::read(&values),
         default_user: default_user(&values),
         vhost_defaults: vhost_defaults::read(&values),

@@ -6,11 +6,9 @@ use serde_json::{Map, Value};
 
 use super::values::Values;
 
-/// Shovels of the configuration, and whom shovels and links may connect to.
+/// Shovels of the configuration.
 #[derive(Clone, Default, PartialEq)]
 pub struct ShovelOptions {
-    /// Hosts that may be connected to; empty: all.
-    pub allowed_hosts: Vec<String>,
     /// Shovels by their names, as parameters have them.
     pub shovels: BTreeMap<String, Value>,
     /// What shovels consume and publish to has to be there already, where they do not say otherwise.
@@ -20,9 +18,8 @@ pub struct ShovelOptions {
 /// Debugging output has no secrets.
 impl std::fmt::Debug for ShovelOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let ShovelOptions { allowed_hosts, shovels, is_predeclared } = self;
+        let ShovelOptions { shovels, is_predeclared } = self;
         f.debug_struct("ShovelOptions")
-            .field("allowed_hosts", allowed_hosts)
             .field("shovels", &shovels.keys())
             .field("is_predeclared", is_predeclared)
             .finish()
@@ -30,12 +27,7 @@ impl std::fmt::Debug for ShovelOptions {
 }
 
 pub(super) fn read(values: &Values) -> ShovelOptions {
-    let hosts = values.below(&["warren", "links", "allowed_hosts"]);
-    ShovelOptions {
-        allowed_hosts: hosts.map(|(_, text, _)| text.to_owned()).collect(),
-        shovels: shovels(values),
-        is_predeclared: values.bool("shovel.topology.predeclared"),
-    }
+    ShovelOptions { shovels: shovels(values), is_predeclared: values.bool("shovel.topology.predeclared") }
 }
 
 fn shovels(values: &Values) -> BTreeMap<String, Value> {
@@ -106,7 +98,7 @@ mod tests {
             "warren.shovels.orders.ack-mode = on-publish",
         ];
         let config = Config::parse(&[], &[], &sets.map(str::to_owned)).unwrap().0;
-        assert_eq!(config.shovels.allowed_hosts, ["*.example.com"]);
+        assert_eq!(config.links.allowed_hosts, ["*.example.com"]);
         assert!(config.shovels.is_predeclared);
         let orders = json!({
             "src-uri": ["amqp://u:t0ps@a.example.com", "amqp://b.example.com"], "src-queue": "orders",

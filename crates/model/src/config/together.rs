@@ -3,7 +3,7 @@
 use super::settings::AuthMechanism;
 use super::value::Size;
 use super::values::Values;
-use super::{Origin, Remark, Warning, backends, cluster, influxdb, listeners, statistics, vhost_defaults};
+use super::{Origin, Remark, Warning, backends, cluster, influxdb, links, listeners, statistics, vhost_defaults};
 
 /// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
 pub(super) const JOURNAL_FILE_COUNT_MIN: u64 = 4;
@@ -20,6 +20,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     backends::check(values);
     cluster::check(values);
     influxdb::check(values);
+    links::check(values);
     listeners::check(values);
     vhost_defaults::check(values);
     statistics::check(values);

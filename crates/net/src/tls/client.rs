@@ -1,7 +1,7 @@
 //! TLS for outgoing connections: whom to trust, and who we are. rustls, with ring underneath.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -83,6 +83,14 @@ impl ServerName {
 impl ClientTls {
     /// Reads the files that `options` names.
     pub fn new(options: &ClientTlsOptions) -> Result<Self, TlsSetupError> {
+        Self::reading_by(options, pem::READ_ANY)
+    }
+
+    /// Has the files that `options` names read by `read`, which may refuse: who named them may not be the operator.
+    pub fn reading_by(
+        options: &ClientTlsOptions,
+        read: &dyn Fn(&Path) -> io::Result<Vec<u8>>,
+    ) -> Result<Self, TlsSetupError> {
         let provider = Arc::new(provider(&options.cipher_suites)?);
         let versions = match &*options.versions {
             [] => rustls::DEFAULT_VERSIONS.to_vec(),
@@ -93,7 +101,7 @@ impl ClientTls {
             .map_err(TlsSetupError::Library)?;
         let builder = match &options.trust {
             Trust::System => builder.with_root_certificates(system_authorities()?),
-            Trust::File(path) => builder.with_root_certificates(pem::authorities(path)?),
+            Trust::File(path) => builder.with_root_certificates(pem::authorities(path, read)?),
             Trust::AnyServer => {
                 builder.dangerous().with_custom_certificate_verifier(Arc::new(TrustAnyServer(provider)))
             }
@@ -101,9 +109,9 @@ impl ClientTls {
         let config = match &options.identity {
             None => builder.with_no_client_auth(),
             Some(Identity { chain, key, password }) => {
-                let certificates = pem::certificates(chain)?;
+                let certificates = pem::certificates(chain, read)?;
                 builder
-                    .with_client_auth_cert(certificates, pem::private_key(key, password.as_deref())?)
+                    .with_client_auth_cert(certificates, pem::private_key(key, password.as_deref(), read)?)
                     .map_err(|reason| TlsSetupError::Identity { chain: chain.clone(), key: key.clone(), reason })?
             }
         };

@@ -1,6 +1,6 @@
-//! Files of certificates and keys, in PEM.
+//! Files of certificates and keys, in PEM. How a file is read is the caller's business.
 
-use std::fs;
+use std::io;
 use std::path::Path;
 
 use pkcs8::{EncryptedPrivateKeyInfo, SecretDocument};
@@ -10,20 +10,26 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::TlsSetupError;
 
+/// Reads a file whole.
+pub(super) type ReadFile<'a> = &'a dyn Fn(&Path) -> io::Result<Vec<u8>>;
+
+/// Reads what an operator has named, wherever it is.
+pub(super) const READ_ANY: ReadFile<'static> = &|path| std::fs::read(path);
+
 /// All certificates of a file, in its order.
-pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
+pub(super) fn certificates(path: &Path, read: ReadFile<'_>) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
     let unreadable = |reason: String| TlsSetupError::File { what: "certificates", path: path.to_owned(), reason };
-    let found: Vec<_> = CertificateDer::pem_file_iter(path)
-        .map_err(|error| unreadable(error.to_string()))?
+    let text = read(path).map_err(|error| unreadable(error.to_string()))?;
+    let found: Vec<_> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
         .map_err(|error| unreadable(error.to_string()))?;
     if found.is_empty() { Err(unreadable("there is none in it".to_owned())) } else { Ok(found) }
 }
 
 /// Who is trusted.
-pub(super) fn authorities(path: &Path) -> Result<RootCertStore, TlsSetupError> {
+pub(super) fn authorities(path: &Path, read: ReadFile<'_>) -> Result<RootCertStore, TlsSetupError> {
     let mut store = RootCertStore::empty();
-    for certificate in certificates(path)? {
+    for certificate in certificates(path, read)? {
         store.add(certificate).map_err(|error| TlsSetupError::File {
             what: "certificates",
             path: path.to_owned(),
@@ -34,9 +40,14 @@ pub(super) fn authorities(path: &Path) -> Result<RootCertStore, TlsSetupError> {
 }
 
 /// The first key of a file. With a password it may be encrypted, as PKCS#8 does it.
-pub(super) fn private_key(path: &Path, password: Option<&str>) -> Result<PrivateKeyDer<'static>, TlsSetupError> {
+pub(super) fn private_key(
+    path: &Path,
+    password: Option<&str>,
+    read: ReadFile<'_>,
+) -> Result<PrivateKeyDer<'static>, TlsSetupError> {
     let unreadable = |reason: String| TlsSetupError::File { what: "a private key", path: path.to_owned(), reason };
-    let text = fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = read(path).map_err(|error| unreadable(error.to_string()))?;
+    let text = String::from_utf8(text).map_err(|error| unreadable(error.to_string()))?;
     if text.contains("Proc-Type: 4,ENCRYPTED") {
         let advice = "it is encrypted in OpenSSL's old format; convert it with 'openssl pkcs8 -topk8'";
         return Err(unreadable(advice.to_owned()));

@@ -232,7 +232,7 @@ fn verifier(
         ClientVerification::Optional { authorities, depth } => (authorities, *depth, false),
         ClientVerification::Required { authorities, depth } => (authorities, *depth, true),
     };
-    let roots = Arc::new(pem::authorities(authorities)?);
+    let roots = Arc::new(pem::authorities(authorities, pem::READ_ANY)?);
     let builder = WebPkiClientVerifier::builder_with_provider(Arc::clone(&roots), Arc::clone(provider));
     let builder = if is_required { builder } else { builder.allow_unauthenticated() };
     let verifier = builder.build().map_err(|error| TlsSetupError::File {
@@ -277,8 +277,8 @@ impl ResolvesServerCert for Identities {
 }
 
 fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsSetupError> {
-    let chain = pem::certificates(&identity.chain)?;
-    let key = pem::private_key(&identity.key, identity.password.as_deref())?;
+    let chain = pem::certificates(&identity.chain, pem::READ_ANY)?;
+    let key = pem::private_key(&identity.key, identity.password.as_deref(), pem::READ_ANY)?;
     let certified = CertifiedKey::from_der(chain, key, provider);
     certified.map(Arc::new).map_err(|reason| TlsSetupError::Identity {
         chain: identity.chain.clone(),

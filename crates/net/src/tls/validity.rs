@@ -30,7 +30,7 @@ pub enum CertificateUse {
 
 impl CertificateFile {
     pub(super) fn read(path: &Path, usage: CertificateUse) -> Result<Self, TlsSetupError> {
-        let ends = pem::certificates(path)?.iter().filter_map(|der| end(der)).collect();
+        let ends = pem::certificates(path, pem::READ_ANY)?.iter().filter_map(|der| end(der)).collect();
         Ok(Self { path: path.to_owned(), usage, ends })
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use broker::{Broker, Event, Federated};
 use federation::{Fed, FollowedBindings, Host, Link, LinkId, LinkKind, LinkStatus, Links, Subject, Upstreams};
+use model::config::LinkOptions;
 use model::name::VhostName;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -58,9 +59,9 @@ pub(super) struct RunningLinks {
 }
 
 impl RunningLinks {
-    /// Starts those that are wanted now, and follows what is wanted. Where the list is empty, all hosts may be connected to.
-    pub(super) fn start(broker: &Arc<Broker>, allowed_hosts: &[String]) -> Self {
-        let host = OwnBroker::new(broker, allowed_hosts.to_vec());
+    /// Starts those that are wanted now, and follows what is wanted.
+    pub(super) fn start(broker: &Arc<Broker>, options: &LinkOptions) -> Self {
+        let host = OwnBroker::new(broker, options);
         let links = Arc::new(Links::new(Arc::new(host), Handle::current()));
         let (mut parameters, mut federated) = (broker.subscribe_vhost_parameters(), broker.subscribe_federated());
         let following = {

@@ -1,10 +1,12 @@
 //! The process's own broker, for what joins it with others: shovels and links of federation.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 
-use bridge::OwnConnection;
+use bridge::{OwnConnection, TlsFiles};
 use broker::Broker;
+use model::config::LinkOptions;
 use net::Stream;
 use tokio::runtime::Handle;
 
@@ -13,12 +15,15 @@ pub(super) struct OwnBroker {
     broker: Weak<Broker>,
     runtime: Handle,
     allowed_hosts: Vec<String>,
+    tls_files: TlsFiles,
 }
 
 impl OwnBroker {
     /// Of this broker, to be asked on this runtime. Where the list is empty, all hosts may be connected to.
-    pub(super) fn new(broker: &Arc<Broker>, allowed_hosts: Vec<String>) -> Self {
-        Self { broker: Arc::downgrade(broker), runtime: Handle::current(), allowed_hosts }
+    pub(super) fn new(broker: &Arc<Broker>, options: &LinkOptions) -> Self {
+        let LinkOptions { allowed_hosts, tls_directories } = options.clone();
+        let tls_files = TlsFiles::new(tls_directories.into_iter().map(PathBuf::from).collect());
+        Self { broker: Arc::downgrade(broker), runtime: Handle::current(), allowed_hosts, tls_files }
     }
 
     /// The broker, unless it has stopped.
@@ -38,6 +43,10 @@ impl bridge::Host for OwnBroker {
 
     fn permits(&self, host: &str) -> bool {
         self.allowed_hosts.is_empty() || self.allowed_hosts.iter().any(|pattern| is_like(pattern, host))
+    }
+
+    fn tls_files(&self) -> &TlsFiles {
+        &self.tls_files
     }
 
     fn cluster_name(&self) -> String {

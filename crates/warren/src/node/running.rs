@@ -153,6 +153,7 @@ pub(super) struct RunningBroker {
 /// Traces of messages, by the configuration.
 fn traces(settings: &Settings, broker: &Arc<Broker>) -> Arc<Traces> {
     let options = &settings.config.trace_files;
+    let is_own = options.directory.is_none();
     let directory = options.directory.as_ref().map_or_else(|| settings.data_dir.join("traces"), PathBuf::from);
     let limits = Limits { len_max: options.file_len_max, count_max: options.file_count_max };
     Traces::new(broker.clone(), Directory::new(directory), limits)
@@ -193,7 +194,7 @@ impl RunningBroker {
         let alerts = alerting.start().context("cannot start the thread of alerts")?;
         let traces = traces(settings, broker);
         traces.resume();
-        let shovels = match RunningShovels::start(broker, &config.shovels) {
+        let shovels = match RunningShovels::start(broker, &config.shovels, &config.links) {
             Ok(shovels) => shovels,
             Err(error) => {
                 alerts.stop();
@@ -202,7 +203,7 @@ impl RunningBroker {
             }
         };
         let stats = influxdb.as_ref().map(Influxdb::stats);
-        let links = RunningLinks::start(broker, &config.shovels.allowed_hosts);
+        let links = RunningLinks::start(broker, &config.links);
         let sites = Sites::new(settings, broker, &alerting, stats, &traces, shovels.shovels(), links.links());
         let influxdb = match influxdb.map(Influxdb::start).transpose() {
             Ok(influxdb) => influxdb,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use broker::{Actor, Broker, Event};
-use model::config::ShovelOptions;
+use model::config::{LinkOptions, ShovelOptions};
 use model::parameter::{ParameterError, SHOVEL, VhostParameter};
 use model::shovel::{PAUSE_COMPONENT, Protocol, Shovel};
 use serde_json::Value;
@@ -46,9 +46,9 @@ pub(super) struct RunningShovels {
 
 impl RunningShovels {
     /// Starts those that are wanted now, and follows what is wanted.
-    pub(super) fn start(broker: &Arc<Broker>, options: &ShovelOptions) -> Result<Self> {
+    pub(super) fn start(broker: &Arc<Broker>, options: &ShovelOptions, links: &LinkOptions) -> Result<Self> {
         let of_configuration = of_configuration(options)?;
-        let host = OwnBroker::new(broker, options.allowed_hosts.clone());
+        let host = OwnBroker::new(broker, links);
         let shovels = Arc::new(Shovels::new(Arc::new(host), Handle::current()));
         let mut changes = broker.subscribe_vhost_parameters();
         let following = {

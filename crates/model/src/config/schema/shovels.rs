@@ -22,6 +22,13 @@ const KEYS: &[Key] = &[
         "A host that shovels may connect to, or all below a domain (`*.example.com`). Default: all.",
     ),
     effective(
+        "warren.links.tls_directories.$number",
+        Type::Text,
+        "",
+        "A directory from which files may be read that the URIs of shovels and upstreams name: see \
+        [shovels](shovels.md#which-files-they-may-read), also for the default.",
+    ),
+    effective(
         "warren.shovels.$name.src-uri",
         Type::Secret,
         "",

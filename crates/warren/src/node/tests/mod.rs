@@ -2,6 +2,7 @@
 
 mod federation;
 mod forwarded;
+mod link_files;
 mod rounds;
 mod shovels;
 mod situations;

@@ -6,6 +6,7 @@ use std::time::Instant;
 use ::federation::{Fed, Link, Links, Subject, Upstreams};
 use broker::Actor;
 use model::arguments::{ExchangeArguments, ExchangeType};
+use model::config::LinkOptions;
 use model::definition;
 use model::federation::Choice;
 use model::name::ExchangeName;
@@ -33,7 +34,7 @@ impl Stage {
         declare_exchange(&mut here, "x").await;
         declare_queue(&mut here, "q").await;
         bind(&mut here, "q", "x", "#").await;
-        let host = OwnBroker::new(&down.node.broker().unwrap(), Vec::new());
+        let host = OwnBroker::new(&down.node.broker().unwrap(), &LinkOptions::default());
         let links = Links::new(Arc::new(host), Handle::current());
         Stage { up, down, there, here, links }
     }
@@ -136,7 +137,7 @@ async fn what_is_being_deleted_is_waited_for_but_not_for_ever() {
     stage.links.reconcile(stage.link("u", json!({})));
     assert!(stage.links.statuses().is_empty());
 
-    let host = OwnBroker::new(&stage.down.node.broker().unwrap(), Vec::new());
+    let host = OwnBroker::new(&stage.down.node.broker().unwrap(), &LinkOptions::default());
     let links = Links::new(Arc::new(host), Handle::current());
     let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let uri = format!("amqp://{}", silent.local_addr().unwrap());

@@ -63,7 +63,8 @@ pub fn main(words: &[String]) -> u8 {
     match result {
         Ok(status) => status,
         Err(Failure { status, text }) => {
-            eprintln!("Error: {text}");
+            // It may have the server's words in it.
+            eprintln!("Error: {}", human::printable(&text));
             status
         }
     }

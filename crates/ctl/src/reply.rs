@@ -1,5 +1,6 @@
 //! What the server answered, and the sentence for when it refuses.
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::failure::{DATA, Failure, NO_PERMISSION, SOFTWARE, TEMPORARY, UNAVAILABLE};
@@ -19,24 +20,29 @@ impl Reply {
         (200..300).contains(&self.status)
     }
 
-    /// The answer's document.
+    /// The answer's document: an object or a list, as all of the API's are.
     pub(crate) fn value(&self) -> Result<Value, Failure> {
-        if !self.is_accepted() {
-            return Err(self.refusal());
+        self.accepted()?;
+        match serde_json::from_slice(&self.body).map_err(|error| no_json(&error))? {
+            value @ (Value::Object(_) | Value::Array(_)) => Ok(value),
+            _ => Err(foreign("neither object nor list")),
         }
-        serde_json::from_slice(&self.body).map_err(|error| {
-            Failure::new(
-                SOFTWARE,
-                format!("the server's answer is no JSON, so it may be no broker's management API: {error}"),
-            )
-        })
+    }
+
+    /// The answer's text, which has to be an object, or a list, of whatever. It is not taken apart, for it may be very long.
+    pub(crate) fn document(self, is_object: bool) -> Result<String, Failure> {
+        self.accepted()?;
+        let text = String::from_utf8(self.body).map_err(|_| foreign("no text"))?;
+        serde_json::from_str::<IgnoredAny>(&text).map_err(|error| no_json(&error))?;
+        let (start, wrong) = if is_object { ('{', "no object") } else { ('[', "no list") };
+        if text.trim_start().starts_with(start) { Ok(text) } else { Err(foreign(wrong)) }
     }
 
     /// The answer's document, which has to be a list.
     pub(crate) fn list(&self) -> Result<Vec<Value>, Failure> {
         match self.value()? {
             Value::Array(items) => Ok(items),
-            _ => Err(Failure::new(SOFTWARE, "the server's answer is no list, so it may be no broker's management API")),
+            _ => Err(foreign("no list")),
         }
     }
 
@@ -100,6 +106,15 @@ impl Reply {
             status => Failure::new(UNAVAILABLE, with_reason(&format!("the server failed with status {status}"))),
         }
     }
+}
+
+fn no_json(error: &serde_json::Error) -> Failure {
+    Failure::new(SOFTWARE, format!("the server's answer is no JSON, so it may be no broker's management API: {error}"))
+}
+
+/// What answers is something else.
+pub(crate) fn foreign(what: &str) -> Failure {
+    Failure::new(SOFTWARE, format!("the server's answer is {what}, so it may be no broker's management API"))
 }
 
 /// Whether a reason is a sentence of its own, and not what every refusal with its status has.
@@ -190,8 +205,15 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_no_json_is_an_error() {
-        let failure = Reply { status: 200, body: b"<html>".to_vec() }.value().unwrap_err();
-        assert_eq!(failure.status, SOFTWARE);
+    fn an_answer_that_is_no_document_is_an_error() {
+        for body in ["<html>", "null", "1", "true", "\"x\"", ""] {
+            let reply = Reply { status: 200, body: body.into() };
+            assert_eq!(reply.value().unwrap_err().status, SOFTWARE, "{body}");
+            assert_eq!(reply.clone().document(true).unwrap_err().status, SOFTWARE, "{body}");
+            assert_eq!(reply.document(false).unwrap_err().status, SOFTWARE, "{body}");
+        }
+        let reply = |body: &str| Reply { status: 200, body: body.into() };
+        assert_eq!(reply(" {\"a\": [1]}").document(true).unwrap(), " {\"a\": [1]}");
+        assert!(reply("{}").document(false).is_err() && reply("[]").document(true).is_err());
     }
 }

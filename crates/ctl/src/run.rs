@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use http_client::header::{HeaderName, HeaderValue};
-use http_client::{Client, HttpError, HttpUrl, Request};
+use http_client::{Client, DEFINITIONS_LEN_MAX, HttpError, HttpUrl, Method, Request};
 use net::DialOptions;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -19,8 +19,14 @@ use crate::secret;
 use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Step, StepResult};
 use crate::target::{self, Surroundings, Target};
 
-/// What comes in is read up to here.
-const INPUT_LEN_MAX: u64 = 64 << 20;
+/// What comes in is read up to here: definitions, as a server's answer may be.
+const INPUT_LEN_MAX: u64 = DEFINITIONS_LEN_MAX as u64;
+
+/// How long a server may be silent that has not said a word yet, where a command may take all the time there is.
+const GREETING_PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long what such a command only reads may take to begin, and to come as a whole.
+const READING_PATIENCE: Duration = Duration::from_secs(900);
 
 /// How long a connection for a check may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
@@ -44,7 +50,7 @@ fn with_surroundings<T>(use_them: impl FnOnce(&Surroundings<'_>) -> T) -> T {
 
 /// Takes all steps, the first included.
 pub(crate) async fn run(input: &Invocation, started: StepResult) -> Result<Output, Failure> {
-    let mut server = Server { input, client: None, is_api: false };
+    let mut server = Server { input, client: None, is_patient: false, has_answered: false, is_api: false };
     let mut step = started?;
     loop {
         step = match step {
@@ -72,6 +78,9 @@ pub(crate) async fn run(input: &Invocation, started: StepResult) -> Result<Outpu
 struct Server<'a> {
     input: &'a Invocation,
     client: Option<Client>,
+    /// Whether the user has not said how long an answer may take, and the command may take long.
+    is_patient: bool,
+    has_answered: bool,
     /// Whether something has been answered by which it is known that this is a management API.
     is_api: bool,
 }
@@ -86,18 +95,28 @@ impl Server<'_> {
                     eprintln!("--node is ignored: the URL says which node is asked");
                 }
             }
-            self.client = Some(Client::new(target.url, target.timeout));
+            let mut client = Client::new(target.url, target.timeout);
+            if self.input.command.is_long {
+                client.set_answer_len_max(DEFINITIONS_LEN_MAX);
+            }
+            self.is_patient = self.input.command.is_long && !self.input.has_shared("timeout");
+            self.client = Some(client);
         }
         self.client.as_mut().ok_or_else(|| Failure::unavailable("there is no server to ask"))
     }
 
     async fn ask(&mut self, ask: &Ask) -> Result<Reply, Failure> {
         let is_verbose = self.input.has_shared("verbose");
+        let request = request(ask)?;
+        self.be_greeted().await?;
+        let is_patient = self.is_patient;
         let client = self.client()?;
         if is_verbose {
             eprintln!("{} /api/{}", ask.method, ask.path);
         }
-        let request = request(ask)?;
+        let limit = if is_patient && ask.method == Method::GET { READING_PATIENCE } else { client.timeout() };
+        let timeout = client.timeout();
+        client.set_timeout(limit.min(timeout));
         let result = match &ask.user {
             None => client.ask(&request).await,
             // Another user is not to be asked for over the connection of the first.
@@ -105,13 +124,32 @@ impl Server<'_> {
                 Client::new(client.url().clone().with_user(user, password), client.timeout()).ask(&request).await
             }
         };
+        client.set_timeout(timeout);
         let answer = result.map_err(|error| unanswered(client.url(), &error))?;
         if is_verbose {
             eprintln!("{}", answer.status);
         }
-        let reply = Reply { status: answer.status.as_u16(), body: answer.body.to_vec() };
+        let reply = Reply { status: answer.status.as_u16(), body: answer.body.into() };
         self.check_place(&reply).await?;
         Ok(reply)
+    }
+
+    /// Before anything is asked that may take all the time there is, something that does not: a server that never says a word is found out.
+    async fn be_greeted(&mut self) -> Result<(), Failure> {
+        let client = self.client()?;
+        let timeout = client.timeout();
+        client.set_timeout(timeout.min(GREETING_PATIENCE));
+        let asked = match self.is_patient && !self.has_answered {
+            true => {
+                let whoami = request(&Ask::get("whoami".to_owned()))?;
+                let client = self.client()?;
+                client.ask(&whoami).await.map(drop).map_err(|error| unanswered(client.url(), &error))
+            }
+            false => Ok(()),
+        };
+        self.has_answered = true;
+        self.client()?.set_timeout(timeout);
+        asked
     }
 
     /// A path that is not the API's is answered as things are that are not there. What every API has tells them apart.
@@ -330,6 +368,19 @@ mod tests {
         let port = serving(|path| if path == "/api/whoami" { "200 OK" } else { "404 Not Found" }).await;
         let failure = ask(&["list_queues", "-p", "v", "--url", &format!("http://127.0.0.1:{port}")]).await.unwrap_err();
         assert_eq!((failure.status, &*failure.text), (DATA, "virtual host 'v' does not exist"));
+    }
+
+    /// Whatever time a command may take: it was for ever.
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_says_a_word_is_not_waited_for() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        for line in [&["check", &url][..], &["--url", &url, "export_definitions", "-"], &["--url", &url, "list_queues"]]
+        {
+            let failure = ask(line).await.unwrap_err();
+            assert_eq!(failure.status, TEMPORARY, "{line:?}: {}", failure.text);
+            assert!(failure.text.ends_with("no answer within 60 s"), "{}", failure.text);
+        }
     }
 
     #[tokio::test]

@@ -55,9 +55,9 @@ impl Interrupt {
     }
 }
 
-/// Says on standard error what is wrong, as the command `warren …`.
+/// Says on standard error what is wrong, as the command `warren …`. The text may be another program's.
 pub fn complain(command: &str, text: &str) {
-    let _ = writeln!(io::stderr().lock(), "warren {command}: {text}");
+    let _ = writeln!(io::stderr().lock(), "warren {command}: {}", human::printable(text));
 }
 
 #[cfg(test)]

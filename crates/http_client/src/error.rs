@@ -15,9 +15,15 @@ pub enum HttpError {
     /// The path or a header cannot be sent.
     #[error("{0}")]
     Unsendable(#[from] hyper::http::Error),
-    /// It was too long, or broke off.
-    #[error("the answer broke off, or is longer than {} MiB", crate::ANSWER_LEN_MAX >> 20)]
-    Body,
+    /// It broke off.
+    #[error("the answer broke off: {0}")]
+    Body(hyper::Error),
+    /// It is longer than so many bytes.
+    #[error("the answer is longer than {} MiB", .0 >> 20)]
+    TooLong(usize),
+    /// Of its body less has come in so long a time than has to.
+    #[error("the answer comes too slowly: not {} KiB in {} s", crate::PACE_LEN_MIN >> 10, .0.as_secs_f64())]
+    TooSlow(Duration),
     /// It took too long.
     #[error("no answer within {} s", .0.as_secs_f64())]
     TimedOut(Duration),

@@ -30,5 +30,13 @@ pub use hyper::{Method, StatusCode};
 pub use request::{Answer, Request};
 pub use url::{HttpUrl, HttpUrlError};
 
-/// An answer longer than this is an error: the management API's list of very many queues is shorter.
+/// An answer longer than this is an error unless [`Client::set_answer_len_max`] has said otherwise: the management API's list of very many
+/// queues is shorter.
 pub(crate) const ANSWER_LEN_MAX: usize = 64 << 20;
+
+/// Bounds an answer that may be a RabbitMQ's definitions: with a million queues these are 200 to 300 MB.
+pub const DEFINITIONS_LEN_MAX: usize = 512 << 20;
+
+/// What has to come of a body within [`PACE_WINDOW`], whatever time the answer has as a whole: who sends a byte a second never ends.
+pub(crate) const PACE_LEN_MIN: usize = 4 << 10;
+pub(crate) const PACE_WINDOW: std::time::Duration = std::time::Duration::from_secs(60);

@@ -13,6 +13,15 @@ use crate::target::Target;
 /// How long an answer may take that does not go on.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// How long the next line of an answer that goes on may take. A broker that has nothing to say sends an empty one every 15 s.
+const LINE_PATIENCE: Duration = Duration::from_secs(60);
+/// The longest line.
+const LINE_LEN_MAX: usize = 16 << 20;
+
+/// How long a reason for a refusal may take, and how long it may be.
+const REASON_PATIENCE: Duration = Duration::from_secs(10);
+const REASON_LEN_MAX: usize = 64 << 10;
+
 /// What stays as it is in a parameter.
 const PARAMETER: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -35,10 +44,29 @@ impl Api {
         self.client.set_timeout(TIMEOUT + longer);
     }
 
-    /// What the API says at a path, as JSON.
+    /// What the API says at a path, as JSON: an object, or a list.
     pub(crate) async fn get(&mut self, path: &str) -> Result<Value, Failure> {
         let body = self.ask(Request::new(Method::GET).below(path)).await?;
-        serde_json::from_slice(&body).map_err(|_| Failure::failed(format!("{} answered no JSON to {path}", self.place)))
+        match serde_json::from_slice(&body) {
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
+            Ok(_) => Err(self.foreign(path)),
+            Err(_) => Err(Failure::failed(format!("{} answered no JSON to {path}", self.place))),
+        }
+    }
+
+    /// An object of the API, which has this member.
+    pub(crate) async fn get_with(&mut self, path: &str, member: &str) -> Result<Value, Failure> {
+        let value = self.get(path).await?;
+        if value.get(member).is_some() { Ok(value) } else { Err(self.foreign(path)) }
+    }
+
+    /// What answers is no broker.
+    fn foreign(&self, path: &str) -> Failure {
+        let path = path.split('?').next().unwrap_or_default();
+        Failure::failed(format!(
+            "{} may be no broker's management API: its answer to {path} is another thing",
+            self.place
+        ))
     }
 
     /// What the API says to a request, as it is.
@@ -58,9 +86,16 @@ impl Api {
             return Ok(Lines { stream, rest: Vec::new(), place: self.place.clone() });
         }
         let (mut body, status) = (Vec::new(), stream.status);
-        while let Ok(Some(piece)) = stream.next().await {
-            body.extend_from_slice(&piece);
-        }
+        let reading = async {
+            while let Ok(Some(piece)) = stream.next().await {
+                body.extend_from_slice(&piece);
+                if body.len() > REASON_LEN_MAX {
+                    break;
+                }
+            }
+        };
+        // What has come by then is the reason.
+        let _ = tokio::time::timeout(REASON_PATIENCE, reading).await;
         Err(self.refused(status, &body))
     }
 
@@ -109,10 +144,23 @@ impl Lines {
 
     /// The next line. None: the answer has ended.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
+        let silent = || format!("{} has said nothing for {} s", self.place, LINE_PATIENCE.as_secs());
+        let silent = Failure::failed(silent());
+        tokio::time::timeout(LINE_PATIENCE, self.read_line()).await.unwrap_or(Err(silent))
+    }
+
+    async fn read_line(&mut self) -> Result<Option<String>, Failure> {
+        // What is there already was looked through.
+        let mut looked_at = 0;
         loop {
-            if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            if let Some(end) = self.rest[looked_at..].iter().position(|byte| *byte == b'\n') {
+                let end = looked_at + end;
                 let line = self.rest.drain(..=end).collect::<Vec<u8>>();
                 return Ok(Some(String::from_utf8_lossy(&line[..end]).into_owned()));
+            }
+            looked_at = self.rest.len();
+            if looked_at > LINE_LEN_MAX {
+                return Err(Failure::failed(format!("{} sends a line without an end", self.place)));
             }
             match self.stream.next().await {
                 Ok(Some(piece)) => self.rest.extend_from_slice(&piece),

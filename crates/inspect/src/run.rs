@@ -26,14 +26,19 @@ pub fn main(command: impl Future<Output = Result<(), Failure>>) -> u8 {
 }
 
 fn told(failure: &Failure) -> u8 {
-    eprintln!("Error: {}", failure.text);
+    remark(&format!("Error: {}", failure.text));
     failure.status
+}
+
+/// Says something beside what is printed.
+pub(crate) fn remark(text: &str) {
+    eprintln!("{}", human::printable(text));
 }
 
 /// Prints a line at once, whatever reads it.
 pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{line}")
+    writeln!(out, "{}", human::printable(line))
         .and_then(|()| out.flush())
         .map_err(|error| Failure::failed(format!("cannot print: {error}")))
 }

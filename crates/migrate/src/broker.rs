@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use client::{CallError, ConnectOptions, Connection, Uri};
-use http_client::{Answer, Client, HttpError, Method, Request};
+use http_client::{Answer, Client, DEFINITIONS_LEN_MAX, HttpError, Method, Request};
 use net::ClientTls;
 use serde_json::Value;
 
@@ -44,12 +44,14 @@ pub(crate) struct Broker {
 
 impl Broker {
     pub(crate) fn new(role: &'static str, address: &Address, tls: &ClientTls) -> Self {
+        let mut api = Client::new(address.api.clone(), PATIENCE);
+        api.set_answer_len_max(DEFINITIONS_LEN_MAX);
         Broker {
             role,
             place: address.shown(),
             uri: address.uri.clone(),
             tls: tls.clone(),
-            api: Client::new(address.api.clone(), PATIENCE),
+            api,
             user: String::new(),
             product: String::new(),
             is_warren: false,
@@ -69,7 +71,10 @@ impl Broker {
     pub(crate) async fn identify(&mut self) -> Result<(), Failure> {
         let overview = self.get("/api/overview?columns=product_name,product_version,rabbitmq_version").await?;
         let text = |name: &str| overview[name].as_str();
-        let version = text("product_version").or(text("rabbitmq_version")).unwrap_or("of no version");
+        let Some(version) = text("product_version").or(text("rabbitmq_version")) else {
+            let text = format!("{} may be no broker: its overview at {} has no version", self.named(), self.api.url());
+            return Err(Failure::Stopped(text));
+        };
         let name = text("product_name").unwrap_or("RabbitMQ");
         self.is_warren = name == "Warren";
         self.product = format!("{name} {version}");
@@ -106,6 +111,9 @@ impl Broker {
     /// Its definitions, as the other broker can import them.
     pub(crate) async fn definitions(&mut self) -> Result<Value, Failure> {
         let mut definitions = self.get("/api/definitions").await?;
+        if !definitions.is_object() {
+            return Err(Failure::Stopped(format!("{} does not answer /api/definitions with an object", self.named())));
+        }
         let exchanges = self.list(&format!("/api/{}", preflight::EXCHANGES)).await?;
         if self.is_warren && exchanges.iter().any(definitions::is_internal) {
             let bindings = self.list(BINDINGS).await?;
@@ -156,8 +164,11 @@ impl Broker {
         if answer.status.as_u16() == 404 {
             return Ok(Value::Array(Vec::new()));
         }
-        serde_json::from_slice(&answer.body)
-            .map_err(|_| Failure::Stopped(format!("{} does not answer {path} with JSON", self.named())))
+        match serde_json::from_slice(&answer.body) {
+            Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
+            Ok(_) => Err(Failure::Stopped(format!("{} answers {path} with neither object nor list", self.named()))),
+            Err(_) => Err(Failure::Stopped(format!("{} does not answer {path} with JSON", self.named()))),
+        }
     }
 
     /// All queues, with numbers that may be some seconds old.

@@ -171,7 +171,7 @@ impl Reporter {
 
 fn put(text: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+    out.write_all(human::printable(text).as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
         io::ErrorKind::BrokenPipe => Failure::Unread,
         _ => Failure::stopped(format!("cannot write: {error}")),
     })

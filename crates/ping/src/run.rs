@@ -111,7 +111,7 @@ impl Screen {
     fn put(&self, text: impl FnOnce() -> String, json: impl FnOnce() -> String) -> Result<(), Ended> {
         let text = if self.is_json { json() } else { text() };
         let mut out = io::stdout().lock();
-        let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        let written = out.write_all(human::printable(&text).as_bytes()).and_then(|()| out.flush());
         written.map_err(|error| match error.kind() {
             io::ErrorKind::BrokenPipe => Ended::Unread,
             _ => Ended::Failed(format!("cannot write: {error}")),

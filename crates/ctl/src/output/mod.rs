@@ -160,6 +160,18 @@ impl Format {
 
 /// What goes out, and to a file.
 pub(crate) fn render(output: &Output, style: Style) -> Vec<u8> {
+    let bytes = rendered(output, style);
+    if !style.is_terminal {
+        return bytes;
+    }
+    // A terminal obeys what a server has written as it does what we write. Programs get it as it is.
+    match String::from_utf8_lossy(&bytes) {
+        text if human::printable(&text) == text => bytes,
+        text => human::printable(&text).into_owned().into_bytes(),
+    }
+}
+
+fn rendered(output: &Output, style: Style) -> Vec<u8> {
     match output {
         Output::Nothing => Vec::new(),
         Output::Bytes(bytes) => bytes.clone(),
@@ -183,8 +195,9 @@ pub(crate) fn render(output: &Output, style: Style) -> Vec<u8> {
     }
 }
 
+/// Words for people, who may look at them with a pager.
 fn line(text: &str) -> Vec<u8> {
-    if text.is_empty() { Vec::new() } else { format!("{text}\n").into_bytes() }
+    if text.is_empty() { Vec::new() } else { format!("{}\n", human::printable(text)).into_bytes() }
 }
 
 fn document(value: &Value, format: Format) -> Vec<u8> {

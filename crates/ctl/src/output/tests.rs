@@ -89,3 +89,19 @@ fn names_do_not_reach_the_terminal_as_commands() {
     check(&table, Format::Table, false, false, "a\\033[2J\\011^amq\\.\n");
     check(&table, Format::Csv, false, false, "\"a\u{1b}[2J\t^amq\\.\"\n");
 }
+
+#[test]
+fn nothing_that_a_server_says_is_obeyed_by_a_terminal() {
+    let evil = "Evil\u{1b}[2J\u{9b}31m\r";
+    let shown = "Evil\\u001b[2J\\u009b31m\\u000d";
+    // Words for people are never what a program wants raw.
+    for is_terminal in [false, true] {
+        check(&Output::Text(evil.to_owned()), Format::Table, is_terminal, false, &format!("{shown}\n"));
+    }
+    let document = Output::Document { text: String::new(), value: json!({"name": "\u{9b}31m"}) };
+    check(&document, Format::RawJson, true, false, "{\"name\":\"\\u009b31m\"}\n");
+    let table = Output::Table(Table { columns: vec!["name".to_owned()], rows: vec![vec![json!("a\u{1b}[2J")]] });
+    check(&table, Format::Csv, true, false, "\"a\\u001b[2J\"\n");
+    check(&Output::Bytes(b"a\x1b[2J".to_vec()), Format::Table, true, false, "a\\u001b[2J");
+    check(&Output::Bytes(b"a\x1b[2J".to_vec()), Format::Table, false, false, "a\u{1b}[2J");
+}

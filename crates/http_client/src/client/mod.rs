@@ -4,23 +4,26 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
 use hyper::client::conn::http1::{Connection, SendRequest};
 use hyper::header::{AUTHORIZATION, HOST};
 use hyper::{Method, StatusCode};
 use hyper_util::rt::TokioIo;
+use tokio::time::Instant;
 
-use crate::ANSWER_LEN_MAX;
 use crate::answer_stream::AnswerStream;
 use crate::carrier::{self, Carrier};
 use crate::error::HttpError;
 use crate::request::{Answer, Request};
 use crate::url::HttpUrl;
+use crate::{ANSWER_LEN_MAX, PACE_LEN_MIN, PACE_WINDOW};
 
 /// Asks the server of one URL. It belongs to one task and has none of its own.
 pub struct Client {
     url: HttpUrl,
     timeout: Duration,
+    answer_len_max: usize,
     kept: Option<IdleConnection>,
 }
 
@@ -37,7 +40,7 @@ impl Client {
     /// A client that is not connected yet. A request and its answer, with the connection, may take `timeout` together.
     #[must_use]
     pub fn new(url: HttpUrl, timeout: Duration) -> Self {
-        Client { url, timeout, kept: None }
+        Client { url, timeout, answer_len_max: ANSWER_LEN_MAX, kept: None }
     }
 
     /// Whom it asks.
@@ -57,7 +60,12 @@ impl Client {
         self.timeout = timeout;
     }
 
-    /// Asks, and waits for the whole answer.
+    /// How long, in bytes, an answer may be that is held as a whole.
+    pub fn set_answer_len_max(&mut self, len: usize) {
+        self.answer_len_max = len;
+    }
+
+    /// Asks, and waits for the whole answer. However much time it has, its body may not trickle.
     ///
     /// # Errors
     ///
@@ -133,13 +141,13 @@ impl Client {
     }
 
     async fn exchange_over(&mut self, mut over: IdleConnection, request: &Request) -> Result<Answer, HttpError> {
-        let request = self.encode(request)?;
+        let (request, len_max) = (self.encode(request)?, self.answer_len_max);
         let IdleConnection { sender, connection } = &mut over;
         let mut exchange = Box::pin(async {
             let response =
                 sender.send_request(request).await.map_err(|error| HttpError::Broken("the request failed", error))?;
             let (head, body) = response.into_parts();
-            let body = Limited::new(body, ANSWER_LEN_MAX).collect().await.map_err(|_| HttpError::Body)?.to_bytes();
+            let body = read(body, len_max).await?;
             Ok(Answer { status: head.status, headers: head.headers, body })
         });
         let answer = tokio::select! {
@@ -173,6 +181,25 @@ impl Client {
         }
         encoded.headers_mut().extend(request.headers.clone());
         Ok(encoded)
+    }
+}
+
+/// A whole body, of a bounded length, that comes at a certain pace.
+async fn read(mut body: Incoming, len_max: usize) -> Result<Bytes, HttpError> {
+    let mut whole = Vec::new();
+    let (mut window_end, mut window_len) = (Instant::now() + PACE_WINDOW, 0);
+    loop {
+        let frame = tokio::time::timeout_at(window_end, body.frame()).await;
+        let Some(frame) = frame.map_err(|_| HttpError::TooSlow(PACE_WINDOW))? else { return Ok(whole.into()) };
+        let Ok(piece) = frame.map_err(HttpError::Body)?.into_data() else { continue };
+        if whole.len() + piece.len() > len_max {
+            return Err(HttpError::TooLong(len_max));
+        }
+        whole.extend_from_slice(&piece);
+        window_len += piece.len();
+        if window_len >= PACE_LEN_MIN {
+            (window_end, window_len) = (Instant::now() + PACE_WINDOW, 0);
+        }
     }
 }
 

@@ -54,7 +54,7 @@ async fn the_answer_has_status_headers_and_body() {
 #[tokio::test]
 async fn an_answer_that_breaks_off_is_none() {
     let (_, answer) = ask("x", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n{}").await;
-    assert!(matches!(answer, Err(HttpError::Body | HttpError::Broken(..))), "{answer:?}");
+    assert!(matches!(answer, Err(HttpError::Body(_) | HttpError::Broken(..))), "{answer:?}");
     let (_, answer) = ask("x", b"SSH-2.0\r\n\r\n").await;
     assert!(matches!(answer, Err(HttpError::Broken(..))), "{answer:?}");
 }
@@ -73,7 +73,52 @@ async fn an_answer_that_is_too_long_is_none() {
         while stream.write_all(&part).await.is_ok() {}
     };
     let ((), answer) = tokio::join!(serving, async { get(&url, PATIENCE).await });
-    assert!(matches!(answer, Err(HttpError::Body)), "{answer:?}");
+    assert!(matches!(answer, Err(HttpError::TooLong(ANSWER_LEN_MAX))), "{answer:?}");
+}
+
+#[tokio::test]
+async fn an_answer_may_be_as_long_as_its_reader_says() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let serving = async {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            read(&mut stream).await;
+            stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n[1,2]").await.unwrap();
+        }
+    };
+    let asking = async {
+        let mut client = Client::new(url, PATIENCE);
+        for (len_max, expected) in [(4, None), (5, Some(5))] {
+            client.set_answer_len_max(len_max);
+            let answer = client.ask(&Request::new(Method::GET)).await;
+            assert_eq!(answer.ok().map(|answer| answer.body.len()), expected);
+        }
+    };
+    tokio::join!(serving, asking);
+}
+
+/// A broker's answer may have all the time there is; a byte a second is none.
+#[tokio::test(start_paused = true)]
+async fn a_body_that_trickles_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        read(&mut stream).await;
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n").await.unwrap();
+        while stream.write_all(b" ").await.is_ok() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    };
+    let year = Duration::from_secs(365 * 24 * 3600);
+    tokio::select! {
+        () = serving => panic!("the client has gone without a word"),
+        answer = get(&url, year) => {
+            let text = "the answer comes too slowly: not 4 KiB in 60 s";
+            assert_eq!(answer.unwrap_err().to_string(), text);
+        }
+    }
 }
 
 #[tokio::test]

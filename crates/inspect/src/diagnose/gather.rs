@@ -66,7 +66,7 @@ impl Files {
 pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, Files), Failure> {
     let mut api = Api::of(target)?;
     let mut files = Files::default();
-    let overview = api.get("/api/overview").await?;
+    let overview = api.get_with("/api/overview", "node").await?;
     let queues_before = ask(&mut api, &mut files, "queues, at first", "/api/queues").await;
     let metrics_before = text(&mut api, "/metrics").await.unwrap_or_default();
     let began_at = Instant::now();

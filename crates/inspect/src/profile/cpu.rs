@@ -12,7 +12,7 @@ use super::sampled::{Sampled, Ticks};
 use super::symbols::Symbols;
 use crate::api::{Api, path};
 use crate::failure::Failure;
-use crate::run::print_line;
+use crate::run::{print_line, remark};
 use crate::target::Target;
 
 /// Not 100, so that it does not keep step with what happens a hundred times a second.
@@ -49,7 +49,7 @@ impl Cpu {
             (Some(form), Some(path)) => output::write(path, &form.content(profile, sampled.times_ns))?,
             _ => print_line(table(profile, &sampled.ticks, self.top).trim_end())?,
         }
-        profile.notes().iter().for_each(|note| eprintln!("{note}"));
+        profile.notes().iter().for_each(|note| remark(note));
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::api::{Api, path};
 use crate::failure::Failure;
-use crate::run::print_line;
+use crate::run::{print_line, remark};
 use crate::target::Target;
 
 /// How many functions the table has, and how many callers and callees of each are named.
@@ -58,7 +58,7 @@ impl Wall {
         } else if !profile.is_empty() {
             print_line(&shown(&profile))?;
         }
-        eprintln!("{summary}");
+        remark(&summary);
         Ok(())
     }
 }

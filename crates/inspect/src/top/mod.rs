@@ -99,7 +99,7 @@ impl Arguments {
     async fn ask(&self, view: &View, count: u64, interval: Duration) -> Result<Value, Failure> {
         let mut api = Api::of(&self.target)?;
         api.allow(interval);
-        api.get(&view.path(count, interval)).await
+        api.get_with(&view.path(count, interval), "rows").await
     }
 
     /// Looks again and again, until the viewer has seen enough.

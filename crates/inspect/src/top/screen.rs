@@ -91,7 +91,7 @@ impl Screen {
     pub(super) fn show(&self, lines: &[String]) -> io::Result<()> {
         let mut out = io::stdout().lock();
         for (number, line) in (0..).zip(lines) {
-            queue!(out, MoveTo(0, number), Print(line), Clear(ClearType::UntilNewLine))?;
+            queue!(out, MoveTo(0, number), Print(human::printable(line)), Clear(ClearType::UntilNewLine))?;
         }
         out.flush()
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::api::{Api, path};
 use crate::failure::Failure;
-use crate::run::print_line;
+use crate::run::{print_line, remark};
 use crate::target::Target;
 
 /// Where neither a rate nor a count is given: what the broker does by itself, too.
@@ -64,10 +64,10 @@ impl Calls {
             }
             match event["event"].as_str() {
                 Some("end") => {
-                    eprintln!("{}", end(&event));
+                    remark(&end(&event));
                     return Ok(());
                 }
-                Some("begin") => eprintln!("{}", begin(&event)),
+                Some("begin") => remark(&begin(&event)),
                 _ => print_line(&shown(&event, self.arity))?,
             }
         }

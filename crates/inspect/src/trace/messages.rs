@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::api::{Api, path};
 use crate::failure::Failure;
-use crate::run::print_line;
+use crate::run::{print_line, remark};
 use crate::target::Target;
 
 /// Where neither a rate nor a count is given.
@@ -98,10 +98,10 @@ impl Messages {
             match event["event"].as_str() {
                 Some("begin") => eprintln!("Messages are traced. Ctrl-C ends it."),
                 Some("missed") => {
-                    eprintln!("{} events were dropped, because they were not read in time.", event["missed"]);
+                    remark(&format!("{} events were dropped, because they were not read in time.", event["missed"]));
                 }
                 Some("end") => {
-                    eprintln!("Ended: {}.", event["reason"].as_str().unwrap_or("the broker said no reason"));
+                    remark(&format!("Ended: {}.", event["reason"].as_str().unwrap_or("the broker said no reason")));
                     return Ok(());
                 }
                 _ => print_line(&shown(&event))?,

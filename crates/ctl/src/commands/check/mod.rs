@@ -3,12 +3,13 @@
 mod report;
 
 use preflight::{Input, Kind, Severity};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::command::{Command, option, repeated};
 use crate::failure::{DATA, Failure, REFUSED};
 use crate::invocation::Invocation;
 use crate::output::Output;
+use crate::reply::foreign;
 use crate::step::{Ask, Source, Step, StepResult};
 
 pub(crate) const COMMANDS: &[Command] = &[Command::new(
@@ -58,22 +59,40 @@ fn read(
 
 fn ask(url: String, inputs: Vec<Input>) -> StepResult {
     let name = url.strip_suffix("/api").unwrap_or(&url).to_owned();
-    asked(name, 0, Map::new(), inputs)
+    asked(name, 0, "{".to_owned(), inputs)
 }
 
-/// Asks one question after the other.
-fn asked(name: String, at: usize, mut answers: Map<String, Value>, mut inputs: Vec<Input>) -> StepResult {
+/// Asks one question after the other. Answers become an object of the texts that they are: definitions may have a million queues, which
+/// are taken apart once, and not here.
+fn asked(name: String, at: usize, mut answers: String, mut inputs: Vec<Input>) -> StepResult {
     let Some((member, path)) = preflight::QUESTIONS.get(at) else {
-        let bytes = Value::Object(answers).to_string().into_bytes();
-        inputs.push(Input { name, bytes, kind: Some(Kind::Broker) });
+        answers.push('}');
+        inputs.push(Input { name, bytes: answers.into_bytes(), kind: Some(Kind::Broker) });
         return shown(&inputs);
     };
     Ask::get((*path).to_owned()).then(move |reply| {
-        if at < REQUIRED_COUNT || reply.is_accepted() {
-            answers.insert((*member).to_owned(), reply.value()?);
+        let is_required = at < REQUIRED_COUNT;
+        if is_required || reply.is_accepted() {
+            let answer = reply.document(is_required)?;
+            if *member == "overview" {
+                check_overview(&answer)?;
+            }
+            let separator = if at == 0 { "" } else { "," };
+            answers.extend([separator, "\"", *member, "\":", &answer]);
         }
         asked(name, at + 1, answers, inputs)
     })
+}
+
+/// Every broker's has a version.
+fn check_overview(text: &str) -> Result<(), Failure> {
+    let overview: Value = serde_json::from_str(text).unwrap_or_default();
+    let has = |member: &str| overview.get(member).is_some_and(Value::is_string);
+    if has("rabbitmq_version") || has("product_version") {
+        Ok(())
+    } else {
+        Err(foreign("an overview without a version"))
+    }
 }
 
 fn shown(inputs: &[Input]) -> StepResult {

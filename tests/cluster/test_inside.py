@@ -168,3 +168,9 @@ def test_a_viewer_that_goes_leaves_nothing(cluster):
     while api(follower).get("/trace/sessions").json["count"]:
         assert time.monotonic() < deadline, "the session is still there"
         time.sleep(0.05)
+
+
+def test_nothing_in_a_members_directory_is_for_others_to_read(cluster):
+    for node in cluster.nodes.values():
+        paths = [path for path in node.data_dir.rglob("*") if path.stat().st_mode & 0o077]
+        assert paths == [], [(oct(path.stat().st_mode), str(path)) for path in paths]

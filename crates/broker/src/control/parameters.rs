@@ -59,10 +59,11 @@ impl Broker {
         };
         self.parameter_changed(name);
         let event = Event::new("parameter.set").with_text("component", GLOBAL).with_text("name", name);
-        // Everybody may be let in where events are published.
-        let event = match GlobalParameter::may_be_secret(name) {
-            true => event,
-            false => event.with_text("value", &value.to_string()),
+        // Everybody may be let in where events are published, and the audit log outlives a password. Plugins and programs keep in global
+        // parameters what they like.
+        let event = match name == GlobalParameter::CLUSTER_NAME {
+            true => event.with_text("value", &value.to_string()),
+            false => event,
         };
         self.emit_by(actor, event);
         Ok(Changed { is_new, position: Some(position) })

@@ -8,8 +8,9 @@
 //!
 //! Each file is written anew, synced, renamed, and its name is synced: it is there whole or as before.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use consensus::MemberId;
@@ -20,6 +21,10 @@ use crate::link::reader::Reader;
 use crate::roster::Roster;
 
 const MAGIC: &[u8; 8] = b"WRNODE01";
+
+/// Who belongs to a cluster, and where, is not for others to read.
+const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
 
 /// Which directory this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +56,8 @@ impl NodeFiles {
     pub(super) fn open(data_dir: &Path) -> Result<Self, FileError> {
         let dir = data_dir.join("cluster");
         let failed = |error| FileError { what: "creating", path: dir.clone(), error };
-        fs::create_dir_all(&dir).map_err(failed)?;
+        DirBuilder::new().recursive(true).mode(DIR_MODE).create(&dir).map_err(failed)?;
+        close_to_others(&dir).map_err(failed)?;
         sync_dir(data_dir).map_err(failed)?;
         Ok(NodeFiles { dir })
     }
@@ -118,12 +124,29 @@ impl NodeFiles {
 
     fn write(&self, name: &str, bytes: &[u8]) -> Result<(), FileError> {
         let (path, new) = (self.dir.join(name), self.dir.join(format!("{name}.new")));
-        let written = File::create(&new)
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(FILE_MODE)
+            .open(&new)
             .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
             .and_then(|()| fs::rename(&new, &path))
             .and_then(|()| sync_dir(&self.dir));
         written.map_err(|error| FileError { what: "writing", path, error })
     }
+}
+
+/// Takes away what others than the owner may do with what is there: earlier versions gave them more.
+fn close_to_others(dir: &Path) -> io::Result<()> {
+    fs::set_permissions(dir, Permissions::from_mode(DIR_MODE))?;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if entry.file_type()?.is_file() {
+            fs::set_permissions(entry.path(), Permissions::from_mode(FILE_MODE))?;
+        }
+    }
+    Ok(())
 }
 
 fn sync_dir(dir: &Path) -> io::Result<()> {
@@ -210,6 +233,22 @@ mod tests {
         fs::write(&path, bytes).unwrap();
         let error = files.begin().unwrap_err().to_string();
         assert_eq!(error, format!("reading {} failed: it is damaged", path.display()));
+        fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn nothing_is_for_others_to_read_whoever_has_made_it() {
+        let dir = std::env::temp_dir().join(format!("warren-node-modes-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("cluster")).unwrap();
+        // As an earlier version has left them.
+        fs::write(dir.join("cluster/roster"), "x").unwrap();
+        for (path, mode) in [("cluster", 0o755), ("cluster/roster", 0o644)] {
+            fs::set_permissions(dir.join(path), Permissions::from_mode(mode)).unwrap();
+        }
+        NodeFiles::open(&dir).unwrap().begin().unwrap();
+        let mode = |path: &str| fs::metadata(dir.join(path)).unwrap().permissions().mode() & 0o777;
+        assert_eq!(["cluster", "cluster/roster", "cluster/node"].map(mode), [0o700, 0o600, 0o600]);
         fs::remove_dir_all(&dir).unwrap();
     }
 }

@@ -5,7 +5,8 @@
 //!  a timer ─► counters ────────────────────────────┴─► feed ─► body, as far as the socket takes it
 //! ```
 //!
-//! - `feed_request`: what a request asks for. `viewer`: what its user may see, checked again and again.
+//! - `feed_request`: what a request asks for. `places`: how many there may be, and whose.
+//!   `viewer`: what its user may see, checked again and again.
 //! - `numbers`, `changes`: what is told, `watched_connections` of which connections. `feed`: when it is told.
 //!
 //! A feed is made as it is read: one that is not read makes nothing, holds nothing but what its subscription keeps, and is told
@@ -15,10 +16,10 @@ mod changes;
 mod feed;
 mod feed_request;
 mod numbers;
+mod places;
 mod viewer;
 mod watched_connections;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio::sync::watch;
@@ -27,20 +28,18 @@ pub(crate) use feed::Feed;
 pub(crate) use feed_request::FeedRequest;
 pub(crate) use viewer::{LostRight, Viewer};
 
-use crate::limits::LIVE_COUNT_MAX;
+pub(crate) use places::{FeedSlot, Watcher};
+
 use crate::stage::Stage;
+use places::{NoPlace, Places};
 
 /// How many feeds there are, and when they end.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    open: Arc<AtomicUsize>,
+    places: Arc<Places>,
     /// None where no server serves.
     stage: OnceLock<watch::Receiver<Stage>>,
 }
-
-/// One of the feeds that there may be; given back when dropped.
-#[derive(Debug)]
-pub(crate) struct FeedSlot(Arc<AtomicUsize>);
 
 impl Live {
     /// Feeds end when the connections do that a service answers: all of them are of one group.
@@ -48,20 +47,12 @@ impl Live {
         self.stage.get_or_init(stage);
     }
 
-    /// None: there are as many as may be.
-    pub(crate) fn take_place(&self) -> Option<FeedSlot> {
-        let place = FeedSlot(self.open.clone());
-        // Given back by the place if it was one too many.
-        (self.open.fetch_add(1, Ordering::Relaxed) < LIVE_COUNT_MAX).then_some(place)
+    /// A place for another one.
+    pub(crate) fn take_place(&self, watcher: Watcher) -> Result<FeedSlot, NoPlace> {
+        Places::take(&self.places, watcher)
     }
 
     pub(crate) fn stage(&self) -> Option<watch::Receiver<Stage>> {
         self.stage.get().cloned()
-    }
-}
-
-impl Drop for FeedSlot {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

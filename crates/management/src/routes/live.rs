@@ -4,10 +4,10 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 
 use super::process;
+use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
-use crate::limits::LIVE_COUNT_MAX;
-use crate::live::{Feed, FeedRequest, LostRight, Viewer};
+use crate::live::{Feed, FeedRequest, LostRight, Viewer, Watcher};
 use crate::problem::Problem;
 use crate::route::Role::Management;
 use crate::route::{AnswerFuture, Operation, Parameters, Route, Shape, at};
@@ -29,7 +29,7 @@ pub(super) static ROUTES: &[Route] = &[at(
         ),
         Parameters::Other("interval", "Seconds between two events with numbers: 1 to 60."),
     ])
-    .refuses(&[("503", "The limit of streams is reached.")])],
+    .refuses(&[("503", "A limit of streams is reached: of all, of the user, or from its address.")])],
 )];
 
 const EVENT_STREAM: &str = "text/event-stream";
@@ -50,10 +50,17 @@ async fn stream(call: Call) -> Result<Answer, Problem> {
     if wanted.has_log && call.service.process().is_none() {
         return Err(process::missing());
     }
-    let place = call.service.live.take_place().ok_or_else(|| {
-        let reason = format!("there are {LIVE_COUNT_MAX} streams of events already, which is as many as there may be");
-        Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
-    })?;
+    let actor = call.actor();
+    let watcher = Watcher {
+        user: actor.identity.name().into(),
+        address: actor.origin.peer.map(|peer| peer.ip()),
+        is_administrator: is_administrator(&actor.identity),
+    };
+    let place = call
+        .service
+        .live
+        .take_place(watcher)
+        .map_err(|none| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", none.to_string()))?;
     let feed = Feed::open(call.service.clone(), viewer, wanted, place).await;
     let (name, value) = UNBUFFERED;
     Ok(Answer::of_source(EVENT_STREAM, feed.into_source()).with(name, value))

@@ -277,7 +277,7 @@ fn events_do_not_tell_what_rules_and_webhooks_say() {
         let expected = [
             event("parameter.set", "warren-alerts.webhooks.pager", ""),
             event("parameter.set", "warren-alerts.webhooks.other", ""),
-            event("parameter.set", "open", "\"as it is\""),
+            event("parameter.set", "open", ""),
             event("parameter.cleared", "warren-alerts.webhooks.pager", ""),
         ];
         assert_eq!(told, expected);

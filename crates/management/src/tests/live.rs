@@ -18,7 +18,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::house::{House, in_house, in_house_of, in_house_with};
-use crate::limits::LIVE_COUNT_MAX;
+use crate::limits::{LIVE_COUNT_MAX, LIVE_USER_COUNT_MAX};
+use crate::live::Watcher;
 use crate::options::{ConnectionLimits, Cors, Options};
 use crate::server::{HttpClient, Server, Site};
 use http_server::AnswerBody;
@@ -254,7 +255,12 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
         told(count).await;
         assert_eq!(Arc::strong_count(&permits[1]), 2, "who reads keeps it");
         let live = &house.service.live;
-        let places: Vec<_> = (0..LIVE_COUNT_MAX).map_while(|_| live.take_place()).collect();
+        let places: Vec<_> = (0..LIVE_COUNT_MAX)
+            .map_while(|number| {
+                let user = number.to_string().into();
+                live.take_place(Watcher { user, address: None, is_administrator: true }).ok()
+            })
+            .collect();
         assert_eq!(places.len(), LIVE_COUNT_MAX - 1, "one of both places has been given back");
         drop((places, deaf));
         server.end();
@@ -365,15 +371,17 @@ fn what_may_not_be_seen_cannot_be_asked_for() {
 fn there_are_only_so_many_streams_at_a_time() {
     in_house(async |house| {
         let mut readers = Vec::new();
-        for _ in 0..LIVE_COUNT_MAX {
-            readers.push(open(house, "alice", "events=changes").await);
+        for _ in 0..LIVE_USER_COUNT_MAX {
+            readers.push(open(house, "manny", "events=changes").await);
         }
         for _ in 0..2 {
-            let refused = house.ask("GET", "/api/live?events=rates", "alice", "").await;
+            let refused = house.ask("GET", "/api/live?events=changes", "manny", "").await;
             assert_eq!((refused.status, refused.json()["error"].as_str()), (503, Some("service_unavailable")));
         }
-        readers.pop();
+        // No other user is kept out.
         assert_eq!(response(house, "alice", "events=rates").await.status(), 200);
+        readers.pop();
+        assert_eq!(response(house, "manny", "events=changes").await.status(), 200);
     });
 }
 

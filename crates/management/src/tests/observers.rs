@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Live traces of messages write nothing.
 fn trace_messages(house: &House) {
-    let limits = Limits { len_max: 1, count_max: 1 };
+    let limits = Limits { len_max: 1, count_max: 1, ended_len_max: 1 << 20 };
     let directory = Directory::new(PathBuf::from("/nowhere"));
     house.service.set_traces(Traces::new(house.service.broker.clone(), directory, limits));
 }

@@ -18,7 +18,7 @@ impl<'a> Traced<'a> {
     fn new(house: &'a House, name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("warren-traces-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&path);
-        let limits = Limits { len_max: 1 << 20, count_max: 2 };
+        let limits = Limits { len_max: 1 << 20, count_max: 2, ended_len_max: 1 << 20 };
         house.service.set_traces(Traces::new(house.service.broker.clone(), Directory::new(path.clone()), limits));
         Traced { house, path }
     }
@@ -79,7 +79,7 @@ fn traces_go_on_where_they_were_written_down() {
         house.check("PUT /api/queues/shop/q", "{}", 201, "").await;
         house.check("PUT /api/traces/shop/t", r#"{"format":"events","queue":"q"}"#, 201, "").await;
         house.service.traces().unwrap().end();
-        let limits = Limits { len_max: 1 << 20, count_max: 2 };
+        let limits = Limits { len_max: 1 << 20, count_max: 2, ended_len_max: 1 << 20 };
         let again = Traces::new(house.service.broker.clone(), Directory::new(traced.path.clone()), limits);
         again.resume();
         let views = again.list();

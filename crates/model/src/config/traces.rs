@@ -15,6 +15,8 @@ pub struct TraceFileOptions {
     pub file_len_max: u64,
     /// How many of one trace there may be.
     pub file_count_max: u32,
+    /// How long those of all that have ended may be together, in bytes.
+    pub ended_len_max: u64,
 }
 
 /// Where spans go, and of what they are.
@@ -48,6 +50,7 @@ pub(super) fn read(values: &Values) -> TraceFileOptions {
         directory: text(values, "tracing.dir"),
         file_len_max: values.required_size("warren.tracing.file_len_max"),
         file_count_max: values.integer("warren.tracing.file_count_max"),
+        ended_len_max: values.required_size("warren.tracing.ended_len_max"),
     }
 }
 
@@ -76,7 +79,8 @@ mod tests {
     #[test]
     fn traces_are_bounded_where_nothing_is_said() {
         let config = parsed("");
-        let expected = TraceFileOptions { directory: None, file_len_max: 16 << 20, file_count_max: 4 };
+        let expected =
+            TraceFileOptions { directory: None, file_len_max: 16 << 20, file_count_max: 4, ended_len_max: 256 << 20 };
         assert_eq!((config.trace_files, config.otlp), (expected, None));
     }
 

@@ -6,9 +6,9 @@
 //!  .traces.json    which traces there are: they go on after a restart
 //! ```
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 /// Longest name of a trace, in bytes: a file's name has 255, and a suffix.
@@ -18,6 +18,7 @@ const DEFINITIONS: &str = ".traces.json";
 
 /// Bodies are not for others to read.
 const FILE_MODE: u32 = 0o600;
+const DIR_MODE: u32 = 0o700;
 
 /// A directory of trace files.
 #[derive(Debug, Clone)]
@@ -88,6 +89,51 @@ impl Directory {
         fs::remove_file(self.0.join(name)).map(|()| true)
     }
 
+    /// Makes it, if it is not there.
+    fn create(&self) -> io::Result<()> {
+        DirBuilder::new().recursive(true).mode(DIR_MODE).create(&self.0)
+    }
+
+    /// Takes away what others than the owner may do with the directory, and with the list of traces in it: earlier versions gave them more.
+    /// For a directory that is the broker's own.
+    pub fn close_to_others(&self) -> io::Result<()> {
+        for (path, mode) in [(self.0.clone(), DIR_MODE), (self.0.join(DEFINITIONS), FILE_MODE)] {
+            match fs::set_permissions(path, Permissions::from_mode(mode)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Deletes files that belong to none of these traces, the oldest first, until those that are left have so many bytes at most. Returns
+    /// the names of those that went.
+    pub(super) fn keep_within(&self, len_max: u64, running: &[String]) -> io::Result<Vec<String>> {
+        let mut ended = Vec::new();
+        for file in self.list()?.into_iter().filter(|file| !running.iter().any(|name| is_file_of(&file.name, name))) {
+            match fs::metadata(self.0.join(&file.name)) {
+                Ok(metadata) => ended.push((metadata.modified()?, file)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+        // Of files of one moment the one with the higher number is the older.
+        ended.sort_unstable_by(|(a_at, a), (b_at, b)| a_at.cmp(b_at).then(b.name.cmp(&a.name)));
+        let mut len: u64 = ended.iter().map(|(_, file)| file.len).sum();
+        let mut deleted = Vec::new();
+        for (_, file) in ended {
+            if len <= len_max {
+                break;
+            }
+            match fs::remove_file(self.0.join(&file.name)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => len -= file.len,
+            }
+            deleted.push(file.name);
+        }
+        Ok(deleted)
+    }
+
     /// What was written down of traces. None: nothing.
     pub(super) fn read_definitions(&self) -> io::Result<Option<Vec<u8>>> {
         match fs::read(self.0.join(DEFINITIONS)) {
@@ -99,9 +145,9 @@ impl Directory {
 
     /// Writes down which traces there are, all or nothing.
     pub(super) fn write_definitions(&self, bytes: &[u8]) -> io::Result<()> {
-        fs::create_dir_all(&self.0)?;
+        self.create()?;
         let (path, draft) = (self.0.join(DEFINITIONS), self.0.join(".traces.json.new"));
-        let mut file = File::create(&draft)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(FILE_MODE).open(&draft)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         fs::rename(draft, path)
@@ -115,6 +161,13 @@ pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.len() <= NAME_LEN_MAX && is_plain
 }
 
+/// Whether a file is of the trace of this name: its log, or an older one.
+fn is_file_of(file: &str, trace: &str) -> bool {
+    let rest = file.strip_prefix(trace).and_then(|rest| rest.strip_prefix(".log"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))
+}
+
 /// How long files may be, and how many of a trace there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
@@ -122,6 +175,8 @@ pub struct Limits {
     pub len_max: u64,
     /// Files of a trace, the one that is written included.
     pub count_max: u32,
+    /// Bytes of the files of all traces that have ended.
+    pub ended_len_max: u64,
 }
 
 /// The log of one trace.
@@ -135,7 +190,7 @@ pub(super) struct Log {
 impl Log {
     /// Opens it, to write on.
     pub(super) fn open(directory: &Directory, name: &str, limits: Limits) -> io::Result<Self> {
-        fs::create_dir_all(&directory.0)?;
+        directory.create()?;
         let mut log = Log { path: directory.0.join(format!("{name}.log")), limits, file: None };
         log.reopen()?;
         Ok(log)
@@ -228,7 +283,7 @@ mod tests {
         let scratch = Scratch::new("rotated");
         let directory = Directory::new(scratch.0.clone());
         assert_eq!(names(&directory), []);
-        let limits = Limits { len_max: 10, count_max: 3 };
+        let limits = Limits { len_max: 10, count_max: 3, ended_len_max: 100 };
         let mut log = Log::open(&directory, "t", limits).unwrap();
         for number in 0..5_u8 {
             log.append(&[b'0' + number; 6]).unwrap();
@@ -245,12 +300,31 @@ mod tests {
     fn what_was_deleted_begins_anew() {
         let scratch = Scratch::new("deleted");
         let directory = Directory::new(scratch.0.clone());
-        let mut log = Log::open(&directory, "t", Limits { len_max: 100, count_max: 1 }).unwrap();
+        let mut log = Log::open(&directory, "t", Limits { len_max: 100, count_max: 1, ended_len_max: 100 }).unwrap();
         log.append(b"one").unwrap();
         assert!(directory.delete("t.log").unwrap());
         assert!(!directory.delete("t.log").unwrap());
         log.append(b"two!").unwrap();
         assert_eq!(names(&directory), [file("t.log", 4)]);
+    }
+
+    #[test]
+    fn the_oldest_files_of_ended_traces_go() {
+        let scratch = Scratch::new("ended");
+        let directory = Directory::new(scratch.0.clone());
+        directory.create().unwrap();
+        let now = std::time::SystemTime::now();
+        let all = ["a.log", "a.log.1", "a.log.x", "b.log", "b.log.1", "c.log"];
+        for (age, name) in all.iter().rev().enumerate() {
+            fs::write(directory.path().join(name), "0123456789").unwrap();
+            let file = File::options().write(true).open(directory.path().join(name)).unwrap();
+            file.set_modified(now - std::time::Duration::from_secs(age as u64)).unwrap();
+        }
+        let running = ["b".to_owned()];
+        assert_eq!(directory.keep_within(40, &running).unwrap(), [""; 0]);
+        assert_eq!(directory.keep_within(20, &running).unwrap(), ["a.log", "a.log.1"]);
+        assert_eq!(directory.keep_within(0, &running).unwrap(), ["a.log.x", "c.log"]);
+        assert_eq!(names(&directory), [file("b.log", 10), file("b.log.1", 10)]);
     }
 
     #[test]

@@ -121,7 +121,10 @@ impl Traces {
         };
         match definitions {
             Err(error) => tracing::warn!(%error, "the list of traces could not be read, and none goes on"),
-            Ok(all) => all.iter().for_each(|value| self.resume_one(value)),
+            Ok(all) => {
+                all.iter().for_each(|value| self.resume_one(value));
+                self.tidy();
+            }
         }
     }
 
@@ -141,8 +144,22 @@ impl Traces {
         let (vhost, name) = (definition.vhost.clone(), definition.name.clone());
         self.start(definition)?;
         self.write_down();
+        self.tidy();
         tracing::info!(vhost, name, "a trace of messages was started");
         Ok(())
+    }
+
+    /// Deletes the oldest files of traces that have ended, where there are more than may be.
+    fn tidy(&self) {
+        let running: Vec<String> = self.running.lock().values().map(|trace| trace.definition.name.clone()).collect();
+        let limit = self.limits.ended_len_max;
+        match self.directory.keep_within(limit, &running) {
+            Ok(deleted) if deleted.is_empty() => {}
+            Ok(deleted) => {
+                tracing::info!(?deleted, limit, "files of traces that have ended were deleted, for there were too many")
+            }
+            Err(error) => tracing::warn!(%error, "files of traces that have ended could not be looked at"),
+        }
     }
 
     fn start(self: &Arc<Self>, definition: Definition) -> Result<(), CreateError> {
@@ -206,6 +223,7 @@ impl Traces {
         }
         self.write_down();
         tracing::info!(vhost, name, "a trace of messages was ended");
+        self.tidy();
         true
     }
 

@@ -155,8 +155,16 @@ fn traces(settings: &Settings, broker: &Arc<Broker>) -> Arc<Traces> {
     let options = &settings.config.trace_files;
     let is_own = options.directory.is_none();
     let directory = options.directory.as_ref().map_or_else(|| settings.data_dir.join("traces"), PathBuf::from);
-    let limits = Limits { len_max: options.file_len_max, count_max: options.file_count_max };
-    Traces::new(broker.clone(), Directory::new(directory), limits)
+    let directory = Directory::new(directory);
+    if is_own && let Err(error) = directory.close_to_others() {
+        tracing::warn!(%error, "the directory of traces could not be closed to others");
+    }
+    let limits = Limits {
+        len_max: options.file_len_max,
+        count_max: options.file_count_max,
+        ended_len_max: options.ended_len_max,
+    };
+    Traces::new(broker.clone(), directory, limits)
 }
 
 impl RunningBroker {

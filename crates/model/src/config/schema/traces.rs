@@ -24,6 +24,12 @@ const KEYS: &[Key] = &[
         "How many files of one trace there may be: the oldest goes.",
     ),
     effective(
+        "warren.tracing.ended_len_max",
+        Type::Size(4096, 1 << 40),
+        "256MiB",
+        "How long the files of all traces that have ended may be together: the oldest go.",
+    ),
+    effective(
         "warren.otlp.endpoint",
         Type::Secret,
         "",

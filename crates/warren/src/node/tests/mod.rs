@@ -3,6 +3,7 @@
 mod federation;
 mod forwarded;
 mod link_files;
+mod modes;
 mod rounds;
 mod shovels;
 mod situations;

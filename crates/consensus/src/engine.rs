@@ -37,6 +37,11 @@ pub trait Engine: Send {
     /// As of [`Engine::change`].
     fn check_change(&self, change: &MemberChange) -> Result<(), Refusal>;
 
+    /// The mark of the last change of members, if this member leads, there is none yet, and it can be appended: whoever drives the engine
+    /// has it appended, by [`Engine::change`], before anything else. Until it is committed, `ready` calls nothing committed that is behind
+    /// the change.
+    fn wanted_mark(&self) -> Option<MemberChange>;
+
     /// Hands over to another voter, if this member leads. Proposals are refused until that has happened, or until it takes too long.
     fn transfer(&mut self, to: MemberId);
 
@@ -127,6 +132,8 @@ pub struct Status {
     pub handing_over_to: Option<MemberId>,
     /// The members, as far as applied.
     pub members: Members,
+    /// The last change of them is marked, as far as it knows: any majority of them knows itself as one.
+    pub is_settled: bool,
 }
 
 impl Status {

@@ -113,6 +113,13 @@ impl Log {
         changes.map(|(index, _)| *index).nth(1).unwrap_or(self.base.id.index)
     }
 
+    /// The last change of members up to that entry.
+    pub(crate) fn last_change(&self, upto: Index) -> Option<Index> {
+        let upto = self.others.partition_point(|(index, _)| *index <= upto);
+        let mut before = self.others.range(..upto).rev();
+        before.find(|(_, kind)| matches!(kind, Kind::Members(_))).map(|(index, _)| *index)
+    }
+
     /// Puts an entry behind the last, or in place of one with another term and all that follow that.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The engine over raft-rs.
 //!
-//! raft-rs decides; what is here keeps its caller and it to seven rules that simulations have taught ("rule" in comments,
+//! raft-rs decides; what is here keeps its caller and it to eight rules that simulations have taught ("rule" in comments,
 //! `docs/dev/cluster.md`). It panics where raft-rs finds an invariant broken, which is the end of the process.
 
 use std::collections::VecDeque;
@@ -16,7 +16,8 @@ use crate::entry::Proposal;
 use crate::ids::{GroupId, Index, LogId, MemberId, Term};
 use crate::limits::{MEMBERS_MAX, MESSAGE_CONTENTS_LEN_MAX, MESSAGES_UNDER_WAY_MAX};
 use crate::log::Log;
-use crate::members::{Base, MemberChange, Members};
+use crate::mark::Mark;
+use crate::members::{Base, MemberChange, MemberStep, Members};
 use crate::message::{Body, Message};
 use crate::random::Random;
 use crate::ready::{Fate, Leadership, Ready, ReadyNumber, Role, Shipment};
@@ -103,6 +104,7 @@ pub struct RaftEngine {
     leadership: Leadership,
     members: Members,
     has_new_members: bool,
+    mark: Mark,
     /// The last number that the engine gave to a `Ready` of its own.
     last_number: u64,
     /// What was given out and is not durable yet, in order.
@@ -144,7 +146,7 @@ impl RaftEngine {
         // Rule 3: a member begins with what its checkpoint says is committed, not with where its log begins. Rule 7: and with the change of
         // members before the last. One that holds an election under members of two changes ago may win it without a majority of today's.
         let committed = checkpoint.max(base.id.index).max(log.committed_for_sure());
-        let base = base.clone();
+        let (base, mark) = (base.clone(), Mark::new(checkpoint.max(base.id.index)));
         let storage = LogStorage { log, ballot, committed, checkpoint: base, is_checkpoint_too_old: false.into() };
         let logger = slog::Logger::root(slog::Discard, o!("group" => group.0));
         let raw = RawNode::new(&config, storage, &logger).expect("the storage has all that the engine reads");
@@ -157,6 +159,7 @@ impl RaftEngine {
             leadership: Leadership { term: ballot.term, ..Leadership::default() },
             members,
             has_new_members: true,
+            mark,
             last_number: 0,
             writes: VecDeque::new(),
             held: VecDeque::new(),
@@ -232,8 +235,7 @@ impl RaftEngine {
         if raft.has_pending_conf() || now.is_joint() || !raft.commit_to_current_term() {
             return Err(Refusal::ChangeRuns);
         }
-        let keeps_leader =
-            |step: &crate::MemberStep| step.member() != self.member || matches!(step, crate::MemberStep::AddVoter(_));
+        let keeps_leader = |step: &MemberStep| step.member() != self.member || matches!(step, MemberStep::AddVoter(_));
         if !change.steps.iter().all(keeps_leader) {
             return Err(Refusal::OfTheLeader);
         }
@@ -319,6 +321,7 @@ impl RaftEngine {
         self.restoring = Some((number, base.id.index));
         self.members = base.members.clone();
         self.has_new_members = true;
+        self.mark.restored(base.id.index);
         let storage = self.raw.mut_store();
         storage.log.restore(base.clone());
         storage.checkpoint = base.clone();
@@ -360,9 +363,10 @@ impl RaftEngine {
             let crate::Kind::Members(change) = translate::entry(entry).kind else { continue };
             // One that cannot be made any more changes nothing, on any member.
             let Ok(state) = self.raw.apply_conf_change(&translate::conf_change(&change)) else { continue };
-            self.members = translate::members(&state);
+            let members = translate::members(&state);
+            self.mark.applied(Index(entry.index), members != self.members);
+            self.members = members.clone();
             self.has_new_members = true;
-            let members = self.members.clone();
             self.raw.mut_store().log.applied(Index(entry.index), members);
         }
         self.raw.advance_apply_to(last.index);
@@ -378,6 +382,17 @@ impl RaftEngine {
             raft.become_follower(term, raft::INVALID_ID);
             self.draw_timeout();
         }
+    }
+
+    /// Up to where it calls entries committed: rule 8.
+    fn told_committed(&mut self) -> Index {
+        let log = &self.raw.raft.raft_log;
+        let (committed, applied) = (Index(log.committed), Index(log.applied));
+        if self.raw.raft.state != StateRole::Leader {
+            return self.mark.told(committed);
+        }
+        let unapplied = self.log().last_change(committed).filter(|index| *index > applied);
+        self.mark.limit(committed, unapplied)
     }
 
     fn take_leadership(&mut self, out: &mut Ready) {
@@ -416,6 +431,16 @@ impl Engine for RaftEngine {
         self.check_possible(change)
     }
 
+    fn wanted_mark(&self) -> Option<MemberChange> {
+        if !self.mark.is_wanted() || self.raw.raft.state != StateRole::Leader {
+            return None;
+        }
+        // It changes nothing: it has a vote.
+        let mark = MemberChange::of(MemberStep::AddVoter(self.member));
+        let is_voter = self.members.voters.contains(&self.member);
+        (is_voter && self.check_change(&mark).is_ok()).then_some(mark)
+    }
+
     fn transfer(&mut self, to: MemberId) {
         // A follower would ask its leader to: that is not wanted of any message.
         if self.raw.raft.state == StateRole::Leader && self.members.is_voter(to) && !self.is_restoring() {
@@ -445,7 +470,7 @@ impl Engine for RaftEngine {
         let log = &self.raw.store().log;
         out.send.extend(self.sendable.drain(..).filter(|message| has_what_it_names(log, message)));
         out.is_checkpoint_wanted = self.raw.store().is_checkpoint_too_old.take();
-        out.committed = Index(self.raw.raft.raft_log.committed);
+        out.committed = self.told_committed();
         self.take_leadership(out);
         if std::mem::take(&mut self.has_new_members) {
             out.members = Some(self.members.clone());
@@ -499,6 +524,7 @@ impl Engine for RaftEngine {
             last: LogId::new(log.last_term(), log.last_index()),
             handing_over_to: raft.lead_transferee.and_then(translate::member),
             members: self.members.clone(),
+            is_settled: self.mark.is_settled(raft.state == StateRole::Leader),
         }
     }
 

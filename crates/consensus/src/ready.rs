@@ -58,7 +58,8 @@ pub struct Ready {
     pub ship: Vec<Shipment>,
     /// A new member is to be shipped to, and the last checkpoint was made before it was one: a newer one is wanted.
     pub is_checkpoint_wanted: bool,
-    /// All entries up to this one are committed: on a majority of disks, and for ever. Perhaps not yet on this disk.
+    /// All entries up to this one are committed: on a majority of disks, and for ever. Perhaps not yet on this disk. A leader's word: any
+    /// majority of the members has them and knows itself as a majority.
     pub committed: Index,
     /// Who leads, if that has changed.
     pub leadership: Option<Leadership>,

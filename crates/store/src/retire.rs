@@ -213,7 +213,10 @@ impl Shared {
     fn at_border(&self, goal: Goal) -> Goal {
         let Some(member) = self.member.as_ref().filter(|_| goal.entry.is_none()) else { return goal };
         let (entry, committed) = member.committed();
+        // What the directory had before it belonged to the group is no entry of its log.
+        let first = member.log_base();
         let ends = self.journal.closed_files().into_iter().filter_map(|file| Some((file.end, file.last?)));
+        let ends = ends.filter(|(_, last)| last.index >= first);
         let known = ends.chain([(committed, entry)]).filter(|(end, _)| *end <= goal.position);
         match known.max_by_key(|(end, _)| *end) {
             Some((position, entry)) => Goal { position, entry: Some(entry), ..goal },

@@ -133,11 +133,13 @@ impl Shell {
     /// Answers orders whose outcome is there, or does not come.
     pub(super) fn settle_waiting(&mut self) {
         let members = self.members();
+        // Before, another majority than today's might have to start without this leader, and not know itself as one.
+        let is_settled = self.driver().is_none_or(|driver| driver.status().is_settled);
         let now = Instant::now();
         let (leader, is_leading) = (self.leader_name(), self.leading().is_some());
         for waiting in std::mem::take(&mut self.waiting) {
             let is_done = match &waiting.done {
-                Done::Gone(member) => !members.has(*member),
+                Done::Gone(member) => !members.has(*member) && is_settled,
                 Done::Leads(name) => leader.as_ref() == Some(name),
                 Done::Drained => !is_leading,
             };

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use consensus::{Members, PeerStatus, Status};
+use consensus::{PeerStatus, Status};
 use parking_lot::Mutex;
 
 use super::shell::{Shell, clock_ms};
@@ -73,15 +73,15 @@ impl Shell {
             level: self.setup.level,
             has_majority: true,
             waiting: self.waits_for(),
-            members: vec![self.own_view(None, &Members::default(), is_serving)],
+            members: vec![self.own_view(None, if is_serving { Role::Leader } else { Role::Learner })],
         }
     }
 
-    fn own_view(&self, log: Option<LogView>, members: &Members, is_leading: bool) -> MemberView {
+    fn own_view(&self, log: Option<LogView>, role: Role) -> MemberView {
         MemberView {
             name: self.setup.name.clone(),
             member: self.own.member,
-            role: if is_leading { Role::Leader } else { role(members, self.own.member) },
+            role,
             is_running: true,
             is_draining: self.is_draining,
             address: Some(self.address.clone()),
@@ -110,7 +110,8 @@ impl Shell {
             base: status.base.index.0,
             ..LogView::default()
         };
-        let mut members = vec![self.own_view(Some(own_log), &status.members, is_leading)];
+        let own_role = if is_leading { Role::Leader } else { role(status, self.own.member) };
+        let mut members = vec![self.own_view(Some(own_log), own_role)];
         for (name, node) in self.roster.iter().flat_map(Roster::iter) {
             if *name == self.setup.name || self.gone.contains_key(&node.member) {
                 continue;
@@ -134,7 +135,7 @@ impl Shell {
             members.push(MemberView {
                 name: name.clone(),
                 member: node.member,
-                role: if leader.as_ref() == Some(name) { Role::Leader } else { role(&status.members, node.member) },
+                role: if leader.as_ref() == Some(name) { Role::Leader } else { role(status, node.member) },
                 is_running,
                 is_draining: told.is_some_and(|told| told.is_draining),
                 address: Some(node.address.clone()),
@@ -210,8 +211,9 @@ impl Shell {
     }
 }
 
-fn role(members: &Members, member: consensus::MemberId) -> Role {
-    if members.is_voter(member) { Role::Follower } else { Role::Learner }
+/// Who is to be a follower is one when that is settled: then any majority can do without the others.
+fn role(status: &Status, member: consensus::MemberId) -> Role {
+    if status.members.is_voter(member) && status.is_settled { Role::Follower } else { Role::Learner }
 }
 
 fn link_views(peer: &PeerStatistics) -> Vec<LinkView> {

@@ -292,6 +292,35 @@ fn rule_7_all_changes_of_members_but_the_last_are_committed() {
 }
 
 #[test]
+fn rule_8_nothing_behind_a_change_is_called_committed_before_its_mark() {
+    let mut leader = Driver::new(opening(1, log(&[1, 2, 3], &[])));
+    leader.win(2);
+    // What it leads with is on the others' disks.
+    let acknowledge = |leader: &mut Driver| {
+        let status = leader.engine.status();
+        let number = leader.look().number;
+        number.into_iter().for_each(|number| leader.engine.persisted(number));
+        let upto = leader.engine.status().last.index;
+        leader.step(2, status.term().0, Body::Appended { upto, committed: Index(1) }).committed
+    };
+    // A new leader does not know whether the last change was marked.
+    assert_eq!(acknowledge(&mut leader), Index(1));
+    let mark = |leader: &Driver| leader.engine.wanted_mark().expect("a mark is wanted");
+    leader.engine.change(&mark(&leader)).unwrap();
+    assert_eq!(leader.engine.wanted_mark(), None, "it is appended");
+    let marked = acknowledge(&mut leader);
+    assert_eq!((marked, leader.engine.status().is_settled), (leader.engine.status().last.index, true));
+
+    let change = leader.engine.change(&MemberChange::of(MemberStep::AddLearner(id(4)))).unwrap();
+    leader.engine.propose(Proposal { len: 100 }).unwrap();
+    assert_eq!(acknowledge(&mut leader), change.index);
+    assert!(!leader.engine.status().is_settled && leader.engine.status().committed > change.index);
+    leader.engine.change(&mark(&leader)).unwrap();
+    assert_eq!(acknowledge(&mut leader), leader.engine.status().last.index);
+    assert!(leader.engine.status().is_settled && leader.engine.wanted_mark().is_none());
+}
+
+#[test]
 fn one_change_runs_at_a_time_and_none_takes_the_leader() {
     let mut leader = Driver::new(opening(1, log(&[1, 2, 3], &[])));
     let step = |step| MemberChange::of(step);

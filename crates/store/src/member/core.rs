@@ -246,12 +246,33 @@ impl Core {
         loop {
             self.engine.ready(&mut out);
             self.take(&mut out);
-            if self.failure.is_some() || !self.acknowledge() {
+            let is_marked = self.failure.is_none() && self.mark_members();
+            if self.failure.is_some() || !(self.acknowledge() | is_marked) {
                 break;
             }
         }
         self.out = out;
         self.release_tail();
+    }
+
+    /// The last change of members has no mark yet, and this member leads: it appends one. Says whether the log has it already.
+    fn mark_members(&mut self) -> bool {
+        if self.has_queued_change {
+            return false;
+        }
+        let Some(mark) = self.engine.wanted_mark() else { return false };
+        match &self.slot {
+            // As a leader's first entry, before there is a store: it is written when the journal takes what the leader has.
+            Slot::Following(_) | Slot::Closed => self.engine.change(&mark).is_ok(),
+            Slot::Leading(Some(journal)) => {
+                let mut payload = Vec::new();
+                mark.encode(&mut payload);
+                self.has_queued_change = true;
+                journal.append_members(&payload);
+                false
+            }
+            Slot::Leading(None) | Slot::Lost => false,
+        }
     }
 
     fn take(&mut self, out: &mut Ready) {
@@ -486,6 +507,11 @@ impl Core {
         status.role == Role::Leader && is_of_own_term && status.committed == status.last.index
     }
 
+    /// Up to where all is on a majority's disks, whether it may be called committed or not.
+    pub(crate) fn agreed_end(&self) -> JournalPosition {
+        self.ends.of(self.engine.status().committed).unwrap_or(self.ends.committed().1)
+    }
+
     /// The store is open on its journal.
     pub(crate) fn lead(&mut self, journal: &Journal) -> Result<(), &'static str> {
         if self.failure.is_some() || !matches!(self.slot, Slot::Leading(None)) {
@@ -497,6 +523,7 @@ impl Core {
         }
         self.is_commit_untold = true;
         self.slot = Slot::Leading(Some(journal.clone()));
+        self.pump();
         Ok(())
     }
 

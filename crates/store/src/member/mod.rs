@@ -17,6 +17,7 @@
 //!
 //! At every moment the directory is one that an ordinary start opens.
 
+mod alone;
 mod announcement;
 mod ballots;
 mod core;
@@ -55,6 +56,7 @@ use crate::manifest::ManifestFile;
 use crate::paths::Paths;
 use crate::recovery::OpenError;
 
+pub use alone::stand_alone;
 pub use announcement::{Announcement, FileName, FilePiece};
 pub use files::{FileReader, Installed};
 pub use identity::{Founding, Identity};
@@ -472,6 +474,11 @@ impl MemberShared {
         (LogId { term: core.engine.log().term(index).unwrap_or_default(), index }, end)
     }
 
+    /// After which entry its log begins.
+    pub(crate) fn log_base(&self) -> Index {
+        self.core.lock().engine.log().base().id.index
+    }
+
     /// What a manifest says beside the position at which that entry ends, once it is applied here. `None`: this member does not lead any
     /// more.
     pub(crate) fn wait_for_base(&self, index: Index) -> Option<consensus::Base> {
@@ -553,8 +560,12 @@ impl MemberShared {
     }
 
     fn is_far_ahead(&self, core: &Core) -> bool {
-        let ahead_len = core.ends.end().0 - core.ends.committed().1.0;
-        ahead_len >= AHEAD_LEN_MAX && core.failure.is_none() && matches!(core.slot, Slot::Leading(_))
+        let is_far_behind = |place: JournalPosition| core.ends.end().0 - place.0 >= AHEAD_LEN_MAX;
+        is_far_behind(core.ends.committed().1)
+            && core.failure.is_none()
+            && matches!(core.slot, Slot::Leading(_))
+            // What only waits for the mark of a change of members is on a majority's disks: the mark may come behind it.
+            && is_far_behind(core.agreed_end())
     }
 
     /// What is written and not committed is bounded: what gathers meanwhile makes publishers wait.

@@ -1,9 +1,10 @@
 //! Opening a member's journal, and opening it anew: after entries were replaced, when shipped files come into force, and when a store that
 //! was open on it has been dropped.
 
+use std::io;
 use std::sync::Arc;
 
-use consensus::{Base, GroupId, Index, Log, LogId, MemberId, Opening, RaftEngine};
+use consensus::{Ballot, Base, GroupId, Index, Log, LogId, MemberId, Opening, RaftEngine};
 use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
@@ -49,7 +50,10 @@ impl Member {
         refuse_members(&**disk, &paths)?;
         // Once as a store: whatever of the journal's end may not be on disk is then.
         let (store, _) = Store::open(options, disk.clone())?;
-        let founding = Founding { position: store.appended(), base: Base::of_new_group([member]) };
+        let position = store.appended();
+        drop(store);
+        let founding = Founding { position, base: founding_base(disk, &paths, member)? };
+        found_ballot(&**disk, &paths, member, founding.base.id.term, founding.base.id.index)?;
         let identity = Identity { cluster, member, name, founding: Some(founding) };
         identity.write(&**disk, &paths.group()).map_err(attempting("writing", &paths.group()))?;
         Ok(())
@@ -74,6 +78,7 @@ impl Member {
             return Err(MemberError::NotEmpty { dir: paths.dir().to_owned() });
         }
         drop(store);
+        forget_ballot(&**disk, &paths)?;
         let identity = Identity { cluster, member, name, founding: None };
         identity.write(&**disk, &paths.group()).map_err(attempting("writing", &paths.group()))?;
         Ok(())
@@ -95,7 +100,7 @@ impl Member {
         }
         let manifest = open_manifest(&*disk, &paths)?;
         let (base, start) = log_start(manifest.current(), &identity);
-        let found = read_journal(&disk, &paths, manifest.current())?;
+        let found = read_journal(&disk, &paths, manifest.current(), base.id.index)?;
         let (log, ends) = log_of(base, start, &found)?;
         let (ballots, ballot) =
             Ballots::open(&*disk, &paths.ballot(), identity.member).map_err(attempting("reading", &paths.ballot()))?;
@@ -195,7 +200,8 @@ impl MemberShared {
         self.restore_files()?;
         loop {
             let current = self.manifest()?;
-            let found = read_journal(&self.disk, &self.paths, &current)?;
+            let (base, _) = log_start(&current, &self.identity);
+            let found = read_journal(&self.disk, &self.paths, &current, base.id.index)?;
             let difference = self.core.lock().first_difference(&found.entries);
             let Some(difference) = difference else { return self.start_journal(found) };
             drop(found);
@@ -262,7 +268,10 @@ impl MemberShared {
                 let is_the_logs = core.restore.is_none() && core.first_difference(&entries).is_none();
                 if is_written && is_the_logs {
                     // How far the checkpoint reached is not written down: no further than the journal did.
-                    core.announcement = Announcement::of(&manifest, journal.appended());
+                    let (base, _) = log_start(&manifest, &self.identity);
+                    // One of the time before the group is of no use to its members.
+                    core.announcement = Announcement::of(&manifest, journal.appended())
+                        .filter(|announcement| announcement.base == base);
                     core.follow(journal.clone());
                 }
                 is_written
@@ -331,19 +340,61 @@ fn open_manifest(disk: &dyn Disk, paths: &Paths) -> Result<ManifestFile, OpenErr
     Ok(manifest)
 }
 
-/// Where the log begins, and at which position: a founder's, until it has made a checkpoint.
+/// Where the log begins, and at which position: a founder's, until it has made a checkpoint. What the manifest says may be of a group
+/// that the directory belonged to before.
 fn log_start(manifest: &Manifest, identity: &Identity) -> (Base, JournalPosition) {
     match (&manifest.base, &identity.founding) {
+        (Some(base), Some(founding)) if base.id.index <= founding.base.id.index => {
+            (founding.base.clone(), founding.position)
+        }
         (Some(base), _) => (Base::clone(base), manifest.position),
         (None, Some(Founding { position, base })) => (base.clone(), *position),
         (None, None) => (Base::default(), JournalPosition::START),
     }
 }
 
-fn read_journal(disk: &Arc<dyn Disk>, paths: &Paths, manifest: &Manifest) -> Result<FoundJournal, OpenError> {
+/// Where the log of a new group begins: at 1; in a directory that belonged to another group before, where that one's ended, so that all
+/// entries of its journal are numbered as they follow each other.
+fn founding_base(disk: &Arc<dyn Disk>, paths: &Paths, member: MemberId) -> Result<Base, OpenError> {
+    let manifest = open_manifest(&**disk, paths)?;
+    let before = manifest.current().base.as_ref().map(|base| base.id).unwrap_or_default();
+    let found = read_journal(disk, paths, manifest.current(), before.index)?;
+    let last = found.entries.last().map_or(before, |entry| entry.id);
+    let base = Base::of_new_group([member]);
+    Ok(if last.index > base.id.index { Base { id: last, ..base } } else { base })
+}
+
+/// What a founder has promised: nothing but the term in which its log begins. What it had promised another group counts no more.
+fn found_ballot(
+    disk: &dyn Disk,
+    paths: &Paths,
+    member: MemberId,
+    term: consensus::Term,
+    index: Index,
+) -> Result<(), OpenError> {
+    forget_ballot(disk, paths)?;
+    if index.0 <= 1 {
+        return Ok(());
+    }
+    let write = || Ballots::open(disk, &paths.ballot(), member)?.0.write(disk, Ballot { term, vote: None });
+    write().map_err(attempting("writing", &paths.ballot()))
+}
+
+fn forget_ballot(disk: &dyn Disk, paths: &Paths) -> Result<(), OpenError> {
+    match disk.remove(&paths.ballot()) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(attempting("removing", &paths.ballot())(error)),
+        _ => Ok(()),
+    }
+}
+
+fn read_journal(
+    disk: &Arc<dyn Disk>,
+    paths: &Paths,
+    manifest: &Manifest,
+    base: Index,
+) -> Result<FoundJournal, OpenError> {
     let mut recovery =
         Recovery::open(disk.clone(), &paths.journal(), manifest.position, manifest.journal_generation_min)?;
-    let base = manifest.base.as_ref().map_or(Index(0), |base| base.id.index);
     let mut entries = Vec::new();
     let end = recovery.read_entries(&mut |found| {
         if found.head.id.index > base {

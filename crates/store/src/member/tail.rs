@@ -91,8 +91,7 @@ impl Ends {
         self.committed
     }
 
-    /// Where an entry ends, for tests to see; `None`: it is not there, or lies before the last that is committed.
-    #[cfg(test)]
+    /// Where an entry ends; `None`: it is not there, or lies before the last that is committed.
     pub(crate) fn of(&self, index: Index) -> Option<JournalPosition> {
         match index.0.checked_sub(self.committed.0.0)? {
             0 => Some(self.committed.1),

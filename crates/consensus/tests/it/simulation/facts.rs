@@ -16,6 +16,8 @@ pub(super) struct Facts {
     written: HashMap<LogId, Fixed>,
     /// What was committed, for ever.
     pub(super) committed: BTreeMap<Index, Term>,
+    /// Up to where a leader has called entries committed: what clients were told.
+    pub(super) promised: Index,
     /// The members as of each base.
     members: HashMap<Index, Members>,
     /// Members that were removed and whose directories are gone: what they had acknowledged counts.
@@ -54,6 +56,11 @@ impl Facts {
         let term = *self.committed.entry(id.index).or_insert(id.term);
         assert_eq!(term, id.term, "entry {} was committed with another term", id.index.0);
         is_first
+    }
+
+    /// A leader calls all entries up to there committed.
+    pub(super) fn promises(&mut self, upto: Index) {
+        self.promised = self.promised.max(upto);
     }
 
     /// Where a log begins, all was committed, and the members are everybody's.

@@ -2,12 +2,14 @@
 //! that cuts one way, loses, doubles and reorders, slow disks, shipments that are lost, and members that come and go.
 //!
 //! After every step: one leader a term, one vote a term, one contents an entry, what is committed is on a majority's disks, the same
-//! everywhere and for ever, and no member's commit index falls. In the end all heals, and the group must work and agree.
+//! everywhere and for ever, and no member's commit index falls. Now and then all end, and any majority of the members that starts alone has all
+//! that a leader called committed. In the end all heals, and the group must work and agree.
 //!
 //! `CONSENSUS_SEEDS=from..to` runs these seeds; one that fails says how to run it again. `make sim-consensus` runs ten thousand.
 
 mod disk;
 mod facts;
+mod majority;
 mod random;
 mod weather;
 mod world;
@@ -38,6 +40,8 @@ enum Fault {
     ForgetShipments,
     /// Starts with what its log's base says is committed, not its checkpoint (rule 3).
     ForgetCheckpoints,
+    /// Leaves changes of members without a mark (rule 8).
+    ForgetMarks,
     /// Comes back without the last entries that it had acknowledged (rule 5).
     LoseTheTail,
 }
@@ -58,6 +62,10 @@ struct Seen {
     /// Entries that took the place of others.
     replaced: u64,
     transfers: u64,
+    /// Marks behind changes of members.
+    marks: u64,
+    /// Majorities that were started alone.
+    majorities: u64,
 }
 
 impl AddAssign for Seen {
@@ -73,13 +81,15 @@ impl AddAssign for Seen {
         self.changes += other.changes;
         self.replaced += other.replaced;
         self.transfers += other.transfers;
+        self.marks += other.marks;
+        self.majorities += other.majorities;
     }
 }
 
 impl Seen {
-    fn all(&self) -> [u64; 11] {
+    fn all(&self) -> [u64; 13] {
         let Seen { commits, leaders, starts, crashes, shipments, lost_shipments, .. } = *self;
-        let Seen { restores, checkpoints, changes, replaced, transfers, .. } = *self;
+        let Seen { restores, checkpoints, changes, replaced, transfers, marks, majorities, .. } = *self;
         [
             commits,
             leaders,
@@ -92,6 +102,8 @@ impl Seen {
             changes,
             replaced,
             transfers,
+            marks,
+            majorities,
         ]
     }
 }
@@ -197,6 +209,11 @@ fn who_forgets_a_shipment_is_found_out() {
 #[test]
 fn who_starts_below_its_checkpoint_is_found_out() {
     check_found(Fault::ForgetCheckpoints, 50);
+}
+
+#[test]
+fn who_leaves_a_change_without_a_mark_is_found_out() {
+    check_found(Fault::ForgetMarks, 50);
 }
 
 #[test]

@@ -27,8 +27,13 @@ impl World {
             82..86 => self.transfer(group),
             86..88 => self.break_link(node, group),
             88..90 => self.replace_removed(group),
+            90 => self.start_a_majority(group),
             _ => self.change_members(group),
         }
+        self.weather_later();
+    }
+
+    pub(super) fn weather_later(&mut self) {
         let us = self.random.range(2_000..60_000) * self.calmness;
         self.after(us, Event::Weather);
     }
@@ -45,7 +50,7 @@ impl World {
         self.network.cuts[from][to] = true;
     }
 
-    fn mend(&mut self) {
+    pub(super) fn mend(&mut self) {
         self.network.cuts.iter_mut().flatten().for_each(|is_cut| *is_cut = false);
     }
 

@@ -286,6 +286,16 @@ impl World {
             self.after(us, Event::Checkpoint { node, group });
         }
         self.ready = ready;
+        self.mark(node, group);
+    }
+
+    /// Rule 8: behind a change of members comes its mark.
+    fn mark(&mut self, node: usize, group: usize) {
+        let engine = self.nodes[node].members[group].engine.as_mut().unwrap();
+        let Some(mark) = engine.wanted_mark().filter(|_| self.fault != Fault::ForgetMarks) else { return };
+        engine.change(&mark).expect("it is wanted");
+        self.seen.marks += 1;
+        self.pump(node, group);
     }
 
     fn write(&mut self, node: usize, group: usize, ready: &mut Ready) {
@@ -344,6 +354,10 @@ impl World {
         assert!(committed >= member.disk.checkpoint, "committed below the checkpoint: {committed:?}");
         let first = member.committed.next();
         member.committed = committed;
+        if member.engine.as_ref().is_some_and(|engine| engine.status().role == Role::Leader) {
+            self.facts[group].promises(committed);
+        }
+        let member = &mut self.nodes[node].members[group];
         let ids: Vec<LogId> = member.tail.range(first..committed.next()).map(|(_, (id, _))| *id).collect();
         for id in ids {
             if self.facts[group].commits(id) {
@@ -454,7 +468,8 @@ impl World {
         let member = &mut self.nodes[node].members[group];
         let Some(engine) = member.engine.as_mut() else { return };
         let status = engine.status();
-        let reached = Index(status.applied.0.min(status.persisted.0));
+        // As a store does: no further than what was called committed.
+        let reached = Index(status.applied.0.min(status.persisted.0).min(member.committed.0));
         let begin = Index(reached.0.saturating_sub(left).max(status.base.index.0));
         let Some(base) = engine.base_at(begin) else { return };
         if reached.0 <= 1 || engine.base_at(reached).is_none() || reached < member.disk.checkpoint {

@@ -3,10 +3,12 @@ history on the safe side: a node counts as cut off when it is, and no longer whe
 
 import os
 import random
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,9 @@ from nodes import Cluster, Node
 
 CLOCK_SHIFTS_S = [-86400.0, -90.0, -2.0, 2.0, 90.0, 3600.0, 86400.0]
 ENDED_WITHIN_S = 20.0
+REFUSED_WITHIN_S = 20.0
+LOOP_COUNT = 5
+"""How often a supervisor starts a node that ends at once."""
 WORK_WITHIN_S = 5.0
 
 
@@ -278,6 +283,84 @@ def _replace(harm: Harm, node: Node, chance: float) -> None:
     node.lose_everything()
 
 
+def _lose_founder(harm: Harm, _node: Node, _chance: float) -> None:
+    """A new cluster is formed, and its founder is lost at once: all end, and the other two start alone. Later the third comes back."""
+    _form_anew(harm)
+    _kill(harm, *harm.cluster.nodes.values())
+    lost = harm.dice.choice(sorted(harm.cluster.nodes))
+    _start(harm, *[node for node in harm.cluster.nodes.values() if node.number != lost])
+
+
+def _form_anew(harm: Harm) -> None:
+    """One after the other, all nodes but one get empty directories and join again: all changes of members are young then."""
+    kept = harm.cluster.leader() or harm.dice.choice(sorted(harm.cluster.nodes))
+    for number in _others(harm, harm.cluster.nodes[kept]):
+        node = harm.cluster.nodes[number]
+        _kill(harm, node)
+        node.lose_everything()
+        _start(harm, node)
+        harm.cluster.await_whole()
+
+
+def _restore_copy(harm: Harm, node: Node, chance: float) -> None:
+    """A copy of the node's directory is made while it runs, and put in its place when all have ended: it is refused, however often its
+    supervisor starts it. Then the directory is emptied."""
+    copy = node.data_dir.with_name("copy")
+    copy_running(node.data_dir, copy)
+    # What its peers remember of it is on their disks once a second.
+    time.sleep(2.5 + chance)
+    _kill(harm, *harm.cluster.nodes.values())
+    if chance < 0.5:
+        shutil.rmtree(node.data_dir)
+        copy.rename(node.data_dir)
+    else:
+        roll_back(copy, node.data_dir)
+        shutil.rmtree(copy)
+    # One of the others is still missing: if it is believed, it leads with what it has.
+    absent = harm.dice.choice(_others(harm, node))
+    _start(harm, *[each for each in harm.cluster.nodes.values() if each.number not in (absent, node.number)])
+    for _ in range(LOOP_COUNT):
+        node.start(wait=False)
+        try:
+            status = node.wait_ended(REFUSED_WITHIN_S)
+        except subprocess.TimeoutExpired as still:
+            raise NotReady(f"node {node.number} runs on a copy of its directory") from still
+        if not status:
+            raise NotReady(f"node {node.number} ended with status 0 on a copy of its directory")
+    node.lose_everything()
+
+
+def _reset(harm: Harm, node: Node, chance: float) -> None:
+    """It leaves and asks its peers again; never does it serve beside them."""
+    order(harm, node, "POST", "/warren/cluster/reset", {"node": node.name, "force": chance < 0.3})
+    harm.cluster.await_whole()
+
+
+def copy_running(source: Path, target: Path) -> None:
+    """Copies what is there, file by file: what goes meanwhile is left out."""
+    shutil.rmtree(target, ignore_errors=True)
+    for path in [source, *sorted(source.rglob("*"))]:
+        place = target / path.relative_to(source)
+        with suppress(FileNotFoundError):
+            if path.is_dir():
+                place.mkdir(parents=True, exist_ok=True)
+            elif path.is_file():
+                shutil.copy2(path, place)
+
+
+def roll_back(copy: Path, place: Path) -> None:
+    """Writes the copy over what is there, into the same files."""
+    for path in sorted(place.rglob("*"), reverse=True):
+        if not (copy / path.relative_to(place)).exists():
+            path.rmdir() if path.is_dir() else path.unlink()
+    for path in sorted(copy.rglob("*")):
+        to = place / path.relative_to(copy)
+        if path.is_dir():
+            to.mkdir(exist_ok=True)
+        else:
+            to.write_bytes(path.read_bytes())
+
+
 def _hand_over(harm: Harm, node: Node, chance: float) -> None:
     body = {"node": node.name} if chance < 0.7 else {}
     order(harm, harm.cluster.any_other(node.number, harm.dice) if chance < 0.3 else node, "POST", "/warren/cluster/transfer", body)
@@ -309,5 +392,8 @@ FAULTS = {
     "fill_disk": Fault(_fill, _empty, 1.0, DISKS),
     "hang_disk": Fault(_hang, _unhang, 1.5, DISKS),
     "replace": Fault(_replace, _start_one, 1.0, may_be_beside=False),
+    "lose_founder": Fault(_lose_founder, _start_all, 0.7, may_be_beside=False),
+    "restore_copy": Fault(_restore_copy, _start_all, 1.0, may_be_beside=False),
+    "reset": Fault(_reset, _nothing, 1.0, lasts=False, may_be_beside=False),
     "hand_over": Fault(_hand_over, _nothing, 1.0, lasts=False, may_be_beside=False),
 }

@@ -38,7 +38,7 @@ pub use links::{
 };
 pub use node::{
     ClusterNode, Contents, Discovery, FileError, FindAddress, Host, LEVEL, Names, NodeAlarms, NodeError, NodeSetup,
-    Standing as ClientStanding,
+    OfflineError, Standing as ClientStanding, accept_copy, force_boot,
 };
 pub use plan::{Action, Aim, CAUGHT_UP_ENTRIES, Facts, MembershipPlan, PlanRefusal, PlanWaits};
 pub use roster::{Heard, NODES_MAX, Node, Roster, Stranger};

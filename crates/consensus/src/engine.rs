@@ -37,8 +37,8 @@ pub trait Engine: Send {
     /// As of [`Engine::change`].
     fn check_change(&self, change: &MemberChange) -> Result<(), Refusal>;
 
-    /// The mark of the last change of members, if this member leads, there is none yet, and it can be appended: whoever drives the engine
-    /// has it appended, by [`Engine::change`], before anything else. Until it is committed, `ready` calls nothing committed that is behind
+    /// The mark of the last change of members, if this member leads, there is none yet, and it can be appended: the driver has it
+    /// appended, by [`Engine::change`], before anything else. Until it is committed, `ready` calls nothing committed that is behind
     /// the change.
     fn wanted_mark(&self) -> Option<MemberChange>;
 

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - `engine`: the trait, the only door; `raft_engine`: it over raft-rs, with `storage` and `translate` between its structs and ours.
-//! - `log`: where entries stand, in memory; `mark`: how far they may be called committed; `ballot`: what was promised, as two sectors; `members`: who belongs to a group.
+//! - `log`: where entries stand, in memory; `mark`: how far they may be called committed; `ballot`: what was promised, as two sectors;
+//!   `members`: who belongs to a group.
 //! - `message`: what members say; `wire`: as bytes. `ready`: what is to be done. `limits`: every number.
 //!
 //! **Contents never come in here.** An entry is its term, index, kind and length; its bytes are a commit of the journal. Who sends an

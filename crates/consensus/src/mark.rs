@@ -5,10 +5,10 @@
 //!                            └ called committed only with the mark ┘
 //! ```
 //!
-//! Members act by the last change that they know to be committed, and what they know after a restart is in their logs: all changes but the
-//! last are (rule 7). So behind each change that makes a difference its leader appends another one that makes none, its **mark**. When that is
-//! committed, a majority of the new members has on disk that the change is, and any majority of them can elect a leader alone. Until then
-//! nothing behind the change is called committed: it would be lost to a majority that does not know itself as one.
+//! Members act by the last change that they know to be committed, and what they know after a restart is in their logs: all changes but
+//! the last are (rule 7). So behind each change that makes a difference its leader appends another one that makes none, its **mark**.
+//! When that is committed, a majority of the new members has on disk that the change is, and any majority of them can elect a leader
+//! alone. Until then nothing behind the change is called committed: it would be lost to a majority that does not know itself as one.
 
 use crate::ids::Index;
 
@@ -58,7 +58,7 @@ impl Mark {
         self.told
     }
 
-    /// A follower's word is nobody's confirm.
+    /// No client is told what a follower calls committed.
     pub(crate) fn told(&mut self, committed: Index) -> Index {
         self.told = self.told.max(committed);
         self.told

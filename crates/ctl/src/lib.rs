@@ -18,7 +18,8 @@
 //! ```
 //!
 //! Everything goes over the HTTP API that RabbitMQ's management plugin has, so that it works with a RabbitMQ, too. What
-//! that API cannot do is known by its name, and refused with the reason. Knows nothing of Warren's broker.
+//! that API cannot do is known by its name, and refused with the reason. Knows nothing of Warren's broker; what is done to the data
+//! directory of a node that does not run is its caller's.
 
 mod command;
 mod commands;
@@ -39,15 +40,17 @@ mod target;
 mod words;
 
 pub use completion::PROGRAM_COMMANDS;
+pub use step::{Directories, DirectoryOrder};
 
 use command::Grammar;
 use failure::{Failure, SOFTWARE};
 use invocation::Invocation;
 use output::{Format, Output, Style};
 
-/// Runs a command: its words, without `warren ctl`. Returns the exit status, which is rabbitmqctl's.
+/// Runs a command: its words, without `warren ctl`. What it does to data directories the caller knows. Returns the exit status, which is
+/// rabbitmqctl's.
 #[must_use]
-pub fn main(words: &[String]) -> u8 {
+pub fn main(words: &[String], directories: &Directories) -> u8 {
     let words: &[String] = match words.first().map(String::as_str) {
         None | Some("--help" | "-h" | "-?") => &["help".to_owned()],
         Some("--version") => &["version".to_owned()],
@@ -58,7 +61,7 @@ pub fn main(words: &[String]) -> u8 {
         if !said.wants_help {
             run::complete_from_file(&mut said.input)?;
         }
-        execute(&said.input, said.wants_help)
+        execute(&said.input, said.wants_help, directories)
     });
     match result {
         Ok(status) => status,
@@ -71,7 +74,7 @@ pub fn main(words: &[String]) -> u8 {
 }
 
 /// Returns the status with which it ends.
-fn execute(input: &Invocation, wants_help: bool) -> Result<u8, Failure> {
+fn execute(input: &Invocation, wants_help: bool, directories: &Directories) -> Result<u8, Failure> {
     if wants_help {
         run::print(format!("{}\n", help::of(input.grammar, input.command)).as_bytes())?;
         return Ok(0);
@@ -87,7 +90,7 @@ fn execute(input: &Invocation, wants_help: bool) -> Result<u8, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::new(SOFTWARE, format!("cannot start: {error}")))?;
-    let mut output = runtime.block_on(run::run(input, Ok(started)))?;
+    let mut output = runtime.block_on(run::run(input, Ok(started), directories))?;
     if let (Output::Table(table), Some(column)) = (&mut output, input.shared("sort")) {
         table.sort(column, input.has_shared("sort-reverse"))?;
     }

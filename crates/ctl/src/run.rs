@@ -16,7 +16,7 @@ use crate::invocation::Invocation;
 use crate::output::Output;
 use crate::reply::{Reply, is_telling};
 use crate::secret;
-use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Step, StepResult};
+use crate::step::{Ask, Directories, Process, ProcessName, SettingsFile, Source, Step, StepResult};
 use crate::target::{self, Surroundings, Target};
 
 /// What comes in is read up to here: definitions, as a server's answer may be.
@@ -49,7 +49,7 @@ fn with_surroundings<T>(use_them: impl FnOnce(&Surroundings<'_>) -> T) -> T {
 }
 
 /// Takes all steps, the first included.
-pub(crate) async fn run(input: &Invocation, started: StepResult) -> Result<Output, Failure> {
+pub(crate) async fn run(input: &Invocation, started: StepResult, directories: &Directories) -> Result<Output, Failure> {
     let mut server = Server { input, client: None, is_patient: false, has_answered: false, is_api: false };
     let mut step = started?;
     loop {
@@ -68,6 +68,7 @@ pub(crate) async fn run(input: &Invocation, started: StepResult) -> Result<Outpu
             }
             Step::Connect(ports, next) => next(server.connect(&ports).await?)?,
             Step::Look(name, next) => next(look(&name)?)?,
+            Step::Directory { order, dir, next } => next(directories(order, &dir))?,
             Step::Locate(next) => next(format!("{}/api", server.client()?.url().to_string().trim_end_matches('/')))?,
             Step::ReadSettings(next) => next(read_settings(input)?)?,
         };
@@ -314,7 +315,7 @@ mod tests {
     async fn ask(line: &[&str]) -> Result<Output, Failure> {
         let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
         let said = words::parse(&line).unwrap();
-        run(&said.input, (said.input.command.start)(&said.input)).await
+        run(&said.input, (said.input.command.start)(&said.input), &|_, _| Ok(String::new())).await
     }
 
     #[tokio::test]
@@ -397,6 +398,6 @@ mod tests {
                 crate::step::done()
             }),
         );
-        assert_eq!(run(&said.input, Ok(connect)).await, Ok(Output::Nothing));
+        assert_eq!(run(&said.input, Ok(connect), &|_, _| Ok(String::new())).await, Ok(Output::Nothing));
     }
 }

@@ -3,7 +3,7 @@
 //! A command is a chain of functions. Each is handed what the step before brought, and says what is to be done next;
 //! who runs them (`run`, or a test) does it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http_client::Method;
@@ -37,6 +37,8 @@ pub(crate) enum Step {
     Locate(NextStep<String>),
     /// Read rabbitmqadmin's file of settings, which may not be there.
     ReadSettings(NextStep<SettingsFile>),
+    /// Do something to the data directory of a node that does not run, and hear what came of it, or why nothing did.
+    Directory { order: DirectoryOrder, dir: PathBuf, next: NextStep<Result<String, String>> },
     /// Wait.
     Pause(Duration, NextStep<()>),
     /// Connect to these ports of the server's host, and hear which cannot be.
@@ -44,6 +46,18 @@ pub(crate) enum Step {
     /// Show something, and that was all.
     Done(Output),
 }
+
+/// What is done to the data directory of a node that does not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DirectoryOrder {
+    /// It becomes that of a node alone, with all that it has.
+    ForceBoot,
+    /// A copy is taken for the directory itself.
+    AcceptCopy,
+}
+
+/// Who knows data directories: does what is ordered, and says in a sentence what came of it, or why nothing did.
+pub type Directories = dyn Fn(DirectoryOrder, &Path) -> Result<String, String>;
 
 /// Which process is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@ mod cluster;
 mod config_files;
 mod connection_limiter;
 mod definitions;
+mod directories;
 mod fsck;
 mod http_listeners;
 mod http_sites;
@@ -142,7 +143,7 @@ fn main() -> ExitCode {
         Command::Diagnose(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Profile(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Top(arguments) => return ExitCode::from(inspect::main(arguments.run())),
-        Command::Ctl { words } => return ExitCode::from(ctl::main(&words)),
+        Command::Ctl { words } => return ExitCode::from(ctl::main(&words, &directories::obey)),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

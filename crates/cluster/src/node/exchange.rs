@@ -21,6 +21,8 @@ use crate::roster::{Heard, Roster, Stranger};
 
 /// How often peers are asked.
 const INTERVAL: Duration = Duration::from_millis(500);
+/// How often a member that is written to says so by its seal.
+const SEAL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a node that was taken out is still talked to: it may wait for an answer.
 const FAREWELL: Duration = Duration::from_secs(2);
 /// How long they may take.
@@ -30,8 +32,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) report: Report,
-    /// The most that it has ever said to have, of what is committed.
-    applied_max: u64,
 }
 
 impl Shell {
@@ -44,6 +44,7 @@ impl Shell {
         self.next_exchange = now + INTERVAL;
         self.alarms = self.host.alarms();
         self.tell_alarms();
+        self.remember();
         let known = self.roster.iter().flat_map(Roster::iter).map(|(name, _)| name);
         let names: Vec<_> = known.chain(self.listed.iter().map(|listed| &listed.name)).cloned().collect();
         names.iter().for_each(|name| self.ask_node(name));
@@ -54,6 +55,22 @@ impl Shell {
             let others: Vec<_> =
                 others.map(|(name, node)| Listed { name: name.clone(), address: node.address.clone() }).collect();
             others.iter().for_each(|peer| self.ask_to_join(peer, self.own.member));
+        }
+    }
+
+    /// Remembers what others have, and says of this member's directory that it works.
+    fn remember(&mut self) {
+        let Some(driver) = self.driver() else { return };
+        let (status, peers) = (driver.status(), driver.peers());
+        for peer in &peers {
+            // What is not committed may be taken back.
+            self.memory.note(peer.member, peer.upto.min(status.committed).0);
+        }
+        self.memory.keep();
+        let (at, last) = self.sealed_at;
+        if last != status.last.index.0 && at.elapsed() >= SEAL_INTERVAL {
+            self.sealed_at = (Instant::now(), status.last.index.0);
+            self.files.touch_seal(status.last.index.0);
         }
     }
 
@@ -115,7 +132,13 @@ impl Shell {
                     }
                 }
             }
-            Ok(NodeReply::Unknown(Unwelcome::Lost(why))) => self.fail(&why),
+            Ok(NodeReply::Unknown(Unwelcome::Lost(why))) => {
+                // However often it is started from now on.
+                if let Err(error) = self.files.write_lost(&why) {
+                    tracing::warn!(%error, "what was lost is not kept");
+                }
+                self.fail(&why);
+            }
             // Where another one knows better, that one leads, or knows who does.
             Ok(NodeReply::Unknown(Unwelcome::Stranger(why))) => self.be_removed(why),
             _ => {}
@@ -154,9 +177,10 @@ impl Shell {
             return Ok(());
         }
         let known = roster.node(&report.name).map_or(0, |node| node.incarnation);
-        let applied_max = before.map_or(0, |told| told.applied_max);
-        if is_older_start(report.incarnation, known) || applied_max > report.last {
-            return Err(Unwelcome::Lost(lost(report, known, applied_max)));
+        let promised = self.memory.of(report.member);
+        // What is refused changes nothing of what is known: it is refused as often as it comes.
+        if is_older_start(report.incarnation, &report.earlier, known) || promised > report.last {
+            return Err(Unwelcome::Lost(lost(report, known, promised)));
         }
         let identity = Identity {
             cluster,
@@ -167,8 +191,8 @@ impl Shell {
         };
         let heard = roster.hear(&identity, Some(&report.version), clock_ms(), |_| true).map_err(stranger)?;
         is_changed |= heard == Heard::Changed;
-        let told = Told { report: report.clone(), applied_max: applied_max.max(report.applied) };
-        self.told.insert(report.name.clone(), told);
+        self.memory.note(report.member, report.applied);
+        self.told.insert(report.name.clone(), Told { report: report.clone() });
         if is_changed {
             self.roster_changed();
         }
@@ -230,6 +254,7 @@ impl Shell {
             }
         }
         if !gone.is_empty() {
+            self.memory.forget(&gone);
             self.listed.clear();
             self.roster_changed();
         }
@@ -273,7 +298,7 @@ impl Shell {
             ));
         }
         let (aim, added) = match roster.node(&report.name).map(|node| node.member) {
-            Some(old) if old != report.member && is_connected => {
+            Some(old) if old != report.member && is_connected && members.has(old) => {
                 let name = report.name.clone();
                 return JoinReply::Never(Stranger::Taken { name, known: old, told: report.member }.to_string());
             }
@@ -317,13 +342,13 @@ pub(super) fn joins(plan: &MembershipPlan) -> Option<MemberId> {
 }
 
 /// What is said to a node that comes back with less than it had.
-fn lost(report: &Report, known: u64, applied_max: u64) -> String {
-    let Report { name, incarnation, last, .. } = report;
-    let what = if is_older_start(*incarnation, known) {
+fn lost(report: &Report, known: u64, promised: u64) -> String {
+    let Report { name, incarnation, last, earlier, .. } = report;
+    let what = if is_older_start(*incarnation, earlier, known) {
         let (count, known) = (start_count(*incarnation), start_count(known));
         format!("of which this is start {count}, after start {known} of the directory that it had was seen")
     } else {
-        format!("whose log ends at entry {last}, after it had entry {applied_max}")
+        format!("whose log ends at entry {last}, after it had entry {promised}")
     };
     format!(
         "{name} has come back with an older directory, {what}: what it lost it had promised to the others to have. Empty the directory, \

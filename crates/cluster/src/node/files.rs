@@ -1,12 +1,16 @@
 //! What a node keeps of its cluster beside its store, in `DIR/cluster`.
 //!
 //! ```text
-//!  node     | "WRNODE01" | member u64 | incarnation u64 | CRC-32C of all before |   who this directory is, and which start of it runs
+//!  node     | "WRNODE02" | member u64 | incarnation u64 | earlier starts, u64 each | CRC-32C of all before |
+//!           who this directory is, which start of it runs, and which were the last before; earlier versions wrote "WRNODE01" and none
 //!  consent  see `formation`
 //!  roster   see `roster`
+//!  memory   see `memory`
+//!  seal     see `seal`
+//!  lost     why its peers have found it to have lost what it promised, as a sentence: it never runs as a member again
 //! ```
 //!
-//! Each file is written anew, synced, renamed, and its name is synced: it is there whole or as before.
+//! Each file but the seal is written anew, synced, renamed, and its name is synced: it is there whole or as before.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -16,11 +20,16 @@ use std::path::{Path, PathBuf};
 use consensus::MemberId;
 use ring::rand::{SecureRandom as _, SystemRandom};
 
+use super::memory::Promises;
+use super::seal::{self, Seal};
 use crate::formation::Consent;
 use crate::link::reader::Reader;
 use crate::roster::Roster;
 
-const MAGIC: &[u8; 8] = b"WRNODE01";
+const MAGIC: &[u8; 8] = b"WRNODE02";
+const MAGIC_WITHOUT_STARTS: &[u8; 8] = b"WRNODE01";
+/// So many earlier starts a directory knows. Who was not told of more than these is believed by their count.
+pub(super) const STARTS_MAX: usize = 32;
 
 /// Who belongs to a cluster, and where, is not for others to read.
 const FILE_MODE: u32 = 0o600;
@@ -33,6 +42,19 @@ pub(super) struct OwnId {
     pub(super) member: MemberId,
     /// Which start this is, from 1 on.
     pub(super) incarnation: u64,
+}
+
+/// The last starts of a directory before the one that runs, the oldest first. A copy knows none that came after it was made.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct EarlierStarts(pub(super) Vec<u64>);
+
+impl EarlierStarts {
+    fn and(mut self, start: u64) -> Self {
+        self.0.push(start);
+        let surplus = self.0.len().saturating_sub(STARTS_MAX);
+        self.0.drain(..surplus);
+        self
+    }
 }
 
 /// The files.
@@ -63,19 +85,22 @@ impl NodeFiles {
     }
 
     /// Begins another start of this directory; a new directory is given an id.
-    pub(super) fn begin(&self) -> Result<OwnId, FileError> {
-        let own = match self.read("node", decode_own)? {
-            Some(OwnId { member, incarnation }) => OwnId { member, incarnation: next_incarnation(incarnation)? },
-            None => OwnId { member: draw_member()?, incarnation: next_incarnation(0)? },
+    pub(super) fn begin(&self) -> Result<(OwnId, EarlierStarts), FileError> {
+        let (own, earlier) = match self.read("node", decode_own)? {
+            Some((OwnId { member, incarnation }, earlier)) => {
+                (OwnId { member, incarnation: next_incarnation(incarnation)? }, earlier.and(incarnation))
+            }
+            None => (OwnId { member: draw_member()?, incarnation: next_incarnation(0)? }, EarlierStarts::default()),
         };
-        self.write_own(own)?;
-        Ok(own)
+        self.write_own(own, &earlier)?;
+        Ok((own, earlier))
     }
 
-    pub(super) fn write_own(&self, own: OwnId) -> Result<(), FileError> {
+    pub(super) fn write_own(&self, own: OwnId, earlier: &EarlierStarts) -> Result<(), FileError> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend_from_slice(&own.member.get().to_le_bytes());
         bytes.extend_from_slice(&own.incarnation.to_le_bytes());
+        earlier.0.iter().for_each(|start| bytes.extend_from_slice(&start.to_le_bytes()));
         bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
         self.write("node", &bytes)
     }
@@ -96,17 +121,66 @@ impl NodeFiles {
         self.write("roster", &roster.encode())
     }
 
-    /// The directory has nothing any more: it is another one from now on.
-    pub(super) fn forget(&self) -> Result<(), FileError> {
-        for name in ["consent", "roster"] {
-            match fs::remove_file(self.dir.join(name)) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(FileError { what: "removing", path: self.dir.join(name), error });
-                }
-                _ => {}
-            }
+    pub(super) fn promises(&self) -> Result<Option<Promises>, FileError> {
+        self.read("memory", Promises::decode)
+    }
+
+    pub(super) fn write_promises(&self, bytes: &[u8]) -> Result<(), FileError> {
+        self.write("memory", bytes)
+    }
+
+    /// Seals the directory of a member, which is this one from now on, and no copy of it.
+    pub(super) fn seal(&self) -> Result<(), FileError> {
+        let path = self.dir.join("seal");
+        seal::make(&path).map_err(|error| FileError { what: "writing", path, error })
+    }
+
+    /// Whether the directory of a member is the one that it ran in. One that has no seal yet is given one.
+    pub(super) fn is_original(&self) -> Result<bool, FileError> {
+        let path = self.dir.join("seal");
+        match seal::look(&path).map_err(|error| FileError { what: "reading", path, error })? {
+            Seal::Missing => self.seal().map(|()| true),
+            found => Ok(found == Seal::Whole),
         }
-        Ok(())
+    }
+
+    /// The member works: see `seal`. Nothing depends on it but the noticing.
+    pub(super) fn touch_seal(&self, count: u64) {
+        if let Err(error) = seal::touch(&self.dir.join("seal"), count) {
+            tracing::debug!(%error, "the seal was not written");
+        }
+    }
+
+    /// Why the directory has lost what it promised, if its peers have found that.
+    pub(super) fn lost(&self) -> Result<Option<String>, FileError> {
+        self.read("lost", |bytes| Some(String::from_utf8_lossy(bytes).into_owned()))
+    }
+
+    pub(super) fn write_lost(&self, why: &str) -> Result<(), FileError> {
+        self.write("lost", why.as_bytes())
+    }
+
+    /// The directory has nothing any more: it is another one from now on. What it has agreed to about who founds is kept where it will look
+    /// for the same peers again.
+    pub(super) fn forget(&self, keeps_consent: bool) -> Result<(), FileError> {
+        let names = ["roster", "memory", "seal", "lost"];
+        let consent = (!keeps_consent).then_some("consent");
+        names.into_iter().chain(consent).try_for_each(|name| self.remove(name))
+    }
+
+    /// The directory is a node's alone from now on: another one than before, with all its data.
+    pub(super) fn forget_all(&self) -> Result<(), FileError> {
+        self.forget(false)?;
+        self.remove("node")
+    }
+
+    fn remove(&self, name: &str) -> Result<(), FileError> {
+        let path = self.dir.join(name);
+        let removed = match fs::remove_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            removed => removed.and_then(|()| sync_dir(&self.dir)),
+        };
+        removed.map_err(|error| FileError { what: "removing", path, error })
     }
 
     fn read<T>(&self, name: &str, decode: impl FnOnce(&[u8]) -> Option<T>) -> Result<Option<T>, FileError> {
@@ -153,14 +227,18 @@ fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-fn decode_own(bytes: &[u8]) -> Option<OwnId> {
+fn decode_own(bytes: &[u8]) -> Option<(OwnId, EarlierStarts)> {
     let (covered, checksum) = bytes.split_last_chunk::<4>()?;
     if crc32c::crc32c(covered) != u32::from_le_bytes(*checksum) {
         return None;
     }
-    let mut reader = Reader(covered.strip_prefix(MAGIC)?);
+    let mut reader = Reader(covered.strip_prefix(MAGIC).or_else(|| covered.strip_prefix(MAGIC_WITHOUT_STARTS))?);
     let own = OwnId { member: MemberId::new(reader.u64().ok()?)?, incarnation: reader.u64().ok()? };
-    reader.end().is_ok().then_some(own)
+    let mut earlier = EarlierStarts::default();
+    while reader.end().is_err() {
+        earlier.0.push(reader.u64().ok()?);
+    }
+    (earlier.0.len() <= STARTS_MAX).then_some((own, earlier))
 }
 
 /// A member id that no other directory has.
@@ -187,9 +265,11 @@ pub(super) fn start_count(incarnation: u64) -> u64 {
     incarnation >> DRAWN_BITS
 }
 
-/// Whether a process is one of an older directory: another one started this directory as often, or more often, before.
-pub(super) fn is_older_start(incarnation: u64, known: u64) -> bool {
-    incarnation != known && start_count(incarnation) <= start_count(known)
+/// Whether a process is one of an older directory: a start of this member was seen of which it does not know, though it knows others that
+/// came as early. However often a copy is started, it never comes to know of that one.
+pub(super) fn is_older_start(incarnation: u64, earlier: &[u64], known: u64) -> bool {
+    let oldest = start_count(earlier.first().copied().unwrap_or(incarnation));
+    known != incarnation && !earlier.contains(&known) && start_count(known) >= oldest
 }
 
 /// Random bytes.
@@ -213,9 +293,30 @@ mod tests {
         let last = next_incarnation(0).unwrap();
         let (original, copy) = (next_incarnation(last).unwrap(), next_incarnation(last).unwrap());
         assert_ne!(original, copy);
-        assert!(is_older_start(copy, original) && is_older_start(last, original));
-        assert!(!is_older_start(original, original) && !is_older_start(original, last));
-        assert!(!is_older_start(last, 0), "none was known");
+        assert!(is_older_start(copy, &[last], original) && is_older_start(last, &[], original));
+        assert!(!is_older_start(original, &[last], original) && !is_older_start(original, &[last], last));
+        assert!(!is_older_start(last, &[], 0), "none was known");
+    }
+
+    #[test]
+    fn a_copy_stays_older_however_often_it_is_started() {
+        let start = |previous: u64| next_incarnation(previous).unwrap();
+        let copied = start(0);
+        let seen = start(copied);
+        let mut earlier = EarlierStarts::default().and(copied);
+        let mut last = start(copied);
+        for _ in 0..STARTS_MAX - 2 {
+            assert!(is_older_start(last, &earlier.0, seen), "{}", start_count(last));
+            (earlier, last) = (earlier.and(last), start(last));
+        }
+        // Of the original, which no peer has heard for long, more starts are believed than it knows.
+        let mut earlier = EarlierStarts::default().and(copied);
+        last = seen;
+        for _ in 0..3 * STARTS_MAX {
+            (earlier, last) = (earlier.and(last), start(last));
+            assert!(!is_older_start(last, &earlier.0, seen), "{}", start_count(last));
+        }
+        assert_eq!(earlier.0.len(), STARTS_MAX);
     }
 
     #[test]
@@ -225,8 +326,9 @@ mod tests {
         let files = NodeFiles::open(&dir).unwrap();
         let first = files.begin().unwrap();
         let second = NodeFiles::open(&dir).unwrap().begin().unwrap();
-        let counts = [first, second].map(|own| start_count(own.incarnation));
-        assert_eq!((counts, second.member), ([1, 2], first.member));
+        let counts = [&first, &second].map(|(own, _)| start_count(own.incarnation));
+        assert_eq!((counts, second.0.member), ([1, 2], first.0.member));
+        assert_eq!((first.1.0, second.1.0), (vec![], vec![first.0.incarnation]));
         let path = dir.join("cluster/node");
         let mut bytes = fs::read(&path).unwrap();
         bytes[9] ^= 1;

@@ -22,6 +22,9 @@ use crate::roster::Roster;
 /// How long a peer may take to answer, a connection to it included.
 pub(super) const ANSWER_PATIENCE: Duration = Duration::from_secs(3);
 
+/// In that time peers have noticed that a node which was reset is not the member that it was.
+const FORGOTTEN_AFTER: Duration = Duration::from_secs(20);
+
 /// What clients are told whose node becomes one of several.
 const FORMS: &str = "this node forms a cluster and serves again in a moment";
 
@@ -144,6 +147,7 @@ impl Shell {
         let mut roster = Roster::new(cluster);
         enter(&mut roster, &self.setup, self.own, &self.address);
         self.files.write_roster(&roster)?;
+        self.files.seal()?;
         tracing::info!(%cluster, "this node has founded a cluster");
         self.roster = Some(roster);
         self.start_member()
@@ -180,7 +184,10 @@ impl Shell {
                 }
             }
             JoinReply::Later(why) => self.formation.not_joined(&why, false, self.now_ms()),
-            JoinReply::Never(why) => self.formation.not_joined(&why, true, self.now_ms()),
+            JoinReply::Never(why) => {
+                let is_final = self.emptied_at.is_none_or(|at| at.elapsed() >= FORGOTTEN_AFTER);
+                self.formation.not_joined(&why, is_final, self.now_ms());
+            }
             JoinReply::Elsewhere(name, _) => {
                 self.formation.not_joined(&format!("{name} is to be asked"), false, self.now_ms());
             }
@@ -193,6 +200,7 @@ impl Shell {
         let (store, disk) = (self.setup.store.clone(), &self.setup.disk);
         let cluster = roster.cluster();
         self.files.write_roster(&roster)?;
+        self.files.seal()?;
         Member::join(store, disk, cluster.get(), self.own.member, self.setup.name.to_string())?;
         tracing::info!(%cluster, "this node joins a cluster");
         self.roster = Some(roster);
@@ -255,6 +263,7 @@ impl Shell {
             version: self.setup.version.clone(),
             level: self.setup.level,
             incarnation: self.own.incarnation,
+            earlier: self.earlier.0.clone(),
             number: self.report_number,
             is_draining: self.is_draining,
             alarms: self.alarms,

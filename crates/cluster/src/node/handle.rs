@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -10,8 +11,9 @@ use parking_lot::Mutex;
 use store::{RecoveredStore, Store};
 use tokio::sync::oneshot;
 
-use super::files::{NodeFiles, OwnId};
+use super::files::{EarlierStarts, NodeFiles, OwnId};
 use super::inbox::{Event, Inbox, Order, Reply};
+use super::memory::Memory;
 use super::orders::draw_cluster;
 use super::shell::{Door, Phase, Shell, clock_ms, local};
 use super::view::Shown;
@@ -55,13 +57,7 @@ impl ClusterNode {
             None => Some(Store::open(setup.store.clone(), disk)?),
         };
         let files = NodeFiles::open(&dir)?;
-        let mut own = files.begin()?;
-        if let Some(identity) = &identity {
-            if identity.name != setup.name.as_str() {
-                return Err(NodeError::Renamed { was: identity.name.clone(), is: setup.name });
-            }
-            own.member = identity.member;
-        }
+        let (own, earlier) = begin(&files, identity.as_ref(), &setup.name, &dir)?;
         let cluster = identity.as_ref().and_then(|identity| ClusterId::new(identity.cluster));
         let state = state_of(cluster, opened.as_ref());
         let (inbox, events) = Inbox::new();
@@ -103,8 +99,11 @@ impl ClusterNode {
             links: links.clone(),
             board,
             inbox: inbox.clone(),
+            memory: Memory::open(files.clone()),
             files,
             own,
+            earlier,
+            sealed_at: (now, 0),
             phase: Phase::Forming(opened.filter(|_| is_kept)),
             formation,
             listed: Vec::new(),
@@ -127,6 +126,7 @@ impl ClusterNode {
             is_draining: false,
             alarms: NodeAlarms::default(),
             peer_alarms: Vec::new(),
+            emptied_at: None,
             removed: None,
             shown: shown.clone(),
             started_at: now,
@@ -174,6 +174,27 @@ impl Drop for ClusterNode {
     fn drop(&mut self) {
         self.stop();
     }
+}
+
+/// Begins another start of a directory, if it may go on as the member that it is, where it is one.
+fn begin(
+    files: &NodeFiles,
+    identity: Option<&store::member::Identity>,
+    name: &NodeName,
+    dir: &Path,
+) -> Result<(OwnId, EarlierStarts), NodeError> {
+    let Some(identity) = identity else { return Ok(files.begin()?) };
+    if identity.name != name.as_str() {
+        return Err(NodeError::Renamed { was: identity.name.clone(), is: name.clone() });
+    }
+    if let Some(why) = files.lost()? {
+        return Err(NodeError::Lost(why));
+    }
+    if !files.is_original()? {
+        return Err(NodeError::Copy { name: name.clone(), dir: dir.to_owned() });
+    }
+    let (own, earlier) = files.begin()?;
+    Ok((OwnId { member: identity.member, ..own }, earlier))
 }
 
 /// What a directory holds.

@@ -12,7 +12,8 @@
 //!
 //! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
 //! let in; `orders`: of operators; `membership`: changes of members; `standing`: where clients go; `view`: what is shown; `report`: the
-//! payloads of calls; `files`: what is kept; `discovery`: looking names up; `handle`: [`ClusterNode`].
+//! payloads of calls; `files`: what is kept; `seal`: by what a copy is found; `memory`: what others promised; `offline`: for a node that
+//! does not run; `discovery`: looking names up; `handle`: [`ClusterNode`].
 
 mod discovery;
 mod exchange;
@@ -21,13 +22,17 @@ mod forming;
 mod handle;
 mod inbox;
 mod membership;
+mod memory;
+mod offline;
 mod orders;
 mod report;
+mod seal;
 mod shell;
 mod standing;
 mod view;
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,6 +49,7 @@ use crate::links::{ForwardedClient, LinkTls, StartError};
 pub use discovery::{Discovery, FindAddress, Names};
 pub use files::FileError;
 pub use handle::ClusterNode;
+pub use offline::{OfflineError, accept_copy, force_boot};
 
 /// Up to which level this program knows formats of journals, files and frames between nodes.
 pub const LEVEL: u32 = 1;
@@ -184,6 +190,22 @@ pub enum NodeError {
         was: String,
         /// The node's.
         is: NodeName,
+    },
+    /// Its peers have found it to have lost what it promised.
+    #[error("{0}")]
+    Lost(String),
+    /// Its directory was copied.
+    #[error(
+        "{} is a copy of {name}'s directory: of what it has promised to the others to have, it may lack what came after. Empty the \
+         directory, and it joins anew; or, if the directory was moved here and nothing has run on the original since, say \
+         `warren ctl --data-dir {} accept_copy`",
+        .dir.display(), .dir.display()
+    )]
+    Copy {
+        /// Whose.
+        name: NodeName,
+        /// The directory.
+        dir: PathBuf,
     },
     /// Peers could not find it.
     #[error("it is not known where peers reach {0}: its name has no host, so set warren.cluster.advertise")]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use consensus::MemberId;
 
 use super::discovery::Seed;
-use super::files::{OwnId, draw_member, next_incarnation};
+use super::files::{EarlierStarts, OwnId, draw_member, next_incarnation};
 use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
@@ -14,7 +14,7 @@ use super::shell::Shell;
 use super::{Contents, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::control::ControlError;
-use crate::formation::{Formation, Listed, NodeState, Own, Settings};
+use crate::formation::{Consent, Formation, Listed, NodeState, Own, Settings};
 use crate::link::{ClusterId, Identity, NodeName};
 use crate::links::{CallAnswer, NoName};
 use crate::plan::{Aim, MembershipPlan};
@@ -299,17 +299,24 @@ impl Shell {
         self.host.refuse_own(None);
         let (disk, dir) = (&*self.setup.disk, &self.setup.store.dir);
         store::member::empty(disk, dir)?;
-        self.files.forget()?;
+        // Who looks for its peers again must not agree to another founder than before.
+        let looks_again = joined.is_none() && self.setup.formation.is_configured;
+        self.files.forget(looks_again)?;
+        self.memory.clear();
         let member = match &joined {
             Some((member, _)) => *member,
             None => draw_member()?,
         };
         self.own = OwnId { member, incarnation: next_incarnation(0)? };
-        self.files.write_own(self.own)?;
+        self.earlier = EarlierStarts::default();
+        self.files.write_own(self.own, &self.earlier)?;
         self.introduce();
         self.set_peers();
-        // It looks for no peers until it is started again, or told to join one.
-        self.formation = formation(&self.setup, self.own, NodeState::Empty, Settings::alone())?;
+        // As at a first start: it asks the peers of its list, if it has one.
+        let settings = if looks_again { self.setup.formation } else { Settings::alone() };
+        let consent = if looks_again { self.files.consent()? } else { Consent::default() };
+        self.formation = formation(&self.setup, self.own, NodeState::Empty, settings, consent)?;
+        self.emptied_at = Some(Instant::now());
         tracing::info!("this node has nothing any more");
         match joined {
             Some((_, roster)) => self.join(roster),
@@ -445,9 +452,10 @@ pub(super) fn formation(
     own: OwnId,
     state: NodeState,
     settings: Settings,
+    consent: Consent,
 ) -> Result<Formation, NodeError> {
     let own = Own { name: setup.name.clone(), member: own.member, level: setup.level, version: setup.version.clone() };
-    Ok(Formation::new(own, state, settings, crate::formation::Consent::default(), draw_cluster()?))
+    Ok(Formation::new(own, state, settings, consent, draw_cluster()?))
 }
 
 /// The id of a cluster that there might be.

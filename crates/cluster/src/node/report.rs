@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  report  | member u64 | incarnation u64 | number u64 | level u32 | flags u8 | applied u64 | last u64 | end u64
-//!          | name | address | version |, texts
+//!          | name | address | version |, texts | starts_count u16 | earlier starts, u64 each
 //!          flags: 1 takes no clients, 2 has never been told of any members, 4 is short of memory, 8 is short of disk
 //!
 //!  call "node"   report ─► 1 report roster, or 2 and a sentence: a stranger, or 3 and a sentence: it must not go on
@@ -13,6 +13,7 @@
 use consensus::MemberId;
 
 use super::NodeAlarms;
+use super::files::STARTS_MAX;
 use crate::address::Address;
 use crate::control::{ControlError, ErrorKind};
 use crate::formation::VERSION_LEN_MAX;
@@ -39,6 +40,8 @@ pub(super) struct Report {
     pub(super) version: String,
     pub(super) level: u32,
     pub(super) incarnation: u64,
+    /// The starts before, as far as its directory knows.
+    pub(super) earlier: Vec<u64>,
     /// Which report of this start it is: they may arrive in another order.
     pub(super) number: u64,
     pub(super) is_draining: bool,
@@ -73,6 +76,8 @@ impl Report {
         put_text(to, self.name.as_str(), NODE_NAME_LEN_MAX);
         self.address.encode(to);
         put_text(to, &self.version, VERSION_LEN_MAX);
+        to.extend_from_slice(&(self.earlier.len() as u16).to_le_bytes());
+        self.earlier.iter().for_each(|start| to.extend_from_slice(&start.to_le_bytes()));
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, FrameError> {
@@ -82,6 +87,11 @@ impl Report {
         let (applied, last, end) = (reader.u64()?, reader.u64()?, reader.u64()?);
         let (name, address) = (reader.name()?, Address::decode(reader)?);
         let version = reader.text(VERSION_LEN_MAX)?.to_owned();
+        let earlier_count = usize::from(reader.u16()?);
+        if earlier_count > STARTS_MAX {
+            return Err(FrameError::Impossible("count of starts"));
+        }
+        let earlier = (0..earlier_count).map(|_| reader.u64()).collect::<Result<_, _>>()?;
         let (is_draining, is_new) = (flags & 1 != 0, flags & 2 != 0);
         let alarms = NodeAlarms { is_memory_low: flags & 4 != 0, is_disk_low: flags & 8 != 0 };
         Ok(Report {
@@ -91,6 +101,7 @@ impl Report {
             version,
             level,
             incarnation,
+            earlier,
             number,
             is_draining,
             is_new,
@@ -320,6 +331,7 @@ mod tests {
             version: "1.0.0".to_owned(),
             level: 1,
             incarnation: 3,
+            earlier: vec![1, 2],
             number: 5,
             is_draining: true,
             is_new: false,

@@ -9,9 +9,10 @@ use consensus::{MemberId, Members};
 use store::{RecoveredStore, Store};
 
 use super::exchange::Told;
-use super::files::{NodeFiles, OwnId};
+use super::files::{EarlierStarts, NodeFiles, OwnId};
 use super::inbox::{Event, Inbox, Reply};
 use super::membership::WaitingOrder;
+use super::memory::Memory;
 use super::orders::OperatorJoin;
 use super::view::Shown;
 use super::{Host, NodeAlarms, NodeSetup, Standing};
@@ -53,6 +54,12 @@ pub(super) struct Shell {
     pub(super) inbox: Arc<Inbox>,
     pub(super) files: NodeFiles,
     pub(super) own: OwnId,
+    /// Which starts this directory had before.
+    pub(super) earlier: EarlierStarts,
+    /// What others have promised.
+    pub(super) memory: Memory,
+    /// What was last said of this member by its seal.
+    pub(super) sealed_at: (Instant, u64),
     pub(super) phase: Phase,
     pub(super) formation: Formation,
     /// Whom a node on its way talks to, and one that an operator named.
@@ -84,6 +91,8 @@ pub(super) struct Shell {
     pub(super) alarms: NodeAlarms,
     /// What others were last said to be short of.
     pub(super) peer_alarms: Vec<(NodeName, NodeAlarms)>,
+    /// Since when it has nothing any more: until its peers know that, they may take it for a second node of its name.
+    pub(super) emptied_at: Option<Instant>,
     /// Why it is no member any more, if its peers say so.
     pub(super) removed: Option<String>,
     pub(super) shown: Arc<Shown>,
@@ -262,6 +271,7 @@ impl Shell {
         }
         self.phase = Phase::Over;
         self.links.close();
+        self.memory.end();
     }
 
     fn called(&mut self, from: &Identity, name: &str, payload: &[u8], answer: CallAnswer) {

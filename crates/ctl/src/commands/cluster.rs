@@ -29,7 +29,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("forget_cluster_node", "takes a node that does not run out of the cluster, for ever", |input| {
         if input.has("offline") {
             return Err(Failure::unavailable(
-                "a node that does not run can be asked nothing: leave out --offline and ask one that runs",
+                "a node that does not run forgets no other: leave out --offline and ask one that runs, or, where a majority is lost for \
+                 good, see force_boot",
             ));
         }
         order(Ask::delete(path(&["warren", "cluster", "nodes", input.text("cluster-node")])))

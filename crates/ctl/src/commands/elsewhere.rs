@@ -24,11 +24,6 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const COMMANDS: &[Command] = &[
-    refused(
-        "force_boot",
-        "a node without a majority may lack what was confirmed: start others, or begin anew with a backup",
-    ),
-    refused("force_standalone_khepri_boot", "it is for a node that does not run"),
     refused("rename_cluster_node", "RabbitMQ's own does nothing either"),
     refused("update_cluster_nodes", "RabbitMQ's own does nothing either"),
     refused("start_app", "start the process instead"),

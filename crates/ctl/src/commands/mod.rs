@@ -25,6 +25,7 @@ mod local;
 mod members;
 mod messages;
 mod moving;
+mod offline;
 mod pages;
 mod parameters;
 mod patience;
@@ -63,6 +64,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Coming from RabbitMQ", check::COMMANDS),
     ctl("Node and cluster", status::COMMANDS),
     ctl("Members of the cluster", cluster::COMMANDS),
+    ctl("A node that does not run", offline::COMMANDS),
     ctl("The running server", process::COMMANDS),
     ctl("Feature flags", features::COMMANDS),
     ctl("Waiting for a broker", patience::COMMANDS),

@@ -15,7 +15,7 @@ use crate::settings_file::{self, Section};
 pub(crate) const URL_VARIABLE: &str = "WARREN_CTL_URL";
 
 /// Where a broker that was started without options keeps its data.
-const DEFAULT_DATA_DIR: &str = "warren-data";
+pub(crate) const DEFAULT_DATA_DIR: &str = "warren-data";
 
 /// A broker's own socket, in its data directory.
 const SOCKET_NAME: &str = "control.sock";

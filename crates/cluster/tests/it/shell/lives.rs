@@ -2,7 +2,7 @@
 
 use cluster::ClientStanding;
 
-use super::world::{World, copy_dir, wait_until};
+use super::world::{World, copy_dir, roll_back, wait_until};
 
 #[test]
 fn nothing_is_lost_with_each_node_in_turn() {
@@ -41,6 +41,33 @@ fn a_minority_serves_nothing_and_heals_by_itself() {
     assert!(world.has(world.server().unwrap(), "of three"));
 }
 
+/// Three nodes form a cluster, and all end; then these two start alone.
+fn check_pair(name: &str, pair: [usize; 2]) {
+    let mut world = World::of(name, 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    world.put("of three");
+    (0..3).for_each(|number| world.stop(number));
+    pair.iter().for_each(|number| world.start(*number));
+    world.put("of two");
+    assert!(world.has(world.server().unwrap(), "of three"), "{pair:?}");
+}
+
+#[test]
+fn the_first_two_of_a_young_cluster_start_alone() {
+    check_pair("first-two", [0, 1]);
+}
+
+#[test]
+fn the_last_two_of_a_young_cluster_start_alone() {
+    check_pair("last-two", [1, 2]);
+}
+
+#[test]
+fn the_first_and_last_of_a_young_cluster_start_alone() {
+    check_pair("outer-two", [0, 2]);
+}
+
 #[test]
 fn an_empty_directory_under_an_old_name_joins_anew() {
     let mut world = World::of("replaced", 3, true);
@@ -76,13 +103,144 @@ fn an_older_directory_is_not_believed() {
         world.put(&format!("later/{round}"));
         world.stop(number);
     }
-    std::fs::remove_dir_all(&world.nodes[number].dir).unwrap();
-    std::fs::rename(&kept, &world.nodes[number].dir).unwrap();
+    roll_back(&kept, &world.nodes[number].dir);
     world.start(number);
     let failure = world.failure(number);
     assert!(failure.contains("has come back with an older directory"), "{failure}");
+    world.stop(number);
     world.put("without it");
+    // However often it is started: it has been told.
+    for _ in 0..10 {
+        assert_eq!(world.try_start(number).unwrap_err().to_string(), failure);
+    }
     assert!(world.nodes[(server + 2) % 3].served.failure.lock().is_none());
+}
+
+/// Three nodes; a copy of a follower's directory was made while it ran, and then something was committed, and all ended. Says whose.
+fn copied_while_it_ran(name: &str) -> (World, usize, usize, std::path::PathBuf) {
+    let mut world = World::of(name, 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("early");
+    let number = (server + 1) % 3;
+    let kept = world.nodes[number].dir.with_extension("kept");
+    copy_dir(&world.nodes[number].dir, &kept);
+    for late in 0..5 {
+        assert_eq!(world.put(&format!("late/{late}")), server);
+    }
+    // What is remembered of others is written once a second.
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    (0..3).for_each(|number| world.stop(number));
+    (world, server, number, kept)
+}
+
+#[test]
+fn a_copy_of_a_running_member_is_not_used() {
+    let (mut world, server, number, kept) = copied_while_it_ran("copied");
+    let dir = world.nodes[number].dir.clone();
+    let original = dir.with_extension("original");
+    std::fs::rename(&dir, &original).unwrap();
+    std::fs::rename(&kept, &dir).unwrap();
+    let third = (server + 2) % 3;
+    world.start(third);
+    for _ in 0..10 {
+        let error = world.try_start(number).unwrap_err().to_string();
+        assert!(error.contains("is a copy of hare") && error.contains("accept_copy"), "{error}");
+    }
+    world.start(server);
+    let leader = world.put("after it");
+    (0..5).for_each(|late| assert!(world.has(leader, &format!("late/{late}"))));
+    // What it was a copy of is there again, under its old name.
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::rename(&original, &dir).unwrap();
+    world.start(number);
+    world.wait_for_cluster_of(&[0, 1, 2]);
+}
+
+#[test]
+fn a_disk_that_was_rolled_back_is_found_by_who_was_not_there_then() {
+    let (mut world, server, number, kept) = copied_while_it_ran("rolled-back");
+    roll_back(&kept, &world.nodes[number].dir);
+    let third = (server + 2) % 3;
+    world.start(third);
+    world.start(number);
+    let failure = world.failure(number);
+    assert!(failure.contains("has come back with an older directory"), "{failure}");
+    world.stop(number);
+    for _ in 0..10 {
+        assert!(world.try_start(number).is_err());
+    }
+    world.start(server);
+    let leader = world.put("after it");
+    (0..5).for_each(|late| assert!(world.has(leader, &format!("late/{late}"))));
+    // Emptied, it joins anew.
+    std::fs::remove_dir_all(&world.nodes[number].dir).unwrap();
+    world.start(number);
+    world.wait_for_cluster_of(&[0, 1, 2]);
+}
+
+#[test]
+fn a_copy_that_is_accepted_goes_on_as_the_member() {
+    let mut world = World::of("accepted", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let number = (world.put("early") + 1) % 3;
+    world.stop(number);
+    let dir = world.nodes[number].dir.clone();
+    let kept = dir.with_extension("kept");
+    copy_dir(&dir, &kept);
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::rename(&kept, &dir).unwrap();
+    assert!(world.try_start(number).is_err());
+    let name = world.nodes[number].name.clone();
+    assert_eq!(cluster::accept_copy(&store::file::RealDisk, &dir).unwrap(), name);
+    world.start(number);
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let in_use = cluster::accept_copy(&store::file::RealDisk, &dir).unwrap_err().to_string();
+    assert!(in_use.contains("is in use by another process"), "{in_use}");
+    let none = dir.with_extension("none");
+    let refused = cluster::accept_copy(&store::file::RealDisk, &none).unwrap_err().to_string();
+    assert!(refused.contains("belongs to no cluster") && !none.exists(), "{refused}");
+}
+
+#[test]
+fn a_member_stands_alone_by_force_and_founds_another_cluster() {
+    let mut world = World::of("by-force", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("of three");
+    for round in 0..40 {
+        world.put(&format!("filler/{round}"));
+    }
+    let (number, other) = ((server + 1) % 3, (server + 2) % 3);
+    let dir = world.nodes[number].dir.clone();
+    let in_use = cluster::force_boot(&store::file::RealDisk, &dir).unwrap_err().to_string();
+    assert!(in_use.contains("is in use by another process"), "{in_use}");
+    (0..3).for_each(|number| world.stop(number));
+    let name = world.nodes[number].name.clone();
+    assert_eq!(cluster::force_boot(&store::file::RealDisk, &dir).unwrap(), Some(name.clone()));
+    assert_eq!(cluster::force_boot(&store::file::RealDisk, &dir).unwrap(), None, "once more");
+    world.start(number);
+    assert_eq!(world.put("alone"), number);
+    assert!(world.has(number, "of three") && world.has(number, "filler/39"));
+    // One that is empty joins it, and has all in the end.
+    std::fs::remove_dir_all(&world.nodes[other].dir).unwrap();
+    world.start(other);
+    world.wait_for_cluster_of(&[number, other]);
+    let other_name = world.nodes[other].name.clone();
+    assert_eq!(super::world::done(control(&world, number).transfer(Some(&other_name))).unwrap(), other_name);
+    assert_eq!(world.put("of two"), other);
+    assert!(world.has(other, "of three") && world.has(other, "alone") && world.has(other, "filler/39"));
+    // One of the old cluster is none of the new one.
+    world.start(server);
+    let clusters = |world: &World| [server, number].map(|number| world.view(number).cluster);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_ne!(clusters(&world)[0], clusters(&world)[1]);
+    assert_eq!(world.put("without it"), other);
+}
+
+fn control(world: &World, number: usize) -> &dyn cluster::control::Control {
+    world.control(number)
 }
 
 #[test]

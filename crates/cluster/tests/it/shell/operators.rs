@@ -79,13 +79,70 @@ fn nodes_leave_dead_or_alive() {
         format!("{standing:?}").contains("does not belong to this cluster any more")
     });
     world.put("of two");
-    // The leader itself leaves, and what it had stays with the other.
+    // The leader itself leaves, and what it had stays with the other. It has no list any more.
+    world.stop(server);
+    world.listed = Vec::new();
+    world.start(server);
+    world.wait_for_cluster_of(&[server, alive]);
+    world.put("of two again");
     done(world.control(server).reset(None, false)).unwrap();
     assert!(world.view(server).cluster.is_none());
     world.wait_for_cluster_of(&[alive]);
     world.put("of one");
-    assert!(world.has(alive, "of three") && world.has(alive, "of two"));
+    wait_until("what the other has", || world.has(alive, "of three") && world.has(alive, "of two"));
     assert!(!world.has(server, "of three"));
+}
+
+fn servers(world: &World) -> Vec<usize> {
+    (0..3).filter(|number| world.nodes[*number].served.is_serving()).collect()
+}
+
+#[test]
+fn a_node_that_is_reset_asks_its_peers_again() {
+    let mut world = World::of("reset", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("of three");
+    for (round, number) in [(server + 1) % 3, server].into_iter().enumerate() {
+        let view = world.view(number);
+        let (cluster, before) = (view.cluster, view.member(&world.nodes[number].name).unwrap().member);
+        done(world.control(number).reset(None, round == 1)).unwrap();
+        wait_until("another member in the same cluster", || {
+            assert!(servers(&world).len() <= 1, "{:?} serve", servers(&world));
+            let view = world.view(number);
+            let member = view.member(&world.nodes[number].name).map(|own| own.member);
+            view.cluster == cluster && member != Some(before)
+        });
+        world.wait_for_cluster_of(&[0, 1, 2]);
+        world.stop(number);
+        world.start(number);
+        world.wait_for_cluster_of(&[0, 1, 2]);
+        world.put(&format!("after round {round}"));
+    }
+}
+
+#[test]
+fn nodes_that_are_all_reset_are_one_cluster_or_wait() {
+    let mut world = World::of("all-reset", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("of three");
+    // Each is asked once; some are still joining what another one leaves.
+    for number in [(server + 1) % 3, server, (server + 2) % 3] {
+        let _ = done(world.control(number).reset(None, true));
+    }
+    for round in 0..2 {
+        let until = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < until {
+            assert!(servers(&world).len() <= 1, "round {round}: {:?} serve", servers(&world));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        (0..3).for_each(|number| world.stop(number));
+        world.start_all();
+    }
+    let clusters: std::collections::BTreeSet<_> =
+        (0..3).filter_map(|number| world.view(number).cluster).map(|cluster| cluster.get()).collect();
+    assert!(clusters.len() <= 1, "{clusters:?}");
 }
 
 #[test]

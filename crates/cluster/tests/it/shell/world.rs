@@ -85,6 +85,12 @@ impl Host for Served {
     }
 }
 
+impl Served {
+    pub(super) fn is_serving(&self) -> bool {
+        self.store.lock().is_some()
+    }
+}
+
 /// A node, running or not.
 pub(super) struct Node {
     pub(super) name: String,
@@ -268,6 +274,26 @@ pub(super) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
 pub(super) fn done<T>(outcome: Outcome<T>) -> Result<T, ControlError> {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(outcome)
+}
+
+/// Writes what was copied over what is there now, into the same files: as a disk that is rolled back.
+pub(super) fn roll_back(copy: &Path, dir: &Path) {
+    let names =
+        |dir: &Path| -> Vec<_> { std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name()).collect() };
+    for name in names(dir).into_iter().filter(|name| !copy.join(name).exists()) {
+        let path = dir.join(name);
+        if path.is_dir() { std::fs::remove_dir_all(path).unwrap() } else { std::fs::remove_file(path).unwrap() }
+    }
+    for name in names(copy) {
+        let (from, to) = (copy.join(&name), dir.join(&name));
+        if from.is_dir() && to.is_dir() {
+            roll_back(&from, &to);
+        } else if from.is_dir() {
+            copy_dir(&from, &to);
+        } else {
+            std::fs::write(to, std::fs::read(from).unwrap()).unwrap();
+        }
+    }
 }
 
 /// Copies a directory as it is.

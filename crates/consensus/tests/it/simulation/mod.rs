@@ -2,8 +2,8 @@
 //! that cuts one way, loses, doubles and reorders, slow disks, shipments that are lost, and members that come and go.
 //!
 //! After every step: one leader a term, one vote a term, one contents an entry, what is committed is on a majority's disks, the same
-//! everywhere and for ever, and no member's commit index falls. Now and then all end, and any majority of the members that starts alone has all
-//! that a leader called committed. In the end all heals, and the group must work and agree.
+//! everywhere and for ever, and no member's commit index falls. Now and then all end, and any majority of the members that starts alone has
+//! all that a leader called committed. In the end all heals, and the group must work and agree.
 //!
 //! `CONSENSUS_SEEDS=from..to` runs these seeds; one that fails says how to run it again. `make sim-consensus` runs ten thousand.
 

@@ -35,6 +35,25 @@ fn orders_are_asked_of_the_server() {
 }
 
 #[test]
+fn a_directory_is_changed_where_what_may_be_lost_is_accepted() {
+    for (command, did) in [
+        ("force_boot", "ForceBoot /d"),
+        ("force_standalone_khepri_boot", "ForceBoot /d"),
+        ("accept_copy", "AcceptCopy /d"),
+    ] {
+        let asked = drive(&[command, "--data-dir", "/d"], []);
+        assert_eq!(asked.did, Vec::<String>::new());
+        let (status, text) = asked.failure();
+        assert_eq!(status, 69);
+        assert!(text.starts_with("nothing was changed in /d: ") && text.ends_with(", add --accept-loss"), "{text}");
+        let done = drive(&[command, "--data-dir", "/d", "--accept-loss"], []);
+        assert_eq!((done.did.clone(), done.text()), (vec![did.to_owned()], "done\n".to_owned()));
+        assert_eq!(drive(&[command, "--data-dir", "/none", "--accept-loss"], []).failure(), (65, "it is none"));
+        assert_eq!(drive(&[command, "--url", "http://x"], []).failure().0, 64);
+    }
+}
+
+#[test]
 fn who_leads_is_told() {
     let driven = drive(&["transfer_leadership", "rabbit@b"], [answer(200, &json!({"leader": "rabbit@b"}))]);
     assert_eq!(driven.did, [r#"POST warren/cluster/transfer {"node":"rabbit@b"}"#]);

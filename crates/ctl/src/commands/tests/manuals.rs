@@ -40,7 +40,6 @@ fn what_is_refused_is_refused_whatever_options_it_has() {
     for line in [
         &["forget_cluster_node", "--offline", "rabbit@x"][..],
         &["join_cluster", "rabbit@x", "--ram"],
-        &["force_boot"],
         &["encode", "v", "p", "--cipher", "aes_cbc256", "--iterations", "5"],
         &["log_tail", "--number", "50"],
         &["consume_event_stream", "--duration", "20", "--pattern", "queue_.*"],

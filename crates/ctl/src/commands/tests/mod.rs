@@ -101,6 +101,10 @@ pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> 
                 let text = (!line.contains(&"none".to_owned())).then(|| "[a]\nport = 1\npassword = \"p\"\n".to_owned());
                 next(SettingsFile { path: "/home/.rabbitmqadmin.conf".into(), text })
             }
+            Ok(Step::Directory { order, dir, next }) => {
+                did.push(format!("{order:?} {}", dir.display()));
+                next(if dir.starts_with("/none") { Err("it is none".to_owned()) } else { Ok("done".to_owned()) })
+            }
             Ok(Step::Pause(pause, next)) => {
                 did.push(format!("pause {} ms", pause.as_millis()));
                 next(())

@@ -35,6 +35,8 @@ pub struct NodeFacts {
     pub is_disk_low: bool,
     /// Messages were lost to damaged files, and no operator has taken note.
     pub has_data_loss: bool,
+    /// What is out of order in the cluster; nothing is of a node alone.
+    pub cluster_trouble_count: u64,
     /// Open connections.
     pub connection_count: u64,
     /// Those of them that have just been held up ([`Needs::flow`](crate::Needs)).

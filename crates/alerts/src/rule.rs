@@ -23,6 +23,8 @@ pub enum Kind {
     DiskAlarm,
     /// Messages that were lost to damaged files, as long as no operator has taken note.
     DataLoss,
+    /// What is out of order in the cluster: nodes that are gone, silent, late, or have another time.
+    Cluster,
     /// Connections that are held up, in percent of all.
     Flow,
     /// Users and addresses that were locked out within a window.
@@ -35,7 +37,7 @@ pub enum Kind {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Kind; 11] = [
+    pub const ALL: [Kind; 12] = [
         Kind::QueueLength,
         Kind::NoConsumers,
         Kind::OldestAge,
@@ -43,6 +45,7 @@ impl Kind {
         Kind::MemoryAlarm,
         Kind::DiskAlarm,
         Kind::DataLoss,
+        Kind::Cluster,
         Kind::Flow,
         Kind::Lockouts,
         Kind::Connections,
@@ -60,6 +63,7 @@ impl Kind {
             Kind::MemoryAlarm => "memory-alarm",
             Kind::DiskAlarm => "disk-alarm",
             Kind::DataLoss => "data-loss",
+            Kind::Cluster => "cluster",
             Kind::Flow => "flow",
             Kind::Lockouts => "lock-outs",
             Kind::Connections => "connections",
@@ -85,9 +89,13 @@ impl Kind {
     fn threshold(self) -> Option<f64> {
         match self {
             Kind::QueueLength | Kind::OldestAge | Kind::Growth | Kind::Connections | Kind::Unroutable => None,
-            Kind::NoConsumers | Kind::MemoryAlarm | Kind::DiskAlarm | Kind::DataLoss | Kind::Flow | Kind::Lockouts => {
-                Some(0.0)
-            }
+            Kind::NoConsumers
+            | Kind::MemoryAlarm
+            | Kind::DiskAlarm
+            | Kind::DataLoss
+            | Kind::Cluster
+            | Kind::Flow
+            | Kind::Lockouts => Some(0.0),
         }
     }
 }

@@ -60,6 +60,7 @@ mod subscriptions;
 #[cfg(test)]
 mod tests;
 mod throttle;
+mod time;
 mod trace_points;
 mod turn_away;
 mod usage;
@@ -101,6 +102,7 @@ pub use selection::{
     Removed, Selection, Start,
 };
 pub use subscriptions::{Followed, Subscription};
+pub use time::go_on_by_time;
 pub use turn_away::turn_away;
 pub use vhost::Federated;
 pub use vhost_access::{

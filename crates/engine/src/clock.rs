@@ -82,8 +82,11 @@ impl Clock {
     /// Begins at the system's time, or where it was `stored` that the broker's is ahead of it.
     pub fn start(stored: Option<&[u8]>) -> Self {
         let ahead_ms = stored.and_then(|value| value.try_into().ok()).map_or(0, i64::from_be_bytes);
-        if ahead_ms != 0 {
-            tracing::info!(ahead_ms, "time goes on from before the system's clock was set");
+        if ahead_ms.unsigned_abs() >= SET_MS {
+            tracing::info!(
+                ahead_ms,
+                "what waits goes by the time that it went by before, and not by the system's clock"
+            );
         }
         Self {
             started_at: Instant::now(),

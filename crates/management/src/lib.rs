@@ -70,6 +70,7 @@ pub use openapi::description as openapi_description;
 pub use options::{ConnectionLimits, Cors, FlightRecorderOptions, Headers, ListenerInfo, Options};
 pub use process::{LogControl, Process};
 pub use recent_lines::RecentLines;
+pub use routes::http_contexts;
 pub use server::{
     Absent, AmqpSink, ConnectionGroup, ConnectionPermit, HttpClient, RequestLine, Server, Site, read_request_line,
 };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use broker::Broker;
+use cluster::control::Control;
 use federation::Links;
 use hyper::header::HeaderValue;
 use management::{Cors, Headers, LocalSite, Metrics, MetricsOptions, OAuthOptions, Service, Site};
@@ -142,10 +143,15 @@ impl LocalSites {
 }
 
 /// What makes alerts. `connection_max` is how many connections the limit of open files leaves room for.
-pub(crate) fn alerting(config: &Config, broker: &Arc<Broker>, connection_max: usize) -> Result<Arc<Alerting>> {
+pub(crate) fn alerting(
+    config: &Config,
+    broker: &Arc<Broker>,
+    connection_max: usize,
+    control: Option<Arc<dyn Control>>,
+) -> Result<Arc<Alerting>> {
     let of_files = u64::try_from(connection_max).ok().filter(|_| connection_max < usize::MAX);
     let connection_max = [of_files, config.connection_max].into_iter().flatten().min();
-    Ok(Alerting::new(broker.clone(), &config.alerts, connection_max)?)
+    Ok(Alerting::new(broker.clone(), &config.alerts, connection_max, control)?)
 }
 
 /// The API's options.

@@ -31,6 +31,7 @@ export default function Cluster() {
     ${error && h(Note, { kind: "warning", error })}
     ${data.waiting && h(Note, { kind: "warning", children: typeof data.waiting === "string" ? data.waiting : JSON.stringify(data.waiting) })}
     ${!data.has_majority && h(Note, { children: "This node reaches no majority, and serves nothing until it does." })}
+    ${h(Troubles, { troubles: data.troubles })}
     ${h(Facts, { facts: [
       ["Name", h("bdi", {}, data.name)], ["Nodes", String(data.nodes.length)], ["Leader", data.leader ? nodeLink(data.leader) : "none"],
       !isAlone && ["Majority", data.has_majority ? "reached" : "not reached"], !isAlone && ["Term", h(Figure, { value: data.term, title: "counts elections" }), "counts elections"],
@@ -42,6 +43,9 @@ export default function Cluster() {
     ${mayOrder && isAlone && h(Section, { title: "Join a cluster", isClosed: true, children: h(JoinForm, { node: data.node }) })}
     ${mayOrder && h(Section, { title: "Name", isClosed: true, children: h(NameForm, { name: data.name, reload }) })}`;
 }
+
+/** What is out of order, as the node that answers knows it. @param {{ troubles?: any[] }} props */
+export const Troubles = ({ troubles = [] }) => troubles.map(({ text, severity, kind, node }) => h(Note, { key: `${kind} ${node}`, ...(severity === "problem" ? {} : { kind: "warning" }), children: text }));
 
 /** @param {string} name */
 const nodeLink = (name) => html`<a href=${href(["nodes", name])}><bdi>${name}</bdi></a>`;

@@ -9,6 +9,7 @@ import { Note } from "../parts/note.js";
 import { LatencyStages } from "../parts/latency.js";
 import { Nodes } from "../parts/nodes.js";
 import { FirstSteps } from "../parts/first_steps.js";
+import { Troubles } from "./cluster.js";
 import { useLive } from "../live.js";
 import { useResource } from "../resource.js";
 import { href } from "../route.js";
@@ -23,6 +24,7 @@ export default function Overview() {
   const ranges = ["lengths", "msg_rates", "data_rates"].map((kind) => `${kind}_age=${age}&${kind}_incr=${incr}`).join("&");
   const { data, error } = useResource(`api/overview?${ranges}`);
   const { data: alerts } = useResource(may("monitoring") ? "api/alerts" : null, 15_000);
+  const { data: cluster } = useResource(may("monitoring") ? "api/warren/cluster" : null, 5000);
   const [live, setLive] = useState(/** @type {any} */ (undefined));
   useLive(may("monitoring") ? "rates" : null, (event) => void (event.name === "rates" && setLive(event.data)));
   if (!data) return html`<${Heading} title="Overview" />${error ? h(Note, { error }) : html`<p role="status" class="awaited-text">Asking the broker…</p>`}`;
@@ -35,6 +37,7 @@ export default function Overview() {
     <${Heading} title="Overview">
       <label class="acts">History <select value=${span} onChange=${(/** @type {any} */ event) => setSpan(event.currentTarget.value)}>${SPANS.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></label>
     <//>
+    ${h(Troubles, { troubles: cluster?.troubles })}
     ${firing > 0 && html`<p class="note warning"><a href="#/alerts">${firing === 1 ? "One alert fires." : `${firing} alerts fire.`}</a></p>`}
     <div class="tiles">
       ${tile("Ready", totals.messages_ready, "messages", ["queues"])}

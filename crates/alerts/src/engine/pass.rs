@@ -103,6 +103,7 @@ fn value_of_node(watch: &mut Watch, node: &NodeFacts, now_ms: u64) -> Option<Mea
         Kind::MemoryAlarm => MeasuredValue::Value(f64::from(u8::from(node.is_memory_low))),
         Kind::DiskAlarm => MeasuredValue::Value(f64::from(u8::from(node.is_disk_low))),
         Kind::DataLoss => MeasuredValue::Value(f64::from(u8::from(node.has_data_loss))),
+        Kind::Cluster => MeasuredValue::Value(node.cluster_trouble_count as f64),
         Kind::Flow => MeasuredValue::Value(percent(node.flow_count, node.connection_count)),
         Kind::Connections => {
             MeasuredValue::Value(node.connection_max.map_or(0.0, |max| percent(node.connection_count, max)))

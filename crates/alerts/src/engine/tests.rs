@@ -11,6 +11,7 @@ const QUIET: NodeFacts = NodeFacts {
     is_memory_low: false,
     is_disk_low: false,
     has_data_loss: false,
+    cluster_trouble_count: 0,
     connection_count: 0,
     flow_count: 0,
     connection_max: None,
@@ -196,6 +197,8 @@ fn rules_about_the_node_watch_its_numbers() {
     check(json!({"kind": "memory-alarm"}), memory, true);
     check(json!({"kind": "disk-alarm"}), memory, false);
     check(json!({"kind": "disk-alarm"}), NodeFacts { is_disk_low: true, ..QUIET }, true);
+    check(json!({"kind": "cluster"}), NodeFacts { cluster_trouble_count: 1, ..QUIET }, true);
+    check(json!({"kind": "cluster", "above": 1}), NodeFacts { cluster_trouble_count: 1, ..QUIET }, false);
     check(json!({"kind": "data-loss"}), memory, false);
     check(json!({"kind": "data-loss"}), NodeFacts { has_data_loss: true, ..QUIET }, true);
     let flow = NodeFacts { connection_count: 4, flow_count: 1, connection_max: Some(10), ..QUIET };

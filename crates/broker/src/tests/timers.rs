@@ -7,7 +7,8 @@ use amqp::frame::put_method;
 use amqp::method::{basic, queue};
 use amqp::table::{TableBuf, Value};
 
-use super::node::Node;
+use super::node::{Node, open};
+use crate::options::Options;
 
 const NOW_MS: u64 = 1_000_000;
 
@@ -80,6 +81,15 @@ fn what_waits_does_not_notice_that_the_system_s_clock_was_set() {
     let wall = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
     node.broker.engine.compare_clock(Duration::ZERO, wall - Duration::from_secs(7200));
     node.sync();
+    // A node takes over whose clock is right, and that knows the time which messages have gone by.
+    let disk = node.disk.clone();
+    disk.kill_process();
+    let (store, mut recovered) = open(&disk, 1).expect("the store opens");
+    crate::go_on_by_time(&mut recovered, -3_600_000);
+    let node = Node::over(disk, store, recovered, Options::default());
+    assert!(node.broker.engine.clock.now_ms() + 3_000_000 < before_ms, "it goes on as it is told");
+    node.broker.run_due_timers();
+    assert_eq!(node.counts("q"), (1, 0));
     let node = node.kill();
     node.broker.run_due_timers();
     assert_eq!(node.counts("q"), (0, 0), "after two hours it has expired");

@@ -35,6 +35,9 @@ impl FakeControl {
             address: text.split_once('@').and_then(|(_, host)| Address::new(host, 25_672)),
             version: "1.0.0".to_owned(),
             level: 1,
+            silent_ms: None,
+            clock_ahead_ms: None,
+            figures: None,
             last_seen_ms: 1_700_000_000_000,
             log: Some(LogView {
                 last: 120,

@@ -5,7 +5,9 @@
 
 mod error;
 mod fake;
+mod figures;
 mod metrics;
+mod trouble;
 mod view;
 
 use std::fmt;
@@ -15,7 +17,9 @@ use std::sync::Arc;
 
 pub use error::{ControlError, ErrorKind};
 pub use fake::FakeControl;
+pub use figures::{Context, NodeFigures};
 pub use metrics::{ClusterMetrics, LaneBytes, MemberMetrics};
+pub use trouble::{Trouble, TroubleKind};
 pub use view::{ClusterView, LinkView, LogView, MemberView, Role};
 
 /// What comes of an order: soon, or an error that says why not. Dropping it does not take the order back.

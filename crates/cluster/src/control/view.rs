@@ -1,5 +1,8 @@
 //! How a cluster stands, as one of its nodes knows it.
 
+use std::sync::Arc;
+
+use super::figures::NodeFigures;
 use crate::address::Address;
 use crate::link::{ClusterId, Lane, NodeName};
 use consensus::MemberId;
@@ -67,6 +70,12 @@ pub struct MemberView {
     pub version: String,
     /// Up to which level it knows formats.
     pub level: u32,
+    /// For how long it has not answered, in milliseconds: it is asked once a second. None: it is this node, or is not asked.
+    pub silent_ms: Option<u64>,
+    /// How far its clock is ahead of this node's, in milliseconds, if that is known.
+    pub clock_ahead_ms: Option<i64>,
+    /// What its process and its machine are at, as it said last.
+    pub figures: Option<Arc<NodeFigures>>,
     /// When it was heard last, in milliseconds since 1970; 0 never.
     pub last_seen_ms: u64,
     /// Where its log is; of others only a leader knows it.

@@ -8,6 +8,7 @@
 //!  memory   see `memory`
 //!  seal     see `seal`
 //!  lost     why its peers have found it to have lost what it promised, as a sentence: it never runs as a member again
+//!  time     | "WRTIME01" | milliseconds i64 | CRC-32C of all before |   how far the cluster's time is ahead of this machine's clock
 //! ```
 //!
 //! Each file but the seal is written anew, synced, renamed, and its name is synced: it is there whole or as before.
@@ -30,6 +31,7 @@ const MAGIC: &[u8; 8] = b"WRNODE02";
 const MAGIC_WITHOUT_STARTS: &[u8; 8] = b"WRNODE01";
 /// So many earlier starts a directory knows. Who was not told of more than these is believed by their count.
 pub(super) const STARTS_MAX: usize = 32;
+const TIME_MAGIC: &[u8; 8] = b"WRTIME01";
 
 /// Who belongs to a cluster, and where, is not for others to read.
 const FILE_MODE: u32 = 0o600;
@@ -121,6 +123,23 @@ impl NodeFiles {
         self.write("roster", &roster.encode())
     }
 
+    /// How far the cluster's time was last ahead of this machine's clock, in milliseconds.
+    pub(super) fn ahead(&self) -> Result<Option<i64>, FileError> {
+        self.read("time", |bytes| {
+            let (covered, checksum) = bytes.split_last_chunk::<4>()?;
+            let is_whole = crc32c::crc32c(covered) == u32::from_le_bytes(*checksum);
+            let ahead_ms = covered.strip_prefix(TIME_MAGIC)?.try_into().ok().map(i64::from_le_bytes);
+            ahead_ms.filter(|_| is_whole)
+        })
+    }
+
+    pub(super) fn write_ahead(&self, ahead_ms: i64) -> Result<(), FileError> {
+        let mut bytes = TIME_MAGIC.to_vec();
+        bytes.extend_from_slice(&ahead_ms.to_le_bytes());
+        bytes.extend_from_slice(&crc32c::crc32c(&bytes).to_le_bytes());
+        self.write("time", &bytes)
+    }
+
     pub(super) fn promises(&self) -> Result<Option<Promises>, FileError> {
         self.read("memory", Promises::decode)
     }
@@ -163,7 +182,7 @@ impl NodeFiles {
     /// The directory has nothing any more: it is another one from now on. What it has agreed to about who founds is kept where it will look
     /// for the same peers again.
     pub(super) fn forget(&self, keeps_consent: bool) -> Result<(), FileError> {
-        let names = ["roster", "memory", "seal", "lost"];
+        let names = ["roster", "memory", "seal", "lost", "time"];
         let consent = (!keeps_consent).then_some("consent");
         names.into_iter().chain(consent).try_for_each(|name| self.remove(name))
     }
@@ -317,6 +336,21 @@ mod tests {
             assert!(!is_older_start(last, &earlier.0, seen), "{}", start_count(last));
         }
         assert_eq!(earlier.0.len(), STARTS_MAX);
+    }
+
+    #[test]
+    fn what_time_it_is_is_kept_until_all_is_forgotten() {
+        let dir = std::env::temp_dir().join(format!("warren-node-time-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let files = NodeFiles::open(&dir).unwrap();
+        assert_eq!(files.ahead().unwrap(), None);
+        files.write_ahead(-300_000).unwrap();
+        assert_eq!(files.ahead().unwrap(), Some(-300_000));
+        fs::write(dir.join("cluster/time"), b"WRTIME01damaged?").unwrap();
+        assert!(files.ahead().is_err());
+        files.forget(false).unwrap();
+        assert_eq!(files.ahead().unwrap(), None);
+        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]

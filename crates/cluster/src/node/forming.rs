@@ -124,7 +124,7 @@ impl Shell {
             Ok(opened) => opened,
             Err(error) => return self.fail(&error.to_string()),
         };
-        match self.host.serve(store, recovered) {
+        match self.host.serve(store, recovered, None) {
             Ok(()) => self.phase = Phase::Alone,
             Err(error) => self.fail(&error),
         }
@@ -219,7 +219,8 @@ impl Shell {
             timing: self.setup.timing(),
             seed,
         };
-        let owner = Arc::new(MemberOwner { inbox: self.inbox.clone(), host: self.host.clone() });
+        let owner =
+            Arc::new(MemberOwner { inbox: self.inbox.clone(), host: self.host.clone(), time: self.time.clone() });
         self.board.admit(self.own.member, self.own.incarnation);
         let driver = Driver::start(setup, self.links.clone(), self.board.clone(), owner)?;
         self.phase = Phase::Member(driver);

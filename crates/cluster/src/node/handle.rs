@@ -16,6 +16,7 @@ use super::inbox::{Event, Inbox, Order, Reply};
 use super::memory::Memory;
 use super::orders::draw_cluster;
 use super::shell::{Door, Phase, Shell, clock_ms, local};
+use super::time::GroupTime;
 use super::view::Shown;
 use super::{Host, NodeAlarms, NodeError, NodeSetup};
 use crate::address::Address;
@@ -91,6 +92,8 @@ impl ClusterNode {
         let formation = Formation::new(of_own, state, setup.formation, files.consent()?, draw_cluster()?);
         // An empty directory that is to be in a cluster is opened again when it is known in which.
         let is_kept = state == NodeState::HasData || !setup.formation.is_configured;
+        let kept_ms = files.ahead().inspect_err(|error| tracing::warn!(%error, "what time it is is asked anew"));
+        let kept_ms = kept_ms.ok().flatten();
         let shown = Shown::of(&setup.name, setup.level);
         let now = Instant::now();
         let mut shell = Shell {
@@ -113,6 +116,9 @@ impl ClusterNode {
             asked: BTreeSet::new(),
             gone: BTreeMap::new(),
             next_exchange: now,
+            vitals: BTreeMap::new(),
+            next_vitals: now,
+            time: Arc::new(GroupTime::new(kept_ms)),
             plans: Vec::new(),
             next_hand_over: now,
             waiting: Vec::new(),

@@ -1,6 +1,7 @@
 //! What comes to the shell's thread.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
 
 use consensus::MemberId;
 use parking_lot::Mutex;
@@ -27,6 +28,8 @@ pub(super) enum Event {
     Named { address: Address, name: Result<NodeName, NoName> },
     /// A peer has told of itself.
     NodeAnswered { peer: NodeName, answer: Result<Vec<u8>, CallError> },
+    /// A peer has said how it is, or has not.
+    VitalsAnswered { peer: NodeName, asked_at: Instant, answered_at: Instant, answer: Result<Vec<u8>, CallError> },
     /// The leader has let this member go, or not.
     Left { outcome: Result<String, ControlError>, reply: Reply },
     /// A link stands: its other end is to be told who this is.

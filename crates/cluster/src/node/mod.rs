@@ -11,9 +11,9 @@
 //! an event: calls to peers, looking names up; only the broker's start and stop are waited for.
 //!
 //! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
-//! let in; `orders`: of operators; `membership`: changes of members; `standing`: where clients go; `view`: what is shown; `report`: the
-//! payloads of calls; `files`: what is kept; `seal`: by what a copy is found; `memory`: what others promised; `offline`: for a node that
-//! does not run; `discovery`: looking names up; `handle`: [`ClusterNode`].
+//! let in; `orders`: of operators; `membership`: changes of members; `standing`: where clients go; `view`: what is shown; `vitals`: how
+//! peers are; `time`: what time it is; `report`: the payloads of calls; `files`: what is kept; `seal`: by what a copy is found; `memory`:
+//! what others promised; `offline`: for a node that does not run; `discovery`: looking names up; `handle`: [`ClusterNode`].
 
 mod discovery;
 mod exchange;
@@ -29,7 +29,9 @@ mod report;
 mod seal;
 mod shell;
 mod standing;
+mod time;
 mod view;
+mod vitals;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -41,6 +43,7 @@ use store::member::MemberError;
 use store::{RecoveredStore, Store};
 
 use crate::address::Address;
+use crate::control::NodeFigures;
 use crate::driver::{DriverError, TICK};
 use crate::formation::Settings;
 use crate::link::{NodeName, Secret};
@@ -58,12 +61,13 @@ pub const LEVEL: u32 = 1;
 ///
 /// `serve`, `pause` and `stop` are called by one thread at a time, and may take their time. The others return at once.
 pub trait Host: Send + Sync + 'static {
-    /// Clients are to be served on this store; returns when they are.
+    /// Clients are to be served on this store; returns when they are. `ahead_ms`: how far the time is ahead of the system's clock by which
+    /// everything goes that waits in the store; None: as the store says.
     ///
     /// # Errors
     ///
     /// They cannot be.
-    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String>;
+    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore, ahead_ms: Option<i64>) -> Result<(), String>;
 
     /// Nothing is received from clients any more; returns when all that was received is durable, or cannot become so soon. What comes next
     /// is `stop`.
@@ -89,6 +93,12 @@ pub trait Host: Send + Sync + 'static {
 
     /// What other nodes are short of: those that this node serves wait with publishing. Told again at each start of serving.
     fn peer_alarms(&self, alarms: &[(NodeName, NodeAlarms)]);
+
+    /// What time it is for what waits in the store that is served, in milliseconds since 1970; None: none is. Asked once a second.
+    fn broker_ms(&self) -> Option<u64>;
+
+    /// What its process and its machine are at. Asked once a second by each peer.
+    fn figures(&self) -> NodeFigures;
 
     /// The node cannot go on: its process has to end, with this sentence.
     fn failed(&self, reason: &str);
@@ -119,6 +129,8 @@ pub enum Standing {
     Following(NodeName),
     /// They are held: it is about to be known where they go.
     Waiting,
+    /// They are held: this node was elected, and is about to serve them. No other one does any more.
+    Elected,
     /// They are told why there is nothing for them.
     Refusing(String),
 }

@@ -292,6 +292,8 @@ impl Shell {
         self.leader = None;
         self.removed = None;
         self.told.clear();
+        self.vitals.clear();
+        self.time.forget();
         self.gone.clear();
         self.plans.clear();
         self.listed.clear();

@@ -14,7 +14,9 @@ use super::inbox::{Event, Inbox, Reply};
 use super::membership::WaitingOrder;
 use super::memory::Memory;
 use super::orders::OperatorJoin;
+use super::time::GroupTime;
 use super::view::Shown;
+use super::vitals::PeerVitals;
 use super::{Host, NodeAlarms, NodeSetup, Standing};
 use crate::address::Address;
 use crate::driver::{Driver, NodeOwner};
@@ -74,6 +76,11 @@ pub(super) struct Shell {
     /// Nodes that were taken out, and since when.
     pub(super) gone: BTreeMap<MemberId, Instant>,
     pub(super) next_exchange: Instant,
+    /// How peers are.
+    pub(super) vitals: BTreeMap<NodeName, PeerVitals>,
+    pub(super) next_vitals: Instant,
+    /// What time it is in the cluster.
+    pub(super) time: Arc<GroupTime>,
     pub(super) plans: Vec<MembershipPlan>,
     pub(super) next_hand_over: Instant,
     pub(super) waiting: Vec<WaitingOrder>,
@@ -129,8 +136,14 @@ impl Shell {
             Event::JoinAnswered { peer, member, answer } => self.join_answered(&peer, member, answer),
             Event::Named { address, name } => self.operators_seed_named(address, name),
             Event::NodeAnswered { peer, answer } => self.node_answered(&peer, answer),
+            Event::VitalsAnswered { peer, asked_at, answered_at, answer } => {
+                self.vitals_answered(&peer, (asked_at, answered_at), answer);
+            }
             Event::Left { outcome, reply } => self.left(outcome, reply),
-            Event::Connected(peer) => self.ask_node(&peer),
+            Event::Connected(peer) => {
+                self.ask_node(&peer);
+                self.next_vitals = Instant::now();
+            }
             Event::LeaderChanged(leader) => self.leader_changed(leader),
             Event::Failed(reason) => self.fail(&reason),
             Event::Ordered { order, reply } => self.ordered(order, reply),
@@ -147,6 +160,7 @@ impl Shell {
             }
             Phase::Over => {}
         }
+        self.look_at_vitals();
         self.go_on_joining();
         self.go_on_leaving();
         self.go_on_with_postponed();
@@ -249,6 +263,7 @@ impl Shell {
             }
         }
         self.leader = leader;
+        self.next_vitals = Instant::now();
         if self.leader.is_none() {
             self.leaderless_since = Instant::now();
         }
@@ -280,6 +295,7 @@ impl Shell {
             super::report::CALL_NODE => self.answer_node(from, payload, answer),
             super::report::CALL_JOIN => self.answer_join(from, payload, answer),
             super::report::CALL_ORDER => self.answer_order(from, payload, answer),
+            super::vitals::CALL_VITALS => self.answer_vitals(from, payload, answer),
             // Of a later version: no answer.
             _ => {}
         }
@@ -327,6 +343,7 @@ impl NodeCalls for Door {
 pub(super) struct MemberOwner {
     pub(super) inbox: Arc<Inbox>,
     pub(super) host: Arc<dyn Host>,
+    pub(super) time: Arc<GroupTime>,
 }
 
 /// What clients are told that a node served which does not lead any more.
@@ -334,7 +351,7 @@ const NOT_LEADING: &str = "this node does not lead the cluster any more";
 
 impl NodeOwner for MemberOwner {
     fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String> {
-        self.host.serve(store, recovered)
+        self.host.serve(store, recovered, self.time.ahead_ms(clock_ms()))
     }
 
     fn pause(&self) {

@@ -32,7 +32,9 @@ impl Shell {
     fn follow(&self) -> Standing {
         match &self.leader {
             Some(leader) if *leader != self.setup.name => Standing::Following(leader.clone()),
-            // It was elected, and is about to serve.
+            _ if self.driver().is_some_and(|driver| driver.status().leader == Some(self.own.member)) => {
+                Standing::Elected
+            }
             Some(_) => Standing::Waiting,
             None => {
                 if let Some(why) = &self.removed {

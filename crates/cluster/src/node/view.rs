@@ -7,6 +7,7 @@ use consensus::{PeerStatus, Status};
 use parking_lot::Mutex;
 
 use super::shell::{Shell, clock_ms};
+use super::vitals::PeerVitals;
 use crate::control::{ClusterMetrics, ClusterView, LaneBytes, LinkView, LogView, MemberMetrics, MemberView, Role};
 use crate::link::{Lane, NodeName};
 use crate::links::PeerStatistics;
@@ -87,6 +88,9 @@ impl Shell {
             address: Some(self.address.clone()),
             version: self.setup.version.clone(),
             level: self.setup.level,
+            silent_ms: None,
+            clock_ahead_ms: None,
+            figures: None,
             last_seen_ms: clock_ms(),
             log,
             links: Vec::new(),
@@ -119,6 +123,7 @@ impl Shell {
             let links = statistics.iter().find(|peer| peer.name == *name);
             let is_running = links.is_some_and(|peer| peer.is_connected(Lane::Votes));
             let told = self.told.get(name).map(|told| &told.report);
+            let vitals = self.vitals.get(name);
             let peer = peers.iter().find(|peer| peer.member == node.member);
             let log = peer.map(|peer| {
                 let lag_entries = status.last.index.0.saturating_sub(peer.upto.0);
@@ -129,6 +134,7 @@ impl Shell {
                     applied: told.map_or(0, |told| told.applied),
                     lag_entries,
                     lag_bytes: self.lag_len(name).unwrap_or(0),
+                    unacknowledged_ms: vitals.and_then(PeerVitals::unacknowledged_ms),
                     ..LogView::default()
                 }
             });
@@ -141,6 +147,9 @@ impl Shell {
                 address: Some(node.address.clone()),
                 version: node.version.clone(),
                 level: node.level,
+                silent_ms: vitals.and_then(PeerVitals::silent_ms),
+                clock_ahead_ms: vitals.and_then(|vitals| vitals.clock_ahead_ms),
+                figures: vitals.and_then(|vitals| vitals.figures.clone()),
                 last_seen_ms: if is_running { clock_ms() } else { node.last_seen_ms },
                 log,
                 links: links.map(link_views).unwrap_or_default(),

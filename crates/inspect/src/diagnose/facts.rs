@@ -7,6 +7,8 @@ pub(super) struct Facts {
     pub(super) version: String,
     /// Between the two looks.
     pub(super) seconds: f64,
+    /// What is out of order in its cluster, in sentences; whether something does not work for it.
+    pub(super) cluster_troubles: Vec<(bool, String)>,
     pub(super) memory: Share,
     /// What is free of the disk, and below which alarms begin.
     pub(super) disk_free_len: u64,

@@ -86,6 +86,7 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
     gathered.bindings = ask(&mut api, &mut files, "bindings", "/api/bindings").await;
     gathered.losses = ask(&mut api, &mut files, "lost messages", "/api/warren/data-loss").await;
     gathered.slow_requests = ask(&mut api, &mut files, "slow requests", "/api/warren/slow-requests").await;
+    gathered.cluster = ask(&mut api, &mut files, "the cluster", "/api/warren/cluster").await;
     let channels = ask(&mut api, &mut files, "channels", "/api/channels").await;
     let (memory, alarms) = (
         ask(&mut api, &mut files, "memory by owner", &format!("/api/nodes/{node}/memory")).await,
@@ -113,6 +114,7 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
         ("alerts.json", &alarms),
         ("lost-messages.json", &gathered.losses),
         ("slow-requests.json", &gathered.slow_requests),
+        ("cluster.json", &gathered.cluster),
         ("definitions-summary.json", &summary(&definitions)),
     ] {
         if !value.is_null() {

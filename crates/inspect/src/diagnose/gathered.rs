@@ -18,6 +18,7 @@ pub(super) struct Gathered {
     pub(super) consumers: Value,
     pub(super) bindings: Value,
     pub(super) losses: Value,
+    pub(super) cluster: Value,
     pub(super) slow_requests: Value,
     pub(super) metrics_before: String,
     pub(super) metrics: String,
@@ -42,6 +43,9 @@ pub(super) fn facts(gathered: &Gathered) -> Facts {
         node: text(&gathered.overview, "node").to_owned(),
         version: text(&gathered.overview, "product_version").to_owned(),
         seconds: gathered.seconds,
+        cluster_troubles: list(&gathered.cluster["troubles"])
+            .map(|trouble| (text(trouble, "severity") == "problem", text(trouble, "text").to_owned()))
+            .collect(),
         memory: Share { used: number("mem_used"), limit: number("mem_limit") },
         disk_free_len: number("disk_free"),
         disk_limit_len: number("disk_free_limit"),
@@ -212,6 +216,7 @@ mod tests {
             consumers: json!([{"queue": {"vhost": "/", "name": "orders"}, "prefetch_count": 1, "ack_required": true}]),
             bindings: json!([{"vhost": "/", "source": "dlx", "destination": "last", "destination_type": "queue"}]),
             losses: json!({"lost_messages": 2}),
+            cluster: json!({"troubles": [{"severity": "problem", "text": "rabbit@b is gone."}, {"severity": "warning", "text": "late"}]}),
             slow_requests: json!({"recorder_running": true, "requests": [
                 {"protocol": "http", "request": "GET /api/queues", "at": "2026-11-26T13:14:34.086Z", "duration_us": 312_000.5,
                     "waits": [{"kind": "lock", "holder": "a::b", "duration_us": 300_000.0}]},
@@ -226,6 +231,7 @@ mod tests {
             ],
             busy_processors: Some(0.5),
         });
+        assert_eq!(facts.cluster_troubles, [(true, "rabbit@b is gone.".to_owned()), (false, "late".to_owned())]);
         let orders = &facts.queues[0];
         assert_eq!((orders.before, orders.messages, orders.unacked, orders.is_single_active), (100, 140, 1, true));
         assert_eq!((orders.published_per_s, orders.acked_per_s), (30.5, 25.0));

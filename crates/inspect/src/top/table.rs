@@ -17,7 +17,7 @@ pub(super) fn lines(view: &View, answer: &Value, selected: Option<usize>, width:
     let rows = answer["rows"].as_array().map_or(&[][..], Vec::as_slice);
     let mut lines = vec![
         summary(view, answer),
-        String::new(),
+        trouble(answer),
         format!(
             "{:>2}{:>7} {:>7} {:>10} {:>10} {:>9} {:>10}  {}",
             "",
@@ -71,6 +71,22 @@ fn summary(view: &View, answer: &Value) -> String {
     format!("{what} · {compared} in all, for {seconds:.1} s{process}")
 }
 
+/// What is out of order in the cluster, in the line that is empty else.
+fn trouble(answer: &Value) -> String {
+    let Some(all) = answer["cluster_troubles"].as_array() else { return String::new() };
+    let first = all.first().and_then(|trouble| trouble["text"].as_str()).unwrap_or_default();
+    let more = match all.len() {
+        0 | 1 => String::new(),
+        count => format!(" (and {} more: warren diagnose)", count - 1),
+    };
+    printable(&format!("{first}{more}"))
+}
+
+/// A text without what would move the cursor.
+fn printable(text: &str) -> String {
+    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+}
+
 /// A name as it is shown: without what would move the cursor.
 fn name(view: &View, row: &Value) -> String {
     let text = |name: &str| row[name].as_str().unwrap_or_default();
@@ -79,7 +95,7 @@ fn name(view: &View, row: &Value) -> String {
         "connections" | "channels" => format!("{} ({} in {})", text("name"), text("user"), text("vhost")),
         _ => text("name").to_owned(),
     };
-    whole.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+    printable(&whole)
 }
 
 fn percent(percent: Option<f64>) -> String {
@@ -108,6 +124,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_is_out_of_order_in_the_cluster_is_told_above_the_table() {
+        let view = View { of: "queues".to_owned(), by: "cpu".to_owned(), ..View::default() };
+        let second = |answer: Value| lines(&view, &answer, None, 100)[1].clone();
+        assert_eq!(second(json!({"rows": []})), "");
+        let troubles = json!([{"text": "rabbit@b\u{7} is gone."}, {"text": "late"}]);
+        assert_eq!(
+            second(json!({"rows": [], "cluster_troubles": troubles})),
+            "rabbit@b\u{fffd} is gone. (and 1 more: warren diagnose)"
+        );
+    }
 
     #[test]
     fn numbers_are_short() {

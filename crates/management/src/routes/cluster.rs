@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use broker::Identity;
-use cluster::control::{ClusterView, Control, ControlError, ErrorKind, MemberView};
+use cluster::control::{ClusterView, Control, ControlError, ErrorKind, MemberView, Trouble};
 use hyper::StatusCode;
 use serde_json::{Map, Value, json};
 
@@ -103,8 +103,14 @@ const VIEW: Shape = Shape::Object(&[
         "nodes",
         List,
         "All nodes: `name`, `member`, `role` (`leader`, `follower` or `learner`), `running`, `draining`, `address`, `version`, `level`, \
-         `last_seen_ms`; `log`, where it is known, with `last`, `written`, `committed`, `applied`, `base`, `lag_entries`, `lag_bytes` and \
+         `last_seen_ms`, `silent_ms`, `clock_ahead_ms`; `log`, where it is known, with `last`, `written`, `committed`, `applied`, `base`, `lag_entries`, `lag_bytes` and \
          `unacknowledged_ms`; and `links`: `lane`, `up`, `round_trip_us`, `sent`, `received`.",
+    ),
+    Field::required(
+        "troubles",
+        List,
+        "What is out of order, as the node that answers knows it, what matters most first: `kind` (`no-leader`, `down`, `silent`, `lagging` or \
+         `clock`), `severity` (`problem` or `warning`), `node`, which is null where the cluster is meant, and `text`.",
     ),
 ]);
 
@@ -122,8 +128,9 @@ fn shown_alone(node: &str, version: &str, name: &str) -> Value {
         "cluster": null, "name": name, "node": node, "leader": node, "term": 0, "level": 0, "has_majority": true, "waiting": null,
         "nodes": [{
             "name": node, "member": null, "role": "leader", "running": true, "draining": false, "address": null, "version": version,
-            "level": 0, "last_seen_ms": null, "log": null, "links": [],
+            "level": 0, "last_seen_ms": null, "silent_ms": null, "clock_ahead_ms": null, "log": null, "links": [],
         }],
+        "troubles": [],
     })
 }
 
@@ -138,7 +145,21 @@ fn shown(view: &ClusterView, name: &str) -> Value {
         "has_majority": view.has_majority,
         "waiting": view.waiting,
         "nodes": view.members.iter().map(shown_member).collect::<Vec<_>>(),
+        "troubles": shown_troubles(view),
     })
+}
+
+/// What is out of order.
+pub(super) fn shown_troubles(view: &ClusterView) -> Vec<Value> {
+    let shown = |trouble: Trouble| {
+        json!({
+            "kind": trouble.kind.name(),
+            "severity": if trouble.kind.is_problem() { "problem" } else { "warning" },
+            "node": trouble.node,
+            "text": trouble.text,
+        })
+    };
+    view.troubles().into_iter().map(shown).collect()
 }
 
 fn shown_member(member: &MemberView) -> Value {
@@ -165,6 +186,8 @@ fn shown_member(member: &MemberView) -> Value {
         "version": member.version,
         "level": member.level,
         "last_seen_ms": (member.last_seen_ms > 0).then_some(member.last_seen_ms),
+        "silent_ms": member.silent_ms,
+        "clock_ahead_ms": member.clock_ahead_ms,
         "log": log,
         "links": links.collect::<Vec<_>>(),
     })

@@ -56,6 +56,7 @@ mod users;
 mod vhosts;
 
 pub(crate) use overview::CHURN;
+pub use overview::http_contexts;
 
 use crate::route::Route;
 

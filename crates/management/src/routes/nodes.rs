@@ -1,15 +1,17 @@
-//! The nodes: this one, and those of its cluster. What is counted is known of this one alone.
+//! The nodes: this one, and those of its cluster, which tell what they are at themselves. Histories are of this one alone: the others serve
+//! no clients.
 
 use std::sync::Arc;
 
+use broker::machine;
 use broker::statistics::numbers::{NODE, NODE_COUNT};
 use broker::view::{Alarms, NodeView, Numbers};
-use cluster::control::{ClusterView, MemberView};
+use cluster::control::{ClusterView, MemberView, NodeFigures};
 use cluster::link::Lane;
 use telemetry::Sample;
 
 use super::memory;
-use super::overview::{write_contexts, write_exchange_types};
+use super::overview::{http_contexts, write_each_context, write_exchange_types};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{self, Cell, Writer};
@@ -86,6 +88,8 @@ struct Row {
     /// Of this node: how the cluster stands.
     cluster: Option<Arc<ClusterView>>,
     view: Option<NodeView>,
+    /// What its process and its machine are at; None: it has not said so.
+    figures: Option<Arc<NodeFigures>>,
     /// What it is short of, as far as is known.
     alarms: Option<Alarms>,
     has_memory: bool,
@@ -97,7 +101,7 @@ struct Row {
 impl Row {
     /// One of the counts of what has come and gone.
     fn churn(&self, cell: Cell<'_>, name: &str) {
-        if self.view.is_some() {
+        if self.figures.is_some() {
             cell.int(self.stats(None).count(&[name]));
         }
     }
@@ -105,7 +109,7 @@ impl Row {
     /// The rate of a number, and what it was.
     fn details(&self, service: &Service, cell: Cell<'_>, name: &str) {
         let Some(ranges) = &self.ranges else { return };
-        let samples = ranges.node.map(|range| service.broker.node_history(range));
+        let samples = ranges.node.filter(|_| self.view.is_some()).map(|range| service.broker.node_history(range));
         self.stats(samples.as_deref()).write_details(cell, &[name]);
     }
 
@@ -151,7 +155,7 @@ fn write_link(peer: &MemberView, members: &mut json::Object<'_>) {
 
 /// There is no Erlang here, but programs that read these want texts, and watch threads as RabbitMQ's processes.
 fn without_erlang(row: &Row, _: &Service, cell: Cell<'_>) {
-    if row.view.is_some() {
+    if row.figures.is_some() {
         cell.text("");
     }
 }
@@ -160,7 +164,7 @@ static TABLE: Table<Row, Service> = Table {
     title: "Node",
     columns: &[
         column("applications", List, |row: &Row, service, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 let plugins = plugins(service).map(|name| (name, name));
                 let all: Vec<_> = [("rabbit", &*service.options.product_name)].into_iter().chain(plugins).collect();
                 cell.list(&all, |(name, description), writer| {
@@ -173,7 +177,7 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("auth_mechanisms", List, |row: &Row, service, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 let mechanisms = &service.broker.options().mechanisms;
                 cell.list(mechanisms, |mechanism, writer| {
                     writer.object(|members| {
@@ -192,7 +196,7 @@ static TABLE: Table<Row, Service> = Table {
         column("channel_created", Integer, |row, _, cell| row.churn(cell, "channel_created")),
         column("channel_created_details", Object, |row, service, cell| row.details(service, cell, "channel_created")),
         column("cluster_links", List, |row, _, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.list(row.links(), |link, writer| writer.object(|members| write_link(link, members)));
             }
         }),
@@ -204,14 +208,14 @@ static TABLE: Table<Row, Service> = Table {
         column("connection_created_details", Object, |row, service, cell| {
             row.details(service, cell, "connection_created")
         }),
-        column("config_files", List, |row, service, cell| {
-            if row.view.is_some() {
-                cell.texts(service.options.config_files.iter().map(String::as_str));
+        column("config_files", List, |row, _, cell| {
+            if let Some(figures) = &row.figures {
+                cell.texts(figures.config_files.iter().map(String::as_str));
             }
         }),
-        column("contexts", List, |row, service, cell| {
-            if row.view.is_some() {
-                write_contexts(service, false, cell);
+        column("contexts", List, |row, _, cell| {
+            if let Some(figures) = &row.figures {
+                write_each_context(figures.contexts.iter().cloned(), None, cell);
             }
         }),
         column("crypto_lib_version", Text, without_erlang),
@@ -220,14 +224,14 @@ static TABLE: Table<Row, Service> = Table {
                 cell.bool(view.has_data_loss);
             }
         }),
-        column("db_dir", Text, |row, service, cell| {
-            if row.view.is_some() {
-                cell.text(&service.options.data_dir.to_string_lossy());
+        column("db_dir", Text, |row, _, cell| {
+            if let Some(figures) = &row.figures {
+                cell.text(&figures.data_dir);
             }
         }),
         column("disk_free", Integer, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.int(view.disk_free_len);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.disk_free_len);
             }
         }),
         column("disk_free_details", Object, |row, service, cell| row.details(service, cell, "disk_free")),
@@ -237,36 +241,36 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("disk_free_limit", Integer, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.int(view.disk_free_limit_len);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.disk_free_limit_len);
             }
         }),
         column("enabled_plugins", List, |row, service, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.texts(plugins(service));
             }
         }),
         column("erlang_full_version", Text, without_erlang),
         column("erlang_version", Text, without_erlang),
         column("exchange_types", List, |row, _, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 write_exchange_types(cell);
             }
         }),
-        column("fd_total", Integer, |row, service, cell| {
-            if row.view.is_some() {
-                cell.int(service.options.file_limit.unwrap_or(0));
+        column("fd_total", Integer, |row, _, cell| {
+            if let Some(figures) = &row.figures {
+                cell.int(figures.file_count_max);
             }
         }),
         column("fd_used", Integer, |row, _, cell| {
-            if let (Some(_), Some(count)) = (&row.view, broker::machine::open_file_count()) {
-                cell.int(count);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.file_count);
             }
         }),
         column("fd_used_details", Object, |row, service, cell| row.details(service, cell, "fd_used")),
         column("log_files", List, |row, _, cell| {
             // There is no other.
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.texts(["<stderr>"]);
             }
         }),
@@ -276,18 +280,18 @@ static TABLE: Table<Row, Service> = Table {
             }
         }),
         column("mem_calculation_strategy", Text, |row, _, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.text("rss");
             }
         }),
         column("mem_limit", Integer, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.int(view.memory_limit_len);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.memory_limit_len);
             }
         }),
         column("mem_used", Integer, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.int(view.memory_used_len);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.memory_used_len);
             }
         }),
         column("mem_used_details", Object, |row, service, cell| row.details(service, cell, "mem_used")),
@@ -301,33 +305,33 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("name", Text, |row, _, cell| cell.text(&row.name)),
         column("net_ticktime", Integer, |row, _, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.int(60);
             }
         }),
         column("os_pid", Text, |row, _, cell| {
-            if row.view.is_some() {
-                cell.text(&std::process::id().to_string());
+            if let Some(figures) = &row.figures {
+                cell.text(&figures.pid.to_string());
             }
         }),
         column("partitions", List, |row, _, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.texts(row.partitions());
             }
         }),
         column("proc_total", Integer, |row, _, cell| {
-            if let (Some(_), Some(count)) = (&row.view, broker::machine::thread_max()) {
-                cell.int(count);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.thread_count_max);
             }
         }),
         column("proc_used", Integer, |row, _, cell| {
-            if let (Some(_), Some(count)) = (&row.view, broker::machine::thread_count()) {
-                cell.int(count);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.thread_count);
             }
         }),
         column("processors", Integer, |row, _, cell| {
-            if row.view.is_some() {
-                cell.int(std::thread::available_parallelism().map_or(1, |count| count.get() as u64));
+            if let Some(figures) = &row.figures {
+                cell.int(figures.processor_count);
             }
         }),
         column("queue_created", Integer, |row, _, cell| row.churn(cell, "queue_created")),
@@ -337,18 +341,18 @@ static TABLE: Table<Row, Service> = Table {
         column("queue_deleted", Integer, |row, _, cell| row.churn(cell, "queue_deleted")),
         column("queue_deleted_details", Object, |row, service, cell| row.details(service, cell, "queue_deleted")),
         column("rabbitmq_version", Text, |row, service, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.text(&service.options.compatible_version);
             }
         }),
         column("rates_mode", Text, |row, service, cell| {
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.text(service.broker.options().statistics.rates.name());
             }
         }),
-        column("run_queue", Integer, |row, service, cell| {
-            if let (Some(_), Some(runtime)) = (&row.view, &service.options.runtime) {
-                cell.int(runtime.metrics().global_queue_depth() as u64);
+        column("run_queue", Integer, |row, _, cell| {
+            if let Some(figures) = &row.figures {
+                cell.int(figures.waiting_task_count);
             }
         }),
         column("running", Boolean, |row, _, cell| {
@@ -356,20 +360,20 @@ static TABLE: Table<Row, Service> = Table {
         }),
         column("sockets_total", Integer, |row, _, cell| {
             // RabbitMQ has no limit of sockets alone any more, and says so with a zero.
-            if row.view.is_some() {
+            if row.figures.is_some() {
                 cell.int(0);
             }
         }),
         column("sockets_used", Integer, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.int(view.connection_count as u64);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.connection_count);
             }
         }),
         column("sockets_used_details", Object, |row, service, cell| row.details(service, cell, "sockets_used")),
         column("type", Text, |_, _, cell| cell.text("disc")),
         column("uptime", Integer, |row, _, cell| {
-            if let Some(view) = &row.view {
-                cell.int(view.uptime_ms);
+            if let Some(figures) = &row.figures {
+                cell.int(figures.uptime_ms);
             }
         }),
     ],
@@ -389,10 +393,35 @@ fn row(call: &Call) -> Row {
     let view = call.has_stats().then(|| call.broker().node_view(&call.service.options.data_dir));
     let (has_memory, numbers) = (call.query.is_true("memory"), call.broker().node_numbers());
     let alarms = view.as_ref().map(|view| view.alarms);
-    Row { name, member, cluster, view, alarms, has_memory, numbers, ranges: call.ranges() }
+    let figures = view.as_ref().map(|view| Arc::new(own_figures(&call.service, view)));
+    Row { name, member, cluster, view, figures, alarms, has_memory, numbers, ranges: call.ranges() }
 }
 
-/// Another node, of which this one knows whether it runs.
+fn own_figures(service: &Service, view: &NodeView) -> NodeFigures {
+    let options = &service.options;
+    NodeFigures {
+        memory_used_len: view.memory_used_len,
+        memory_limit_len: view.memory_limit_len,
+        is_memory_low: view.alarms.is_memory_low,
+        disk_free_len: view.disk_free_len,
+        disk_free_limit_len: view.disk_free_limit_len,
+        is_disk_low: view.alarms.is_disk_low,
+        file_count: machine::open_file_count().unwrap_or(0),
+        file_count_max: options.file_limit.unwrap_or(0),
+        thread_count: machine::thread_count().unwrap_or(0),
+        thread_count_max: machine::thread_max().unwrap_or(0),
+        connection_count: view.connection_count as u64,
+        waiting_task_count: options.runtime.as_ref().map_or(0, |runtime| runtime.metrics().global_queue_depth() as u64),
+        processor_count: std::thread::available_parallelism().map_or(1, |count| count.get() as u64),
+        uptime_ms: view.uptime_ms,
+        pid: std::process::id().into(),
+        data_dir: options.data_dir.to_string_lossy().into_owned(),
+        config_files: options.config_files.clone(),
+        contexts: http_contexts(&service.listeners(), &options.path_prefix).collect(),
+    }
+}
+
+/// Another node, as it has told of itself; where it does not run, that it does not.
 fn row_of(call: &Call, member: &MemberView) -> Row {
     let peers = call.broker().peer_alarms();
     let alarms = peers.into_iter().find(|peer| peer.node == member.name.as_str()).map(|peer| peer.alarms);
@@ -401,11 +430,12 @@ fn row_of(call: &Call, member: &MemberView) -> Row {
         member: Some(member.clone()),
         cluster: None,
         view: None,
+        figures: member.figures.clone().filter(|_| member.is_running && call.has_stats()),
         alarms: member.is_running.then(|| alarms.unwrap_or_default()),
         has_memory: false,
-        // They are of this node, and shown only where there is a view.
-        numbers: call.broker().node_numbers(),
-        ranges: None,
+        // It serves no clients.
+        numbers: Numbers { now: [0; NODE_COUNT], rates: [0.0; NODE_COUNT] },
+        ranges: call.ranges(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashSet};
 use broker::statistics::numbers::{NODE, VHOST, VHOST_COUNT};
 use broker::statistics::{Range, Retentions};
 use broker::view::Numbers;
+use cluster::control::Context;
 use model::arguments::ExchangeType;
 use model::name::VhostName;
 use telemetry::Sample;
@@ -79,21 +80,39 @@ pub(super) fn write_exchange_types(cell: Cell<'_>) {
 /// Where the API and metrics are, as RabbitMQ's web contexts tell it.
 pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>) {
     let listeners = service.listeners();
-    let of_http = listeners.iter().filter(|listener| listener.protocol.starts_with("http"));
-    cell.list(of_http, |listener, writer| {
+    let contexts = http_contexts(&listeners, &service.options.path_prefix);
+    write_each_context(contexts, names_node.then(|| service.node()), cell);
+}
+
+/// Listeners of HTTP, of this node or, by what it has told, of another one.
+pub(super) fn write_each_context(contexts: impl Iterator<Item = Context>, node: Option<&str>, cell: Cell<'_>) {
+    cell.list(contexts, |context, writer| {
         writer.object(|members| {
-            if names_node {
+            if let Some(node) = node {
                 members.cell("ssl_opts").texts([]);
-                members.cell("node").text(service.node());
+                members.cell("node").text(node);
             }
-            let is_of_metrics = listener.protocol.ends_with("/prometheus");
-            let prefix = if is_of_metrics { "" } else { &*service.options.path_prefix };
-            members.cell("description").text(if is_of_metrics { "RabbitMQ Prometheus" } else { "Management" });
-            members.cell("path").text(if prefix.is_empty() { "/" } else { prefix });
-            members.cell("ip").text(&listener.ip.to_string());
-            members.cell("port").text(&listener.port.to_string());
+            members.cell("description").text(&context.description);
+            members.cell("path").text(&context.path);
+            members.cell("ip").text(&context.ip);
+            members.cell("port").text(&context.port.to_string());
         });
     });
+}
+
+/// Which of a node's listeners serve HTTP, as lists of nodes tell of them.
+pub fn http_contexts<'a>(listeners: &'a [ListenerInfo], prefix: &'a str) -> impl Iterator<Item = Context> + 'a {
+    let of_http = listeners.iter().filter(|listener| listener.protocol.starts_with("http"));
+    of_http.map(move |listener| {
+        let is_of_metrics = listener.protocol.ends_with("/prometheus");
+        let prefix = if is_of_metrics { "" } else { prefix };
+        Context {
+            description: if is_of_metrics { "RabbitMQ Prometheus" } else { "Management" }.to_owned(),
+            path: if prefix.is_empty() { "/" } else { prefix }.to_owned(),
+            ip: listener.ip.to_string(),
+            port: listener.port,
+        }
+    })
 }
 
 /// What of the node's numbers has come and gone.

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use broker::view::{TopBy, TopOf, TopRequest, TopRow, TopTable};
 use hyper::StatusCode;
+use serde_json::Value;
 
+use super::cluster::shown_troubles;
 use super::nodes::check_node;
 use super::request_params::RequestParams as _;
 use crate::answer::Answer;
@@ -32,6 +34,11 @@ pub(super) static ROUTES: &[Route] = &[
                     "process_cpu_percent",
                     Number,
                     "What the whole process took, in percent of a processor.",
+                ),
+                Field::optional(
+                    "cluster_troubles",
+                    List,
+                    "What is out of order in the cluster: `severity`, `node`, `text`; absent where nothing is.",
                 ),
                 Field::required("rows", List, ROWS),
             ]),
@@ -148,6 +155,10 @@ async fn top(call: Call) -> Result<Answer, Problem> {
         members.cell("compared").int(table.compared_count as u64);
         if let Some(percent) = table.process_cpu_percent {
             members.cell("process_cpu_percent").float(percent);
+        }
+        let troubles = call.service.cluster().map_or_else(Vec::new, |view| shown_troubles(&view));
+        if !troubles.is_empty() {
+            members.cell("cluster_troubles").value(&Value::Array(troubles));
         }
         members.cell("rows").list(&table.rows, |row, writer| writer.object(|members| write_row(row, members)));
     });

@@ -26,7 +26,7 @@ fn object(value: Value) -> Map<String, Value> {
 
 /// Alerts, which look when they are told to.
 fn install(house: &House, options: &AlertOptions) -> Arc<Alerting> {
-    let alerting = Alerting::new(house.service.broker.clone(), options, Some(1000)).unwrap();
+    let alerting = Alerting::new(house.service.broker.clone(), options, Some(1000), None).unwrap();
     house.service.set_alerting(alerting.clone());
     alerting
 }
@@ -104,7 +104,7 @@ fn what_the_configuration_has_is_shown_and_cannot_be_changed() {
 fn a_configuration_that_makes_no_sense_stops_the_start() {
     in_house(async |house| {
         let check = |options: &AlertOptions, text: &str| {
-            let error = Alerting::new(house.service.broker.clone(), options, None).unwrap_err();
+            let error = Alerting::new(house.service.broker.clone(), options, None, None).unwrap_err();
             assert_eq!(error.to_string(), text);
         };
         let mut bad_rule = options();

@@ -328,7 +328,7 @@ fn a_long_answer_comes_in_pieces() {
 fn alerts_are_counted() {
     in_house(async |house| {
         let options = model::config::Config::default().alerts;
-        let alerting = observe::alerting::Alerting::new(house.service.broker.clone(), &options, None).unwrap();
+        let alerting = observe::alerting::Alerting::new(house.service.broker.clone(), &options, None, None).unwrap();
         house.service.set_alerting(alerting.clone());
         declare(house, "/api/alerts/rules/any", json!({"kind": "queue-length", "above": 0, "severity": "critical"}))
             .await;

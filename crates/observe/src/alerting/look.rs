@@ -63,6 +63,7 @@ impl Alerting {
             is_memory_low: alarms.is_memory_low,
             is_disk_low: alarms.is_disk_low,
             has_data_loss: self.broker.has_data_loss(),
+            cluster_trouble_count: self.cluster.as_ref().map_or(0, |control| control.view().troubles().len() as u64),
             connection_count: self.broker.connection_count() as u64,
             flow_count,
             connection_max: self.connection_max,

@@ -29,6 +29,7 @@ use std::time::Duration;
 
 use alerts::{AlertState, Engine, History, Notice, Sender, Severity, Status};
 use broker::{Broker, Event};
+use cluster::control::Control;
 use model::config::AlertOptions;
 use parking_lot::Mutex;
 use telemetry::{Counter, Gauge};
@@ -51,6 +52,8 @@ pub struct Alerting {
     interval: Duration,
     /// How many connections there is room for, if there is a limit.
     connection_max: Option<u64>,
+    /// None where there can be no cluster.
+    cluster: Option<Arc<dyn Control>>,
     clock: Clock,
     rule_set: RuleSet,
     /// Locked for a whole look: only the thread of alerts uses it.
@@ -132,6 +135,7 @@ impl Alerting {
         broker: Arc<Broker>,
         options: &AlertOptions,
         connection_max: Option<u64>,
+        cluster: Option<Arc<dyn Control>>,
     ) -> Result<Arc<Self>, SetupError> {
         let node = broker.options().node.clone();
         let work = LookState { engine: Engine::new(&node), parameters: None };
@@ -140,6 +144,7 @@ impl Alerting {
             node,
             interval: options.interval,
             connection_max,
+            cluster,
             clock: Clock::start(),
             work: Mutex::new(work),
             snapshot: Mutex::default(),

@@ -10,18 +10,54 @@ use tokio::sync::watch;
 use super::host::ProcessHost;
 use crate::node::{EntryPoint, Forward, ForwardedConnection, Forwarding};
 
-/// The way to the leader.
+/// The way to the node that leads, as long as that one does. A leader that fell silent closes nothing: whoever learns of another one ends
+/// what it carries to it.
+#[derive(Debug, Default)]
+pub(super) struct Way(Option<(NodeName, watch::Sender<()>)>);
+
+impl Way {
+    /// Leads there from now on. What is carried elsewhere ends at once; what is carried there already goes on.
+    fn lead_to(&mut self, leader: &NodeName) -> WayEnd {
+        let (_, open) = match self.0.take() {
+            Some(way) if way.0 == *leader => self.0.insert(way),
+            _ => self.0.insert((leader.clone(), watch::channel(()).0)),
+        };
+        WayEnd(open.subscribe())
+    }
+
+    /// What is carried ends at once: that node does not lead any more.
+    pub(super) fn end(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// The end of a [`Way`], for who carries something on it.
+#[derive(Debug, Clone)]
+struct WayEnd(watch::Receiver<()>);
+
+impl WayEnd {
+    /// Waits for it.
+    async fn come(&mut self) {
+        // Nothing is ever sent: an error says that the way is gone.
+        while self.0.changed().await.is_ok() {}
+    }
+}
+
+/// Carries connections to the leader.
 #[derive(Debug)]
 pub(super) struct LinkForward {
     leader: NodeName,
     cluster: Arc<ClusterNode>,
+    /// Ends what was carried when that node does not lead any more.
+    way_end: WayEnd,
     /// Ends what was carried when this node is to have no clients.
     own_refusal: watch::Receiver<Option<Arc<str>>>,
 }
 
 impl LinkForward {
-    pub(super) fn to(leader: &NodeName, cluster: &Arc<ClusterNode>, host: &ProcessHost) -> Self {
-        LinkForward { leader: leader.clone(), cluster: cluster.clone(), own_refusal: host.own_refusal() }
+    pub(super) fn to(leader: &NodeName, way: &mut Way, cluster: &Arc<ClusterNode>, host: &ProcessHost) -> Self {
+        let way_end = way.lead_to(leader);
+        LinkForward { leader: leader.clone(), cluster: cluster.clone(), way_end, own_refusal: host.own_refusal() }
     }
 
     fn links(&self) -> &Links {
@@ -33,7 +69,12 @@ impl Forward for LinkForward {
     fn forward(&self, connection: ForwardedConnection) -> Forwarding<'_> {
         Box::pin(async move {
             let header = header_of(&connection);
-            let carrier = match self.links().forward(&self.leader, &header).await {
+            let mut way_end = self.way_end.clone();
+            let carrier = tokio::select! {
+                carrier = self.links().forward(&self.leader, &header) => carrier,
+                () = way_end.come() => return Err(connection),
+            };
+            let carrier = match carrier {
                 Ok(carrier) => carrier,
                 Err(error) => {
                     tracing::debug!(%error, leader = self.leader.as_str(), "a connection cannot be passed on yet");
@@ -52,6 +93,7 @@ impl Forward for LinkForward {
                 // Either side may go at any time.
                 _ = net::splice(stream, received, carrier) => {}
                 () = is_refused => {}
+                () = way_end.come() => {}
             }
             Ok(())
         })
@@ -83,5 +125,37 @@ pub(super) fn entry_of(header: &ForwardHeader) -> Option<EntryPoint> {
         ListenerKind::Amqp => Some(EntryPoint::Amqp),
         ListenerKind::Management => OF_HTTP.get(usize::from(header.number)).copied(),
         ListenerKind::Metrics => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn name(name: &str) -> NodeName {
+        NodeName::new(name).unwrap()
+    }
+
+    async fn has_ended(end: &mut WayEnd) -> bool {
+        tokio::select! {
+            biased;
+            () = end.come() => true,
+            () = std::future::ready(()) => false,
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_carried_ends_when_another_node_leads() {
+        let mut way = Way::default();
+        let mut first = way.lead_to(&name("rabbit@a"));
+        assert!(!has_ended(&mut first).await);
+        let mut again = way.lead_to(&name("rabbit@a"));
+        assert!(!has_ended(&mut first).await && !has_ended(&mut again).await, "the same node leads on");
+        let mut second = way.lead_to(&name("rabbit@b"));
+        assert!(has_ended(&mut first).await && has_ended(&mut again).await && !has_ended(&mut second).await);
+        // This node leads, or is in a minority.
+        way.end();
+        assert!(has_ended(&mut second).await);
+        assert!(!has_ended(&mut way.lead_to(&name("rabbit@b"))).await);
     }
 }

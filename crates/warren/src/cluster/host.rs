@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use broker::Broker;
 use broker::view::{Alarms, PeerAlarms};
+use cluster::control::NodeFigures;
 use cluster::link::NodeName;
 use cluster::{ClientStanding, Contents, ForwardedClient, Host, NodeAlarms};
 use store::{RecoveredStore, Store};
@@ -13,6 +14,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::{oneshot, watch};
 
+use super::figures::OwnFigures;
 use super::forward::entry_of;
 use crate::node::Ingress;
 
@@ -39,6 +41,7 @@ pub(super) struct ProcessHost {
     /// Whose limits count while no broker runs.
     options: broker::Options,
     data_dir: PathBuf,
+    figures: OwnFigures,
     /// Why this node's own listeners take no clients.
     own_refusal: watch::Sender<Option<Arc<str>>>,
 }
@@ -55,6 +58,7 @@ impl ProcessHost {
         ingress: Arc<Ingress>,
         options: broker::Options,
         data_dir: &Path,
+        figures: OwnFigures,
     ) -> (Arc<Self>, UnboundedReceiver<Command>) {
         let (commands, received) = unbounded_channel();
         let host = ProcessHost {
@@ -64,6 +68,7 @@ impl ProcessHost {
             broker: Mutex::new(Weak::new()),
             options,
             data_dir: data_dir.to_owned(),
+            figures,
             own_refusal: watch::channel(None).0,
         };
         (Arc::new(host), received)
@@ -92,7 +97,10 @@ impl ProcessHost {
 }
 
 impl Host for ProcessHost {
-    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String> {
+    fn serve(&self, store: Arc<Store>, mut recovered: RecoveredStore, ahead_ms: Option<i64>) -> Result<(), String> {
+        if let Some(ahead_ms) = ahead_ms {
+            broker::go_on_by_time(&mut recovered, ahead_ms);
+        }
         let recovered = Box::new(recovered);
         let served = self.order(|reply| Command::Serve { store, recovered, reply });
         served.unwrap_or_else(|| Err("the process ends".to_owned()))
@@ -159,6 +167,25 @@ impl Host for ProcessHost {
             alarms: Alarms { is_memory_low: alarms.is_memory_low, is_disk_low: alarms.is_disk_low },
         };
         broker.set_peer_alarms(alarms.iter().map(of_peer).collect());
+    }
+
+    fn broker_ms(&self) -> Option<u64> {
+        self.broker().map(|broker| broker.now_ms())
+    }
+
+    fn figures(&self) -> NodeFigures {
+        match self.broker() {
+            Some(broker) => {
+                let view = broker.node_view(&self.data_dir);
+                let limits = (view.memory_limit_len, view.disk_free_limit_len);
+                let figures = self.figures.now(limits, view.alarms);
+                NodeFigures { connection_count: view.connection_count as u64, ..figures }
+            }
+            None => {
+                let limits = (self.options.memory_limit_len, self.options.disk_free_limit_len);
+                self.figures.now(limits, broker::look_at_resources(&self.options, &self.data_dir))
+            }
+        }
     }
 
     fn failed(&self, reason: &str) {

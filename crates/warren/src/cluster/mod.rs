@@ -5,6 +5,7 @@
 //!  listeners ─► Ingress ─► LinkForward ─► links ─► another node's ProcessHost::forwarded ─► Ingress
 //! ```
 
+mod figures;
 mod forward;
 mod host;
 mod setup;
@@ -28,7 +29,8 @@ use crate::node::{BrokerStop, Node, OpenListeners, Situation};
 use crate::serve;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use forward::LinkForward;
+use figures::OwnFigures;
+use forward::{LinkForward, Way};
 use host::{Command, ProcessHost};
 
 /// How often certificates of links are looked at.
@@ -47,8 +49,8 @@ pub(crate) async fn run(
     let setup = setup::of(&config, data_dir)?;
     let links_tls = setup.tls.clone();
     let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, log_level.into_control())?;
-    let (host, commands) =
-        ProcessHost::new(node.ingress().clone(), serve::broker_options(&config, None, Vec::new()), data_dir);
+    let (of_broker, figures) = (serve::broker_options(&config, None, Vec::new()), OwnFigures::of(&node));
+    let (host, commands) = ProcessHost::new(node.ingress().clone(), of_broker, data_dir, figures);
     let of_node = host.clone();
     let starting = tokio::task::spawn_blocking(move || ClusterNode::start(setup, of_node));
     let cluster = starting.await.context("cannot start")?;
@@ -56,7 +58,9 @@ pub(crate) async fn run(
         Arc::new(cluster.with_context(|| format!("cannot run on the data directory {}", data_dir.display()))?);
     node.set_control(cluster.clone());
     let mut signals = Signals::listen()?;
-    let mut running = Running { node, cluster: cluster.clone(), host, commands, standing: ClientStanding::Waiting };
+    let (cluster, way) = (cluster.clone(), Way::default());
+    let mut running =
+        Running { node, cluster: cluster.clone(), host, commands, standing: ClientStanding::Waiting, way };
     running.node.listen();
     let watching = tokio::spawn(tls_files.clone().watch());
     let watching_links = tokio::spawn(async move {
@@ -98,6 +102,8 @@ struct Running {
     commands: UnboundedReceiver<Command>,
     /// What becomes of clients when no broker runs.
     standing: ClientStanding,
+    /// Where connections are carried.
+    way: Way,
 }
 
 impl Running {
@@ -156,6 +162,7 @@ impl Running {
     async fn obey(&mut self, command: Command) {
         match command {
             Command::Serve { store, recovered, reply } => {
+                self.way.end();
                 let started = self.node.start_broker(store, *recovered).await;
                 self.host.set_broker(self.node.broker());
                 self.keep_name();
@@ -198,16 +205,24 @@ impl Running {
         }
     }
 
-    fn stand(&self) {
+    fn stand(&mut self) {
         if self.node.broker().is_some() {
             return;
         }
         self.node.set_situation(match &self.standing {
             ClientStanding::Following(leader) => {
-                Situation::Forwarding(Arc::new(LinkForward::to(leader, &self.cluster, &self.host)))
+                Situation::Forwarding(Arc::new(LinkForward::to(leader, &mut self.way, &self.cluster, &self.host)))
             }
+            // The node that led may lead on.
             ClientStanding::Waiting => Situation::Waiting,
-            ClientStanding::Refusing(reason) => Situation::Refusing(reason.as_str().into()),
+            ClientStanding::Elected => {
+                self.way.end();
+                Situation::Waiting
+            }
+            ClientStanding::Refusing(reason) => {
+                self.way.end();
+                Situation::Refusing(reason.as_str().into())
+            }
         });
     }
 }

@@ -131,6 +131,11 @@ impl Node {
         self.ingress.set_local(local);
     }
 
+    /// What every broker of it is started with.
+    pub(crate) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// Where it listens.
     pub(crate) fn listening(&self) -> &[ListenerSummary] {
         &self.listening

@@ -195,7 +195,7 @@ impl RunningBroker {
             };
             definitions::load(broker, path, unsupported).await?;
         }
-        let alerting = http_sites::alerting(config, broker, settings.connection_max)?;
+        let alerting = http_sites::alerting(config, broker, settings.connection_max, settings.control.clone())?;
         let file_limit = settings.of_http.file_limit;
         let influxdb = Influxdb::new(broker.clone(), &config.influxdb, settings.data_dir.clone(), file_limit)?;
         let otlp = config.otlp.as_ref().map(|options| Otlp::start(broker.clone(), options)).transpose()?;

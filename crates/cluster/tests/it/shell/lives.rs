@@ -1,6 +1,9 @@
 //! Nodes that end, come back, and come back with another directory.
 
+use std::path::Path;
+
 use cluster::ClientStanding;
+use cluster::control::ClusterView;
 
 use super::world::{World, copy_dir, roll_back, wait_until};
 
@@ -241,6 +244,55 @@ fn a_member_stands_alone_by_force_and_founds_another_cluster() {
 
 fn control(world: &World, number: usize) -> &dyn cluster::control::Control {
     world.control(number)
+}
+
+/// What a node keeps of the cluster's time.
+fn kept_ahead_ms(dir: &Path) -> Option<i64> {
+    let bytes = std::fs::read(dir.join("cluster/time")).ok()?;
+    bytes.get(8..16)?.try_into().ok().map(i64::from_le_bytes)
+}
+
+/// A time that is five minutes ahead of the system's clock, give or take what a busy machine makes of it.
+fn is_five_minutes(ahead_ms: i64) -> bool {
+    ahead_ms.abs_diff(300_000) < 5_000
+}
+
+#[test]
+fn who_takes_over_goes_on_with_the_time_of_the_one_before() {
+    let mut world = World::of("time", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("by a clock that is ahead");
+    *world.nodes[server].served.ahead_ms.lock() = 300_000;
+    let knows = |number: usize| kept_ahead_ms(&world.nodes[number].dir).is_some_and(is_five_minutes);
+    wait_until("that all know the time", || (0..3).all(knows));
+    world.stop(server);
+    let next = world.put("by another node");
+    assert!(is_five_minutes(*world.nodes[next].served.ahead_ms.lock()));
+    // All of them begin anew: none is told what time it is.
+    (0..3).for_each(|number| world.stop(number));
+    world.start_all();
+    let first = world.put("after all were stopped");
+    assert!(is_five_minutes(*world.nodes[first].served.ahead_ms.lock()));
+}
+
+#[test]
+fn each_node_knows_how_the_others_are() {
+    let mut world = World::of("vitals", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let is_known = |view: &ClusterView, of: usize| {
+        let member = view.member(&world.nodes[of].name).unwrap();
+        member.figures.as_ref().is_some_and(|figures| figures.memory_used_len == 7 << 20)
+            && member.clock_ahead_ms.is_some_and(|ahead_ms| ahead_ms.abs() < 1000)
+            && member.silent_ms.is_some_and(|silent_ms| silent_ms < 10_000)
+    };
+    for (of, other) in [(0, 1), (1, 2), (2, 0)] {
+        wait_until("vitals", || is_known(&world.view(other), of));
+    }
+    world.stop(2);
+    let silent_ms = || world.view(0).member(&world.nodes[2].name).unwrap().silent_ms;
+    wait_until("silence", || silent_ms().is_some_and(|silent_ms| silent_ms > 2_500));
 }
 
 #[test]

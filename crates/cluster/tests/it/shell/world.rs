@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use cluster::control::{ClusterView, Control, ControlError, Outcome, Role};
+use cluster::control::{ClusterView, Control, ControlError, NodeFigures, Outcome, Role};
 use cluster::formation::Settings;
 use cluster::link::{NodeName, Secret};
 use cluster::{
@@ -30,12 +30,15 @@ pub(super) struct Served {
     pub(super) failure: Mutex<Option<String>>,
     pub(super) own_refusal: Mutex<Option<String>>,
     pause_count: Mutex<u32>,
+    /// How far the time of what it serves is ahead of the system's clock.
+    pub(super) ahead_ms: Mutex<i64>,
     pub(super) alarms: Mutex<NodeAlarms>,
     pub(super) peer_alarms: Mutex<Vec<(String, NodeAlarms)>>,
 }
 
 impl Host for Served {
-    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String> {
+    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore, ahead_ms: Option<i64>) -> Result<(), String> {
+        *self.ahead_ms.lock() = ahead_ms.unwrap_or(0);
         store.start(Arc::new(NoQueues));
         *self.store.lock() = Some((store, recovered));
         Ok(())
@@ -78,6 +81,15 @@ impl Host for Served {
 
     fn peer_alarms(&self, alarms: &[(NodeName, NodeAlarms)]) {
         *self.peer_alarms.lock() = alarms.iter().map(|(name, alarms)| (name.to_string(), *alarms)).collect();
+    }
+
+    fn broker_ms(&self) -> Option<u64> {
+        let now_ms = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis() as u64;
+        self.store.lock().as_ref().map(|_| now_ms.saturating_add_signed(*self.ahead_ms.lock()))
+    }
+
+    fn figures(&self) -> NodeFigures {
+        NodeFigures { memory_used_len: 7 << 20, ..NodeFigures::default() }
     }
 
     fn failed(&self, reason: &str) {

@@ -51,8 +51,21 @@ const QUEUE_COUNT_MAX: usize = 10;
 
 type Rule = fn(&Facts, &mut Vec<Finding>);
 
-const RULES: &[Rule] =
-    &[alarms, losses, resources, disk, connections, growth, stalled, backlogs, prefetch, processors, requests, errors];
+const RULES: &[Rule] = &[
+    cluster,
+    alarms,
+    losses,
+    resources,
+    disk,
+    connections,
+    growth,
+    stalled,
+    backlogs,
+    prefetch,
+    processors,
+    requests,
+    errors,
+];
 
 /// All findings, those first that matter most.
 pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
@@ -64,6 +77,13 @@ pub(super) fn findings(facts: &Facts) -> Vec<Finding> {
 
 fn say(found: &mut Vec<Finding>, weight: Weight, text: String) {
     found.push(Finding { weight, text });
+}
+
+/// What its nodes know of each other. Of several problems it comes first: what else is wrong may follow from it.
+fn cluster(facts: &Facts, found: &mut Vec<Finding>) {
+    for (is_problem, text) in &facts.cluster_troubles {
+        say(found, if *is_problem { Weight::Problem } else { Weight::Warning }, text.clone());
+    }
 }
 
 fn alarms(facts: &Facts, found: &mut Vec<Finding>) {

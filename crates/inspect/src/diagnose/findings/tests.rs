@@ -58,6 +58,19 @@ fn a_request_that_took_a_second_is_slow() {
 }
 
 #[test]
+fn what_is_out_of_order_in_the_cluster_comes_first() {
+    let change = |facts: &mut Facts| {
+        facts.disk_alarm = true;
+        facts.disk_free_len = 1 << 20;
+        facts.cluster_troubles = vec![(true, "rabbit@b is gone.".to_owned()), (false, "rabbit@c is late.".to_owned())];
+    };
+    let alarm = "The disk alarm is on, so publishers wait: 1.0 MiB are free, and 1.0 GiB is the limit.";
+    let expected =
+        [(Weight::Problem, "rabbit@b is gone."), (Weight::Problem, alarm), (Weight::Warning, "rabbit@c is late.")];
+    check(change, &expected);
+}
+
+#[test]
 fn a_broker_without_troubles_has_no_findings() {
     check(|_| (), &[]);
 }

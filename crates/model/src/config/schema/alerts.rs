@@ -20,6 +20,7 @@ const KEYS: &[Key] = &[
             "memory-alarm",
             "disk-alarm",
             "data-loss",
+            "cluster",
             "flow",
             "lock-outs",
             "connections",

@@ -1,0 +1,155 @@
+//! What time it is in the cluster: the time of the broker that runs, by which everything goes that waits, as far as this node has heard. A
+//! node that takes over goes on with it, whatever its own clock shows.
+//!
+//! What was heard is kept against a clock that only counts on, so it makes no difference whether the system's is set meanwhile. An answer
+//! is dated as late as it came, so the time of a new leader is never ahead of the one before, and behind it by less than the answer took.
+
+use std::time::Instant;
+
+use parking_lot::Mutex;
+
+/// For how many milliseconds what was heard is trusted to be exact to one: clocks that only count on go apart by less.
+const DRIFT: u64 = 1000;
+
+/// A difference that is not worth a file.
+const KEPT_MS: u64 = 1000;
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct GroupTime {
+    started_at: Instant,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    heard: Option<Heard>,
+    /// How far it was ahead of this machine's clock, by the file.
+    kept_ms: Option<i64>,
+}
+
+/// A time that was told, against milliseconds since this process's start.
+#[derive(Debug, Clone, Copy)]
+struct Heard {
+    /// The broker's time at this process's start.
+    origin_ms: i64,
+    /// How late it may be.
+    error_ms: u64,
+    at_ms: u64,
+}
+
+impl Known {
+    /// It was asked and answered at these moments that it is `broker_ms`.
+    fn hear(&mut self, broker_ms: u64, asked_ms: u64, answered_ms: u64) {
+        let error_ms = answered_ms.saturating_sub(asked_ms);
+        let is_better = |heard: &Heard| error_ms <= heard.error_ms + answered_ms.saturating_sub(heard.at_ms) / DRIFT;
+        if self.heard.as_ref().is_none_or(is_better) {
+            let origin_ms = signed(broker_ms).saturating_sub(signed(answered_ms));
+            self.heard = Some(Heard { origin_ms, error_ms, at_ms: answered_ms });
+        }
+    }
+
+    /// How far it is ahead of a clock on the wall, at a moment.
+    fn ahead_ms(&self, now_ms: u64, wall_ms: u64) -> Option<i64> {
+        match self.heard {
+            Some(heard) => Some(heard.origin_ms.saturating_add(signed(now_ms)).saturating_sub(signed(wall_ms))),
+            None => self.kept_ms,
+        }
+    }
+
+    /// The same, if it is to be kept.
+    fn news(&mut self, now_ms: u64, wall_ms: u64) -> Option<i64> {
+        self.heard?;
+        let ahead_ms = self.ahead_ms(now_ms, wall_ms)?;
+        if self.kept_ms.is_some_and(|kept_ms| kept_ms.abs_diff(ahead_ms) < KEPT_MS) {
+            return None;
+        }
+        self.kept_ms = Some(ahead_ms);
+        Some(ahead_ms)
+    }
+}
+
+fn signed(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}
+
+impl GroupTime {
+    /// Nothing was heard yet; what was kept counts until then.
+    pub(super) fn new(kept_ms: Option<i64>) -> Self {
+        GroupTime { started_at: Instant::now(), known: Mutex::new(Known { heard: None, kept_ms }) }
+    }
+
+    /// The broker's time is this, by the broker on this node.
+    pub(super) fn is(&self, broker_ms: u64) {
+        let now = Instant::now();
+        self.hear(broker_ms, now, now);
+    }
+
+    /// The leader was asked and has answered.
+    pub(super) fn hear(&self, broker_ms: u64, asked_at: Instant, answered_at: Instant) {
+        self.known.lock().hear(broker_ms, self.counted_ms(asked_at), self.counted_ms(answered_at));
+    }
+
+    /// How far it is ahead of this machine's clock, which shows `wall_ms`, if that is known.
+    pub(super) fn ahead_ms(&self, wall_ms: u64) -> Option<i64> {
+        self.known.lock().ahead_ms(self.counted_ms(Instant::now()), wall_ms)
+    }
+
+    /// The same, where it is another one than was kept; from now on that is.
+    pub(super) fn news(&self, wall_ms: u64) -> Option<i64> {
+        self.known.lock().news(self.counted_ms(Instant::now()), wall_ms)
+    }
+
+    /// Nothing is known any more: what the node had is gone.
+    pub(super) fn forget(&self) {
+        *self.known.lock() = Known::default();
+    }
+
+    fn counted_ms(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.started_at).as_millis() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MINUTE: u64 = 60_000;
+    const START: u64 = 1_720_000_000_000;
+
+    #[test]
+    fn a_new_leader_goes_on_with_the_time_that_it_heard() {
+        let mut known = Known::default();
+        assert_eq!(known.ahead_ms(0, START), None);
+        // Its own clock is five minutes ahead of the leader's.
+        known.hear(START, 10_000, 10_002);
+        let wall = START + 5 * MINUTE;
+        assert_eq!(known.ahead_ms(10_002, wall), Some(-5 * MINUTE as i64));
+        assert_eq!(known.ahead_ms(40_002, wall + 30_000), Some(-5 * MINUTE as i64), "time passes on both");
+        assert_eq!(known.ahead_ms(40_002, START + 30_000), Some(0), "its clock was set right meanwhile");
+    }
+
+    #[test]
+    fn an_answer_that_took_long_counts_for_nothing() {
+        let mut known = Known::default();
+        known.hear(START, 0, 2);
+        // This process stood for half a minute while the answer was there.
+        known.hear(START + 1000, 1000, 31_000);
+        assert_eq!(known.ahead_ms(31_000, START + 30_998), Some(0));
+        // After a while one is taken that took a little longer: clocks go apart.
+        known.hear(START + 60_000, 60_000, 60_010);
+        assert_eq!(known.ahead_ms(60_010, START + 60_000), Some(0));
+    }
+
+    #[test]
+    fn what_is_kept_counts_until_something_is_heard() {
+        let mut known = Known { heard: None, kept_ms: Some(7000) };
+        assert_eq!(known.ahead_ms(5, START), Some(7000));
+        assert_eq!(known.news(5, START), None, "nothing was heard");
+        known.hear(START + 7500, 5, 5);
+        assert_eq!(known.news(5, START), None, "it is what was kept, as far as matters");
+        known.hear(START + 9000, 6, 6);
+        assert_eq!((known.news(6, START), known.news(6, START)), (Some(9000), None));
+        assert_eq!(Known::default().kept_ms, None);
+    }
+}

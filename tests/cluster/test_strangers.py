@@ -104,6 +104,8 @@ def test_a_wrong_secret(cluster, stranger):
     node.start(wait=False)
     line = await_word(node, "refuses", "the secrets of the two differ (warren.cluster.secret)")
     assert "turnips" not in node.log() and "carrots" not in node.log()
+    view = node.view()
+    assert "the secrets of the two differ" in view["waiting"] and not view["has_majority"], view
     await_word(cluster.nodes[1], "the secrets of the two differ", since=lens[1])
     # It tries again and again, and does not say so each time.
     time.sleep(3)
@@ -191,6 +193,34 @@ def test_other_words_on_the_port_of_links(cluster, said, told):
     line = await_word(node, told, since=since)
     assert "127.0.0.1" in line, line
     cluster.await_whole()
+
+
+def test_many_strangers_cost_one_line_and_short_secrets_one(cluster):
+    node = cluster.nodes[3]
+    since = len(node.log())
+    for number in range(30):
+        with socket.create_connection((node.host, node.cluster_port), timeout=10) as peer:
+            peer.sendall(bytes([0xF0 + number % 15, number]) * 50)
+            while peer.recv(1000):
+                pass
+    await_word(node, "it speaks an unknown protocol", since=since)
+    assert node.log()[since:].count("it speaks an unknown protocol") == 1
+    assert node.log().count("the cluster's secret is shorter than 16 bytes") == 1
+
+
+def test_a_node_comes_back_at_once_though_strangers_take_all_places(cluster):
+    """More of them than there are places, which come again and again."""
+    node = follower(cluster)
+    others = [each for each in cluster.nodes.values() if each is not node]
+    node.stop()
+    peers = [socket.create_connection((other.host, other.cluster_port), timeout=30) for other in others for _ in range(300)]
+    node.start(wait=False)
+    # Each that says nothing would keep its place for five seconds.
+    cluster.await_whole()
+    for peer in peers:
+        peer.close()
+    node_log = node.log()
+    assert "this node leads" in node_log or "another node leads" in node_log
 
 
 def test_who_says_nothing_on_the_port_of_links(cluster):

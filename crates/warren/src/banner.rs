@@ -10,7 +10,10 @@ use crate::listeners::ListenerSummary;
 pub(crate) struct Banner<'a> {
     pub(crate) data_dir: &'a Path,
     pub(crate) listeners: &'a [ListenerSummary],
+    /// How long the start took.
     pub(crate) ready_after: Duration,
+    /// Clients are served from now on; else when the node has found its cluster.
+    pub(crate) is_serving: bool,
 }
 
 impl Banner<'_> {
@@ -26,7 +29,11 @@ impl Banner<'_> {
         for listener in self.listeners {
             writeln!(out, "  listening  {listener}")?;
         }
-        writeln!(out, "  ready in {} ms", self.ready_after.as_millis())?;
+        let ms = self.ready_after.as_millis();
+        match self.is_serving {
+            true => writeln!(out, "  ready in {ms} ms")?,
+            false => writeln!(out, "  started in {ms} ms; clients are served as soon as there is a cluster that can")?,
+        }
         out.flush()
     }
 }

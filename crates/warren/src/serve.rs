@@ -75,7 +75,7 @@ async fn run(
     node.listen();
     let watching = tokio::spawn(tls_files.clone().watch());
     let ready_after = started_at.elapsed();
-    Banner { data_dir, listeners: node.listening(), ready_after }.print();
+    Banner { data_dir, listeners: node.listening(), ready_after, is_serving: true }.print();
     for listening in node.listening() {
         tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
     }

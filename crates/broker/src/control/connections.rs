@@ -2,6 +2,7 @@
 
 use super::{ControlError, not_found};
 use crate::broker::Broker;
+use crate::connections::ConnectionHandle;
 use crate::events::Event;
 use crate::identity::Actor;
 use engine::outbox::ConnectionEvent;
@@ -19,8 +20,22 @@ impl Broker {
 
     /// Closes all connections of a user. Says how many there were.
     pub fn close_connections_of(&self, actor: &Actor, user: &str, reason: &str) -> usize {
+        self.close_connections_that(actor, |connection| connection.is_of(user), reason)
+    }
+
+    /// Closes all connections. Says how many there were.
+    pub fn close_all_connections(&self, actor: &Actor, reason: &str) -> usize {
+        self.close_connections_that(actor, |_| true, reason)
+    }
+
+    fn close_connections_that(
+        &self,
+        actor: &Actor,
+        is_meant: impl Fn(&ConnectionHandle) -> bool,
+        reason: &str,
+    ) -> usize {
         let all = self.connections.all();
-        let meant: Vec<_> = all.iter().filter(|connection| connection.is_of(user)).collect();
+        let meant: Vec<_> = all.iter().filter(|connection| is_meant(connection)).collect();
         for connection in &meant {
             connection.outbox.tell(ConnectionEvent::Close { reason: reason.to_owned() });
             let name = connection.name();

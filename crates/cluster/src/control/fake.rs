@@ -129,6 +129,10 @@ impl Control for FakeControl {
         self.order(about("revive", node), ())
     }
 
+    fn run_app(&self, node: Option<&str>, runs: bool) -> Outcome<()> {
+        self.order(about(if runs { "start_app" } else { "stop_app" }, node), ())
+    }
+
     fn transfer(&self, to: Option<&str>) -> Outcome<String> {
         let to = to
             .map_or_else(|| self.view().members.last().map_or_else(String::new, |m| m.name.to_string()), str::to_owned);

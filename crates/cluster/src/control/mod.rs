@@ -51,6 +51,10 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// That node takes clients again.
     fn revive(&self, node: Option<&str>) -> Outcome<()>;
 
+    /// That node serves no clients any more and leads nothing, while its process and its socket go on, also through a reset and into
+    /// another cluster; or does again. A process begins with serving.
+    fn run_app(&self, node: Option<&str>, runs: bool) -> Outcome<()>;
+
     /// Leadership goes to that node, or to the one that is best for it; says to whom it went.
     fn transfer(&self, to: Option<&str>) -> Outcome<String>;
 }

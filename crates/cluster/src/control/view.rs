@@ -78,7 +78,7 @@ pub struct MemberView {
     pub figures: Option<Arc<NodeFigures>>,
     /// When it was heard last, in milliseconds since 1970; 0 never.
     pub last_seen_ms: u64,
-    /// Where its log is; of others only a leader knows it.
+    /// Where its log is. A leader knows it of all; the others know it of those that have said so, as of the last half second.
     pub log: Option<LogView>,
     /// The links to it; empty for this node itself.
     pub links: Vec<LinkView>,

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicUsize;
 
 use consensus::MemberId;
 use net::{Admission, AdmitError, Listener, Liveness, Stream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::calls::Questions;
@@ -20,29 +21,46 @@ use super::pump::{Pump, Receive};
 use super::queue::LaneQueue;
 use super::shared::{Shared, clock_ms};
 use super::statistics::PeerCounters;
+use super::unproved::Unproved;
 use crate::link::{
-    Acceptor, Agreement, ForwardHeader, HandshakeError, Hello, Identity, Lane, Local, Refusal, replicated,
+    Acceptor, Agreement, Foreign, ForwardHeader, HandshakeError, Hello, Identity, Lane, Local, Refusal, replicated,
 };
 
 /// Accepts until the runtime ends.
 pub(super) async fn accept(shared: Arc<Shared>, mut listener: Listener) {
-    let unproved = Arc::new(Semaphore::new(UNPROVED_COUNT_MAX));
+    let unproved = Arc::new(Mutex::new(Unproved::new(UNPROVED_COUNT_MAX)));
     loop {
         let on_refusal = |error: &std::io::Error| tracing::warn!(%error, "a node's connection could not be accepted");
         let (stream, address) = listener.accept(on_refusal).await;
-        let Ok(place) = Arc::clone(&unproved).try_acquire_owned() else {
-            shared.tell("connections of nodes are closed: too many have not said yet who they are");
-            continue;
-        };
-        let shared = Arc::clone(&shared);
-        let (say, task) = tokio::sync::oneshot::channel();
+        let served = Arc::clone(&shared);
+        let (say, told) = tokio::sync::oneshot::channel();
         let serving = tokio::spawn(async move {
-            if let Ok(task) = task.await {
-                serve(shared, stream, address, place, task).await;
+            if let Ok((place, task)) = told.await {
+                serve(served, stream, address, place, task).await;
             }
         });
+        let task = serving.abort_handle();
+        let (number, gone) = unproved.lock().enter(address.ip().to_canonical(), task.clone());
+        if let Some((from, oldest)) = gone {
+            oldest.abort();
+            shared.tell(&format!(
+                "connections are closed that have not said yet which node they are of: there are too many, most of them of {from}"
+            ));
+        }
         // It may have to be ended by the next connection of the same node.
-        let _ = say.send(serving.abort_handle());
+        let _ = say.send((Place { unproved: Arc::clone(&unproved), number }, task));
+    }
+}
+
+/// A place of one that has not said yet who it is.
+struct Place {
+    unproved: Arc<Mutex<Unproved>>,
+    number: u64,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.unproved.lock().leave(self.number);
     }
 }
 
@@ -61,13 +79,7 @@ impl Shake for Accepting<'_> {
     }
 }
 
-async fn serve(
-    shared: Arc<Shared>,
-    stream: Stream,
-    address: SocketAddr,
-    place: OwnedSemaphorePermit,
-    task: tokio::task::AbortHandle,
-) {
+async fn serve(shared: Arc<Shared>, stream: Stream, address: SocketAddr, place: Place, task: tokio::task::AbortHandle) {
     let mut local = shared.local.subscribe();
     let ours = Arc::clone(&local.borrow_and_update());
     let admitted = admit(&shared, &ours, stream, address).await;
@@ -151,6 +163,10 @@ async fn admit(
             match error {
                 // It may ask, as those do that are about to be members; what it is told then is for the operator.
                 HandshakeError::Refused { refusal: Refusal::NoPeer { .. }, .. } => tracing::debug!("{sentence}"),
+                // Each has bytes of its own, and says no more than the first.
+                HandshakeError::Foreign(Foreign::Unknown(_)) | HandshakeError::Garbled(_) => {
+                    shared.tell_as(&format!("{remote} is no node"), &sentence);
+                }
                 _ => shared.tell(&sentence),
             }
         }

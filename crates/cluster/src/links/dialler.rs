@@ -44,12 +44,15 @@ pub struct NoName {
     pub sentence: String,
     /// The node there does not want this one, which will not change by itself.
     pub is_final: bool,
+    /// There is somebody at the address.
+    pub is_reached: bool,
 }
 
 impl From<ConnectError> for NoName {
     fn from(error: ConnectError) -> Self {
+        let is_reached = matches!(error.kind, Kind::Rejected(_));
         let is_final = matches!(error.kind, Kind::Rejected(Some(refusal)) if refusal != Refusal::NotReady);
-        NoName { sentence: error.sentence, is_final }
+        NoName { sentence: error.sentence, is_final, is_reached }
     }
 }
 

@@ -26,6 +26,7 @@ mod queue;
 mod shared;
 mod statistics;
 mod tls;
+mod unproved;
 
 use std::collections::hash_map::Entry;
 use std::io;

@@ -94,14 +94,19 @@ impl Shared {
 
     /// Tells the operator of a connection that came to nothing, unless the same was told just now.
     pub(super) fn tell(&self, sentence: &str) {
+        self.tell_as(sentence, sentence);
+    }
+
+    /// The same of one of many sentences that mean the same.
+    pub(super) fn tell_as(&self, meaning: &str, sentence: &str) {
         let now = Instant::now();
         let mut told = self.told.lock();
         if told.len() >= TOLD_COUNT_MAX {
             told.retain(|_, at| now.duration_since(*at) < SILENCE);
         }
-        let is_news = told.get(sentence).is_none_or(|at| now.duration_since(*at) >= SILENCE);
+        let is_news = told.get(meaning).is_none_or(|at| now.duration_since(*at) >= SILENCE);
         if is_news && told.len() < TOLD_COUNT_MAX {
-            told.insert(sentence.to_owned(), now);
+            told.insert(meaning.to_owned(), now);
             tracing::warn!("{sentence}");
         }
     }

@@ -92,8 +92,6 @@ impl ClusterNode {
         let formation = Formation::new(of_own, state, setup.formation, files.consent()?, draw_cluster()?);
         // An empty directory that is to be in a cluster is opened again when it is known in which.
         let is_kept = state == NodeState::HasData || !setup.formation.is_configured;
-        let kept_ms = files.ahead().inspect_err(|error| tracing::warn!(%error, "what time it is is asked anew"));
-        let kept_ms = kept_ms.ok().flatten();
         let shown = Shown::of(&setup.name, setup.level);
         let now = Instant::now();
         let mut shell = Shell {
@@ -102,6 +100,7 @@ impl ClusterNode {
             links: links.clone(),
             board,
             inbox: inbox.clone(),
+            time: own_time(&files),
             memory: Memory::open(files.clone()),
             files,
             own,
@@ -118,7 +117,6 @@ impl ClusterNode {
             next_exchange: now,
             vitals: BTreeMap::new(),
             next_vitals: now,
-            time: Arc::new(GroupTime::new(kept_ms)),
             plans: Vec::new(),
             next_hand_over: now,
             waiting: Vec::new(),
@@ -130,6 +128,7 @@ impl ClusterNode {
             leader_changes: 0,
             standing: None,
             is_draining: false,
+            is_app_stopped: false,
             alarms: NodeAlarms::default(),
             peer_alarms: Vec::new(),
             emptied_at: None,
@@ -214,6 +213,12 @@ fn state_of(cluster: Option<ClusterId>, opened: Option<&(Arc<Store>, RecoveredSt
     if opened.is_some_and(has_data) { NodeState::HasData } else { NodeState::Empty }
 }
 
+/// What time it is in the cluster, as far as this node has kept it.
+fn own_time(files: &NodeFiles) -> Arc<GroupTime> {
+    let kept_ms = files.ahead().inspect_err(|error| tracing::warn!(%error, "it is asked anew what time it is"));
+    Arc::new(GroupTime::new(kept_ms.ok().flatten()))
+}
+
 /// Where peers reach a node whose name says it.
 fn own_address(name: &NodeName, port: u16) -> Option<Address> {
     Address::new(name.as_str().split_once('@')?.1, port)
@@ -279,6 +284,10 @@ impl Control for ClusterNode {
 
     fn revive(&self, node: Option<&str>) -> Outcome<()> {
         self.order(Order::Revive { node: node.map(str::to_owned) })
+    }
+
+    fn run_app(&self, node: Option<&str>, runs: bool) -> Outcome<()> {
+        self.order(Order::App { node: node.map(str::to_owned), runs })
     }
 
     fn transfer(&self, to: Option<&str>) -> Outcome<String> {

@@ -7,6 +7,7 @@ use consensus::MemberId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
+use super::passing::PassedOrder;
 use super::report::encode_outcome;
 use crate::address::Address;
 use crate::control::ControlError;
@@ -30,6 +31,10 @@ pub(super) enum Event {
     NodeAnswered { peer: NodeName, answer: Result<Vec<u8>, CallError> },
     /// A peer has said how it is, or has not.
     VitalsAnswered { peer: NodeName, asked_at: Instant, answered_at: Instant, answer: Result<Vec<u8>, CallError> },
+    /// A node has answered the order that was passed on to it, or has not.
+    OrderAnswered { passed: Box<PassedOrder>, answer: Result<Vec<u8>, CallError> },
+    /// Another one does not want this one as a peer, and why; None: it does not yet.
+    Rejected { peer: NodeName, sentence: Option<String> },
     /// The leader has let this member go, or not.
     Left { outcome: Result<String, ControlError>, reply: Reply },
     /// A link stands: its other end is to be told who this is.
@@ -67,6 +72,10 @@ pub(super) enum Order {
     },
     Revive {
         node: Option<String>,
+    },
+    App {
+        node: Option<String>,
+        runs: bool,
     },
     Transfer {
         to: Option<String>,

@@ -40,8 +40,12 @@ pub(super) struct WaitingOrder {
 pub(super) enum Done {
     /// It is no member any more.
     Gone(MemberId),
+    /// It is no member any more, and this node is about to know it.
+    KnownGone(MemberId),
     /// It leads.
     Leads(NodeName),
+    /// Another one leads than that.
+    LeftBy(NodeName),
     /// Another node leads, and this one serves no clients of its own.
     Drained,
 }
@@ -140,12 +144,15 @@ impl Shell {
         for waiting in std::mem::take(&mut self.waiting) {
             let is_done = match &waiting.done {
                 Done::Gone(member) => !members.has(*member) && is_settled,
+                Done::KnownGone(member) => (!members.has(*member) && is_settled) || now >= waiting.until,
                 Done::Leads(name) => leader.as_ref() == Some(name),
+                Done::LeftBy(name) => leader.as_ref().is_some_and(|leader| leader != name),
                 Done::Drained => !is_leading,
             };
             if is_done {
                 let text = match &waiting.done {
                     Done::Leads(name) => name.to_string(),
+                    Done::LeftBy(_) => leader.as_ref().map(ToString::to_string).unwrap_or_default(),
                     _ => String::new(),
                 };
                 waiting.reply.give(Ok(text));

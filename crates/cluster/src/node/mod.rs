@@ -11,9 +11,10 @@
 //! an event: calls to peers, looking names up; only the broker's start and stop are waited for.
 //!
 //! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
-//! let in; `orders`: of operators; `membership`: changes of members; `standing`: where clients go; `view`: what is shown; `vitals`: how
-//! peers are; `time`: what time it is; `report`: the payloads of calls; `files`: what is kept; `seal`: by what a copy is found; `memory`:
-//! what others promised; `offline`: for a node that does not run; `discovery`: looking names up; `handle`: [`ClusterNode`].
+//! let in; `orders`: of operators, `passing`: to other nodes; `membership`: changes of members; `standing`: where clients go; `view`: what
+//! is shown; `vitals`: how peers are; `time`: what time it is; `report`: the payloads of calls; `files`: what is kept; `seal`: by what a
+//! copy is found; `memory`: what others promised; `offline`: for a node that does not run; `discovery`: looking names up; `handle`:
+//! [`ClusterNode`].
 
 mod discovery;
 mod exchange;
@@ -25,6 +26,7 @@ mod membership;
 mod memory;
 mod offline;
 mod orders;
+mod passing;
 mod report;
 mod seal;
 mod shell;
@@ -81,6 +83,9 @@ pub trait Host: Send + Sync + 'static {
 
     /// This node's own listeners take no clients, for this reason; those that other nodes pass on are served.
     fn refuse_own(&self, reason: Option<&str>);
+
+    /// Connections of clients that are served now are closed, with this reason.
+    fn close_clients(&self, reason: &str);
 
     /// A peer has passed a client on.
     fn forwarded(&self, client: ForwardedClient);

@@ -9,13 +9,13 @@ use super::files::{EarlierStarts, OwnId, draw_member, next_incarnation};
 use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
-use super::report::{CALL_ORDER, JoinReply, RemoteOrder, decode_outcome};
+use super::report::{JoinReply, RemoteOrder};
 use super::shell::Shell;
 use super::{Contents, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::control::ControlError;
 use crate::formation::{Consent, Formation, Listed, NodeState, Own, Settings};
-use crate::link::{ClusterId, Identity, NodeName};
+use crate::link::{ClusterId, Identity, Lane, NodeName};
 use crate::links::{CallAnswer, NoName};
 use crate::plan::{Aim, MembershipPlan};
 use crate::roster::Roster;
@@ -26,6 +26,9 @@ pub(super) const ORDER_PATIENCE: Duration = Duration::from_secs(60);
 const LEADER_PATIENCE: Duration = Duration::from_secs(10);
 /// Between two tries to join.
 const JOIN_INTERVAL: Duration = Duration::from_millis(300);
+
+/// How long an operator waits for a node that cannot be reached.
+const UNREACHABLE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What clients are told whose node loses what it has.
 const LEAVES: &str = "this node loses what it has: it joins a cluster, or leaves one";
@@ -39,9 +42,14 @@ pub(super) struct OperatorJoin {
     /// Who it will be.
     member: MemberId,
     next_at: Instant,
+    begun_at: Instant,
     until: Instant,
     /// Why it was not at once.
     why: Option<String>,
+    /// There is a node, which is not ready yet.
+    is_reached: bool,
+    /// There is one that does not want this one.
+    rejected: Option<String>,
     reply: Reply,
 }
 
@@ -52,21 +60,24 @@ impl Shell {
             Order::Forget { name } => self.forget(&name, reply),
             Order::Leave { member } => self.let_leave(member, reply),
             Order::Reset { node, force } => match self.elsewhere(node) {
-                Some(name) => self.pass_on(&name, &RemoteOrder::Reset { force }, reply),
+                Some(name) => self.pass_on(&name, RemoteOrder::Reset { force }, reply),
                 None => self.reset(force, reply),
             },
             Order::Drain { node } => match self.elsewhere(node) {
-                Some(name) => self.pass_on(&name, &RemoteOrder::Drain, reply),
+                Some(name) => self.pass_on(&name, RemoteOrder::Drain, reply),
                 None => self.drain(reply),
             },
             Order::Revive { node } => match self.elsewhere(node) {
-                Some(name) => self.pass_on(&name, &RemoteOrder::Revive, reply),
-                None => {
-                    self.is_draining = false;
-                    self.host.refuse_own(None);
-                    tracing::info!("this node takes clients again");
-                    reply.give(Ok(String::new()));
+                Some(name) => self.pass_on(&name, RemoteOrder::Revive, reply),
+                None if self.is_app_stopped => {
+                    let sentence = "its clients were sent away by stop_app: start_app has it serve them again";
+                    reply.give(Err(ControlError::Impossible(sentence.to_owned())));
                 }
+                None => self.take_clients(reply),
+            },
+            Order::App { node, runs } => match self.elsewhere(node) {
+                Some(name) => self.pass_on(&name, RemoteOrder::App { runs }, reply),
+                None => self.run_app(runs, reply),
             },
             Order::Transfer { to } => self.transfer(to, reply),
         }
@@ -87,25 +98,10 @@ impl Shell {
         node.filter(|node| node != self.setup.name.as_str())
     }
 
-    /// Gives an order to the node whose it is.
-    fn pass_on(&self, name: &str, order: &RemoteOrder, reply: Reply) {
-        let Some(cluster) = &self.roster else { return reply.give(Err(ControlError::NoCluster)) };
-        let known = NodeName::new(name).filter(|name| cluster.node(name).is_some());
-        let Some(peer) = known else { return reply.give(Err(ControlError::UnknownNode(name.to_owned()))) };
-        let by = peer.clone();
-        let then = move |answer: Result<Vec<u8>, crate::links::CallError>| {
-            reply.give(match answer {
-                Ok(bytes) => decode_outcome(&by, &bytes),
-                Err(error) => Err(ControlError::Unreachable { name: by.to_string(), why: error.to_string() }),
-            });
-        };
-        self.links.call_then(&peer, CALL_ORDER, order.encode(), ORDER_PATIENCE, then);
-    }
-
     /// Gives an order to the leader; where none is known, as soon as one is, if that is soon.
     fn pass_to_leader(&mut self, order: RemoteOrder, reply: Reply) {
         match self.leader.clone().filter(|leader| *leader != self.setup.name) {
-            Some(leader) => self.pass_on(leader.as_str(), &order, reply),
+            Some(leader) => self.pass_on(leader.as_str(), order, reply),
             None if self.driver().is_some() => {
                 self.postponed.push((order, reply, Instant::now() + LEADER_PATIENCE));
             }
@@ -236,14 +232,37 @@ impl Shell {
         });
     }
 
+    fn take_clients(&mut self, reply: Reply) {
+        (self.is_draining, self.is_app_stopped) = (false, false);
+        self.host.refuse_own(None);
+        tracing::info!("this node takes clients again");
+        reply.give(Ok(String::new()));
+    }
+
+    /// As RabbitMQ stops and starts its application in a process that goes on.
+    fn run_app(&mut self, runs: bool, reply: Reply) {
+        if runs {
+            return self.take_clients(reply);
+        }
+        self.is_app_stopped = true;
+        self.send_clients_away("this node serves nobody until it is told to (warren ctl start_app)", reply);
+    }
+
     fn drain(&mut self, reply: Reply) {
+        self.send_clients_away("this node is drained: connect to another node of the cluster", reply);
+    }
+
+    fn send_clients_away(&mut self, why: &str, reply: Reply) {
         self.is_draining = true;
-        self.host.refuse_own(Some("this node is drained: connect to another node of the cluster"));
-        tracing::info!("this node takes no clients until it is revived");
+        self.host.refuse_own(Some(why));
+        tracing::info!("this node takes no clients any more: {why}");
         let successor = self.leading().and_then(|driver| self.successor(driver));
         match successor {
-            // It leads on: there is no other.
-            None => reply.give(Ok(String::new())),
+            // It leads on, or is alone: there is no other that would tell its clients.
+            None => {
+                self.host.close_clients(why);
+                reply.give(Ok(String::new()));
+            }
             Some(_) => self.wait("handing over", Done::Drained, reply),
         }
     }
@@ -297,8 +316,10 @@ impl Shell {
         self.gone.clear();
         self.plans.clear();
         self.listed.clear();
-        self.is_draining = false;
-        self.host.refuse_own(None);
+        self.is_draining = self.is_app_stopped;
+        if !self.is_app_stopped {
+            self.host.refuse_own(None);
+        }
         let (disk, dir) = (&*self.setup.disk, &self.setup.store.dir);
         store::member::empty(disk, dir)?;
         // Who looks for its peers again must not agree to another founder than before.
@@ -348,13 +369,27 @@ impl Shell {
             Err(error) => return reply.give(Err(ControlError::Impossible(error.to_string()))),
         };
         let now = Instant::now();
-        self.joining = Some(OperatorJoin { seed, member, next_at: now, until: now + ORDER_PATIENCE, why: None, reply });
+        self.joining = Some(OperatorJoin {
+            seed,
+            member,
+            next_at: now,
+            begun_at: now,
+            until: now + ORDER_PATIENCE,
+            why: None,
+            is_reached: false,
+            rejected: None,
+            reply,
+        });
     }
 
     /// Asks again to be let in, if it is time to.
     pub(super) fn go_on_joining(&mut self) {
-        let Some(joining) = &mut self.joining else { return };
         let now = Instant::now();
+        if let Some(error) = self.joining.as_ref().and_then(|joining| self.why_no_answer(joining, now)) {
+            let Some(joining) = self.joining.take() else { return };
+            return joining.reply.give(Err(error));
+        }
+        let Some(joining) = &mut self.joining else { return };
         if now >= joining.until {
             let OperatorJoin { seed, why, reply, .. } = self.joining.take().expect("it is there");
             let why = why.unwrap_or_else(|| "no answer".to_owned());
@@ -373,6 +408,31 @@ impl Shell {
         }
     }
 
+    /// Why the node that the operator named does not answer, once it had time enough.
+    fn why_no_answer(&self, joining: &OperatorJoin, now: Instant) -> Option<ControlError> {
+        let Seed::Node(peer) = &joining.seed else { return None };
+        if joining.is_reached || now < joining.begun_at + UNREACHABLE_PATIENCE {
+            return None;
+        }
+        let statistics = self.links.statistics();
+        let of_peer = statistics.iter().find(|of| of.name == peer.name)?;
+        if of_peer.is_connected(Lane::Calls) {
+            return None;
+        }
+        let name = joining.seed.to_string();
+        let unreachable = || Some(ControlError::Unreachable { name, why: of_peer.last_failure.clone()? });
+        joining.rejected.clone().map(ControlError::Impossible).or_else(unreachable)
+    }
+
+    /// A peer does not want this one, for ever or for now.
+    pub(super) fn rejected(&mut self, peer: &NodeName, sentence: Option<String>) {
+        let Some(joining) = &mut self.joining else { return };
+        if matches!(&joining.seed, Seed::Node(seed) if seed.name == *peer) {
+            joining.is_reached = sentence.is_none();
+            joining.rejected = sentence;
+        }
+    }
+
     /// It is known who is at the address that the operator gave, or why it is not.
     pub(super) fn operators_seed_named(&mut self, address: Address, name: Result<NodeName, NoName>) {
         let Some(joining) = &mut self.joining else { return };
@@ -384,11 +444,15 @@ impl Shell {
                 joining.seed = Seed::Node(Listed { name, address });
                 joining.next_at = Instant::now();
             }
-            Err(NoName { sentence, is_final: true }) => {
+            Err(NoName { sentence, is_final: true, .. }) => {
                 let OperatorJoin { reply, .. } = self.joining.take().expect("it is there");
                 reply.give(Err(ControlError::Impossible(sentence)));
             }
-            Err(NoName { sentence, is_final: false }) => {
+            Err(NoName { sentence, is_reached: false, .. }) if joining.begun_at.elapsed() >= UNREACHABLE_PATIENCE => {
+                let OperatorJoin { seed, reply, .. } = self.joining.take().expect("it is there");
+                reply.give(Err(ControlError::Unreachable { name: seed.to_string(), why: sentence }));
+            }
+            Err(NoName { sentence, .. }) => {
                 joining.next_at = Instant::now() + JOIN_INTERVAL;
                 joining.why = Some(sentence);
             }
@@ -445,6 +509,7 @@ fn as_order(order: RemoteOrder) -> Order {
         RemoteOrder::Drain => Order::Drain { node: None },
         RemoteOrder::Revive => Order::Revive { node: None },
         RemoteOrder::Reset { force } => Order::Reset { node: None, force },
+        RemoteOrder::App { runs } => Order::App { node: None, runs },
     }
 }
 

@@ -236,6 +236,10 @@ pub(super) enum RemoteOrder {
     Reset {
         force: bool,
     },
+    /// The node serves clients from now on, or does not.
+    App {
+        runs: bool,
+    },
 }
 
 impl RemoteOrder {
@@ -247,6 +251,7 @@ impl RemoteOrder {
             RemoteOrder::Drain => (4, String::new()),
             RemoteOrder::Revive => (5, String::new()),
             RemoteOrder::Reset { force } => (6, u8::from(*force).to_string()),
+            RemoteOrder::App { runs } => (7, u8::from(*runs).to_string()),
         };
         let mut to = vec![kind];
         put_text(&mut to, &text, NODE_NAME_LEN_MAX);
@@ -266,6 +271,7 @@ impl RemoteOrder {
             4 => RemoteOrder::Drain,
             5 => RemoteOrder::Revive,
             6 => RemoteOrder::Reset { force: text == "1" },
+            7 => RemoteOrder::App { runs: text == "1" },
             _ => return Err(FrameError::Impossible("order")),
         };
         reader.end()?;
@@ -369,6 +375,7 @@ mod tests {
             RemoteOrder::Drain,
             RemoteOrder::Revive,
             RemoteOrder::Reset { force: true },
+            RemoteOrder::App { runs: false },
         ] {
             assert_eq!(RemoteOrder::decode(&order.encode()).unwrap(), order);
         }

@@ -21,7 +21,7 @@ use super::{Host, NodeAlarms, NodeSetup, Standing};
 use crate::address::Address;
 use crate::driver::{Driver, NodeOwner};
 use crate::formation::{Formation, Listed};
-use crate::link::{Expected, Identity, Local, NodeName, Secret};
+use crate::link::{Expected, Identity, Local, NodeName, Refusal, Secret};
 use crate::links::{CallAnswer, ForwardedClient, Links, PeerAddress, PeerEvent};
 use crate::plan::MembershipPlan;
 use crate::roster::Roster;
@@ -94,6 +94,8 @@ pub(super) struct Shell {
     pub(super) leader_changes: u64,
     pub(super) standing: Option<Standing>,
     pub(super) is_draining: bool,
+    /// It serves no clients until it is told to, whatever it becomes meanwhile.
+    pub(super) is_app_stopped: bool,
     /// What this node is short of.
     pub(super) alarms: NodeAlarms,
     /// What others were last said to be short of.
@@ -139,6 +141,8 @@ impl Shell {
             Event::VitalsAnswered { peer, asked_at, answered_at, answer } => {
                 self.vitals_answered(&peer, (asked_at, answered_at), answer);
             }
+            Event::OrderAnswered { passed, answer } => self.order_answered(*passed, answer),
+            Event::Rejected { peer, sentence } => self.rejected(&peer, sentence),
             Event::Left { outcome, reply } => self.left(outcome, reply),
             Event::Connected(peer) => {
                 self.ask_node(&peer);
@@ -329,8 +333,17 @@ impl NodeCalls for Door {
     }
 
     fn peer_changed(&self, peer: &NodeName, event: &PeerEvent) {
-        if let PeerEvent::Connected { lane: crate::link::Lane::Calls, .. } = event {
-            self.inbox.put(Event::Connected(peer.clone()));
+        match event {
+            PeerEvent::Connected { lane: crate::link::Lane::Calls, .. } => {
+                self.inbox.put(Event::Connected(peer.clone()));
+            }
+            PeerEvent::Rejected { sentence, refusal: Some(refusal) } => {
+                // Who is no peer yet may ask, and one that is not ready will be.
+                let is_final = !matches!(refusal, Refusal::NoPeer { .. } | Refusal::NotReady);
+                let sentence = is_final.then(|| sentence.clone());
+                self.inbox.put(Event::Rejected { peer: peer.clone(), sentence });
+            }
+            _ => {}
         }
     }
 

@@ -6,9 +6,11 @@ use std::time::{Duration, Instant};
 use consensus::{PeerStatus, Status};
 use parking_lot::Mutex;
 
+use super::exchange::joins;
 use super::shell::{Shell, clock_ms};
 use super::vitals::PeerVitals;
 use crate::control::{ClusterMetrics, ClusterView, LaneBytes, LinkView, LogView, MemberMetrics, MemberView, Role};
+use crate::driver::Driver;
 use crate::link::{Lane, NodeName};
 use crate::links::PeerStatistics;
 use crate::roster::Roster;
@@ -72,10 +74,21 @@ impl Shell {
             term: 0,
             leader: is_serving.then(|| self.setup.name.clone()),
             level: self.setup.level,
-            has_majority: true,
-            waiting: self.waits_for(),
+            has_majority: is_serving,
+            waiting: self.waits_for().map(|why| match self.failures(&self.links.statistics()) {
+                Some(failures) => format!("{why}; {failures}"),
+                None => why,
+            }),
             members: vec![self.own_view(None, if is_serving { Role::Leader } else { Role::Learner })],
         }
+    }
+
+    /// Why nodes are not linked with this one that it would reach, in sentences.
+    fn failures(&self, statistics: &[PeerStatistics]) -> Option<String> {
+        let away = statistics.iter().filter(|peer| !peer.is_connected(Lane::Votes));
+        let mut sentences: Vec<&str> = away.filter_map(|peer| peer.last_failure.as_deref()).collect();
+        sentences.dedup();
+        (!sentences.is_empty()).then(|| sentences.join("; "))
     }
 
     fn own_view(&self, log: Option<LogView>, role: Role) -> MemberView {
@@ -106,18 +119,31 @@ impl Shell {
     ) -> ClusterView {
         let (reachable, of) = self.reachable_voters();
         let is_leading = self.leading().is_some();
+        // A leader knows how far the others are; they know what it and the others said last.
+        let by_leader = leader.as_ref().filter(|_| !is_leading).and_then(|leader| self.told.get(leader));
+        let behind = |last: u64, end: u64| {
+            by_leader
+                .map_or((0, 0), |told| (told.report.last.saturating_sub(last), told.report.end.saturating_sub(end)))
+        };
+        let own_behind = behind(status.last.index.0, self.driver().map_or(0, Driver::end));
         let own_log = LogView {
             last: status.last.index.0,
             written: status.persisted.0,
             committed: status.committed.0,
             applied: status.applied.0,
             base: status.base.index.0,
+            lag_entries: own_behind.0,
+            lag_bytes: own_behind.1,
             ..LogView::default()
         };
         let own_role = if is_leading { Role::Leader } else { role(status, self.own.member) };
         let mut members = vec![self.own_view(Some(own_log), own_role)];
         for (name, node) in self.roster.iter().flat_map(Roster::iter) {
-            if *name == self.setup.name || self.gone.contains_key(&node.member) {
+            // Who was taken out a moment ago is in the list of nodes still, for its answer.
+            let is_member = status.members.voters.is_empty()
+                || status.members.has(node.member)
+                || self.plans.iter().any(|plan| joins(plan) == Some(node.member));
+            if *name == self.setup.name || self.gone.contains_key(&node.member) || !is_member {
                 continue;
             }
             let links = statistics.iter().find(|peer| peer.name == *name);
@@ -137,6 +163,13 @@ impl Shell {
                     unacknowledged_ms: vitals.and_then(PeerVitals::unacknowledged_ms),
                     ..LogView::default()
                 }
+            });
+            let log = log.or_else(|| {
+                let report = told.filter(|_| by_leader.is_some())?;
+                let (lag_entries, lag_bytes) = behind(report.last, report.end);
+                let (last, applied) = (report.last, report.applied);
+                let known = LogView { last, written: last, committed: applied, applied, ..LogView::default() };
+                Some(LogView { lag_entries, lag_bytes, ..known })
             });
             members.push(MemberView {
                 name: name.clone(),
@@ -163,7 +196,10 @@ impl Shell {
             leader,
             level: self.roster.as_ref().map_or(self.setup.level, Roster::level).max(1),
             has_majority: reachable > of / 2,
-            waiting: self.removed.clone(),
+            waiting: self
+                .removed
+                .clone()
+                .or_else(|| (reachable <= of / 2).then(|| self.failures(statistics)).flatten()),
             members,
         }
     }

@@ -67,6 +67,19 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[optional("node")])
     .saying("Will undo maintenance mode for the node. The node will resume serving client traffic."),
+    Command::new(
+        "stop_app",
+        "has the node that is asked, or named, serve no clients and lead nothing, while its process goes on",
+        |input| order(Ask::post("warren/cluster/stop_app".to_owned(), &about(input, json!({})))),
+    )
+    .taking(&[optional("node")])
+    .long()
+    .saying("Stopping rabbit application on node ..."),
+    Command::new("start_app", "has the node that is asked, or named, serve clients again", |input| {
+        order(Ask::post("warren/cluster/start_app".to_owned(), &about(input, json!({}))))
+    })
+    .taking(&[optional("node")])
+    .saying("Starting node ..."),
     Command::new("transfer_leadership", "hands leadership to a node, or to the one that is best for it", |input| {
         let body = input.optional("node-name").map_or_else(|| json!({}), |node| json!({"node": node}));
         Ask::post("warren/cluster/transfer".to_owned(), &body).then(|reply| {

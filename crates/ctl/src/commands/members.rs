@@ -55,5 +55,11 @@ fn place(input: &Invocation, what: &str) -> String {
 
 fn member(input: &Invocation, ask: Ask) -> StepResult {
     let missing = super::queues::no_such_queue(input.vhost(), input.text("queue"));
-    ask.then(move |reply| reply.unless(404, || crate::failure::Failure::data(missing))?.done())
+    ask.then(move |reply| {
+        // So both say it that a queue is added to; what is taken away is 404.
+        if reply.status == 503 && reply.reason().as_deref() == Some("not_found") {
+            return Err(crate::failure::Failure::data(missing));
+        }
+        reply.unless(404, || crate::failure::Failure::data(missing))?.done()
+    })
 }

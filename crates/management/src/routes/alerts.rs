@@ -75,7 +75,7 @@ const RULE_BODY: &[Field] = &[
         "kind",
         Text,
         "What is watched: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `data-loss`, \
-         `flow`, `lock-outs`, `connections` or `unroutable`.",
+         `cluster`, `flow`, `lock-outs`, `connections` or `unroutable`.",
     ),
     Field::optional("vhost", Text, "A regular expression for names of vhosts. Default: all."),
     Field::optional("queue", Text, "A regular expression for names of queues. Default: all."),

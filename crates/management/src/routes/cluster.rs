@@ -39,6 +39,8 @@ const JOIN: &str = "/api/warren/cluster/join";
 const RESET: &str = "/api/warren/cluster/reset";
 const DRAIN: &str = "/api/warren/cluster/drain";
 const REVIVE: &str = "/api/warren/cluster/revive";
+const STOP_APP: &str = "/api/warren/cluster/stop_app";
+const START_APP: &str = "/api/warren/cluster/start_app";
 const TRANSFER: &str = "/api/warren/cluster/transfer";
 const NODE_PATH: &str = "/api/warren/cluster/nodes/{node}";
 
@@ -64,6 +66,15 @@ pub(super) static ROUTES: &[Route] = &[
         &[order(|call| obey(call, DRAIN), "Has a node hand over and take no clients, until it is revived.", &[NODE])],
     ),
     at(REVIVE, &[order(|call| obey(call, REVIVE), "Has a node take clients again.", &[NODE])]),
+    at(
+        STOP_APP,
+        &[order(
+            |call| obey(call, STOP_APP),
+            "Has a node serve no clients and lead nothing, while its process goes on.",
+            &[NODE],
+        )],
+    ),
+    at(START_APP, &[order(|call| obey(call, START_APP), "Has a node serve clients again.", &[NODE])]),
     at(
         TRANSFER,
         &[order(
@@ -216,6 +227,7 @@ enum Order {
     Reset { node: Option<String>, force: bool },
     Drain { node: Option<String> },
     Revive { node: Option<String> },
+    App { node: Option<String>, runs: bool },
     Transfer { to: Option<String> },
     Forget { node: String },
 }
@@ -231,6 +243,7 @@ impl Order {
             RESET => Order::Reset { node: node()?, force: force()? },
             DRAIN => Order::Drain { node: node()? },
             REVIVE => Order::Revive { node: node()? },
+            STOP_APP | START_APP => Order::App { node: node()?, runs: path == START_APP },
             TRANSFER => Order::Transfer { to: node()? },
             NODE_PATH => Order::Forget { node: arguments.get("node").unwrap_or_default().to_owned() },
             _ => return Err(Problem::not_found()),
@@ -249,6 +262,7 @@ impl Order {
             Order::Reset { node, force } => Order::Reset { node: of(node), force },
             Order::Drain { node } => Order::Drain { node: of(node) },
             Order::Revive { node } => Order::Revive { node: of(node) },
+            Order::App { node, runs } => Order::App { node: of(node), runs },
             other @ (Order::Transfer { .. } | Order::Forget { .. }) => other,
         })
     }
@@ -259,6 +273,8 @@ impl Order {
             Order::Reset { .. } => "reset",
             Order::Drain { .. } => "drain",
             Order::Revive { .. } => "revive",
+            Order::App { runs: false, .. } => "stop_app",
+            Order::App { runs: true, .. } => "start_app",
             Order::Transfer { .. } => "transfer",
             Order::Forget { .. } => "forget",
         }
@@ -272,6 +288,7 @@ impl Order {
             Order::Reset { node, force } => control.reset(node.as_deref(), force).await.map(|()| None),
             Order::Drain { node } => control.drain(node.as_deref()).await.map(|()| None),
             Order::Revive { node } => control.revive(node.as_deref()).await.map(|()| None),
+            Order::App { node, runs } => control.run_app(node.as_deref(), runs).await.map(|()| None),
             Order::Transfer { to } => control.transfer(to.as_deref()).await.map(Some),
             Order::Forget { node } => control.forget(&node).await.map(|()| None),
         };

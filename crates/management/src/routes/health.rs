@@ -266,6 +266,9 @@ const CRITICAL: &str =
 /// Why a node takes no clients, if it does not.
 fn out_of_service(cluster: &ClusterView, node: &str) -> Option<String> {
     let (voters, running) = cluster.voter_count();
+    if !cluster.has_majority && cluster.cluster.is_none() {
+        return Some("this node is in no cluster yet".to_owned());
+    }
     if !cluster.has_majority {
         return Some(format!("this node is in a minority: it can reach {running} of {voters} nodes, itself included"));
     }

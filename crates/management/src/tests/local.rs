@@ -177,6 +177,8 @@ fn the_operator_sees_the_cluster_and_orders_it() {
         for (request, body, status) in [
             ("POST /api/warren/cluster/drain", "", 204),
             ("POST /api/warren/cluster/revive", r#"{"node":"rabbit@c"}"#, 204),
+            ("POST /api/warren/cluster/stop_app", "{}", 204),
+            ("POST /api/warren/cluster/start_app", r#"{"node":"rabbit@c"}"#, 204),
             ("POST /api/warren/cluster/join", r#"{"node":"rabbit@a","force":true}"#, 204),
             ("POST /api/warren/cluster/transfer", "", 200),
             ("DELETE /api/warren/cluster/nodes/rabbit%40c", "", 204),
@@ -185,8 +187,15 @@ fn the_operator_sees_the_cluster_and_orders_it() {
         ] {
             assert_eq!(ask(request, body).await.0, status, "{request} {body}");
         }
-        let expected =
-            ["drain", "revive rabbit@c", "join rabbit@a by force", "transfer to rabbit@c", "forget rabbit@c"];
+        let expected = [
+            "drain",
+            "revive rabbit@c",
+            "stop_app",
+            "start_app rabbit@c",
+            "join rabbit@a by force",
+            "transfer to rabbit@c",
+            "forget rabbit@c",
+        ];
         assert_eq!(follower.control.orders(), expected);
         let error = ControlError::NoMajority { reachable: 1, of: 3 };
         follower.control.refuse(Some(error.clone()));

@@ -4,8 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use broker::Broker;
 use broker::view::{Alarms, PeerAlarms};
+use broker::{Actor, Broker};
 use cluster::control::NodeFigures;
 use cluster::link::NodeName;
 use cluster::{ClientStanding, Contents, ForwardedClient, Host, NodeAlarms};
@@ -123,6 +123,12 @@ impl Host for ProcessHost {
         let reason: Option<Arc<str>> = reason.map(Into::into);
         self.ingress.refuse_own(reason.clone());
         self.own_refusal.send_replace(reason);
+    }
+
+    fn close_clients(&self, reason: &str) {
+        if let Some(broker) = self.broker() {
+            broker.close_all_connections(&Actor::broker(), reason);
+        }
     }
 
     fn forwarded(&self, client: ForwardedClient) {

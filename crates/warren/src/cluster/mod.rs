@@ -73,7 +73,7 @@ pub(crate) async fn run(
         }
     });
     let ready_after = started_at.elapsed();
-    Banner { data_dir, listeners: running.node.listening(), ready_after }.print();
+    Banner { data_dir, listeners: running.node.listening(), ready_after, is_serving: false }.print();
     for listening in running.node.listening() {
         tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
     }

@@ -17,6 +17,9 @@ use crate::{machine, serve};
 /// How many certificates may stand between a node's and its authority's.
 const CERTIFICATE_DEPTH: u8 = 2;
 
+/// Bytes of a secret that nobody finds by trying.
+const SECRET_LEN_ADVISED: usize = 16;
+
 /// What the configuration says.
 pub(super) fn of(config: &Config, data_dir: &Path) -> Result<NodeSetup> {
     let own = &config.cluster;
@@ -64,6 +67,12 @@ fn secret(told: &ClusterSecret) -> Result<Secret> {
             fs::read_to_string(path).with_context(|| format!("cannot read warren.cluster.secret_file, {path}"))?
         }
     };
+    if text.trim().len() < SECRET_LEN_ADVISED {
+        tracing::warn!(
+            "the cluster's secret is shorter than {SECRET_LEN_ADVISED} bytes: whoever hears two nodes greet each other can find it out by \
+             trying. Give all nodes a long random one (warren.cluster.secret_file)"
+        );
+    }
     match Secret::new(text.trim().as_bytes()) {
         Some(secret) => Ok(secret),
         None => bail!("the cluster's secret is empty"),

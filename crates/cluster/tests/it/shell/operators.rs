@@ -164,3 +164,79 @@ fn who_serves_is_told_what_others_are_short_of() {
     world.stop(other);
     wait_until("its end with the node", || told(&world).is_empty());
 }
+
+#[test]
+fn a_node_that_is_nowhere_is_told_within_seconds_with_the_reason() {
+    let mut world = World::of("nowhere", 1, false);
+    world.start(0);
+    wait_until("service", || world.server().is_some());
+    for (seed, reason) in [
+        ("hare9@no.such.host.invalid=no.such.host.invalid:25672", "no.such.host.invalid"),
+        ("hare9@127.0.0.1=127.0.0.1:1", "refused"),
+        ("127.0.0.1:1", "refused"),
+    ] {
+        let since = Instant::now();
+        let error = done(world.control(0).join(seed, true)).unwrap_err().to_string();
+        assert!(error.contains("cannot be reached: ") && error.contains(reason), "{seed}: {error}");
+        assert!(since.elapsed() < Duration::from_secs(40), "{seed}: {:?}", since.elapsed());
+    }
+}
+
+#[test]
+fn a_node_with_another_secret_is_told_so() {
+    let mut world = World::of("secrets", 2, false);
+    world.start(0);
+    world.secret = "what nobody knows";
+    world.start(1);
+    wait_until("service", || world.nodes.iter().all(|node| node.served.standing.lock().is_none()));
+    let port = world.control(0).links().address().port();
+    let seed = format!("{}=127.0.0.1:{port}", world.nodes[0].name);
+    let since = Instant::now();
+    let error = done(world.control(1).join(&seed, true)).unwrap_err().to_string();
+    assert!(error.contains("the secrets of the two differ"), "{error}");
+    assert!(since.elapsed() < Duration::from_secs(40), "{:?}", since.elapsed());
+}
+
+#[test]
+fn who_is_reset_by_name_is_out_and_the_order_says_so() {
+    let mut world = World::of("reset-by-name", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("of three");
+    let (leaver, asked) = ((server + 1) % 3, (server + 2) % 3);
+    let name = world.nodes[leaver].name.clone();
+    done(world.control(asked).reset(Some(&name), false)).unwrap();
+    assert!(world.view(asked).member(&name).is_none(), "who is asked next does not list it");
+}
+
+#[test]
+fn the_recipe_by_which_a_node_joins_works_from_its_first_line_to_its_last() {
+    let mut world = World::of("recipe", 2, false);
+    world.start_all();
+    wait_until("service", || world.nodes.iter().all(|node| node.cluster.as_ref().unwrap().view().leader.is_some()));
+    let refusal = |world: &World| world.nodes[1].served.own_refusal.lock().clone();
+    done(world.control(1).run_app(None, false)).unwrap();
+    assert!(refusal(&world).unwrap().contains("start_app"));
+    assert_eq!(*world.nodes[1].served.close_count.lock(), 1, "those that it served are closed");
+    assert!(done(world.control(1).revive(None)).is_err());
+    done(world.control(1).reset(None, false)).unwrap();
+    assert!(refusal(&world).is_some(), "it serves nobody after the reset");
+    let port = world.control(0).links().address().port();
+    let seed = format!("{}=127.0.0.1:{port}", world.nodes[0].name);
+    done(world.control(1).join(&seed, false)).unwrap();
+    world.wait_for_cluster_of(&[0, 1]);
+    assert!(refusal(&world).is_some());
+    done(world.control(1).run_app(None, true)).unwrap();
+    assert!(refusal(&world).is_none());
+}
+
+#[test]
+fn a_follower_knows_how_far_all_are() {
+    let mut world = World::of("follower-lag", 3, true);
+    world.start_all();
+    world.wait_for_cluster_of(&[0, 1, 2]);
+    let server = world.put("something");
+    let follower = (server + 1) % 3;
+    let knows = || world.view(follower).members.iter().all(|member| member.log.is_some_and(|log| log.lag_entries == 0));
+    wait_until("that nobody is behind", knows);
+}

@@ -30,6 +30,8 @@ pub(super) struct Served {
     pub(super) failure: Mutex<Option<String>>,
     pub(super) own_refusal: Mutex<Option<String>>,
     pause_count: Mutex<u32>,
+    /// How often clients were closed.
+    pub(super) close_count: Mutex<u32>,
     /// How far the time of what it serves is ahead of the system's clock.
     pub(super) ahead_ms: Mutex<i64>,
     pub(super) alarms: Mutex<NodeAlarms>,
@@ -64,6 +66,10 @@ impl Host for Served {
 
     fn refuse_own(&self, reason: Option<&str>) {
         *self.own_refusal.lock() = reason.map(str::to_owned);
+    }
+
+    fn close_clients(&self, _: &str) {
+        *self.close_count.lock() += 1;
     }
 
     fn forwarded(&self, _: ForwardedClient) {}

@@ -28,6 +28,8 @@ fn orders_are_asked_of_the_server() {
     check_order(&["force_reset"], r#"POST warren/cluster/reset {"force":true}"#);
     check_order(&["drain"], "POST warren/cluster/drain {}");
     check_order(&["revive"], "POST warren/cluster/revive {}");
+    check_order(&["stop_app"], "POST warren/cluster/stop_app {}");
+    check_order(&["start_app", "rabbit@b"], r#"POST warren/cluster/start_app {"node":"rabbit@b"}"#);
     check_order(&["reset", "rabbit@b"], r#"POST warren/cluster/reset {"force":false,"node":"rabbit@b"}"#);
     check_order(&["force_reset", "rabbit@b"], r#"POST warren/cluster/reset {"force":true,"node":"rabbit@b"}"#);
     check_order(&["drain", "rabbit@b"], r#"POST warren/cluster/drain {"node":"rabbit@b"}"#);

@@ -251,6 +251,10 @@ impl Control for Transferring {
         self.of_rest.revive(node)
     }
 
+    fn run_app(&self, node: Option<&str>, runs: bool) -> Outcome<()> {
+        self.of_rest.run_app(node, runs)
+    }
+
     fn transfer(&self, _: Option<&str>) -> Outcome<String> {
         self.begun.add_permits(1);
         let gone = self.gone.clone();

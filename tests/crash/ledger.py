@@ -21,7 +21,7 @@ Key = tuple[int, str, int]
 class Message:
     """How far one message got."""
 
-    is_persistent: bool
+    lasts: bool
     body_hash: int
     is_confirmed: bool = False
     is_delivered: bool = False
@@ -53,9 +53,11 @@ class Report:
 class Ledger:
     """Thread-safe; survives the broker."""
 
-    def __init__(self, keeps_acks: bool = True) -> None:
+    def __init__(self, keeps_acks: bool = True, keeping_all: frozenset[str] = frozenset()) -> None:
         # RabbitMQ's classic queues write acks some time later, whatever they confirm meanwhile.
         self.keeps_acks = keeps_acks
+        # Queues in which transient messages last, too: quorum queues.
+        self.keeping_all = keeping_all
         self.lock = threading.Lock()
         self.progressed = threading.Condition(self.lock)
         self.clock = 0
@@ -83,17 +85,17 @@ class Ledger:
             keys = []
             for queue in queues:
                 number = self.numbers[publisher, queue] = self.numbers[publisher, queue] + 1
-                self.messages[publisher, queue, number] = Message(is_persistent, body_hash)
+                self.messages[publisher, queue, number] = Message(is_persistent or queue in self.keeping_all, body_hash)
                 keys.append((publisher, queue, number))
             return keys
 
     def confirm(self, keys: list[Key], published_at: int) -> None:
-        """A publish that began at `published_at` was confirmed: with a persistent one, all that the broker did before is durable."""
+        """A publish that began at `published_at` was confirmed: with one that lasts, all that the broker did before is durable."""
         with self.lock:
             for key in keys:
                 self.messages[key].is_confirmed = True
             self.confirms += 1
-            if keys and self.messages[keys[0]].is_persistent:
+            if any(self.messages[key].lasts for key in keys):
                 self.durable_until = max(self.durable_until, published_at)
                 while self._settled and self._settled[0][0] < self.durable_until:
                     self.durable_acks += self._settled.popleft()[1]
@@ -151,7 +153,7 @@ class Ledger:
             last[publisher] = number
             if each.body_hash != message.body_hash:
                 report.faults.append(f"{each.key} came back with another body")
-            if not message.is_persistent:
+            if not message.lasts:
                 report.faults.append(f"{each.key} is transient and came back")
             if self.keeps_acks and message.settled_at is not None and message.settled_at < self.durable_until:
                 report.faults.append(f"{each.key} came back, although its ack was durable")
@@ -168,7 +170,7 @@ class Ledger:
                 continue
             if message.settled_at is not None and message.settled_at < self.durable_until and key not in seen:
                 report.durable_acks += 1
-            if message.is_confirmed and message.is_persistent and not message.is_acked and key not in seen:
+            if message.is_confirmed and message.lasts and not message.is_acked and key not in seen:
                 report.faults.append(f"{key} was confirmed and not acked, and is missing")
 
     def forget_all_but(self, queue: str, keys: list[Key]) -> None:

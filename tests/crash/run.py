@@ -33,6 +33,9 @@ from ledger import Ledger, Recovered, Report  # noqa: E402
 from traffic import EVERYWHERE, Consumer, Publisher, body_of, key_of  # noqa: E402
 
 QUEUES = [f"crash-{number}" for number in range(4)]
+QUORUM = QUEUES[-1]
+"""Keeps what is transient, too. RabbitMQ's comes back in another order, so there it is a classic queue."""
+QUORUM_ARGUMENTS = {"x-queue-type": "quorum", "x-delivery-limit": -1}
 DEFINER = 1000
 """The publisher number of the connection that declares and deletes queues."""
 SMALL = {"warren.journal.bound": "8MiB", "warren.journal.file_size": "1MiB", "warren.chunks.bound": "8MiB"}
@@ -62,7 +65,9 @@ class Run:
     def __init__(self, broker, seed: int):
         self.broker, self.seed = broker, seed
         self.random = random.Random(seed)
-        self.ledger = Ledger(keeps_acks=isinstance(broker, brokers.Warren))
+        is_warren = isinstance(broker, brokers.Warren)
+        self.quorum = frozenset([QUORUM] if is_warren else [])
+        self.ledger = Ledger(keeps_acks=is_warren, keeping_all=self.quorum)
         self.passing: list[str] = []
         self.deleted: str | None = None
         self.files = Files()
@@ -84,7 +89,8 @@ class Run:
         with self.broker.wire() as wire:
             wire.call(1, "exchange.declare", exchange=EVERYWHERE, type="fanout", durable=True)
             for queue in QUEUES:
-                wire.call(1, "queue.declare", queue=queue, durable=True)
+                arguments = QUORUM_ARGUMENTS if queue in self.quorum else {}
+                wire.call(1, "queue.declare", queue=queue, durable=True, arguments=arguments)
                 wire.call(1, "queue.bind", queue=queue, exchange=EVERYWHERE)
 
     def round(self, number: int) -> Report:

@@ -15,7 +15,7 @@ pub const PERSISTENT: u8 = 2;
 /// How queues are to keep a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PublishOptions {
-    /// Whether it outlives a restart in durable queues.
+    /// Whether it outlives a restart in durable queues that do not keep all.
     pub is_persistent: bool,
     /// Its own time to live.
     pub ttl_ms: Option<u64>,
@@ -50,7 +50,7 @@ pub struct Publish {
     pub channel: u16,
     /// The property.
     priority: Option<u8>,
-    /// Whether it outlives a restart in durable queues.
+    /// Whether it outlives a restart in durable queues that do not keep all.
     pub is_persistent: bool,
     pub(crate) has_ttl: bool,
     /// What became of it. Known once it has been put into its queues.
@@ -126,7 +126,7 @@ impl Publish {
 
     #[inline(always)]
     fn held(&self, queue: &QueueHandle, content: Content) -> Held {
-        let is_journaled = self.is_persistent && queue.is_journaled();
+        let is_journaled = queue.lasting.keeps(self.is_persistent);
         Held::new(content, self.body_len, is_journaled, self.has_ttl, queue.priorities.of(self.priority))
     }
 

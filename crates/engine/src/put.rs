@@ -34,7 +34,7 @@ impl Section<'_, '_> {
             publish.outcome.is_refused = true;
             return true;
         }
-        publish.outcome.waits_for_disk = publish.is_persistent && queue.is_journaled();
+        publish.outcome.waits_for_disk = queue.lasting.keeps(publish.is_persistent);
         // Before it is there, for then its content is the queue's; no other section comes between under the lock.
         if publish.outcome.waits_for_disk {
             work.gathered.records.publish(publish.content(), &[(queue.id(), entry.queue.next_seq())]);
@@ -113,7 +113,7 @@ impl Section<'_, '_> {
         refs: &mut Vec<(model::ids::QueueId, model::ids::QueueSeq)>,
     ) {
         for set in &delay.sets {
-            let is_journaled = publish.is_persistent && set.is_durable;
+            let is_journaled = set.lasting().keeps(publish.is_persistent);
             let held = Held::new(publish.content().clone(), publish.body_len, is_journaled, publish.has_ttl, 0);
             if self.work.wanted.has(Kind::SetAside) {
                 self.work.note_delayed(set, Some(publish.content()), NoteOf::SetAside(publish.due_ms));

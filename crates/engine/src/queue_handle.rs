@@ -13,6 +13,7 @@ use telemetry::Gauge;
 
 use crate::clock::Clock;
 use crate::effort::Effort;
+use crate::lasting::Lasting;
 use crate::limits::QUEUE_EDGE_COUNT_MAX;
 use crate::message::Priorities;
 use crate::shard_number::{shard_bit, shard_of};
@@ -61,6 +62,8 @@ pub struct QueueHandle {
     is_keyed: AtomicBool,
     /// Which priorities it has: as it was declared, for ever.
     pub(crate) priorities: Priorities,
+    /// Which of its messages are journaled: as it was declared, too.
+    pub(crate) lasting: Lasting,
 }
 
 /// How things stand on a queue, as of the end of the last locked section that touched it.
@@ -94,6 +97,11 @@ impl QueueHandle {
     ) -> Self {
         let priorities = Priorities::of_arguments(&definition.arguments);
         let is_keyed = AtomicBool::new(features.deduplication.is_some());
+        let lasting = match definition.arguments.queue_type() {
+            _ if !definition.is_durable || owner.is_some() => Lasting::NONE,
+            QueueType::Quorum => Lasting::ALL,
+            _ => Lasting::PERSISTENT,
+        };
         let features = RwLock::new(Arc::new(features));
         Self {
             definition,
@@ -114,6 +122,7 @@ impl QueueHandle {
             features,
             is_keyed,
             priorities,
+            lasting,
         }
     }
 
@@ -204,10 +213,10 @@ impl QueueHandle {
         self.definition.name.as_str()
     }
 
-    /// Whether its messages last: they are journaled when they are persistent.
+    /// Whether it lasts, with all of its messages or with those that are persistent.
     #[inline]
     pub fn is_journaled(&self) -> bool {
-        self.definition.is_durable && self.owner.is_none()
+        self.lasting != Lasting::NONE
     }
 
     /// The number of its shard.

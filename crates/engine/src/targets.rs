@@ -6,6 +6,7 @@ use store::Kind;
 
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::{Delay, DelaySet};
+use crate::lasting::Lasting;
 use crate::queue_handle::QueueHandle;
 use crate::statistics::{Edge, ExchangeCounters};
 
@@ -14,8 +15,8 @@ use crate::statistics::{Edge, ExchangeCounters};
 pub struct Targets {
     /// The queues.
     pub queues: Box<[Arc<QueueHandle>]>,
-    /// Whether a persistent message to these queues is journaled.
-    pub(crate) is_journaled: bool,
+    /// Which messages to them some of them journal.
+    pub(crate) lasting: Lasting,
     /// The shards to lock.
     pub(crate) shards: u64,
     /// Where it waits, if it is delayed.
@@ -40,10 +41,9 @@ impl Targets {
     /// These queues, and nothing else to be done.
     pub fn new(queues: impl IntoIterator<Item = Arc<QueueHandle>>) -> Self {
         let queues: Box<[_]> = queues.into_iter().collect();
-        let is_journaled = queues.iter().any(|queue| queue.is_journaled());
+        let lasting = queues.iter().fold(Lasting::NONE, |lasting, queue| lasting.or(queue.lasting));
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
-        let mut targets =
-            Self { queues, is_journaled, shards, delay: None, keys: None, key_headers: None, counted: None };
+        let mut targets = Self { queues, lasting, shards, delay: None, keys: None, key_headers: None, counted: None };
         let headers: Vec<_> = targets.queues.iter().filter_map(|queue| queue.key_header()).collect();
         headers.into_iter().for_each(|header| targets.add_key_header(header));
         targets
@@ -77,9 +77,9 @@ impl Targets {
         if sets.is_empty() {
             return self;
         }
-        let is_journaled = self.is_journaled || sets.iter().any(|set| set.is_durable);
+        let lasting = sets.iter().fold(self.lasting, |lasting, set| lasting.or(set.lasting()));
         let delay = Some(Box::new(Delay { sets: sets.into(), is_returned: false }));
-        Self { is_journaled, delay, ..self }
+        Self { lasting, delay, ..self }
     }
 
     /// The queue, if a message goes to just one and nothing else is to be done with it.
@@ -94,7 +94,7 @@ impl Targets {
     /// Which kind of content a message for them is.
     #[inline]
     pub fn kind(&self, is_persistent: bool) -> Kind {
-        if is_persistent && self.is_journaled { Kind::Journaled } else { Kind::Transient }
+        if self.lasting.keeps(is_persistent) { Kind::Journaled } else { Kind::Transient }
     }
 
     /// Whether no queue takes the message, now or later.

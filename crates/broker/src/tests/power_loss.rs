@@ -7,10 +7,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use amqp::method::{basic, exchange, queue, tx};
+use amqp::table::{TableBuf, Value};
 use model::ids::JournalPosition;
 use store::Random;
 
-use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
+use super::client::{Client, Heard, PERSISTENT, TRANSIENT, table_of};
 use super::lives::{Cut, Home, for_each_home};
 use super::node::Node;
 
@@ -18,6 +19,8 @@ const SEED_COUNT: u64 = 400;
 /// Of runs over a group, which take longer.
 const GROUP_SEED_COUNT: u64 = 60;
 const QUEUES: [&str; 3] = ["q0", "q1", "q2"];
+/// Of them a quorum queue, which keeps what is transient, too.
+const QUORUM: usize = 2;
 /// Each queue has one, by number; the last client takes no deliveries but gets.
 const CLIENT_COUNT: usize = QUEUES.len() + 1;
 const GETTER: usize = CLIENT_COUNT - 1;
@@ -46,7 +49,8 @@ impl Span {
 struct Copy {
     published: Span,
     settled: Option<Span>,
-    is_persistent: bool,
+    /// It is persistent, or its queue keeps all.
+    lasts: bool,
     /// A consumer without acks may have been sent it.
     may_vanish: bool,
     /// A client has got it.
@@ -145,7 +149,13 @@ impl World {
 
     fn declare(&mut self, index: usize) -> Result<(), Cut> {
         let span = self.spanned(|world| {
-            let declare = queue::Declare { queue: QUEUES[index].as_bytes(), durable: true, ..Default::default() };
+            let mut arguments = TableBuf::new();
+            if index == QUORUM {
+                let unlimited = Value::I64(-1);
+                arguments = table_of(&[("x-queue-type", Value::LongStr(b"quorum")), ("x-delivery-limit", unlimited)]);
+            }
+            let (queue, arguments) = (QUEUES[index].as_bytes(), arguments.as_table());
+            let declare = queue::Declare { queue, durable: true, arguments, ..Default::default() };
             world.sides[GETTER].client.send(1, &declare);
         });
         self.model.queues[index].declared = Some(span);
@@ -176,7 +186,8 @@ impl World {
     fn note_published(&mut self, number: Number, queues: &[usize], is_persistent: bool, published: Span) {
         for &queue in queues {
             let may_vanish = self.sides[queue].is_consuming && self.sides[queue].no_ack;
-            let copy = Copy { published, settled: None, is_persistent, may_vanish, is_seen: false };
+            let lasts = is_persistent || queue == QUORUM;
+            let copy = Copy { published, settled: None, lasts, may_vanish, is_seen: false };
             self.model.queues[queue].copies.insert(number, copy);
         }
     }
@@ -204,7 +215,8 @@ impl World {
         });
         let side = &mut self.sides[side];
         side.publish_count += 1;
-        side.unconfirmed.insert(side.publish_count, is_persistent.then_some(span.after));
+        let waits = is_persistent || queues.contains(&QUORUM);
+        side.unconfirmed.insert(side.publish_count, waits.then_some(span.after));
         self.note_published(number, &queues, is_persistent, span);
     }
 
@@ -463,7 +475,7 @@ impl World {
             for (number, redelivered) in &found {
                 let copy = model.queues[index].copies.get(number);
                 let copy = copy.unwrap_or_else(|| panic!("message {number} was not in queue {index}"));
-                assert!(copy.is_persistent, "transient message {number} is back");
+                assert!(copy.lasts, "transient message {number} is back");
                 assert!(copy.published.may_be(end), "message {number} is there before it was published");
                 assert!(
                     !copy.settled.is_some_and(|span| span.must_be(end)),
@@ -476,10 +488,10 @@ impl World {
             for (number, copy) in &model.queues[index].copies {
                 let is_found = found.contains_key(number);
                 let is_settled = copy.settled.is_some_and(|span| span.may_be(end));
-                let must_be = copy.is_persistent && copy.published.must_be(end) && !is_settled && !copy.may_vanish;
+                let must_be = copy.lasts && copy.published.must_be(end) && !is_settled && !copy.may_vanish;
                 assert!(is_found || !must_be, "message {number} of queue {index} is lost: {copy:?}, end {end}");
-                model.seen.lost_unconfirmed += usize::from(copy.is_persistent && !copy.published.may_be(end));
-                if copy.is_persistent && !is_settled && !copy.may_vanish {
+                model.seen.lost_unconfirmed += usize::from(copy.lasts && !copy.published.may_be(end));
+                if copy.lasts && !is_settled && !copy.may_vanish {
                     copies_of.entry(*number).or_default().push((is_found, *copy));
                 }
             }

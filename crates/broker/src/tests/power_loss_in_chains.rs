@@ -2,7 +2,7 @@
 //!
 //! What expires in `a`, or is too much there, goes to `b`; what fails too often there, or is rejected, waits until `c` has room; and only
 //! rejecting it there makes it go. So a message that was confirmed is in one of the three, and in no two, until a client has
-//! settled it. `BROKER_SEED=n` runs one seed.
+//! settled it. What is transient lasts as long as it is in `b`, a quorum queue. `BROKER_SEED=n` runs one seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,6 +33,8 @@ const TTL_MS: u64 = 40;
 struct Copy {
     published: Span,
     is_persistent: bool,
+    /// Transient, it lasts: it was published to `b`, or has been found there, and nothing has happened by which it may leave.
+    stays_in_b: bool,
     is_confirmed: bool,
     /// A full queue has refused it.
     is_refused: bool,
@@ -46,6 +48,18 @@ struct Copy {
     failed: Vec<Span>,
 }
 
+impl Copy {
+    fn lasts(&self) -> bool {
+        self.is_persistent || self.stays_in_b
+    }
+
+    /// It has failed in `b`, and may have failed too often now.
+    fn fail(&mut self, span: Span) {
+        self.failed.push(span);
+        self.stays_in_b &= self.failed_count + self.failed.len() as i64 <= FAILED_MAX;
+    }
+}
+
 /// What a run has come across, so that the test knows what it tests.
 #[derive(Debug, Default, Clone, Copy)]
 struct Seen {
@@ -55,6 +69,8 @@ struct Seen {
     counted: usize,
     refused: usize,
     settled: usize,
+    /// Transient messages that came back.
+    kept: usize,
     spilled: u64,
     moved: usize,
 }
@@ -156,6 +172,7 @@ impl World {
         let copy = Copy {
             published,
             is_persistent,
+            stays_in_b: queue == B,
             is_confirmed: false,
             is_refused: false,
             settled: None,
@@ -211,7 +228,7 @@ impl World {
                 // A quorum queue of a group hands out what a majority has.
                 let durable = self.node.broker.engine.store.durable();
                 let may_come = index != B || self.node.group.is_none() || copy.published.must_be(durable);
-                assert!(may_come || !copy.is_persistent, "message {number} came, {durable} is durable: {copy:?}");
+                assert!(may_come || !copy.lasts(), "message {number} came, {durable} is durable: {copy:?}");
                 let is_first = copy.seen_in.insert(index);
                 assert!(is_first || redelivered, "message {number} came again without a mark: {copy:?}");
                 self.sides[index].unacked.insert(tag, number);
@@ -255,9 +272,12 @@ impl World {
         match how {
             0..20 => copy.settled = Some(span),
             20..45 if queue == 2 => copy.settled = Some(span),
-            20..45 => self.model.seen.moved += 1,
+            20..45 => {
+                copy.stays_in_b = false;
+                self.model.seen.moved += 1;
+            }
             45..55 => {}
-            _ if queue == B => copy.failed.push(span),
+            _ if queue == B => copy.fail(span),
             _ => {}
         }
         self.model.seen.settled += usize::from(how < 20);
@@ -275,7 +295,7 @@ impl World {
             let side = &mut self.sides[queue];
             self.node.broker.connections.remove(side.client.session.handle().id);
             for number in side.unacked.values().filter(|_| queue == B) {
-                self.model.copies.get_mut(number).expect("it was published").failed.push(span);
+                self.model.copies.get_mut(number).expect("it was published").fail(span);
             }
             *side = Self::side(&self.node);
             return;
@@ -354,7 +374,8 @@ impl World {
         let Model { copies, seen, now_ms, .. } = &mut self.model;
         for (number, Found { queue, is_redelivered, failed_count }) in &found {
             let copy = copies.get(number).expect("it was never published");
-            assert!(copy.is_persistent, "transient message {number} is back");
+            assert!(copy.is_persistent || *queue == B, "transient message {number} is back");
+            seen.kept += usize::from(!copy.is_persistent);
             assert!(copy.published.may_be(end), "message {number} is there before it was published");
             assert!(!copy.is_refused, "message {number} was refused and is there");
             let is_settled = copy.settled.is_some_and(|span| span.must_be(end));
@@ -382,7 +403,7 @@ impl World {
         }
         for (number, copy) in copies.iter() {
             let is_settled = copy.settled.is_some_and(|span| span.may_be(end)) || copy.is_refused;
-            let must_be = copy.is_persistent && (copy.is_confirmed || copy.published.must_be(end)) && !is_settled;
+            let must_be = copy.lasts() && (copy.is_confirmed || copy.published.must_be(end)) && !is_settled;
             assert!(found.contains_key(number) || !must_be, "message {number} is lost: {copy:?}, end {end}");
         }
         copies.retain(|number, _| found.contains_key(number));
@@ -391,6 +412,7 @@ impl World {
             copy.published = Span { before: JournalPosition::START, after: JournalPosition::START };
             (copy.settled, copy.failed_count) = (None, *failed_count);
             copy.failed.clear();
+            copy.stays_in_b = *queue == B;
             copy.seen_in = BTreeSet::from([*queue]);
         }
     }
@@ -442,12 +464,14 @@ fn test(home_of: fn(u64) -> Home, seed_count: u64, count_min: u64) {
         all.counted += seen.counted;
         all.refused += seen.refused;
         all.settled += seen.settled;
+        all.kept += seen.kept;
         all.spilled += seen.spilled;
         all.moved += seen.moved;
     });
     println!("{all:?}");
     let [a, b, c] = all.recovered;
-    let counts = [a, b, c, all.redelivered, all.counted, all.refused, all.settled, all.spilled as usize, all.moved];
+    let counts =
+        [a, b, c, all.redelivered, all.counted, all.refused, all.settled, all.kept, all.spilled as usize, all.moved];
     assert!(!is_whole || counts.iter().all(|&count| count as u64 > count_min), "too little happened: {all:?}");
 }
 

@@ -19,7 +19,7 @@ impl Section<'_, '_> {
     /// Whether an exchange drops a message, having had one of its key.
     pub(crate) fn is_duplicate_at(&mut self, keys: &ExchangeKeys, publish: &mut Publish, targets: &Targets) -> bool {
         let Some(set) = self.locked.key_set(keys) else { return false };
-        let would_be_journaled = publish.is_persistent && targets.is_journaled;
+        let would_be_journaled = targets.lasting.keeps(publish.is_persistent);
         let is_duplicate = self.work.is_duplicate(set, publish, would_be_journaled);
         if is_duplicate {
             keys.deduplicated.add(1);
@@ -31,7 +31,7 @@ impl Section<'_, '_> {
     pub fn would_be_dropped(&mut self, publish: &mut Publish, targets: &Targets) -> bool {
         if let Some(keys) = &targets.keys
             && let Some(set) = self.locked.key_set(keys)
-            && self.work.original(set, publish, publish.is_persistent && targets.is_journaled).is_some()
+            && self.work.original(set, publish, targets.lasting.keeps(publish.is_persistent)).is_some()
         {
             return true;
         }
@@ -86,7 +86,7 @@ impl Work<'_> {
     /// Whether a queue drops a message, having one of its key, or having had it.
     pub(crate) fn is_duplicate_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
         let Some(set) = entry.key_set.as_ref().filter(|set| !set.is_replacing()) else { return false };
-        let would_be_journaled = publish.is_persistent && entry.handle.is_journaled();
+        let would_be_journaled = entry.handle.lasting.keeps(publish.is_persistent);
         let is_duplicate = self.is_duplicate(set, publish, would_be_journaled);
         if is_duplicate {
             entry.handle.counters.deduplicated.add(1);
@@ -97,7 +97,7 @@ impl Work<'_> {
     /// Whether a queue would drop a message.
     pub(crate) fn has_key_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
         let Some(set) = &entry.key_set else { return false };
-        let would_be_journaled = publish.is_persistent && entry.handle.is_journaled();
+        let would_be_journaled = entry.handle.lasting.keeps(publish.is_persistent);
         self.original(set, publish, would_be_journaled).is_some()
     }
 

@@ -12,6 +12,7 @@ use super::flow::Flow;
 use super::pace::Pace;
 use super::waiters::Waiters;
 use crate::abort::AbortOnPanic;
+use crate::lasting::Lasting;
 use crate::message::Held;
 
 /// The messages that wait at one exchange.
@@ -21,7 +22,7 @@ pub struct DelaySet {
     pub(crate) number: u64,
     /// The exchange.
     pub site: Site,
-    /// Whether persistent messages last: the exchange does.
+    /// Whether what waits lasts: the exchange does.
     pub(crate) is_durable: bool,
     /// The most that are released in a second; 0: no limit.
     pub(super) release_rate_max_per_s: AtomicU64,
@@ -68,6 +69,11 @@ impl DelaySet {
 
     pub(super) fn release_rate(&self) -> Option<u64> {
         Some(self.release_rate_max_per_s.load(Ordering::Relaxed)).filter(|rate| *rate > 0)
+    }
+
+    /// Which messages outlive a restart while they wait: all or none, for some may be on their way to a queue that keeps all.
+    pub(crate) fn lasting(&self) -> Lasting {
+        if self.is_durable { Lasting::ALL } else { Lasting::NONE }
     }
 
     /// Runs `act` under the lock, and writes down how things stand.

@@ -300,7 +300,7 @@ impl Connection {
             return self.discard(cx);
         }
         self.wait_for_throttle(cx);
-        if self.is_pausing(cx) || !self.session.wants_input() {
+        if self.is_pausing(cx) || !self.session.wants_bytes() {
             return Ok(false);
         }
         if !self.received.rest().is_empty() {
@@ -311,6 +311,9 @@ impl Connection {
                 self.received.remove(consumed);
                 return Ok(true);
             }
+        }
+        if self.is_at_end && !self.session.wants_input() {
+            return Ok(false);
         }
         if self.is_at_end {
             // Everything it sent has been done; nothing is left to say but what waits in the output.

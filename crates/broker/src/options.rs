@@ -93,6 +93,8 @@ pub struct Options {
     pub returns_every_delayed: bool,
     /// Names of queues that are watched from the moment on that they are there, as long as no more are than may be.
     pub watched_queues: Option<Pattern>,
+    /// Whether a declaration or a binding is answered at once, and durable with the next confirm. Not in a group.
+    pub answers_definitions_at_once: bool,
     /// Whether queues may be declared that are neither durable nor exclusive.
     pub permits_transient_nonexclusive_queues: bool,
     /// The type of queues that are declared without one, in vhosts that have no default of their own.
@@ -141,6 +143,7 @@ impl Default for Options {
             permits_local_random_exchanges: true,
             parameter_limits: BTreeMap::new(),
             returns_every_delayed: false,
+            answers_definitions_at_once: false,
             watched_queues: None,
             permits_transient_nonexclusive_queues: true,
             default_queue_type: defaults.default_queue_type,

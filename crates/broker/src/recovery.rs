@@ -214,7 +214,12 @@ pub(crate) fn declare_event_exchange(broker: &Broker, vhost: &Vhost) -> Changed 
 /// Keys sort so that whatever a definition needs comes before it.
 fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered) {
     match definition {
-        Definition::Vhost(vhost) => broker.vhosts.put(Vhost::new(vhost, broker.hash_seed)),
+        Definition::Vhost(vhost) => {
+            let vhost = Vhost::new(vhost, broker.hash_seed);
+            // What a leader of a group has found in its journal may not be on a majority's disks.
+            vhost.note_defined(broker.journal_end());
+            broker.vhosts.put(vhost);
+        }
         Definition::User(user) => drop(broker.users.put(user, |_| ())),
         Definition::Permission(permission) => drop(broker.users.permit(permission, |_| ())),
         Definition::TopicPermission(permission) => drop(broker.users.permit_topic(permission, |_| ())),

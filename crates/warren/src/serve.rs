@@ -234,6 +234,7 @@ pub(crate) fn broker_options(
         permits_local_random_exchanges: config.local_random_exchanges,
         parameter_limits: config.parameter_limits.clone(),
         returns_every_delayed: config.returns_every_delayed,
+        answers_definitions_at_once: config.answers_definitions_at_once,
         permits_transient_nonexclusive_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
         default_queue_type: config.default_queue_type,
         consumer_timeout: config.consumer_timeout,

@@ -34,8 +34,8 @@ const TURN: &str = "the turn of its connection";
 pub(super) struct Answers {
     /// Publishes to be confirmed, as they came: first those of which it is known where they are durable.
     publishes: VecDeque<FollowedPublish>,
-    /// The method whose answer everything else waits for.
-    method: Option<(Unanswered, Until)>,
+    /// The methods whose answers everything else waits for: one, or several that define something.
+    methods: Vec<(Unanswered, Until)>,
     /// Those whose answers are in the output.
     leaving: Vec<Unanswered>,
 }
@@ -61,7 +61,7 @@ enum Until {
 
 impl Answers {
     pub(super) fn is_empty(&self) -> bool {
-        self.publishes.is_empty() && self.method.is_none() && self.leaving.is_empty()
+        self.publishes.is_empty() && self.methods.is_empty() && self.leaving.is_empty()
     }
 
     /// All of the output is with the kernel.
@@ -87,14 +87,14 @@ impl Session {
     /// A method has done its work. It may have to wait until it is answered.
     pub(super) fn follow_method(&mut self, call: Call, is_refused: bool) {
         let asks = || self.principal.known_access().is_some_and(|access| access.permissions.has_open());
-        let until = match self.waits.reply_position() {
+        let until = match self.waits.last_reply_position() {
+            _ if is_refused && asks() => Until::Allowed,
             Some(position) => Until::Durable(position),
             None if self.waits.has_get() => Until::Read,
-            None if is_refused && asks() => Until::Allowed,
             None => return,
         };
         if let Some(call) = call.answered_later() {
-            self.stages.answers().method = Some((call, until));
+            self.stages.answers().methods.push((call, until));
         }
     }
 
@@ -149,17 +149,19 @@ impl Session {
         call.waited_for_own_task(TURN, now);
     }
 
-    /// The answer that waited for the journal is in the output.
+    /// The answers that waited for the journal up to there are in the output.
     #[cold]
-    pub(super) fn answer_followed(&mut self) {
+    pub(super) fn answer_followed(&mut self, durable: JournalPosition) {
         let now = Instant::now();
-        let Some((mut call, until)) = self.stages.known_answers().and_then(|answers| answers.method.take()) else {
-            return;
-        };
-        if let Until::Durable(position) = until {
-            self.has_become_durable(&mut call, position, now);
+        let Some(answers) = self.stages.known_answers() else { return };
+        let is_due = |(_, until): &mut (Unanswered, Until)| matches!(until, Until::Durable(at) if *at <= durable);
+        let due: Vec<_> = answers.methods.extract_if(.., is_due).collect();
+        for (mut call, until) in due {
+            if let Until::Durable(position) = until {
+                self.has_become_durable(&mut call, position, now);
+            }
+            self.stages.answers().leaving.push(call);
         }
-        self.stages.answers().leaving.push(call);
     }
 
     /// A message has been read for which a method waited. It may have to wait for more.
@@ -168,11 +170,11 @@ impl Session {
         let position = self.waits.reply_position();
         let is_loading = self.waits.has_get();
         let Some(answers) = self.stages.known_answers() else { return };
-        let Some((mut call, until)) = answers.method.take() else { return };
+        let Some((mut call, until)) = answers.methods.pop() else { return };
         call.waited(&READING, Instant::now());
         match position {
-            Some(position) => answers.method = Some((call, Until::Durable(position))),
-            None if is_loading => answers.method = Some((call, until)),
+            Some(position) => answers.methods.push((call, Until::Durable(position))),
+            None if is_loading => answers.methods.push((call, until)),
             None => answers.leaving.push(call),
         }
     }
@@ -181,7 +183,7 @@ impl Session {
     #[cold]
     pub(super) fn ask_followed(&mut self) {
         let Some(answers) = self.stages.known_answers() else { return };
-        if let Some((mut call, _)) = answers.method.take_if(|(_, until)| matches!(until, Until::Allowed)) {
+        if let Some((mut call, _)) = answers.methods.pop_if(|(_, until)| matches!(until, Until::Allowed)) {
             call.waited(&ASKING, Instant::now());
             call.returns(|| "a back end was asked".to_owned());
         }

@@ -152,6 +152,21 @@ impl Session {
         }
     }
 
+    /// The same for what defines something: what defines more is received meanwhile.
+    pub(super) fn answer_definition(&mut self, position: Option<JournalPosition>, put: impl FnOnce(&mut Vec<u8>)) {
+        self.reply_when_durable(position, put);
+        self.waits.begin_following();
+    }
+
+    /// What was settled has made room for deliveries: they leave before anything more is received. A cancellation that came with it would
+    /// take them back, marked as redelivered without ever having been sent.
+    pub(super) fn send_before_more(&mut self) {
+        if self.waits.reply_position().is_none() {
+            self.waits.hold_reply(self.broker.engine.store.durable(), Vec::new());
+            self.handle.outbox.wake_up();
+        }
+    }
+
     /// Takes back what was written since `start` and sends it when the journal is durable up to `position`. It holds deliveries, or
     /// their end: none with a higher tag may leave before.
     pub(super) fn send_when_durable(&mut self, position: Option<JournalPosition>, start: usize) {
@@ -219,12 +234,11 @@ impl Session {
     /// Something came that may be what the connection waits for. If it was not, it is asked for once more.
     fn recheck_waits(&mut self) {
         let durable = self.broker.engine.store.durable();
-        if let Some(reply) = self.waits.take_reply(durable) {
-            self.out.extend_from_slice(&reply.bytes);
-            if self.stages.is_timing() {
-                self.answer_followed();
-            }
-            self.consumers_cancelled(reply.cancels);
+        if self.waits.take_due(durable, &mut self.out) && self.stages.is_timing() {
+            self.answer_followed(durable);
+        }
+        if let Some(cancels) = self.waits.end_reply() {
+            self.consumers_cancelled(cancels);
         } else if let Some(position) = self.waits.reply_position() {
             self.wake_at(position);
         }

@@ -4,6 +4,7 @@ use amqp::frame::put_method;
 use amqp::method::exchange;
 
 use crate::binding_request::{BindingEnd, BindingRequest};
+use crate::changed::Changed;
 use crate::refusal::Outcome;
 use crate::session::Session;
 use crate::session::channel::Channel;
@@ -12,8 +13,9 @@ use crate::vhost_access::{ExchangeRequest, exchange_name};
 impl Session {
     pub(super) fn exchange_declare(&mut self, channel: &mut Channel, declare: &exchange::Declare<'_>) -> Outcome<()> {
         let name = exchange_name(declare.exchange)?;
-        if declare.passive {
+        let changed = if declare.passive {
             self.access().find_exchange(&name)?;
+            Changed::default()
         } else {
             self.access().declare_exchange(&ExchangeRequest {
                 name: &name,
@@ -22,11 +24,11 @@ impl Session {
                 is_auto_delete: declare.auto_delete,
                 is_internal: declare.internal,
                 arguments: declare.arguments,
-            })?;
-        }
+            })?
+        };
         if !declare.no_wait {
             let number = channel.number;
-            self.answer_definition(|out| put_method(out, number, &exchange::DeclareOk));
+            self.answer_definition(self.defined_position(changed), |out| put_method(out, number, &exchange::DeclareOk));
         }
         Ok(())
     }
@@ -38,13 +40,13 @@ impl Session {
         let position = deleted.map_or_else(|| self.broker.journal_end(), |changed| changed.position);
         if !delete.no_wait {
             let number = channel.number;
-            self.reply_when_durable(position, |out| put_method(out, number, &exchange::DeleteOk));
+            self.answer_definition(position, |out| put_method(out, number, &exchange::DeleteOk));
         }
         Ok(())
     }
 
     pub(super) fn exchange_bind(&mut self, channel: &mut Channel, bind: &exchange::Bind<'_>) -> Outcome<()> {
-        self.access().bind(&BindingRequest {
+        let changed = self.access().bind(&BindingRequest {
             source: &exchange_name(bind.source)?,
             destination: BindingEnd::Exchange(&exchange_name(bind.destination)?),
             routing_key: bind.routing_key,
@@ -52,13 +54,13 @@ impl Session {
         })?;
         if !bind.no_wait {
             let number = channel.number;
-            self.answer_definition(|out| put_method(out, number, &exchange::BindOk));
+            self.answer_definition(self.defined_position(changed), |out| put_method(out, number, &exchange::BindOk));
         }
         Ok(())
     }
 
     pub(super) fn exchange_unbind(&mut self, channel: &mut Channel, unbind: &exchange::Unbind<'_>) -> Outcome<()> {
-        self.access().unbind(&BindingRequest {
+        let changed = self.access().unbind(&BindingRequest {
             source: &exchange_name(unbind.source)?,
             destination: BindingEnd::Exchange(&exchange_name(unbind.destination)?),
             routing_key: unbind.routing_key,
@@ -66,7 +68,7 @@ impl Session {
         })?;
         if !unbind.no_wait {
             let number = channel.number;
-            self.answer_definition(|out| put_method(out, number, &exchange::UnbindOk));
+            self.answer_definition(self.defined_position(changed), |out| put_method(out, number, &exchange::UnbindOk));
         }
         Ok(())
     }

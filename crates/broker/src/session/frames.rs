@@ -47,6 +47,9 @@ impl Session {
                 }
             }
         }
+        if self.waits.is_followed() {
+            (at, last_len) = self.receive_definitions(bytes, at);
+        }
         if self.waits.has_question() || self.flow.take_put_back() {
             // The last frame comes again when there is an answer, when all alarms are over, or when the store has caught up.
             at -= last_len;
@@ -54,6 +57,28 @@ impl Session {
         self.apply_batch();
         self.write_confirms();
         at
+    }
+
+    /// Receives what defines something behind what did, whose answer waits for the journal: then many at once share a sync. Their answers
+    /// leave after that one, and so does whatever else they cause to be said. Anything else waits until all have left. Gives how much has
+    /// been received by then, and the length of the last.
+    #[cold]
+    fn receive_definitions(&mut self, bytes: &[u8], mut at: usize) -> (usize, usize) {
+        let mut last_len = 0;
+        while self.waits.is_followed() && matches!(self.phase, Phase::Running) {
+            match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
+                Ok(Some((frame, len))) if is_definition(&frame) => {
+                    let start = self.out.len();
+                    self.frame(&frame, &[]);
+                    self.waits.hold_output(&mut self.out, start);
+                    last_len = len;
+                    at += len;
+                }
+                Ok(None) => break,
+                _ => self.waits.end_following(),
+            }
+        }
+        (at, last_len)
     }
 
     fn protocol_header(&mut self, bytes: &[u8]) -> Option<usize> {
@@ -231,4 +256,10 @@ impl Session {
         }
         result
     }
+}
+
+/// Whether it is a method of exchanges or of queues.
+fn is_definition(frame: &Frame<'_>) -> bool {
+    let is_of_theirs = frame.payload.starts_with(&[0, 40]) || frame.payload.starts_with(&[0, 50]);
+    frame.kind == FrameKind::Method && frame.channel != 0 && is_of_theirs
 }

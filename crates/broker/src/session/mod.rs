@@ -37,6 +37,7 @@ mod queue_methods;
 mod settle;
 mod stages;
 mod told;
+mod told_replies;
 mod traced;
 mod transaction;
 mod tx;
@@ -316,6 +317,15 @@ impl Session {
         !matches!(self.phase, Phase::Closed { .. } | Phase::Refused { .. })
             && !self.is_input_paused()
             && self.out.len() < 4 * OUTPUT_LEN
+    }
+
+    /// Whether bytes may come from the client, if only such as define something.
+    pub(crate) fn wants_bytes(&self) -> bool {
+        self.wants_input()
+            || (self.waits.is_followed()
+                && !self.flow.is_stopped()
+                && matches!(self.phase, Phase::Running)
+                && self.out.len() < 4 * OUTPUT_LEN)
     }
 
     /// Whether nothing is received, whatever the peer does: its silence proves nothing then.

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use amqp::frame::put_method;
 use amqp::method::queue;
+use model::ids::JournalPosition;
 use model::name::QueueName;
 
 use crate::binding_request::{BindingEnd, BindingRequest};
+use crate::changed::Changed;
 use crate::events::Event;
 use crate::refusal::{self, Outcome};
 use crate::reply_to;
@@ -21,10 +23,10 @@ impl Session {
         if declare.queue == reply_to::QUEUE.as_bytes() || reply_to::is_address(declare.queue) {
             return self.declare_reply_address(channel, declare);
         }
-        let queue = if declare.passive {
+        let (queue, changed) = if declare.passive {
             // No name is no queue's here, as RabbitMQ has it; AMQP 0-9-1 knows of nothing but that it would be a new queue's.
             let name = queue_name(declare.queue)?;
-            self.access().find_queue(&self.vhost().queue_to_declare(&self.broker, name))?
+            (self.access().find_queue(&self.vhost().queue_to_declare(&self.broker, name))?, Changed::default())
         } else {
             self.declare_queue(declare)?
         };
@@ -34,7 +36,8 @@ impl Session {
         });
         let Some(((ready_count, consumer_count), _)) = counts else { return self.vhost().no_queue(queue.name()) };
         channel.last_queue = Some(queue.name().into());
-        self.declared(channel, declare, queue.name(), ready_count, consumer_count)
+        let position = self.defined_position(changed);
+        self.declared(channel, declare, position, queue.name(), [ready_count, consumer_count.into()])
     }
 
     /// Declaring a reply consumer's address tells whether it is still there. There is one who listens then, as at the name that all share:
@@ -45,37 +48,39 @@ impl Session {
         if reply_to::is_address(declare.queue) && !self.broker.replies.is_there(vhost, declare.queue) {
             return self.vhost().no_queue(&name);
         }
-        self.declared(channel, declare, &name, 0, 1)
+        self.declared(channel, declare, None, &name, [0, 1])
     }
 
     fn declared(
         &mut self,
         channel: &Channel,
         declare: &queue::Declare<'_>,
+        position: Option<JournalPosition>,
         name: &str,
-        ready_count: u64,
-        consumer_count: u32,
+        counts: [u64; 2],
     ) -> Outcome<()> {
         if !declare.no_wait {
-            let method = queue::DeclareOk {
-                queue: name.as_bytes(),
-                message_count: u32::try_from(ready_count).unwrap_or(u32::MAX),
-                consumer_count,
-            };
+            let [message_count, consumer_count] = counts.map(|count| u32::try_from(count).unwrap_or(u32::MAX));
+            let method = queue::DeclareOk { queue: name.as_bytes(), message_count, consumer_count };
             let number = channel.number;
-            self.answer_definition(|out| put_method(out, number, &method));
+            self.answer_definition(position, |out| put_method(out, number, &method));
         }
         Ok(())
     }
 
-    /// Answers a declaration or a binding. Alone, it is durable with the next confirm. In a cluster it waits until a majority has it, as in
-    /// RabbitMQ: what was answered is there, whichever node is lost.
-    pub(super) fn answer_definition(&mut self, put: impl FnOnce(&mut Vec<u8>)) {
-        let position = self.broker.engine.is_replicated().then(|| self.broker.engine.journal_end());
-        self.reply_when_durable(position, put);
+    /// Where what a declaration or a binding came to is durable, or in a group on a majority's disks: what was answered is there, as in
+    /// RabbitMQ. Who finds it done waits no less than who did it. `None`: it is answered at once.
+    pub(super) fn defined_position(&self, changed: Changed) -> Option<JournalPosition> {
+        if self.broker.options.answers_definitions_at_once && !self.broker.engine.is_replicated() {
+            return None;
+        }
+        if changed.is_new {
+            return changed.position;
+        }
+        changed.position.max(Some(self.vhost().defined_at()))
     }
 
-    fn declare_queue(&mut self, declare: &queue::Declare<'_>) -> Outcome<Arc<QueueHandle>> {
+    fn declare_queue(&mut self, declare: &queue::Declare<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
         let request = QueueRequest {
             name: &self.vhost().queue_to_declare(&self.broker, queue_name(declare.queue)?),
             is_durable: declare.durable,
@@ -87,7 +92,7 @@ impl Session {
         if changed.is_new && declare.exclusive {
             self.holdings.own(queue.clone());
         }
-        Ok(queue)
+        Ok((queue, changed))
     }
 
     pub(super) fn queue_bind(&mut self, channel: &mut Channel, bind: &queue::Bind<'_>) -> Outcome<()> {
@@ -99,10 +104,10 @@ impl Session {
             routing_key: binding_key(channel, bind.queue, bind.routing_key),
             arguments: bind.arguments,
         };
-        self.access().bind(&request)?;
+        let changed = self.access().bind(&request)?;
         if !bind.no_wait {
             let number = channel.number;
-            self.answer_definition(|out| put_method(out, number, &queue::BindOk));
+            self.answer_definition(self.defined_position(changed), |out| put_method(out, number, &queue::BindOk));
         }
         Ok(())
     }
@@ -116,9 +121,9 @@ impl Session {
             routing_key: binding_key(channel, unbind.queue, unbind.routing_key),
             arguments: unbind.arguments,
         };
-        self.access().unbind(&request)?;
+        let changed = self.access().unbind(&request)?;
         let number = channel.number;
-        self.answer_definition(|out| put_method(out, number, &queue::UnbindOk));
+        self.answer_definition(self.defined_position(changed), |out| put_method(out, number, &queue::UnbindOk));
         Ok(())
     }
 
@@ -131,7 +136,7 @@ impl Session {
             let method = queue::PurgeOk { message_count: u32::try_from(count).unwrap_or(u32::MAX) };
             // Where none were left, another client may have purged them just now.
             let position = if count == 0 { self.broker.journal_end() } else { changed.position };
-            self.reply_when_durable(position, |out| put_method(out, number, &method));
+            self.answer_definition(position, |out| put_method(out, number, &method));
         }
         Ok(())
     }
@@ -150,7 +155,7 @@ impl Session {
         if !delete.no_wait {
             let number = channel.number;
             let method = queue::DeleteOk { message_count: u32::try_from(count).unwrap_or(u32::MAX) };
-            self.reply_when_durable(position, |out| put_method(out, number, &method));
+            self.answer_definition(position, |out| put_method(out, number, &method));
         }
         Ok(())
     }

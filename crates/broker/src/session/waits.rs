@@ -1,5 +1,6 @@
 //! What a connection waits for. As long as there is anything, nothing is received from its client.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
@@ -7,6 +8,7 @@ use model::ids::{JournalPosition, QueueId};
 
 use crate::backend::Answer;
 use crate::identity::Identity;
+use crate::limits::OUTPUT_LEN;
 use crate::login::LoginRefused;
 use crate::permissions::{Open, Permitted};
 use engine::queue_handle::QueueHandle;
@@ -21,15 +23,20 @@ pub(super) struct Waits {
     woken_at: Option<JournalPosition>,
 }
 
-/// A reply that leaves when the journal is durable up to a position.
+/// A reply that leaves when the journal is durable up to a position. After that of a method that defines something others of the kind may
+/// follow: they are done meanwhile, so that many at once share a sync.
 #[derive(Debug)]
-pub(super) struct HeldReply {
-    pub(super) position: JournalPosition,
-    pub(super) bytes: Vec<u8>,
+struct HeldReply {
+    /// In the order in which they leave: none waits for less than the one before it.
+    parts: VecDeque<(JournalPosition, Vec<u8>)>,
+    /// Bytes of all of them.
+    len: usize,
+    /// Whether what defines something is received meanwhile.
+    is_followed: bool,
     /// No delivery may leave before it.
     holds_deliveries: bool,
     /// Consumers whose queues have gone meanwhile: they are cancelled after it.
-    pub(super) cancels: Vec<(u32, QueueId)>,
+    cancels: Vec<(u32, QueueId)>,
 }
 
 /// A basic.get whose message is being read from a segment.
@@ -77,10 +84,47 @@ impl Waits {
         is_new
     }
 
-    /// The reply of a method leaves when the journal is durable up to `position`.
+    /// The reply of a method leaves when the journal is durable up to `position`, and after what is held already.
     pub(super) fn hold_reply(&mut self, position: JournalPosition, bytes: Vec<u8>) {
-        let reply = HeldReply { position, bytes, holds_deliveries: false, cancels: Vec::new() };
-        self.reply = Some(Box::new(reply));
+        let reply = self.reply.get_or_insert_with(|| {
+            let (parts, cancels) = (VecDeque::new(), Vec::new());
+            Box::new(HeldReply { parts, len: 0, is_followed: false, holds_deliveries: false, cancels })
+        });
+        reply.len += bytes.len();
+        let position = reply.parts.back().map_or(position, |(last, _)| position.max(*last));
+        match reply.parts.back_mut().filter(|(last, _)| *last == position) {
+            Some((_, part)) => part.extend_from_slice(&bytes),
+            None => reply.parts.push_back((position, bytes)),
+        }
+    }
+
+    /// What was written since `start` leaves after the reply that is held, if one is.
+    pub(super) fn hold_output(&mut self, out: &mut Vec<u8>, start: usize) {
+        let Some(reply) = &mut self.reply else { return };
+        if let Some((_, part)) = reply.parts.back_mut() {
+            reply.len += out.len() - start;
+            part.extend(out.drain(start..));
+        }
+    }
+
+    /// What defines something is received while the reply is held.
+    pub(super) fn begin_following(&mut self) {
+        if let Some(reply) = &mut self.reply {
+            reply.is_followed = true;
+        }
+    }
+
+    /// Nothing more is received before the reply has left.
+    pub(super) fn end_following(&mut self) {
+        if let Some(reply) = &mut self.reply {
+            reply.is_followed = false;
+        }
+    }
+
+    /// Whether what defines something is received, although nothing else is.
+    pub(super) fn is_followed(&self) -> bool {
+        let is_followed = self.reply.as_ref().is_some_and(|reply| reply.is_followed && reply.len < OUTPUT_LEN);
+        is_followed && self.question.is_none() && self.get.is_none()
     }
 
     /// No delivery may leave before the reply that is held, if one is.
@@ -104,14 +148,31 @@ impl Waits {
         consumers
     }
 
-    /// The reply, if one is held and the journal is far enough.
-    pub(super) fn take_reply(&mut self, durable: JournalPosition) -> Option<Box<HeldReply>> {
-        self.reply.take_if(|reply| reply.position <= durable)
+    /// Moves to `out` what of the reply the journal is far enough for. Says whether that was anything.
+    pub(super) fn take_due(&mut self, durable: JournalPosition, out: &mut Vec<u8>) -> bool {
+        let Some(reply) = &mut self.reply else { return false };
+        let mut has_left = false;
+        while let Some((_, part)) = reply.parts.pop_front_if(|(position, _)| *position <= durable) {
+            out.extend_from_slice(&part);
+            reply.len -= part.len();
+            has_left = true;
+        }
+        has_left
     }
 
-    /// Where the journal has to be for the reply that is held.
+    /// Once all of the reply has left, the consumers that are to be cancelled then.
+    pub(super) fn end_reply(&mut self) -> Option<Vec<(u32, QueueId)>> {
+        self.reply.take_if(|reply| reply.parts.is_empty()).map(|reply| reply.cancels)
+    }
+
+    /// Where the journal has to be next for the reply that is held.
     pub(super) fn reply_position(&self) -> Option<JournalPosition> {
-        self.reply.as_ref().map(|reply| reply.position)
+        self.reply.as_ref()?.parts.front().map(|(position, _)| *position)
+    }
+
+    /// Where it has to be for the last of it.
+    pub(super) fn last_reply_position(&self) -> Option<JournalPosition> {
+        self.reply.as_ref()?.parts.back().map(|(position, _)| *position)
     }
 
     /// A basic.get is tried again when its message is there.

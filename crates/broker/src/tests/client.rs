@@ -124,21 +124,23 @@ impl Client {
         heard.remove(0)
     }
 
-    /// The answer to a declaration or a binding, which waits for a majority in a group. None: the broker's life is over before.
+    /// The answer to a declaration or a binding, which waits for the disk, or for a majority in a group. None: the broker's life is over
+    /// before.
     #[track_caller]
     pub(super) fn hear_defined(&mut self) -> Option<Heard> {
-        let Some(group) = self.group.clone() else { return Some(self.hear_one()) };
-        loop {
+        for _ in 0..100_000 {
             let mut heard = self.hear();
             assert!(heard.len() < 2, "{heard:?}");
             if let Some(heard) = heard.pop() {
                 return Some(heard);
             }
-            if group.lock().is_over() {
-                return None;
+            match &self.group {
+                Some(group) if group.lock().is_over() => return None,
+                Some(group) => group.lock().step_on(),
+                None => self.session.broker().engine.store.step_journal().ok()?,
             }
-            group.lock().step_on();
         }
+        panic!("a definition is never answered");
     }
 
     /// Up to connection.open.

@@ -5,6 +5,8 @@
 
 mod access;
 mod alarms;
+mod answered_definitions;
+mod as_rabbitmq;
 mod backends;
 mod backups;
 mod carriers;
@@ -17,6 +19,7 @@ mod dead_letter_order;
 mod dead_letters;
 mod deduplication;
 mod deduplication_power_loss;
+mod definitions_power_loss;
 mod delayed;
 mod delayed_power_loss;
 mod durable_waits;
@@ -47,6 +50,7 @@ mod power_loss;
 mod power_loss_in_chains;
 mod priorities;
 mod quorum;
+mod quorum_keeps_all;
 mod randomness;
 mod rates;
 mod refusals;

@@ -48,14 +48,14 @@ impl Node {
     /// One with what is on the disk.
     pub(super) fn on(disk: SimDisk) -> Self {
         let (store, recovered) = open(&disk, 1).expect("the store opens");
-        Self::over(disk, store, recovered, Options::default())
+        Self::over(disk, store, recovered, answering_at_once(Options::default()))
     }
 
     /// A broker on an empty disk.
     pub(super) fn with(options: Options) -> Self {
         let disk = SimDisk::new(1);
         let (store, recovered) = open(&disk, 1).expect("the store opens");
-        Self::over(disk, store, recovered, options)
+        Self::over(disk, store, recovered, answering_at_once(options))
     }
 
     pub(super) fn over(disk: SimDisk, store: Arc<Store>, recovered: RecoveredStore, options: Options) -> Self {
@@ -177,6 +177,11 @@ impl Node {
     pub(super) fn unload(&self) {
         self.residents.unload();
     }
+}
+
+/// Declarations and bindings are answered at once: most tests are about something else.
+fn answering_at_once(options: Options) -> Options {
+    Options { answers_definitions_at_once: true, ..options }
 }
 
 /// Opens the store on a disk. The salt must be another one each time.

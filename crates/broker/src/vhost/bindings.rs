@@ -29,6 +29,7 @@ impl Vhost {
                 let binding =
                     definition::Binding::new(self.name.clone(), source, destination, spec.routing_key, spec.arguments);
                 position = Some(broker.put_definition(&Definition::Binding(binding)));
+                self.note_defined(position);
             }
             if is_new {
                 let change = || {
@@ -51,6 +52,7 @@ impl Vhost {
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
+            self.note_defined(position);
             gone.forget(broker);
             self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             Ok(Removal { removed, position })

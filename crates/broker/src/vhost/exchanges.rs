@@ -25,6 +25,7 @@ impl Vhost {
             }
             let is_kept = is_new && exchange.is_durable;
             let position = is_kept.then(|| broker.put_definition(&Definition::Exchange(exchange.clone())));
+            self.note_defined(position);
             Changed { is_new, position }
         });
         if changed.is_new {
@@ -45,6 +46,7 @@ impl Vhost {
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
+            self.note_defined(position);
             gone.forget(broker);
             self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
             Ok(Removal { removed, position })

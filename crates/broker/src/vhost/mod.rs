@@ -62,6 +62,8 @@ pub(crate) struct Vhost {
     /// The topology's epoch, to be read without its lock.
     epoch: AtomicU64,
     topology: trace::locks::RwLock<Topology>,
+    /// Up to where the journal has to be for all that was declared, bound, deleted or unbound so far.
+    defined_at: AtomicU64,
     /// Of both kinds, by name.
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Whether some policy has anything fed by other brokers.
@@ -119,6 +121,7 @@ impl Vhost {
             facts: RwLock::new(Arc::new(facts)),
             epoch,
             topology,
+            defined_at: AtomicU64::new(JournalPosition::START.0),
             policies: RwLock::new(Arc::from([])),
             is_federating: AtomicBool::new(false),
             applying: Mutex::default(),
@@ -172,6 +175,18 @@ impl Vhost {
         let result = act(&mut topology);
         self.epoch.store(topology.exchanges.epoch().0, Ordering::Release);
         result
+    }
+
+    /// Something was defined, or is defined no more, and is durable there. Said under the topology's lock: who finds it done knows where.
+    pub(crate) fn note_defined(&self, position: Option<JournalPosition>) {
+        if let Some(JournalPosition(position)) = position {
+            self.defined_at.fetch_max(position, Ordering::Release);
+        }
+    }
+
+    /// Where all definitions that can be seen are durable. Who is answered "already so" waits for it, for who made it so may wait still.
+    pub(crate) fn defined_at(&self) -> JournalPosition {
+        JournalPosition(self.defined_at.load(Ordering::Acquire))
     }
 
     /// 404 for an exchange.

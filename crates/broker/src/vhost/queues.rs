@@ -105,6 +105,7 @@ impl Vhost {
                 }
                 records.watermark(id, Some(QueueSeq(0)));
                 position = broker.engine.append(&mut records);
+                self.note_defined(position);
             }
             let watermark = if is_journaled { Watermark::closed_at(QueueSeq(0)) } else { Watermark::NONE };
             let mut queue = queue::Queue::new(settings_of(&definition));
@@ -215,7 +216,9 @@ impl Vhost {
                     records.drop_queue(id);
                 }
                 // Under the shard's lock: no checkpoint may find the queue gone before the journal says so.
-                Ok((broker.engine.append(&mut records), removed, entry, gone))
+                let position = broker.engine.append(&mut records);
+                self.note_defined(position);
+                Ok((position, removed, entry, gone))
             });
             match taken {
                 Ok((position, removed, entry, gone)) => {

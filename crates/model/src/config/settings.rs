@@ -123,6 +123,8 @@ pub struct Config {
     pub parameter_limits: BTreeMap<String, usize>,
     /// `warren.delayed.strict`: whether every delayed message that is mandatory is returned.
     pub returns_every_delayed: bool,
+    /// `warren.definitions.answer_after`: whether declarations and bindings are answered before they are synced.
+    pub answers_definitions_at_once: bool,
 
     /// The node's name, or what is before its `@`; None: `rabbit`.
     pub node_name: Option<String>,
@@ -465,6 +467,7 @@ pub(super) fn read(values: Values) -> Config {
         local_random_exchanges: values.bool("exchange_types.local_random.enabled"),
         parameter_limits: parameter_limits(&values),
         returns_every_delayed: values.bool("warren.delayed.strict"),
+        answers_definitions_at_once: values.required("warren.definitions.answer_after") == "write",
         statistics: statistics::read(&values),
         management: management::read(&values),
         prometheus: prometheus::read(&values),

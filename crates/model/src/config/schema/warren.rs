@@ -27,6 +27,13 @@ const KEYS: &[Key] = &[
         "When a persistent message is confirmed. `write` survives a crash of the broker, but not of the host.",
     ),
     effective(
+        "warren.definitions.answer_after",
+        Type::OneOf(&["fsync", "write"]),
+        "fsync",
+        "When a declaration or a binding of something durable is answered. `write`: at once, and it is durable with the next confirm. In a \
+        cluster it waits for a majority in any case.",
+    ),
+    effective(
         "warren.journal.bound",
         Type::Size(8 << 20, 1 << 40),
         "256MiB",

@@ -280,6 +280,8 @@ fn local_random_exchanges_are_permitted_unless_disabled() {
 fn delayed_messages_are_returned_for_a_reason_unless_that_is_wanted_otherwise() {
     assert!(!config("").returns_every_delayed);
     assert!(config("warren.delayed.strict = true").returns_every_delayed);
+    assert!(!config("").answers_definitions_at_once);
+    assert!(config("warren.definitions.answer_after = write").answers_definitions_at_once);
 }
 
 #[test]

@@ -310,6 +310,13 @@ impl Broker {
         Some(self.engine.journal_end())
     }
 
+    /// Is another one whenever what definitions tell of may be: this start, where the journal ends, and how often routes have changed.
+    #[must_use]
+    pub fn definitions_version(&self) -> [u64; 3] {
+        let changes = self.vhosts.all().iter().map(|vhost| vhost.epoch().0).fold(0, u64::wrapping_add);
+        [self.started_at_ms, self.engine.journal_end().0, changes]
+    }
+
     /// Waits until the journal is durable up to `position`, if there is one, or never will be; says whether it is.
     pub async fn until_durable(&self, position: Option<JournalPosition>) -> bool {
         self.engine.until_durable(position).await

@@ -251,27 +251,27 @@ impl Event {
             .by(opened.identity.name(), origin)
     }
 
-    pub(crate) fn connection_created(connection: &ConnectionHandle) -> Self {
+    pub(crate) fn connection_created(connection: &ConnectionHandle, node: &str) -> Self {
         let event = Event::of_connection("connection.created", connection)
+            .with_text("node", node)
             .with_text("type", "network")
             .with_text("protocol", "AMQP 0-9-1")
             .with_bool("ssl", connection.tls.is_some());
-        let event = match &connection.tls {
-            None => event,
-            Some(tls) => event
-                .with_text("ssl_protocol", tls.protocol)
-                .with_text("ssl_cipher", tls.cipher)
-                .with_text("ssl_key_exchange", tls.key_exchange)
-                .with_text("ssl_hash", tls.hash),
-        };
-        let event = match connection.tls.as_ref().and_then(|tls| tls.peer.as_ref()) {
-            None => event,
-            Some(peer) => event
-                .with_text("peer_cert_subject", &peer.subject)
-                .with_text("peer_cert_issuer", &peer.issuer)
-                .with_text("peer_cert_validity", &peer.validity)
-                .with_text("peer_cert_serial_number", &peer.serial_number),
-        };
+        // As in RabbitMQ there in any case, and empty without TLS.
+        let tls = connection.tls.as_ref();
+        let peer = tls.and_then(|tls| tls.peer.as_ref());
+        let facts = [
+            ("ssl_protocol", tls.map(|tls| tls.protocol)),
+            ("ssl_cipher", tls.map(|tls| tls.cipher)),
+            ("ssl_key_exchange", tls.map(|tls| tls.key_exchange)),
+            ("ssl_hash", tls.map(|tls| tls.hash)),
+            ("peer_cert_subject", peer.map(|peer| &*peer.subject)),
+            ("peer_cert_issuer", peer.map(|peer| &*peer.issuer)),
+            ("peer_cert_validity", peer.map(|peer| &*peer.validity)),
+            ("peer_cert_serial_number", peer.map(|peer| &*peer.serial_number)),
+        ];
+        let event =
+            facts.into_iter().fold(event, |event, (name, text)| event.with_text(name, text.unwrap_or_default()));
         let Some(opened) = connection.opened.get() else { return event };
         event
             .with_text("auth_mechanism", &opened.mechanism)
@@ -280,8 +280,8 @@ impl Event {
             .with_number("timeout", opened.heartbeat_s.into())
     }
 
-    pub(crate) fn connection_closed(connection: &ConnectionHandle) -> Self {
-        Event::of_connection("connection.closed", connection)
+    pub(crate) fn connection_closed(connection: &ConnectionHandle, node: &str) -> Self {
+        Event::of_connection("connection.closed", connection).with_text("node", node)
     }
 
     fn of_channel(name: &'static str, connection: &ConnectionHandle, number: u16) -> Self {

@@ -49,7 +49,7 @@ pub(crate) struct Replies {
 }
 
 impl Replies {
-    /// A consumer with a new address made of `token`, which cannot be guessed.
+    /// A consumer with a new address made of `token`, which cannot be guessed. It has two parts, as RabbitMQ's: clients take them apart.
     pub(crate) fn register(
         &self,
         token: [u8; 16],
@@ -58,7 +58,8 @@ impl Replies {
         channel: u16,
         tag: Box<[u8]>,
     ) -> ReplyConsumer {
-        let address: Arc<str> = format!("{ADDRESS_PREFIX}{}", URL_SAFE_NO_PAD.encode(token)).into();
+        let [first, second] = [&token[..8], &token[8..]].map(|part| URL_SAFE_NO_PAD.encode(part));
+        let address: Arc<str> = format!("{ADDRESS_PREFIX}{first}.{second}").into();
         self.places.lock().insert(address.clone(), Place { vhost, outbox, channel, address: address.clone() });
         ReplyConsumer { tag, address }
     }

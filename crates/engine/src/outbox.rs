@@ -34,6 +34,18 @@ pub struct Outgoing {
     pub counts: Counts,
 }
 
+/// As [`Outgoing::counts`] has it of a dead letter that has not been stored in its queue. No queue counts as far.
+pub const HANDED_OUT_AT_ONCE: u32 = u32::MAX;
+
+impl Outgoing {
+    /// Whether it is a dead letter that a consumer was waiting for. As in RabbitMQ it is new to a classic queue then, whatever it has been
+    /// through before.
+    #[must_use]
+    pub fn is_at_once(&self) -> bool {
+        self.counts.acquired_count == HANDED_OUT_AT_ONCE
+    }
+}
+
 /// Something a connection is told. Each is rare.
 #[derive(Debug)]
 pub enum ConnectionEvent {

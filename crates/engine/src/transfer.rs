@@ -5,8 +5,12 @@
 
 use std::sync::Arc;
 
+use queue::Counts;
+
 use crate::delayed::DelaySet;
 use crate::engine::Engine;
+use crate::message::Parts;
+use crate::outbox::HANDED_OUT_AT_ONCE;
 use crate::publish::Publish;
 use crate::section::{Committed, Section};
 use crate::targets::Targets;
@@ -67,9 +71,24 @@ impl Work<'_> {
                 }
             }
             let consumers_lag = section.dispatch_touched();
+            section.work.note_handed_out_at_once();
             mover.end(section, consumers_lag);
         });
         committed
+    }
+}
+
+impl Work<'_> {
+    /// What had failed elsewhere has come, and goes to consumers that were waiting for it.
+    fn note_handed_out_at_once(&mut self) {
+        for delivery in &mut self.gathered.effects.deliveries {
+            let is_new = !delivery.redelivered && delivery.counts == Counts::default();
+            let content = delivery.message.known_content().filter(|_| is_new);
+            let parts = content.and_then(|content| Parts::read(content.bytes()));
+            if parts.is_some_and(|parts| parts.history.counts.delivery_count > 0) {
+                delivery.counts.acquired_count = HANDED_OUT_AT_ONCE;
+            }
+        }
     }
 }
 

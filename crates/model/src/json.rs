@@ -5,6 +5,8 @@
 
 use amqp::limits::{SHORT_STR_LEN_MAX, TABLE_DEPTH_MAX};
 use amqp::table::{Array, ArrayBuf, Table, TableBuf, Value};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Number, Value as Json};
 
 /// How deeply arguments from JSON may be nested: as deeply as those of clients, so that what is exported can be read.
@@ -70,8 +72,12 @@ fn float(value: f64) -> Json {
     Number::from_f64(value).map_or(Json::Null, Json::Number)
 }
 
+/// As RabbitMQ shows it: what is no text is said to be none.
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => format!("Not UTF-8, base64 is: {}", STANDARD.encode(bytes)),
+    }
 }
 
 /// A JSON object as a table.
@@ -143,8 +149,11 @@ mod tests {
             .with("time", Value::Timestamp(7))
             .with("bytes", Value::Binary(b"b"))
             .with("decimal", Value::Decimal { scale: 2, value: 271 })
-            .with("nan", Value::F64(f64::NAN));
-        let expected = json!({"time": 7, "bytes": "b", "decimal": 2.71, "nan": null});
+            .with("nan", Value::F64(f64::NAN))
+            .with("no text", Value::LongStr(b"\xff\xfe\0"));
+        // As recorded from RabbitMQ.
+        let no_text = "Not UTF-8, base64 is: //4A";
+        let expected = json!({"time": 7, "bytes": "b", "decimal": 2.71, "nan": null, "no text": no_text});
         assert_eq!(Json::Object(from_table(table.as_table())), expected);
     }
 

@@ -53,6 +53,11 @@ pub struct VhostLimits {
     pub publish_bytes_max_per_s: Option<u64>,
 }
 
+/// A limit that was said to be none: more than there can be of anything.
+const UNLIMITED: u64 = u64::MAX;
+/// Those that RabbitMQ knows.
+const RABBITMQS: [&str; 2] = ["max-connections", "max-queues"];
+
 /// What each limit is called, and where it is kept.
 type LimitRow = (&'static str, fn(&mut VhostLimits) -> &mut Option<u64>);
 
@@ -69,10 +74,11 @@ impl VhostLimits {
         LIMITS.iter().map(|(name, _)| *name)
     }
 
-    /// Sets the limit of this name; a negative number removes it.
+    /// Sets the limit of this name. A negative number is no limit: RabbitMQ's limits are shown so then, others removed.
     pub fn set(&mut self, name: &str, value: i64) -> Result<(), LimitError> {
         let slot = slot_of(name).ok_or_else(|| LimitError::Unknown(name.to_owned(), value))?;
-        *slot(self) = u64::try_from(value).ok();
+        let no_limit = Some(UNLIMITED).filter(|_| RABBITMQS.contains(&name));
+        *slot(self) = u64::try_from(value).ok().or(no_limit);
         Ok(())
     }
 
@@ -81,10 +87,10 @@ impl VhostLimits {
         slot_of(name).map(|slot| *slot(self) = None).is_some()
     }
 
-    /// The limits that are set, by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    /// The limits that are set, by name; -1 is one that is no limit.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, i64)> {
         let mut limits = *self;
-        LIMITS.iter().filter_map(move |(name, slot)| Some((*name, (*slot(&mut limits))?)))
+        LIMITS.iter().filter_map(move |(name, slot)| Some((*name, i64::try_from((*slot(&mut limits))?).unwrap_or(-1))))
     }
 }
 
@@ -192,7 +198,9 @@ mod tests {
             [("max-connections", 0), ("max-queues", 1), ("max-publish-rate", 2), ("max-publish-bytes-rate", 3)];
         assert_eq!(limits.iter().collect::<Vec<_>>(), expected);
         limits.set("max-queues", -1).unwrap();
-        assert_eq!(limits.queue_max, None);
+        limits.set("max-publish-rate", -1).unwrap();
+        let expected = [("max-connections", 0), ("max-queues", -1), ("max-publish-bytes-rate", 3)];
+        assert_eq!(limits.iter().collect::<Vec<_>>(), expected);
         assert!(limits.clear("max-connections") && !limits.clear("max-channels"));
         assert!(limits.set("max-channels", 1).is_err());
     }

@@ -242,7 +242,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     }
 
     /// Says whether something was dropped.
-    fn drop_beyond(&mut self, rules: &Rules, effects: &mut Effects<M>) -> bool {
+    pub(crate) fn drop_beyond(&mut self, rules: &Rules, effects: &mut Effects<M>) -> bool {
         let count = self.ready.count;
         while self.is_beyond(rules) && !Self::has_dropped_enough(effects) {
             let Some(front) = self.ready.front() else { break };

@@ -137,6 +137,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
                 self.ready.put_back(seq, message, &self.unacked);
             }
         }
+        // As in RabbitMQ's classic queues what comes back counts before it is handed out again.
+        if how != Return::Undelivered
+            && let Some(rules) = self.rules.as_deref().copied().filter(|rules| !rules.counts_returns)
+        {
+            self.drop_beyond(&rules, effects);
+        }
     }
 
     /// Keeps a message that is neither ready nor with a consumer.

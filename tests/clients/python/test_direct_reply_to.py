@@ -135,3 +135,19 @@ def test_the_pseudo_queue_takes_little_else(wire, method):
     wire.send_method(1, method, queue=PSEUDO)
     got = wire.expect_one_of("channel.close", "queue.delete-ok", "queue.purge-ok", "basic.get-empty")
     assert got.name != "channel.close" or got.reply_code in (403, 404, 405, 406), got
+
+
+@pytest.mark.since("4.2")
+def test_an_address_has_two_parts(client, wires, queue):
+    parts = request(client, wires(), queue).removeprefix(f"{PSEUDO}.").split(".")
+    assert len(parts) == 2 and all(parts), parts
+
+
+@pytest.mark.since("4.3")
+@pytest.mark.parametrize("method", ["queue.bind", "queue.unbind"])
+def test_nothing_is_bound_to_an_address(client, wires, queue, method):
+    text = "ACCESS_REFUSED - cannot bind or unbind to a volatile (direct reply-to) queue"
+    for address in (request(client, wires(), queue), f"{PSEUDO}.nobody.here"):
+        other = wires()
+        other.send_method(1, method, queue=address, exchange="amq.direct", routing_key="k")
+        other.expect_channel_error(1, 403, text, method)

@@ -244,6 +244,11 @@ def test_a_method_on_a_closed_channel_is_a_connection_error(wire):
     wire.expect_connection_error(504, "CHANNEL_ERROR - expected 'channel.open'", "queue.declare")
 
 
+def test_an_answer_to_a_close_that_was_never_sent_is_a_connection_error(wire):
+    wire.send_method(7, "channel.close-ok")
+    wire.expect_connection_error(504, "CHANNEL_ERROR - expected 'channel.open'", "channel.close-ok")
+
+
 def test_a_channel_can_be_opened_again_at_once(wire):
     for _ in range(50):
         wire.call(1, "channel.close", reply_code=200)

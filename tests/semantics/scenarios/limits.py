@@ -377,3 +377,58 @@ def quorum_requeue_over_the_limit(s: Scene):
     dead = s.ch.await_get("dead")
     s.note("dead", dead and dead.body)
     s.note("stay", s.ch.drain("q"))
+
+
+def _requeue_to_who_waits(s: Scene, length: int, count: int, **how) -> None:
+    """The first of several comes back while its consumer would take more. How many come then, and of which some were had before."""
+    s.ch.declare("q", x_max_length=length, **how)
+    first = s.channel()
+    first.consume("q", prefetch=count)
+    for number in range(count):
+        s.ch.publish("q", str(number))
+    taken = first.take(count)
+    other = s.channel()
+    other.consume("q", prefetch=1, tag="other")
+    first.nack(taken[0], requeue=True)
+    again = first.take(1, within=0.5) + other.take(1, within=0.5)
+    s.note("handed out again", [[each.body, each.method.redelivered] for each in again])
+    s.note("ready", s.ch.count("q")[0])
+
+
+def requeue_where_none_may_wait(s: Scene):
+    """A length of 0: what comes back is dropped, and not handed out to a consumer that waits for it."""
+    _requeue_to_who_waits(s, 0, 2)
+
+
+def requeue_where_one_may_wait(s: Scene):
+    _requeue_to_who_waits(s, 1, 2)
+
+
+def quorum_requeue_where_none_may_wait(s: Scene):
+    _requeue_to_who_waits(s, 0, 2, x_queue_type="quorum")
+
+
+def requeue_of_several_where_one_may_wait(s: Scene):
+    s.ch.declare("q", x_max_length=1)
+    first = s.channel()
+    first.consume("q", prefetch=3)
+    for body in "abc":
+        s.ch.publish("q", body)
+    taken = first.take(3)
+    other = s.channel()
+    other.consume("q", prefetch=3, tag="other")
+    first.nack(taken[2], requeue=True, multiple=True)
+    got = first.take(3, within=0.5) + other.take(3, within=0.5)
+    s.note("handed out again", sorted(each.body for each in got))
+
+
+def requeue_by_a_closed_channel_where_none_may_wait(s: Scene):
+    s.ch.declare("q", x_max_length=0)
+    first = s.channel()
+    first.consume("q", prefetch=2)
+    s.ch.publish("q", "a")
+    first.take()
+    other = s.channel()
+    other.consume("q", prefetch=1, tag="other")
+    first.close()
+    s.note("who waits", [[each.body, each.method.redelivered] for each in other.take(1, within=0.5)])

@@ -137,6 +137,7 @@ impl Broker {
         changed.position = changed.position.max(followed_at);
         for policy in &wanted {
             self.emit_by(actor, event_of(policy, ["policy.set", "operator.policy.set"]).with_policy(policy));
+            self.emit_parameter_of(actor, "parameter.set", policy);
         }
         self.tell_of_changes(actor, before);
         changed
@@ -178,6 +179,7 @@ impl Broker {
         });
         for policy in &deleted {
             self.emit_by(actor, event_of(policy, ["policy.cleared", "operator.policy.cleared"]));
+            self.emit_parameter_of(actor, "parameter.cleared", policy);
         }
         self.tell_of_changes(actor, before);
         Ok((deleted.len(), Changed { is_new: false, position: position.max(followed_at) }))
@@ -198,6 +200,20 @@ impl Broker {
             (queue, policy)
         };
         vhost.queues().into_iter().map(with_policy).collect()
+    }
+
+    /// An operator's policy is a parameter of its vhost, too, as in RabbitMQ.
+    fn emit_parameter_of(&self, actor: &Actor, name: &'static str, policy: &Policy) {
+        if policy.kind == PolicyKind::User {
+            return;
+        }
+        let event = Event::new(name)
+            .with_text("component", "operator_policy")
+            .with_text("name", &policy.name)
+            .with_text("vhost", policy.vhost.as_str());
+        let value = Event::new(name).with_policy(policy).fields;
+        let is_set = name == "parameter.set";
+        self.emit_by(actor, if is_set { event.with_table("value", value.as_table()) } else { event });
     }
 
     /// Tells of queues for which another policy holds than before.

@@ -258,9 +258,9 @@ impl Broker {
 fn event_of_limits(vhost: &str, limits: &VhostLimits) -> Event {
     let event = match *limits == VhostLimits::default() {
         true => Event::new("vhost.limits.cleared"),
-        false => limits
-            .iter()
-            .fold(Event::new("vhost.limits.set"), |event, (name, limit)| event.with_number(name, limit.cast_signed())),
+        false => {
+            limits.iter().fold(Event::new("vhost.limits.set"), |event, (name, limit)| event.with_number(name, limit))
+        }
     };
     event.with_text("name", VHOST_LIMITS_NAME).with_text("vhost", vhost)
 }

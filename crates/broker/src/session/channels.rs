@@ -16,6 +16,8 @@ pub(super) struct Channels {
     changed: Vec<u16>,
     /// Those whose confirms have something to write or to wait for. Nearly always one: most connections publish on one at a time.
     confirming: Vec<u16>,
+    /// Those that the client has closed while it was told that they are closed: it is yet to say that it has heard.
+    crossing: Vec<u16>,
 }
 
 impl Channels {
@@ -34,6 +36,19 @@ impl Channels {
 
     pub(super) fn is_open(&self, number: u16) -> bool {
         self.slots.get(usize::from(number)).is_some_and(|slot| slot.is_some())
+    }
+
+    /// Both sides have closed a channel at once. It is gone, and the client's answer is yet to come.
+    pub(super) fn begin_crossing(&mut self, number: u16) {
+        if !self.crossing.contains(&number) {
+            self.crossing.push(number);
+        }
+    }
+
+    /// That answer has come, if any was to.
+    pub(super) fn end_crossing(&mut self, number: u16) -> bool {
+        let found = self.crossing.iter().position(|crossing| *crossing == number);
+        found.map(|at| self.crossing.swap_remove(at)).is_some()
     }
 
     /// Takes a channel out, to work on it beside the rest of the session; [`Channels::put`] brings it back.

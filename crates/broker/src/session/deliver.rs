@@ -18,7 +18,7 @@ use crate::statistics::{ChannelNumber, WaitRun};
 use engine::gate::window_cost;
 use engine::message::{Parts, address_of};
 use engine::outbox::OUTBOX_OVERDRAFT_LEN;
-use engine::outbox::{ConnectionEvent, Outgoing};
+use engine::outbox::{ConnectionEvent, HANDED_OUT_AT_ONCE, Outgoing};
 
 impl Session {
     /// Encodes deliveries until the output is full or none are left. True when something was done.
@@ -179,6 +179,10 @@ impl Session {
             routing_key: parts.routing_key,
         };
         put_method(&mut self.out, number, &method);
+        if self.broker.engine.taps.want(told::DELIVERED) {
+            let tag = consumer.tag.clone();
+            self.tell_reply_delivered(number, &tag, address, &parts);
+        }
         self.put_content(number, parts.header, parts.body);
     }
 }
@@ -239,11 +243,11 @@ fn put_delivery(
     out.extend_from_slice(&[0, 60, 0, 60, slot.tag.len() as u8]);
     out.extend_from_slice(&slot.tag);
     out.extend_from_slice(&tag.to_be_bytes());
-    let had_failed = parts.history.counts.delivery_count > 0;
+    let counts = slot.queue.is_quorum().then_some(outgoing.counts);
+    let had_failed = parts.history.counts.delivery_count > 0 && (counts.is_some() || !outgoing.is_at_once());
     out.push(u8::from(outgoing.is_redelivered || had_failed));
     out.extend_from_slice(address);
     out.push(FRAME_END);
-    let counts = slot.queue.is_quorum().then_some(outgoing.counts);
     match counted_header(parts, counts) {
         Some(header) => put_content(out, frame_len_max, channel.number, &header, parts.body),
         None => put_content(out, frame_len_max, channel.number, parts.header, parts.body),
@@ -259,7 +263,8 @@ fn counted_header(parts: &Parts<'_>, counts: Option<Counts>) -> Option<Vec<u8>> 
         return None;
     }
     let delivery_count = u64::from(here.delivery_count) + u64::from(before.delivery_count);
-    let acquired_count = if here.acquired_count > 0 { here.acquired_count } else { before.acquired_count };
+    let is_known = here.acquired_count > 0 && here.acquired_count != HANDED_OUT_AT_ONCE;
+    let acquired_count = if is_known { here.acquired_count } else { before.acquired_count };
     with_counts(parts.header, delivery_count, acquired_count.into())
 }
 

@@ -144,7 +144,7 @@ impl Session {
             && self.holdings.leave()
         {
             access.vhost.connection_count.fetch_sub(1, Ordering::Relaxed);
-            self.broker.emit(Event::connection_closed(&self.handle));
+            self.broker.emit(Event::connection_closed(&self.handle, &self.broker.options.node));
         }
     }
 }

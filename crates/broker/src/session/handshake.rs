@@ -243,7 +243,7 @@ impl Session {
         }
         put_method(&mut self.out, 0, &connection::OpenOk { known_hosts: b"" });
         tracing::debug!(peer = %self.peer(), %user, vhost = %name, "connection was opened");
-        self.broker.emit(Event::connection_created(&self.handle));
+        self.broker.emit(Event::connection_created(&self.handle, &self.broker.options.node));
         Ok(())
     }
 

@@ -46,7 +46,8 @@ impl Session {
             self.apply_batch();
         }
         let Some(mut channel) = self.channels.take(number) else {
-            if let Method::ChannelCloseOk(_) = method {
+            // What both have closed at once is gone already.
+            if matches!(method, Method::ChannelCloseOk(_)) && self.channels.end_crossing(number) {
                 return Ok(());
             }
             return Err(Violation::channel_not_open().into());
@@ -55,6 +56,7 @@ impl Session {
             match method {
                 Method::ChannelCloseOk(_) => {}
                 Method::ChannelClose(_) => {
+                    self.channels.begin_crossing(number);
                     put_method(&mut self.out, number, &channel::CloseOk);
                 }
                 _ => self.channels.put(channel),

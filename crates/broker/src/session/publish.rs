@@ -184,6 +184,9 @@ impl Session {
 
     /// Sends a reply to where its routing key says.
     pub(super) fn send_reply(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>, _permitted: Permitted) {
+        if self.broker.engine.taps.want(told::OF_BATCHES) {
+            self.tell_reply_published(channel.number, whole);
+        }
         let content = self.content(whole, History::default(), Kind::Transient);
         let is_there = self.broker.replies.send(self.vhost().name().as_str(), whole.routing_key, content);
         if !is_there && whole.mandatory {

@@ -340,7 +340,8 @@ impl Session {
             }
             let Some((_, listeners)) = &known else { continue };
             let Some(message) = Parts::read(outgoing.content.bytes()) else { continue };
-            let had_failed = message.history.counts.delivery_count > 0;
+            let had_failed =
+                message.history.counts.delivery_count > 0 && (slot.queue.is_quorum() || !outgoing.is_at_once());
             let event = Event {
                 what: What::Delivered {
                     is_redelivered: outgoing.is_redelivered || had_failed,

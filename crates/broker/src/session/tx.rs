@@ -41,13 +41,14 @@ impl Session {
             return refusal::precondition_failed("channel is not transactional");
         };
         let mut given_back = Vec::new();
+        let has_settled = !tx.settled.is_empty();
         for (delivery, settlement) in tx.settled {
             match settlement {
                 TxSettlement::Ack => self.settle_later(channel, &[delivery]),
                 TxSettlement::Reject { .. } | TxSettlement::Requeue(_) => given_back.push((delivery, settlement)),
             }
         }
-        let has_published = !tx.publishes.is_empty();
+        let (has_published, has_settled) = (!tx.publishes.is_empty(), !channel.consumers.is_empty() && has_settled);
         for pending in tx.publishes {
             self.commit_publish(channel, pending)?;
         }
@@ -81,6 +82,9 @@ impl Session {
         }
         let number = channel.number;
         self.reply_when_durable(position, |out| put_method(out, number, &tx::CommitOk));
+        if has_settled {
+            self.send_before_more();
+        }
         Ok(())
     }
 

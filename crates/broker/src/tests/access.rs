@@ -188,7 +188,7 @@ fn topic_permissions_are_about_the_keys_in_cc_and_bcc_too() {
             ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut encoded);
             client.publish(1, "amq.topic", "mine", &encoded[12..], b"");
             if is_allowed {
-                assert!(result.unwrap().0);
+                assert!(result.unwrap().is_routed);
                 assert_eq!(client.hear(), []);
             } else {
                 assert_eq!(result.unwrap_err().text, text);

@@ -108,7 +108,7 @@ fn whatever_way_a_message_comes_it_is_kept() {
     client.publish(1, "d", "", TRANSIENT, b"as an alternate");
     let exchange = &ExchangeName::parse(b"x").unwrap();
     let request = PublishRequest { exchange, routing_key: b"", properties: Properties::default(), body: b"by HTTP" };
-    assert_eq!(guest(&node).publish(&request).map(|(is_routed, _)| is_routed), Ok(false));
+    assert_eq!(guest(&node).publish(&request).map(|published| published.is_routed), Ok(false));
     assert_eq!(kept(&node, &mut client, "x"), ["by an exchange", "as an alternate", "by HTTP"]);
     assert_done(bind_exchange(&mut client, "amq.rabbitmq.event", "x", "queue.created"));
     client.declare("made");

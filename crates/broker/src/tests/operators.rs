@@ -99,7 +99,7 @@ pub(super) fn publish(access: &VhostAccess, exchange: &str, routing_key: &str) -
         properties: Properties::default(),
         body: b"body",
     };
-    access.publish(&request).unwrap().0
+    access.publish(&request).unwrap().is_routed
 }
 
 pub(super) fn block_on<T>(future: impl Future<Output = T>) -> T {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use amqp::content::Properties;
+use amqp::content::{ContentHeader, Properties};
 use amqp::method::{basic, exchange, queue};
 use amqp::table::{Table, TableBuf, Value};
 use engine::tap::{Event, Kind, Kinds, Scope, Sink, What};
 use parking_lot::Mutex;
 
-use super::client::{Client, PERSISTENT, TRANSIENT};
-use super::exchange_types::{assert_done, bind, declare};
+use super::client::{Client, Heard, PERSISTENT, TRANSIENT};
+use super::exchange_types::{assert_done, bind, declare, publish_with};
 use super::node::Node;
 use super::operators::{block_on, exchange_name, guest, lasting, publish, queue_name};
 use crate::binding_request::{BindingEnd, BindingRequest};
@@ -266,6 +266,30 @@ fn the_firehose_is_rabbitmqs() {
     client.publish(1, "", "q", TRANSIENT, b"after");
     assert!(traced(&node).is_empty());
     assert!(!node.broker.engine.taps.want(Kinds::ALL), "nothing is looked at any more");
+}
+
+/// As a RabbitMQ 4.3.6 was seen to send them: as if the address were a queue.
+#[test]
+fn the_firehose_shows_direct_replies() {
+    let (node, mut client) = node_with_firehose(b"#");
+    client.consume(1, "amq.rabbitmq.reply-to", "replies", true);
+    client.hear();
+    let properties = Properties { reply_to: Some(b"amq.rabbitmq.reply-to"), ..Properties::default() };
+    publish_with(&mut client, "", "q", properties, "request");
+    client.get(1, "q", true);
+    node.listen(&mut client);
+    let header = client.last_header();
+    let header = ContentHeader::decode(&header).expect("a content header");
+    let address = String::from_utf8_lossy(header.properties.reply_to.expect("it is there")).into_owned();
+    assert!(node.broker.trace_vhost("/", true));
+    node.connect().publish(1, "", &address, TRANSIENT, b"reply");
+    assert!(matches!(&client.hear()[..], [Heard::Message { .. }]));
+    let all: Vec<_> = traced(&node).iter().map(shown).collect();
+    let [published, delivered] = &all[..] else { panic!("{all:?}") };
+    assert_eq!((published.0.as_str(), published.2.as_str()), ("publish.", "reply"));
+    assert_eq!(published.1[5..7], [format!("routed_queues=[{address}]"), format!("routing_keys=[{address}]")]);
+    assert_eq!((&*delivered.0, delivered.2.as_str()), (&*format!("deliver.{address}"), "reply"));
+    assert_eq!(delivered.1[5..7], ["redelivered=0".to_owned(), format!("routing_keys=[{address}]")]);
 }
 
 #[test]

@@ -15,6 +15,7 @@ use crate::changed::Changed;
 use crate::events::Event;
 use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
+use crate::reply_to;
 use crate::vhost::Removal;
 
 /// So many `#` may be in the key of a topic binding (RabbitMQ since 4.3).
@@ -84,6 +85,11 @@ impl VhostAccess {
     fn check_binding(&self, request: &BindingRequest<'_>) -> Outcome<Permitted> {
         if request.source.is_default() {
             return default_exchange();
+        }
+        if let BindingEnd::Queue(name) = request.destination
+            && reply_to::is_address(name.as_bytes())
+        {
+            return refusal::access_refused("cannot bind or unbind to a volatile (direct reply-to) queue");
         }
         let destination = match request.destination {
             BindingEnd::Queue(name) => self.check(Access::Write, Resource::Queue, name.as_str())?,

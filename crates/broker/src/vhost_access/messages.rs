@@ -27,6 +27,7 @@ use engine::publish::Publish;
 use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing};
 use engine::tap::{self, Client, Event, Kinds, What};
+use engine::targets::Targets;
 
 /// A message that is published without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -39,6 +40,17 @@ pub struct PublishRequest<'a> {
     pub properties: Properties<'a>,
     /// Its body.
     pub body: &'a [u8],
+}
+
+/// What became of a message that was published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Published {
+    /// Whether any queue wants it, or would if it were not delayed.
+    pub is_routed: bool,
+    /// Whether a queue has refused it.
+    pub is_refused: bool,
+    /// Where it is durable; None where nothing has to be.
+    pub position: Option<JournalPosition>,
 }
 
 /// What becomes of messages that were got, by RabbitMQ's names.
@@ -104,8 +116,8 @@ pub struct GotMessage {
 const GOT_LEN_MAX: usize = 64 << 20;
 
 impl VhostAccess {
-    /// Publishes a message. Says whether any queue took it, or would if it were not delayed, and where that is durable.
-    pub fn publish(&self, request: &PublishRequest<'_>) -> Outcome<(bool, Option<JournalPosition>)> {
+    /// Publishes a message.
+    pub fn publish(&self, request: &PublishRequest<'_>) -> Outcome<Published> {
         let PublishRequest { exchange, routing_key, mut properties, body } = *request;
         check_body_len(body.len() as u64, self.broker.options.message_len_max)?;
         let asked = self.check_properties(&properties)?;
@@ -133,7 +145,7 @@ impl VhostAccess {
         let published_at_ms = self.broker.engine.clock.now_ms();
         let parts = Parts { published_at_ms, history, exchange, routing_key, header: &header, body };
         if exchange.is_empty() && reply_to::is_address(routing_key) {
-            return Ok((self.send_reply(permitted, &parts), None));
+            return Ok(Published { is_routed: self.send_reply(permitted, &parts), ..Published::default() });
         }
         let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
         let (properties, is_delayed) = (&request.properties, asked.terms.is_delayed());
@@ -159,26 +171,27 @@ impl VhostAccess {
             }
             counted.confirmed = 1;
             self.count(counted);
-            return Ok((false, None));
+            return Ok(Published::default());
         }
         let kind = targets.kind(asked.terms.is_persistent);
         let content = self.broker.engine.chunks.write(kind, parts.len(), |out| parts.write(out));
         let mut batch = Batch::default();
         batch.publish(&targets, Publish::new(content, body.len(), asked.terms));
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
-        let mut durable_at = None;
+        let mut published = Published { is_routed, ..Published::default() };
         batch.apply(&self.broker.engine, |publish, position| {
-            durable_at = position;
+            published = Published { is_routed, is_refused: publish.outcome.is_refused, position };
             counted.written = publish.outcome.waits_for_disk.into();
             counted.confirmed = (!publish.outcome.is_refused).into();
         });
         self.vhost.counters.stripe().refused.add(1 - counted.confirmed);
         self.count(counted);
-        Ok((is_routed, durable_at))
+        Ok(published)
     }
 
     /// Sends a direct reply. Says whether its address has a consumer.
     fn send_reply(&self, _permitted: Permitted, parts: &Parts<'_>) -> bool {
+        self.tell(What::Published(&Targets::default()), None, None, parts);
         let content = self.broker.engine.chunks.write(Kind::Transient, parts.len(), |out| parts.write(out));
         self.broker.replies.send(self.vhost.name().as_str(), parts.routing_key, content)
     }

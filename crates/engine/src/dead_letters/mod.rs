@@ -234,11 +234,9 @@ fn rewritten(
     properties.headers = Some(table.as_table());
     let mut payload = Vec::with_capacity(parts.header.len() + 256);
     ContentHeader { properties, ..header }.encode(&mut payload);
-    // As in RabbitMQ failures are counted from queue to queue; how often it was held is what its last queue knew.
-    let before = parts.history.counts;
-    let delivery_count = before.delivery_count.saturating_add(letter.counts.delivery_count);
-    let of_queue = Some(letter.counts.acquired_count).filter(|count| *count > 0 && delivery_count > 0);
-    let counts = Counts { delivery_count, acquired_count: of_queue.unwrap_or(before.acquired_count) };
+    // As in RabbitMQ failures are counted from queue to queue; until the next one has had it back, it counts as held as often as it failed.
+    let delivery_count = parts.history.counts.delivery_count.saturating_add(letter.counts.delivery_count);
+    let counts = Counts { delivery_count, acquired_count: delivery_count };
     let has_lost_copies = parts.history.has_lost_copies || settings.routing_key.is_some();
     let hidden_keys = if has_lost_copies { b"" } else { parts.history.hidden_keys };
     let history = History { ttl_ms: None, counts, has_died: true, has_lost_copies, hidden_keys };

@@ -202,9 +202,12 @@ impl BindingEntry {
 /// Warnings that one document gets.
 const WARNING_COUNT_MAX: usize = 100;
 
+/// A byte order mark, which editors put before a text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads a document.
 pub fn parse(text: &[u8], scope: Scope<'_>) -> Result<Definitions, DefinitionsError> {
-    match serde_json::from_slice(text) {
+    match serde_json::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)) {
         Ok(Value::Object(members)) => of_members(&members, scope),
         _ => Err(DefinitionsError("failed_to_parse_json".to_owned())),
     }

@@ -1,6 +1,7 @@
 //! Definitions: exported, imported, and what they do not have deleted.
 
-use hyper::header::{CONTENT_DISPOSITION, HeaderValue};
+use hyper::StatusCode;
+use hyper::header::{CONTENT_DISPOSITION, ETAG, HeaderValue, IF_NONE_MATCH};
 
 use super::vhosts;
 use crate::answer::Answer;
@@ -108,7 +109,18 @@ fn export_vhost(call: &Call) -> Result<Answer, Problem> {
 }
 
 fn exported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
-    let answer = Answer::pieces(Box::new(Export::new(call.broker(), &call.service.options, scope)));
+    let [started, written, changed] = call.broker().definitions_version();
+    let etag = format!("\"{started:x}-{written:x}-{changed:x}\"");
+    let known = call.headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    let is_known = known.flat_map(|value| value.split(',')).any(|one| matches!(one.trim(), "*") || one.trim() == etag);
+    let answer = match is_known {
+        true => Answer::empty(StatusCode::NOT_MODIFIED),
+        false => Answer::pieces(Box::new(Export::new(call.broker(), &call.service.options, scope))),
+    };
+    let answer = match HeaderValue::from_str(&etag) {
+        Ok(value) => answer.with(ETAG, value),
+        Err(_) => answer,
+    };
     let Some(name) = call.query.get("download") else { return Ok(answer) };
     // A file's name: nothing that could end the header or leave the folder of downloads.
     let name: String = name.chars().filter(|char| char.is_ascii_alphanumeric() || "._- @".contains(*char)).collect();

@@ -63,7 +63,7 @@ static VHOSTS: Table<VhostView, Service> = Table {
     title: "VhostLimits",
     columns: &[
         column("value", Object, |view: &VhostView, _, cell| {
-            cell.object(|limits| view.facts.limits.iter().for_each(|(name, value)| limits.cell(name).int(value)));
+            cell.object(|limits| view.facts.limits.iter().for_each(|(name, value)| limits.cell(name).signed(value)));
         }),
         column("vhost", Text, |view, _, cell| cell.text(view.facts.name.as_str())),
     ],

@@ -84,11 +84,14 @@ fn publish(call: &Call) -> Result<Answer, Problem> {
         properties: parsed.borrow(),
         body: &payload,
     };
-    let (is_routed, position) = enter(call)?.publish(&request).map_err(|refusal| refusals::of_message(&refusal))?;
+    let published = enter(call)?.publish(&request).map_err(|refusal| refusals::of_message(&refusal))?;
+    if published.is_refused {
+        return Err(Problem::bad_request("rejected Unable to publish message. Check queue limits."));
+    }
     let mut out = Vec::new();
-    Writer::new(&mut out).object(|object| object.cell("routed").bool(is_routed));
+    Writer::new(&mut out).object(|object| object.cell("routed").bool(published.is_routed));
     let mut answer = Answer::json(out);
-    answer.position = position;
+    answer.position = published.position;
     Ok(answer)
 }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod alerts;
+mod as_rabbitmq;
 mod backends;
 mod backup;
 mod certificates;

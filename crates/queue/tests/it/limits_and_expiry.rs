@@ -1,7 +1,7 @@
 //! What is dropped, and how much of it at once.
 
 use ::model::ids::QueueSeq;
-use ::queue::{DropReason, Effects, Get, Queue, Rules, Settings};
+use ::queue::{DropReason, Effects, Get, Queue, Return, Rules, Settings};
 
 use crate::fixture::{Note, TestQueue, publish};
 
@@ -63,4 +63,33 @@ fn a_get_behind_many_expired_messages_waits_for_the_rest() {
     }
     let Get::Message(got) = queue.get(false, 100, &mut Effects::default()) else { panic!("no message") };
     assert_eq!(got.seq, QueueSeq(QueueSeq::FIRST.0 + COUNT));
+}
+
+/// Takes a message of several, and gives it back to a queue of which so many may be ready: what is dropped, and what is ready then.
+fn given_back(length_max: u64, how: Return, rules: Rules) -> (Vec<QueueSeq>, u64) {
+    let mut queue: TestQueue = Queue::new(Settings::default());
+    publish(&mut queue, 3);
+    let taken: Vec<QueueSeq> = (0..2)
+        .map(|_| match queue.get(false, 0, &mut Effects::default()) {
+            Get::Message(got) => got.seq,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    queue.set_rules(Rules { length_max: Some(length_max), ..rules });
+    let mut effects = Effects::default();
+    queue.requeue(&taken, how, 0, &mut effects);
+    (effects.dropped.iter().map(|dropped| dropped.seq).collect(), queue.ready_count())
+}
+
+#[test]
+fn what_comes_back_counts_before_it_is_handed_out_again() {
+    let [first, second] = [QueueSeq::FIRST, QueueSeq(QueueSeq::FIRST.0 + 1)];
+    let rules = Rules::default();
+    assert_eq!(given_back(1, Return::Unharmed, rules), (vec![first, second], 1));
+    assert_eq!(given_back(2, Return::Failed, rules), (vec![first], 2));
+    assert_eq!(given_back(3, Return::Failed, rules), (vec![], 3));
+    // What was never sent does not come back; a queue that refuses drops nothing; and a quorum queue hands out first.
+    assert_eq!(given_back(1, Return::Undelivered, rules), (vec![], 3));
+    assert_eq!(given_back(1, Return::Unharmed, Rules { refuses_beyond: true, ..rules }), (vec![], 3));
+    assert_eq!(given_back(1, Return::Unharmed, Rules { counts_returns: true, ..rules }), (vec![], 3));
 }

@@ -69,7 +69,10 @@ fn what_is_published_without_a_channel_waits_too() {
     let publish = |key: &[u8]| {
         let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
         let exchange = exchange_name("x");
-        access.publish(&PublishRequest { exchange: &exchange, routing_key: key, properties, body: b"b" }).unwrap().0
+        access
+            .publish(&PublishRequest { exchange: &exchange, routing_key: key, properties, body: b"b" })
+            .unwrap()
+            .is_routed
     };
     assert!(publish(b"k") && !publish(b"nowhere"));
     assert_waiting(&node, "x", 2);

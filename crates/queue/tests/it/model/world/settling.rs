@@ -109,6 +109,10 @@ impl World {
                 model.ready.insert(seq);
             }
         }
+        if how != Return::Undelivered && !self.model.rules.counts_returns {
+            // Heads that are in a segment go when they have been read.
+            self.drop_heads(&mut dropped, true, false);
+        }
         assert_eq!((dropped.next(), returned.next()), (None, None));
     }
 

@@ -1,0 +1,72 @@
+//! Direct replies, told to those who watch. They are in no queue: as in RabbitMQ it is told as if there were one of their address.
+
+use engine::message::{History, Parts};
+use engine::queue_handle::QueueHandle;
+use engine::tap::{Event, What};
+use engine::targets::Targets;
+use model::arguments::QueueArguments;
+use model::definition;
+use model::features::QueueFeatures;
+use model::ids::QueueId;
+use model::name::QueueName;
+use model::policy::EffectivePolicy;
+
+use super::Session;
+use crate::session::assembly::CompletePublish;
+
+impl Session {
+    /// A reply is published, to whoever has its address.
+    #[cold]
+    pub(super) fn tell_reply_published(&mut self, channel: u16, whole: &CompletePublish<'_>) {
+        let publish = self.broker.engine.taps.number_publish();
+        let parts = whole.parts(self.turn.now_ms, History::default());
+        self.tell_of_reply(channel, publish, What::Published(&Targets::default()), None, &parts);
+    }
+
+    /// A requester has been sent a reply.
+    #[cold]
+    pub(super) fn tell_reply_delivered(&mut self, channel: u16, consumer_tag: &[u8], address: &str, parts: &Parts<'_>) {
+        let queue = self.queue_of_address(address);
+        let what = What::Delivered { is_redelivered: false, consumer_tag, no_ack: true };
+        self.tell_of_reply(channel, 0, what, queue.as_ref(), parts);
+    }
+
+    fn tell_of_reply(
+        &mut self,
+        channel: u16,
+        publish: u64,
+        what: What<'_>,
+        queue: Option<&QueueHandle>,
+        message: &Parts<'_>,
+    ) {
+        let Some(client) = self.told_client() else { return };
+        self.broker.engine.taps.tell(&Event {
+            what,
+            vhost: self.vhost().name().as_str(),
+            queue,
+            seq: None,
+            client: Some(&client),
+            channel,
+            publish,
+            message: Some(*message),
+        });
+    }
+
+    /// A queue that has an address for its name. Nothing is ever in it, and nobody else knows of it.
+    fn queue_of_address(&self, address: &str) -> Option<QueueHandle> {
+        let vhost = self.vhost();
+        let definition = definition::Queue {
+            vhost: vhost.name().clone(),
+            name: QueueName::parse(address.as_bytes()).ok()?,
+            id: QueueId(0),
+            is_durable: false,
+            is_auto_delete: false,
+            is_exclusive: true,
+            arguments: QueueArguments::default(),
+        };
+        let policy = EffectivePolicy::default();
+        let features = QueueFeatures::of(&definition.arguments, &policy);
+        let (counters, clock) = (vhost.counters.clone(), self.broker.engine.clock.clone());
+        Some(QueueHandle::new(definition, 0, Some(self.handle.id), counters, clock, policy, features))
+    }
+}

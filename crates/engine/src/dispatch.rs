@@ -365,7 +365,7 @@ impl Work<'_> {
         let from = self.gathered.settled.len();
         self.gathered.settled.append(&mut purged.messages);
         // Dead letters that have found no other queue are this one's.
-        let stuck = std::mem::take(&mut entry.stuck);
+        let stuck: Vec<_> = std::mem::take(&mut entry.stuck).into_iter().map(|stuck| stuck.seq).collect();
         entry.queue.remove_dead_lettered(&stuck, &mut self.gathered.settled);
         self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
         self.settle(entry, from);

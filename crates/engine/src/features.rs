@@ -33,7 +33,7 @@ impl Engine {
                 record_ttls(&mut work.gathered.records, queue.id(), entry.queue.ttls());
             }
             // What it does now may have nothing left to wait for.
-            entry.stuck_until_ms = 0;
+            entry.stuck.iter_mut().for_each(|stuck| stuck.until_ms = 0);
             let now_ms = work.now_ms();
             work.retry_stuck(entry, now_ms);
             work.dispatch(entry);

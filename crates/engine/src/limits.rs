@@ -52,3 +52,13 @@ pub const WATCHED_QUEUE_COUNT_MAX: usize = 64;
 
 /// Exchanges of which a queue knows how much comes from them.
 pub(crate) const QUEUE_EDGE_COUNT_MAX: usize = 256;
+
+/// Sections in which one thread republishes dead letters before it goes back to what it was there for. What is left is due at once, on the
+/// timers' thread, which serves others in between.
+pub(crate) const TURN_BATCH_COUNT: usize = 256;
+
+/// The same in messages: so that the last section may have as many as fit into it.
+pub(crate) const TURN_MESSAGE_COUNT: usize = 4_096;
+
+/// The same in bytes.
+pub(crate) const TURN_LEN: u64 = 8 << 20;

@@ -4,11 +4,11 @@
 //! several shards takes them in the order of their numbers. A panic inside would leave a queue half changed, so it ends
 //! the process: the journal knows better than damaged memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use model::ids::{QueueId, QueueSeq};
+use model::ids::QueueId;
 use parking_lot::MutexGuard;
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
@@ -17,7 +17,7 @@ use tokio::sync::watch;
 
 use crate::abort::AbortOnPanic;
 use crate::clock::Clock;
-use crate::dead_letters::Line;
+use crate::dead_letters::{Line, StuckLetter};
 use crate::deduplication::{ExchangeKeys, KeySet};
 use crate::delayed::{DelaySet, LockedSets};
 use crate::gate::ConsumerGate;
@@ -47,9 +47,8 @@ pub struct QueueEntry {
     pub timer_at_ms: u64,
     /// What it has given up and is not on its way yet.
     pub(crate) line: Line,
-    /// Dead letters that found no place, and when to try again.
-    pub(crate) stuck: Vec<QueueSeq>,
-    pub(crate) stuck_until_ms: u64,
+    /// Dead letters that found no place, the one first that is tried again first.
+    pub(crate) stuck: VecDeque<StuckLetter>,
     /// Keys of messages, where duplicates are dropped.
     pub key_set: Option<Box<KeySet>>,
     /// Who wants to know whether it needs messages. None where that was never asked.
@@ -68,8 +67,7 @@ impl QueueEntry {
             is_touched: false,
             timer_at_ms: 0,
             line: Line::default(),
-            stuck: Vec::new(),
-            stuck_until_ms: 0,
+            stuck: VecDeque::new(),
             key_set: None,
             need: None,
         }
@@ -131,7 +129,7 @@ impl QueueEntry {
 
     /// When something is due, in milliseconds since 1970.
     pub fn next_due(&self) -> Option<u64> {
-        let stuck_until_ms = (!self.stuck.is_empty()).then_some(self.stuck_until_ms);
+        let stuck_until_ms = self.stuck.front().map(|stuck| stuck.until_ms.max(1));
         let forgotten_at_ms = self.key_set.as_ref().and_then(|set| set.next_due());
         [self.queue.next_due(), stuck_until_ms, self.line.held_until(), forgotten_at_ms].into_iter().flatten().min()
     }

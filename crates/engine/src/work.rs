@@ -6,6 +6,7 @@
 //! [`Work::finish`] wakes connections, asks for reads, frees content and republishes dead letters.
 
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -13,7 +14,7 @@ use model::ids::{JournalPosition, Place, QueueId, QueueSeq};
 use queue::{Effects, PagedRange};
 use store::RecordBatch;
 
-use crate::dead_letters;
+use crate::dead_letters::{self, Turn};
 use crate::deduplication::KeyWork;
 use crate::engine::Engine;
 use crate::message::Held;
@@ -55,7 +56,7 @@ pub(crate) struct Gathered {
     position: Option<JournalPosition>,
     pub(crate) effects: Effects<Held>,
     /// Queues that have given up what is to go elsewhere.
-    pub(crate) giving_up: Vec<Arc<QueueHandle>>,
+    pub(crate) giving_up: VecDeque<Arc<QueueHandle>>,
     /// What is to be looked after, and when.
     timers: Vec<(u64, Timed)>,
     /// The time, once it has been asked for.
@@ -189,10 +190,18 @@ impl<'e> Work<'e> {
     /// What is left to do once the locks are gone: wake connections, ask for reads, free content, republish dead letters.
     pub(crate) fn finish(&mut self) {
         self.release();
-        while !self.gathered.giving_up.is_empty() {
-            let queue = self.gathered.giving_up.remove(0);
-            if dead_letters::republish(self, &queue) {
-                self.gathered.giving_up.push(queue);
+        if !self.gathered.giving_up.is_empty() {
+            self.republish();
+        }
+    }
+
+    /// Brings on what queues have given up, and what is given up by that, as far as a turn goes.
+    #[cold]
+    fn republish(&mut self) {
+        let mut turn = Turn::begin();
+        while let Some(queue) = self.gathered.giving_up.pop_front() {
+            if dead_letters::republish(self, &queue, &mut turn) {
+                self.gathered.giving_up.push_back(queue);
             }
             self.release();
         }

@@ -7,6 +7,7 @@ use model::ids::QueueSeq;
 use crate::consumers::Gate;
 use crate::effects::{Counts, DropReason, Effects, ReturnedMessage};
 use crate::groups::{Group, Key};
+use crate::limits::ENDED_WAIT_COUNT_MAX;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::rules::{Return, retry_delay_ms};
@@ -168,9 +169,11 @@ impl<M: Message, G: Gate> Queue<M, G> {
         self.unacked.remove(seq).map(|(message, _)| (message, why))
     }
 
-    /// What has waited for long enough is ready again.
+    /// What has waited for long enough is ready again: the first of it, and the rest is due ([`Queue::next_due`]).
     pub(crate) fn end_waits(&mut self, now_ms: u64) {
-        while let Some(seq) = self.set_aside.as_mut().and_then(|set_aside| set_aside.take_ended(now_ms)) {
+        for _ in 0..ENDED_WAIT_COUNT_MAX {
+            let ended = self.set_aside.as_mut().and_then(|set_aside| set_aside.take_ended(now_ms));
+            let Some(seq) = ended else { break };
             if let Some(groups) = &mut self.ready.groups {
                 groups.end_wait(seq);
             }

@@ -29,7 +29,7 @@ export const MUCH = 1000;
 const COLUMNS = ["vhost", "name", "type", "state", "durable", "auto_delete", "exclusive", "owner_pid_details", "arguments", "policy", "operator_policy", "effective_policy_definition", "node",
   "leader", "members", "online", "consumers", "consumer_capacity", "single_active_consumer_tag", "exclusive_consumer_tag", "messages", "messages_ready", "messages_unacknowledged", "messages_details",
   "messages_ready_details", "messages_unacknowledged_details", "message_bytes", "message_bytes_ready", "message_bytes_unacknowledged", "message_stats", "oldest_ready_age_ms",
-  "oldest_unacked_age_ms", "head_message_timestamp", "idle_since", "messages_dropped", "messages_deduplicated", "messages_dlx", "messages_delayed", "delivery_limit", "delayed_retry",
+  "oldest_unacked_age_ms", "head_message_timestamp", "idle_since", "messages_dropped", "messages_came_round", "messages_deduplicated", "messages_dlx", "messages_delayed", "delivery_limit", "delayed_retry",
   "latency_stages", "incoming", "publishers", "message_size_histogram", "time_in_queue_histogram", "internal"].join(",");
 
 /** @param {{ values: string[] }} props */

@@ -14,6 +14,7 @@ import { Plain } from "../parts/plain.js";
 import { LatencyStages } from "../parts/latency.js";
 import { StateBadge } from "../parts/state.js";
 import { href } from "../route.js";
+import { useRef } from "../../vendor/modules/hooks.js";
 import { may } from "../session.js";
 
 /** @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
@@ -51,6 +52,7 @@ function tile(title, unit, value) {
 /** @param {{ vhost: string, queue: any }} props */
 function Details({ vhost, queue }) {
   const owner = queue.owner_pid_details?.name;
+  const laps = useLaps(queue);
   const list = (/** @type {unknown} */ names) => (Array.isArray(names) && names.length > 0 ? names.join(", ") : undefined);
   const policy = (/** @type {string | null} */ name) => name && h("a", { href: href(["policies"], { filter: name }) }, h("bdi", {}, name));
   const values = (/** @type {object | undefined} */ of) => Object.entries(of ?? {}).map(([name, value]) => [name, h("bdi", {}, typeof value === "string" && value !== "" ? value : JSON.stringify(value))]);
@@ -68,7 +70,8 @@ function Details({ vhost, queue }) {
       ["Bytes", h(Figure, { unit: "bytes", value: queue.message_bytes }), "of bodies"], ["Bytes ready", h(Figure, { unit: "bytes", value: queue.message_bytes_ready })], ["Bytes unacked", h(Figure, { unit: "bytes", value: queue.message_bytes_unacknowledged })],
       ["Oldest ready", h(Figure, { unit: "ms", value: queue.oldest_ready_age_ms }), "for how long it has been in the queue"], ["Oldest unacked", h(Figure, { unit: "ms", value: queue.oldest_unacked_age_ms })],
       ["Timestamp of the first", queue.head_message_timestamp ? h(Time, { at: queue.head_message_timestamp * 1000 }) : undefined],
-      ...counts(queue, [["messages_dropped", "Dropped"], ["messages_deduplicated", "Duplicates left out"], ["messages_dlx", "On the way as dead letters"], ["messages_delayed", "Wait to be delivered again"], ["delivery_limit", "Delivery limit"]]),
+      ...counts(queue, [["messages_dropped", "Dropped"], ["messages_came_round", "Came round as dead letters"], ["messages_deduplicated", "Duplicates left out"], ["messages_dlx", "On the way as dead letters"], ["messages_delayed", "Wait to be delivered again"], ["delivery_limit", "Delivery limit"]]),
+      ["Laps of dead letters", queue.messages_came_round ? h(Figure, { unit: "rate", value: laps }) : undefined, "that come back to where they died"],
     ] })}
     <h3>Arguments</h3>
     ${values(queue.arguments).length > 0 ? h(Facts, { facts: values(queue.arguments) }) : html`<p class="about">None.</p>`}`;
@@ -76,6 +79,18 @@ function Details({ vhost, queue }) {
 
 /** @param {any} queue @param {[string, string][]} names */
 const counts = (queue, names) => names.filter(([name]) => typeof queue[name] === "number").map(([name, title]) => [title, h(Figure, { value: queue[name] })]);
+
+/** Dead letters a second that came back to where they had died, between the last two looks. @param {any} queue */
+function useLaps(queue) {
+  const look = useRef({ queue, at: performance.now(), laps: 0 });
+  const { queue: before, at } = look.current;
+  if (queue !== before) {
+    const now = performance.now();
+    const count = (queue.messages_came_round ?? 0) - (before.messages_came_round ?? 0);
+    look.current = { queue, at: now, laps: Math.max(0, count) / Math.max(0.001, (now - at) / 1000) };
+  }
+  return look.current.laps;
+}
 
 /** Exchanges and channels that are shown. */
 const SHOWN_MAX = 100;

@@ -64,6 +64,7 @@ mod statistics;
 mod stopping;
 mod timers;
 mod traces;
+mod turns;
 mod unused_queues;
 mod vhost_defaults;
 mod vhost_parameters;

@@ -179,6 +179,12 @@ impl QueueView {
         self.handle.counters.dropped.get()
     }
 
+    /// Dead letters that have come back since the broker started to where they had died before.
+    #[must_use]
+    pub fn came_round_count(&self) -> u64 {
+        self.handle.counters.came_round.get()
+    }
+
     /// The policies that hold for it.
     #[must_use]
     pub fn policy(&self) -> EffectivePolicy {

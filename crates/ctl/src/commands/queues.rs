@@ -84,7 +84,7 @@ const QUEUES: Listing = Listing {
         { untold("pid") } { renamed("owner_pid", "owner_pid_details.name") } "exclusive"
         { untold("exclusive_consumer_pid") } "exclusive_consumer_tag" "single_active_consumer_tag" "messages_ready"
         "messages_unacknowledged" "messages" "messages_dlx" "messages_delayed" "messages_deduplicated"
-        "messages_dropped" "messages_ready_ram" "messages_unacknowledged_ram" "messages_ram" "messages_persistent"
+        "messages_dropped" "messages_came_round" "messages_ready_ram" "messages_unacknowledged_ram" "messages_ram" "messages_persistent"
         "message_bytes" "message_bytes_ready" "message_bytes_unacknowledged" "message_bytes_ram"
         "message_bytes_persistent" "head_message_timestamp" { untold("disk_reads") } { untold("disk_writes") }
         "consumers" "consumer_utilisation" "consumer_capacity" "memory" "state" "type" "leader" "members" "online"

@@ -51,11 +51,21 @@ pub(super) fn with_death(headers: Option<Table<'_>>, has_died: bool, death: &Dea
     out
 }
 
-/// Whether a message with these headers died in this queue before, and was never rejected since it was published: by itself it would
-/// do so for ever.
+/// Whether a message with these headers, whose youngest death is told there, would go round by itself if it came to this queue: it died
+/// there before, and neither then nor since was it rejected. What was rejected before that does not count.
 pub(super) fn is_circle(headers: Table<'_>, queue: &[u8]) -> bool {
-    let was_rejected = |death: Table<'_>| bytes_of(death, "reason") == Some(name_of(DropReason::Rejected).as_bytes());
-    deaths_in(headers).any(|death| bytes_of(death, "queue") == Some(queue)) && !deaths_in(headers).any(was_rejected)
+    let rejected = name_of(DropReason::Rejected).as_bytes();
+    let mut since_rejection = deaths_in(headers).take_while(|death| bytes_of(*death, "reason") != Some(rejected));
+    since_rejection.any(|death| is_in(death, queue))
+}
+
+/// Whether a message with these headers died in this queue before, whyever.
+pub(super) fn has_died_in(headers: Table<'_>, queue: &[u8]) -> bool {
+    deaths_in(headers).any(|death| is_in(death, queue))
+}
+
+fn is_in(death: Table<'_>, queue: &[u8]) -> bool {
+    bytes_of(death, "queue") == Some(queue)
 }
 
 /// The routing keys in a message's `CC`.
@@ -192,12 +202,20 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_without_a_rejection_is_one() {
-        use DropReason::{DeliveryLimit, Expired, Rejected};
+    fn a_circle_without_a_rejection_in_it_is_one() {
+        use DropReason::{DeliveryLimit, Expired, MaxLength, Rejected};
         let is_circle = |path: &[(&str, DropReason)], queue: &str| is_circle(chain(path).as_table(), queue.as_bytes());
         assert!(is_circle(&[("a", Expired)], "a"));
         assert!(is_circle(&[("a", Expired), ("b", DeliveryLimit)], "a"));
         assert!(!is_circle(&[("a", Expired)], "b"));
         assert!(!is_circle(&[("a", Expired), ("b", Rejected)], "a"));
+        // A rejection that came before the circle is not in it.
+        assert!(is_circle(&[("a", Rejected), ("b", Expired)], "b"));
+        assert!(is_circle(&[("a", Rejected), ("b", Expired), ("c", Expired)], "b"));
+        assert!(is_circle(&[("a", Expired), ("a", Rejected), ("a", MaxLength)], "a"));
+        assert!(!is_circle(&[("a", Rejected)], "a"));
+        assert!(!is_circle(&[("b", Expired), ("a", Rejected), ("c", Expired)], "b"));
+        // The last death in a queue is the one that counts.
+        assert!(is_circle(&[("b", Expired), ("a", Rejected), ("b", Expired)], "b"));
     }
 }

@@ -19,3 +19,11 @@ pub(crate) struct DeadLetter {
     /// How often it had come back to this queue.
     pub(crate) counts: Counts,
 }
+
+/// A dead letter that has found no queue, and stays where it is for a while.
+#[derive(Debug)]
+pub(crate) struct StuckLetter {
+    pub(crate) seq: QueueSeq,
+    /// When it is tried again, in milliseconds since 1970.
+    pub(crate) until_ms: u64,
+}

@@ -4,17 +4,20 @@
 //! thread at a time brings on what is first in a line, so that it arrives in the order in which it left: when the queue's lock is gone,
 //! the messages are routed, and then removed there and added
 //! to their new queues under the locks of all of them, in one batch of the journal. So a message is never nowhere, nor twice: what a
-//! crash finds in its old queue is given up once more. That may fill other queues, which give up messages in turn: they come next.
+//! crash finds in its old queue is given up once more. That may fill other queues, which give up messages in turn: they come next, as far
+//! as a [`Turn`] goes. What is left then is the timers', so that no chain of deaths keeps a thread from others.
 //!
 //! Under the strategy at-least-once a message that finds no queue, or one that refuses it, stays where it is and is tried again.
 
 mod headers;
 mod letter;
 mod line;
+mod turn;
 
 pub(crate) use headers::{copied_keys, name_of};
-pub(crate) use letter::DeadLetter;
+pub(crate) use letter::{DeadLetter, StuckLetter};
 pub(crate) use line::Line;
+pub(crate) use turn::Turn;
 
 use std::sync::Arc;
 
@@ -48,6 +51,8 @@ const BATCH_LEN_MAX: u64 = 1 << 20;
 const HELD_FOR_MS: u64 = 1_000;
 /// How long a message waits that has found no queue.
 const RETRY_AFTER_MS: u64 = 5_000;
+/// Messages of a queue that are tried again under one lock. The rest is due at once.
+const RETRIED_COUNT_MAX: usize = 1_024;
 
 /// Where a dead letter is, and what its queue promises.
 struct Source {
@@ -57,14 +62,19 @@ struct Source {
 
 /// Republishes the first of what a queue has given up. No lock is held. Says whether there may be more.
 ///
-/// Not while the disk is full: as a publisher's, a dead letter takes room before what it was in is free, which acknowledgements need.
-pub(crate) fn republish(work: &mut Work<'_>, queue: &QueueHandle) -> bool {
+/// Nothing when the turn is over: the rest is due at once, on the timers' thread. And not while the disk is full: as a publisher's, a dead
+/// letter takes room before what it was in is free, which acknowledgements need.
+pub(crate) fn republish(work: &mut Work<'_>, queue: &QueueHandle, turn: &mut Turn) -> bool {
     let engine = work.engine;
+    if turn.is_over() {
+        hold(work, queue, 0);
+        return false;
+    }
     let _call = REPUBLISH.enter(|arguments| {
         arguments.text("queue", queue.name());
     });
     if engine.store.is_disk_full() {
-        hold(work, queue);
+        hold(work, queue, HELD_FOR_MS);
         return false;
     }
     // A thread that comes later waits, and finds nothing or what was given up later.
@@ -78,6 +88,7 @@ pub(crate) fn republish(work: &mut Work<'_>, queue: &QueueHandle) -> bool {
         return false;
     }
     let len: u64 = letters.iter().map(|letter| u64::from(letter.content.len())).sum();
+    turn.spend(letters.len(), len);
     let may_be_more = letters.len() == BATCH_COUNT_MAX || len >= BATCH_LEN_MAX;
     let now_ms = work.now_ms();
     let mut transfers: Vec<_> = letters.into_iter().map(|letter| route(engine, letter, now_ms)).collect();
@@ -86,9 +97,9 @@ pub(crate) fn republish(work: &mut Work<'_>, queue: &QueueHandle) -> bool {
     may_be_more
 }
 
-/// What a queue has given up waits for a while.
-fn hold(work: &mut Work<'_>, queue: &QueueHandle) {
-    let until_ms = work.now_ms().saturating_add(HELD_FOR_MS);
+/// What a queue has given up waits for a while, and then for the timers' thread.
+fn hold(work: &mut Work<'_>, queue: &QueueHandle, for_ms: u64) {
+    let until_ms = work.now_ms().saturating_add(for_ms);
     work.engine.shards.with_queue(queue, |entry| {
         if entry.line.hold_until(until_ms) {
             work.set_timer(entry);
@@ -152,10 +163,7 @@ impl Section<'_, '_> {
     fn hold_for_retry(&mut self, letter: &DeadLetter, seq: QueueSeq) {
         let Some((entry, work)) = self.queue(&letter.queue) else { return };
         let until_ms = work.now_ms().saturating_add(RETRY_AFTER_MS);
-        if entry.stuck.is_empty() {
-            entry.stuck_until_ms = until_ms;
-        }
-        entry.stuck.push(seq);
+        entry.stuck.push_back(StuckLetter { seq, until_ms });
         work.set_timer(entry);
     }
 }
@@ -170,8 +178,8 @@ impl Work<'_> {
 
     /// Something of what the queue has given up may go on, once the locks are gone.
     pub(crate) fn republish_later(&mut self, entry: &QueueEntry) {
-        if self.gathered.giving_up.last().is_none_or(|last| last.id() != entry.handle.id()) {
-            self.gathered.giving_up.push(entry.handle.clone());
+        if self.gathered.giving_up.back().is_none_or(|last| last.id() != entry.handle.id()) {
+            self.gathered.giving_up.push_back(entry.handle.clone());
         }
     }
 
@@ -184,9 +192,11 @@ impl Work<'_> {
 
     /// Gives messages up once more that found no queue, when it is time.
     pub(crate) fn retry_stuck(&mut self, entry: &mut QueueEntry, now_ms: u64) {
-        if !entry.stuck.is_empty() && entry.stuck_until_ms <= now_ms {
-            let stuck = std::mem::take(&mut entry.stuck);
-            self.retry_dead_letters(entry, &stuck);
+        let is_due = |stuck: &&StuckLetter| stuck.until_ms <= now_ms;
+        let due_count = entry.stuck.iter().take(RETRIED_COUNT_MAX).take_while(is_due).count();
+        if due_count > 0 {
+            let due: Vec<_> = entry.stuck.drain(..due_count).map(|stuck| stuck.seq).collect();
+            self.retry_dead_letters(entry, &due);
         }
     }
 }
@@ -271,5 +281,8 @@ fn targets(vhost: &dyn VhostRouter, routing: &Routing<'_>) -> Option<Targets> {
     } else {
         routed
     };
+    for queue in routed.queues.iter().filter(|queue| headers::has_died_in(headers, queue.name().as_bytes())) {
+        queue.counters.came_round.add(1);
+    }
     (!routed.is_empty()).then_some(routed)
 }

@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use queue::DropReason;
-use telemetry::{Buckets, Histogram, LocalCounter, SharedHistogram};
+use telemetry::{Buckets, Counter, Histogram, LocalCounter, SharedHistogram};
 
 use super::numbers::QUEUE_COUNT;
 use super::{DeathStrategy, Observable, Observed, SIZE_COUNT, SIZES, WAIT_COUNT, WAITS};
@@ -34,6 +34,8 @@ pub struct QueueCounters {
     pub(crate) written: LocalCounter,
     /// Messages that the queue gave up: expired, too many, rejected, or failed too often.
     pub dropped: LocalCounter,
+    /// Dead letters that came back here, where they had died before.
+    pub came_round: Counter,
     /// Messages that were not taken in, being duplicates, or that others have taken the place of.
     pub deduplicated: LocalCounter,
     histograms: OnceLock<Box<QueueHistograms>>,

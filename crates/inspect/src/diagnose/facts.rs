@@ -106,6 +106,8 @@ pub(super) struct Queue {
     pub(super) acked_per_s: f64,
     pub(super) delivered_per_s: f64,
     pub(super) redelivered_per_s: f64,
+    /// Dead letters that came back to where they had died before, between the two looks.
+    pub(super) came_round_per_s: f64,
     pub(super) consumers: Vec<Consumer>,
     /// Only one of the consumers is served.
     pub(super) is_single_active: bool,

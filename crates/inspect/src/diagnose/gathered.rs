@@ -116,17 +116,19 @@ fn queues(gathered: &Gathered) -> Vec<Queue> {
         };
         consumers.entry((text(of, "vhost"), text(of, "name"))).or_default().push(known);
     }
-    let before: HashMap<Place<'_>, u64> =
-        list(&gathered.queues_before).map(|queue| (place(queue), count(queue, "messages"))).collect();
+    let both = |queue| [count(queue, "messages"), count(queue, "messages_came_round")];
+    let before: HashMap<Place<'_>, [u64; 2]> =
+        list(&gathered.queues_before).map(|queue| (place(queue), both(queue))).collect();
     let mut dead = dead_letters(gathered);
     let of_queue = |queue| {
-        let messages = count(queue, "messages");
+        let now @ [messages, came_round] = both(queue);
+        // One that was not there has not grown.
+        let [messages_before, came_round_before] = before.get(&place(queue)).copied().unwrap_or(now);
         let stats = &queue["message_stats"];
         Queue {
             vhost: text(queue, "vhost").to_owned(),
             name: text(queue, "name").to_owned(),
-            // One that was not there has not grown.
-            before: before.get(&place(queue)).copied().unwrap_or(messages),
+            before: messages_before,
             messages,
             ready: count(queue, "messages_ready"),
             unacked: count(queue, "messages_unacknowledged"),
@@ -134,6 +136,7 @@ fn queues(gathered: &Gathered) -> Vec<Queue> {
             acked_per_s: rate(stats, "ack"),
             delivered_per_s: rate(stats, "deliver_get"),
             redelivered_per_s: rate(stats, "redeliver"),
+            came_round_per_s: came_round.saturating_sub(came_round_before) as f64 / gathered.seconds.max(0.001),
             consumers: consumers.remove(&place(queue)).unwrap_or_default(),
             is_single_active: queue["arguments"]["x-single-active-consumer"] == true,
             dead_letters_of: dead.remove(&place(queue)).unwrap_or_default(),
@@ -199,6 +202,7 @@ mod tests {
         let queue = |messages: u64| {
             json!([{
                 "vhost": "/", "name": "orders", "messages": messages, "messages_ready": messages - 1, "messages_unacknowledged": 1,
+                "messages_came_round": messages * 10,
                 "arguments": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-single-active-consumer": true},
                 "message_stats": {"publish_details": {"rate": 30.5}, "ack_details": {"rate": 25.0}},
             }, {
@@ -234,7 +238,7 @@ mod tests {
         assert_eq!(facts.cluster_troubles, [(true, "rabbit@b is gone.".to_owned()), (false, "late".to_owned())]);
         let orders = &facts.queues[0];
         assert_eq!((orders.before, orders.messages, orders.unacked, orders.is_single_active), (100, 140, 1, true));
-        assert_eq!((orders.published_per_s, orders.acked_per_s), (30.5, 25.0));
+        assert_eq!((orders.published_per_s, orders.acked_per_s, orders.came_round_per_s), (30.5, 25.0, 100.0));
         assert_eq!(orders.consumers, [Consumer { prefetch: 1, acks: true }]);
         assert_eq!(facts.queues[1].dead_letters_of, ["orders"]);
         assert_eq!(facts.queues[2].dead_letters_of, ["dead"]);

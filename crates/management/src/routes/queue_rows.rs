@@ -241,6 +241,7 @@ pub(super) static TABLE: Table<Row, Service> = Table {
             row.with_stats(service, cell, |ranges| ranges.messages, |stats, cell| stats.write_messages(cell, false));
         }),
         number("messages", |row, service| row.total(|_| row.message_count(service))),
+        number("messages_came_round", |row, _| row.count(QueueView::came_round_count).filter(|count| *count > 0)),
         number("messages_deduplicated", |row, _| row.view.deduplicated_count().filter(|_| row.has_counts())),
         number("messages_delayed", |row, service| {
             row.count(|_| row.set_aside(service).delayed_count).filter(|_| row.is_quorum())

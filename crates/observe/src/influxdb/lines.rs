@@ -111,6 +111,7 @@ impl Lines<'_> {
             fields.count("message_bytes_unacknowledged", unacked);
             fields.count("consumers", queue.consumer_count());
             fields.count("dropped", queue.dropped_count());
+            fields.count("came_round", queue.came_round_count());
             if let Some(count) = queue.deduplicated_count() {
                 fields.count("deduplicated", count);
             }

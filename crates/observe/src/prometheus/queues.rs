@@ -244,6 +244,13 @@ pub(super) static OWN: Table<QueueView, Sums> = of_queues(&[
         sum: nothing,
     },
     Metric {
+        name: "queue_messages_came_round_total",
+        kind: Kind::Counter,
+        help: "Dead letters that came back to a queue where they had died before",
+        each: |queue| some(queue.came_round_count()),
+        sum: nothing,
+    },
+    Metric {
         name: "queue_messages_deduplicated_total",
         kind: Kind::Counter,
         help: "Messages that a queue did not take in, being duplicates",

@@ -1,5 +1,6 @@
 //! What is dropped, and how much of it at once.
 
+use ::model::features::{BackOff, DelayedRetry, RetryOf};
 use ::model::ids::QueueSeq;
 use ::queue::{DropReason, Effects, Get, Queue, Return, Rules, Settings};
 
@@ -92,4 +93,29 @@ fn what_comes_back_counts_before_it_is_handed_out_again() {
     assert_eq!(given_back(1, Return::Undelivered, rules), (vec![], 3));
     assert_eq!(given_back(1, Return::Unharmed, Rules { refuses_beyond: true, ..rules }), (vec![], 3));
     assert_eq!(given_back(1, Return::Unharmed, Rules { counts_returns: true, ..rules }), (vec![], 3));
+}
+
+/// All of it has come back at once, and waits for as long.
+#[test]
+fn many_waits_that_end_together_end_a_piece_at_a_time() {
+    let mut queue: TestQueue = Queue::new(Settings { is_quorum: true, ..Settings::default() });
+    let retry = DelayedRetry { applies_to: RetryOf::All, min_ms: 10, max_ms: None, back_off: BackOff::Linear };
+    queue.set_rules(Rules { counts_returns: true, retry: Some(retry), ..Rules::default() });
+    publish(&mut queue, COUNT);
+    let seqs: Vec<_> = (0..COUNT).map(|number| QueueSeq(QueueSeq::FIRST.0 + number)).collect();
+    for seq in &seqs {
+        let Get::Message(got) = queue.get(false, 0, &mut Effects::default()) else { panic!("no message") };
+        assert_eq!(got.seq, *seq);
+    }
+    queue.requeue(&seqs, Return::Failed, 0, &mut Effects::default());
+    assert_eq!(queue.ready_count(), 0);
+    let mut ready = 0;
+    while ready < COUNT {
+        assert!(queue.next_due().is_some_and(|at_ms| at_ms <= 100), "the rest is due");
+        queue.dispatch(100, &mut Effects::default());
+        let more = queue.ready_count() - ready;
+        assert!((1..=AT_ONCE as u64).contains(&more), "{more} at once");
+        ready += more;
+    }
+    assert_eq!(queue.next_due(), None);
 }

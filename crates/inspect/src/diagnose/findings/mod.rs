@@ -36,6 +36,8 @@ const GROWTH_MIN_PER_S: f64 = 1.0;
 const BACKLOG_MIN: u64 = 1_000;
 /// Consumers without a limit hold many from here.
 const HELD_MIN: u64 = 10_000;
+/// Dead letters that come back to a queue where they died before are told of from here: it is more than who tries again at leisure.
+const ROUND_MIN_PER_S: f64 = 100.0;
 /// Parts of a limit.
 const NEAR: f64 = 0.8;
 /// A sync that takes longer is slow.
@@ -62,6 +64,7 @@ const RULES: &[Rule] = &[
     stalled,
     backlogs,
     prefetch,
+    rounds,
     processors,
     requests,
     errors,
@@ -299,6 +302,21 @@ fn prefetch(facts: &Facts, found: &mut Vec<Finding>) {
             number(queue.delivered_per_s.round() as u64),
             queue.shown(),
             number(queue.redelivered_per_s.round() as u64)
+        );
+        say(found, Weight::Warning, text);
+    }
+}
+
+/// Dead letters that come back again and again to where they died.
+fn rounds(facts: &Facts, found: &mut Vec<Finding>) {
+    let mut round: Vec<&Queue> =
+        facts.queues.iter().filter(|queue| queue.came_round_per_s >= ROUND_MIN_PER_S).collect();
+    round.sort_by(|left, right| right.came_round_per_s.total_cmp(&left.came_round_per_s));
+    for queue in round.iter().take(QUEUE_COUNT_MAX) {
+        let text = format!(
+            "Messages go round: queue {}, {} laps a second. They are rejected as fast as they come back as dead letters.",
+            queue.shown(),
+            number(queue.came_round_per_s.round() as u64)
         );
         say(found, Weight::Warning, text);
     }

@@ -127,6 +127,15 @@ fn consumers_that_do_nothing_are_told_of() {
 }
 
 #[test]
+fn messages_that_go_round_are_told_of() {
+    let round = |per_s| Queue { came_round_per_s: per_s, ..queue("b", 1, 1) };
+    let text =
+        "Messages go round: queue b, 7,800 laps a second. They are rejected as fast as they come back as dead letters.";
+    check(|facts| facts.queues.push(round(7_800.2)), &[(Weight::Warning, text)]);
+    check(|facts| facts.queues.push(round(99.0)), &[]);
+}
+
+#[test]
 fn only_the_fastest_of_many_growing_queues_are_named() {
     let many = (1..=15).map(|number| queue(&format!("q{number}"), 0, number * 10)).collect();
     let mut facts = Facts { queues: many, ..calm() };

@@ -187,6 +187,28 @@ impl Batch {
             return None;
         }
         let position = self.bring_to_queues(engine);
+        self.conclude(engine, position, &mut done);
+        position
+    }
+
+    /// The same for a transaction: in a cluster its messages are handed out when a majority of the nodes has all of it.
+    pub fn apply_as_a_whole(
+        &mut self,
+        engine: &Engine,
+        mut done: impl FnMut(&Publish, Option<JournalPosition>),
+    ) -> Option<JournalPosition> {
+        let position = self.bring_as_a_whole(engine);
+        self.conclude(engine, position, &mut done);
+        position
+    }
+
+    #[inline(always)]
+    fn conclude(
+        &mut self,
+        engine: &Engine,
+        position: Option<JournalPosition>,
+        done: &mut impl FnMut(&Publish, Option<JournalPosition>),
+    ) {
         for publish in self.publishes.drain(..) {
             done(&publish, if publish.outcome.waits_for_disk { position } else { None });
             if publish.is_spent() {
@@ -198,10 +220,19 @@ impl Batch {
         self.settlements.clear();
         self.seqs.clear();
         self.shards = 0;
-        position
     }
 
+    // Two forms of the same: most batches are no transactions, and do not ask whether they are.
     fn bring_to_queues(&mut self, engine: &Engine) -> Option<JournalPosition> {
+        self.bring::<false>(engine)
+    }
+
+    fn bring_as_a_whole(&mut self, engine: &Engine) -> Option<JournalPosition> {
+        self.bring::<true>(engine)
+    }
+
+    #[inline(always)]
+    fn bring<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Option<JournalPosition> {
         let _call = APPLY.enter(|arguments| {
             arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
             arguments.number("shards", self.shards.count_ones());
@@ -217,6 +248,9 @@ impl Batch {
                 section.work.on_behalf_of(client);
             }
             self.settle_all(section);
+            if IS_WHOLE {
+                section.begin_whole();
+            }
             match &mut probe {
                 None => {
                     for publish in &mut self.publishes {
@@ -224,6 +258,9 @@ impl Batch {
                     }
                 }
                 Some(probe) => self.put_timed(section, probe),
+            }
+            if IS_WHOLE {
+                section.end_whole(self.routes.iter().map(|route| &*route.targets));
             }
         });
         self.probe = probe;

@@ -113,13 +113,25 @@ impl Work<'_> {
     pub fn deliveries_wait_until(&mut self, entry: &mut QueueEntry) -> Option<JournalPosition> {
         let QueueEntry { watermark, queue, handle, .. } = entry;
         let covered = watermark.cover(queue.last_delivered(), || self.open_watermark(handle));
-        let position = covered.max(self.waits_for_majority(entry).then(|| self.engine.store.appended()))?;
+        let position = match self.engine.is_replicated {
+            true => covered.max(self.majority_has_it_by(entry)),
+            false => covered,
+        }?;
         (position > self.engine.store.durable()).then_some(position)
     }
 
-    /// Whether a queue hands out only what a majority of the cluster's nodes has: a quorum queue of a cluster, as RabbitMQ's do.
+    /// Whether a queue hands out only what a majority of the cluster's nodes has: a quorum queue of a cluster, as RabbitMQ's do, and any
+    /// while messages are on their way to it that arrive as a whole.
     fn waits_for_majority(&self, entry: &QueueEntry) -> bool {
-        self.engine.is_replicated && entry.handle.is_quorum()
+        self.engine.is_replicated && (entry.handle.is_quorum() || self.gathered.is_whole)
+    }
+
+    /// Until when deliveries of a queue of a cluster wait for a majority of the nodes.
+    fn majority_has_it_by(&self, entry: &QueueEntry) -> Option<JournalPosition> {
+        match self.waits_for_majority(entry) {
+            true => Some(self.engine.store.appended()),
+            false => entry.whole_by,
+        }
     }
 
     /// A consumer came to a queue with a closed watermark: opens it now, so that it is durable by the time a message comes.

@@ -16,6 +16,7 @@ use crate::delayed::DelaySet;
 use crate::engine::Engine;
 use crate::queue_handle::QueueHandle;
 use crate::shard::{Locked, QueueEntry};
+use crate::targets::Targets;
 use crate::work::Work;
 
 /// What a section's locks give access to, and its work.
@@ -44,6 +45,27 @@ impl<'e> Section<'_, 'e> {
     /// Whether a set, which is among the locked, takes messages: its exchange is not deleted.
     pub fn takes_delayed(&mut self, set: &DelaySet) -> bool {
         self.locked.sets.get(set).takes_messages()
+    }
+
+    /// From here on until [`Section::end_whole`] messages arrive that a cluster's queues hand out when a majority of the nodes has all of
+    /// it. Else a client could have settled a message that the next leader has elsewhere still, and would bring here as if for the first
+    /// time: one that was moved, or one of a transaction that is no more. A node alone waits for nothing.
+    pub(crate) fn begin_whole(&mut self) {
+        self.work.gathered.is_whole = true;
+    }
+
+    /// The messages have arrived at these queues.
+    pub(crate) fn end_whole<'t>(&mut self, arrived: impl Iterator<Item = &'t Targets>) {
+        self.work.gathered.is_whole = false;
+        if !self.work.engine.is_replicated {
+            return;
+        }
+        let position = self.work.append_so_far();
+        for queue in arrived.flat_map(|targets| &targets.queues) {
+            if let Some((entry, _)) = self.queue(queue) {
+                entry.whole_by = position.max(entry.whole_by);
+            }
+        }
     }
 
     /// Has a queue dispatched at the section's end.

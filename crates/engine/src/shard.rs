@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use model::ids::QueueId;
+use model::ids::{JournalPosition, QueueId};
 use parking_lot::MutexGuard;
 use rustc_hash::FxBuildHasher;
 use telemetry::Gauge;
@@ -37,6 +37,8 @@ pub struct QueueEntry {
     /// Its state machine.
     pub queue: queue::Queue<Held, ConsumerGate>,
     pub(crate) watermark: Watermark,
+    /// In a cluster: where all is durable that has arrived together with other things, or not at all.
+    pub(crate) whole_by: Option<JournalPosition>,
     /// Messages that are timed.
     pub(crate) probes: QueueProbes,
     /// Connections whose `basic.get` waits for the head to be read from a segment.
@@ -62,6 +64,7 @@ impl QueueEntry {
             handle,
             queue,
             watermark,
+            whole_by: None,
             probes: QueueProbes::default(),
             load_waiters: Vec::new(),
             is_touched: false,

@@ -1,7 +1,8 @@
 //! Moving messages from where they are to other queues: dead letters, delayed messages that are due, and what operators move.
 //!
 //! A message leaves its place and enters its queues under the locks of all of them, in one batch of the journal: it is never nowhere, nor
-//! twice. What differs is where it leaves from and under which conditions, which the caller says.
+//! twice. In a cluster the queues hand it out when a majority of the nodes knows of the move. What differs is where it leaves from and
+//! under which conditions, which the caller says.
 
 use std::sync::Arc;
 
@@ -62,7 +63,8 @@ impl Work<'_> {
         sets.extend(delays.flat_map(|delay| delay.sets.iter().cloned()));
         let ((), committed) = self.section(shards, sets, |section| {
             mover.begin(section);
-            for transfer in transfers {
+            section.begin_whole();
+            for transfer in transfers.iter_mut() {
                 if !mover.leave(section, transfer) {
                     continue;
                 }
@@ -70,6 +72,8 @@ impl Work<'_> {
                     section.put(publish, targets);
                 }
             }
+            let arrived = transfers.iter().filter_map(|transfer| transfer.arrival.as_ref());
+            section.end_whole(arrived.map(|arrival| &*arrival.targets));
             let consumers_lag = section.dispatch_touched();
             section.work.note_handed_out_at_once();
             mover.end(section, consumers_lag);

@@ -78,6 +78,8 @@ pub(crate) struct Gathered {
     pub(crate) refs: Vec<(QueueId, QueueSeq)>,
     /// Queues to dispatch at the section's end.
     pub(crate) touched: Vec<Arc<QueueHandle>>,
+    /// What arrives now arrives with other things or not at all: see [`crate::section::Section::begin_whole`].
+    pub(crate) is_whole: bool,
     /// What is to be told when the locks are gone.
     pub(crate) notes: Vec<Note>,
     /// Who causes it, where that is told.
@@ -140,6 +142,14 @@ impl<'e> Work<'e> {
     /// The records that the section's commit appends.
     pub fn records(&mut self) -> &mut RecordBatch {
         &mut self.gathered.records
+    }
+
+    /// Appends what there is. Says where all that the section has appended is durable; `None`: it has nothing.
+    pub(crate) fn append_so_far(&mut self) -> Option<JournalPosition> {
+        if !self.gathered.records.is_empty() {
+            self.append();
+        }
+        self.gathered.position
     }
 
     pub(crate) fn append(&mut self) -> JournalPosition {

@@ -62,7 +62,8 @@ impl Session {
             self.forget_told();
         }
         let mut is_partial = false;
-        let mut position = batch.apply(&broker.engine, |publish, _| is_partial |= publish.outcome.is_refused);
+        let mut position =
+            batch.apply_as_a_whole(&broker.engine, |publish, _| is_partial |= publish.outcome.is_refused);
         self.batch = batch;
         for group in given_back.chunk_by(|a, b| a.1 == b.1) {
             let mut deliveries: Vec<_> = group.iter().map(|(delivery, _)| *delivery).collect();

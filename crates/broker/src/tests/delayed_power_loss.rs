@@ -26,6 +26,8 @@ struct Message {
     published: JournalPosition,
     acked: Option<JournalPosition>,
     due_ms: u64,
+    /// A client has got it.
+    is_seen: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -66,7 +68,7 @@ impl World {
         let after = self.node.appended();
         assert!(before < after, "what waits is journalled");
         self.unconfirmed.push(after);
-        let message = Message { published: after, acked: None, due_ms: self.now_ms + delay_ms };
+        let message = Message { published: after, acked: None, due_ms: self.now_ms + delay_ms, is_seen: false };
         self.messages.insert(number, message);
     }
 
@@ -86,7 +88,7 @@ impl World {
         for _ in 0..1000 {
             for heard in self.client.hear() {
                 match heard {
-                    Heard::Message { tag, body, .. } => {
+                    Heard::Message { tag, body, redelivered } => {
                         let number = std::str::from_utf8(&body[..8]).unwrap().parse::<u64>().unwrap();
                         self.client.ack(1, tag, false);
                         let after = self.node.appended();
@@ -94,7 +96,10 @@ impl World {
                         let message = self.messages.get_mut(&number).expect("only what was published comes");
                         assert!(message.acked.is_none(), "message {number} came twice");
                         assert!(message.due_ms <= now_ms, "message {number} came early");
-                        message.acked = Some(after);
+                        // A group hands out only what has been released for good.
+                        let is_told = redelivered || !message.is_seen || self.node.group.is_none();
+                        assert!(is_told, "message {number} came again without a mark");
+                        (message.acked, message.is_seen) = (Some(after), true);
                         self.seen.released += 1;
                         return Ok(true);
                     }

@@ -72,3 +72,4 @@ mod vhosts;
 mod walks;
 mod watched;
 mod ways;
+mod wholes;

@@ -2,7 +2,8 @@
 //!
 //! What expires in `a`, or is too much there, goes to `b`; what fails too often there, or is rejected, waits until `c` has room; and only
 //! rejecting it there makes it go. So a message that was confirmed is in one of the three, and in no two, until a client has
-//! settled it. What is transient lasts as long as it is in `b`, a quorum queue. `BROKER_SEED=n` runs one seed.
+//! settled it. What is transient lasts as long as it is in `b`, a quorum queue. In a group none is handed out where it was moved to
+//! before it is there for good. `BROKER_SEED=n` runs one seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -371,6 +372,7 @@ impl World {
         self.node.at(self.model.now_ms);
         self.declare();
         let found = self.take_all();
+        let is_alone = self.node.group.is_none();
         let Model { copies, seen, now_ms, .. } = &mut self.model;
         for (number, Found { queue, is_redelivered, failed_count }) in &found {
             let copy = copies.get(number).expect("it was never published");
@@ -382,6 +384,10 @@ impl World {
             assert!(!is_settled, "message {number} was settled and is in {}", QUEUES[*queue]);
             let is_marked = *is_redelivered || !copy.seen_in.contains(queue);
             assert!(is_marked, "message {number} was delivered and is not marked redelivered");
+            // Nor would it be when it comes there once more.
+            let last_seen = copy.seen_in.last();
+            let may_be_here = is_alone || last_seen.is_none_or(|seen| seen <= queue);
+            assert!(may_be_here, "message {number} is in {} and was handed out behind it: {copy:?}", QUEUES[*queue]);
             assert!(
                 *queue != 0 || copy.expires_at_ms > *now_ms,
                 "message {number} was handed out though it has expired"

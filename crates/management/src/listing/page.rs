@@ -8,6 +8,9 @@ use crate::problem::Problem;
 use hyper::StatusCode;
 use observe::Search;
 
+/// So many names are matched with a pattern before other requests have their turn.
+const MATCHED_COUNT_MAX: usize = 32;
+
 /// A page that is asked for.
 #[derive(Debug)]
 pub(crate) struct Page {
@@ -101,6 +104,24 @@ impl NameFilter {
             NameFilter::Nothing => false,
         }
     }
+
+    /// Whether others have their turn after so many names: patterns may take long for each.
+    pub(crate) fn is_turn_of_others(&self, count: usize) -> bool {
+        matches!(self, NameFilter::Matching(_)) && count % MATCHED_COUNT_MAX == MATCHED_COUNT_MAX - 1
+    }
+
+    /// 400 once the pattern has taken all the work that it may take: what it would find is not known.
+    pub(crate) fn check_work(&self) -> Result<(), Problem> {
+        match self {
+            NameFilter::Matching(search) if search.is_exhausted() => Err(too_much_work()),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What a list is not made of: the pattern would have to be tried for longer than others can wait.
+fn too_much_work() -> Problem {
+    invalid("name filter regex takes too much work for the names that there are")
 }
 
 /// Whether a name has a part, which is in lower case, in whatever case.

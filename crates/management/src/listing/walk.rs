@@ -66,11 +66,11 @@ where
         of_ties: fn(&V, &V) -> Ordering,
     ) -> Result<Answer, Problem> {
         let Some(page) = &self.page else {
-            let CollectedList { runs, .. } = self.collect(objects, &NameFilter::All, usize::MAX, of_ties).await;
+            let CollectedList { runs, .. } = self.collect(objects, &NameFilter::All, usize::MAX, of_ties).await?;
             return Ok(self.answer(runs.merge(), Frame::list()));
         };
         let end = page.number.saturating_mul(page.size);
-        let CollectedList { runs, total_count } = self.collect(objects, &page.filter, end, of_ties).await;
+        let CollectedList { runs, total_count } = self.collect(objects, &page.filter, end, of_ties).await?;
         let filtered_count = runs.count();
         let range = page.range(filtered_count)?;
         let mut sorted = runs.merge();
@@ -87,19 +87,21 @@ where
         filter: &NameFilter,
         wanted_count: usize,
         of_ties: fn(&V, &V) -> Ordering,
-    ) -> CollectedList<V> {
+    ) -> Result<CollectedList<V>, Problem> {
         let order = Order { of_ties, is_reversed: self.sorting.is_reversed };
         let (mut runs, mut total_count, mut room) = (Runs::new(wanted_count, order), 0, SortScratch::default());
         for object in objects {
-            if room.is_turn_of_others() {
+            if room.is_turn_of_others() || filter.is_turn_of_others(total_count) {
                 tokio::task::yield_now().await;
+                filter.check_work()?;
             }
             total_count += 1;
             if matches!(filter, NameFilter::All) || filter.wants(&(self.table.name)(&object)) {
                 runs.push(self.sorting.keys_of(&object, &self.context, &mut room), object);
             }
         }
-        CollectedList { runs, total_count }
+        filter.check_work()?;
+        Ok(CollectedList { runs, total_count })
     }
 }
 

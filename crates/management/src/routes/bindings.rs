@@ -17,23 +17,23 @@ use super::refusals;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
-use crate::listing::{Table, column, list, single, text};
+use crate::listing::{Table, column, paged_list, single, text};
 use crate::problem::Problem;
 use crate::route::Kind::{Object, Text};
 use crate::route::Role::{InVhost, Management};
-use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
+use crate::route::{AnswerFuture, Field, Operation, PAGED, Route, SINGLE, Shape, at};
 use crate::service::Service;
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/bindings", &[Operation::list(Management, all, "Lists bindings.", BINDINGS).query(LIST)]),
+    at("/api/bindings", &[Operation::list(Management, all, "Lists bindings.", BINDINGS).query(PAGED)]),
     at(
         "/api/bindings/{vhost}",
-        &[Operation::list(InVhost, of_vhost, "Lists the bindings of a vhost.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, of_vhost, "Lists the bindings of a vhost.", BINDINGS).query(PAGED)],
     ),
     at(
         "/api/bindings/{vhost}/e/{source}/{type}/{destination}",
         &[
-            Operation::list(InVhost, between, "Lists the bindings between two ends.", BINDINGS).query(LIST),
+            Operation::list(InVhost, between, "Lists the bindings between two ends.", BINDINGS).query(PAGED),
             Operation::post(InVhost, bind, "Creates a binding; the header `location` names it.", BINDING)
                 .answers(Shape::Done),
         ],
@@ -47,15 +47,15 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/exchanges/{vhost}/{exchange}/bindings/source",
-        &[Operation::list(InVhost, from_exchange, "Lists the bindings from an exchange.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, from_exchange, "Lists the bindings from an exchange.", BINDINGS).query(PAGED)],
     ),
     at(
         "/api/exchanges/{vhost}/{exchange}/bindings/destination",
-        &[Operation::list(InVhost, to_exchange, "Lists the bindings to an exchange.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, to_exchange, "Lists the bindings to an exchange.", BINDINGS).query(PAGED)],
     ),
     at(
         "/api/queues/{vhost}/{queue}/bindings",
-        &[Operation::list(InVhost, to_queue, "Lists the bindings to a queue.", BINDINGS).query(LIST)],
+        &[Operation::list(InVhost, to_queue, "Lists the bindings to a queue.", BINDINGS).query(PAGED)],
     ),
 ];
 
@@ -146,18 +146,18 @@ fn is_meant(given: &str, view: &BindingView) -> bool {
     }
 }
 
-fn answer<I>(call: &Call, views: I) -> AnswerFuture
+fn answer<I>(call: &Call, views: I) -> Result<AnswerFuture, Problem>
 where
     I: IntoIterator<Item = BindingView, IntoIter: Send + 'static>,
 {
-    list(views, &TABLE, &call.service, &call.query)
+    paged_list(views, &TABLE, &call.service, &call.query)
 }
 
 fn all(call: &Call) -> Result<AnswerFuture, Problem> {
     // Those of one vhost after the other, when it is their turn.
     let (broker, vhosts) = (call.broker().clone(), call.context.vhosts());
     let views = vhosts.into_iter().flat_map(move |vhost| broker.binding_views(vhost.as_str(), BindingFilter::All));
-    Ok(answer(call, views))
+    answer(call, views)
 }
 
 /// The bindings in the path's vhost.
@@ -166,22 +166,22 @@ fn of(call: &Call, filter: BindingFilter<'_>) -> Vec<BindingView> {
 }
 
 fn of_vhost(call: &Call) -> Result<AnswerFuture, Problem> {
-    Ok(answer(call, of(call, BindingFilter::All)))
+    answer(call, of(call, BindingFilter::All))
 }
 
 fn from_exchange(call: &Call) -> Result<AnswerFuture, Problem> {
     let name = name_of_path(call.argument("exchange"))?;
-    Ok(answer(call, of(call, BindingFilter::Source(&name))))
+    answer(call, of(call, BindingFilter::Source(&name)))
 }
 
 fn to_exchange(call: &Call) -> Result<AnswerFuture, Problem> {
     let name = name_of_path(call.argument("exchange"))?;
-    Ok(answer(call, of(call, BindingFilter::ToExchange(&name))))
+    answer(call, of(call, BindingFilter::ToExchange(&name)))
 }
 
 fn to_queue(call: &Call) -> Result<AnswerFuture, Problem> {
     let name = super::queues::name_of_path(call)?;
-    Ok(answer(call, of(call, BindingFilter::ToQueue(&name))))
+    answer(call, of(call, BindingFilter::ToQueue(&name)))
 }
 
 /// Where bindings lead.
@@ -225,7 +225,7 @@ fn views_between(call: &Call) -> Result<Vec<BindingView>, Problem> {
 }
 
 fn between(call: &Call) -> Result<AnswerFuture, Problem> {
-    Ok(answer(call, views_between(call)?))
+    answer(call, views_between(call)?)
 }
 
 fn find(call: &Call) -> Result<BindingView, Problem> {

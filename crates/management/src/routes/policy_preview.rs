@@ -69,7 +69,7 @@ const MATCHING: Shape = Shape::Object(&[
 /// Changed things on a page.
 const PAGE_COUNT_MAX: usize = 100;
 /// So many things are looked at before other requests have their turn.
-const TURN_COUNT: usize = 512;
+const TURN_COUNT: usize = 64;
 
 fn nothing(_: &Call) -> Result<Answer, Problem> {
     Err(Problem::not_found())

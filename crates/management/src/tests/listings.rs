@@ -29,6 +29,50 @@ fn lists_are_sorted_by_vhost_and_name_unless_asked_otherwise() {
     });
 }
 
+/// One such request held up all others: the pattern was tried for each name.
+#[test]
+fn a_pattern_that_takes_too_much_work_for_the_names_is_refused() {
+    in_house(async |house| {
+        let names: Vec<String> = (0..600).map(|number| format!("{}{number:03}", "a".repeat(240))).collect();
+        declare(house, &names.iter().map(String::as_str).collect::<Vec<_>>()).await;
+        for pattern in ["(a*)*b%5C1", "%5E(a%7Caa%7Caaa)%2B(%3F%3C!a)%24"] {
+            let request = format!("GET /api/queues?page=1&use_regex=true&name={pattern}");
+            let reason = "name filter regex takes too much work for the names that there are";
+            house.check_refused(&request, "", 400, "invalid_pagination_parameters", reason).await;
+        }
+        let page = house.get("/api/queues?page=1&use_regex=true&name=%5E(%3F!b).*7%24").await.json();
+        assert_eq!(page["filtered_count"], 60);
+    });
+}
+
+#[test]
+fn a_policy_says_that_its_pattern_could_not_be_decided() {
+    in_house(async |house| {
+        declare(house, &[&"a".repeat(250), "b"]).await;
+        let body = r#"{"pattern":"(a*)*b\\1","definition":{"max-length":1}}"#;
+        house.check("PUT /api/policies/shop/hard", body, 201, "").await;
+        let policy = house.get("/api/policies/shop/hard").await.json();
+        assert_eq!(policy["pattern_undecided"], true);
+        assert_eq!(house.get("/api/queues/shop/b?columns=policy").await.json()["policy"], "hard");
+    });
+}
+
+#[test]
+fn bindings_have_pages() {
+    in_house(async |house| {
+        declare(house, &["a", "b", "c"]).await;
+        for queue in ["a", "b", "c"] {
+            house.check(&format!("POST /api/bindings/shop/e/amq.fanout/q/{queue}"), "{}", 201, "").await;
+        }
+        for path in ["/api/bindings", "/api/bindings/shop"] {
+            let page = house.get(&format!("{path}?page=1&page_size=2&name=fanout&columns=destination")).await.json();
+            assert_eq!((&page["filtered_count"], &page["total_count"]), (&json!(3), &json!(6)));
+            assert_eq!(page["items"], json!([{"destination": "a"}, {"destination": "b"}]));
+            assert_eq!(house.get(path).await.json().as_array().map(Vec::len), Some(6));
+        }
+    });
+}
+
 #[test]
 fn columns_are_those_that_are_asked_for() {
     in_house(async |house| {

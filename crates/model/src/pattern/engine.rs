@@ -1,9 +1,16 @@
-//! Two engines behind one face: a linear one for every pattern that it can match, and a backtracking one, with a bound on its work, for
+//! Two engines behind one face: a linear one for every pattern that it can match, and a backtracking one, with bounds on its work, for
 //! those that look around or refer back.
+//!
+//! Work is counted by how often the backtracking engine reads the name ([`super::work`]): steps alone say little, because it hands parts of
+//! a pattern to the linear engine, which may read all of the name at each of them.
 //!
 //! The backtracking engine is Oniguruma's kin, and RabbitMQ's is PCRE: what they read differently is refused rather than matched otherwise.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
 use regex::{Regex, RegexBuilder};
+
+use super::work::{MeasuredName, WorkAccount};
 
 /// How often the backtracking engine may try another way for one name. The longest names have 255 bytes, and what is sensible needs a
 /// few steps a byte; a pattern that wants more than this does not end for some names.
@@ -35,7 +42,7 @@ pub struct Options {
 
 /// The bound was reached before it was known whether a name matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("undecided after {BACKTRACK_MAX} steps")]
+#[error("undecided after as much work as a name may take")]
 pub struct UndecidedMatch;
 
 impl Engine {
@@ -57,11 +64,17 @@ impl Engine {
         }
     }
 
-    /// Whether the pattern matches anywhere in the name.
-    pub fn decide(&self, name: &str) -> Result<bool, UndecidedMatch> {
+    /// Whether the pattern matches anywhere in the name. What that takes beyond what a linear engine would take is on the account.
+    pub fn decide(&self, name: &str, account: &WorkAccount) -> Result<bool, UndecidedMatch> {
         match self {
             Engine::Linear(regex) => Ok(regex.is_match(name)),
-            Engine::Backtracking(regex) => regex.is_match(name).map_err(|_| UndecidedMatch),
+            Engine::Backtracking(regex) => {
+                let measured = MeasuredName::new(name, account);
+                // The engine has no other way out at a bound than its own count of steps: a name that was read too often unwinds it.
+                let decided = catch_unwind(AssertUnwindSafe(|| regex.is_match(&measured)));
+                account.charge(&measured);
+                decided.ok().and_then(Result::ok).ok_or(UndecidedMatch)
+            }
         }
     }
 }

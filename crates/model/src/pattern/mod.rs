@@ -1,16 +1,18 @@
 //! A regular expression as operators write them for permissions and policies: unanchored, compiled once.
 //!
 //! Most patterns are matched in time linear in the name. Those with look-around or back-references, which RabbitMQ's engine has, are
-//! matched by an engine that tries, with a bound on its work. At the bound a name does not match: what a permission does not decide
-//! is refused, and a policy that does not decide is not for that name.
+//! matched by an engine that tries, with a bound on its work for a name and one for all names that a pattern is asked about. At the bound a
+//! name does not match: what a permission does not decide is refused, and a policy that does not decide is not for that name.
 
 mod engine;
+mod work;
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use engine::{Engine, Options, UndecidedMatch};
+pub use work::WorkAccount;
 
 /// The most memory that a compiled pattern may take.
 const COMPILED_LEN_MAX: usize = 1 << 20;
@@ -32,10 +34,11 @@ enum Matcher {
     Engine(Arc<CompiledPattern>),
 }
 
-/// A compiled pattern, and whether the log knows that it could not be decided for a name.
+/// A compiled pattern, what it has taken, and whether it could not be decided for a name.
 struct CompiledPattern {
     engine: Engine,
-    has_told: AtomicBool,
+    account: WorkAccount,
+    is_undecided: AtomicBool,
 }
 
 /// A text that is not a pattern that we can match.
@@ -53,8 +56,8 @@ impl Pattern {
             "" | "^$" => Matcher::EmptyOnly,
             ".*" | "^.*" | "^.*$" => Matcher::All,
             _ => {
-                let tried = CompiledPattern { engine: compile(text)?, has_told: AtomicBool::new(false) };
-                Matcher::Engine(Arc::new(tried))
+                let (account, is_undecided) = (WorkAccount::default(), AtomicBool::new(false));
+                Matcher::Engine(Arc::new(CompiledPattern { engine: compile(text)?, account, is_undecided }))
             }
         };
         Ok(Pattern { text: Box::from(text), matcher })
@@ -78,12 +81,21 @@ impl Pattern {
         match &self.matcher {
             Matcher::All => true,
             Matcher::EmptyOnly => name.is_empty(),
-            Matcher::Engine(tried) => tried.engine.decide(name).unwrap_or_else(|undecided| {
-                if !tried.has_told.swap(true, Ordering::Relaxed) {
+            Matcher::Engine(tried) => tried.engine.decide(name, &tried.account).unwrap_or_else(|undecided| {
+                if !tried.is_undecided.swap(true, Ordering::Relaxed) {
                     tracing::warn!(pattern = %self.text, %name, reason = %undecided, "a pattern was taken not to match");
                 }
                 false
             }),
+        }
+    }
+
+    /// Whether there was a name that took too much work, and so was taken not to match.
+    #[must_use]
+    pub fn is_undecided(&self) -> bool {
+        match &self.matcher {
+            Matcher::All | Matcher::EmptyOnly => false,
+            Matcher::Engine(tried) => tried.is_undecided.load(Ordering::Relaxed),
         }
     }
 

@@ -81,9 +81,61 @@ fn at_the_bound_a_name_does_not_match() {
         assert!(!Pattern::parse(text).unwrap().is_match(&name), "{text}");
     }
     let text = "^(?:(?!b)a|a)*(?<!a)$";
-    assert_eq!(engine(text).decide(&name), Err(UndecidedMatch));
+    assert_eq!(engine(text).decide(&name, &WorkAccount::default()), Err(UndecidedMatch));
     check_match(text, "", true);
     check_match(text, "b", false);
+}
+
+/// Patterns that are hard for each of very many names, one by its steps, others by what each step reads.
+const HARD: [&str; 4] = ["(a*)*b\\1", "(?=(a+)+$)x", "(?:(?=(?:(?=a+)a)*)a)*(?!)", "^(a|aa|aaa)+(?<!a)$"];
+
+fn hard_names(count: usize) -> impl Iterator<Item = String> {
+    (0..count).map(|number| format!("{}{number:05}", "a".repeat(240)))
+}
+
+#[test]
+fn all_names_of_a_pattern_share_a_bound_of_work() {
+    for text in HARD {
+        let (engine, account) = (engine(text), WorkAccount::default());
+        let decided: Vec<_> = hard_names(3_000).map(|name| engine.decide(&name, &account)).collect();
+        assert!(account.is_exhausted() || decided.iter().all(Result::is_ok), "{text}");
+        // What needs no more than is free is decided all the same.
+        assert_eq!(engine.decide("orders", &account), engine.decide("orders", &WorkAccount::default()), "{text}");
+    }
+}
+
+#[test]
+fn sensible_patterns_have_enough_work_for_any_number_of_names() {
+    for (text, expected) in
+        [("^(?!amq\\.).*", true), ("^((?!tmp).)*$", true), ("(?<!\\.dlq)$", true), ("^(?=.*eu)(?=.*prio)", false)]
+    {
+        let (engine, account) = (engine(text), WorkAccount::default());
+        for name in hard_names(2_000).chain(["orders".to_owned()]) {
+            assert_eq!(engine.decide(&name, &account), Ok(expected), "{text}");
+        }
+        assert_eq!(format!("{account:?}"), format!("{:?}", WorkAccount::default()), "{text}");
+    }
+}
+
+#[test]
+fn a_pattern_says_that_it_could_not_be_decided() {
+    let pattern = Pattern::parse("^(a|aa|aaa)+(?<!a)$").unwrap();
+    assert!(!pattern.is_match("orders") && !pattern.is_undecided());
+    assert!(!pattern.is_match(&"a".repeat(255)) && pattern.is_undecided());
+}
+
+/// How long names take, in the worst case that we know: `cargo test --release -- --ignored --nocapture what_hard_patterns_take`.
+#[test]
+#[ignore = "a measurement"]
+fn what_hard_patterns_take() {
+    for text in HARD.iter().chain(&["^((?!tmp).)*$"]) {
+        let (engine, account) = (engine(text), WorkAccount::default());
+        for count in [1, 100, 3_000] {
+            let start = std::time::Instant::now();
+            let _decided: Vec<_> = hard_names(count).map(|name| engine.decide(&name, &account)).collect();
+            println!("{text:32} {count:5} names {:9.1} ms {account:?}", start.elapsed().as_secs_f64() * 1e3);
+        }
+    }
 }
 
 #[test]

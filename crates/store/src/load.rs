@@ -236,7 +236,7 @@ impl ReadFailure {
     /// What this process lacked it may have later; and what the disk says a few times, it may not say again.
     fn new(segment: &Segment, first_slot: u32, error: ReadError) -> Self {
         let count = segment.note_failure(first_slot);
-        let may_pass = error.is_io() && count < ATTEMPT_COUNT_MAX;
+        let may_pass = error.may_pass() && count < ATTEMPT_COUNT_MAX;
         if may_pass || !error.is_permanent() {
             return ReadFailure::ForNow { error, is_new: count == 1 };
         }

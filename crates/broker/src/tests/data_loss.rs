@@ -84,6 +84,23 @@ fn a_queue_goes_on_behind_what_is_lost_and_says_what_that_was() {
     }
 }
 
+/// Each file was tried for seconds, one after the other: who asked had the first message that was left after half a minute.
+#[test]
+fn files_that_are_gone_are_tried_once() {
+    let node = Node::new();
+    let mut client = node.connect();
+    for _ in 0..5 {
+        fill(&node, &mut client, "q");
+    }
+    let paths = segments(&node);
+    assert!(paths.len() >= 3, "{paths:?}");
+    paths.iter().for_each(|path| node.disk.remove(path).unwrap());
+    client.get(1, "q", true);
+    let load_count = (0..1_000).take_while(|_| node.load_one()).count();
+    assert!(load_count <= 2 * paths.len(), "{load_count} for {} files", paths.len());
+    assert_eq!(node.broker.data_loss().len(), paths.len());
+}
+
 #[test]
 fn the_scrub_finds_what_no_consumer_has_asked_for() {
     let node = Node::new();

@@ -111,6 +111,11 @@ impl Node {
         while !self.disk.is_cut() && self.broker.engine.store.load_once(&self.residents) {}
     }
 
+    /// Answers one read that a queue has asked for. False: none has.
+    pub(super) fn load_one(&self) -> bool {
+        self.broker.engine.store.load_once(&self.residents)
+    }
+
     /// The process is killed, and another one starts.
     pub(super) fn kill(self) -> Self {
         self.disk.kill_process();

@@ -63,6 +63,11 @@ impl ReadError {
         matches!(self, ReadError::Io { .. })
     }
 
+    /// Whether the disk may say otherwise when it is asked again. A file that is gone stays away.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, ReadError::Io { error, .. } if error.kind() != io::ErrorKind::NotFound)
+    }
+
     /// A file that ends where something should be is not what was written.
     fn of_read(path: &Path, offset: u64, error: io::Error) -> Self {
         let path = path.to_owned();

@@ -26,6 +26,8 @@ pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
 /// Runs the broker until it is told to stop.
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let started_at = Instant::now();
+    // First of all: whoever starts a process may end it at every moment.
+    let signals = Signals::listen_early()?;
     let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
     let config = Arc::new(config);
     let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
@@ -50,9 +52,16 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
         .build()
         .context("cannot start the runtime")?;
     if config.cluster.is_wanted() {
-        return runtime.block_on(cluster::run(config.clone(), data_dir, connection_max, log_level, started_at));
+        return runtime.block_on(cluster::run(
+            config.clone(),
+            data_dir,
+            connection_max,
+            log_level,
+            started_at,
+            signals,
+        ));
     }
-    runtime.block_on(run(config.clone(), data_dir, connection_max, log_level, started_at))
+    runtime.block_on(run(config.clone(), data_dir, connection_max, log_level, started_at, signals))
 }
 
 async fn run(
@@ -61,7 +70,9 @@ async fn run(
     connection_max: usize,
     log_level: LogLevelHandle,
     started_at: Instant,
+    signals: Signals,
 ) -> Result<()> {
+    let starting = signals.end_start();
     // Ports first: a second broker on them should fail before it touches any data.
     let mut tls_files = TlsFiles::default();
     let listeners = OpenListeners::open(&config, &mut tls_files)?;
@@ -71,7 +82,7 @@ async fn run(
     let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, log_level.into_control())?;
     node.start_broker(store, recovered).await?;
     // A caller that is answered, over HTTP or AMQP, may tell it to stop.
-    let mut signals = Signals::listen()?;
+    let mut signals = starting.ready().await?;
     node.listen();
     let watching = tokio::spawn(tls_files.clone().watch());
     let ready_after = started_at.elapsed();

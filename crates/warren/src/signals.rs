@@ -2,12 +2,20 @@
 
 use anyhow::{Context, Result};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 /// SIGTERM and SIGINT, which end the broker in good order, and SIGHUP, which has files read again.
 pub(crate) struct Signals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
+}
+
+/// Signals of a process that is not ready yet.
+pub(crate) struct StartingSignals {
+    ready: oneshot::Sender<()>,
+    watching: JoinHandle<Signals>,
 }
 
 impl Signals {
@@ -18,6 +26,31 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt()).context("cannot wait for SIGINT")?,
             hang_up: signal(SignalKind::hangup()).context("cannot wait for SIGHUP")?,
         })
+    }
+
+    /// The same before there is a runtime: what comes is kept until there is one.
+    pub(crate) fn listen_early() -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build();
+        let runtime = runtime.context("cannot wait for signals")?;
+        let _entered = runtime.enter();
+        Self::listen()
+    }
+
+    /// Has SIGTERM and SIGINT end the process at once, with status 0, until it is ready: it serves nobody yet, and what is on the disk is
+    /// whole at every moment. A recovery may take long, and blocks the thread that waits for it.
+    pub(crate) fn end_start(mut self) -> StartingSignals {
+        let (ready, is_ready) = oneshot::channel();
+        let watching = tokio::spawn(async move {
+            let signal = tokio::select! {
+                biased;
+                _ = self.terminate.recv() => "SIGTERM",
+                _ = self.interrupt.recv() => "SIGINT",
+                _ = is_ready => return self,
+            };
+            tracing::info!(signal, "stopped before the start was complete");
+            std::process::exit(0)
+        });
+        StartingSignals { ready, watching }
     }
 
     /// Waits for the next one that ends the broker, and says its name. `reload` is what SIGHUP does meanwhile.
@@ -32,5 +65,14 @@ impl Signals {
                 }
             }
         }
+    }
+}
+
+impl StartingSignals {
+    /// The process is ready: from here on who waits for signals decides.
+    pub(crate) async fn ready(self) -> Result<Signals> {
+        // It is gone only with the process.
+        let _ = self.ready.send(());
+        self.watching.await.context("cannot wait for signals")
     }
 }

@@ -43,7 +43,9 @@ pub(crate) async fn run(
     connection_max: usize,
     log_level: LogLevelHandle,
     started_at: Instant,
+    signals: Signals,
 ) -> Result<()> {
+    let starting_signals = signals.end_start();
     let mut tls_files = TlsFiles::default();
     let listeners = OpenListeners::open(&config, &mut tls_files)?;
     let setup = setup::of(&config, data_dir)?;
@@ -57,7 +59,7 @@ pub(crate) async fn run(
     let cluster =
         Arc::new(cluster.with_context(|| format!("cannot run on the data directory {}", data_dir.display()))?);
     node.set_control(cluster.clone());
-    let mut signals = Signals::listen()?;
+    let mut signals = starting_signals.ready().await?;
     let (cluster, way) = (cluster.clone(), Way::default());
     let mut running =
         Running { node, cluster: cluster.clone(), host, commands, standing: ClientStanding::Waiting, way };

@@ -7,6 +7,7 @@ mod command_line;
 mod control_socket;
 mod ctl;
 mod diagnose;
+mod early_signals;
 mod harness;
 mod influxdb;
 mod latency;

@@ -5,6 +5,15 @@ use std::time::Duration;
 /// So many consumers leave a queue while it is locked: others are served before the next.
 pub(crate) const LEAVING_COUNT_MAX: usize = 1024;
 
+/// So many deliveries go back to a queue, or are acknowledged, and so many messages are purged, while it is locked: others are served before the next.
+pub(crate) const SETTLED_COUNT_MAX: usize = 4096;
+
+/// So many bindings are removed while a vhost's topology is locked: messages are routed before the next.
+pub(crate) const UNBOUND_COUNT_MAX: usize = 256;
+
+/// So many queues, and exchanges, are given changed policies before others have their turn.
+pub(crate) const POLICY_TURN_COUNT: usize = 64;
+
 /// A connection stops encoding deliveries when this much waits to be written, and stops reading at four times as much.
 pub(crate) const OUTPUT_LEN: usize = 128 << 10;
 

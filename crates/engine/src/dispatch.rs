@@ -342,6 +342,19 @@ impl Work<'_> {
         count as u64
     }
 
+    /// Removes some of what is ready from the queue, and says how much that was: where that is very much, before [`Work::purge`] removes the
+    /// rest. Nothing where it is not to be had in pieces.
+    pub fn purge_some(&mut self, entry: &mut QueueEntry, count_max: usize) -> u64 {
+        let from = self.gathered.settled.len();
+        let count = entry.queue.purge_some(count_max, &mut self.gathered.settled);
+        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        self.settle(entry, from);
+        if self.wanted.has(Kind::Purged) && count > 0 {
+            self.note(&entry.handle, None, None, NoteOf::Purged(count));
+        }
+        count
+    }
+
     /// Removes all that is ready from the queue, and says how much that was.
     pub fn purge(&mut self, entry: &mut QueueEntry) -> u64 {
         let id = entry.handle.id();

@@ -22,7 +22,7 @@ use model::ids::{Place, QueueSeq, SegmentId};
 use crate::fifo::{Fifo, FifoEntry};
 use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
 use crate::message::Message;
-use crate::queue::PurgedMessages;
+use crate::purge::PurgedMessages;
 use crate::ranges::{PagedRange, Ranges, Window};
 use crate::tree_len::tree_len;
 use crate::unacked::Unacked;
@@ -500,6 +500,24 @@ impl<M: Message> Lane<M> {
         }
         let found = aside.loaded.binary_search_by_key(&seq, |entry| entry.seq).ok()?;
         aside.loaded.get_mut(found).map(|entry| &mut entry.message)
+    }
+
+    /// Takes messages that are in memory, in no order, until `purged` has so many.
+    pub(crate) fn purge_some(&mut self, count: usize, purged: &mut Vec<(QueueSeq, M)>) {
+        while purged.len() < count {
+            if let Some(entry) = self.fifo.pop_front() {
+                purged.push((entry.seq, entry.message));
+                continue;
+            }
+            let Some(aside) = self.aside.as_mut() else { return };
+            if let Some(returned) = aside.returned.pop_first() {
+                purged.push(returned);
+                continue;
+            }
+            let Some(seq) = aside.loaded.front().map(|entry| entry.seq) else { break };
+            purged.extend(aside.take_loaded().map(|message| (seq, message)));
+        }
+        self.tidy();
     }
 
     pub(crate) fn purge_into(&mut self, purged: &mut PurgedMessages<M>) {

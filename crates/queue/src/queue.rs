@@ -76,23 +76,6 @@ pub struct FetchedMessage<M> {
     pub remaining: u64,
 }
 
-/// Messages that a purge took out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PurgedMessages<M> {
-    /// Those that were in memory, in no order.
-    pub messages: Vec<(QueueSeq, M)>,
-    /// Those that were only in segments: all that is alive in these slots.
-    pub ranges: Vec<PagedRange>,
-    /// What the queue still has, by rising seq: the ranges' seqs may go around it.
-    pub kept: Vec<QueueSeq>,
-}
-
-impl<M> Default for PurgedMessages<M> {
-    fn default() -> Self {
-        PurgedMessages { messages: Vec::new(), ranges: Vec::new(), kept: Vec::new() }
-    }
-}
-
 /// A queue. See the crate's page.
 #[derive(Debug)]
 pub struct Queue<M, G> {
@@ -120,6 +103,8 @@ pub struct Queue<M, G> {
     /// Deliveries, where consumers may hold them for so long only.
     pub(crate) holdings: Option<Box<Holdings>>,
     pub(crate) has_timed_out: bool,
+    /// Those who are giving back more than they do at once: nothing is handed out until all of it is back.
+    pub(crate) returning_count: u32,
     /// When the queue was last used, in milliseconds since 1970.
     pub(crate) used_at_ms: u64,
     /// How often messages in segments have been moved to others: who looks at them must know.
@@ -146,6 +131,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             counts: ReturnCounts::default(),
             holdings: None,
             has_timed_out: false,
+            returning_count: 0,
             used_at_ms: 0,
             move_count: 0,
         }
@@ -243,7 +229,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         if self.set_aside.is_some() {
             self.end_waits(now_ms);
         }
-        if let Some(mut consumers) = self.consumers.take() {
+        if self.returning_count == 0
+            && let Some(mut consumers) = self.consumers.take()
+        {
             self.hand_out(&mut consumers, now_ms, effects);
             self.consumers = Some(consumers);
         }
@@ -442,22 +430,6 @@ impl<M: Message, G: Gate> Queue<M, G> {
             groups.release(seq, holder);
         }
         Some((message, holder))
-    }
-
-    /// Removes all ready messages, appends them to `purged`, and says how many they were.
-    pub fn purge(&mut self, purged: &mut PurgedMessages<M>) -> u64 {
-        for lane in self.ready.lanes_mut() {
-            lane.purge_into(purged);
-        }
-        if let Some(groups) = &mut self.ready.groups {
-            groups.purge();
-        }
-        // Of other lanes something unacked may lie inside a range.
-        purged.kept.extend(self.unacked.iter().map(|(seq, ..)| seq));
-        purged.kept.sort_unstable();
-        self.counts.retain(|seq| purged.kept.binary_search(&seq).is_ok());
-        self.ready.bytes = 0;
-        std::mem::take(&mut self.ready.count)
     }
 
     /// Removes all unacked messages, for a queue that is being deleted.

@@ -146,6 +146,17 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
+    /// What comes back does so in pieces, and goes before all that is ready: nothing is handed out to consumers until as many have said
+    /// [`Queue::end_return`].
+    pub fn begin_return(&mut self) {
+        self.returning_count += 1;
+    }
+
+    /// All of it is back. Dispatch after it.
+    pub fn end_return(&mut self) {
+        self.returning_count = self.returning_count.saturating_sub(1);
+    }
+
     /// Keeps a message that is neither ready nor with a consumer.
     pub(crate) fn set_aside(&mut self, seq: QueueSeq, message: M, why: Why) {
         self.set_aside.get_or_insert_default().insert(seq, why, message.len());

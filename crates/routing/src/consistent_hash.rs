@@ -12,6 +12,8 @@
 //! order of binding, not on a secret. That is why of several bindings of one destination the one of the least weight
 //! counts, and not the first that was made: which one that was is not stored.
 
+use std::collections::BTreeMap;
+
 use amqp::table::{Table, Value};
 use rustc_hash::FxHashMap;
 
@@ -81,6 +83,8 @@ enum HashInput {
 struct Member {
     share: usize,
     bindings: Vec<(BindingHandle, u32)>,
+    /// How many of the bindings have each weight: the least is found without looking at all of them.
+    weights: BTreeMap<u32, u32>,
 }
 
 #[derive(Debug)]
@@ -115,8 +119,9 @@ impl ConsistentHash {
             Some(member) => *member,
             None => self.insert(name, target.node),
         };
-        let bindings = &mut self.members[member].bindings;
+        let Member { bindings, weights, .. } = &mut self.members[member];
         bindings.push((target.binding, weight));
+        *weights.entry(weight).or_default() += 1;
         let position = bindings.len() - 1;
         self.weigh(member);
         TargetPlace {
@@ -127,8 +132,14 @@ impl ConsistentHash {
 
     pub(crate) fn unbind(&mut self, place: TargetPlace) -> Option<BindingHandle> {
         let member = Handle::new(place.point);
-        let bindings = &mut self.members[member].bindings;
-        bindings.swap_remove(place.position as usize);
+        let Member { bindings, weights, .. } = &mut self.members[member];
+        let (_, weight) = bindings.swap_remove(place.position as usize);
+        if let Some(count) = weights.get_mut(&weight) {
+            *count -= 1;
+            if *count == 0 {
+                weights.remove(&weight);
+            }
+        }
         let moved = bindings.get(place.position as usize).map(|(binding, _)| *binding);
         if bindings.is_empty() {
             self.remove(member);
@@ -164,7 +175,11 @@ impl ConsistentHash {
     }
 
     fn insert(&mut self, name: &[u8], node: Node) -> Handle<Member> {
-        let member = self.members.insert(Member { share: self.shares.len(), bindings: Vec::with_capacity(1) });
+        let member = self.members.insert(Member {
+            share: self.shares.len(),
+            bindings: Vec::with_capacity(1),
+            weights: BTreeMap::new(),
+        });
         let name_hash = hash_name(matches!(node, Node::Queue(..)), name);
         self.shares.push(Share { member, node, name_hash, weight_inverse: 1.0 });
         self.by_node.insert(identity(node), member);
@@ -183,8 +198,8 @@ impl ConsistentHash {
     /// Gives a destination the least weight of its bindings.
     fn weigh(&mut self, member: Handle<Member>) {
         let member = &self.members[member];
-        let least = member.bindings.iter().map(|(_, weight)| *weight).min();
-        self.shares[member.share].weight_inverse = 1.0 / f64::from(least.expect("a member has bindings"));
+        let (least, _) = member.weights.first_key_value().expect("a member has bindings");
+        self.shares[member.share].weight_inverse = 1.0 / f64::from(*least);
     }
 }
 

@@ -17,7 +17,7 @@ use queue::{ConsumerId, Return};
 use rustc_hash::FxHashMap;
 
 use crate::events::Event;
-use crate::limits::LEAVING_COUNT_MAX;
+use crate::limits::{LEAVING_COUNT_MAX, SETTLED_COUNT_MAX};
 use crate::refusal;
 use crate::session::channel::Channel;
 use crate::session::unacked::UnackedDelivery;
@@ -33,7 +33,16 @@ struct Departure {
     /// Consumers, and the session's numbers of them.
     consumers: Vec<(u32, ConsumerId)>,
     /// What their channels had unacked, in the order in which it was delivered.
-    held: Vec<(QueueSeq, Option<ConsumerId>)>,
+    held: Vec<HeldDelivery>,
+}
+
+/// A delivery as its queue knows it: its seq, and the consumer that holds it.
+pub(super) type HeldDelivery = (QueueSeq, Option<ConsumerId>);
+
+/// Deliveries that are yet to go back, the last ones of those that do, and whether others have done so.
+struct RestOfHeld<'h> {
+    rest: &'h [HeldDelivery],
+    has_begun: bool,
 }
 
 /// Deliveries between queues and the output to consumers that leave, by the session's number of the consumer.
@@ -178,6 +187,7 @@ impl Session {
     fn leave(&mut self, departure: &Departure, strays: &mut Strays) {
         let broker = self.broker.clone();
         let Departure { queue, consumers, held } = departure;
+        let held = self.give_back_most(queue, held);
         let mut is_abandoned = false;
         let visit_count = consumers.len().div_ceil(LEAVING_COUNT_MAX).max(1);
         for visit in 0..visit_count {
@@ -186,8 +196,11 @@ impl Session {
             let visited = broker.engine.with_queue(queue, |entry, work| {
                 leaving.iter().for_each(|&(_, consumer)| drop(entry.queue.cancel(consumer)));
                 if visit == 0 {
-                    let seqs = still_held(&entry.queue, held);
+                    let seqs = still_held(&entry.queue, held.rest);
                     work.give_back(entry, &seqs, Return::Failed);
+                    if held.has_begun {
+                        entry.queue.end_return();
+                    }
                     self.gather_strays(strays);
                     work.give_back(entry, &self.unsent(departure, strays), Return::Undelivered);
                 }
@@ -203,6 +216,24 @@ impl Session {
         if is_abandoned && !consumers.is_empty() && self.broker.delete_abandoned(queue) {
             self.holdings.disown(queue.id());
         }
+    }
+
+    /// Where very many deliveries go back, most do so before the visit that everything else is done in, in pieces. The queue hands out
+    /// nothing meanwhile: what comes back goes first.
+    fn give_back_most<'h>(&self, queue: &QueueHandle, held: &'h [HeldDelivery]) -> RestOfHeld<'h> {
+        let mut rest = RestOfHeld { rest: held, has_begun: false };
+        while rest.rest.len() > SETTLED_COUNT_MAX {
+            let (piece, after) = rest.rest.split_at(SETTLED_COUNT_MAX);
+            self.broker.engine.with_queue(queue, |entry, work| {
+                if !rest.has_begun {
+                    entry.queue.begin_return();
+                }
+                let seqs = still_held(&entry.queue, piece);
+                work.give_back(entry, &seqs, Return::Failed);
+            });
+            rest = RestOfHeld { rest: after, has_begun: true };
+        }
+        rest
     }
 
     /// Takes deliveries to consumers that leave from between queues and the output. Under a queue's lock these are all that it has handed

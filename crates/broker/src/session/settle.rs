@@ -5,6 +5,7 @@ use amqp::method::basic;
 use model::ids::{JournalPosition, QueueSeq};
 use queue::{ConsumerId, Return};
 
+use crate::limits::SETTLED_COUNT_MAX;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::session::channel::Channel;
@@ -20,9 +21,10 @@ use engine::work::Work;
 impl Session {
     /// basic.ack.
     pub(super) fn ack(&mut self, channel: &mut Channel, tag: u64, multiple: bool) -> Outcome<()> {
-        let taken = self.take_unacked(channel, tag, multiple)?;
+        let mut taken = self.take_unacked(channel, tag, multiple)?;
         match &mut channel.tx {
             Some(tx) => tx.settle(&taken, TxSettlement::Ack),
+            None if taken.len() > SETTLED_COUNT_MAX => self.settle_at_once(channel, &mut taken),
             None => self.settle_later(channel, &taken),
         }
         self.deliveries.return_settled(taken);
@@ -93,6 +95,17 @@ impl Session {
         }
     }
 
+    /// Acknowledges more deliveries than a batch is to bring to their queues under one lock: in pieces.
+    fn settle_at_once(&mut self, channel: &mut Channel, deliveries: &mut [UnackedDelivery]) {
+        channel.counts.add(ChannelNumber::Acked, deliveries.len() as u64);
+        for delivery in &*deliveries {
+            if let Some(slot) = self.consumers.get_mut(delivery.slot) {
+                slot.counters.acked.add(1);
+            }
+        }
+        self.give_back(channel, deliveries, |entry, work, seqs| work.ack(entry, seqs));
+    }
+
     /// A channel has `count` unacked deliveries of a slot less.
     fn count_settled(&mut self, channel: &Channel, number: u32, count: u32) {
         let Some(slot) = self.consumers.get_mut(number) else { return };
@@ -144,13 +157,24 @@ impl Session {
                 continue;
             }
             let client = if self.broker.engine.taps.want(told::GIVEN_BACK) { self.told_client() } else { None };
-            let given = self.broker.engine.with_queue(&queue, |entry, work| {
-                if client.is_some() {
-                    work.on_behalf_of(client);
-                }
-                act(entry, work, &still_held(&entry.queue, &held));
-            });
-            durable_at = durable_at.max(given.and_then(|((), position)| position));
+            // In pieces, where they are very many. The queue hands out nothing until all are back.
+            let piece_count = held.len().div_ceil(SETTLED_COUNT_MAX);
+            for (number, piece) in held.chunks(SETTLED_COUNT_MAX).enumerate() {
+                let client = client.clone();
+                let given = self.broker.engine.with_queue(&queue, |entry, work| {
+                    if client.is_some() {
+                        work.on_behalf_of(client);
+                    }
+                    if piece_count > 1 && number == 0 {
+                        entry.queue.begin_return();
+                    }
+                    act(entry, work, &still_held(&entry.queue, piece));
+                    if piece_count > 1 && number + 1 == piece_count {
+                        entry.queue.end_return();
+                    }
+                });
+                durable_at = durable_at.max(given.and_then(|((), position)| position));
+            }
             self.batch.serve(&queue);
         }
         durable_at

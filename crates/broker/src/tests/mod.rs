@@ -41,6 +41,8 @@ mod limits_of_queues;
 mod lives;
 mod login_sessions;
 mod logins;
+mod many_bindings;
+mod many_deliveries;
 mod memory;
 mod node;
 mod oldest;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::definition::{self, Definition};
 use model::name::ExchangeName;
-use routing::DeleteError;
+use routing::{DeleteError, Removed};
 use store::RecordBatch;
 
 use super::{Removal, Topology, Vhost};
@@ -41,15 +41,27 @@ impl Vhost {
         name: &ExchangeName,
         if_unused: bool,
     ) -> Result<Removal, DeleteError> {
+        let bytes = name.as_bytes();
+        let (count, is_certain) = {
+            let exchanges = &self.topology.read().exchanges;
+            let may_go = exchanges.exchange(bytes).is_some_and(|exchange| !exchange.is_predeclared);
+            (exchanges.binding_count_of_exchange(bytes), may_go && !if_unused)
+        };
+        let mut unbound = match is_certain {
+            true => self.unbind_in_pieces(broker, count, |exchanges, max| exchanges.unbind_from_exchange(bytes, max)),
+            // It is the source of nothing, or not deleted.
+            false => Removed::default(),
+        };
         self.change(|topology| {
-            let removed = topology.exchanges.delete(name.as_bytes(), if_unused)?;
+            let mut removed = topology.exchanges.delete(bytes, if_unused)?;
             let mut records = RecordBatch::new();
             let gone = self.forget(topology, &removed, &mut records);
             let position = broker.engine.append(&mut records);
             self.note_defined(position);
             gone.forget(broker);
             self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
-            Ok(Removal { removed, position })
+            unbound.extend(std::mem::take(&mut removed));
+            Ok(Removal { removed: unbound, position })
         })
     }
 

@@ -14,6 +14,7 @@ use store::RecordBatch;
 use super::policies::effective_for;
 use super::{Topology, Vhost};
 use crate::broker::Broker;
+use crate::limits::UNBOUND_COUNT_MAX;
 use crate::watched::watch_if_wanted;
 use engine::deduplication::KeyWork;
 use engine::features::{record_ttls, tell, ttl_key};
@@ -23,6 +24,9 @@ use engine::shard::QueueEntry;
 use engine::shard_of;
 use engine::watermark::Watermark;
 
+/// A queue's state machine, as the engine has it.
+type Queue = queue::Queue<engine::message::Held, engine::gate::ConsumerGate>;
+
 /// A queue that is to be put among the others.
 struct NewQueue {
     definition: definition::Queue,
@@ -30,7 +34,7 @@ struct NewQueue {
     policy: EffectivePolicy,
     /// What it does, by its arguments and this policy.
     features: QueueFeatures,
-    queue: queue::Queue<engine::message::Held, engine::gate::ConsumerGate>,
+    queue: Queue,
     watermark: Watermark,
 }
 
@@ -68,6 +72,27 @@ pub(crate) struct DeleteConditions {
     pub(crate) if_abandoned: bool,
     /// Only if it has been unused for too long by this time, in milliseconds since 1970, looked at once more under the lock.
     pub(crate) if_expired_at_ms: Option<u64>,
+}
+
+impl DeleteConditions {
+    /// Whether they hold for a queue, looked at under its shard's lock; else why it is not deleted.
+    fn check(&self, queue: &Queue) -> Result<(), Deletion> {
+        if self.if_unused && !queue.is_unused() {
+            return Err(Deletion::InUse);
+        }
+        if self.if_empty && !queue.is_empty() {
+            return Err(Deletion::NotEmpty);
+        }
+        if self.if_abandoned && !queue.is_abandoned() {
+            return Err(Deletion::Missing);
+        }
+        if let Some(now_ms) = self.if_expired_at_ms
+            && queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
+        {
+            return Err(Deletion::Missing);
+        }
+        Ok(())
+    }
 }
 
 impl Vhost {
@@ -127,7 +152,7 @@ impl Vhost {
         &self,
         broker: &Broker,
         definition: definition::Queue,
-        queue: queue::Queue<engine::message::Held, engine::gate::ConsumerGate>,
+        queue: Queue,
         watermark: Watermark,
     ) {
         // Policies are restored when all that they are for is there.
@@ -170,9 +195,31 @@ impl Vhost {
         handle
     }
 
+    /// Takes most bindings of a queue that is to be deleted away in pieces, where there are very many. The deletion is decided before the
+    /// first piece: what happens to the queue meanwhile is as if it had been deleted already, so nothing is asked any more.
+    fn unbind_before_deletion(
+        &self,
+        broker: &Broker,
+        handle: &QueueHandle,
+        conditions: DeleteConditions,
+    ) -> (Removed, DeleteConditions) {
+        let id = handle.id();
+        let count = self.topology.read().exchanges.binding_count_of_queue(id);
+        let is_decided = count > UNBOUND_COUNT_MAX
+            && broker.engine.shards.with(shard_of(id), |shard| {
+                shard.get(handle).is_some_and(|entry| conditions.check(&entry.queue).is_ok())
+            });
+        if !is_decided {
+            return (Removed::default(), conditions);
+        }
+        let unbound = self.unbind_in_pieces(broker, count, |exchanges, max| exchanges.unbind_from_queue(id, max));
+        (unbound, DeleteConditions::default())
+    }
+
     /// Deletes a queue with its messages and bindings, and tells its consumers.
     pub(crate) fn delete_queue(&self, broker: &Broker, handle: &QueueHandle, conditions: DeleteConditions) -> Deletion {
         let id = handle.id();
+        let (mut unbound, conditions) = self.unbind_before_deletion(broker, handle, conditions);
         let mut forgotten = KeyWork::default();
         let (deletion, entry) = self.change(|topology| {
             if !topology.queues.contains_key(&id) {
@@ -180,20 +227,7 @@ impl Vhost {
             }
             let taken = broker.engine.shards.with(shard_of(id), |shard| {
                 let Some(entry) = shard.get(handle) else { return Err(Deletion::Missing) };
-                if conditions.if_unused && !entry.queue.is_unused() {
-                    return Err(Deletion::InUse);
-                }
-                if conditions.if_empty && !entry.queue.is_empty() {
-                    return Err(Deletion::NotEmpty);
-                }
-                if conditions.if_abandoned && !entry.queue.is_abandoned() {
-                    return Err(Deletion::Missing);
-                }
-                if let Some(now_ms) = conditions.if_expired_at_ms
-                    && entry.queue.expires_at().is_none_or(|at_ms| at_ms > now_ms)
-                {
-                    return Err(Deletion::Missing);
-                }
+                conditions.check(&entry.queue)?;
                 let mut entry = shard.remove(handle).ok_or(Deletion::Missing)?;
                 entry.leave();
                 topology.queues.remove(&id);
@@ -228,6 +262,8 @@ impl Vhost {
                     broker.counters.queues_deleted.add(1);
                     self.tell_federation_of(broker, handle);
                     self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
+                    unbound.extend(removed);
+                    let removed = std::mem::take(&mut unbound);
                     (Deletion::Deleted { ready_count: entry.queue.ready_count(), removed, position }, Some(entry))
                 }
                 Err(deletion) => (deletion, None),

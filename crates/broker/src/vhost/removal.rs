@@ -11,6 +11,7 @@ use store::RecordBatch;
 use super::followed_bindings::undone;
 use super::{Topology, Vhost};
 use crate::broker::Broker;
+use crate::limits::UNBOUND_COUNT_MAX;
 use engine::deduplication::ExchangeKeys;
 use engine::delayed::DelaySet;
 
@@ -66,6 +67,30 @@ impl Vhost {
                 records.delete(&Definition::Exchange(exchange).key());
             }
         }
+    }
+
+    /// Takes bindings away in pieces, all but those that the deletion of their queue or exchange takes away itself: the topology is locked
+    /// for one piece after the other, and each is a commit of its own. A crash in between leaves the rest bound, and nothing was answered.
+    pub(super) fn unbind_in_pieces(
+        &self,
+        broker: &Broker,
+        count: usize,
+        unbind: impl Fn(&mut routing::Exchanges, usize) -> Removed,
+    ) -> Removed {
+        let mut all = Removed::default();
+        for _ in 1..count.div_ceil(UNBOUND_COUNT_MAX) {
+            let piece = self.change(|topology| {
+                let removed = unbind(&mut topology.exchanges, UNBOUND_COUNT_MAX);
+                let mut records = RecordBatch::new();
+                let gone = self.forget(topology, &removed, &mut records);
+                broker.engine.append(&mut records);
+                gone.forget(broker);
+                self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
+                removed
+            });
+            all.extend(piece);
+        }
+        all
     }
 
     /// Records that what was removed is gone, as far as it was durable. What waited at exchanges is given back: it has to be forgotten

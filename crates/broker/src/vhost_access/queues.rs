@@ -14,6 +14,7 @@ use super::VhostAccess;
 use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
+use crate::limits::SETTLED_COUNT_MAX;
 use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
 use crate::vhost::{Declared, DeleteConditions, Deletion};
@@ -268,8 +269,20 @@ impl VhostAccess {
     }
 
     fn purge(&self, queue: Permitted<Arc<QueueHandle>>) -> Outcome<(u64, Changed)> {
-        let purged = self.broker.engine.with_queue(&queue, |entry, work| work.purge(entry));
-        let Some((count, position)) = purged else { return self.vhost.no_queue(queue.name()) };
+        let engine = &self.broker.engine;
+        let ready_count = engine.with_queue(&queue, |entry, _| entry.queue.ready_count());
+        // In pieces: no more than were there, whatever is published meanwhile.
+        let piece_count = ready_count.map_or(0, |(count, _)| count / SETTLED_COUNT_MAX as u64);
+        let (mut count, mut position) = (0, None);
+        for _ in 0..piece_count {
+            let purged = engine.with_queue(&queue, |entry, work| work.purge_some(entry, SETTLED_COUNT_MAX));
+            let Some((purged, durable_at)) = purged.filter(|(purged, _)| *purged > 0) else { break };
+            count += purged;
+            position = position.max(durable_at);
+        }
+        let rest = engine.with_queue(&queue, |entry, work| work.purge(entry));
+        let Some((rest, durable_at)) = rest else { return self.vhost.no_queue(queue.name()) };
+        (count, position) = (count + rest, position.max(durable_at));
         self.emit(|| Event::queue_purged(&queue, count));
         Ok((count, Changed { is_new: false, position }))
     }

@@ -53,6 +53,39 @@ fn requeued_messages_go_first_in_their_order_and_are_redelivered() {
 }
 
 #[test]
+fn nothing_is_handed_out_until_all_that_comes_back_in_pieces_is_back() {
+    let mut queue = queue_with_unacked(6, 2);
+    queue.consume(acking()).unwrap();
+    // Two give back at once.
+    queue.begin_return();
+    queue.begin_return();
+    for piece in [[1, 2], [3, 4]] {
+        requeue(&mut queue, &seqs(piece));
+        assert!(dispatch(&mut queue).is_empty());
+    }
+    queue.end_return();
+    assert!(dispatch(&mut queue).is_empty());
+    requeue(&mut queue, &seqs([5, 6]));
+    queue.end_return();
+    assert_eq!(seqs_of(&dispatch(&mut queue)), [1, 2, 3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn a_purge_in_pieces_removes_what_a_purge_removes() {
+    let mut queue = queue_with_unacked(3, 10);
+    requeue(&mut queue, &seqs([2]));
+    let mut purged = Vec::new();
+    let counts: Vec<_> = (0..4).map(|_| queue.purge_some(4, &mut purged)).collect();
+    assert_eq!(counts, [4, 4, 3, 0]);
+    assert_eq!((queue.ready_count(), queue.ready_bytes(), queue.unacked_count()), (0, 0, 2));
+    let mut found: Vec<_> = purged.iter().map(|(seq, _)| seq.0).collect();
+    found.sort_unstable();
+    assert_eq!(found, [[2].as_slice(), &(4..=13).collect::<Vec<_>>()].concat());
+    let mut rest = PurgedMessages::default();
+    assert_eq!(queue.purge(&mut rest), 0);
+}
+
+#[test]
 fn a_requeued_message_gives_its_credit_back() {
     let mut queue: TestQueue = Queue::new(Settings::default());
     queue.consume(with_prefetch(1)).unwrap();

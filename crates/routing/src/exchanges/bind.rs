@@ -3,6 +3,7 @@
 use std::hash::Hasher;
 
 use amqp::table::Table;
+use model::ids::QueueId;
 
 use super::{DEFAULT_EXCHANGE, Exchanges, Removed};
 use crate::bind_error::BindError;
@@ -66,6 +67,55 @@ impl Exchanges {
         self.remove_exchanges(unused.into_iter().collect(), &mut removed);
         self.advance_epoch();
         Ok(removed)
+    }
+
+    /// Removes bindings to a queue, so many at most: one with very many is unbound in pieces before it is deleted.
+    pub fn unbind_from_queue(&mut self, id: QueueId, count_max: usize) -> Removed {
+        let mut removed = Removed::default();
+        let Some(queue) = self.queues_by_id.get(&id).copied() else { return removed };
+        let mut unused = Vec::new();
+        while removed.bindings.len() < count_max
+            && let Some(binding) = self.queues[queue].incoming.last().copied()
+        {
+            unused.extend(self.remove_binding(binding, &mut removed));
+        }
+        self.remove_exchanges(unused, &mut removed);
+        self.advance_epoch();
+        removed
+    }
+
+    /// Removes bindings from and to an exchange, so many at most: one with very many is unbound in pieces before it is deleted. The exchange
+    /// stays, even one that goes with its last binding.
+    pub fn unbind_from_exchange(&mut self, name: &[u8], count_max: usize) -> Removed {
+        let mut removed = Removed::default();
+        let Some(handle) = self.find_exchange(name) else { return removed };
+        let mut unused = Vec::new();
+        while removed.bindings.len() < count_max {
+            let entry = &self.exchanges[handle];
+            if let Some(binding) = entry.outgoing.last().copied() {
+                self.remove_binding(binding, &mut removed);
+            } else if let Some(binding) = entry.incoming.last().copied() {
+                unused.extend(self.remove_binding(binding, &mut removed));
+            } else {
+                break;
+            }
+        }
+        self.remove_exchanges(unused, &mut removed);
+        self.advance_epoch();
+        removed
+    }
+
+    /// How many bindings lead to a queue, without the implicit one.
+    #[must_use]
+    pub fn binding_count_of_queue(&self, id: QueueId) -> usize {
+        self.queues_by_id.get(&id).map_or(0, |queue| self.queues[*queue].incoming.len())
+    }
+
+    /// How many bindings lead from and to an exchange.
+    #[must_use]
+    pub fn binding_count_of_exchange(&self, name: &[u8]) -> usize {
+        let of = |entry: &super::ExchangeEntry| entry.outgoing.len() + entry.incoming.len();
+        self.find_exchange(name).map_or(0, |handle| of(&self.exchanges[handle]))
     }
 
     /// Removes a binding. Returns its source if that is to go too.

@@ -3,7 +3,8 @@
 //! Every binding is listed in four places: its source's router, its source's `outgoing`, its destination's `incoming`
 //! and one table of all bindings by what they are. It knows its position in each list, and removing it moves the last of
 //! the list into the gap. So binding and unbinding take constant time however many bindings there are, and deleting a
-//! queue costs what it is bound, not what is bound to its exchanges.
+//! queue costs what it is bound, not what is bound to its exchanges. What has very many bindings is unbound in pieces first, so that
+//! messages are routed in between.
 
 mod bind;
 mod check;
@@ -106,6 +107,14 @@ mod memory {
     pub(super) const EXCHANGE_LEN: usize = 512;
     pub(super) const QUEUE_LEN: usize = 64;
     pub(super) const BINDING_LEN: usize = 160;
+}
+
+impl Removed {
+    /// Adds what went with another deletion.
+    pub fn extend(&mut self, other: Removed) {
+        self.bindings.extend(other.bindings);
+        self.exchanges.extend(other.exchanges);
+    }
 }
 
 impl Exchanges {

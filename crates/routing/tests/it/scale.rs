@@ -1,6 +1,6 @@
 //! Many queues at one exchange. Nothing is timed; what is quadratic would not end.
 
-use routing::ExchangeType::{Direct, Fanout, Headers, Topic};
+use routing::ExchangeType::{ConsistentHash, Direct, Fanout, Headers, ModulusHash, Topic};
 
 use amqp::table::{TableBuf, Value};
 use routing::{ExchangeType, Routable};
@@ -59,4 +59,60 @@ fn one_pattern_at_a_topic_exchange() {
 #[test]
 fn many_conditions_at_a_headers_exchange() {
     check(Headers, |number| format!("orders.{number}.paid"), 1);
+}
+
+/// Binds one queue very many times, and removes all of that in pieces.
+#[track_caller]
+fn check_one_queue(kind: ExchangeType, key: impl Fn(u32) -> String) {
+    const BINDING_COUNT: u32 = 60_000;
+    const PIECE_COUNT: usize = 1_000;
+    let mut vhost = Vhost::new();
+    vhost.declare("x", kind);
+    vhost.add_queue("q");
+    vhost.add_queue("r");
+    assert_eq!(vhost.try_bind("x", "q:r", &key(1), TableBuf::new().as_table()), Ok(true));
+    for number in 0..BINDING_COUNT {
+        let arguments = TableBuf::new().with("a", Value::U32(number));
+        assert_eq!(vhost.try_bind("x", "q:q", &key(number), arguments.as_table()), Ok(true));
+    }
+    let queue = vhost.exchanges.queue(b"q").unwrap();
+    assert_eq!(vhost.exchanges.binding_count_of_queue(queue), BINDING_COUNT as usize);
+    for _ in 0..30 {
+        let (before, epoch) = (vhost.exchanges.binding_count_of_queue(queue), vhost.exchanges.epoch());
+        assert_eq!(vhost.exchanges.unbind_from_queue(queue, PIECE_COUNT).bindings.len(), PIECE_COUNT);
+        assert_eq!(vhost.exchanges.binding_count_of_queue(queue), before - PIECE_COUNT);
+        assert!(vhost.exchanges.epoch() > epoch);
+    }
+    assert_eq!(vhost.delete_queue("q").bindings.len(), BINDING_COUNT as usize - 30 * PIECE_COUNT);
+    assert_eq!(vhost.exchanges.binding_count(), 1);
+    vhost.exchanges.check();
+}
+
+#[test]
+fn many_bindings_of_one_queue() {
+    check_one_queue(Direct, |number| format!("orders.{number}.paid"));
+    check_one_queue(Direct, |_| "orders".to_owned());
+    check_one_queue(Topic, |number| format!("orders.{number}.#"));
+    check_one_queue(Headers, |_| String::new());
+}
+
+#[test]
+fn many_bindings_of_one_queue_at_exchanges_that_hash() {
+    check_one_queue(ConsistentHash, |number| (number % 10_000 + 1).to_string());
+    check_one_queue(ModulusHash, |number| number.to_string());
+}
+
+#[test]
+fn an_exchange_is_unbound_in_pieces_and_stays() {
+    let mut vhost = Vhost::with_queues(&["q"]);
+    vhost.declare_auto_delete("x");
+    for number in 0..10 {
+        vhost.bind("x", "q:q", &number.to_string());
+        vhost.bind("amq.topic", "e:x", &number.to_string());
+    }
+    assert_eq!(vhost.exchanges.binding_count_of_exchange(b"x"), 20);
+    let counts: Vec<_> = (0..3).map(|_| vhost.exchanges.unbind_from_exchange(b"x", 8).bindings.len()).collect();
+    assert_eq!(counts, [8, 8, 4]);
+    assert!(vhost.exchanges.exchange(b"x").is_some());
+    vhost.exchanges.check();
 }

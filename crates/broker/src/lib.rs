@@ -81,7 +81,7 @@ pub use changed::Changed;
 pub use connections::ConnectionState;
 pub use control::{
     BackupError, BackupView, Cancelled, ControlError, DelayedFilter, DelayedMessage, DelayedPage, OpenedSession,
-    PasswordChange, PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
+    PasswordChange, PolicyApplication, PolicyRequest, UserRequest, VhostRequest, check_parameter_name,
 };
 /// Lets go of the memory that this thread keeps for a broker that has stopped.
 pub use engine::chunks::release_thread as release_thread_memory;

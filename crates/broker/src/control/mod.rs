@@ -25,7 +25,7 @@ pub use backups::{BackupError, BackupView};
 pub use delayed::{Cancelled, DelayedFilter, DelayedMessage, DelayedPage};
 pub use login_sessions::OpenedSession;
 pub use parameters::check_parameter_name;
-pub use policies::PolicyRequest;
+pub use policies::{PolicyApplication, PolicyRequest};
 pub use users::{PasswordChange, UserRequest};
 pub use vhosts::VhostRequest;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use model::definition::Definition;
 use model::name::VhostName;
-use model::policy::{ApplyTo, Policy, PolicyDefinition, PolicyError, PolicyKind};
+use model::policy::{ApplyTo, ChangedPolicies, Policy, PolicyDefinition, PolicyError, PolicyKind};
 use serde_json::{Map, Value};
 use store::RecordBatch;
 
@@ -15,8 +15,7 @@ use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
-use crate::vhost::Vhost;
-use engine::queue_handle::QueueHandle;
+use crate::vhost::{PolicyPass, Vhost};
 
 /// A policy that is to be there.
 #[derive(Debug, Clone)]
@@ -92,6 +91,16 @@ impl Broker {
         actor: &Actor,
         requests: Vec<PolicyRequest>,
     ) -> Result<(Changed, Vec<String>), ControlError> {
+        let (application, warnings) = self.begin_policies(actor, requests)?;
+        Ok((application.finish(self), warnings))
+    }
+
+    /// The same, in turns: the policies are there, and what they are for follows them as the application goes on.
+    pub fn begin_policies(
+        &self,
+        actor: &Actor,
+        requests: Vec<PolicyRequest>,
+    ) -> Result<(PolicyApplication, Vec<String>), ControlError> {
         let mut of_vhosts: BTreeMap<VhostName, Vec<Arc<Policy>>> = BTreeMap::new();
         let mut warnings = Vec::new();
         for request in requests {
@@ -105,25 +114,23 @@ impl Broker {
             warnings.extend(remarks);
             of_vhosts.entry(policy.vhost.clone()).or_default().push(Arc::new(policy));
         }
-        let mut all = Changed::default();
+        let mut application = PolicyApplication::new(actor);
         for (name, policies) in of_vhosts {
             let Some(vhost) = self.vhosts.get(name.as_str()) else { return no_vhost(name.as_str()) };
-            let changed = self.put_policies_of(actor, &vhost, policies);
-            all = Changed { is_new: all.is_new || changed.is_new, position: all.position.max(changed.position) };
+            self.put_policies_of(&mut application, &vhost, &policies);
         }
-        Ok((all, warnings))
+        Ok((application, warnings))
     }
 
-    fn put_policies_of(&self, actor: &Actor, vhost: &Vhost, wanted: Vec<Arc<Policy>>) -> Changed {
-        let before = self.policies_of_queues(vhost);
+    fn put_policies_of(&self, application: &mut PolicyApplication, vhost: &Arc<Vhost>, wanted: &[Arc<Policy>]) {
         let mut records = RecordBatch::new();
-        for policy in &wanted {
+        for policy in wanted {
             let definition = Definition::Policy(Policy::clone(policy));
             records.put(&definition.key(), &definition.encode());
         }
-        let (mut changed, followed_at) = vhost.change_policies(self, |policies| {
+        let (changed, pass) = vhost.change_policies(wanted.iter().collect(), |policies| {
             let mut is_new = false;
-            for policy in &wanted {
+            for policy in wanted {
                 match policies.binary_search_by(|other| (&other.name, other.kind).cmp(&(&policy.name, policy.kind))) {
                     Ok(at) => policies[at] = policy.clone(),
                     Err(at) => {
@@ -134,13 +141,12 @@ impl Broker {
             }
             Changed { is_new, position: self.engine.append(&mut records) }
         });
-        changed.position = changed.position.max(followed_at);
-        for policy in &wanted {
-            self.emit_by(actor, event_of(policy, ["policy.set", "operator.policy.set"]).with_policy(policy));
-            self.emit_parameter_of(actor, "parameter.set", policy);
+        for policy in wanted {
+            let event = event_of(policy, ["policy.set", "operator.policy.set"]).with_policy(policy);
+            self.emit_by(&application.actor, event);
+            self.emit_parameter_of(&application.actor, "parameter.set", policy);
         }
-        self.tell_of_changes(actor, before);
-        changed
+        application.add(changed, pass);
     }
 
     /// Deletes a policy; what it set is gone at once.
@@ -151,12 +157,23 @@ impl Broker {
         vhost: &str,
         name: &str,
     ) -> Result<Changed, ControlError> {
-        let (count, changed) =
-            self.delete_policies(actor, vhost, |policy| policy.kind == kind && *policy.name == *name)?;
+        Ok(self.begin_policy_deletion(actor, kind, vhost, name)?.finish(self))
+    }
+
+    /// The same, in turns.
+    pub fn begin_policy_deletion(
+        &self,
+        actor: &Actor,
+        kind: PolicyKind,
+        vhost: &str,
+        name: &str,
+    ) -> Result<PolicyApplication, ControlError> {
+        let is_meant = |policy: &Policy| policy.kind == kind && *policy.name == *name;
+        let (count, application) = self.begin_deletions(actor, vhost, is_meant)?;
         if count == 0 {
             return not_found(format!("no policy '{name}' in vhost '{vhost}'"));
         }
-        Ok(changed)
+        Ok(application)
     }
 
     /// Deletes policies of a vhost; what they set is gone at once. Says how many there were.
@@ -166,10 +183,20 @@ impl Broker {
         vhost: &str,
         is_meant: impl Fn(&Policy) -> bool,
     ) -> Result<(usize, Changed), ControlError> {
+        let (count, application) = self.begin_deletions(actor, vhost, is_meant)?;
+        Ok((count, application.finish(self)))
+    }
+
+    fn begin_deletions(
+        &self,
+        actor: &Actor,
+        vhost: &str,
+        is_meant: impl Fn(&Policy) -> bool,
+    ) -> Result<(usize, PolicyApplication), ControlError> {
         let Some(vhost) = self.vhosts.get(vhost) else { return no_vhost(vhost) };
-        let before = self.policies_of_queues(&vhost);
-        let ((deleted, position), followed_at) = vhost.change_policies(self, |policies| {
-            let (deleted, kept): (Vec<_>, Vec<_>) = policies.drain(..).partition(|policy| is_meant(policy));
+        let names: ChangedPolicies = vhost.policies().iter().filter(|policy| is_meant(policy)).collect();
+        let ((deleted, position), pass) = vhost.change_policies(names.clone(), |policies| {
+            let (deleted, kept): (Vec<_>, Vec<_>) = policies.drain(..).partition(|policy| names.has(policy));
             *policies = kept;
             let mut records = RecordBatch::new();
             for policy in &deleted {
@@ -181,25 +208,9 @@ impl Broker {
             self.emit_by(actor, event_of(policy, ["policy.cleared", "operator.policy.cleared"]));
             self.emit_parameter_of(actor, "parameter.cleared", policy);
         }
-        self.tell_of_changes(actor, before);
-        Ok((deleted.len(), Changed { is_new: false, position: position.max(followed_at) }))
-    }
-}
-
-/// Queues, and the users' policies that hold for them.
-type PoliciesOfQueues = Vec<(Arc<QueueHandle>, Option<Arc<Policy>>)>;
-
-impl Broker {
-    /// What holds for a vhost's queues; nothing where changes are not asked for.
-    fn policies_of_queues(&self, vhost: &Vhost) -> PoliciesOfQueues {
-        if !self.has_listeners() {
-            return Vec::new();
-        }
-        let with_policy = |queue: Arc<QueueHandle>| {
-            let policy = queue.policy.lock().user.clone();
-            (queue, policy)
-        };
-        vhost.queues().into_iter().map(with_policy).collect()
+        let mut application = PolicyApplication::new(actor);
+        application.add(Changed { is_new: false, position }, pass);
+        Ok((deleted.len(), application))
     }
 
     /// An operator's policy is a parameter of its vhost, too, as in RabbitMQ.
@@ -215,13 +226,46 @@ impl Broker {
         let is_set = name == "parameter.set";
         self.emit_by(actor, if is_set { event.with_table("value", value.as_table()) } else { event });
     }
+}
 
-    /// Tells of queues for which another policy holds than before.
-    fn tell_of_changes(&self, actor: &Actor, before: PoliciesOfQueues) {
-        for (queue, before) in before {
-            let now = queue.policy.lock().user.clone();
-            if before != now {
-                self.emit_by(actor, Event::queue_policy(&queue, now.as_deref()));
+/// Policies that have been changed, on their way to the queues and exchanges that they are for. It has to be brought to its end.
+#[must_use]
+pub struct PolicyApplication {
+    actor: Actor,
+    passes: Vec<PolicyPass>,
+    changed: Changed,
+}
+
+impl PolicyApplication {
+    fn new(actor: &Actor) -> Self {
+        Self { actor: actor.clone(), passes: Vec::new(), changed: Changed::default() }
+    }
+
+    fn add(&mut self, changed: Changed, pass: PolicyPass) {
+        self.passes.push(pass);
+        self.changed.is_new |= changed.is_new;
+        self.changed.position = self.changed.position.max(changed.position);
+    }
+
+    /// Brings them to some more queues and exchanges. What the change came to, when there are no more.
+    pub fn turn(&mut self, broker: &Broker) -> Option<Changed> {
+        let Some(pass) = self.passes.last_mut() else { return Some(self.changed) };
+        let turn = pass.turn(broker);
+        for (queue, policy) in turn.changed.iter().filter(|_| broker.has_listeners()) {
+            broker.emit_by(&self.actor, Event::queue_policy(queue, policy.as_deref()));
+        }
+        if let Some(position) = turn.end {
+            self.changed.position = self.changed.position.max(position);
+            self.passes.pop();
+        }
+        self.passes.is_empty().then_some(self.changed)
+    }
+
+    /// Brings them to all.
+    pub fn finish(mut self, broker: &Broker) -> Changed {
+        loop {
+            if let Some(changed) = self.turn(broker) {
+                return changed;
             }
         }
     }

@@ -7,7 +7,7 @@
 //! - `exchanges`, `bindings`, `queues`: how they are declared, bound and deleted. `removal`: what goes with them.
 //! - `federated`: what policies have fed by other brokers. `followed_bindings`: who is told of bindings as they change.
 //! - `parameters`: what is kept for shovels and federation.
-//! - `policies`: what policies, types and arguments have queues and exchanges do. `routes`: where a message goes.
+//! - `policies`: what policies, types and arguments have queues and exchanges do. `policy_pass`: how changed ones come to them. `routes`: where a message goes.
 
 mod bindings;
 mod by_name;
@@ -16,6 +16,7 @@ mod federated;
 mod followed_bindings;
 mod parameters;
 mod policies;
+mod policy_pass;
 mod queues;
 mod removal;
 mod routes;
@@ -24,6 +25,7 @@ mod sharded_exchanges;
 pub(crate) use bindings::BindingsOf;
 pub use federated::Federated;
 pub(crate) use parameters::PutParameter;
+pub(crate) use policy_pass::PolicyPass;
 pub(crate) use queues::{Declared, DeleteConditions, Deletion, settings_of};
 pub(crate) use removal::Removal;
 pub(crate) use sharded_exchanges::{InForce, ShardedExchanges};
@@ -68,7 +70,7 @@ pub(crate) struct Vhost {
     policies: RwLock<Arc<[Arc<Policy>]>>,
     /// Whether some policy has anything fed by other brokers.
     is_federating: AtomicBool,
-    /// Held while policies are applied: of two changes the later one is applied last.
+    /// Held while policies are brought to some queues and exchanges: these are the newest ones then.
     applying: Mutex<()>,
     parameters: Mutex<Parameters>,
     /// The exchanges that have queues of their own.

@@ -5,18 +5,16 @@ use std::sync::Arc;
 
 use model::arguments::{ExchangeArguments, ExchangeType};
 use model::definition;
-use model::features::{Deduplication, ExchangeFeatures, QueueFeatures};
-use model::ids::JournalPosition;
-use model::policy::{EffectivePolicy, Policy, PolicyRanking, Target};
+use model::features::{Deduplication, ExchangeFeatures};
+use model::policy::{ChangedPolicies, EffectivePolicy, Policy, PolicyRanking, Target};
 use queue::RestoredGeneration;
 use store::RecordBatch;
 
-use super::{Topology, Vhost};
+use super::{PolicyPass, Topology, Vhost};
 use crate::broker::Broker;
 use engine::deduplication::{ExchangeKeys, Site as KeySite};
 use engine::delayed::DelaySet;
 use engine::delayed::definition::Site;
-use engine::queue_handle::QueueHandle;
 
 impl Vhost {
     /// All policies, of both kinds, by name.
@@ -24,24 +22,20 @@ impl Vhost {
         self.policies.read().clone()
     }
 
-    /// Changes the policies, and applies them at once. The position is where that is durable which follows from the change.
+    /// Changes the policies. They hold when the pass has come to its end.
     pub(crate) fn change_policies<T>(
-        &self,
-        broker: &Broker,
+        self: &Arc<Self>,
+        changed: ChangedPolicies,
         change: impl FnOnce(&mut Vec<Arc<Policy>>) -> T,
-    ) -> (T, Option<JournalPosition>) {
+    ) -> (T, PolicyPass) {
         let mut policies = self.policies.write();
-        let mut changed = policies.to_vec();
-        let result = change(&mut changed);
-        changed.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
-        *policies = changed.into();
+        let mut after = policies.to_vec();
+        let result = change(&mut after);
+        after.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
+        *policies = after.into();
         let was_federating = self.note_federation(&policies);
         drop(policies);
-        self.apply_policies(broker, |queue, features| broker.engine.change_features(queue, features));
-        if was_federating || self.is_federating() {
-            broker.federated_changed();
-        }
-        (result, self.shard_exchanges(broker))
+        (result, PolicyPass::new(self.clone(), changed, was_federating))
     }
 
     /// Puts policies that recovery found where they were, and applies them.
@@ -49,27 +43,31 @@ impl Vhost {
         restored.sort_by(|a, b| (&a.name, a.kind).cmp(&(&b.name, b.kind)));
         self.note_federation(&restored);
         *self.policies.write() = restored.into();
-        self.apply_policies(broker, |queue, features| broker.engine.restore_features(queue, features));
+        let policies = self.policies();
+        let ranking = PolicyRanking::of(&policies);
+        for queue in self.queues() {
+            let target = Target::Queue(queue.definition.arguments.queue_type());
+            if let Some(features) = queue.set_policy(ranking.effective(target, queue.name())) {
+                broker.engine.restore_features(&queue, &features);
+            }
+        }
+        self.apply_to_exchanges(broker, &ranking, self.exchange_names());
         self.shard_exchanges(broker);
     }
 
-    /// Gives every queue and every exchange the policies that hold for it now; `change` is told of queues that do something else by it.
-    fn apply_policies(&self, broker: &Broker, mut change: impl FnMut(&Arc<QueueHandle>, &QueueFeatures)) {
-        let _turn = self.applying.lock();
-        // First what there is, then the policies: so nothing that was declared under newer ones is given these. Matched without the
-        // topology's lock, so that messages go on being routed: what is declared meanwhile has these policies or newer ones already.
-        let queues = self.queues();
-        let names: Vec<Box<[u8]>> =
-            self.topology.read().exchanges.exchanges().map(|exchange| exchange.name.clone()).collect();
-        let policies = self.policies();
-        let ranking = PolicyRanking::of(&policies);
-        for queue in queues {
-            let target = Target::Queue(queue.definition.arguments.queue_type());
-            let effective = ranking.effective(target, queue.name());
-            if let Some(features) = queue.set_policy(effective) {
-                change(&queue, &features);
-            }
-        }
+    /// The names of all exchanges, in no particular order.
+    pub(super) fn exchange_names(&self) -> Vec<Box<[u8]>> {
+        self.topology.read().exchanges.exchanges().map(|exchange| exchange.name.clone()).collect()
+    }
+
+    /// Gives exchanges the policies that hold for them now. Matched without the topology's lock, so that messages go on being routed: what
+    /// is declared meanwhile has these policies or newer ones already.
+    pub(super) fn apply_to_exchanges(
+        &self,
+        broker: &Broker,
+        ranking: &PolicyRanking<'_>,
+        names: impl IntoIterator<Item = Box<[u8]>>,
+    ) {
         let found = names.into_iter().filter_map(|name| {
             let effective = ranking.effective(Target::Exchange, std::str::from_utf8(&name).ok()?);
             Some((name, effective))

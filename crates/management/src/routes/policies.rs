@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use broker::{ControlError, PolicyRequest};
+use broker::{Changed, ControlError, PolicyApplication, PolicyRequest};
 use hyper::StatusCode;
 use model::erlang;
 use model::name::VhostName;
@@ -15,7 +15,7 @@ use crate::call::Call;
 use crate::json::{Fields, wrong_type};
 use crate::listing::{Table, column, list, single};
 use crate::problem::Problem;
-use crate::route::Kind::{Integer, Object, Text};
+use crate::route::Kind::{Boolean, Integer, Object, Text};
 use crate::route::Role::{AdministratorInVhost, InVhost, Management, PolicymakerInVhost};
 use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
@@ -30,8 +30,10 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/policies/{vhost}/{name}",
         &[
             Operation::get(PolicymakerInVhost, one, "Returns a policy.", Shape::One(&TABLE)).query(SINGLE),
-            Operation::put(PolicymakerInVhost, put, "Creates or updates a policy.", POLICY),
-            Operation::delete(PolicymakerInVhost, delete, "Deletes a policy."),
+            Operation::put(PolicymakerInVhost, nothing, "Creates or updates a policy.", POLICY)
+                .later(|call| Box::pin(put(call, PolicyKind::User)) as AnswerFuture),
+            Operation::delete(PolicymakerInVhost, nothing, "Deletes a policy.")
+                .later(|call| Box::pin(delete(call, PolicyKind::User)) as AnswerFuture),
         ],
     ),
     at(
@@ -48,9 +50,11 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(AdministratorInVhost, one_operator, "Returns an operator policy.", Shape::One(&TABLE))
                 .query(SINGLE),
-            Operation::put(AdministratorInVhost, put_operator, "Creates or updates an operator policy.", POLICY)
+            Operation::put(AdministratorInVhost, nothing, "Creates or updates an operator policy.", POLICY)
+                .later(|call| Box::pin(put(call, PolicyKind::Operator)) as AnswerFuture)
                 .refuses(UNCHANGEABLE),
-            Operation::delete(AdministratorInVhost, delete_operator, "Deletes an operator policy.")
+            Operation::delete(AdministratorInVhost, nothing, "Deletes an operator policy.")
+                .later(|call| Box::pin(delete(call, PolicyKind::Operator)) as AnswerFuture)
                 .refuses(UNCHANGEABLE),
         ],
     ),
@@ -82,6 +86,11 @@ static TABLE: Table<Arc<Policy>, Service> = Table {
             });
         }),
         column("priority", Integer, |policy, _, cell| cell.signed(policy.priority)),
+        column("pattern_undecided", Boolean, |policy, _, cell| {
+            if policy.pattern.is_undecided() {
+                cell.bool(true);
+            }
+        }),
     ],
     order: |a, b| (&a.vhost, &a.name).cmp(&(&b.vhost, &b.name)),
     name: |policy| (*policy.name).into(),
@@ -126,32 +135,50 @@ fn one_operator(call: &Call) -> Result<Answer, Problem> {
     Ok(single(&find(call, PolicyKind::Operator)?, &TABLE, &*call.service, &call.query))
 }
 
-fn put(call: &Call) -> Result<Answer, Problem> {
-    put_kind(call, PolicyKind::User)
-}
-
-fn put_operator(call: &Call) -> Result<Answer, Problem> {
-    check_operator_changes(call)?;
-    put_kind(call, PolicyKind::Operator)
+fn nothing(_: &Call) -> Result<Answer, Problem> {
+    Err(Problem::not_found())
 }
 
 /// Operators may have ruled out that their policies are changed over HTTP.
-fn check_operator_changes(call: &Call) -> Result<(), Problem> {
-    if call.service.options.operator_policies_change {
+fn check_changeable(call: &Call, kind: PolicyKind) -> Result<(), Problem> {
+    if kind == PolicyKind::User || call.service.options.operator_policies_change {
         return Ok(());
     }
     Err(Problem::bare(StatusCode::METHOD_NOT_ALLOWED))
 }
 
-fn put_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
-    let vhost = vhosts::find(call)?.facts.name.clone();
+async fn put(call: Call, kind: PolicyKind) -> Result<Answer, Problem> {
+    check_changeable(&call, kind)?;
+    let vhost = vhosts::find(&call)?.facts.name.clone();
     let body = call.object()?;
     let request = request(vhost, call.argument("name"), kind, Fields(&body))?;
-    let (changed, warnings) = call.broker().put_policy(call.actor(), request).map_err(refused)?;
+    let (application, warnings) = call.broker().begin_policies(call.actor(), vec![request]).map_err(refused)?;
     for warning in warnings {
         tracing::warn!(policy = call.argument("name"), vhost = call.vhost(), "{warning}");
     }
-    Ok(Answer::changed(&changed))
+    Ok(Answer::changed(&applied(&call, application).await?))
+}
+
+async fn delete(call: Call, kind: PolicyKind) -> Result<Answer, Problem> {
+    check_changeable(&call, kind)?;
+    let policy = find(&call, kind)?;
+    let begun = call.broker().begin_policy_deletion(call.actor(), kind, policy.vhost.as_str(), &policy.name)?;
+    Ok(Answer::done(&applied(&call, begun).await?))
+}
+
+/// Brings changed policies to what they are for, with other requests served in between. A task of its own does: it goes on when the caller
+/// is gone.
+async fn applied(call: &Call, mut application: PolicyApplication) -> Result<Changed, Problem> {
+    let broker = call.broker().clone();
+    let applying = tokio::spawn(async move {
+        loop {
+            if let Some(changed) = application.turn(&broker) {
+                return changed;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    applying.await.map_err(|_| Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
 }
 
 /// Why a policy cannot be set.
@@ -205,18 +232,4 @@ pub(crate) fn request(
     };
     let (name, pattern, definition) = (name.to_owned(), pattern.clone(), definition.clone());
     Ok(PolicyRequest { vhost, name, kind, pattern, apply_to, priority, definition })
-}
-
-fn delete(call: &Call) -> Result<Answer, Problem> {
-    delete_kind(call, PolicyKind::User)
-}
-
-fn delete_operator(call: &Call) -> Result<Answer, Problem> {
-    check_operator_changes(call)?;
-    delete_kind(call, PolicyKind::Operator)
-}
-
-fn delete_kind(call: &Call, kind: PolicyKind) -> Result<Answer, Problem> {
-    let policy = find(call, kind)?;
-    Ok(Answer::done(&call.broker().delete_policy(call.actor(), kind, policy.vhost.as_str(), &policy.name)?))
 }

@@ -3,6 +3,7 @@
 //! Of each kind (users' and operators') the one with the highest priority counts; the two are merged. Texts of refusals are
 //! RabbitMQ's.
 
+mod change;
 mod definition;
 mod keys;
 mod ranking;
@@ -15,6 +16,7 @@ use crate::arguments::QueueType;
 use crate::name::VhostName;
 use crate::pattern::{Pattern, PatternError};
 
+pub use change::{ChangedPolicies, PolicyChange};
 pub use definition::{PolicyDefinition, PolicyError};
 pub use keys::without_effect;
 pub use ranking::PolicyRanking;

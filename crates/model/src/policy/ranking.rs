@@ -16,22 +16,30 @@ impl<'a> PolicyRanking<'a> {
     /// Sorts policies of both kinds.
     #[must_use]
     pub fn of(policies: &'a [Arc<Policy>]) -> PolicyRanking<'a> {
-        let ranked = |kind| {
-            let mut ranked: Vec<_> = policies.iter().filter(|policy| policy.kind == kind).collect();
-            ranked.sort_by(|a, b| compare(a, b));
-            ranked
+        Self::of_some(policies.iter())
+    }
+
+    pub(super) fn of_some(policies: impl Iterator<Item = &'a Arc<Policy>>) -> PolicyRanking<'a> {
+        let (mut users, mut operators): (Vec<_>, Vec<_>) = policies.partition(|policy| policy.kind == PolicyKind::User);
+        users.sort_by(|a, b| compare(a, b));
+        operators.sort_by(|a, b| compare(a, b));
+        PolicyRanking { users, operators }
+    }
+
+    /// The policy of a kind that holds for what bears the name.
+    pub(super) fn first(&self, kind: PolicyKind, target: Target, name: &str) -> Option<Arc<Policy>> {
+        let ranked = match kind {
+            PolicyKind::User => &self.users,
+            PolicyKind::Operator => &self.operators,
         };
-        PolicyRanking { users: ranked(PolicyKind::User), operators: ranked(PolicyKind::Operator) }
+        ranked.iter().find(|policy| policy.matches(target, name)).map(|policy| Arc::clone(policy))
     }
 
     /// The policies that hold for what bears the name, as [`EffectivePolicy::of`] finds them.
     #[must_use]
     pub fn effective(&self, target: Target, name: &str) -> EffectivePolicy {
-        let first = |ranked: &[&Arc<Policy>]| {
-            let mut matching = ranked.iter().filter(|policy| policy.matches(target, name));
-            matching.next().map(|policy| Arc::clone(policy))
-        };
-        EffectivePolicy { user: first(&self.users), operator: first(&self.operators) }
+        let first = |kind| self.first(kind, target, name);
+        EffectivePolicy { user: first(PolicyKind::User), operator: first(PolicyKind::Operator) }
     }
 
     /// All policies that match, users' before operators', the one that counts first.

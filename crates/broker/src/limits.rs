@@ -5,7 +5,8 @@ use std::time::Duration;
 /// So many consumers leave a queue while it is locked: others are served before the next.
 pub(crate) const LEAVING_COUNT_MAX: usize = 1024;
 
-/// So many deliveries go back to a queue, or are acknowledged, and so many messages are purged, while it is locked: others are served before the next.
+/// So many deliveries go back to a queue, or are acknowledged, and so many messages are purged, while it is locked: others are served
+/// before the next.
 pub(crate) const SETTLED_COUNT_MAX: usize = 4096;
 
 /// So many bindings are removed while a vhost's topology is locked: messages are routed before the next.

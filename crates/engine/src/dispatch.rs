@@ -342,8 +342,8 @@ impl Work<'_> {
         count as u64
     }
 
-    /// Removes some of what is ready from the queue, and says how much that was: where that is very much, before [`Work::purge`] removes the
-    /// rest. Nothing where it is not to be had in pieces.
+    /// Removes some of what is ready from the queue, and says how much that was: where that is very much, before [`Work::purge`] removes
+    /// the rest. Nothing where it is not to be had in pieces.
     pub fn purge_some(&mut self, entry: &mut QueueEntry, count_max: usize) -> u64 {
         let from = self.gathered.settled.len();
         let count = entry.queue.purge_some(count_max, &mut self.gathered.settled);

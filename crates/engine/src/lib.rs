@@ -9,8 +9,8 @@
 //! - `engine`: what the path shares. `section`, `work`: a locked section, and what it gathers. `batch`, `put`, `publish`, `targets`:
 //!   messages
 //!   on their way in. `dispatch`, `watermark`, `outbox`, `gate`: on their way out. `transfer`: from one place to others.
-//! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`, `lasting`: what is known of a queue. `message`, `chunks`, `grouping`: a
-//!   message's bytes.
+//! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`, `lasting`: what is known of a queue. `message`,
+//!   `chunks`, `grouping`: a message's bytes.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
 //!   `statistics`: counts. `probe`: messages that are timed on their way. `effort`: who takes the processors' time.

@@ -302,7 +302,7 @@ mod tests {
         let schema = schema_of("/api/queues", "200");
         assert_eq!(schema["anyOf"][0]["type"], "array");
         assert_eq!(schema["anyOf"][1]["properties"]["items"], schema["anyOf"][0]);
-        assert_eq!(schema_of("/api/bindings", "200")["type"], "array");
+        assert_eq!(schema_of("/api/permissions", "200")["type"], "array");
     }
 
     #[test]

@@ -22,7 +22,7 @@ use model::ids::{Place, QueueSeq, SegmentId};
 use crate::fifo::{Fifo, FifoEntry};
 use crate::limits::{LOAD_BYTES_MAX, LOAD_BYTES_MIN, MESSAGE_OVERHEAD, RETURNED_WITH_PLACE_MAX};
 use crate::message::Message;
-use crate::purge::PurgedMessages;
+use crate::purged_messages::PurgedMessages;
 use crate::ranges::{PagedRange, Ranges, Window};
 use crate::tree_len::tree_len;
 use crate::unacked::Unacked;

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! - `queue`: the state machine itself; `dropping`: what leaves by itself; `returning`: what comes back; `taking`: what is taken out of
-//!   the middle, `looking`: what is only looked at; `purge`: when all is to go; `spill`: its messages' way to segments and from one segment to another.
+//!   the middle, `looking`: what is only looked at; `purge`: when all is to go, `purged_messages`: what went; `spill`: its messages' way to
+//!   segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
 //!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
 //! - `groups`: which of what is ready may go to whom, where messages of a group stay with one consumer.
@@ -49,6 +50,7 @@ mod limits_and_expiry;
 mod memory;
 mod message;
 mod purge;
+mod purged_messages;
 mod queue;
 mod ranges;
 mod ready;
@@ -71,7 +73,7 @@ pub use expiry::TtlHistory;
 pub use keys::{KeyRules, Keys, KnownKey, MessageKey, RememberedKey};
 pub use lane::Load;
 pub use message::{Message, MovedMessage, PlacedMessage};
-pub use purge::PurgedMessages;
+pub use purged_messages::PurgedMessages;
 pub use queue::{FetchedMessage, Get, Queue, RestoredQueue, Settings};
 pub use ranges::PagedRange;
 pub use remove::Take;

@@ -45,6 +45,7 @@ const BROKER: &[&str] = &[
     "trace_points",
     "usage",
     "limits",
+    "time",
     "refusal",
     "changed",
     "binding_request",

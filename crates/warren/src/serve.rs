@@ -26,7 +26,7 @@ pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
 /// Runs the broker until it is told to stop.
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
     let started_at = Instant::now();
-    // First of all: whoever starts a process may end it at every moment.
+    // First of all: an operator who starts a process may end it at every moment.
     let signals = Signals::listen_early()?;
     let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
     let config = Arc::new(config);

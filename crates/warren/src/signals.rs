@@ -36,8 +36,8 @@ impl Signals {
         Self::listen()
     }
 
-    /// Has SIGTERM and SIGINT end the process at once, with status 0, until it is ready: it serves nobody yet, and what is on the disk is
-    /// whole at every moment. A recovery may take long, and blocks the thread that waits for it.
+    /// Has SIGTERM and SIGINT end the process at once, with status 0, until it is ready: it serves no client yet, and what is on the disk
+    /// is whole at every moment. A recovery may take long, and blocks the thread that waits for it.
     pub(crate) fn end_start(mut self) -> StartingSignals {
         let (ready, is_ready) = oneshot::channel();
         let watching = tokio::spawn(async move {

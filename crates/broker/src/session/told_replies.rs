@@ -15,7 +15,7 @@ use super::Session;
 use crate::session::assembly::CompletePublish;
 
 impl Session {
-    /// A reply is published, to whoever has its address.
+    /// A reply is published, to the client that has its address.
     #[cold]
     pub(super) fn tell_reply_published(&mut self, channel: u16, whole: &CompletePublish<'_>) {
         let publish = self.broker.engine.taps.number_publish();
@@ -52,7 +52,7 @@ impl Session {
         });
     }
 
-    /// A queue that has an address for its name. Nothing is ever in it, and nobody else knows of it.
+    /// A queue that has an address for its name. Nothing is ever in it, and no other client knows of it.
     fn queue_of_address(&self, address: &str) -> Option<QueueHandle> {
         let vhost = self.vhost();
         let definition = definition::Queue {

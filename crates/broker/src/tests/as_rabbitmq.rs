@@ -66,14 +66,15 @@ fn closes_that_cross_are_answered_once_each() {
 }
 
 /// The reply-to that a server is told, of a requester that waits.
-fn reply_to(client: &mut Client) -> String {
+fn reply_to(node: &Node, client: &mut Client) -> String {
     client.consume(1, "amq.rabbitmq.reply-to", "replies", true);
     assert_done(client.hear_one());
     client.declare("requests");
     let properties = Properties { reply_to: Some(b"amq.rabbitmq.reply-to"), ..Properties::default() };
     publish_with(client, "", "requests", properties, "request");
     client.get(1, "requests", true);
-    assert!(matches!(client.hear_one(), Heard::Message { .. }));
+    let heard = node.listen(client);
+    assert!(matches!(heard[..], [Heard::Message { .. }]), "{heard:?}");
     let header = client.last_header();
     let header = ContentHeader::decode(&header).expect("a content header");
     String::from_utf8(header.properties.reply_to.expect("it is there").to_vec()).expect("a name")
@@ -82,7 +83,7 @@ fn reply_to(client: &mut Client) -> String {
 #[test]
 fn the_address_of_a_requester_has_two_parts_and_nothing_is_bound_to_it() {
     let (node, mut client) = Node::standing();
-    let address = reply_to(&mut client);
+    let address = reply_to(&node, &mut client);
     let parts: Vec<_> = address.strip_prefix("amq.rabbitmq.reply-to.").expect("its prefix").split('.').collect();
     assert!(parts.len() == 2 && parts.iter().all(|part| part.len() >= 8), "{address}");
     let mut other = node.connect();

@@ -343,7 +343,11 @@ fn many_consumers_leave_in_several_visits() {
                     basic::Consume { queue: b"q", consumer_tag: tag.as_bytes(), no_wait: true, ..Default::default() };
                 first.send(1, &method);
             }
-            publish(&mut publisher, 0..MANY);
+            for from in (0..MANY).step_by(100) {
+                publish(&mut publisher, from..MANY.min(from + 100));
+                node.sync();
+                node.relieve();
+            }
             assert_eq!(numbers(&node, &mut first).len(), MANY);
             let mut second = consumer(&node, 0, 0);
             end(&mut first);

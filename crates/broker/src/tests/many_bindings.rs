@@ -55,6 +55,7 @@ fn a_queue_with_many_bindings_is_deleted_in_pieces() {
 fn a_queue_that_is_not_deleted_keeps_all_its_bindings() {
     let node = Node::new();
     bind_often(&node, "q");
+    node.relieve();
     let mut client = node.connect();
     client.publish(1, "", "q", PERSISTENT, b"kept");
     let refused = guest(&node).delete_queue(&queue_name("q"), false, true);

@@ -51,6 +51,16 @@ impl Node {
         Self::over(disk, store, recovered, answering_at_once(Options::default()))
     }
 
+    /// One with what is on the disk, whose journal is too large to be full: no publisher waits for it, and all stays in memory.
+    pub(super) fn roomy(disk: SimDisk) -> Self {
+        let mut options = store::Options::small(PathBuf::from("/data"), 1);
+        options.journal.file_len = 1 << 20;
+        options.journal.unretired_len_max = 64 << 20;
+        options.journal.commit_len_max = 256 << 10;
+        let (store, recovered) = Store::open_stepped(options, Arc::new(disk.clone())).expect("the store opens");
+        Self::over(disk, store, recovered, answering_at_once(Options::default()))
+    }
+
     /// A broker on an empty disk.
     pub(super) fn with(options: Options) -> Self {
         let disk = SimDisk::new(1);
@@ -102,6 +112,14 @@ impl Node {
         // The journal's files that are free again are made ready.
         for _ in 0..4 {
             self.step().expect("the disk works");
+        }
+    }
+
+    /// Has the journal catch up, so that no publisher has to wait for it.
+    pub(super) fn relieve(&self) {
+        self.sync();
+        if self.broker.engine.store.is_congested() {
+            self.spill();
         }
     }
 

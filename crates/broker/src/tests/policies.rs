@@ -92,7 +92,7 @@ fn policies_come_to_many_queues_in_turns() {
     let (mut application, _) = node.broker.begin_policies(&operator(), requests).unwrap();
     for turn in 0..3 {
         assert_eq!(held("p"), turn * POLICY_TURN_COUNT);
-        // Whoever comes in between has the new ones already.
+        // A client that comes in between has the new ones already.
         access.declare_queue(&lasting(&queue_name(&format!("q-late-{turn}")))).unwrap();
         let late = node.broker.queue_view("/", &format!("q-late-{turn}")).unwrap().policy().user;
         assert_eq!(late.map(|policy| policy.name.to_string()).as_deref(), Some("p"));

@@ -4,6 +4,7 @@
 
 use amqp::method::{basic, queue};
 use amqp::table::{Table, Value};
+use store::file::SimDisk;
 
 use super::client::{Client, Heard, PERSISTENT};
 use super::exchange_types::{self, assert_done};
@@ -14,6 +15,14 @@ const TURN_BATCH_COUNT: usize = 256;
 const TURN_MESSAGE_COUNT_MAX: u64 = 4_096 + 256;
 /// How long a dead letter waits that has found no place.
 const RETRY_MS: u64 = 5_000;
+
+/// A broker where time stands still, and a client of it.
+fn standing() -> (Node, Client) {
+    let node = Node::roomy(SimDisk::new(1));
+    node.at(NOW);
+    let client = node.connect();
+    (node, client)
+}
 
 fn text(text: &str) -> Value<'_> {
     Value::LongStr(text.as_bytes())
@@ -37,9 +46,10 @@ fn get_and_reject(node: &Node, client: &mut Client, queue: &str, tag: u64) {
     client.send(1, &basic::Reject { delivery_tag: tag, requeue: false });
 }
 
-/// Somebody else publishes, gets and declares, whatever is going on.
+/// Another client publishes, gets and declares, whatever is going on.
 #[track_caller]
 fn assert_serves_others(node: &Node) {
+    node.relieve();
     let mut bystander = node.connect();
     bystander.declare("bystander");
     bystander.select_confirms(1);
@@ -54,7 +64,7 @@ fn assert_serves_others(node: &Node) {
 /// One publish and one reject of it kept a worker busy for ever.
 #[test]
 fn a_rejection_before_the_circle_does_not_keep_it_going() {
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     declare_passing(&mut client, "b", "b");
     declare(&mut client, "a", "b", &[]);
     client.publish(1, "", "a", PERSISTENT, b"m");
@@ -67,7 +77,7 @@ fn a_rejection_before_the_circle_does_not_keep_it_going() {
 /// The same with a short quorum queue, which gave up to itself what it had too much of.
 #[test]
 fn a_short_queue_of_itself_drops_what_it_has_too_much_of_after_a_rejection() {
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     declare(&mut client, "q", "q", &[("x-queue-type", text("quorum")), ("x-max-length", Value::I64(2))]);
     for body in [b"1", b"2"] {
         client.publish(1, "", "q", PERSISTENT, body);
@@ -83,11 +93,12 @@ fn a_short_queue_of_itself_drops_what_it_has_too_much_of_after_a_rejection() {
 #[test]
 fn a_long_chain_of_deaths_goes_on_in_later_turns() {
     const LAST: usize = 2 * TURN_BATCH_COUNT + 10;
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     for at in 0..LAST {
         declare_passing(&mut client, &format!("q{at}"), &format!("q{}", at + 1));
     }
     client.declare(&format!("q{LAST}"));
+    node.relieve();
     let is_there = |node: &Node| node.counts(&format!("q{LAST}")) == (1, 0);
     client.publish(1, "", "q0", PERSISTENT, b"m");
     let mut turn_count = 1;
@@ -99,23 +110,26 @@ fn a_long_chain_of_deaths_goes_on_in_later_turns() {
     }
     // More than by steps alone: with each death its headers get longer, and bytes count as well.
     assert!(turn_count >= 3, "{turn_count}");
-    assert_eq!(node.broker.run_due_timers(), 0);
+    node.at(NOW);
+    assert!(is_there(&node), "it stays there");
 }
 
 /// The power goes in the middle of the chain. The start ends, and the message arrives.
 #[test]
 fn a_start_ends_whatever_chain_of_deaths_is_under_way() {
     const LAST: usize = 2 * TURN_BATCH_COUNT + 10;
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     for at in 0..LAST {
         declare_passing(&mut client, &format!("q{at}"), &format!("q{}", at + 1));
     }
     client.declare(&format!("q{LAST}"));
+    node.relieve();
     client.publish(1, "", "q0", PERSISTENT, b"m");
     node.sync();
     assert_eq!(node.counts(&format!("q{LAST}")), (0, 0), "it is under way");
     drop(client);
-    let node = node.kill();
+    node.disk.kill_process();
+    let node = Node::roomy(node.disk.clone());
     assert_eq!(node.counts(&format!("q{LAST}")), (0, 0), "a start moves no more than a turn");
     assert_serves_others(&node);
     node.at(NOW);
@@ -125,13 +139,14 @@ fn a_start_ends_whatever_chain_of_deaths_is_under_way() {
 #[test]
 fn a_turn_of_many_dead_letters_ends_and_the_rest_is_due() {
     const COUNT: u64 = 10_000;
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     client.declare("d");
     declare(&mut client, "q", "d", &[("x-message-ttl", Value::I64(100))]);
     for number in 0..COUNT {
         client.publish(1, "", "q", PERSISTENT, format!("{number}").as_bytes());
         if number % 100 == 99 {
             node.listen(&mut client);
+            node.relieve();
         }
     }
     node.broker.engine.clock.set(NOW + 100);
@@ -156,7 +171,7 @@ fn a_turn_of_many_dead_letters_ends_and_the_rest_is_due() {
 #[test]
 fn what_multiplies_as_it_dies_is_brought_on_in_turns() {
     const LAYERS: usize = 13;
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     for layer in 0..=LAYERS {
         let exchange = format!("x{layer}");
         assert_done(exchange_types::declare(&mut client, &exchange, "fanout", Table::EMPTY));
@@ -172,6 +187,7 @@ fn what_multiplies_as_it_dies_is_brought_on_in_turns() {
             assert_done(exchange_types::bind(&mut client, &exchange, &name, ""));
         }
     }
+    node.relieve();
     client.publish(1, "x0", "", PERSISTENT, b"m");
     let arrived =
         |node: &Node| ["left", "right"].map(|side| node.counts(&format!("{side}{LAYERS}")).0).iter().sum::<u64>();
@@ -185,7 +201,7 @@ fn what_multiplies_as_it_dies_is_brought_on_in_turns() {
 #[test]
 fn what_found_no_place_is_tried_again_in_pieces() {
     const COUNT: u64 = 2_500;
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     let keeping = [
         ("x-queue-type", text("quorum")),
         ("x-overflow", text("reject-publish")),
@@ -197,6 +213,7 @@ fn what_found_no_place_is_tried_again_in_pieces() {
         client.publish(1, "", "q", PERSISTENT, format!("{number}").as_bytes());
         if number % 100 == 99 {
             node.listen(&mut client);
+            node.relieve();
         }
     }
     node.at(NOW + 100);
@@ -216,7 +233,7 @@ fn what_found_no_place_is_tried_again_in_pieces() {
 /// A client that rejects as fast as it gets makes a message come round as often as it likes. It is counted.
 #[test]
 fn what_comes_round_is_counted() {
-    let (node, mut client) = Node::standing();
+    let (node, mut client) = standing();
     declare(&mut client, "work", "wait", &[]);
     declare_passing(&mut client, "wait", "work");
     client.publish(1, "", "work", PERSISTENT, b"m");

@@ -7,7 +7,8 @@
 //! - `exchanges`, `bindings`, `queues`: how they are declared, bound and deleted. `removal`: what goes with them.
 //! - `federated`: what policies have fed by other brokers. `followed_bindings`: who is told of bindings as they change.
 //! - `parameters`: what is kept for shovels and federation.
-//! - `policies`: what policies, types and arguments have queues and exchanges do. `policy_pass`: how changed ones come to them. `routes`: where a message goes.
+//! - `policies`: what policies, types and arguments have queues and exchanges do. `policy_pass`: how changed ones come to
+//!   them. `routes`: where a message goes.
 
 mod bindings;
 mod by_name;

@@ -44,7 +44,7 @@ pub struct NoName {
     pub sentence: String,
     /// The node there does not want this one, which will not change by itself.
     pub is_final: bool,
-    /// There is somebody at the address.
+    /// A node is at the address.
     pub is_reached: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Places of connections that have not said yet who they are. When all are taken, the oldest one gives way of the address that has the most:
-//! who fills them all takes places of its own, and a node that comes back needs one for a moment.
+//! Places of connections that have not said yet who they are. When all are taken, the oldest one gives way of the address that has the
+//! most: who fills them all takes places of its own, and a node that comes back needs one for a moment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;

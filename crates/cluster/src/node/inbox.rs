@@ -7,8 +7,7 @@ use consensus::MemberId;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
-use super::passing::PassedOrder;
-use super::report::encode_outcome;
+use super::report::{RemoteOrder, encode_outcome};
 use crate::address::Address;
 use crate::control::ControlError;
 use crate::formation::Listed;
@@ -47,6 +46,17 @@ pub(super) enum Event {
     Ordered { order: Order, reply: Reply },
     /// The node ends.
     Stop,
+}
+
+/// An order on its way.
+pub(super) struct PassedOrder {
+    pub(super) to: NodeName,
+    pub(super) order: RemoteOrder,
+    /// Who is taken out by it.
+    pub(super) leaver: Option<MemberId>,
+    /// Its answer was lost before.
+    pub(super) is_again: bool,
+    pub(super) reply: Reply,
 }
 
 /// What an operator orders.

@@ -12,9 +12,9 @@
 //!
 //! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
 //! let in; `orders`: of operators, `passing`: to other nodes; `membership`: changes of members; `standing`: where clients go; `view`: what
-//! is shown; `vitals`: how peers are; `time`: what time it is; `report`: the payloads of calls; `files`: what is kept; `seal`: by what a
-//! copy is found; `memory`: what others promised; `offline`: for a node that does not run; `discovery`: looking names up; `handle`:
-//! [`ClusterNode`].
+//! is shown; `vitals`: how peers are, `peer_vitals`: what is known of one; `time`: what time it is; `report`: the payloads of calls;
+//! `files`: what is kept; `seal`: by what a copy is found; `memory`: what others promised; `offline`: for a node that does not run;
+//! `discovery`: looking names up; `handle`: [`ClusterNode`].
 
 mod discovery;
 mod exchange;
@@ -27,6 +27,7 @@ mod memory;
 mod offline;
 mod orders;
 mod passing;
+mod peer_vitals;
 mod report;
 mod seal;
 mod shell;

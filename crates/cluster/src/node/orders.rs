@@ -245,7 +245,7 @@ impl Shell {
             return self.take_clients(reply);
         }
         self.is_app_stopped = true;
-        self.send_clients_away("this node serves nobody until it is told to (warren ctl start_app)", reply);
+        self.send_clients_away("this node serves no clients until it is told to (warren ctl start_app)", reply);
     }
 
     fn drain(&mut self, reply: Reply) {

@@ -3,9 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use consensus::MemberId;
-
-use super::inbox::{Event, Reply};
+use super::inbox::{Event, PassedOrder, Reply};
 use super::membership::{Done, WaitingOrder};
 use super::orders::ORDER_PATIENCE;
 use super::report::{CALL_ORDER, RemoteOrder, decode_outcome};
@@ -18,17 +16,6 @@ use crate::links::CallError;
 const SEEN_PATIENCE: Duration = Duration::from_secs(10);
 /// How long one that is done may take until this node sees it, too.
 const KNOWN_PATIENCE: Duration = Duration::from_secs(5);
-
-/// An order on its way.
-pub(super) struct PassedOrder {
-    to: NodeName,
-    order: RemoteOrder,
-    /// Who is taken out by it.
-    leaver: Option<MemberId>,
-    /// Its answer was lost before.
-    is_again: bool,
-    reply: Reply,
-}
 
 impl Shell {
     /// Gives an order to the node whose it is.

@@ -7,8 +7,8 @@ use consensus::{PeerStatus, Status};
 use parking_lot::Mutex;
 
 use super::exchange::joins;
+use super::peer_vitals::PeerVitals;
 use super::shell::{Shell, clock_ms};
-use super::vitals::PeerVitals;
 use crate::control::{ClusterMetrics, ClusterView, LaneBytes, LinkView, LogView, MemberMetrics, MemberView, Role};
 use crate::driver::Driver;
 use crate::link::{Lane, NodeName};

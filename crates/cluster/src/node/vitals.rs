@@ -39,41 +39,6 @@ const TEXT_COUNT_MAX: usize = 32;
 
 const VERSION: u8 = 1;
 
-/// What is known of another node.
-#[derive(Debug, Default)]
-pub(super) struct PeerVitals {
-    is_asked: bool,
-    /// When it answered last, or was asked first.
-    heard_at: Option<Instant>,
-    /// How far its clock is ahead of this node's.
-    pub(super) clock_ahead_ms: Option<i64>,
-    /// Up to where it has the log, and since when not more though there is more.
-    behind: Option<(u64, Instant)>,
-    /// What it is at.
-    pub(super) figures: Option<Arc<NodeFigures>>,
-}
-
-impl PeerVitals {
-    /// For how long it has not answered.
-    pub(super) fn silent_ms(&self) -> Option<u64> {
-        self.heard_at.map(|at| at.elapsed().as_millis() as u64)
-    }
-
-    /// For how long it has taken nothing of the log though there is something for it.
-    pub(super) fn unacknowledged_ms(&self) -> Option<u64> {
-        self.behind.map(|(_, since)| since.elapsed().as_millis() as u64)
-    }
-
-    /// It has the log up to there, which ends at `last`.
-    fn note_progress(&mut self, upto: u64, last: u64, now: Instant) {
-        self.behind = match self.behind {
-            _ if upto >= last => None,
-            Some((before, since)) if before == upto => Some((before, since)),
-            _ => Some((upto, now)),
-        };
-    }
-}
-
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Vitals {
@@ -200,7 +165,7 @@ impl Shell {
         names.iter().for_each(|name| self.ask_vitals(name));
     }
 
-    /// Whoever leads knows how far the others are.
+    /// The leader knows how far the others are.
     fn look_at_progress(&mut self, now: Instant) {
         let found = self.leading().map(|driver| (driver.status().last.index.0, driver.peers()));
         let Some((last, peers)) = found else {
@@ -272,6 +237,7 @@ impl Shell {
 
 #[cfg(test)]
 mod tests {
+    use super::super::peer_vitals::PeerVitals;
     use super::*;
 
     fn vitals() -> Vitals {

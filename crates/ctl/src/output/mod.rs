@@ -161,7 +161,9 @@ impl Format {
 /// What goes out, and to a file.
 pub(crate) fn render(output: &Output, style: Style) -> Vec<u8> {
     let bytes = rendered(output, style);
-    if !style.is_terminal {
+    // Tables see to their cells themselves: their headers are bold.
+    let is_clean = matches!(output, Output::Table(_)) && matches!(style.format, Format::Table | Format::Boxes(_));
+    if !style.is_terminal || is_clean {
         return bytes;
     }
     // A terminal obeys what a server has written as it does what we write. Programs get it as it is.

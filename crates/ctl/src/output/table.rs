@@ -61,14 +61,18 @@ pub(crate) fn render(table: &Table, style: Style) -> String {
     let shown = |(column, value): (&String, &Value)| match style.format {
         // Quotes hold anything.
         Format::Csv => cell(column, value),
+        Format::Table | Format::Boxes(_) if style.is_terminal => {
+            human::printable(&visible(&cell(column, value))).into_owned()
+        }
         _ => visible(&cell(column, value)),
     };
     let cells: Vec<Vec<String>> =
         table.rows.iter().map(|row| table.columns.iter().zip(row).map(shown).collect()).collect();
+    let columns: Vec<String> = table.columns.iter().map(|column| human::printable(column).into_owned()).collect();
     match style.format {
-        Format::Table if style.is_terminal => aligned(table, &cells, style),
+        Format::Table if style.is_terminal => aligned(&columns, &cells, style),
         Format::Csv => csv(table, &cells, style),
-        Format::Boxes(borders) => boxes(table, &cells, borders, style),
+        Format::Boxes(borders) => boxes(&columns, &cells, borders, style),
         Format::Long => long(table, &cells),
         Format::Pairs => pairs(table, &cells),
         Format::Bash => {
@@ -100,23 +104,23 @@ fn csv(table: &Table, cells: &[Vec<String>], style: Style) -> String {
     header + &cells.iter().map(|row| line(row)).collect::<String>()
 }
 
-fn widths(table: &Table, cells: &[Vec<String>]) -> Vec<usize> {
+fn widths(columns: &[String], cells: &[Vec<String>]) -> Vec<usize> {
     let width = |at: usize| {
-        let column = cells.iter().filter_map(|row| row.get(at)).chain([&table.columns[at]]);
+        let column = cells.iter().filter_map(|row| row.get(at)).chain([&columns[at]]);
         column.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    (0..table.columns.len()).map(width).collect()
+    (0..columns.len()).map(width).collect()
 }
 
-fn aligned(table: &Table, cells: &[Vec<String>], style: Style) -> String {
-    let widths = widths(table, cells);
+fn aligned(columns: &[String], cells: &[Vec<String>], style: Style) -> String {
+    let widths = widths(columns, cells);
     let line = |row: &[String]| {
         let padded = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
         padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
     let mut out = String::new();
     if style.has_headers && !cells.is_empty() {
-        let _ = writeln!(out, "\x1b[1m{}\x1b[0m", line(&table.columns));
+        let _ = writeln!(out, "\x1b[1m{}\x1b[0m", line(columns));
     }
     for row in cells {
         let _ = writeln!(out, "{}", line(row));
@@ -124,11 +128,11 @@ fn aligned(table: &Table, cells: &[Vec<String>], style: Style) -> String {
     out
 }
 
-fn boxes(table: &Table, cells: &[Vec<String>], borders: &Borders, style: Style) -> String {
+fn boxes(columns: &[String], cells: &[Vec<String>], borders: &Borders, style: Style) -> String {
     if cells.is_empty() {
         return "No items\n".to_owned();
     }
-    let widths = widths(table, cells);
+    let widths = widths(columns, cells);
     let ruler = |line: [&str; 4]| {
         let [left, between, right, fill] = line;
         let fills: Vec<String> = widths.iter().map(|width| fill.repeat(width + 2)).collect();
@@ -149,7 +153,7 @@ fn boxes(table: &Table, cells: &[Vec<String>], borders: &Borders, style: Style) 
     };
     let mut out = borders.top.map(ruler).unwrap_or_default();
     if style.has_headers {
-        out += &line(&table.columns, true);
+        out += &line(columns, true);
         out += &borders.below_header.map(ruler).unwrap_or_default();
     }
     for row in cells {

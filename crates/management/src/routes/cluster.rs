@@ -114,14 +114,14 @@ const VIEW: Shape = Shape::Object(&[
         "nodes",
         List,
         "All nodes: `name`, `member`, `role` (`leader`, `follower` or `learner`), `running`, `draining`, `address`, `version`, `level`, \
-         `last_seen_ms`, `silent_ms`, `clock_ahead_ms`; `log`, where it is known, with `last`, `written`, `committed`, `applied`, `base`, `lag_entries`, `lag_bytes` and \
-         `unacknowledged_ms`; and `links`: `lane`, `up`, `round_trip_us`, `sent`, `received`.",
+         `last_seen_ms`, `silent_ms`, `clock_ahead_ms`; `log`, where it is known, with `last`, `written`, `committed`, `applied`, \
+         `base`, `lag_entries`, `lag_bytes` and `unacknowledged_ms`; and `links`: `lane`, `up`, `round_trip_us`, `sent`, `received`.",
     ),
     Field::required(
         "troubles",
         List,
-        "What is out of order, as the node that answers knows it, what matters most first: `kind` (`no-leader`, `down`, `silent`, `lagging` or \
-         `clock`), `severity` (`problem` or `warning`), `node`, which is null where the cluster is meant, and `text`.",
+        "What is out of order, as the node that answers knows it, what matters most first: `kind` (`no-leader`, `down`, `silent`, \
+         `lagging` or `clock`), `severity` (`problem` or `warning`), `node`, which is null where the cluster is meant, and `text`.",
     ),
 ]);
 

@@ -61,7 +61,8 @@ fn a_queue_is_a_line() {
         let expected = "warren_queue,node=n,vhost=shop,queue=new\\ orders,type=classic \
                         messages=3i,publish=3i,get=0i,get_no_ack=0i,get_empty=0i,deliver=0i,deliver_no_ack=0i,redeliver=0i,ack=0i,\
                         disk_reads=0i,disk_writes=0i,messages_ready=3i,messages_unacknowledged=0i,\
-                        message_bytes=15i,message_bytes_ready=15i,message_bytes_unacknowledged=0i,consumers=0i,dropped=0i 1700000000";
+                        message_bytes=15i,message_bytes_ready=15i,message_bytes_unacknowledged=0i,consumers=0i,dropped=0i,\
+                        came_round=0i 1700000000";
         assert_eq!(lines, [expected]);
     });
 }

@@ -64,6 +64,8 @@ mod tests {
     use super::*;
     use crate::config::Config;
 
+    const INFLUXDB: [&str; 2] = ["warren.influxdb.url=https://localhost:8086", "warren.influxdb.database=d"];
+
     fn directories(sets: &[&str]) -> Result<Vec<String>, String> {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         let config = Config::parse(&[], &[], &sets).map_err(|error| error.to_string())?;
@@ -73,13 +75,23 @@ mod tests {
     #[test]
     fn files_are_where_certificates_are_or_where_the_operator_says() {
         assert_eq!(directories(&[]).unwrap(), TLS_DIRECTORIES);
-        let own =
-            directories(&["warren.influxdb.cacertfile=/srv/tls/ca.pem", "warren.otlp.cacertfile=/ca.pem"]).unwrap();
+        let own = directories(&[
+            INFLUXDB[0],
+            INFLUXDB[1],
+            "warren.influxdb.cacertfile=/srv/tls/ca.pem",
+            "warren.otlp.cacertfile=/ca.pem",
+        ])
+        .unwrap();
         assert_eq!(
             own.split_at(TLS_DIRECTORIES.len()),
             (&TLS_DIRECTORIES.map(str::to_owned)[..], &["/srv/tls".to_owned()][..])
         );
-        let said = ["warren.links.tls_directories.1=/srv/a", "warren.influxdb.cacertfile=/srv/tls/ca.pem"];
+        let said = [
+            INFLUXDB[0],
+            INFLUXDB[1],
+            "warren.links.tls_directories.1=/srv/a",
+            "warren.influxdb.cacertfile=/srv/tls/ca.pem",
+        ];
         assert_eq!(directories(&said).unwrap(), ["/srv/a"]);
         let error = directories(&["warren.links.tls_directories.2=certs"]).unwrap_err();
         assert!(error.contains("'warren.links.tls_directories.2' must be an absolute path, not 'certs'"), "{error}");

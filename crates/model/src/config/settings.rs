@@ -397,6 +397,15 @@ fn audit(values: &Values) -> Option<AuditOptions> {
     })
 }
 
+fn lockout(values: &Values) -> Lockout {
+    Lockout {
+        user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
+        address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
+        duration: value::parse_duration(values.required("warren.lockout.duration"))
+            .expect("a duration, as the schema says"),
+    }
+}
+
 pub(super) fn read(values: Values) -> Config {
     let duration = |key| value::parse_duration(values.required(key)).expect("a duration, as the schema says");
     let text = |key| values.text(key).map(str::to_owned);
@@ -424,11 +433,7 @@ pub(super) fn read(values: Values) -> Config {
         consumer_max_per_channel: values.unbounded("consumer_max_per_channel"),
         max_message_size: values.required_size("max_message_size"),
         audit: audit(&values),
-        lockout: Lockout {
-            user_failures: Some(values.integer("warren.lockout.user_failures")).filter(|&count| count > 0),
-            address_failures: Some(values.integer("warren.lockout.address_failures")).filter(|&count| count > 0),
-            duration: duration("warren.lockout.duration"),
-        },
+        lockout: lockout(&values),
         node_name: text("warren.node_name"),
         cluster: cluster::read(&values),
         alerts: alerts::read(&values),

@@ -84,8 +84,8 @@ impl Exchanges {
         removed
     }
 
-    /// Removes bindings from and to an exchange, so many at most: one with very many is unbound in pieces before it is deleted. The exchange
-    /// stays, even one that goes with its last binding.
+    /// Removes bindings from and to an exchange, so many at most: one with very many is unbound in pieces before it is deleted. The
+    /// exchange stays, even one that goes with its last binding.
     pub fn unbind_from_exchange(&mut self, name: &[u8], count_max: usize) -> Removed {
         let mut removed = Removed::default();
         let Some(handle) = self.find_exchange(name) else { return removed };

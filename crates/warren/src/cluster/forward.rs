@@ -10,8 +10,8 @@ use tokio::sync::watch;
 use super::host::ProcessHost;
 use crate::node::{EntryPoint, Forward, ForwardedConnection, Forwarding};
 
-/// The way to the node that leads, as long as that one does. A leader that fell silent closes nothing: whoever learns of another one ends
-/// what it carries to it.
+/// The way to the node that leads, as long as that one does. A leader that fell silent closes nothing: a node that learns of another one
+/// ends what it carries to it.
 #[derive(Debug, Default)]
 pub(super) struct Way(Option<(NodeName, watch::Sender<()>)>);
 

@@ -29,9 +29,13 @@ fn a_mandatory_message_is_returned_if_it_has_no_queue_now_and_waits_nevertheless
     let (node, mut client) = node();
     client.select_confirms(1);
     let ack = |tag| Heard::Ack { tag, multiple: false };
-    assert_eq!(publish_mandatory(&mut client, "k"), [ack(1)]);
+    assert_eq!(publish_mandatory(&mut client, "k"), []);
+    node.sync();
+    assert_eq!(client.hear(), [ack(1)]);
     let returned = Heard::Returned { code: 312, body: b"m".to_vec() };
-    assert_eq!(publish_mandatory(&mut client, "nowhere"), [returned, ack(2)]);
+    assert_eq!(publish_mandatory(&mut client, "nowhere"), [returned]);
+    node.sync();
+    assert_eq!(client.hear(), [ack(2)]);
     assert_waiting(&node, "x", 2);
     assert_done(bind(&mut client, "x", "q", "nowhere"));
     pass(&node, 100);
@@ -46,7 +50,7 @@ fn as_by_the_plugin_every_mandatory_one_is_returned_if_that_is_wanted() {
 }
 
 #[test]
-fn a_persistent_message_is_confirmed_when_it_is_durable_and_others_at_once() {
+fn what_waits_is_confirmed_when_it_is_durable_whatever_its_mode() {
     let (node, mut client) = node();
     node.sync();
     client.select_confirms(1);
@@ -56,5 +60,7 @@ fn a_persistent_message_is_confirmed_when_it_is_durable_and_others_at_once() {
     assert_eq!(client.hear(), [Heard::Ack { tag: 1, multiple: false }]);
     let headers = headers(Value::I32(1000));
     publish_with(&mut client, "x", "k", Properties { headers: Some(headers.as_table()), ..Default::default() }, "b");
+    assert!(client.hear().is_empty(), "it is not durable either");
+    node.sync();
     assert_eq!(client.hear(), [Heard::Ack { tag: 2, multiple: false }]);
 }

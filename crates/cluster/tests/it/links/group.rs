@@ -71,7 +71,10 @@ impl Member {
             self.ready = ready;
             match number {
                 Some(number) => self.engine.persisted(number),
-                None => return,
+                None => match self.engine.wanted_mark() {
+                    Some(mark) => drop(self.engine.change(&mark).expect("it is wanted")),
+                    None => return,
+                },
             }
         }
     }

@@ -186,7 +186,7 @@ fn a_node_that_is_nowhere_is_told_within_seconds_with_the_reason() {
 fn a_node_with_another_secret_is_told_so() {
     let mut world = World::of("secrets", 2, false);
     world.start(0);
-    world.secret = "what nobody knows";
+    world.secret = "what no other node knows";
     world.start(1);
     wait_until("service", || world.nodes.iter().all(|node| node.served.standing.lock().is_none()));
     let port = world.control(0).links().address().port();
@@ -220,7 +220,7 @@ fn the_recipe_by_which_a_node_joins_works_from_its_first_line_to_its_last() {
     assert_eq!(*world.nodes[1].served.close_count.lock(), 1, "those that it served are closed");
     assert!(done(world.control(1).revive(None)).is_err());
     done(world.control(1).reset(None, false)).unwrap();
-    assert!(refusal(&world).is_some(), "it serves nobody after the reset");
+    assert!(refusal(&world).is_some(), "it serves no clients after the reset");
     let port = world.control(0).links().address().port();
     let seed = format!("{}=127.0.0.1:{port}", world.nodes[0].name);
     done(world.control(1).join(&seed, false)).unwrap();
@@ -238,5 +238,5 @@ fn a_follower_knows_how_far_all_are() {
     let server = world.put("something");
     let follower = (server + 1) % 3;
     let knows = || world.view(follower).members.iter().all(|member| member.log.is_some_and(|log| log.lag_entries == 0));
-    wait_until("that nobody is behind", knows);
+    wait_until("that no node is behind", knows);
 }

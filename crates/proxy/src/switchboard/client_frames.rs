@@ -210,8 +210,6 @@ impl Switchboard {
                 client.send(frame.channel, &channel::OpenOk::default());
                 FrameOutcome::Done(0)
             }
-            // An answer that crossed with something else.
-            Ok(Method::ChannelCloseOk(_)) => FrameOutcome::Done(0),
             Ok(method) => FrameOutcome::Refused(Refusal::from(Violation::channel_not_open()).of_method(&method)),
             Err(error) => FrameOutcome::Refused(Refusal::undecodable(error)),
         }

@@ -104,7 +104,9 @@ def test_a_wrong_secret(cluster, stranger):
     node.start(wait=False)
     line = await_word(node, "refuses", "the secrets of the two differ (warren.cluster.secret)")
     assert "turnips" not in node.log() and "carrots" not in node.log()
-    view = node.view()
+    deadline = time.monotonic() + 10
+    while not (view := node.view())["waiting"] and time.monotonic() < deadline:
+        time.sleep(0.05)
     assert "the secrets of the two differ" in view["waiting"] and not view["has_majority"], view
     await_word(cluster.nodes[1], "the secrets of the two differ", since=lens[1])
     # It tries again and again, and does not say so each time.
@@ -163,7 +165,7 @@ def test_an_older_directory_under_an_old_name(cluster, tmp_path, are_restarted):
             other.start(wait=False)
     since = len(node.log())
     node.start(wait=False)
-    await_word(node, "this node cannot go on", "has come back with an older directory", since=since)
+    await_word(node, "is a copy of", since=since)
     assert node.wait_ended(10) != 0
     # The others go on, and it comes back as a new one.
     node.lose_everything()
@@ -205,7 +207,9 @@ def test_many_strangers_cost_one_line_and_short_secrets_one(cluster):
                 pass
     await_word(node, "it speaks an unknown protocol", since=since)
     assert node.log()[since:].count("it speaks an unknown protocol") == 1
-    assert node.log().count("the cluster's secret is shorter than 16 bytes") == 1
+    # Each start says so once, and says it first.
+    secret = "the cluster's secret is shorter than 16 bytes"
+    assert secret in node.log() and secret not in node.log()[since:]
 
 
 def test_a_node_comes_back_at_once_though_strangers_take_all_places(cluster):

@@ -75,7 +75,7 @@ fn check_one_queue(kind: ExchangeType, key: impl Fn(u32) -> String) {
         let arguments = TableBuf::new().with("a", Value::U32(number));
         assert_eq!(vhost.try_bind("x", "q:q", &key(number), arguments.as_table()), Ok(true));
     }
-    let queue = vhost.exchanges.queue(b"q").unwrap();
+    let queue = vhost.exchanges.queue(b"q").expect("it is there");
     assert_eq!(vhost.exchanges.binding_count_of_queue(queue), BINDING_COUNT as usize);
     for _ in 0..30 {
         let (before, epoch) = (vhost.exchanges.binding_count_of_queue(queue), vhost.exchanges.epoch());

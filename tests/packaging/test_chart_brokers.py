@@ -67,7 +67,7 @@ class Pod:
         log = open(self.folder / "log", "wb")
         process = subprocess.Popen(self.command(), env=self.node, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=brokers.Warren(settings={})._before_exec)
         try:
-            self.await_that(lambda: "ready in" in self.log() or process.poll() is not None, "the banner")
+            self.await_that(lambda: any(word in self.log() for word in ("ready in", "started in")) or process.poll() is not None, "the banner")
             assert process.poll() is None, self.log()
             yield self
         finally:

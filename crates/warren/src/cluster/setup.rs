@@ -69,8 +69,8 @@ fn secret(told: &ClusterSecret) -> Result<Secret> {
     };
     if text.trim().len() < SECRET_LEN_ADVISED {
         tracing::warn!(
-            "the cluster's secret is shorter than {SECRET_LEN_ADVISED} bytes: an eavesdropper who hears two nodes greet each other can find \
-             it out by trying. Give all nodes a long random one (warren.cluster.secret_file)"
+            "the cluster's secret is shorter than {SECRET_LEN_ADVISED} bytes: an eavesdropper who hears two nodes greet each other can \
+             find it out by trying. Give all nodes a long random one (warren.cluster.secret_file)"
         );
     }
     match Secret::new(text.trim().as_bytes()) {

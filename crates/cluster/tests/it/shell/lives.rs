@@ -237,7 +237,7 @@ fn a_member_stands_alone_by_force_and_founds_another_cluster() {
     // One of the old cluster is none of the new one.
     world.start(server);
     let clusters = |world: &World| [server, number].map(|number| world.view(number).cluster);
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    wait_until("that both know their cluster", || clusters(&world).iter().all(Option::is_some));
     assert_ne!(clusters(&world)[0], clusters(&world)[1]);
     assert_eq!(world.put("without it"), other);
 }

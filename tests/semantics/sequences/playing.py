@@ -194,7 +194,7 @@ class Player:
         """What is new since the operation before."""
         counts, came, _, closed, _ = state
         note: Note = {}
-        new = {name: self.scene.plain([_compared(each) for each in _in_order(channel.inbox)]) for name, channel in self.channels.items() if came[name]}
+        new = {name: self.scene.plain(_in_order(channel.inbox)) for name, channel in self.channels.items() if came[name]}
         events = {name: self.scene.plain(channel.events) for name, channel in self.channels.items() if channel.events}
         ends = {name: self.scene.plain((channel.connection.closed or channel.closed).seen()) for name, channel in self.channels.items() if closed[name]}
         for what, value in (("came", new), ("events", events), ("closed", ends)):
@@ -325,7 +325,7 @@ class Player:
         if queue in self.quorum and not no_ack:
             # RabbitMQ's has not looked yet at what has expired behind the message.
             del got.method.arguments["message_count"]
-        return _compared(got)
+        return got
 
     def drain(self, queue: str) -> list:
         """All that is left in a queue that no client uses any more.
@@ -338,7 +338,7 @@ class Player:
             try:
                 while len(left) < DRAINED_MAX and (got := lookout.get(queue)) is not None:
                     del got.method.arguments["message_count"]
-                    left.append(_compared(got))
+                    left.append(got)
                 return sorted(left, key=lambda each: each.body) if queue in self.quorum else left
             except Refused:
                 lookout.open()
@@ -352,16 +352,6 @@ class Player:
             status = {204: "dropped", 404: "not there"}.get(self.scene.api.delete(self.scene.path("policies", name)).status)
         time.sleep(self.pace.policy_s)
         return status
-
-
-def _compared(delivery: Delivery) -> Delivery:
-    """Without what is not compared: how often a message that has died was taken before, and whether it was handed out before."""
-    delivery.headers.pop("x-acquired-count", None)
-    if not delivery.headers:
-        delivery.properties.pop("headers", None)
-    if "x-death" in delivery.headers:
-        delivery.method.arguments.pop("redelivered", None)
-    return delivery
 
 
 def _in_order(deliveries: list[Delivery]) -> list[Delivery]:

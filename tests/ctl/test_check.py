@@ -1,6 +1,9 @@
 """`warren ctl check` of a broker that runs, and of files."""
 
 import json
+import os
+import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,38 @@ def test_files_are_checked_without_a_broker(ctl):
     said = ctl("check", "-", input="a: b\n", url="http://127.0.0.1:1")
     assert said.status == 65 and "--kind" in said.err
     assert ctl("check", "http://127.0.0.1:1").status == 69
+
+
+def peak_memory(command: list[str], out: Path) -> tuple[int, int]:
+    """Runs a program: how it ended, and the most bytes of memory that it had at a time."""
+    with out.open("wb") as file:
+        process = subprocess.Popen(command, stdout=file, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, usage.ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("format", ["table", "json"])
+def test_a_check_of_many_queues_takes_less_than_twice_their_size(pytestconfig, tmp_path, format):
+    count = 150_000
+
+    def queue(number: int) -> dict:
+        arguments = {"x-queue-type": "classic", "x-queue-mode": "lazy", "x-max-length": 100_000}
+        return {"name": f"queue.{number}", "vhost": "/", "durable": True, "auto_delete": False, "arguments": arguments}
+
+    def binding(number: int) -> dict:
+        return {"source": "amq.topic", "vhost": "/", "destination": f"queue.{number}", "destination_type": "queue",
+                "routing_key": f"key.{number}", "arguments": {}}  # fmt: skip
+
+    file, out = tmp_path / "definitions.json", tmp_path / "out"
+    document = {"vhosts": [{"name": "/"}], "queues": list(map(queue, range(count))), "bindings": list(map(binding, range(count)))}
+    file.write_text(json.dumps(document))
+    command = shlex.split(pytestconfig.option.ctl_command)
+    status, little = peak_memory([*command, "check", "--kind", "env", "/dev/null"], out)
+    assert status == 0
+    status, much = peak_memory([*command, "check", str(file), "--format", format], out)
+    assert status == 0
+    # Each of them has something said of it, and JSON names all of them.
+    assert (f"{count:,} queues" if format == "table" else f"queue.{count - 1}'") in out.read_text()
+    taken = (much - little) / file.stat().st_size
+    assert taken < 2, f"{taken:.2f} times the size of the file"

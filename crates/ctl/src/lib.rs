@@ -101,7 +101,7 @@ fn execute(input: &Invocation, wants_help: bool, directories: &Directories) -> R
     }
     run::print(&output::render(&output, style))?;
     match output {
-        Output::Verdict { status, .. } => Ok(status),
+        Output::Findings { status, .. } => Ok(status),
         _ => Ok(0),
     }
 }

@@ -230,8 +230,12 @@ fn read(source: &Source) -> Result<Vec<u8>, Failure> {
             return secret::read().map_err(|error| Failure::data(format!("cannot read a password: {error}")));
         }
         Source::File(path) => {
-            let result =
-                std::fs::File::open(path).and_then(|file| file.take(INPUT_LEN_MAX + 1).read_to_end(&mut bytes));
+            let result = std::fs::File::open(path).and_then(|file| {
+                // Room for all of it, and no more: a file may be a quarter of the memory there is.
+                let len = file.metadata().map_or(0, |metadata| metadata.len()).min(INPUT_LEN_MAX);
+                bytes.reserve_exact(usize::try_from(len).unwrap_or_default() + 1);
+                file.take(INPUT_LEN_MAX + 1).read_to_end(&mut bytes)
+            });
             (result, path.display().to_string())
         }
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use client::{CallError, ConnectOptions, Connection, Uri};
 use http_client::{Answer, Client, DEFINITIONS_LEN_MAX, HttpError, Method, Request};
 use net::ClientTls;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::address::Address;
@@ -20,6 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const IMPORT_PATIENCE: Duration = Duration::from_secs(600);
 /// How old RabbitMQ's numbers of queues may be: its queues tell them every five seconds.
 const RABBITMQ_LAG_MS: u64 = 6_000;
+
+const DEFINITIONS: &str = "/api/definitions";
 
 /// All bindings, as definitions have them.
 const BINDINGS: &str = "/api/bindings?columns=source,vhost,destination,destination_type,routing_key,arguments";
@@ -100,6 +103,30 @@ impl Broker {
         self.value(path, &answer)
     }
 
+    /// The text of an answer, which is not taken apart: it may be very long.
+    pub(crate) async fn text(&mut self, path: &str) -> Result<String, Failure> {
+        let answer = self.ask(Request::new(Method::GET).below(path), path).await?;
+        if answer.status.as_u16() == 404 {
+            return Ok("[]".to_owned());
+        }
+        let text = String::from_utf8(answer.body.into()).ok();
+        let text = text.filter(|text| serde_json::from_str::<IgnoredAny>(text).is_ok());
+        let text =
+            text.ok_or_else(|| Failure::Stopped(format!("{} does not answer {path} with JSON", self.named())))?;
+        match text.trim_start().starts_with(['{', '[']) {
+            true => Ok(text),
+            false => Err(Failure::Stopped(format!("{} answers {path} with neither object nor list", self.named()))),
+        }
+    }
+
+    /// Some lists of its definitions, as it exports them, as a document.
+    pub(crate) async fn lists(&mut self, lists: &[&'static str]) -> Result<Value, Failure> {
+        let text = self.text(DEFINITIONS).await?;
+        preflight::lists_of(&text, lists).map_err(|error| {
+            Failure::Stopped(format!("{} does not answer {DEFINITIONS} with JSON: {error}", self.named()))
+        })
+    }
+
     /// A list. Where there is none of that kind, such as shovels without the plugin, it is empty.
     pub(crate) async fn list(&mut self, path: &str) -> Result<Vec<Value>, Failure> {
         match self.get(path).await? {
@@ -110,16 +137,16 @@ impl Broker {
 
     /// Its definitions, as the other broker can import them.
     pub(crate) async fn definitions(&mut self) -> Result<Value, Failure> {
-        let mut definitions = self.get("/api/definitions").await?;
+        let mut definitions = self.get(DEFINITIONS).await?;
         if !definitions.is_object() {
             return Err(Failure::Stopped(format!("{} does not answer /api/definitions with an object", self.named())));
         }
         let exchanges = self.list(&format!("/api/{}", preflight::EXCHANGES)).await?;
-        if self.is_warren && exchanges.iter().any(definitions::is_internal) {
+        if self.is_warren && exchanges.iter().any(preflight::is_internal) {
             let bindings = self.list(BINDINGS).await?;
             definitions::add_bindings_of_internal(&mut definitions, &exchanges, bindings);
         }
-        Ok(preflight::exported(&definitions, &exchanges))
+        Ok(preflight::exported(definitions, &exchanges))
     }
 
     /// Imports a document of definitions. Returns what was left out.

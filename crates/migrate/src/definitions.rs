@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 
+use preflight::is_internal;
 use serde_json::{Map, Value, json};
 
 use crate::link::PREFIX;
@@ -35,11 +36,6 @@ fn is_ours(entry: &Value) -> bool {
     ["name", "source"].iter().any(|member| entry[*member].as_str().is_some_and(|name| name.starts_with(PREFIX)))
 }
 
-/// Whether an exchange of a list is internal.
-pub(crate) fn is_internal(exchange: &Value) -> bool {
-    exchange["internal"] == true
-}
-
 /// Adds those of all bindings that are from or to an internal exchange: Warren exports neither these exchanges nor their bindings.
 pub(crate) fn add_bindings_of_internal(document: &mut Value, exchanges: &[Value], bindings: Vec<Value>) {
     let internal: HashSet<(&Value, &Value)> = exchanges
@@ -58,55 +54,57 @@ pub(crate) fn add_bindings_of_internal(document: &mut Value, exchanges: &[Value]
 
 /// Everything of the source that the destination is to have. `user` asks at the destination: it keeps its password, and the permissions
 /// that it has there, which could otherwise change in the middle.
-pub(crate) fn all(source: &Value, destination: &Value, user: &str) -> Value {
+pub(crate) fn all(source: Value, destination: &Value, user: &str) -> Value {
     let permitted = permitted(destination, user);
-    let mut document = Map::new();
-    for (list, value) in source.as_object().into_iter().flatten() {
-        let Value::Array(entries) = value else {
-            document.insert(list.clone(), value.clone());
-            continue;
-        };
-        let mut kept: Vec<Value> = entries.iter().filter(|entry| !is_ours(entry)).cloned().collect();
-        let is_kept = |entry: &Value| entry["vhost"].as_str().is_some_and(|vhost| permitted.contains(vhost));
+    let is_kept = |entry: &Value| entry["vhost"].as_str().is_some_and(|vhost| permitted.contains(vhost));
+    let Value::Object(mut document) = source else { return json!({}) };
+    for (list, value) in &mut document {
+        let Value::Array(entries) = value else { continue };
+        entries.retain(|entry| !is_ours(entry));
         match list.as_str() {
-            "users" => kept.retain(|entry| entry["name"] != user),
-            "permissions" => kept.retain(|entry| entry["user"] != user || !is_kept(entry)),
+            "users" => entries.retain(|entry| entry["name"] != user),
+            "permissions" => entries.retain(|entry| entry["user"] != user || !is_kept(entry)),
+            GLOBAL_PARAMETERS => {
+                entries.retain(|entry| !entry["name"].as_str().is_some_and(|name| OWN_NAMES.contains(&name)));
+            }
             _ => {}
         }
-        if list == GLOBAL_PARAMETERS {
-            kept.retain(|entry| !entry["name"].as_str().is_some_and(|name| OWN_NAMES.contains(&name)));
-        }
-        document.insert(list.clone(), Value::Array(kept));
     }
     Value::Object(document)
 }
 
 /// What the source has and the destination lacks, of what clients need: no policies, no parameters. Queues that go with their clients
 /// are left to these.
-pub(crate) fn lacking(source: &Value, destination: &Value, user: &str) -> Value {
+pub(crate) fn lacking(mut source: Value, destination: &Value, user: &str) -> Value {
     let mut document = Map::new();
     for (list, members) in COMPLETED {
-        let which = |entry: &Value| members.iter().map(|member| entry[*member].to_string()).collect::<Vec<_>>();
-        let there: HashSet<Vec<String>> = entries(destination, list).iter().map(which).collect();
-        let mut lacking: Vec<Value> = entries(source, list)
-            .iter()
-            .filter(|entry| !is_ours(entry) && !there.contains(&which(entry)))
-            .cloned()
-            .collect();
-        if *list == "users" {
-            lacking.retain(|entry| entry["name"] != user);
-        }
-        if *list == "exchanges" {
-            lacking.retain(|entry| !entry["name"].as_str().is_some_and(|name| name.starts_with("amq.")));
-        }
-        if *list == "queues" {
-            lacking.retain(|entry| Queue::read(entry).is_some_and(|(_, queue)| queue.stays().is_none()));
+        let Value::Array(mut lacking) = source.get_mut(list).map(Value::take).unwrap_or_default() else {
+            document.insert((*list).to_owned(), json!([]));
+            continue;
+        };
+        let there: HashSet<Vec<&Value>> =
+            entries(destination, list).iter().map(|entry| identity(entry, members)).collect();
+        lacking.retain(|entry| !is_ours(entry) && !there.contains(&identity(entry, members)));
+        match *list {
+            "users" => lacking.retain(|entry| entry["name"] != user),
+            "exchanges" => {
+                lacking.retain(|entry| !entry["name"].as_str().is_some_and(|name| name.starts_with("amq.")));
+            }
+            "queues" => {
+                lacking.retain(|entry| Queue::read(entry).is_some_and(|(_, queue)| queue.stays().is_none()));
+            }
+            _ => {}
         }
         document.insert((*list).to_owned(), Value::Array(lacking));
     }
     // A binding without one of its ends would have the whole import refused.
     preflight::retain_bindings_with_ends(&mut document, destination, |name| EVERYWHERE.contains(&name));
     Value::Object(document)
+}
+
+/// Which entry of its list one is.
+fn identity<'a>(entry: &'a Value, members: &[&str]) -> Vec<&'a Value> {
+    members.iter().map(|member| &entry[*member]).collect()
 }
 
 /// Policies and parameters of the source that the destination has not, or has otherwise: the first import sets them, and only that.
@@ -203,7 +201,7 @@ mod tests {
 
     #[test]
     fn who_asks_stays_and_what_is_ours_does_not_come_along() {
-        let document = all(&source(), &json!({"permissions": [{"user": "admin", "vhost": "/"}]}), "admin");
+        let document = all(source(), &json!({"permissions": [{"user": "admin", "vhost": "/"}]}), "admin");
         assert_eq!(document["users"], json!([{"name": "shop", "password_hash": "y"}]));
         assert_eq!(document["permissions"], json!([{"user": "shop", "vhost": "v"}]));
         assert_eq!(document["global_parameters"], json!([{"name": "mine", "value": 1}]));
@@ -215,9 +213,9 @@ mod tests {
 
     #[test]
     fn later_only_what_is_lacking_comes() {
-        let permissions = all(&source(), &json!({}), "admin")["permissions"].clone();
+        let permissions = all(source(), &json!({}), "admin")["permissions"].clone();
         assert_eq!(permissions.as_array().unwrap().len(), 2, "where it has none it gets the old ones");
-        let everything = lacking(&source(), &json!({}), "admin");
+        let everything = lacking(source(), &json!({}), "admin");
         let expected: Vec<(String, usize)> =
             [("bindings", 2), ("exchanges", 1), ("permissions", 2), ("queues", 1), ("users", 1), ("vhosts", 2)]
                 .map(|(list, count)| (list.to_owned(), count))
@@ -229,11 +227,11 @@ mod tests {
         let mut counts = counted(&everything);
         counts.sort();
         assert_eq!(counts, expected);
-        assert_eq!(counted(&lacking(&source(), &source(), "admin")), []);
+        assert_eq!(counted(&lacking(source(), &source(), "admin")), []);
         // The other broker says more of a queue than this one.
         let richer = json!({"queues": [{"vhost": "/", "name": "q", "arguments": {"x-queue-type": "classic"}}],
             "exchanges": [{"vhost": "/", "name": "e", "policy": "p"}]});
-        let counts = counted(&lacking(&source(), &richer, "admin"));
+        let counts = counted(&lacking(source(), &richer, "admin"));
         assert!(counts.iter().all(|(list, _)| list != "queues" && list != "exchanges"), "{counts:?}");
     }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use preflight::{Input, Kind, Report, Severity, grouped};
-use serde_json::{Map, Value, json};
+use preflight::{Asked, Report, Severity, grouped};
+use serde_json::{Value, json};
 
 use crate::definitions;
 use crate::failure::Failure;
@@ -13,6 +13,9 @@ use crate::shell::Shell;
 
 /// Places of a finding that are named.
 const PLACE_COUNT_MAX: usize = 3;
+
+/// The lists of definitions that say who may do what where.
+const OF_USERS: [&str; 3] = ["users", "vhosts", "permissions"];
 
 /// What a check has found.
 pub(crate) struct Checked {
@@ -41,7 +44,7 @@ impl Checked {
             ));
             for group in report.of_severity(Severity::Refused) {
                 let mut places: Vec<String> =
-                    group.places.iter().take(PLACE_COUNT_MAX).map(|place| place.object.clone()).collect();
+                    group.places.iter().take(PLACE_COUNT_MAX).map(|place| place.object.to_string()).collect();
                 if group.places.len() > PLACE_COUNT_MAX {
                     places.push(format!("{} more", grouped(group.places.len() - PLACE_COUNT_MAX)));
                 }
@@ -119,16 +122,16 @@ impl Shell {
 
     /// What of the old broker works at the new one, and how many upstreams it has.
     async fn examine(&mut self) -> Result<(Report, u64), Failure> {
-        let mut answers = Map::new();
+        let mut answers = Asked::new(self.old.named());
         for (member, path) in preflight::QUESTIONS {
-            answers.insert((*member).to_owned(), self.old.get(&format!("/api/{path}")).await?);
+            answers.put(member, self.old.text(&format!("/api/{path}")).await?);
         }
-        let parameters = answers["definitions"]["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+        let parameters = self.old.lists(&["parameters"]).await?;
+        let parameters = parameters["parameters"].as_array().map_or(&[][..], Vec::as_slice);
         let is_upstream = |parameter: &&Value| parameter["component"] == "federation-upstream";
         let upstream_count = parameters.iter().filter(is_upstream).count() as u64;
-        let bytes = Value::Object(answers).to_string().into_bytes();
-        let input = Input { name: self.old.named(), bytes, kind: Some(Kind::Broker) };
-        let report = preflight::examine(&[input]).map_err(|unreadable| Failure::stopped(unreadable.to_string()))?;
+        let report = preflight::examine_with(&[], Some(&answers))
+            .map_err(|unreadable| Failure::stopped(unreadable.to_string()))?;
         Ok((report, upstream_count))
     }
 
@@ -136,7 +139,7 @@ impl Shell {
     /// broker's users are none of our business.
     async fn check_permissions(&mut self) -> Result<(), Failure> {
         let user = self.settings.old_for_shovels.uri.user.clone();
-        let definitions = self.old.get("/api/definitions").await?;
+        let definitions = self.old.lists(&OF_USERS).await?;
         let is_known =
             definitions["users"].as_array().is_some_and(|users| users.iter().any(|entry| entry["name"] == user));
         let permitted = definitions::permitted(&definitions, &user);
@@ -157,11 +160,9 @@ impl Shell {
         let source = self.source().definitions().await?;
         let destination = self.destination().definitions().await?;
         let user = self.destination().user.clone();
-        let mut document = definitions::lacking(&source, &destination, &user);
-        if is_first {
-            let differing = definitions::differing(&source, &destination);
-            differing.into_iter().for_each(|(list, entries)| document[list] = Value::Array(entries));
-        }
+        let differing = if is_first { definitions::differing(&source, &destination) } else { Vec::new() };
+        let mut document = definitions::lacking(source, &destination, &user);
+        differing.into_iter().for_each(|(list, entries)| document[list] = Value::Array(entries));
         Ok(document)
     }
 
@@ -171,8 +172,8 @@ impl Shell {
             return self.complete().await;
         }
         let source = self.old.definitions().await?;
-        let destination = self.new.definitions().await?;
-        let document = definitions::all(&source, &destination, &self.new.user);
+        let destination = self.new.lists(&OF_USERS).await?;
+        let document = definitions::all(source, &destination, &self.new.user);
         let left_out = self.new.import(&document, self.settings.skips_unsupported).await?;
         let granted = self.grant().await?;
         Ok(Brought { counts: definitions::counted(&document), left_out, granted })
@@ -198,7 +199,7 @@ impl Shell {
 
     /// Gives our user what it lacks at the new broker, where its vhosts have just been made. Returns where.
     async fn grant(&mut self) -> Result<Vec<String>, Failure> {
-        let definitions = self.new.get("/api/definitions").await?;
+        let definitions = self.new.lists(&OF_USERS).await?;
         let user = self.new.user.clone();
         let is_known =
             definitions["users"].as_array().is_some_and(|users| users.iter().any(|entry| entry["name"] == user));

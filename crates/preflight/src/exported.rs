@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use model::name::RESERVED_PREFIX;
 use serde_json::{Map, Value, json};
 
+use crate::names::Names;
+
 /// What it takes to define an exchange.
 const EXCHANGE_MEMBERS: [&str; 7] = ["vhost", "name", "type", "durable", "auto_delete", "internal", "arguments"];
 
@@ -16,26 +18,113 @@ type Name<'a> = (&'a str, &'a str);
 /// A document of a whole broker, with the internal exchanges of its list ([`EXCHANGES`]): RabbitMQ 4 exports none, but does the
 /// bindings from them and to them. Without bindings whose ends are not exported, such as exclusive queues, which their clients
 /// declare again; and without what federation links of other brokers have made, which they make anew where their upstream is.
-pub fn exported(definitions: &Value, exchanges: &[Value]) -> Value {
-    let mut document = definitions.clone();
+#[must_use]
+pub fn exported(mut document: Value, exchanges: &[Value]) -> Value {
     let Some(members) = document.as_object_mut() else { return document };
     members.entry("exchanges").or_insert_with(|| json!([]));
     if let Some(Value::Array(known)) = members.get_mut("exchanges") {
         let names: HashSet<Name<'_>> = known.iter().filter_map(name_of).collect();
-        let is_lacking = |entry: &&Value| {
-            let name = name_of(entry).filter(|(_, name)| !name.is_empty() && !name.starts_with(RESERVED_PREFIX));
-            entry["internal"] == true && name.is_some_and(|name| !names.contains(&name))
-        };
+        let is_lacking = |entry: &&Value| internal_name(entry).is_some_and(|name| !names.contains(&name));
         let lacking: Vec<Value> = exchanges.iter().filter(is_lacking).map(definition).collect();
         known.extend(lacking);
-        known.retain(|exchange| !is_of_link(exchange["name"].as_str().unwrap_or_default()));
+        known.retain(|exchange| !is_exchange_of_link(exchange));
     }
     if let Some(Value::Array(queues)) = members.get_mut("queues") {
-        queues.retain(|queue| queue["arguments"]["x-internal-purpose"] != "federation");
+        queues.retain(|queue| !is_queue_of_link(queue));
     }
     // Those that the broker keeps for itself are not exported; what is bound to them is judged with the other bindings.
-    retain_bindings_with_ends(members, &Value::Null, |name| name.is_empty() || name.starts_with(RESERVED_PREFIX));
+    retain_bindings_with_ends(members, &Value::Null, is_own);
     document
+}
+
+/// The same for a document that is read entry by entry.
+#[derive(Debug)]
+pub(crate) struct Export<'a> {
+    /// Internal ones of the broker's list.
+    internal: &'a [Value],
+    lacking: Vec<Value>,
+    exchanges: Names<()>,
+    queues: Names<()>,
+}
+
+impl<'a> Export<'a> {
+    /// Before anything is known of the document.
+    pub(crate) fn of(internal: &'a [Value]) -> Export<'a> {
+        Export { internal, lacking: Vec::new(), exchanges: Names::default(), queues: Names::default() }
+    }
+
+    /// Takes the name of an entry, and says whether it comes along.
+    pub(crate) fn learn(&mut self, list: &str, entry: &Value) -> bool {
+        let is_exported = match list {
+            "exchanges" => !is_exchange_of_link(entry),
+            "queues" => !is_queue_of_link(entry),
+            _ => true,
+        };
+        let names = match list {
+            "exchanges" => &mut self.exchanges,
+            "queues" => &mut self.queues,
+            _ => return true,
+        };
+        if let Some((vhost, name)) = name_of(entry).filter(|_| is_exported) {
+            names.add(vhost, name, ());
+        }
+        is_exported
+    }
+
+    /// Adds the internal exchanges that the document, of which all names are known now, does not have.
+    pub(crate) fn complete(&mut self) {
+        for exchange in self.internal {
+            let name = internal_name(exchange).filter(|(vhost, name)| !self.exchanges.contains(vhost, name));
+            if name.is_some() && !is_exchange_of_link(exchange) {
+                self.lacking.push(definition(exchange));
+            }
+        }
+        for (vhost, name) in self.lacking.iter().filter_map(name_of) {
+            self.exchanges.add(vhost, name, ());
+        }
+    }
+
+    /// The exchanges that come along though the document does not have them.
+    pub(crate) fn lacking(&self) -> &[Value] {
+        &self.lacking
+    }
+
+    /// Whether an entry of the document comes along.
+    pub(crate) fn has(&self, list: &str, entry: &Value) -> bool {
+        match list {
+            "exchanges" => !is_exchange_of_link(entry),
+            "queues" => !is_queue_of_link(entry),
+            "bindings" => {
+                let has_exchange = |vhost: &str, name: &str| is_own(name) || self.exchanges.contains(vhost, name);
+                has_ends(entry, has_exchange, |vhost, name| self.queues.contains(vhost, name))
+            }
+            _ => true,
+        }
+    }
+}
+
+/// Whether a broker keeps an exchange of this name for itself.
+fn is_own(name: &str) -> bool {
+    name.is_empty() || name.starts_with(RESERVED_PREFIX)
+}
+
+/// Where a list's exchange is, if it is internal, and not the broker's own.
+fn internal_name(exchange: &Value) -> Option<Name<'_>> {
+    name_of(exchange).filter(|(_, name)| is_internal(exchange) && !is_own(name))
+}
+
+/// Whether an exchange of a list is internal.
+#[must_use]
+pub fn is_internal(exchange: &Value) -> bool {
+    exchange["internal"] == true
+}
+
+fn is_exchange_of_link(exchange: &Value) -> bool {
+    is_of_link(exchange["name"].as_str().unwrap_or_default())
+}
+
+fn is_queue_of_link(queue: &Value) -> bool {
+    queue["arguments"]["x-internal-purpose"] == "federation"
 }
 
 fn name_of(entry: &Value) -> Option<Name<'_>> {
@@ -70,15 +159,25 @@ pub fn retain_bindings_with_ends(
     };
     let (exchanges, queues) = (names("exchanges"), names("queues"));
     bindings.retain(|binding| {
-        let text = |member: &str| binding[member].as_str().unwrap_or_default();
-        let (vhost, source, destination) = (text("vhost"), text("source"), text("destination"));
-        let has_destination = match text("destination_type") {
-            "exchange" => is_everywhere(destination) || exchanges.contains(&(vhost, destination)),
-            _ => queues.contains(&(vhost, destination)),
-        };
-        has_destination && (is_everywhere(source) || exchanges.contains(&(vhost, source)))
+        let has_exchange = |vhost: &str, name: &str| is_everywhere(name) || exchanges.contains(&(vhost, name));
+        has_ends(binding, has_exchange, |vhost, name| queues.contains(&(vhost, name)))
     });
     document.insert("bindings".to_owned(), Value::Array(bindings));
+}
+
+/// Whether both ends of a binding are there.
+fn has_ends(
+    binding: &Value,
+    has_exchange: impl Fn(&str, &str) -> bool,
+    has_queue: impl Fn(&str, &str) -> bool,
+) -> bool {
+    let text = |member: &str| binding[member].as_str().unwrap_or_default();
+    let (vhost, source, destination) = (text("vhost"), text("source"), text("destination"));
+    let has_destination = match text("destination_type") {
+        "exchange" => has_exchange(vhost, destination),
+        _ => has_queue(vhost, destination),
+    };
+    has_destination && has_exchange(vhost, source)
 }
 
 #[cfg(test)]
@@ -116,12 +215,12 @@ mod tests {
             "bindings": [kept[0], binding("x", "queue", "exclusive"), kept[1], binding("gone", "queue", "q"),
                          binding("x", "exchange", "q"), kept[2], kept[3]],
         });
-        let completed = exported(&document, &exchanges);
+        let completed = exported(document.clone(), &exchanges);
         assert_eq!(completed["exchanges"], json!([{"vhost": "/", "name": "x", "type": "direct"}, inner]));
         assert_eq!(completed["bindings"], json!(kept));
         assert_eq!((&completed["queues"], &completed["rabbit_version"]), (&document["queues"], &json!("4.3.6")));
-        assert_eq!(exported(&completed, &exchanges), completed, "RabbitMQ 3 exports internal exchanges");
-        assert_eq!(exported(&json!([]), &[]), json!([]));
+        assert_eq!(exported(completed.clone(), &exchanges), completed, "RabbitMQ 3 exports internal exchanges");
+        assert_eq!(exported(json!([]), &[]), json!([]));
         assert_eq!(EXCHANGES, format!("exchanges?columns={}", EXCHANGE_MEMBERS.join(",")));
     }
 
@@ -138,7 +237,7 @@ mod tests {
                          binding("federation: x -> down A", "queue", link), binding("x", "queue", link)],
         });
         let exchanges = [json!({"vhost": "/", "name": "federation: x -> down B", "internal": true})];
-        let brought = exported(&document, &exchanges);
+        let brought = exported(document.clone(), &exchanges);
         let names = |list: &str| -> Vec<String> {
             let name = |entry: &Value| entry["name"].as_str().unwrap().to_owned();
             brought[list].as_array().unwrap().iter().map(name).collect()

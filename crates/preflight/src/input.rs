@@ -1,10 +1,10 @@
 //! What is handed in, read as far as it can be before anything is known of the rest.
 
-use serde_json::{Map, Value};
-
+use crate::document::Document;
 use crate::environment::{self, Assignment};
 use crate::kind::{self, Kind};
 use crate::plugins::{self, EnabledPlugin};
+use crate::running::{Answers, Asked};
 use crate::terms::{self, Node};
 
 /// A file, or the answers of a broker.
@@ -44,11 +44,19 @@ pub(crate) enum Content<'a> {
     Classic(Node),
     Plugins(Vec<EnabledPlugin>),
     Environment(Vec<Assignment<'a>>),
-    Definitions(Map<String, Value>),
-    Running(Map<String, Value>),
+    Definitions(Document<'a>),
+    Running(Answers<'a>),
 }
 
 impl<'a> Read<'a> {
+    /// What a broker has answered.
+    pub(crate) fn of_asked(asked: &'a Asked) -> Result<Read<'a>, Unreadable> {
+        let name = &*asked.name;
+        let unreadable = |error| Unreadable { name: name.to_owned(), reason: format!("it is no JSON: {error}") };
+        let answers = Answers::of_asked(asked).map_err(unreadable)?;
+        Ok(Read { name, kind: Kind::Broker, content: Content::Running(answers) })
+    }
+
     pub(crate) fn of(input: &'a Input) -> Result<Read<'a>, Unreadable> {
         let name = &*input.name;
         let unreadable = |reason: String| Unreadable { name: name.to_owned(), reason };
@@ -63,18 +71,15 @@ impl<'a> Read<'a> {
             }
         };
         let terms = || terms::parse(text).map_err(|error| unreadable(error.to_string()));
-        let object = || match serde_json::from_str(text) {
-            Ok(Value::Object(members)) => Ok(members),
-            Ok(_) => Err(unreadable("it is JSON, but no object".to_owned())),
-            Err(error) => Err(unreadable(format!("it is no JSON: {error}"))),
-        };
+        let no_json = |error: serde_json::Error| unreadable(format!("it is no JSON: {error}"));
+        let no_object = || unreadable("it is JSON, but no object".to_owned());
         let content = match kind {
             Kind::Configuration => Content::Configuration(text),
             Kind::Classic => Content::Classic(terms()?),
             Kind::Plugins => Content::Plugins(plugins::listed(&terms()?).map_err(unreadable)?),
             Kind::Environment => Content::Environment(environment::assignments(text)),
-            Kind::Definitions => Content::Definitions(object()?),
-            Kind::Broker => Content::Running(object()?),
+            Kind::Definitions => Content::Definitions(Document::of(text).map_err(no_json)?.ok_or_else(no_object)?),
+            Kind::Broker => Content::Running(Answers::of(text).map_err(no_json)?.ok_or_else(no_object)?),
         };
         Ok(Read { name, kind, content })
     }

@@ -8,8 +8,9 @@
 //!  environment    rabbitmq-env.conf           │
 //!  plugins        enabled_plugins             ├─► sheet: each setting, plugin and object, with what there is to say of it
 //!  definitions    exports of definitions      │
-//!  running        a broker that runs         ─┘      └─► report: the same, grouped and counted
+//!  running        a broker that runs         ─┘      └─► report: what is refused first
 //!    └─ exported  its definitions, as another broker can import them
+//!  document       definitions as text, read entry by entry; names: all that is kept of them
 //! ```
 //!
 //! What this broker can do is asked of `model`, whose tables the broker itself goes by. Only what RabbitMQ calls things is known here:
@@ -20,10 +21,12 @@
 mod classic;
 mod configuration;
 mod definitions;
+mod document;
 mod environment;
 mod exported;
 mod input;
 mod kind;
+mod names;
 mod pages;
 mod plugins;
 mod report;
@@ -32,12 +35,13 @@ mod sheet;
 mod support;
 mod terms;
 
-pub use exported::{EXCHANGES, exported, retain_bindings_with_ends};
+pub use document::lists_of;
+pub use exported::{EXCHANGES, exported, is_internal, retain_bindings_with_ends};
 pub use input::{Input, Unreadable};
 pub use kind::Kind;
-pub use report::{Group, Report};
-pub use running::QUESTIONS;
-pub use sheet::{Entry, Noun, Place, Severity, grouped};
+pub use report::Report;
+pub use running::{Asked, QUESTIONS};
+pub use sheet::{Entry, Group, Noun, Place, Severity, grouped};
 
 use input::{Content, Read};
 use plugins::Enabled;
@@ -45,7 +49,13 @@ use sheet::Sheet;
 
 /// Looks at everything together: what one file enables changes what the keys of another mean.
 pub fn examine(inputs: &[Input]) -> Result<Report, Unreadable> {
-    let read: Vec<Read<'_>> = inputs.iter().map(Read::of).collect::<Result<_, _>>()?;
+    examine_with(inputs, None)
+}
+
+/// The same, and what a broker that runs has answered.
+pub fn examine_with(inputs: &[Input], asked: Option<&Asked>) -> Result<Report, Unreadable> {
+    let read = inputs.iter().map(Read::of).chain(asked.map(Read::of_asked));
+    let read: Vec<Read<'_>> = read.collect::<Result<_, _>>()?;
     let mut sheet = Sheet::default();
     let mut enabled = Enabled::default();
     for Read { name, content, .. } in &read {

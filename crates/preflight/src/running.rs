@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Map, Value};
+use serde::de::{Deserialize as _, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
-use crate::exported::EXCHANGES;
+use crate::document::{DEFINITIONS, Document, Entries, Outline, Survey, Surveyor, scalars};
+use crate::exported::{EXCHANGES, is_internal};
 use crate::plugins::{self, Enabled, EnabledPlugin};
 use crate::sheet::{Noun, Place, Remark, Sheet, grouped};
 use crate::support::{self, Sign};
@@ -17,7 +19,7 @@ use crate::{pages, sheet};
 /// [`Kind::Broker`]: crate::Kind::Broker
 pub const QUESTIONS: &[(&str, &str)] = &[
     ("overview", "overview"),
-    ("definitions", "definitions"),
+    (DEFINITIONS, "definitions"),
     ("exchanges", EXCHANGES),
     ("nodes", "nodes"),
     ("connections", "connections?columns=name,protocol,user_provided_name"),
@@ -44,13 +46,158 @@ const PROTOCOLS: &[(&str, Option<Sign>, &str)] = &[
     ("amqp 0-8", None, ""),
 ];
 
-pub(crate) fn list<'a>(answers: &'a Map<String, Value>, member: &str) -> &'a [Value] {
-    answers.get(member).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+/// The answers of a broker, as they come: each stays the text that it is, for definitions may be very long.
+#[derive(Debug)]
+pub struct Asked {
+    /// What the broker is called.
+    pub(crate) name: String,
+    answers: Vec<(&'static str, String)>,
+}
+
+impl Asked {
+    /// Before anything has been answered.
+    #[must_use]
+    pub fn new(name: String) -> Asked {
+        Asked { name, answers: Vec::new() }
+    }
+
+    /// Takes the answer to a question.
+    pub fn put(&mut self, member: &'static str, answer: String) {
+        self.answers.push((member, answer));
+    }
+}
+
+/// What is known of a broker that runs.
+#[derive(Debug, Default)]
+pub(crate) struct Answers<'a> {
+    overview: Value,
+    nodes: Vec<Value>,
+    pub(crate) definitions: Option<Document<'a>>,
+    /// Those of its list of exchanges.
+    pub(crate) internal_exchanges: Vec<Value>,
+    /// How many by their protocol, and one of them.
+    connections: BTreeMap<String, (usize, String)>,
+    exclusive_queue_count: usize,
+    shovels: Vec<Value>,
+}
+
+impl<'a> Answers<'a> {
+    /// The answers that a text is; nothing if it is JSON, but no object.
+    pub(crate) fn of(text: &'a str) -> serde_json::Result<Option<Answers<'a>>> {
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let answers = Reader(text).deserialize(&mut deserializer)?;
+        deserializer.end()?;
+        Ok(answers)
+    }
+
+    /// The same of answers that have not been put together.
+    pub(crate) fn of_asked(asked: &'a Asked) -> serde_json::Result<Answers<'a>> {
+        let mut answers = Answers::default();
+        for (member, text) in &asked.answers {
+            let mut deserializer = serde_json::Deserializer::from_str(text);
+            let document = |survey| Document::alone(text, survey);
+            Member { name: member, answers: &mut answers, document }.deserialize(&mut deserializer)?;
+            deserializer.end()?;
+        }
+        Ok(answers)
+    }
+
+    fn put_connection(&mut self, connection: &Value) {
+        let text = |member: &str| connection.get(member).and_then(Value::as_str);
+        let protocol = text("protocol").unwrap_or_default();
+        if let Some((count, _)) = self.connections.get_mut(protocol) {
+            *count += 1;
+            return;
+        }
+        let example = text("user_provided_name").or_else(|| text("name")).unwrap_or_default();
+        self.connections.insert(protocol.to_owned(), (1, example.to_owned()));
+    }
+}
+
+/// Reads all answers at once, and keeps of them what counts.
+struct Reader<'a>(&'a str);
+
+impl<'de> DeserializeSeed<'de> for Reader<'de> {
+    type Value = Option<Answers<'de>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Reader<'de> {
+    type Value = Option<Answers<'de>>;
+
+    scalars!(None);
+
+    fn visit_str<E>(self, _: &str) -> Result<Self::Value, E> {
+        Ok(None)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Self::Value, A::Error> {
+        Outline::Within.visit_seq(list).map(|_| None)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<Self::Value, A::Error> {
+        let mut answers = Answers::default();
+        let mut definitions_count = 0;
+        while let Some(member) = members.next_key::<String>()? {
+            definitions_count += usize::from(member == DEFINITIONS);
+            let document = |survey| Document::among_answers(self.0, definitions_count, survey);
+            members.next_value_seed(Member { name: &member, answers: &mut answers, document })?;
+        }
+        Ok(Some(answers))
+    }
+}
+
+/// Reads one answer, in place of what has been there of this name. `document` makes one of where the text is.
+struct Member<'m, 'a, F> {
+    name: &'m str,
+    answers: &'m mut Answers<'a>,
+    document: F,
+}
+
+impl<'de, 'a, F: FnOnce(Survey) -> Document<'a>> DeserializeSeed<'de> for Member<'_, 'a, F> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        let answers = self.answers;
+        let mut take: Box<dyn FnMut(Value) + '_> = match self.name {
+            DEFINITIONS => {
+                answers.definitions = Surveyor.deserialize(deserializer)?.map(self.document);
+                return Ok(());
+            }
+            "overview" => {
+                answers.overview = Value::deserialize(deserializer)?;
+                return Ok(());
+            }
+            "nodes" => listed(&mut answers.nodes, |_| true),
+            "exchanges" => listed(&mut answers.internal_exchanges, is_internal),
+            "shovels" => listed(&mut answers.shovels, |_| true),
+            "queues" => {
+                answers.exclusive_queue_count = 0;
+                let count = &mut answers.exclusive_queue_count;
+                Box::new(|queue: Value| *count += usize::from(queue["exclusive"] == true))
+            }
+            "connections" => {
+                answers.connections.clear();
+                Box::new(|connection: Value| answers.put_connection(&connection))
+            }
+            _ => Box::new(drop),
+        };
+        Entries { keys: None, take: &mut take }.deserialize(deserializer)
+    }
+}
+
+/// Puts those entries into a list that are wanted.
+fn listed<'l>(list: &'l mut Vec<Value>, is_wanted: fn(&Value) -> bool) -> Box<dyn FnMut(Value) + 'l> {
+    list.clear();
+    Box::new(move |entry| list.extend(Some(entry).filter(is_wanted)))
 }
 
 /// Looks at the plugins that its nodes have enabled.
-pub(crate) fn examine_plugins(source: &str, answers: &Map<String, Value>, enabled: &mut Enabled, sheet: &mut Sheet) {
-    let nodes = list(answers, "nodes").iter();
+pub(crate) fn examine_plugins(source: &str, answers: &Answers<'_>, enabled: &mut Enabled, sheet: &mut Sheet) {
+    let nodes = answers.nodes.iter();
     let names = nodes.filter_map(|node| node.get("enabled_plugins")?.as_array()).flatten().filter_map(Value::as_str);
     let found: Vec<_> = names.map(|name| EnabledPlugin { name: name.to_owned(), line: None }).collect();
     if !found.is_empty() {
@@ -59,26 +206,19 @@ pub(crate) fn examine_plugins(source: &str, answers: &Map<String, Value>, enable
 }
 
 /// Looks at everything else that runs; definitions are looked at with those of files.
-pub(crate) fn examine(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
+pub(crate) fn examine(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
     connections(source, answers, sheet);
     shovels(source, answers, sheet);
-    let is_exclusive = |queue: &&Value| queue.get("exclusive").and_then(Value::as_bool) == Some(true);
-    let exclusive = list(answers, "queues").iter().filter(is_exclusive).count();
+    let exclusive = answers.exclusive_queue_count;
     if exclusive > 0 {
         sheet.put_many(EXCLUSIVE_QUEUE, Place::of(source, None, ""), Vec::new(), exclusive);
     }
     notes(source, answers, sheet);
 }
 
-fn connections(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
-    let mut by_protocol: BTreeMap<&str, (usize, &str)> = BTreeMap::new();
-    for connection in list(answers, "connections") {
-        let text = |member: &str| connection.get(member).and_then(Value::as_str);
-        let protocol = text("protocol").unwrap_or_default();
-        let example = text("user_provided_name").or_else(|| text("name")).unwrap_or_default();
-        by_protocol.entry(protocol).or_insert((0, example)).0 += 1;
-    }
-    for (protocol, (count, example)) in by_protocol {
+fn connections(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
+    for (protocol, (count, example)) in &answers.connections {
+        let count = *count;
         let name = protocol.to_ascii_lowercase();
         let known = PROTOCOLS.iter().find(|(start, ..)| name.starts_with(start));
         let remark = match known {
@@ -99,8 +239,8 @@ fn connections(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
 }
 
 /// Those that a file of the broker configures; others are parameters.
-fn shovels(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
-    for shovel in list(answers, "shovels") {
+fn shovels(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
+    for shovel in &answers.shovels {
         let text = |member: &str| shovel.get(member).and_then(Value::as_str).unwrap_or_default();
         if text("type") == "static" {
             let why = "the shovel is of a file of RabbitMQ's, and not of its definitions";
@@ -111,17 +251,17 @@ fn shovels(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
     }
 }
 
-fn notes(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
-    let overview = answers.get("overview");
-    let text = |member: &str| overview.and_then(|overview| overview.get(member)?.as_str());
+fn notes(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
+    let overview = &answers.overview;
+    let text = |member: &str| overview.get(member)?.as_str();
     if let Some(version) = text("rabbitmq_version") {
         let product = text("product_name").unwrap_or("RabbitMQ");
         let version = text("product_version").unwrap_or(version);
-        let nodes = list(answers, "nodes").len();
+        let nodes = answers.nodes.len();
         let of_nodes = if nodes > 1 { format!(", a cluster of {nodes} nodes") } else { String::new() };
         sheet.note(format!("{source} is {product} {version}{of_nodes}"));
     }
-    let totals = overview.and_then(|overview| overview.get("queue_totals")?.get("messages")?.as_u64());
+    let totals = overview.get("queue_totals").and_then(|totals| totals.get("messages")?.as_u64());
     if let Some(messages) = totals.and_then(|messages| usize::try_from(messages).ok()).filter(|messages| *messages > 0)
     {
         let messages = grouped(messages);
@@ -132,23 +272,52 @@ fn notes(source: &str, answers: &Map<String, Value>, sheet: &mut Sheet) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sheet::Severity;
 
     #[test]
     fn connections_are_judged_by_their_protocol() {
         let connection = |protocol: &str| serde_json::json!({"protocol": protocol, "name": "c"});
         let protocols = ["AMQP 0-9-1", "AMQP 0-9-1", "MQTT 3-1-1", "AMQP 1-0", "stream", "STOMP 1.2", "", "SMTP"];
         let connections: Vec<Value> = protocols.iter().map(|protocol| connection(protocol)).collect();
-        let Value::Object(answers) = serde_json::json!({ "connections": connections }) else { panic!() };
+        let text = serde_json::json!({ "connections": connections }).to_string();
+        let answers = Answers::of(&text).unwrap().unwrap();
         let mut sheet = Sheet::default();
         super::connections("b", &answers, &mut sheet);
-        let works =
-            sheet.items.iter().filter(|item| item.severity() == Severity::Works).map(|item| item.count).sum::<usize>();
         let expected = 3 + [support::MQTT, support::STOMP, support::STREAMS, support::AMQP_1_0]
             .iter()
             .filter(|sign| sign.is_there())
             .count();
-        assert_eq!(works, expected);
-        assert_eq!(sheet.items.iter().map(|item| item.count).sum::<usize>(), 8);
+        assert_eq!(sheet.works, expected);
+        assert_eq!(sheet.works + sheet.different + sheet.refused, 8);
+    }
+
+    #[test]
+    fn answers_are_the_same_one_by_one_and_together() {
+        let definitions = r#"{"queues": [{"name": "q"}]}"#;
+        let mut asked = Asked::new("b".to_owned());
+        asked.put(DEFINITIONS, definitions.to_owned());
+        asked.put("queues", r#"[{"exclusive": true}]"#.to_owned());
+        let text = format!(r#"{{"definitions": {definitions}, "queues": [{{"exclusive": true}}]}}"#);
+        for answers in [Answers::of(&text).unwrap().unwrap(), Answers::of_asked(&asked).unwrap()] {
+            assert_eq!(answers.exclusive_queue_count, 1);
+            let mut names = Vec::new();
+            let definitions = answers.definitions.unwrap();
+            definitions.each_entry(&["queues"], None, &mut |_, queue| names.push(queue["name"].clone()));
+            assert_eq!(names, ["q"]);
+        }
+        asked.put("nodes", "[] []".to_owned());
+        assert!(Answers::of_asked(&asked).is_err());
+    }
+
+    #[test]
+    fn of_long_lists_only_what_counts_is_kept() {
+        let text = r#"{"queues": [{"exclusive": true}], "queues": [{"exclusive": true}, {"exclusive": true}, {}, 1],
+                       "exchanges": [{"name": "x"}, {"name": "y", "internal": true}], "nodes": {"enabled_plugins": []},
+                       "definitions": {"queues": [{"vhost": "/"}]}, "definitions": {}, "shovels": [{"name": "s"}],
+                       "connections": [{"protocol": "p", "name": "1", "user_provided_name": "one"}, {"protocol": "p"}]}"#;
+        let answers = Answers::of(text).unwrap().unwrap();
+        assert_eq!((answers.exclusive_queue_count, answers.internal_exchanges.len(), answers.nodes.len()), (2, 1, 0));
+        assert_eq!(answers.connections.into_iter().collect::<Vec<_>>(), [("p".to_owned(), (2, "one".to_owned()))]);
+        answers.definitions.unwrap().each_entry(&["queues"], None, &mut |_, _| panic!("the last one counts"));
+        assert!(Answers::of("[1]").unwrap().is_none() && Answers::of("{\"x\":[1e999]}").is_err());
     }
 }

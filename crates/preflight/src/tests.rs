@@ -171,6 +171,16 @@ fn arbitrary_json() -> impl Strategy<Value = serde_json::Value> {
     })
 }
 
+/// An exchange of a broker's list.
+fn internal_exchange() -> impl Strategy<Value = serde_json::Value> {
+    let name = prop_oneof![Just("queue"), Just("exchange"), Just(""), Just("amq.y"), Just("federation: x -> y")];
+    (name, any::<bool>(), any::<bool>()).prop_map(|(name, internal, is_there)| {
+        let vhost = if is_there { "/" } else { "v" };
+        serde_json::json!({"vhost": vhost, "name": name, "type": "fanout", "durable": true, "auto_delete": false,
+                           "internal": internal, "arguments": {}})
+    })
+}
+
 proptest! {
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0..=Kind::ALL.len()) {
@@ -220,5 +230,23 @@ proptest! {
         let counted: usize = report.working.iter().map(|(_, count)| count).sum();
         prop_assert_eq!(counted, report.works);
         let _ = examine(&[Input { name: "f".to_owned(), bytes, kind: Some(Kind::Broker) }]);
+    }
+
+    /// A broker's definitions are completed entry by entry here, and as a whole where they are brought to another broker.
+    #[test]
+    fn of_a_brokers_definitions_the_same_is_said_as_of_what_is_exported_of_them(
+        lists in proptest::collection::vec((0..document::LISTS.len(), proptest::collection::vec(arbitrary_json(), 0..6)), 0..8),
+        exchanges in proptest::collection::vec(internal_exchange(), 0..3),
+    ) {
+        let mut definitions: serde_json::Map<_, _> =
+            lists.into_iter().map(|(at, entries)| (document::LISTS[at].to_owned(), entries.into())).collect();
+        definitions.insert("vhosts".to_owned(), serde_json::json!([{"name": "/"}]));
+        let whole = exported(definitions.clone().into(), &exchanges).to_string();
+        let mut answers = Asked::new("f".to_owned());
+        answers.put("definitions", serde_json::Value::Object(definitions).to_string());
+        answers.put("exchanges", serde_json::Value::from(exchanges).to_string());
+        let found = examine_with(&[], Some(&answers)).unwrap();
+        let whole = Input { name: "f".to_owned(), bytes: whole.into_bytes(), kind: Some(Kind::Definitions) };
+        prop_assert_eq!(Report { sources: Vec::new(), ..found }, Report { sources: Vec::new(), ..examine(&[whole]).unwrap() });
     }
 }

@@ -1,10 +1,13 @@
 //! What is shown: values first, texts in the end.
 
 mod cell;
+pub(crate) mod findings;
 mod table;
 
 use std::path::PathBuf;
 
+use preflight::Report;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::failure::Failure;
@@ -26,10 +29,9 @@ pub(crate) enum Output {
         text: String,
         value: Value,
     },
-    /// Words for people, a value for programs, and how it ends.
-    Verdict {
-        text: String,
-        value: Value,
+    /// What there is to say of a RabbitMQ, which may be long, and how it ends.
+    Findings {
+        report: Report,
         status: u8,
     },
     /// What goes out as it is.
@@ -185,10 +187,12 @@ fn rendered(output: &Output, style: Style) -> Vec<u8> {
         Output::Text(text) | Output::Remark(text) | Output::File { text, .. } | Output::Settings { text, .. } => {
             line(text)
         }
-        Output::Document { value, .. } | Output::Verdict { value, .. } if style.format.is_json() => {
-            document(value, style.format)
+        Output::Document { value, .. } if style.format.is_json() => document(value, style.format),
+        Output::Document { text, .. } => line(text),
+        Output::Findings { report, .. } if style.format.is_json() => {
+            document(&findings::document(report), style.format)
         }
-        Output::Document { text, .. } | Output::Verdict { text, .. } => line(text),
+        Output::Findings { report, .. } => line(&findings::text(report)),
         Output::Table(rows) => match style.format {
             Format::Json => listed(&rows.objects()),
             Format::RawJson | Format::PrettyJson => document(&Value::Array(rows.objects()), style.format),
@@ -202,12 +206,12 @@ fn line(text: &str) -> Vec<u8> {
     if text.is_empty() { Vec::new() } else { format!("{}\n", human::printable(text)).into_bytes() }
 }
 
-fn document(value: &Value, format: Format) -> Vec<u8> {
+fn document(value: &impl Serialize, format: Format) -> Vec<u8> {
     let text = match format {
-        Format::PrettyJson => serde_json::to_string_pretty(value).unwrap_or_default(),
-        _ => value.to_string(),
+        Format::PrettyJson => serde_json::to_string_pretty(value),
+        _ => serde_json::to_string(value),
     };
-    line(&text)
+    line(&text.unwrap_or_default())
 }
 
 /// A list with a line for each object, as rabbitmqctl writes it.

@@ -186,7 +186,9 @@ impl Client {
 
 /// A whole body, of a bounded length, that comes at a certain pace.
 async fn read(mut body: Incoming, len_max: usize) -> Result<Bytes, HttpError> {
-    let mut whole = Vec::new();
+    // Where the length is said, room for all of it is taken once: definitions may have hundreds of megabytes.
+    let len = hyper::body::Body::size_hint(&body).exact().and_then(|len| usize::try_from(len).ok()).unwrap_or(0);
+    let mut whole = Vec::with_capacity(len.min(len_max));
     let (mut window_end, mut window_len) = (Instant::now() + PACE_WINDOW, 0);
     loop {
         let frame = tokio::time::timeout_at(window_end, body.frame()).await;

@@ -5,11 +5,18 @@ use std::collections::{HashMap, HashSet};
 use model::arguments::{ExchangeType, QueueType};
 use model::config::Config;
 use model::vhost::VhostLimits;
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::Refusal;
 use super::fields::Fields;
+use crate::names::Names;
 use crate::pages;
+
+/// The lists of which there is something to learn.
+pub(super) const LISTS: [&str; 5] = ["users", "vhosts", "parameters", "exchanges", "queues"];
+/// What there is to learn of an entry; the first only for what does not come along with a broker's answer.
+pub(super) const KEYS: [&str; 9] =
+    ["arguments", "name", "vhost", "type", "component", "value", "limits", "metadata", "default_queue_type"];
 
 /// Exchanges that every virtual host has.
 const OWN_EXCHANGES: [(&str, ExchangeType); 8] = [
@@ -31,8 +38,6 @@ const INTERNAL_EXCHANGE: &str = "RabbitMQ 4 exports no internal exchanges: decla
 const EXCLUSIVE_QUEUE: &str = "if it is an exclusive queue, which RabbitMQ does not export, leave the binding out: its \
                                client declares both again";
 
-type Name = (String, String);
-
 /// What is there before, and what documents add.
 #[derive(Debug)]
 pub(super) struct Expected {
@@ -41,14 +46,17 @@ pub(super) struct Expected {
     users: HashSet<String>,
     vhosts: HashSet<String>,
     default_vhost: String,
-    exchanges: HashMap<Name, ExchangeType>,
-    queues: HashSet<Name>,
+    exchanges: Names<ExchangeType>,
+    queues: Names<()>,
     /// Queues and exchanges that cannot be had here.
-    left_queues: HashSet<Name>,
-    left_exchanges: HashSet<Name>,
+    left_queues: Names<()>,
+    left_exchanges: Names<()>,
     default_queue_types: HashMap<String, QueueType>,
     limits: HashMap<String, VhostLimits>,
-    queue_counts: HashMap<String, HashSet<String>>,
+    /// Limits that the document being learnt sets by parameters: these count more than what it says of virtual hosts.
+    limits_of_parameters: Vec<(String, Value)>,
+    /// Queues of virtual hosts that may have only so many.
+    counted_queues: Names<()>,
     pub(super) permits_transient_queues: bool,
     pub(super) permits_local_random_exchanges: bool,
     default_queue_type: QueueType,
@@ -62,13 +70,14 @@ impl Expected {
             users: HashSet::from([config.default_user.name.as_str().to_owned()]),
             vhosts: HashSet::from([default_vhost.clone()]),
             default_vhost,
-            exchanges: HashMap::new(),
-            queues: HashSet::new(),
-            left_queues: HashSet::new(),
-            left_exchanges: HashSet::new(),
+            exchanges: Names::default(),
+            queues: Names::default(),
+            left_queues: Names::default(),
+            left_exchanges: Names::default(),
             default_queue_types: HashMap::new(),
             limits: HashMap::new(),
-            queue_counts: HashMap::new(),
+            limits_of_parameters: Vec::new(),
+            counted_queues: Names::default(),
             permits_transient_queues: config.deprecated_features.permits("transient_nonexcl_queues"),
             permits_local_random_exchanges: config.local_random_exchanges,
             default_queue_type: config.default_queue_type,
@@ -79,54 +88,61 @@ impl Expected {
         self.vhosts.insert(name.to_owned());
     }
 
-    /// Takes the names of what a document defines: entries may refer to what comes behind them.
-    pub(super) fn learn(&mut self, members: &Map<String, Value>) {
-        let entries = |list: &str| -> Vec<Fields<'_>> {
-            let entries = members.get(list).and_then(Value::as_array).into_iter().flatten();
-            entries.filter_map(Value::as_object).map(Fields).collect()
-        };
-        let text = |fields: Fields<'_>, name: &str| fields.0.get(name).and_then(Value::as_str).map(str::to_owned);
-        self.users.extend(entries("users").into_iter().filter_map(|user| text(user, "name")));
-        for vhost in entries("vhosts") {
-            let Some(name) = text(vhost, "name") else { continue };
-            let of_metadata = || vhost.object("metadata").ok()??.get("default_queue_type")?.as_str().map(str::to_owned);
-            let queue_type = text(vhost, "default_queue_type")
-                .filter(|name| !matches!(&**name, "" | "undefined"))
-                .or_else(of_metadata);
-            if let Some(queue_type) =
-                queue_type.and_then(|name| QueueType::parse(name.as_bytes())).filter(|kind| kind.is_built())
-            {
-                self.default_queue_types.insert(name.clone(), queue_type);
+    /// Takes what others may refer to of an entry of one of the [`LISTS`].
+    pub(super) fn learn(&mut self, list: &str, fields: Fields<'_>) {
+        let text = |key: &str| fields.0.get(key).and_then(Value::as_str);
+        match list {
+            "users" => drop(text("name").map(|name| self.users.insert(name.to_owned()))),
+            "vhosts" => self.learn_vhost(fields),
+            "parameters" => {
+                if text("component") == Some(model::parameter::VHOST_LIMITS)
+                    && let (Ok(vhost), Some(value)) = (self.vhost_of(fields), fields.0.get("value"))
+                {
+                    self.limits_of_parameters.push((vhost, value.clone()));
+                }
             }
-            self.limit(&name, vhost.0.get("limits"));
-            self.vhosts.insert(name);
-        }
-        for parameter in entries("parameters") {
-            if text(parameter, "component").as_deref() == Some(model::parameter::VHOST_LIMITS)
-                && let Ok(vhost) = self.vhost_of(parameter)
-            {
-                self.limit(&vhost, parameter.0.get("value"));
+            "exchanges" => {
+                if let (Ok(vhost), Some(name), Some(kind)) = (self.vhost_of(fields), text("name"), text("type"))
+                    && let Ok(kind) = ExchangeType::parse(kind.as_bytes())
+                    && !name.is_empty()
+                    && !name.starts_with(model::name::RESERVED_PREFIX)
+                {
+                    self.exchanges.add(&vhost, name, kind);
+                }
             }
-        }
-        for exchange in entries("exchanges") {
-            if let (Ok(vhost), Some(name), Some(kind)) =
-                (self.vhost_of(exchange), text(exchange, "name"), text(exchange, "type"))
-                && let Ok(kind) = ExchangeType::parse(kind.as_bytes())
-                && !name.is_empty()
-                && !name.starts_with(model::name::RESERVED_PREFIX)
-            {
-                self.exchanges.entry((vhost, name)).or_insert(kind);
-            }
-        }
-        for queue in entries("queues") {
-            if let (Ok(vhost), Some(name)) = (self.vhost_of(queue), text(queue, "name")) {
-                self.queues.insert((vhost, name));
+            _ => {
+                if let (Ok(vhost), Some(name)) = (self.vhost_of(fields), text("name")) {
+                    self.queues.add(&vhost, name, ());
+                }
             }
         }
     }
 
-    fn limit(&mut self, vhost: &str, values: Option<&Value>) {
-        let Some(Value::Object(values)) = values else { return };
+    fn learn_vhost(&mut self, vhost: Fields<'_>) {
+        let text = |key: &str| vhost.0.get(key).and_then(Value::as_str);
+        let Some(name) = text("name") else { return };
+        let of_metadata = || vhost.object("metadata").ok()??.get("default_queue_type")?.as_str();
+        let queue_type =
+            text("default_queue_type").filter(|name| !matches!(*name, "" | "undefined")).or_else(of_metadata);
+        let queue_type = queue_type.and_then(|name| QueueType::parse(name.as_bytes())).filter(|kind| kind.is_built());
+        if let Some(queue_type) = queue_type {
+            self.default_queue_types.insert(name.to_owned(), queue_type);
+        }
+        if let Some(limits) = vhost.0.get("limits") {
+            self.limit(name, limits);
+        }
+        self.vhosts.insert(name.to_owned());
+    }
+
+    /// All that there is to learn of a document has been learnt.
+    pub(super) fn has_learnt(&mut self) {
+        for (vhost, values) in std::mem::take(&mut self.limits_of_parameters) {
+            self.limit(&vhost, &values);
+        }
+    }
+
+    fn limit(&mut self, vhost: &str, values: &Value) {
+        let Value::Object(values) = values else { return };
         let limits = self.limits.entry(vhost.to_owned()).or_default();
         for (name, value) in values {
             if let Some(value) = value.as_i64() {
@@ -165,13 +181,13 @@ impl Expected {
     }
 
     pub(super) fn exchange(&self, vhost: &str, name: &str) -> Result<ExchangeType, Refusal> {
-        let defined = || self.exchanges.get(&key(vhost, name)).copied();
+        let defined = || self.exchanges.get(vhost, name).copied();
         let found = self.own_exchange(vhost, name).or_else(defined);
         found.ok_or_else(|| lacking("exchange", INTERNAL_EXCHANGE))
     }
 
     pub(super) fn check_queue(&self, vhost: &str, name: &str) -> Result<(), Refusal> {
-        match self.queues.contains(&key(vhost, name)) {
+        match self.queues.contains(vhost, name) {
             true => Ok(()),
             false => Err(lacking("queue", EXCLUSIVE_QUEUE)),
         }
@@ -182,37 +198,32 @@ impl Expected {
     }
 
     pub(super) fn leave_exchange(&mut self, vhost: &str, name: &str) {
-        self.left_exchanges.insert(key(vhost, name));
+        self.left_exchanges.add(vhost, name, ());
     }
 
     pub(super) fn leave_queue(&mut self, vhost: &str, name: &str) {
-        self.left_queues.insert(key(vhost, name));
+        self.left_queues.add(vhost, name, ());
     }
 
     pub(super) fn has_left_exchange(&self, vhost: &str, name: &str) -> bool {
-        self.left_exchanges.contains(&key(vhost, name))
+        self.left_exchanges.contains(vhost, name)
     }
 
     pub(super) fn has_left_queue(&self, vhost: &str, name: &str) -> bool {
-        self.left_queues.contains(&key(vhost, name))
+        self.left_queues.contains(vhost, name)
     }
 
     /// Whether there is room for another queue.
     pub(super) fn take_room(&mut self, vhost: &str, name: &str) -> Result<(), Refusal> {
         let Some(queue_max) = self.limits.get(vhost).and_then(|limits| limits.queue_max) else { return Ok(()) };
-        let names = self.queue_counts.entry(vhost.to_owned()).or_default();
-        names.insert(name.to_owned());
-        if names.len() as u64 <= queue_max {
+        self.counted_queues.add(vhost, name, ());
+        if self.counted_queues.count(vhost) as u64 <= queue_max {
             return Ok(());
         }
         Err(Refusal::wrong(format!(
             "the virtual host may have {queue_max} queues, as the document says, and has more in it"
         )))
     }
-}
-
-fn key(vhost: &str, name: &str) -> Name {
-    (vhost.to_owned(), name.to_owned())
 }
 
 /// An end of a binding that the document does not have.

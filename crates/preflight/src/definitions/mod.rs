@@ -2,6 +2,9 @@
 //!
 //! What an import refuses is either wrong, which stops it in any case, or makes sense and is not supported here, which it can leave out.
 //! The broker's import is the measure (`tests/definitions` compares them).
+//!
+//! A document is read three times more after its survey, and only names are kept of it: for what entries may refer to; then all entries are
+//! judged but bindings, whose ends have to be judged before; then bindings.
 
 mod access;
 mod expected;
@@ -10,14 +13,16 @@ mod parameters;
 mod topology;
 mod vhosts;
 
+use std::sync::Arc;
+
 use model::config::Config;
-use model::document;
 use serde_json::{Map, Value};
 
-use crate::exported::exported;
+use crate::document::Document;
+use crate::exported::Export;
 use crate::input::{Content, Read};
+use crate::pages;
 use crate::sheet::{Entry, Noun, Place, Remark, Sheet};
-use crate::{pages, running};
 
 use expected::Expected;
 use fields::Fields;
@@ -93,11 +98,11 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
     let mut expected = Expected::of(config);
     for Read { name, content, .. } in read {
         match content {
-            Content::Definitions(members) => examine_one(name, members, &mut expected, sheet),
+            Content::Definitions(document) => examine_one(name, document, None, &mut expected, sheet),
             Content::Running(answers) => {
-                let definitions = answers.get("definitions").unwrap_or(&Value::Null);
-                if let Value::Object(members) = exported(definitions, running::list(answers, "exchanges")) {
-                    examine_one(name, &members, &mut expected, sheet);
+                if let Some(document) = &answers.definitions {
+                    let export = Export::of(&answers.internal_exchanges);
+                    examine_one(name, document, Some(export), &mut expected, sheet);
                 }
             }
             _ => {}
@@ -105,39 +110,102 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
     }
 }
 
-fn examine_one(source: &str, members: &Map<String, Value>, expected: &mut Expected, sheet: &mut Sheet) {
-    expected.vhost = single_vhost(members);
+const BINDINGS: &str = "bindings";
+
+/// `export` says of a broker's answer what of it comes along.
+fn examine_one(
+    source: &str,
+    document: &Document<'_>,
+    mut export: Option<Export<'_>>,
+    expected: &mut Expected,
+    sheet: &mut Sheet,
+) {
+    let survey = document.survey();
+    expected.vhost = survey.single_vhost();
     if let Some(vhost) = &expected.vhost {
         sheet.note(format!("{source} is of one virtual host: import it into one, with --vhost {vhost} or another"));
         expected.add_vhost(&vhost.clone());
     }
-    for name in members.keys().filter(|name| !document::is_known(name)) {
+    for name in &survey.unknown {
         let remark = Remark::different("the key is unknown, and has no effect", pages::HTTP_API);
         sheet.put(Noun::object("key", "keys"), Place::of(source, None, name), vec![remark]);
     }
-    expected.learn(members);
+    learn(document, export.as_mut(), expected);
     let is_of_broker = expected.vhost.is_none();
-    for list in LISTS.iter().filter(|list| is_of_broker || !list.is_of_broker) {
-        match members.get(list.name) {
-            None => {}
-            Some(Value::Array(entries)) => entries_of(source, list, entries, expected, sheet),
-            Some(_) => {
-                let refusal = Refusal::wrong(format!("'{}' must be a list", list.name));
-                sheet.put(list.noun, Place::of(source, None, list.name), vec![refusal.into()]);
-            }
+    let mut judge = Judge::of(source, expected);
+    let lists = || LISTS.iter().filter(|list| is_of_broker || !list.is_of_broker).map(|list| list.name);
+    let mut take = |list: &'static str, entry: Value| {
+        if export.as_ref().is_none_or(|export| export.has(list, &entry)) {
+            judge.judge(list, &entry);
         }
-    }
+    };
+    document.each_entry(&lists().filter(|list| *list != BINDINGS).collect::<Vec<_>>(), None, &mut take);
+    let lacking = export.as_ref().map_or(&[][..], Export::lacking);
+    lacking.iter().for_each(|exchange| take("exchanges", exchange.clone()));
+    document.each_entry(&[BINDINGS], None, &mut take);
+    lists().filter(|list| survey.is_list(list) == Some(false)).for_each(|list| judge.refuse(list));
+    judge.sheets.into_iter().for_each(|of_list| sheet.append(of_list));
 }
 
-fn entries_of(source: &str, list: &List, entries: &[Value], expected: &mut Expected, sheet: &mut Sheet) {
-    for (number, entry) in (1..).zip(entries) {
-        let (judgement, object) = match entry {
-            Value::Object(members) => ((list.judge)(expected, Fields(members)), title(list, members, expected)),
-            _ => (Err(Refusal::wrong("it must be an object")), format!("{}, entry {number}", list.name)),
+/// Takes the names of what a document defines: entries may refer to what comes behind them.
+fn learn(document: &Document<'_>, mut export: Option<&mut Export<'_>>, expected: &mut Expected) {
+    // What of an entry tells whether it comes along is read where that matters.
+    let keys = if export.is_some() { &expected::KEYS[..] } else { &expected::KEYS[1..] };
+    document.each_entry(&expected::LISTS, Some(keys), &mut |list, entry| {
+        if export.as_mut().is_none_or(|export| export.learn(list, &entry))
+            && let Value::Object(members) = &entry
+        {
+            expected.learn(list, Fields(members));
+        }
+    });
+    if let Some(export) = export.filter(|_| document.survey().is_list("exchanges") != Some(false)) {
+        export.complete();
+        let lacking = export.lacking().iter().filter_map(Value::as_object);
+        lacking.for_each(|members| expected.learn("exchanges", Fields(members)));
+    }
+    expected.has_learnt();
+}
+
+/// Judges entry by entry. Each list has a sheet of its own: they are in another order in the report than in the text.
+struct Judge<'a> {
+    source: Arc<str>,
+    expected: &'a mut Expected,
+    sheets: [Sheet; LISTS.len()],
+    numbers: [usize; LISTS.len()],
+}
+
+impl Judge<'_> {
+    fn of<'a>(source: &str, expected: &'a mut Expected) -> Judge<'a> {
+        Judge { source: source.into(), expected, sheets: Default::default(), numbers: [0; LISTS.len()] }
+    }
+
+    fn judge(&mut self, list: &'static str, entry: &Value) {
+        let Some(at) = LISTS.iter().position(|known| known.name == list) else { return };
+        let list = &LISTS[at];
+        self.numbers[at] += 1;
+        let number = self.numbers[at];
+        let judgement = match entry {
+            Value::Object(members) => (list.judge)(self.expected, Fields(members)),
+            _ => Err(Refusal::wrong("it must be an object")),
         };
         let remarks = judgement.unwrap_or_else(|refusal| vec![refusal.into()]);
+        if remarks.is_empty() {
+            return self.sheets[at].put_working(list.noun);
+        }
+        let object = match entry {
+            Value::Object(members) => title(list, members, self.expected),
+            _ => format!("{}, entry {number}", list.name),
+        };
         let entry = Some(Entry { list: list.name, number });
-        sheet.put(list.noun, Place { source: source.to_owned(), line: None, entry, object }, remarks);
+        let place = Place { source: self.source.clone(), line: None, entry, object: object.into() };
+        self.sheets[at].put(list.noun, place, remarks);
+    }
+
+    /// What should be a list, and is none.
+    fn refuse(&mut self, list: &'static str) {
+        let Some(at) = LISTS.iter().position(|known| known.name == list) else { return };
+        let refusal = Refusal::wrong(format!("'{list}' must be a list"));
+        self.sheets[at].put(LISTS[at].noun, Place::of(&self.source, None, list), vec![refusal.into()]);
     }
 }
 
@@ -161,20 +229,4 @@ fn title(list: &List, members: &Map<String, Value>, expected: &Expected) -> Stri
     let vhost = text("vhost").filter(|_| list.name != "vhosts" && expected.vhost.is_none());
     let vhost = vhost.map(|vhost| format!(" in '{vhost}'")).unwrap_or_default();
     format!("{}{own}{vhost}", list.noun.one)
-}
-
-/// The virtual host that a document is of, if it is of one only.
-fn single_vhost(members: &Map<String, Value>) -> Option<String> {
-    let text = |key: &str| members.get(key).and_then(Value::as_str);
-    let says_so = text("rabbitmq_definition_format") == Some("single_virtual_host");
-    // Exports of old versions do not say so: their entries name no virtual host.
-    let names_none = || {
-        let lists =
-            ["queues", "exchanges", "policies", "bindings"].iter().filter_map(|list| members.get(*list)?.as_array());
-        let mut entries = lists.flatten().filter_map(Value::as_object).peekable();
-        entries.peek().is_some() && entries.all(|entry| !entry.contains_key("vhost"))
-    };
-    let is_single =
-        says_so || !["vhosts", "users", "permissions"].iter().any(|list| members.contains_key(*list)) && names_none();
-    is_single.then(|| text("original_vhost_name").or_else(|| text("name")).unwrap_or("/").to_owned())
 }

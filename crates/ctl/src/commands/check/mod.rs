@@ -1,8 +1,6 @@
 //! What of a RabbitMQ works here, asked before anything is moved: its files are looked at, or one that runs is asked.
 
-mod report;
-
-use preflight::{Input, Kind, Severity};
+use preflight::{Asked, Input, Kind, Severity};
 use serde_json::Value;
 
 use crate::command::{Command, option, repeated};
@@ -48,7 +46,7 @@ fn read(
     is_asked: bool,
 ) -> StepResult {
     let Some(file) = files.next() else {
-        return if is_asked { Ok(Step::Locate(Box::new(move |url| ask(url, inputs)))) } else { shown(&inputs) };
+        return if is_asked { Ok(Step::Locate(Box::new(move |url| ask(url, inputs)))) } else { shown(&inputs, None) };
     };
     Source::of(&file).then(move |bytes| {
         let name = if file == "-" { "standard input".to_owned() } else { file };
@@ -59,16 +57,13 @@ fn read(
 
 fn ask(url: String, inputs: Vec<Input>) -> StepResult {
     let name = url.strip_suffix("/api").unwrap_or(&url).to_owned();
-    asked(name, 0, "{".to_owned(), inputs)
+    asked(0, Asked::new(name), inputs)
 }
 
-/// Asks one question after the other. Answers become an object of the texts that they are: definitions may have a million queues, which
-/// are taken apart once, and not here.
-fn asked(name: String, at: usize, mut answers: String, mut inputs: Vec<Input>) -> StepResult {
+/// Asks one question after the other. Answers stay the texts that they are: definitions may have a million queues.
+fn asked(at: usize, mut answers: Asked, inputs: Vec<Input>) -> StepResult {
     let Some((member, path)) = preflight::QUESTIONS.get(at) else {
-        answers.push('}');
-        inputs.push(Input { name, bytes: answers.into_bytes(), kind: Some(Kind::Broker) });
-        return shown(&inputs);
+        return shown(&inputs, Some(&answers));
     };
     Ask::get((*path).to_owned()).then(move |reply| {
         let is_required = at < REQUIRED_COUNT;
@@ -77,10 +72,9 @@ fn asked(name: String, at: usize, mut answers: String, mut inputs: Vec<Input>) -
             if *member == "overview" {
                 check_overview(&answer)?;
             }
-            let separator = if at == 0 { "" } else { "," };
-            answers.extend([separator, "\"", *member, "\":", &answer]);
+            answers.put(member, answer);
         }
-        asked(name, at + 1, answers, inputs)
+        asked(at + 1, answers, inputs)
     })
 }
 
@@ -95,10 +89,11 @@ fn check_overview(text: &str) -> Result<(), Failure> {
     }
 }
 
-fn shown(inputs: &[Input]) -> StepResult {
-    let found = preflight::examine(inputs).map_err(|unreadable| Failure::new(DATA, unreadable.to_string()))?;
+fn shown(inputs: &[Input], asked: Option<&Asked>) -> StepResult {
+    let found =
+        preflight::examine_with(inputs, asked).map_err(|unreadable| Failure::new(DATA, unreadable.to_string()))?;
     let status = if found.severity() == Severity::Refused { REFUSED } else { 0 };
-    Ok(Step::Done(Output::Verdict { text: report::text(&found), value: report::value(&found), status }))
+    Ok(Step::Done(Output::Findings { report: found, status }))
 }
 
 #[cfg(test)]

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use preflight::{Input, Kind, Report, Severity};
 use serde_json::json;
 
-use super::report;
 use crate::commands::tests::{bare, drive};
 use crate::failure::{DATA, REFUSED, USAGE};
-use crate::output::Output;
+use crate::output::{Output, findings};
 use crate::reply::Reply;
 
 /// Files that belong together, and are looked at together.
@@ -46,11 +45,15 @@ fn published() -> Vec<String> {
     names
 }
 
+fn value(report: &Report) -> serde_json::Value {
+    serde_json::to_value(findings::document(report)).unwrap()
+}
+
 fn check_report(name: &str, files: &[&str]) -> Result<(), String> {
     let found = examined(files);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     assert!(found.groups.iter().all(|group| root.join(group.page).is_file()), "{name}: a page is not there");
-    let text = report::text(&found) + "\n";
+    let text = findings::text(&found) + "\n";
     let path = folder().join("expected").join(format!("{name}.txt"));
     if std::env::var_os("WARREN_RENDER").is_some() {
         std::fs::write(&path, &text).unwrap();
@@ -136,7 +139,8 @@ fn a_broker_that_runs_is_asked_for_all_that_counts() {
             "GET shovels",
         ]
     );
-    let Ok(Output::Verdict { text, value, status }) = driven.result else { panic!() };
+    let Ok(Output::Findings { report, status }) = driven.result else { panic!() };
+    let (text, value) = (findings::text(&report), value(&report));
     assert_eq!(status, REFUSED);
     assert!(!text.contains("secret"));
     assert!(text.contains("http://here:15672 is RabbitMQ 4.1.0, a cluster of 2 nodes"), "{text}");
@@ -182,6 +186,6 @@ fn what_cannot_be_read_is_told() {
 fn a_file_without_trouble_ends_well() {
     let report = examined(&["enabled_plugins.docker"]);
     assert_eq!(report.sources, [("enabled_plugins.docker".to_owned(), Kind::Plugins)]);
-    assert!(report::text(&report).contains("All 2 plugins work as they are."));
-    assert_eq!(report::value(&report)["counts"]["refused"], 0);
+    assert!(findings::text(&report).contains("All 2 plugins work as they are."));
+    assert_eq!(value(&report)["counts"]["refused"], 0);
 }

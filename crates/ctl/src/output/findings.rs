@@ -1,7 +1,9 @@
-//! What was found, as text for people and as JSON for programs.
+//! What `check` has found, as text for people and as JSON for programs.
+
+use std::collections::BTreeMap;
 
 use preflight::{Group, Noun, Place, Report, Severity};
-use serde_json::{Map, Value, json};
+use serde::{Serialize, Serializer};
 
 /// Columns of a line.
 const WIDTH: usize = 110;
@@ -12,7 +14,7 @@ const UNBROKEN: &str = "\u{a0}";
 /// Places of what is to be read one by one.
 const LISTED_COUNT_MAX: usize = 40;
 
-pub(super) fn text(report: &Report) -> String {
+pub(crate) fn text(report: &Report) -> String {
     let mut out: Vec<String> =
         report.sources.iter().map(|(name, kind)| format!("{name}: {}", kind.description())).collect();
     out.push(summary(report));
@@ -144,49 +146,87 @@ fn wrap(out: &mut Vec<String>, first: &str, rest: &str, text: &str) {
     }
 }
 
-pub(super) fn value(report: &Report) -> Value {
-    let sources = report.sources.iter().map(|(name, kind)| json!({"name": name, "kind": kind.name()}));
-    let works: Map<String, Value> =
-        report.working.iter().map(|(noun, count)| (noun.many.to_owned(), Value::from(*count))).collect();
-    json!({
-        "verdict": report.severity().name(),
-        "counts": {
-            "total": report.total(),
-            "works": report.works,
-            "different": report.different,
-            "refused": report.refused,
+/// A report for programs, written as it is: it may have a million places.
+#[derive(Serialize)]
+pub(crate) struct Document<'a> {
+    counts: Counts,
+    findings: Vec<Finding<'a>>,
+    notes: &'a [String],
+    sources: Vec<Source<'a>>,
+    verdict: &'static str,
+    works: BTreeMap<&'static str, usize>,
+}
+
+#[derive(Serialize)]
+struct Counts {
+    different: usize,
+    refused: usize,
+    total: usize,
+    works: usize,
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    kind: &'static str,
+    name: &'a str,
+}
+
+#[derive(Serialize)]
+struct Finding<'a> {
+    advice: &'a str,
+    can_be_left_out: bool,
+    counts: BTreeMap<&'static str, usize>,
+    page: &'static str,
+    #[serde(serialize_with = "places")]
+    places: &'a [Place],
+    severity: &'static str,
+    text: &'a str,
+}
+
+#[derive(Serialize)]
+struct Where<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    line: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    list: Option<&'static str>,
+    object: &'a str,
+    source: &'a str,
+}
+
+fn by_noun(counts: &[(Noun, usize)]) -> BTreeMap<&'static str, usize> {
+    counts.iter().map(|(noun, count)| (noun.many, *count)).collect()
+}
+
+fn places<S: Serializer>(places: &&[Place], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(places.iter().map(|place| Where {
+        entry: place.entry.map(|entry| entry.number),
+        line: place.line,
+        list: place.entry.map(|entry| entry.list),
+        object: &place.object,
+        source: &place.source,
+    }))
+}
+
+fn finding(group: &Group) -> Finding<'_> {
+    let Group { severity, text, advice, page, can_be_left_out, counts, places, .. } = group;
+    let (severity, counts) = (severity.name(), by_noun(counts));
+    Finding { advice, can_be_left_out: *can_be_left_out, counts, page, places, severity, text }
+}
+
+pub(crate) fn document(report: &Report) -> Document<'_> {
+    Document {
+        counts: Counts {
+            different: report.different,
+            refused: report.refused,
+            total: report.total(),
+            works: report.works,
         },
-        "sources": sources.collect::<Vec<_>>(),
-        "findings": report.groups.iter().map(finding).collect::<Vec<_>>(),
-        "works": works,
-        "notes": report.notes,
-    })
-}
-
-fn finding(group: &Group) -> Value {
-    let counts: Map<String, Value> =
-        group.counts.iter().map(|(noun, count)| (noun.many.to_owned(), Value::from(*count))).collect();
-    json!({
-        "severity": group.severity.name(),
-        "text": group.text,
-        "advice": group.advice,
-        "page": group.page,
-        "can_be_left_out": group.can_be_left_out,
-        "counts": counts,
-        "places": group.places.iter().map(place).collect::<Vec<_>>(),
-    })
-}
-
-fn place(place: &Place) -> Value {
-    let mut members = Map::new();
-    members.insert("source".to_owned(), json!(place.source));
-    members.insert("object".to_owned(), json!(place.object));
-    if let Some(line) = place.line {
-        members.insert("line".to_owned(), json!(line));
+        findings: report.groups.iter().map(finding).collect(),
+        notes: &report.notes,
+        sources: report.sources.iter().map(|(name, kind)| Source { kind: kind.name(), name }).collect(),
+        verdict: report.severity().name(),
+        works: by_noun(&report.working),
     }
-    if let Some(entry) = place.entry {
-        members.insert("list".to_owned(), json!(entry.list));
-        members.insert("entry".to_owned(), json!(entry.number));
-    }
-    Value::Object(members)
 }

@@ -3,7 +3,7 @@
 //! Exit status: 0 done; 1 failed, or this does not fit the machine; 2 bad usage.
 
 use std::fmt::Write as _;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use perf::results::Results;
@@ -72,7 +72,8 @@ pub fn main(words: &[String]) -> u8 {
     match parse(words).and_then(run) {
         Ok(status) => status,
         Err(Failure { status, text }) => {
-            eprintln!("warren plan: {text}");
+            // It may be about what a file or a broker says.
+            eprintln!("warren plan: {}", human::printable(&text));
             status
         }
     }
@@ -237,7 +238,12 @@ fn help() -> String {
 
 /// Writes to standard output. A reader that has stopped to read, as `head` does, has read enough.
 fn print(text: &str) -> Result<(), Failure> {
-    match io::stdout().lock().write_all(text.as_bytes()) {
+    print_to(io::stdout().lock(), text)
+}
+
+/// What is printed may be a file's words, or a broker's: a terminal is to show them, not to obey.
+fn print_to(mut out: impl io::Write, text: &str) -> Result<(), Failure> {
+    match out.write_all(human::printable(text).as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::failed(format!("cannot write: {error}")))
         }
@@ -248,6 +254,13 @@ fn print(text: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        let mut out = Vec::new();
+        assert!(print_to(&mut out, "a plan for \u{1b}[2J\u{202e}\n").is_ok());
+        assert_eq!(String::from_utf8(out).unwrap(), "a plan for \\u001b[2J\\u202e\n");
+    }
 
     fn parsed(line: &str) -> Result<Words, Failure> {
         parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())

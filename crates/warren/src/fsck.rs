@@ -23,7 +23,7 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
         store::fsck::check(&disk, dir).with_context(attempt)?
     };
     // The exit status says it, too: stdout may be closed.
-    let _ = write!(io::stdout(), "{report}");
+    let _ = write!(io::stdout(), "{}", human::printable(&report.to_string()));
     match (report.is_sound(), args.repair) {
         (true, _) => Ok(()),
         (false, true) if report.is_refused => {

@@ -154,13 +154,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// An error and what caused it. A cause that the error before has told already is not told again.
+/// An error and what caused it. A cause that the error before has told already is not told again. It may be about what is in a file: a
+/// terminal is to show that, not to obey.
 fn in_one_line(error: &anyhow::Error) -> String {
-    error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.is_empty() {
+    let line = error.chain().map(ToString::to_string).fold(String::new(), |told, cause| match told.is_empty() {
         true => cause,
         false if told.ends_with(&cause) => told,
         false => format!("{told}: {cause}"),
-    })
+    });
+    human::printable(&line).into_owned()
 }
 
 #[cfg(test)]
@@ -168,6 +170,12 @@ mod tests {
     use clap::CommandFactory as _;
 
     use super::*;
+
+    #[test]
+    fn an_error_commands_no_terminal() {
+        let error = anyhow::anyhow!("unknown key '\u{1b}[2J'").context("cannot read rabbitmq.conf");
+        assert_eq!(in_one_line(&error), "cannot read rabbitmq.conf: unknown key '\\u001b[2J'");
+    }
 
     #[test]
     fn shells_complete_every_command() {

@@ -28,7 +28,7 @@ pub(crate) fn main(words: &[String]) -> ExitCode {
         Ok(Invocation::Help) => return print(&config::usage()),
         Ok(Invocation::Version) => return print(concat!("warren ", env!("CARGO_PKG_VERSION"), "\n")),
         Err(error) => {
-            eprintln!("warren proxy: {error}");
+            eprintln!("warren proxy: {}", human::printable(&error.to_string()));
             return ExitCode::from(2);
         }
     };

@@ -37,7 +37,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
         if tracing::enabled!(tracing::Level::WARN) {
             tracing::warn!(%warning, "configuration was accepted with a remark");
         } else {
-            eprintln!("warren: {warning}");
+            eprintln!("warren: {}", human::printable(&warning.to_string()));
         }
     }
     if !config.files.is_empty() {

@@ -82,9 +82,10 @@ fn trouble(answer: &Value) -> String {
     printable(&format!("{first}{more}"))
 }
 
-/// A text without what would move the cursor.
+/// A text without what would move the cursor or turn the direction of writing, in one line.
 fn printable(text: &str) -> String {
-    text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect()
+    let text: String = text.chars().map(|char| if char.is_control() { '\u{fffd}' } else { char }).collect();
+    human::printable(&text).into_owned()
 }
 
 /// A name as it is shown: without what would move the cursor.
@@ -130,10 +131,10 @@ mod tests {
         let view = View { of: "queues".to_owned(), by: "cpu".to_owned(), ..View::default() };
         let second = |answer: Value| lines(&view, &answer, None, 100)[1].clone();
         assert_eq!(second(json!({"rows": []})), "");
-        let troubles = json!([{"text": "rabbit@b\u{7} is gone."}, {"text": "late"}]);
+        let troubles = json!([{"text": "rabbit@b\u{7}\u{202e} is gone."}, {"text": "late"}]);
         assert_eq!(
             second(json!({"rows": [], "cluster_troubles": troubles})),
-            "rabbit@b\u{fffd} is gone. (and 1 more: warren diagnose)"
+            "rabbit@b\u{fffd}\\u202e is gone. (and 1 more: warren diagnose)"
         );
     }
 

@@ -24,7 +24,7 @@ mod signals;
 mod target;
 mod workload;
 
-use std::io::{self, Write as _};
+use std::io;
 
 use client::without_passwords;
 use session::{Session, execute};
@@ -123,7 +123,12 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes to standard output, if it is read.
 pub(crate) fn put(text: &str) -> io::Result<()> {
-    ignoring_closed(io::stdout().lock().write_all(text.as_bytes()))
+    ignoring_closed(put_to(io::stdout().lock(), text))
+}
+
+/// What is written may be a broker's words, or another machine's: a terminal is to show them, not to obey.
+fn put_to(mut out: impl io::Write, text: &str) -> io::Result<()> {
+    out.write_all(human::printable(text).as_bytes())
 }
 
 /// Who has stopped to read, as `head` does, has read enough.
@@ -134,7 +139,7 @@ fn ignoring_closed(written: io::Result<()>) -> io::Result<()> {
 /// Writes a line to standard error, without passwords: it may be about a URL that the user has mistyped. When standard error
 /// is not read any more, the line is dropped.
 pub(crate) fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", without_passwords(line));
+    let _ = put_to(io::stderr().lock(), &format!("{}\n", without_passwords(line)));
 }
 
 #[cfg(test)]
@@ -162,6 +167,14 @@ mod tests {
             let shown = without_passwords(&text);
             assert!(!shown.contains("hush"), "{command}: {shown}");
         }
+    }
+
+    #[test]
+    fn what_a_terminal_would_obey_is_shown() {
+        let mut out = Vec::new();
+        put_to(&mut out, "summary\n\tthe broker closed the connection: \u{1b}]0;owned\u{7}\u{202e}\n").unwrap();
+        let expected = "summary\n\tthe broker closed the connection: \\u001b]0;owned\\u0007\\u202e\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]

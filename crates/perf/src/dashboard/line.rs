@@ -43,7 +43,8 @@ pub(super) struct Line {
 impl Line {
     /// The line with a piece of text at its end, less its control characters.
     pub(super) fn with(mut self, text: &str, style: Style) -> Self {
-        self.spans.push((text.chars().filter(|char| !char.is_control()).collect(), style));
+        let text: String = text.chars().filter(|char| !char.is_control()).collect();
+        self.spans.push((human::printable(&text).into_owned(), style));
         self
     }
 

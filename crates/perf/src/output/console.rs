@@ -28,25 +28,30 @@ impl<W: Write + Send> Console<W> {
         let lines = Lines { id: plan.name.clone(), format, unit, columns: Columns::of(plan) };
         Console { outlet: Outlet::new(writer, None), lines, rows: Rows::default(), has_header: false }
     }
+
+    /// Writes what a terminal does not obey.
+    fn write(&mut self, text: &str) {
+        self.outlet.write(&human::printable(text));
+    }
 }
 
 impl<W: Write + Send> Output for Console<W> {
     fn started(&mut self, plan: &Plan, _at: SystemTime) {
-        self.outlet.write(&self.lines.starting(plan));
+        self.write(&self.lines.starting(plan));
     }
 
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         let Some(row) = self.rows.next(sample) else { return };
         if !self.has_header {
             self.has_header = true;
-            self.outlet.write(&self.lines.header());
+            self.write(&self.lines.header());
         }
-        self.outlet.write(&self.lines.row(&row));
+        self.write(&self.lines.row(&row));
     }
 
     fn ended(&mut self, plan: &Plan, run: &Run) {
-        self.outlet.write(&stop_reason::line(plan, run));
-        self.outlet.write(&self.lines.ending(run));
+        self.write(&stop_reason::line(plan, run));
+        self.write(&self.lines.ending(run));
     }
 }
 
@@ -347,5 +352,12 @@ mod tests {
              test stopped (Producer reached message limit [4])\n\
              sending rate avg: 0 msg/s\n"
         );
+    }
+
+    #[test]
+    fn a_name_commands_no_terminal() {
+        let mut written = Vec::new();
+        Console::new(&mut written, &Plan::default(), Format::Default, Unit::Micros).write("id: \u{1b}[2Jx\n");
+        assert_eq!(String::from_utf8(written).unwrap(), "id: \\u001b[2Jx\n");
     }
 }

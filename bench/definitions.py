@@ -53,15 +53,12 @@ def measure(arguments: argparse.Namespace, name: str) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="fresh brokers for each document (default: %(default)s)")
     parser.add_argument("--count", type=int, default=documents.LARGE, help="objects of a document (default: %(default)s)")
     parser.add_argument("--only", choices=documents.ALL, help="one document only")
     arguments = parser.parse_args()
-    if arguments.url:
-        parser.error("each import needs a fresh broker: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "each import needs a fresh broker")
     management.TIMEOUT_S = LONGEST_S
     print(f"{'':20} {'':7} {'':6}  {'import, s':20}  {'again, s':20}  {'start with it, s':20}")
     print(f"{'document':20} {'objects':>7} {'MiB':>6}  " + "  ".join([f"{'min':>6} {'median':>6} {'max':>6}"] * 3), flush=True)

@@ -4,7 +4,6 @@
     tests/abuse/run.py [--long] [--peer 4] [-- PYTEST OPTIONS]
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -16,9 +15,7 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--long", action="store_true", help="the full numbers: 10,000 silent connections")
     arguments, rest = parser.parse_known_args()
     return environment.pytest([ABUSE], brokers.own_options(arguments) + (["--long"] if arguments.long else []) + (rest[1:] if rest[:1] == ["--"] else rest))

@@ -7,7 +7,6 @@
     tests/api/run.py --long -- -k parallel                  the full numbers; what follows -- goes to pytest
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -19,9 +18,7 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--long", action="store_true", help="the full numbers: 10,000 parallel requests, and tools that take long to build")
     arguments, rest = parser.parse_known_args()
     options = brokers.own_options(arguments) + (["--long"] if arguments.long else [])

@@ -9,7 +9,6 @@
 Never a 5xx, no status, media type or document that the description does not have. Meanwhile a publisher with confirms goes on.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -89,9 +88,7 @@ def run(broker: brokers.Broker, description: Path, examples: int, seed: int | No
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--long", action="store_true", help="a hundred requests of each kind")
     parser.add_argument("--seed", type=int, default=None, help="of the requests (default: the same ones each time, which no seed makes)")
     parser.add_argument("--description", type=Path, default=DESCRIPTION, help="another OpenAPI file (default: docs/openapi.json)")

@@ -4,6 +4,7 @@ Three kinds: `Warren` (or any program with the same command line), `Peer` (a rea
 tests run against it, which is how we know that they are right) and `Running` (somebody else's, only a URL: it cannot be restarted).
 """
 
+import argparse
 import ctypes
 import os
 import resource
@@ -342,6 +343,20 @@ def _await_gone(pid: int, timeout_s: float = STOP_TIMEOUT_S) -> None:
 def end_on_sigterm() -> None:
     """Makes SIGTERM end a runner as Ctrl-C does, so that it cleans up."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+
+
+def runner(description: str) -> argparse.ArgumentParser:
+    """The command line of a runner, with the options of all of them."""
+    end_on_sigterm()
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add_options(parser)
+    return parser
+
+
+def refuse_url(parser: argparse.ArgumentParser, arguments: argparse.Namespace, reason: str) -> None:
+    """For a runner that needs brokers of its own."""
+    if arguments.url:
+        parser.error(f"{reason}: --url cannot be used")
 
 
 def add_options(parser) -> None:

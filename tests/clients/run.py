@@ -10,7 +10,6 @@ Python's tests are pytest's. The other languages are programs that print `ok NAM
 built once, below target/tests. A language whose toolchain is missing is skipped, and it is said so.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -69,9 +68,7 @@ class Tally:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--only", default=",".join(["python", *LANGUAGES]), help="languages, separated by commas (default: %(default)s)")
     arguments, rest = parser.parse_known_args()
     rest = rest[1:] if rest[:1] == ["--"] else rest

@@ -10,7 +10,6 @@ As a control the same is done with `warren.confirm_after = write`, where the che
 Skipped, and said so, where strace is missing or may not attach.
 """
 
-import argparse
 import re
 import shutil
 import subprocess
@@ -159,13 +158,10 @@ def early_confirms(arguments, settings: dict[str, str]) -> list[str]:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--queue-argument", action="append", default=[], metavar="NAME=VALUE", help="e.g. x-queue-type=quorum, for a real RabbitMQ")
     arguments = parser.parse_args()
-    if arguments.url:
-        parser.error("the broker must be started here: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "the broker must be started here")
     if not shutil.which("strace"):
         print("SKIPPED fsync order: strace not found")
         return 0

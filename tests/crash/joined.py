@@ -5,7 +5,6 @@ and starts it again. At the end every message that was confirmed has arrived; on
 of these than may be on their way at a time.
 """
 
-import argparse
 import random
 import threading
 import time
@@ -155,14 +154,11 @@ class Rounds:
 
 
 def main(rounds: type[Rounds], description: str) -> int:
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(description)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=None, help="default: chosen, and printed")
     arguments = parser.parse_args()
-    if arguments.url:
-        parser.error("a broker that is to be killed must be started here: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "a broker that is to be killed must be started here")
     seed = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
     pair = [brokers.from_options(arguments, management=True) for _ in range(2)]

@@ -9,7 +9,6 @@ some on; to an exchange that delays them; and to a queue that drops duplicates. 
 must be there, once; nothing delayed may come before its time; and of what is published again only what was lost may be taken in.
 """
 
-import argparse
 import random
 import sys
 import threading
@@ -316,14 +315,11 @@ class Run:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=None, help="default: chosen, and printed")
     arguments = parser.parse_args()
-    if arguments.url:
-        parser.error("a broker that is to be killed must be started here: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "a broker that is to be killed must be started here")
     seed = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
     broker = brokers.from_options(arguments, management=True)

@@ -10,7 +10,6 @@ way there, and of the way back, each message that was confirmed has been consume
 (`x-shovelled-redelivered`). No shovel and no exchange of the migration is left.
 """
 
-import argparse
 import json
 import os
 import random
@@ -299,9 +298,7 @@ class Round:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--messages", type=int, default=6_000)
     parser.add_argument("--old-peer", choices=("3", "4"), help="the old broker is a RabbitMQ of this version")

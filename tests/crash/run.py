@@ -15,7 +15,6 @@ writes checkpoints and reclaims files while it is killed. With the default bound
 The ledger's own tests come first: an oracle that finds nothing proves nothing.
 """
 
-import argparse
 import random
 import sys
 import threading
@@ -201,14 +200,11 @@ class Run:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seed", type=int, default=None, help="default: chosen, and printed")
     arguments = parser.parse_args()
-    if arguments.url:
-        parser.error("a broker that is to be killed must be started here: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "a broker that is to be killed must be started here")
     if status := environment.pytest([Path(__file__).resolve().parent], []):
         return status
     seed = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed

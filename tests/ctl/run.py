@@ -8,7 +8,6 @@ With --peer 4 rabbitmqctl, too, is asked the same, and has to say the same. A br
 said so.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -20,9 +19,7 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--ctl-command", help="the program under test (default: target/debug/warren ctl)")
     parser.add_argument("--management-url", help="the management API of the broker that --url names")
     arguments, rest = parser.parse_known_args()

@@ -6,7 +6,6 @@
     tests/definitions/run.py -- -k start            what follows -- goes to pytest
 """
 
-import argparse
 import random
 import sys
 from pathlib import Path
@@ -19,14 +18,11 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="kills of each kind (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=None, help="default: chosen, and printed")
     arguments, rest = parser.parse_known_args()
-    if arguments.url:
-        parser.error("a broker that is to be killed must be started here: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "a broker that is to be killed must be started here")
     seed = random.SystemRandom().randrange(1_000_000) if arguments.seed is None else arguments.seed
     print(f"seed {seed}", flush=True)
     options = [*brokers.own_options(arguments), f"--rounds={arguments.rounds}", f"--seed={seed}"]

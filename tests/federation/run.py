@@ -6,7 +6,6 @@
     tests/federation/run.py -- -k queue        what follows -- goes to pytest
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -18,12 +17,9 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     arguments, rest = parser.parse_known_args()
-    if arguments.url:
-        parser.error("brokers that feed each other must be started here: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "brokers that feed each other must be started here")
     return environment.pytest([HERE], [*brokers.own_options(arguments), *(rest[1:] if rest[:1] == ["--"] else rest)])
 
 

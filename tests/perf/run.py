@@ -7,7 +7,6 @@ and workloads that PerfTest has nothing like.
 PerfTest is fetched by Maven; without Java or Maven its tests are skipped, and it is said so.
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -20,9 +19,7 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--perf-command", help="the load generator under test (default: target/debug/warren perf)")
     arguments, rest = parser.parse_known_args()
     if absent := perftest.missing():

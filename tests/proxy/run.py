@@ -8,7 +8,6 @@
     tests/proxy/run.py --proxy-command 'PROGRAM proxy {set}'
 """
 
-import argparse
 import subprocess
 import sys
 from pathlib import Path
@@ -55,9 +54,7 @@ def run_clients(arguments) -> int:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     proxy.add_options(parser)
     parser.add_argument("--only", default=",".join(PARTS), help="what to run, separated by commas (default: %(default)s)")
     parser.add_argument("--languages", help="languages of the clients, separated by commas (default: all)")

@@ -7,7 +7,6 @@
     tests/semantics/run.py -- -k dead_letters               what follows -- goes to pytest
 """
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -19,9 +18,7 @@ from blackbox import environment  # noqa: E402
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     arguments, rest = parser.parse_known_args()
     return environment.pytest([SEMANTICS], brokers.own_options(arguments) + (rest[1:] if rest[:1] == ["--"] else rest))
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use cluster::ClientStanding;
 use cluster::control::ClusterView;
+use consensus::MemberId;
 
 use super::world::{World, copy_dir, roll_back, wait_until};
 
@@ -119,6 +120,17 @@ fn an_older_directory_is_not_believed() {
     assert!(world.nodes[(server + 2) % 3].served.failure.lock().is_none());
 }
 
+/// Up to which entry a member has said to have what is committed, as the node of that directory remembers it on its disk.
+fn promised(dir: &Path, member: MemberId) -> Option<u64> {
+    let bytes = std::fs::read(dir.join("cluster/memory")).ok()?;
+    let (pairs, _) = bytes.strip_prefix(b"WRMEMRY1")?.as_chunks::<8>();
+    let numbers: Vec<u64> = pairs.iter().map(|number| u64::from_le_bytes(*number)).collect();
+    numbers.chunks_exact(2).find(|pair| pair[0] == member.get()).map(|pair| pair[1])
+}
+
+/// How many entries a copy lacks.
+const LATE_COUNT: u64 = 5;
+
 /// Three nodes; a copy of a follower's directory was made while it ran, and then something was committed, and all ended. Says whose.
 fn copied_while_it_ran(name: &str) -> (World, usize, usize, std::path::PathBuf) {
     let mut world = World::of(name, 3, true);
@@ -127,12 +139,18 @@ fn copied_while_it_ran(name: &str) -> (World, usize, usize, std::path::PathBuf) 
     let server = world.put("early");
     let number = (server + 1) % 3;
     let kept = world.nodes[number].dir.with_extension("kept");
+    let view = world.view(server);
+    let member = |number: usize| view.member(&world.nodes[number].name).unwrap();
+    let (early, copied) = (member(server).log.unwrap().committed, member(number).member);
     copy_dir(&world.nodes[number].dir, &kept);
-    for late in 0..5 {
+    for late in 0..LATE_COUNT {
         assert_eq!(world.put(&format!("late/{late}")), server);
     }
-    // What is remembered of others is written once a second.
-    std::thread::sleep(std::time::Duration::from_millis(1500));
+    // What others remember of it is written by a thread of its own, once a second.
+    wait_until("what others remember of it", || {
+        let others = (0..3).filter(|other| *other != number);
+        others.map(|other| promised(&world.nodes[other].dir, copied)).all(|entry| entry >= Some(early + LATE_COUNT))
+    });
     (0..3).for_each(|number| world.stop(number));
     (world, server, number, kept)
 }
@@ -152,7 +170,7 @@ fn a_copy_of_a_running_member_is_not_used() {
     }
     world.start(server);
     let leader = world.put("after it");
-    (0..5).for_each(|late| assert!(world.has(leader, &format!("late/{late}"))));
+    (0..LATE_COUNT).for_each(|late| assert!(world.has(leader, &format!("late/{late}"))));
     // What it was a copy of is there again, under its old name.
     std::fs::remove_dir_all(&dir).unwrap();
     std::fs::rename(&original, &dir).unwrap();
@@ -175,7 +193,7 @@ fn a_disk_that_was_rolled_back_is_found_by_who_was_not_there_then() {
     }
     world.start(server);
     let leader = world.put("after it");
-    (0..5).for_each(|late| assert!(world.has(leader, &format!("late/{late}"))));
+    (0..LATE_COUNT).for_each(|late| assert!(world.has(leader, &format!("late/{late}"))));
     // Emptied, it joins anew.
     std::fs::remove_dir_all(&world.nodes[number].dir).unwrap();
     world.start(number);

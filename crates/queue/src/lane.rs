@@ -179,6 +179,15 @@ impl<M: Message> Lane<M> {
         }
     }
 
+    /// The message with the lowest seq of those that have not come back.
+    pub(crate) fn head_of_new(&self) -> Option<Head> {
+        let in_fifo = self.fifo.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Fifo));
+        match &self.aside {
+            None => in_fifo,
+            Some(aside) => aside.head_of_new(in_fifo),
+        }
+    }
+
     /// The head, which is in memory.
     #[inline]
     pub(crate) fn peek(&self, head: &Head) -> Option<&M> {
@@ -584,6 +593,12 @@ impl<M: Message> NonFifo<M> {
         let loaded = self.loaded.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Loaded));
         // The first of equals wins: a range, see above.
         [paged, returned, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
+    }
+
+    fn head_of_new(&self, in_fifo: Option<Head>) -> Option<Head> {
+        let paged = self.paged.first_seq().map(|seq| Head { seq, len: 0, delivered_len: 0, source: Source::Paged });
+        let loaded = self.loaded.front().map(|entry| Head::of(entry.seq, &entry.message, Source::Loaded));
+        [paged, loaded, in_fifo].into_iter().flatten().min_by_key(|head| head.seq)
     }
 
     fn head_after(&self, seq: QueueSeq, in_fifo: Option<Head>) -> Option<Head> {

@@ -1,7 +1,7 @@
 //! What leaves without being acked: rejected, expired, too much, or come back too often.
 //!
-//! As in RabbitMQ only heads expire: of each priority the oldest. Where rules say so, what leaves is set aside until its owner has
-//! brought it elsewhere; so it is never nowhere.
+//! As in RabbitMQ only heads expire: of each priority the oldest, and in quorum queues the first of what came back. Where rules say so,
+//! what leaves is set aside until its owner has brought it elsewhere; so it is never nowhere.
 
 use model::ids::{Place, QueueSeq};
 
@@ -64,7 +64,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
         let first_end = self.set_aside.as_ref().and_then(|set_aside| set_aside.first_end());
         let first_expiry = if self.may_expire && !self.has_many_leaving() {
             // What is being read is looked at when it is there.
-            let heads = self.ready.heads().filter(|front| !self.is_read(front));
+            let heads = self.ready.expiring().filter(|front| !self.is_read(front));
             heads.filter_map(|front| self.expiry_at(&front)).filter(|at_ms| *at_ms < u64::MAX).min()
         } else {
             None
@@ -206,6 +206,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Drops heads that have expired or are too much.
     pub(crate) fn drop_head_if_due(&mut self, now_ms: u64, effects: &mut Effects<M>) {
         if self.may_expire {
+            if let Some(rules) = self.rules.as_deref().copied() {
+                self.drop_what_never_fits(&rules, effects);
+            }
             self.drop_expired(now_ms, effects);
         }
         if let Some(rules) = self.rules.as_deref().copied()
@@ -221,10 +224,27 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
+    /// In RabbitMQ's classic queues a message that is too much by itself is so before its time is over, however short that is.
+    fn drop_what_never_fits(&mut self, rules: &Rules, effects: &mut Effects<M>) {
+        let fits_never =
+            |len: u32| rules.length_max == Some(0) || rules.bytes_max.is_some_and(|max| u64::from(len) > max);
+        if rules.refuses_beyond || rules.counts_returns {
+            return;
+        }
+        while !Self::has_dropped_enough(effects) {
+            let Some(front) = self.ready.front().filter(|front| front.head.source != Source::Paged) else { break };
+            if !fits_never(front.head.len) {
+                break;
+            }
+            self.drop_front(&front, DropReason::MaxLength, effects);
+        }
+    }
+
     pub(crate) fn drop_expired(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+        self.ready.forget_gone_returns();
         while !self.has_many_leaving() && !Self::has_dropped_enough(effects) {
             let is_due = |front: &Front| self.expiry_at(front).is_none_or(|at_ms| at_ms <= now_ms);
-            let Some(front) = self.ready.heads().find(|front| !self.is_read(front) && is_due(front)) else { break };
+            let Some(front) = self.ready.expiring().find(|front| !self.is_read(front) && is_due(front)) else { break };
             if front.head.source != Source::Paged {
                 self.drop_front(&front, DropReason::Expired, effects);
                 continue;
@@ -237,7 +257,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Has those heads read of which it is not known when they expire.
     fn ask_for_expiries(&mut self, effects: &mut Effects<M>) {
         let is_unknown = |front: &Front| !self.is_read(front) && self.expiry_at(front).is_none();
-        let unknown: Vec<Front> = self.ready.heads().filter(is_unknown).collect();
+        let unknown: Vec<Front> = self.ready.expiring().filter(is_unknown).collect();
         effects.loads.extend(unknown.iter().filter_map(|front| self.ready.lane_at(front).ask(false)));
     }
 

@@ -75,6 +75,12 @@ impl<M: Message> PriorityLevel<M> {
         }
     }
 
+    /// The lane whose head goes next among what has not come back, and that head.
+    fn head_of_new(&self) -> Option<(usize, Head)> {
+        let heads = self.lanes.iter().enumerate().filter_map(|(lane, messages)| Some((lane, messages.head_of_new()?)));
+        heads.min_by_key(|(_, head)| head.seq)
+    }
+
     /// The lane whose first message after this one goes next, and that message.
     fn head_after(&self, seq: QueueSeq) -> Option<(usize, Head)> {
         let heads =
@@ -157,15 +163,38 @@ impl<M: Message> Ready<M> {
     }
 
     fn first_return(&mut self) -> Option<Front> {
-        while let Some(Return { seq, priority, is_journaled }) = self.returns.as_ref()?.front().copied() {
-            let lane = lane_of(is_journaled);
-            let band = self.band_of(priority);
-            if let Some(head) = self.band(band).lanes[lane].returned(seq) {
-                return Some(Front { head, band, lane });
+        while let Some(returned) = self.returns.as_ref()?.front() {
+            if let Some(front) = self.front_of_return(returned) {
+                return Some(front);
             }
             self.returns.as_mut()?.pop_front();
         }
         None
+    }
+
+    /// Where a message is that came back, if it is in memory.
+    fn front_of_return(&self, returned: &Return) -> Option<Front> {
+        let (band, lane) = (self.band_of(returned.priority), lane_of(returned.is_journaled));
+        let head = self.band(band).lanes[lane].returned(returned.seq)?;
+        Some(Front { head, band, lane })
+    }
+
+    /// Those that go when their time is over: the heads of all priorities. Where what came back goes first, as in RabbitMQ the first of
+    /// that, and of each priority the first of the rest.
+    pub(crate) fn expiring(&self) -> impl Iterator<Item = Front> {
+        let first_return = self.returns.iter().flatten().find_map(|returned| self.front_of_return(returned));
+        let is_apart = self.returns.is_some();
+        let head_of = move |at: &PriorityLevel<M>| if is_apart { at.head_of_new() } else { at.head() };
+        let bands = self.higher.iter().enumerate().map(|(index, band)| (index + 1, band)).chain([(0, &self.lowest)]);
+        let heads = bands.filter_map(move |(band, at)| head_of(at).map(|(lane, head)| Front { head, band, lane }));
+        first_return.into_iter().chain(heads)
+    }
+
+    /// What is not among what came back any more is not looked at again.
+    pub(crate) fn forget_gone_returns(&mut self) {
+        if self.returns.is_some() {
+            self.first_return();
+        }
     }
 
     /// The heads of all priorities that have messages, the highest first.

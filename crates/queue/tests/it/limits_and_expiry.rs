@@ -119,3 +119,59 @@ fn many_waits_that_end_together_end_a_piece_at_a_time() {
     }
     assert_eq!(queue.next_due(), None);
 }
+
+/// Whether the queue drops what has a time to live of nothing as expired, whose body has so many bytes.
+fn reason_of_what_expires_at_once(rules: Rules, len: u32) -> DropReason {
+    let mut queue: TestQueue = Queue::new(Settings::default());
+    queue.set_rules(rules);
+    queue.publish(Note::new(0, len, false).with_ttl(Some(0), 7));
+    let mut effects = Effects::default();
+    queue.dispatch(7, &mut effects);
+    assert_eq!((effects.dropped.len(), queue.ready_count()), (1, 0));
+    effects.dropped[0].reason
+}
+
+#[test]
+fn what_is_too_much_by_itself_is_so_before_it_expires() {
+    let reason = reason_of_what_expires_at_once;
+    let rules = Rules::default();
+    assert_eq!(reason(Rules { length_max: Some(0), ..rules }, 10), DropReason::MaxLength);
+    assert_eq!(reason(Rules { length_max: Some(1), ..rules }, 10), DropReason::Expired);
+    assert_eq!(reason(Rules { bytes_max: Some(9), ..rules }, 10), DropReason::MaxLength);
+    assert_eq!(reason(Rules { bytes_max: Some(10), ..rules }, 10), DropReason::Expired);
+    // A quorum queue looks at the time first; and one that refuses drops nothing.
+    assert_eq!(reason(Rules { length_max: Some(0), counts_returns: true, ..rules }, 10), DropReason::Expired);
+    assert_eq!(reason(Rules { length_max: Some(0), refuses_beyond: true, ..rules }, 10), DropReason::Expired);
+}
+
+/// A quorum queue with a message that came back first, one that came back after it, and one that was never taken: which of them go when
+/// the time of those of them that have one is over.
+fn expired_of_a_quorum_queue(ttls_ms: [Option<u64>; 3]) -> Vec<QueueSeq> {
+    let mut queue: TestQueue = Queue::new(Settings { is_quorum: true, ..Settings::default() });
+    queue.set_rules(Rules { counts_returns: true, ..Rules::default() });
+    for (name, ttl_ms) in [ttls_ms[1], ttls_ms[0], ttls_ms[2]].into_iter().enumerate() {
+        queue.publish(Note::new(name as u64, 10, true).with_ttl(ttl_ms, 0));
+    }
+    for _ in 0..2 {
+        assert!(matches!(queue.get(false, 0, &mut Effects::default()), Get::Message(_)));
+    }
+    let [older, younger] = [QueueSeq::FIRST, QueueSeq::FIRST.next()];
+    queue.requeue(&[younger, older], Return::Unharmed, 0, &mut Effects::default());
+    let mut effects = Effects::default();
+    queue.dispatch(100, &mut effects);
+    assert_eq!(queue.next_due(), None, "what is left has no time, or is behind others");
+    effects.dropped.iter().map(|dropped| dropped.seq).collect()
+}
+
+#[test]
+fn of_what_came_back_to_a_quorum_queue_the_first_expires_and_of_the_rest_the_first() {
+    let [older, younger, fresh] = [1, 2, 3].map(QueueSeq);
+    let some = Some(10);
+    // It waits behind the younger one, which came back before.
+    assert_eq!(expired_of_a_quorum_queue([None, some, None]), []);
+    assert_eq!(expired_of_a_quorum_queue([some, None, None]), [younger]);
+    assert_eq!(expired_of_a_quorum_queue([some, some, None]), [younger, older]);
+    // What never was taken does not wait for what came back.
+    assert_eq!(expired_of_a_quorum_queue([None, None, some]), [fresh]);
+    assert_eq!(expired_of_a_quorum_queue([some, some, some]), [younger, older, fresh]);
+}

@@ -131,6 +131,12 @@ impl Model {
         is_beyond && !refuses_beyond
     }
 
+    /// Whether the message by itself is more than may be ready.
+    pub(super) fn fits_never(&self, seq: QueueSeq) -> bool {
+        let Rules { length_max, bytes_max, counts_returns, .. } = self.rules;
+        !counts_returns && (length_max == Some(0) || bytes_max.is_some_and(|max| self.bytes([&seq]) > max))
+    }
+
     /// A ready or unacked message was dropped.
     pub(super) fn drop_message(&mut self, seq: QueueSeq, note: &Note, reason: DropReason, disk: &mut Disk) {
         let counts = self.counts.remove(&seq).unwrap_or_default();

@@ -111,7 +111,7 @@ impl World {
                 DropReason::MaxLength => {
                     assert!(model.is_beyond(), "{seq} is not too much");
                     assert_eq!(model.head(), Some(seq));
-                    has_limited = true;
+                    has_limited = has_limited || !model.fits_never(seq);
                 }
                 DropReason::Rejected | DropReason::DeliveryLimit => panic!("{seq} was not returned"),
             }

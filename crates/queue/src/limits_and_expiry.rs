@@ -224,16 +224,13 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// In RabbitMQ's classic queues a message that is too much by itself is so before its time is over, however short that is.
+    /// As in RabbitMQ a message that comes and is too much by itself is so before its time is over, however short that is.
     fn drop_what_never_fits(&mut self, rules: &Rules, effects: &mut Effects<M>) {
         let fits_never =
             |len: u32| rules.length_max == Some(0) || rules.bytes_max.is_some_and(|max| u64::from(len) > max);
-        if rules.refuses_beyond || rules.counts_returns {
-            return;
-        }
-        while !Self::has_dropped_enough(effects) {
-            let Some(front) = self.ready.front().filter(|front| front.head.source != Source::Paged) else { break };
-            if !fits_never(front.head.len) {
+        while !rules.refuses_beyond && !Self::has_dropped_enough(effects) {
+            let Some(front) = self.ready.front() else { break };
+            if matches!(front.head.source, Source::Paged | Source::ReturnedAt) || !fits_never(front.head.len) {
                 break;
             }
             self.drop_front(&front, DropReason::MaxLength, effects);

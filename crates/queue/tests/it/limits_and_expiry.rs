@@ -139,8 +139,8 @@ fn what_is_too_much_by_itself_is_so_before_it_expires() {
     assert_eq!(reason(Rules { length_max: Some(1), ..rules }, 10), DropReason::Expired);
     assert_eq!(reason(Rules { bytes_max: Some(9), ..rules }, 10), DropReason::MaxLength);
     assert_eq!(reason(Rules { bytes_max: Some(10), ..rules }, 10), DropReason::Expired);
-    // A quorum queue looks at the time first; and one that refuses drops nothing.
-    assert_eq!(reason(Rules { length_max: Some(0), counts_returns: true, ..rules }, 10), DropReason::Expired);
+    assert_eq!(reason(Rules { length_max: Some(0), counts_returns: true, ..rules }, 10), DropReason::MaxLength);
+    // A queue that refuses drops nothing for it.
     assert_eq!(reason(Rules { length_max: Some(0), refuses_beyond: true, ..rules }, 10), DropReason::Expired);
 }
 

@@ -133,8 +133,8 @@ impl Model {
 
     /// Whether the message by itself is more than may be ready.
     pub(super) fn fits_never(&self, seq: QueueSeq) -> bool {
-        let Rules { length_max, bytes_max, counts_returns, .. } = self.rules;
-        !counts_returns && (length_max == Some(0) || bytes_max.is_some_and(|max| self.bytes([&seq]) > max))
+        let Rules { length_max, bytes_max, .. } = self.rules;
+        length_max == Some(0) || bytes_max.is_some_and(|max| self.bytes([&seq]) > max)
     }
 
     /// A ready or unacked message was dropped.

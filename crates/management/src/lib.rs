@@ -67,7 +67,7 @@ pub use local::{Doorkeeper, LocalSite};
 pub use metrics::{Metrics, MetricsOptions};
 pub use oauth::OAuthOptions;
 pub use openapi::description as openapi_description;
-pub use options::{ConnectionLimits, Cors, FlightRecorderOptions, Headers, ListenerInfo, Options};
+pub use options::{ConnectionLimits, Cors, FlightRecorderOptions, Headers, ListenerInfo, LiveLimits, Options};
 pub use process::{LogControl, Process};
 pub use recent_lines::RecentLines;
 pub use routes::http_contexts;

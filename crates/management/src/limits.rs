@@ -37,14 +37,6 @@ pub(crate) const PAGE_SIZE_DEFAULT: usize = 100;
 pub(crate) const PAGE_SIZE_MAX: usize = 500;
 /// Characters of a pattern that filters names.
 pub(crate) const PATTERN_LEN_MAX: usize = 1024;
-/// Streams of events at a time.
-pub(crate) const LIVE_COUNT_MAX: usize = 100;
-/// Of these, so many are for administrators alone.
-pub(crate) const LIVE_ADMINISTRATOR_COUNT: usize = 20;
-/// Streams of events of one user at a time: a console has one in each of its tabs.
-pub(crate) const LIVE_USER_COUNT_MAX: usize = 20;
-/// Streams of events of users that are no administrators, from one address at a time. A proxy before the console is one address.
-pub(crate) const LIVE_ADDRESS_COUNT_MAX: usize = 50;
 /// Objects whose numbers one stream of events tells.
 pub(crate) const LIVE_OBJECT_COUNT_MAX: usize = 100;
 /// How long a stream of events is silent at most: proxies and clients take one that is for dead.

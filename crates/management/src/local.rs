@@ -75,8 +75,8 @@ impl LocalSite {
     ) -> Arc<Self> {
         watch::register();
         let own = &options.flight_recorder;
-        let (may_last, count) = (watch::is_as_long_as_asked, own.file_count_max);
-        let flight_recorder = Arc::new(FlightRecorder::new(&options.data_dir, &options.node, count, may_last));
+        let may_last = watch::is_as_long_as_asked;
+        let flight_recorder = Arc::new(FlightRecorder::new(&options.data_dir, &options.node, own, may_last));
         let (node, panics, places) = (Arc::new(node), Arc::default(), Places::new());
         Arc::new(Self { options, node, control, listeners, is_operators, process, flight_recorder, places, panics })
     }

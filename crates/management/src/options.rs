@@ -67,6 +67,8 @@ pub struct Options {
     pub product_version: String,
     /// How the flight recorder runs.
     pub flight_recorder: FlightRecorderOptions,
+    /// How many streams of events there may be.
+    pub live: LiveLimits,
 }
 
 /// Headers that a browser heeds. None: not sent.
@@ -163,11 +165,37 @@ pub struct FlightRecorderOptions {
     pub slow_request: Duration,
     /// How many recordings are kept in files.
     pub file_count_max: usize,
+    /// How long these may be together, in bytes.
+    pub total_len_max: u64,
 }
 
 impl Default for FlightRecorderOptions {
     fn default() -> FlightRecorderOptions {
-        FlightRecorderOptions { is_enabled: false, slow_request: Duration::from_secs(1), file_count_max: 8 }
+        FlightRecorderOptions {
+            is_enabled: false,
+            slow_request: Duration::from_secs(1),
+            file_count_max: 8,
+            total_len_max: 256 << 20,
+        }
+    }
+}
+
+/// How many streams of events there may be at a time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LiveLimits {
+    /// Of all.
+    pub count_max: usize,
+    /// Of these, so many are for administrators alone.
+    pub kept_for_administrators: usize,
+    /// Of one user: a console has one.
+    pub user_count_max: usize,
+    /// Of users that are no administrators, from one address. A proxy before the console is one address.
+    pub address_count_max: usize,
+}
+
+impl Default for LiveLimits {
+    fn default() -> LiveLimits {
+        LiveLimits { count_max: 100, kept_for_administrators: 20, user_count_max: 20, address_count_max: 50 }
     }
 }
 
@@ -199,6 +227,7 @@ impl Default for Options {
             product_name: "Warren".to_owned(),
             product_version: env!("CARGO_PKG_VERSION").to_owned(),
             flight_recorder: FlightRecorderOptions::default(),
+            live: LiveLimits::default(),
         }
     }
 }

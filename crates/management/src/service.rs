@@ -109,12 +109,9 @@ impl Service {
         #[cfg(debug_assertions)]
         crate::planted::plant();
         let (counters, room) = (Counters::default(), BodyBudget::new());
-        let flight_recorder = FlightRecorder::new(
-            &options.data_dir,
-            &options.node,
-            options.flight_recorder.file_count_max,
-            watch::is_as_long_as_asked,
-        );
+        let flight_recorder =
+            FlightRecorder::new(&options.data_dir, &options.node, &options.flight_recorder, watch::is_as_long_as_asked);
+        let live_limits = options.live;
         let oauth = options.oauth.clone().map(|options| Arc::new(OAuth::new(options)));
         Arc::new(Service {
             broker,
@@ -130,7 +127,7 @@ impl Service {
             shovels: OnceLock::new(),
             links: OnceLock::new(),
             control: OnceLock::new(),
-            live: Live::default(),
+            live: Live::new(live_limits),
             flight_recorder: Arc::new(flight_recorder),
             observers: Places::new(),
             slow_requests: SlowRequests::default(),

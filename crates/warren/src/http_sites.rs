@@ -201,6 +201,13 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
             is_enabled: config.flight_recorder.is_enabled,
             slow_request: config.flight_recorder.slow_request,
             file_count_max: usize::try_from(config.flight_recorder.rotation_count).unwrap_or(usize::MAX),
+            total_len_max: config.flight_recorder.total_len_max,
+        },
+        live: management::LiveLimits {
+            count_max: config.live.count_max,
+            kept_for_administrators: config.live.kept_for_administrators,
+            user_count_max: config.live.user_count_max,
+            address_count_max: config.live.address_count_max,
         },
     })
 }

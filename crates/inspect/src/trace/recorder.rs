@@ -82,6 +82,9 @@ fn status(shown: &Value) -> String {
     for saved in shown["saved"].as_array().into_iter().flatten() {
         lines.push(format!("{} ({} bytes)", saved["name"].as_str().unwrap_or_default(), saved["bytes"]));
     }
+    if let (Some(len), Some(len_max)) = (shown["saved_bytes"].as_u64(), shown["saved_bytes_max"].as_u64()) {
+        lines.push(format!("Recordings take {len} bytes, and may take {len_max}: then the oldest go."));
+    }
     lines.join("\n")
 }
 
@@ -93,6 +96,9 @@ mod tests {
     fn the_status_names_what_was_saved() {
         let shown = json!({"running": true, "bytes": 8 << 20, "saved": [{"name": "a.json", "bytes": 12}]});
         assert_eq!(status(&shown), "It runs, in 8 MiB.\na.json (12 bytes)");
+        let mut bounded = shown;
+        (bounded["saved_bytes"], bounded["saved_bytes_max"]) = (12.into(), 4096.into());
+        assert!(status(&bounded).ends_with("\nRecordings take 12 bytes, and may take 4096: then the oldest go."));
         assert_eq!(status(&json!({"running": false, "saved": []})), "It does not run.");
     }
 }

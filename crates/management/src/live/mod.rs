@@ -30,11 +30,12 @@ pub(crate) use viewer::{LostRight, Viewer};
 
 pub(crate) use places::{FeedSlot, Watcher};
 
+use crate::options::LiveLimits;
 use crate::stage::Stage;
 use places::{NoPlace, Places};
 
 /// How many feeds there are, and when they end.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Live {
     places: Arc<Places>,
     /// None where no server serves.
@@ -42,6 +43,10 @@ pub(crate) struct Live {
 }
 
 impl Live {
+    pub(crate) fn new(limits: LiveLimits) -> Live {
+        Live { places: Places::new(limits), stage: OnceLock::new() }
+    }
+
     /// Feeds end when the connections do that a service answers: all of them are of one group.
     pub(crate) fn end_with(&self, stage: impl FnOnce() -> watch::Receiver<Stage>) {
         self.stage.get_or_init(stage);

@@ -6,9 +6,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::limits::{LIVE_ADDRESS_COUNT_MAX, LIVE_ADMINISTRATOR_COUNT, LIVE_COUNT_MAX, LIVE_USER_COUNT_MAX};
-
-const _: () = assert!(LIVE_ADMINISTRATOR_COUNT >= LIVE_USER_COUNT_MAX, "one administrator always has all of its own");
+use crate::options::LiveLimits;
 
 /// Who wants a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,18 +22,18 @@ pub(crate) struct Watcher {
 pub(crate) enum NoPlace {
     #[error("there are {0} streams of events already, which is as many as there may be")]
     All(usize),
-    #[error("the user has {} streams of events already, which is as many as one may have", LIVE_USER_COUNT_MAX)]
-    User,
-    #[error(
-        "there are {} streams of events from this address already, which is as many as there may be",
-        LIVE_ADDRESS_COUNT_MAX
-    )]
-    Address,
+    #[error("the user has {0} streams of events already, which is as many as one may have")]
+    User(usize),
+    #[error("there are {0} streams of events from this address already, which is as many as there may be")]
+    Address(usize),
 }
 
 /// The places that are taken.
-#[derive(Debug, Default)]
-pub(super) struct Places(Mutex<Taken>);
+#[derive(Debug)]
+pub(super) struct Places {
+    limits: LiveLimits,
+    taken: Mutex<Taken>,
+}
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -53,19 +51,25 @@ pub(crate) struct FeedSlot {
 }
 
 impl Places {
+    pub(super) fn new(limits: LiveLimits) -> Arc<Places> {
+        Arc::new(Places { limits, taken: Mutex::default() })
+    }
+
     pub(super) fn take(places: &Arc<Places>, watcher: Watcher) -> Result<FeedSlot, NoPlace> {
-        let mut taken = places.0.lock();
-        let kept = if watcher.is_administrator { 0 } else { LIVE_ADMINISTRATOR_COUNT };
-        if taken.count >= LIVE_COUNT_MAX - kept {
-            return Err(NoPlace::All(LIVE_COUNT_MAX - kept));
+        let LiveLimits { count_max, kept_for_administrators, user_count_max, address_count_max } = places.limits;
+        let mut taken = places.taken.lock();
+        let kept = if watcher.is_administrator { 0 } else { kept_for_administrators };
+        let open = count_max.saturating_sub(kept);
+        if taken.count >= open {
+            return Err(NoPlace::All(open));
         }
-        if taken.of_users.get(&watcher.user).is_some_and(|count| *count >= LIVE_USER_COUNT_MAX) {
-            return Err(NoPlace::User);
+        if taken.of_users.get(&watcher.user).is_some_and(|count| *count >= user_count_max) {
+            return Err(NoPlace::User(user_count_max));
         }
         if let Some(address) = watcher.counted_address() {
             let of_address = taken.of_addresses.entry(address).or_default();
-            if *of_address >= LIVE_ADDRESS_COUNT_MAX {
-                return Err(NoPlace::Address);
+            if *of_address >= address_count_max {
+                return Err(NoPlace::Address(address_count_max));
             }
             *of_address += 1;
         }
@@ -83,7 +87,7 @@ impl Watcher {
 
 impl Drop for FeedSlot {
     fn drop(&mut self) {
-        let mut taken = self.places.0.lock();
+        let mut taken = self.places.taken.lock();
         taken.count -= 1;
         give_back(&mut taken.of_users, &self.watcher.user);
         if let Some(address) = self.watcher.counted_address() {
@@ -121,24 +125,40 @@ mod tests {
         }
     }
 
-    #[test]
-    fn nobody_takes_the_places_of_others() {
-        let places = Arc::<Places>::default();
+    #[track_caller]
+    fn check_shares(limits: LiveLimits) {
+        let LiveLimits { count_max, kept_for_administrators, user_count_max, address_count_max } = limits;
+        let places = Places::new(limits);
         let (of_one, none) = exhaust(&places, |_| watcher("a", 1, false));
-        assert_eq!((of_one.len(), none), (LIVE_USER_COUNT_MAX, NoPlace::User));
+        assert_eq!((of_one.len(), none), (user_count_max, NoPlace::User(user_count_max)));
         // The rest of its address, by users that it may have made.
         let (of_address, none) = exhaust(&places, |number| watcher(&format!("u{number}"), 1, false));
-        assert_eq!(of_one.len() + of_address.len(), LIVE_ADDRESS_COUNT_MAX);
-        assert_eq!(none, NoPlace::Address);
+        assert_eq!(of_one.len() + of_address.len(), address_count_max);
+        assert_eq!(none, NoPlace::Address(address_count_max));
         let (of_others, none) = exhaust(&places, |number| watcher(&format!("v{number}"), 2, false));
-        let open = LIVE_COUNT_MAX - LIVE_ADMINISTRATOR_COUNT;
+        let open = count_max - kept_for_administrators;
         assert_eq!(of_one.len() + of_address.len() + of_others.len(), open);
         assert_eq!(none, NoPlace::All(open));
         // From the very same address.
         let (of_administrator, none) = exhaust(&places, |_| watcher("root", 1, true));
-        assert_eq!((of_administrator.len(), none), (LIVE_USER_COUNT_MAX, NoPlace::All(LIVE_COUNT_MAX)));
+        assert_eq!((of_administrator.len(), none), (kept_for_administrators, NoPlace::All(count_max)));
         drop((of_one, of_address, of_others, of_administrator));
-        let taken = places.0.lock();
+        let taken = places.taken.lock();
         assert!(taken.count == 0 && taken.of_users.is_empty() && taken.of_addresses.is_empty());
+    }
+
+    #[test]
+    fn nobody_takes_the_places_of_others() {
+        check_shares(LiveLimits::default());
+        check_shares(LiveLimits { count_max: 10, kept_for_administrators: 3, user_count_max: 4, address_count_max: 5 });
+    }
+
+    #[test]
+    fn all_places_may_be_for_administrators() {
+        let limits = LiveLimits { count_max: 2, kept_for_administrators: 5, ..LiveLimits::default() };
+        let places = Places::new(limits);
+        assert_eq!(Places::take(&places, watcher("a", 1, false)).unwrap_err(), NoPlace::All(0));
+        let (slots, none) = exhaust(&places, |_| watcher("root", 1, true));
+        assert_eq!((slots.len(), none), (2, NoPlace::All(2)));
     }
 }

@@ -96,6 +96,9 @@ pub(super) static ROUTES: &[Route] = &[
                     Field::required("running", Boolean, "Whether it runs."),
                     Field::required("bytes", Integer, "The memory that it takes while it runs."),
                     Field::required("saved", List, "The recordings: `name` and `bytes`."),
+                    Field::required("saved_bytes", Integer, "How long they are together."),
+                    Field::required("saved_bytes_max", Integer, "How long they may be together: the oldest go."),
+                    Field::required("saved_max", Integer, "How many there may be: the oldest go."),
                 ]),
             ),
             Operation::put(
@@ -208,9 +211,19 @@ pub(crate) fn wall(inside: &Inside) -> Result<Answer, Problem> {
 }
 
 pub(crate) fn flight_recorder(inside: &Inside) -> Result<Answer, Problem> {
-    let saved = inside.flight_recorder.saved();
+    let own = &inside.flight_recorder;
+    let saved = own.saved();
+    let len: u64 = saved.iter().map(|saved| saved.len).sum();
     let saved: Vec<Value> = saved.iter().map(|saved| json!({"name": saved.name, "bytes": saved.len})).collect();
-    let shown = json!({"node": inside.node, "running": recorder().is_running(), "bytes": RECORDER_LEN, "saved": saved});
+    let shown = json!({
+        "node": inside.node,
+        "running": recorder().is_running(),
+        "bytes": RECORDER_LEN,
+        "saved": saved,
+        "saved_bytes": len,
+        "saved_bytes_max": own.total_len_max,
+        "saved_max": own.file_count_max,
+    });
     Ok(Answer::json(shown.to_string().into_bytes()))
 }
 

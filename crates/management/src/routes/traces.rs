@@ -15,7 +15,7 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
 use crate::problem::Problem;
-use crate::route::Kind::{Integer, Object, Text};
+use crate::route::Kind::{Integer, List, Object, Text};
 use crate::route::Role::Administrator;
 use crate::route::{Field, Operation, Route, Shape, at};
 
@@ -50,6 +50,22 @@ pub(super) static ROUTES: &[Route] = &[
         ],
     ),
     at("/api/trace-files", &[Operation::get(Administrator, files, "Lists trace files.", Shape::List)]),
+    at(
+        "/api/warren/trace-files",
+        &[Operation::get(
+            Administrator,
+            sizes,
+            "Shows how long trace files are together, and how long those of ended traces may be.",
+            Shape::Object(&[
+                Field::required("node", Text, "The node that answers."),
+                Field::required("files", List, "The files: `name`, `size`, and whether their trace has `ended`."),
+                Field::required("size", Integer, "The bytes of all of them."),
+                Field::required("ended_size", Integer, "The bytes of those whose traces have ended."),
+                Field::required("ended_size_max", Integer, "How many these may be: the oldest files go."),
+                Field::required("running_size_max", Integer, "How many the files of one trace may be that runs."),
+            ]),
+        )],
+    ),
     at(
         "/api/trace-files/node/{node}",
         &[Operation::get(Administrator, files, "Lists trace files on a node.", Shape::List)],
@@ -188,6 +204,27 @@ fn files(call: &Call) -> Result<Answer, Problem> {
     let files = directory.list().map_err(|error| failed(&what, &error))?;
     let list = files.iter().map(|TraceFile { name, len }| json!({"name": name, "size": len}));
     Ok(Answer::json(Value::Array(list.collect()).to_string().into_bytes()))
+}
+
+/// RabbitMQ's list has no place for what they are together.
+fn sizes(call: &Call) -> Result<Answer, Problem> {
+    let traces = traces(call)?;
+    let what = format!("read the directory {}", traces.directory().path().display());
+    let files = traces.files().map_err(|error| failed(&what, &error))?;
+    let len = |is_counted: fn(bool) -> bool| -> u64 {
+        files.iter().filter(|(_, is_ended)| is_counted(*is_ended)).map(|(file, _)| file.len).sum()
+    };
+    let (size, ended_size, limits) = (len(|_| true), len(|is_ended| is_ended), traces.limits());
+    let list = files.iter().map(|(file, is_ended)| json!({"name": file.name, "size": file.len, "ended": is_ended}));
+    let shown = json!({
+        "node": call.service.node(),
+        "files": list.collect::<Vec<_>>(),
+        "size": size,
+        "ended_size": ended_size,
+        "ended_size_max": limits.ended_len_max,
+        "running_size_max": limits.len_max.saturating_mul(limits.count_max.into()),
+    });
+    Ok(Answer::json(shown.to_string().into_bytes()))
 }
 
 fn file(call: &Call) -> Result<Answer, Problem> {

@@ -18,9 +18,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 
 use super::house::{House, in_house, in_house_of, in_house_with};
-use crate::limits::{LIVE_COUNT_MAX, LIVE_USER_COUNT_MAX};
 use crate::live::Watcher;
-use crate::options::{ConnectionLimits, Cors, Options};
+use crate::options::{ConnectionLimits, Cors, LiveLimits, Options};
 use crate::server::{HttpClient, Server, Site};
 use http_server::AnswerBody;
 
@@ -255,13 +254,14 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
         told(count).await;
         assert_eq!(Arc::strong_count(&permits[1]), 2, "who reads keeps it");
         let live = &house.service.live;
-        let places: Vec<_> = (0..LIVE_COUNT_MAX)
+        let count_max = LiveLimits::default().count_max;
+        let places: Vec<_> = (0..count_max)
             .map_while(|number| {
                 let user = number.to_string().into();
                 live.take_place(Watcher { user, address: None, is_administrator: true }).ok()
             })
             .collect();
-        assert_eq!(places.len(), LIVE_COUNT_MAX - 1, "one of both places has been given back");
+        assert_eq!(places.len(), count_max - 1, "one of both places has been given back");
         drop((places, deaf));
         server.end();
     });
@@ -371,7 +371,7 @@ fn what_may_not_be_seen_cannot_be_asked_for() {
 fn there_are_only_so_many_streams_at_a_time() {
     in_house(async |house| {
         let mut readers = Vec::new();
-        for _ in 0..LIVE_USER_COUNT_MAX {
+        for _ in 0..LiveLimits::default().user_count_max {
             readers.push(open(house, "manny", "events=changes").await);
         }
         for _ in 0..2 {
@@ -382,6 +382,20 @@ fn there_are_only_so_many_streams_at_a_time() {
         assert_eq!(response(house, "alice", "events=rates").await.status(), 200);
         readers.pop();
         assert_eq!(response(house, "manny", "events=changes").await.status(), 200);
+    });
+}
+
+#[test]
+fn how_many_streams_there_may_be_is_an_option() {
+    let live = LiveLimits { user_count_max: 1, count_max: 3, kept_for_administrators: 1, ..LiveLimits::default() };
+    in_house_with(Options { live, ..Options::default() }, async |house| {
+        let of_manny = open(house, "manny", "events=changes").await;
+        let status = async |user| response(house, user, "events=changes").await.status().as_u16();
+        assert_eq!(status("manny").await, 503, "a user has one");
+        let of_polly = open(house, "polly", "events=changes").await;
+        assert_eq!(status("mona").await, 503, "one is left, for administrators");
+        assert_eq!(status("guest").await, 200);
+        drop((of_manny, of_polly));
     });
 }
 

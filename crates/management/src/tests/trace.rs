@@ -139,7 +139,9 @@ fn the_flight_recorder_is_read_and_switched() {
         request(house, "GET /api/flight-recorder/recording", "", 409).await;
         request(house, "PUT /api/flight-recorder", r#"{"running":1}"#, 400).await;
         request(house, "PUT /api/flight-recorder", r#"{"running":true,"slow_request_ms":60000}"#, 204).await;
-        assert_eq!(house.get("/api/flight-recorder").await.json()["running"], true);
+        let shown = house.get("/api/flight-recorder").await.json();
+        let bounds = [&shown["saved_bytes"], &shown["saved_bytes_max"], &shown["saved_max"]];
+        assert_eq!((shown["running"].as_bool(), bounds), (Some(true), [&json!(0), &json!(256 << 20), &json!(8)]));
         request(house, "GET /api/vhosts/recorded-here", "", 404).await;
         let recording = house.get("/api/flight-recorder/recording").await.json();
         let events = recording["traceEvents"].as_array().unwrap();

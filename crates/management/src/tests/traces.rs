@@ -119,3 +119,24 @@ fn names_lead_nowhere_else() {
         }
     });
 }
+
+#[test]
+fn what_files_are_together_is_shown_with_its_bound() {
+    in_house(async |house| {
+        let traced = Traced::new(house, "together");
+        house.check("PUT /api/queues/shop/q", "{}", 201, "").await;
+        house.check("PUT /api/traces/shop/t", r##"{"format":"json","pattern":"publish.#"}"##, 201, "").await;
+        traced.publish("one").await;
+        traced.lines("t.log", 1).await;
+        std::fs::write(traced.path.join("old.log.1"), "0123456789").unwrap();
+        let len = std::fs::metadata(traced.path.join("t.log")).unwrap().len();
+        let expected = |is_ended: bool| {
+            let files = json!([{"name": "old.log.1", "size": 10, "ended": true}, {"name": "t.log", "size": len, "ended": is_ended}]);
+            json!({"node": house.service.node(), "files": files, "size": 10 + len, "ended_size": if is_ended { 10 + len } else { 10 },
+                   "ended_size_max": 1 << 20, "running_size_max": 2 << 20})
+        };
+        assert_eq!(house.get("/api/warren/trace-files").await.json(), expected(false));
+        house.check("DELETE /api/traces/shop/t", "", 204, "").await;
+        assert_eq!(house.get("/api/warren/trace-files").await.json(), expected(true));
+    });
+}

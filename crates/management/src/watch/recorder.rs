@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use telemetry::trace::{SlowCall, recorder};
 
 use super::{Watched, perfetto};
+use crate::options::FlightRecorderOptions;
 
 /// Below the data directory.
 const DIR_NAME: &str = "flight-recordings";
@@ -25,7 +26,9 @@ const SAVE_INTERVAL: Duration = Duration::from_secs(10);
 pub(crate) struct FlightRecorder {
     dir: PathBuf,
     node: String,
-    file_count_max: usize,
+    pub(crate) file_count_max: usize,
+    /// Bytes of all files together.
+    pub(crate) total_len_max: u64,
     /// Whether requests of a point may take long.
     may_last: fn(&str) -> bool,
 }
@@ -48,10 +51,11 @@ impl FlightRecorder {
     pub(crate) fn new(
         data_dir: &Path,
         node: &str,
-        file_count_max: usize,
+        options: &FlightRecorderOptions,
         may_last: fn(&str) -> bool,
     ) -> FlightRecorder {
-        FlightRecorder { dir: data_dir.join(DIR_NAME), node: node.to_owned(), file_count_max, may_last }
+        let FlightRecorderOptions { file_count_max, total_len_max, .. } = *options;
+        FlightRecorder { dir: data_dir.join(DIR_NAME), node: node.to_owned(), file_count_max, total_len_max, may_last }
     }
 
     /// Starts recording. Calls that take as long as this are a reason to save. To be called within a runtime.
@@ -98,11 +102,23 @@ impl FlightRecorder {
         let partial = self.dir.join("recording.partial");
         fs::write(&partial, json)?;
         fs::rename(&partial, self.dir.join(&name))?;
-        let saved = self.saved();
-        for old in saved.iter().take(saved.len().saturating_sub(self.file_count_max)) {
-            fs::remove_file(self.dir.join(&old.name))?;
-        }
+        self.keep_within()?;
         Ok(Some(name))
+    }
+
+    /// Deletes the oldest files, until those that are left are no more, and together no longer, than they may be. The newest stays: it is
+    /// what has just been asked for.
+    fn keep_within(&self) -> io::Result<()> {
+        let saved = self.saved();
+        let (mut count, mut len) = (saved.len(), saved.iter().map(|saved| saved.len).sum::<u64>());
+        for old in saved.iter().take(saved.len().saturating_sub(1)) {
+            if count <= self.file_count_max && len <= self.total_len_max {
+                break;
+            }
+            fs::remove_file(self.dir.join(&old.name))?;
+            (count, len) = (count - 1, len - old.len);
+        }
+        Ok(())
     }
 
     /// Saves on a thread of its own, and says in the log where.
@@ -143,4 +159,36 @@ async fn look(own: Arc<FlightRecorder>, alarms: impl Fn() -> Option<Alarms>) {
         tokio::time::sleep(LOOK_INTERVAL).await;
     }
     IS_LOOKING.store(false, Ordering::Release);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is left of files of these lengths, the oldest first.
+    #[track_caller]
+    fn check(file_count_max: usize, total_len_max: u64, lens: &[usize], left: &[u64]) {
+        let scratch = std::env::temp_dir().join(format!("warren-recordings-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&scratch);
+        let options = FlightRecorderOptions { file_count_max, total_len_max, ..FlightRecorderOptions::default() };
+        let recorder = FlightRecorder::new(&scratch, "n", &options, |_| false);
+        fs::create_dir_all(&recorder.dir).unwrap();
+        for (number, len) in lens.iter().enumerate() {
+            fs::write(recorder.dir.join(format!("2026-{number}{FILE_ENDING}")), vec![b' '; *len]).unwrap();
+        }
+        recorder.keep_within().unwrap();
+        let found: Vec<u64> = recorder.saved().iter().map(|saved| saved.len).collect();
+        let _ = fs::remove_dir_all(&scratch);
+        assert_eq!(found, left);
+    }
+
+    #[test]
+    fn the_oldest_recordings_go_where_all_are_too_many_or_too_long() {
+        check(8, 100, &[10, 20, 30], &[10, 20, 30]);
+        check(2, 100, &[10, 20, 30], &[20, 30]);
+        check(8, 50, &[10, 20, 30], &[20, 30]);
+        check(8, 49, &[10, 20, 30], &[30]);
+        check(8, 5, &[10, 20, 30], &[30]);
+        check(8, 5, &[], &[]);
+    }
 }

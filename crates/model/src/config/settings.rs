@@ -13,6 +13,7 @@ use super::cluster::{self, ClusterOptions};
 use super::influxdb::{self, InfluxdbOptions};
 use super::links::{self, LinkOptions};
 use super::listeners::{self, HttpListener, Listener, UnixListener};
+use super::live::{self, LiveOptions};
 use super::management::{self, ManagementOptions};
 use super::network::networks;
 use super::prometheus::{self, PrometheusOptions};
@@ -158,6 +159,8 @@ pub struct Config {
     pub store: StoreOptions,
     /// The recorder of the last calls.
     pub flight_recorder: FlightRecorderOptions,
+    /// Streams of events.
+    pub live: LiveOptions,
     /// Who did what is written there; None: nowhere.
     pub audit: Option<AuditOptions>,
     /// When logins are refused for their failures.
@@ -347,6 +350,8 @@ pub struct FlightRecorderOptions {
     pub slow_request: Duration,
     /// So many files are kept.
     pub rotation_count: u64,
+    /// How long they may be together, in bytes.
+    pub total_len_max: u64,
 }
 
 /// The audit log.
@@ -497,7 +502,9 @@ pub(super) fn read(values: Values) -> Config {
             is_enabled: values.bool("warren.flight_recorder.enabled"),
             slow_request: duration("warren.flight_recorder.slow_request"),
             rotation_count: values.integer("warren.flight_recorder.rotation_count"),
+            total_len_max: values.required_size("warren.flight_recorder.total_len_max"),
         },
+        live: live::read(&values),
         shutdown_timeout: duration("warren.shutdown_timeout"),
         worker_threads: Some(values.integer("warren.worker_threads")).filter(|&count| count > 0),
         values,

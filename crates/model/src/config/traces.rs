@@ -96,4 +96,11 @@ mod tests {
         assert_eq!((otlp.headers[0].0.as_str(), otlp.sample_rate), ("api-key", 0.25));
         assert!(!format!("{otlp:?}").contains("s3cret"));
     }
+
+    #[test]
+    fn recordings_have_a_bound_together() {
+        let len_max = |text: &str| parsed(text).flight_recorder.total_len_max;
+        assert_eq!(len_max(""), 256 << 20);
+        assert_eq!(len_max("warren.flight_recorder.total_len_max = 1MiB"), 1 << 20);
+    }
 }

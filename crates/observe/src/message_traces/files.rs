@@ -162,7 +162,7 @@ pub fn is_name(name: &str) -> bool {
 }
 
 /// Whether a file is of the trace of this name: its log, or an older one.
-fn is_file_of(file: &str, trace: &str) -> bool {
+pub(super) fn is_file_of(file: &str, trace: &str) -> bool {
     let rest = file.strip_prefix(trace).and_then(|rest| rest.strip_prefix(".log"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix('.').is_some_and(is_number))

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::TRACE_COUNT_MAX;
 use super::definition::Definition;
-use super::files::{Directory, Limits, Log, is_name};
+use super::files::{Directory, Limits, Log, TraceFile, is_file_of, is_name};
 use super::filter::Filter;
 use super::format::Format;
 use super::live::{LiveLimits, LiveTrace};
@@ -149,9 +149,26 @@ impl Traces {
         Ok(())
     }
 
+    /// The files, each with whether its trace has ended.
+    pub fn files(&self) -> io::Result<Vec<(TraceFile, bool)>> {
+        let running = self.running_names();
+        let is_ended = |file: &TraceFile| !running.iter().any(|name| is_file_of(&file.name, name));
+        Ok(self.directory.list()?.into_iter().map(|file| (file.clone(), is_ended(&file))).collect())
+    }
+
+    /// How long files may be, and how many.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    fn running_names(&self) -> Vec<String> {
+        self.running.lock().values().map(|trace| trace.definition.name.clone()).collect()
+    }
+
     /// Deletes the oldest files of traces that have ended, where there are more than may be.
     fn tidy(&self) {
-        let running: Vec<String> = self.running.lock().values().map(|trace| trace.definition.name.clone()).collect();
+        let running = self.running_names();
         let limit = self.limits.ended_len_max;
         match self.directory.keep_within(limit, &running) {
             Ok(deleted) if deleted.is_empty() => {}

@@ -85,6 +85,36 @@ const KEYS: &[Key] = &[
     ),
     effective("warren.flight_recorder.rotation_count", Type::Integer(1, 1000), "8", "So many of these files are kept."),
     effective(
+        "warren.flight_recorder.total_len_max",
+        Type::Size(4096, 1 << 40),
+        "256MiB",
+        "How long these files may be together: the oldest go. The newest is kept, however long it is.",
+    ),
+    effective(
+        "warren.live.count_max",
+        Type::Integer(1, 10_000),
+        "100",
+        "How many streams of events (`/api/live`) there may be at a time.",
+    ),
+    effective(
+        "warren.live.kept_for_administrators",
+        Type::Integer(0, 10_000),
+        "20",
+        "So many of them are for administrators alone. As many as there may be: no other user has one.",
+    ),
+    effective(
+        "warren.live.user_count_max",
+        Type::Integer(1, 10_000),
+        "20",
+        "How many of them one user may have at a time: a console has one.",
+    ),
+    effective(
+        "warren.live.address_count_max",
+        Type::Integer(1, 10_000),
+        "50",
+        "How many of them users that are no administrators may have from one address. A proxy before the console is one address.",
+    ),
+    effective(
         "warren.lockout.user_failures",
         Type::Integer(0, 1_000_000),
         "20",

@@ -107,6 +107,21 @@ class Purge(Scenario):
         assert self.wire.call(1, "queue.purge", queue="full").message_count == self.count
 
 
+class Commit(Scenario):
+    """A transaction with very many publishes is committed."""
+
+    def prepare(self) -> None:
+        self.wire.call(1, "queue.declare", queue="committed", durable=True)
+        self.wire.call(1, "tx.select")
+        for _ in range(self.count):
+            self.wire.publish(1, "", "committed", b"x" * 1024, delivery_mode=2)
+        # All of it has been read when the answer to this is there.
+        self.wire.call(1, "queue.declare", queue="committed", passive=True)
+
+    def act(self) -> None:
+        self.wire.call(1, "tx.commit")
+
+
 class Policies(Scenario):
     """Policies are set, one by one, over very many queues."""
 
@@ -139,6 +154,7 @@ SCENARIOS: dict[str, tuple[type[Scenario], int]] = {
     "bindings": (Bindings, 459_000),
     "unacked": (Unacked, 894_000),
     "purge": (Purge, 2_000_000),
+    "commit": (Commit, 300_000),
     "policies": (Policies, 100_000),
     "patterns": (Patterns, 3_000),
 }

@@ -9,6 +9,9 @@ pub(crate) const LEAVING_COUNT_MAX: usize = 1024;
 /// before the next.
 pub(crate) const SETTLED_COUNT_MAX: usize = 4096;
 
+/// A transaction with more bytes of messages than this takes long to commit.
+pub(crate) const LONG_COMMIT_LEN: usize = 1 << 20;
+
 /// So many bindings are removed while a vhost's topology is locked: messages are routed before the next.
 pub(crate) const UNBOUND_COUNT_MAX: usize = 256;
 

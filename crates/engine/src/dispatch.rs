@@ -5,7 +5,7 @@ use model::ids::{JournalPosition, Place, QueueSeq};
 use std::sync::Arc;
 
 use queue::{DroppedMessage, Get, Message, Return, SeenMessage, Take};
-use store::Returns;
+use store::{RecordBatch, Returns};
 
 use crate::dead_letters::DeadLetter;
 use crate::message::Held;
@@ -141,8 +141,14 @@ impl Work<'_> {
     }
 
     fn open_watermark(&mut self, handle: &Arc<QueueHandle>) -> JournalPosition {
-        self.gathered.records.watermark(handle.id(), None);
         self.engine.open_watermarks.lock().push(handle.clone());
+        if self.gathered.is_whole {
+            // What has been gathered is to be in one batch with what comes: the mark goes before it.
+            let mut records = RecordBatch::new();
+            records.watermark(handle.id(), None);
+            return self.append_before(&mut records);
+        }
+        self.gathered.records.watermark(handle.id(), None);
         self.append()
     }
 
@@ -204,6 +210,10 @@ impl Work<'_> {
             outbox.tell(ConnectionEvent::ConsumerTimedOut { consumer, queue: entry.handle.id() });
         }
         self.take_effects(entry);
+        if entry.queue.takes_back_more() {
+            // Whatever rules the queue has been given meanwhile.
+            self.set_timer(entry);
+        }
     }
 
     /// The queue has been used: it expires later.

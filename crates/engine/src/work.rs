@@ -152,6 +152,13 @@ impl<'e> Work<'e> {
         self.gathered.position
     }
 
+    /// Appends records by themselves, before what has been gathered.
+    pub(crate) fn append_before(&mut self, records: &mut RecordBatch) -> JournalPosition {
+        let position = self.engine.store.append(records);
+        self.gathered.position = Some(position);
+        position
+    }
+
     pub(crate) fn append(&mut self) -> JournalPosition {
         let position = self.engine.store.append(&mut self.gathered.records);
         self.gathered.position = Some(position);

@@ -9,6 +9,8 @@ use model::ids::QueueSeq;
 
 use crate::consumers::{Consumer, ConsumerId, Gate};
 use crate::effects::Effects;
+use crate::limits::TAKEN_BACK_COUNT_MAX;
+use crate::limits_and_expiry::ALREADY_DUE_MS;
 use crate::message::Message;
 use crate::queue::Queue;
 use crate::rules::Return;
@@ -28,12 +30,15 @@ struct HeldMessage {
 pub(crate) struct Holdings {
     deliveries: VecDeque<HeldMessage>,
     next_look_ms: u64,
+    /// What late consumers held and has not come back yet, where it is too much for one turn: the last first.
+    coming_back: Vec<(ConsumerId, QueueSeq)>,
 }
 
 impl Holdings {
     /// Bytes that it takes.
     pub(crate) fn memory_len(&self) -> usize {
-        size_of::<Self>() + self.deliveries.capacity() * size_of::<HeldMessage>()
+        let coming_back_len = self.coming_back.capacity() * size_of::<(ConsumerId, QueueSeq)>();
+        size_of::<Self>() + self.deliveries.capacity() * size_of::<HeldMessage>() + coming_back_len
     }
 
     fn push(&mut self, held: HeldMessage, timeout_ms: u64) {
@@ -44,6 +49,9 @@ impl Holdings {
     }
 
     pub(crate) fn next_look(&self) -> Option<u64> {
+        if !self.coming_back.is_empty() {
+            return Some(ALREADY_DUE_MS);
+        }
         (!self.deliveries.is_empty()).then_some(self.next_look_ms)
     }
 }
@@ -59,21 +67,48 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
     }
 
-    /// Takes everything away from consumers that hold a message for too long, and removes them. What they held has come back unharmed.
-    /// Dispatch after it.
+    /// Takes everything away from consumers that hold a message for too long, and removes them. What they held comes back unharmed, so
+    /// much of it in one turn: the rest is due at once, and the queue hands out nothing until all is back. Dispatch after it.
     pub fn time_out(&mut self, now_ms: u64, effects: &mut Effects<M>) -> Vec<Consumer<G>> {
+        if self.takes_back_more() {
+            self.take_back_more(now_ms, effects);
+            return Vec::new();
+        }
         let late = self.late_consumers(now_ms);
         if late.is_empty() {
             return Vec::new();
         }
         let held = self.unacked.iter().filter_map(|(seq, _, holder)| Some((holder?, seq)));
         let mut held: Vec<(ConsumerId, QueueSeq)> = held.filter(|(holder, _)| late.contains(holder)).collect();
-        held.sort_unstable();
+        held.sort_unstable_by(|a, b| b.cmp(a));
         let removed = late.into_iter().filter_map(|id| self.cancel(id)).collect();
-        let seqs: Vec<QueueSeq> = held.into_iter().map(|(_, seq)| seq).collect();
-        self.requeue(&seqs, Return::Unharmed, now_ms, effects);
+        self.holdings.get_or_insert_default().coming_back = held;
+        self.begin_return();
+        self.take_back_more(now_ms, effects);
         self.has_timed_out = true;
         removed
+    }
+
+    /// Whether late consumers held more than has come back.
+    pub fn takes_back_more(&self) -> bool {
+        self.holdings.as_ref().is_some_and(|holdings| !holdings.coming_back.is_empty())
+    }
+
+    /// Some more of what late consumers held comes back, unless it has been settled meanwhile.
+    fn take_back_more(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+        let Some(holdings) = &mut self.holdings else { return };
+        let rest_count = holdings.coming_back.len().saturating_sub(TAKEN_BACK_COUNT_MAX);
+        let mut turn = holdings.coming_back.split_off(rest_count);
+        if rest_count == 0 {
+            holdings.coming_back = Vec::new();
+            if holdings.deliveries.is_empty() {
+                self.holdings = None;
+            }
+            self.end_return();
+        }
+        turn.retain(|(holder, seq)| self.is_held_by(*seq, Some(*holder)));
+        let seqs: Vec<QueueSeq> = turn.into_iter().rev().map(|(_, seq)| seq).collect();
+        self.requeue(&seqs, Return::Unharmed, now_ms, effects);
     }
 
     /// Whether a consumer was late once: it may settle what others have by now.

@@ -18,6 +18,9 @@ pub(crate) const RETURNED_WITH_PLACE_MAX: usize = 1024;
 /// Messages that a queue drops in one dispatch or for one get: others wait for its lock. The rest is due at once.
 pub(crate) const DROPPED_COUNT_MAX: usize = 1024;
 
+/// Messages that come back in one turn from consumers that held them for too long. The rest is due at once.
+pub(crate) const TAKEN_BACK_COUNT_MAX: usize = 4096;
+
 /// Messages whose wait is over that are ready again in one dispatch. The rest is due at once.
 pub(crate) const ENDED_WAIT_COUNT_MAX: usize = 1024;
 

@@ -16,7 +16,7 @@ use crate::rules::Rules;
 use crate::set_aside::Why;
 
 /// When that is due which could have been done already, in milliseconds since 1970. 0 is never.
-const ALREADY_DUE_MS: u64 = 1;
+pub(crate) const ALREADY_DUE_MS: u64 = 1;
 
 impl<M: Message, G: Gate> Queue<M, G> {
     /// Rejects messages that were handed out, so that no consumer gets them again; `has_failed`: that counts as a failure. Seqs that are

@@ -1,6 +1,6 @@
 //! Publishers that wait for memory.
 
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::Waker;
 
 use parking_lot::Mutex;
@@ -11,16 +11,24 @@ pub(crate) struct MemoryWaiters {
     waiting: Mutex<Vec<Waker>>,
     /// Halvings of what is kept in memory, as long as that did not help.
     pub(crate) pressure: AtomicU64,
-    /// How much may be in memory until what a start has read of the journal is moved: it is there, and clients that have waited for
-    /// the start need not wait for that too. Zero afterwards.
-    pub(crate) inherited_len_max: AtomicU64,
+    /// How much may be in memory until what comes into it at once is moved: clients need not wait for that. Such is what a start has read
+    /// of the journal, and what is in a long transaction. Zero afterwards.
+    pub(crate) admitted_len_max: AtomicU64,
 }
 
 impl MemoryWaiters {
     /// A start has brought so much into memory, where so much should be at most.
     pub(crate) fn inheriting(len: u64, len_max: u64) -> Self {
         let bound = if len > len_max { len + len_max / 4 } else { 0 };
-        MemoryWaiters { inherited_len_max: AtomicU64::new(bound), ..Self::default() }
+        MemoryWaiters { admitted_len_max: AtomicU64::new(bound), ..Self::default() }
+    }
+
+    /// So much comes into memory at once, where there is `len` now and should be `len_max` at most. No more of the kind is admitted before
+    /// that has been moved.
+    pub(crate) fn admit(&self, new_len: u64, len: u64, len_max: u64) {
+        if len <= len_max && len + new_len > len_max {
+            self.admitted_len_max.fetch_max(len + new_len + len_max / 4, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn push(&self, waker: Waker) {
@@ -34,5 +42,25 @@ impl MemoryWaiters {
     pub(crate) fn wake_all(&self) {
         let waiting = std::mem::take(&mut *self.waiting.lock());
         waiting.into_iter().for_each(Waker::wake);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check_admitted(new_len: u64, len: u64, expected: u64) {
+        let waiters = MemoryWaiters::default();
+        waiters.admit(new_len, len, 100);
+        assert_eq!(waiters.admitted_len_max.load(Ordering::Relaxed), expected);
+    }
+
+    #[test]
+    fn what_comes_at_once_is_admitted_unless_memory_is_full_already() {
+        check_admitted(10, 80, 0);
+        check_admitted(30, 80, 135);
+        check_admitted(3000, 0, 3025);
+        check_admitted(30, 101, 0);
     }
 }

@@ -232,6 +232,12 @@ impl Store {
         }
     }
 
+    /// So much content is about to come into memory at once, from where it was in memory, too: publishers do not wait until it has been
+    /// moved to segments. Says nothing where memory is full already.
+    pub fn admit(&self, len: u64) {
+        self.shared.memory_waiters.admit(len, self.shared.budget.movable_len(), self.shared.options.chunk_len_max);
+    }
+
     /// Whether memory for content is so full that it is being moved to segments. Who holds content that is in no queue should let go of it.
     #[must_use]
     #[inline]

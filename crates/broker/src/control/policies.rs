@@ -15,6 +15,7 @@ use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
+use crate::long_turns::take_long;
 use crate::vhost::{PolicyPass, Vhost};
 
 /// A policy that is to be there.
@@ -263,11 +264,13 @@ impl PolicyApplication {
 
     /// Brings them to all.
     pub fn finish(mut self, broker: &Broker) -> Changed {
-        loop {
-            if let Some(changed) = self.turn(broker) {
-                return changed;
+        take_long(|| {
+            loop {
+                if let Some(changed) = self.turn(broker) {
+                    return changed;
+                }
             }
-        }
+        })
     }
 }
 

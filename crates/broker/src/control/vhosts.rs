@@ -14,6 +14,7 @@ use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::identity::Actor;
+use crate::long_turns::take_long;
 use crate::recovery::declare_event_exchange;
 use crate::vhost::{DeleteConditions, Deletion, Vhost};
 use engine::outbox::ConnectionEvent;
@@ -202,13 +203,7 @@ impl Broker {
         let is_in_it = |connection: &crate::connections::ConnectionHandle| {
             connection.opened.get().is_some_and(|opened| opened.vhost.as_str() == name)
         };
-        for queue in vhost.queues() {
-            let deletion = vhost.delete_queue(self, &queue, DeleteConditions::default());
-            if let Deletion::Deleted { removed, .. } = deletion {
-                self.emit_removals_with_queue(&queue, &removed);
-                self.emit_by(actor, Event::queue_deleted(&queue));
-            }
-        }
+        take_long(|| self.delete_queues_of(actor, &vhost));
         for exchange in vhost.exchanges().iter().filter(|exchange| !exchange.name.is_default()) {
             self.emit_by(actor, Event::exchange_deleted(vhost.name(), &exchange.name));
         }
@@ -236,6 +231,16 @@ impl Broker {
         let position = self.delete(&Definition::Vhost(Facts::clone(&vhost.facts())));
         self.emit_by(actor, Event::new("vhost.deleted").with_text("name", name));
         Ok(Changed { is_new: false, position: Some(position) })
+    }
+
+    fn delete_queues_of(&self, actor: &Actor, vhost: &Vhost) {
+        for queue in vhost.queues() {
+            let deletion = vhost.delete_queue(self, &queue, DeleteConditions::default());
+            if let Deletion::Deleted { removed, .. } = deletion {
+                self.emit_removals_with_queue(&queue, &removed);
+                self.emit_by(actor, Event::queue_deleted(&queue));
+            }
+        }
     }
 }
 

@@ -18,6 +18,7 @@ use rustc_hash::FxHashMap;
 
 use crate::events::Event;
 use crate::limits::{LEAVING_COUNT_MAX, SETTLED_COUNT_MAX};
+use crate::long_turns::take_long;
 use crate::refusal;
 use crate::session::channel::Channel;
 use crate::session::unacked::UnackedDelivery;
@@ -222,16 +223,21 @@ impl Session {
     /// nothing meanwhile: what comes back goes first.
     fn give_back_most<'h>(&self, queue: &QueueHandle, held: &'h [HeldDelivery]) -> RestOfHeld<'h> {
         let mut rest = RestOfHeld { rest: held, has_begun: false };
-        while rest.rest.len() > SETTLED_COUNT_MAX {
-            let (piece, after) = rest.rest.split_at(SETTLED_COUNT_MAX);
-            self.broker.engine.with_queue(queue, |entry, work| {
-                if !rest.has_begun {
-                    entry.queue.begin_return();
-                }
-                let seqs = still_held(&entry.queue, piece);
-                work.give_back(entry, &seqs, Return::Failed);
-            });
-            rest = RestOfHeld { rest: after, has_begun: true };
+        let give_back_pieces = || {
+            while rest.rest.len() > SETTLED_COUNT_MAX {
+                let (piece, after) = rest.rest.split_at(SETTLED_COUNT_MAX);
+                self.broker.engine.with_queue(queue, |entry, work| {
+                    if !rest.has_begun {
+                        entry.queue.begin_return();
+                    }
+                    let seqs = still_held(&entry.queue, piece);
+                    work.give_back(entry, &seqs, Return::Failed);
+                });
+                rest = RestOfHeld { rest: after, has_begun: true };
+            }
+        };
+        if held.len() > SETTLED_COUNT_MAX {
+            take_long(give_back_pieces);
         }
         rest
     }

@@ -6,6 +6,7 @@ use model::ids::{JournalPosition, QueueSeq};
 use queue::{ConsumerId, Return};
 
 use crate::limits::SETTLED_COUNT_MAX;
+use crate::long_turns::take_long;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::session::channel::Channel;
@@ -159,21 +160,28 @@ impl Session {
             let client = if self.broker.engine.taps.want(told::GIVEN_BACK) { self.told_client() } else { None };
             // In pieces, where they are very many. The queue hands out nothing until all are back.
             let piece_count = held.len().div_ceil(SETTLED_COUNT_MAX);
-            for (number, piece) in held.chunks(SETTLED_COUNT_MAX).enumerate() {
-                let client = client.clone();
-                let given = self.broker.engine.with_queue(&queue, |entry, work| {
-                    if client.is_some() {
-                        work.on_behalf_of(client);
-                    }
-                    if piece_count > 1 && number == 0 {
-                        entry.queue.begin_return();
-                    }
-                    act(entry, work, &still_held(&entry.queue, piece));
-                    if piece_count > 1 && number + 1 == piece_count {
-                        entry.queue.end_return();
-                    }
-                });
-                durable_at = durable_at.max(given.and_then(|((), position)| position));
+            let mut give_pieces = || {
+                for (number, piece) in held.chunks(SETTLED_COUNT_MAX).enumerate() {
+                    let client = client.clone();
+                    let given = self.broker.engine.with_queue(&queue, |entry, work| {
+                        if client.is_some() {
+                            work.on_behalf_of(client);
+                        }
+                        if piece_count > 1 && number == 0 {
+                            entry.queue.begin_return();
+                        }
+                        act(entry, work, &still_held(&entry.queue, piece));
+                        if piece_count > 1 && number + 1 == piece_count {
+                            entry.queue.end_return();
+                        }
+                    });
+                    durable_at = durable_at.max(given.and_then(|((), position)| position));
+                }
+            };
+            if piece_count > 1 {
+                take_long(give_pieces)
+            } else {
+                give_pieces()
             }
             self.batch.serve(&queue);
         }

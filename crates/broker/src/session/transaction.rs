@@ -47,6 +47,16 @@ pub(super) enum TxSettlement {
 }
 
 impl Transaction {
+    /// Bytes of its messages.
+    pub(super) fn content_len(&self) -> usize {
+        self.publishes.iter().map(|publish| publish.content.len()).sum()
+    }
+
+    /// How many publishes and settlements.
+    pub(super) fn count(&self) -> usize {
+        self.publishes.len() + self.settled.len()
+    }
+
     /// How many publishes, and how many settlements.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.publishes.len(), self.settled.len())

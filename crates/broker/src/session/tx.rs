@@ -5,13 +5,15 @@
 use amqp::frame::put_method;
 use amqp::method::{confirm, tx};
 
+use crate::limits::{LONG_COMMIT_LEN, SETTLED_COUNT_MAX};
+use crate::long_turns::take_long;
 use crate::refusal::{self, Outcome};
 use crate::session::Session;
 use crate::session::assembly::CompletePublish;
 use crate::session::channel::Channel;
 use crate::session::confirms::Confirms;
 use crate::session::told;
-use crate::session::transaction::{PendingPublish, PendingTarget, TxSettlement};
+use crate::session::transaction::{PendingPublish, PendingTarget, Transaction, TxSettlement};
 use engine::message::Parts;
 
 impl Session {
@@ -40,6 +42,15 @@ impl Session {
         let Some(tx) = channel.tx.as_deref_mut().map(std::mem::take) else {
             return refusal::precondition_failed("channel is not transactional");
         };
+        let content_len = tx.content_len();
+        if content_len <= LONG_COMMIT_LEN && tx.count() <= SETTLED_COUNT_MAX {
+            return self.commit(channel, tx);
+        }
+        self.broker.engine.store.admit(content_len as u64);
+        take_long(|| self.commit(channel, tx))
+    }
+
+    fn commit(&mut self, channel: &mut Channel, tx: Transaction) -> Outcome<()> {
         let mut given_back = Vec::new();
         let has_settled = !tx.settled.is_empty();
         for (delivery, settlement) in tx.settled {

@@ -12,6 +12,7 @@ use super::followed_bindings::undone;
 use super::{Topology, Vhost};
 use crate::broker::Broker;
 use crate::limits::UNBOUND_COUNT_MAX;
+use crate::long_turns::take_long;
 use engine::deduplication::ExchangeKeys;
 use engine::delayed::DelaySet;
 
@@ -77,9 +78,8 @@ impl Vhost {
         count: usize,
         unbind: impl Fn(&mut routing::Exchanges, usize) -> Removed,
     ) -> Removed {
-        let mut all = Removed::default();
-        for _ in 1..count.div_ceil(UNBOUND_COUNT_MAX) {
-            let piece = self.change(|topology| {
+        let unbind_piece = || {
+            self.change(|topology| {
                 let removed = unbind(&mut topology.exchanges, UNBOUND_COUNT_MAX);
                 let mut records = RecordBatch::new();
                 let gone = self.forget(topology, &removed, &mut records);
@@ -87,8 +87,11 @@ impl Vhost {
                 gone.forget(broker);
                 self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
                 removed
-            });
-            all.extend(piece);
+            })
+        };
+        let mut all = Removed::default();
+        if count > UNBOUND_COUNT_MAX {
+            take_long(|| (1..count.div_ceil(UNBOUND_COUNT_MAX)).for_each(|_| all.extend(unbind_piece())));
         }
         all
     }

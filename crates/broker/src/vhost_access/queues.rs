@@ -15,6 +15,7 @@ use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::limits::SETTLED_COUNT_MAX;
+use crate::long_turns::take_long;
 use crate::permissions::{Permitted, Resource};
 use crate::refusal::{self, Outcome};
 use crate::vhost::{Declared, DeleteConditions, Deletion};
@@ -274,11 +275,16 @@ impl VhostAccess {
         // In pieces: no more than were there, whatever is published meanwhile.
         let piece_count = ready_count.map_or(0, |(count, _)| count / SETTLED_COUNT_MAX as u64);
         let (mut count, mut position) = (0, None);
-        for _ in 0..piece_count {
-            let purged = engine.with_queue(&queue, |entry, work| work.purge_some(entry, SETTLED_COUNT_MAX));
-            let Some((purged, durable_at)) = purged.filter(|(purged, _)| *purged > 0) else { break };
-            count += purged;
-            position = position.max(durable_at);
+        let purge_pieces = || {
+            for _ in 0..piece_count {
+                let purged = engine.with_queue(&queue, |entry, work| work.purge_some(entry, SETTLED_COUNT_MAX));
+                let Some((purged, durable_at)) = purged.filter(|(purged, _)| *purged > 0) else { break };
+                count += purged;
+                position = position.max(durable_at);
+            }
+        };
+        if piece_count > 0 {
+            take_long(purge_pieces);
         }
         let rest = engine.with_queue(&queue, |entry, work| work.purge(entry));
         let Some((rest, durable_at)) = rest else { return self.vhost.no_queue(queue.name()) };

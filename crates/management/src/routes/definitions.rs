@@ -131,11 +131,11 @@ fn exported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
 }
 
 fn import_all(call: &Call) -> Result<Answer, Problem> {
-    imported(call, Scope::Broker)
+    broker::take_long(|| imported(call, Scope::Broker))
 }
 
 fn import_vhost(call: &Call) -> Result<Answer, Problem> {
-    imported(call, Scope::Vhost(call.vhost()))
+    broker::take_long(|| imported(call, Scope::Vhost(call.vhost())))
 }
 
 impl From<DefinitionsError> for Problem {

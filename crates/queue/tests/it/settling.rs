@@ -71,6 +71,37 @@ fn nothing_is_handed_out_until_all_that_comes_back_in_pieces_is_back() {
 }
 
 #[test]
+fn what_a_late_consumer_holds_comes_back_in_turns() {
+    const HELD_COUNT: u64 = 10_000;
+    const DUE_MS: u64 = 1_000;
+    let rules = Rules { consumer_timeout_ms: Some(DUE_MS), ..Rules::default() };
+    let mut queue: TestQueue = Queue::new(Settings::default());
+    queue.set_rules(rules);
+    publish(&mut queue, HELD_COUNT);
+    let late = queue.consume(acking()).unwrap();
+    assert_eq!(dispatch(&mut queue).len() as u64, HELD_COUNT);
+    assert_eq!(queue.next_due(), Some(DUE_MS));
+    queue.consume(acking()).unwrap();
+    let mut effects = Effects::default();
+    assert_eq!(queue.time_out(DUE_MS, &mut effects).len(), 1);
+    let mut back_count = queue.ready_count();
+    assert!((1..HELD_COUNT / 2).contains(&back_count), "{back_count} came back in one turn");
+    // What it settles before it has come back is settled, and the rules of the rest do not matter.
+    let settled_seq = QueueSeq(HELD_COUNT);
+    assert!(queue.is_held_by(settled_seq, Some(late)));
+    queue.settle(&[settled_seq], &mut Vec::new());
+    queue.set_rules(Rules::default());
+    while queue.unacked_count() > 0 {
+        assert!(dispatch(&mut queue).is_empty(), "the first of what comes back goes first");
+        assert!(queue.next_due().is_some_and(|due_ms| due_ms <= DUE_MS), "the rest is due");
+        assert!(queue.time_out(DUE_MS, &mut effects).is_empty());
+        assert!(queue.ready_count() > back_count, "every turn brings some back");
+        back_count = queue.ready_count();
+    }
+    assert_eq!(seqs_of(&dispatch(&mut queue)), (1..HELD_COUNT).collect::<Vec<_>>());
+}
+
+#[test]
 fn a_purge_in_pieces_removes_what_a_purge_removes() {
     let mut queue = queue_with_unacked(3, 10);
     requeue(&mut queue, &seqs([2]));

@@ -165,6 +165,10 @@ pub(crate) struct BatchQueue {
     divided_len_min: u64,
     /// Bytes of all commits that are in memory.
     held_len: u64,
+    /// Commits longer than this have a file of their own.
+    file_len: u64,
+    /// Of the bytes in memory, those of one commit that has a file of its own; 0: there is none.
+    own_file_len: u64,
     /// Bytes of those that have not been taken.
     unwritten_len: u64,
     /// Memory of those that have been taken and not been released.
@@ -180,6 +184,8 @@ impl BatchQueue {
             commit_len_max: options.commit_len_max(),
             divided_len_min: options.divided_len_min(),
             held_len: 0,
+            file_len: options.file_len,
+            own_file_len: 0,
             unwritten_len: 0,
             taken_len: 0,
         }
@@ -194,8 +200,15 @@ impl BatchQueue {
         self.commits.is_empty()
     }
 
+    #[cfg(test)]
     pub(crate) fn held_len(&self) -> u64 {
         self.held_len
+    }
+
+    /// Bytes in memory for which publishers have to wait, should they be many: all but those of one commit that has a file of its own. Who
+    /// comes after a very long one is not to wait until that is written, and the rest of what gathers fits a file even so.
+    pub(crate) fn gathered_len(&self) -> u64 {
+        self.held_len - self.own_file_len
     }
 
     pub(crate) fn unwritten_len(&self) -> u64 {
@@ -226,6 +239,9 @@ impl BatchQueue {
         }
         let commit = self.commits.back_mut().expect("one was pushed if there was none");
         commit.append(batch);
+        if len > self.file_len && self.own_file_len == 0 {
+            self.own_file_len = len;
+        }
         self.count(len)
     }
 
@@ -279,6 +295,9 @@ impl BatchQueue {
     /// The commit is synced and emptied.
     pub(crate) fn release(&mut self, commit: Commit, len: u64) {
         self.held_len -= len;
+        if len == self.own_file_len {
+            self.own_file_len = 0;
+        }
         self.taken_len -= commit.taken_len;
         if self.pool.len() < POOL_COUNT_MAX {
             self.pool.push(commit);

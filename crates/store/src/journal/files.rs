@@ -102,6 +102,8 @@ pub(crate) struct Files {
     closed: VecDeque<ClosedFile>,
     retired: VecDeque<ClosedFile>,
     current: Option<AnchoredFile>,
+    /// The length of the file that was taken last: it is written, or is going to be.
+    taken_len: u64,
     /// What was appended before here is needed no more.
     retired_to: JournalPosition,
     /// A backup reads what lies before here: retired files that have some of it are left as they are.
@@ -124,6 +126,7 @@ impl Files {
             closed: VecDeque::new(),
             retired: VecDeque::new(),
             current: None,
+            taken_len: 0,
             retired_to: JournalPosition::START,
             held_to: JournalPosition::START,
             wanted_len: 0,
@@ -181,6 +184,14 @@ impl Files {
         closed.chain(prepared).max().unwrap_or(0).max(current)
     }
 
+    /// The length of the longest file in use that was made for one commit; 0: there is none.
+    pub(crate) fn longest_of_its_own(&self) -> u64 {
+        let closed = self.closed.iter().map(|file| file.len);
+        // One that the writer has taken is current when its header is on disk; one that a start has made for its tail was never taken.
+        let current = self.current.as_ref().map(|current| current.header.file_len);
+        closed.chain(current).chain([self.taken_len]).filter(|len| *len > self.file_len).max().unwrap_or(0)
+    }
+
     /// All of the last file was synced up to here, its header included.
     pub(crate) fn prove_last(&mut self, end: JournalPosition, entry: Option<LogId>) {
         if let Some(last) = self.closed.back_mut() {
@@ -193,7 +204,9 @@ impl Files {
     pub(crate) fn take_prepared(&mut self, disk_len: u64) -> Option<PreparedFile> {
         let found = self.prepared.iter().position(|file| file.fits(disk_len))?;
         self.wanted_len = 0;
-        Some(self.prepared.remove(found))
+        let taken = self.prepared.remove(found);
+        self.taken_len = taken.len;
+        Some(taken)
     }
 
     /// The writer waits for a file in which a commit of this length fits: the filer is to make one.

@@ -139,7 +139,7 @@ impl Shared {
         let can_wait = batch.can_wait();
         let end = pending.gathering.append(batch);
         self.marks.set_appended(end);
-        if pending.gathering.held_len() > self.options.pending_len_max() {
+        if pending.gathering.gathered_len() > self.options.pending_len_max() {
             self.congest(congestion::PENDING);
         }
         let must_wake = if can_wait {
@@ -180,7 +180,7 @@ impl Shared {
         let end = append(&mut pending);
         self.marks.set_appended(end);
         self.awaited.store(end.0, Ordering::Relaxed);
-        if pending.gathering.held_len() > self.options.pending_len_max() {
+        if pending.gathering.gathered_len() > self.options.pending_len_max() {
             self.congest(congestion::PENDING);
         }
         let must_wake = pending.hasten(end);
@@ -260,7 +260,7 @@ impl Shared {
         for (len, commit) in emptied {
             pending.gathering.release(commit, len);
         }
-        let is_low = pending.gathering.held_len() <= self.options.pending_len_max() / 2;
+        let is_low = pending.gathering.gathered_len() <= self.options.pending_len_max() / 2;
         drop(pending);
         if is_low && self.is_congested_by(congestion::PENDING) {
             self.relieve(congestion::PENDING);
@@ -350,8 +350,13 @@ impl Shared {
     }
 
     fn judge_unretired(&self) {
+        let len_max = self.options.unretired_len_max;
         let len = || self.unretired_len.load(Ordering::SeqCst);
-        self.judge(congestion::UNRETIRED, || len() > self.options.unretired_len_max);
+        // A commit that is longer than all may be is not waited for: only what comes after it takes the journal to another file, before which
+        // this one cannot be retired.
+        self.judge(congestion::UNRETIRED, || {
+            len() > len_max && len() - self.files.lock().longest_of_its_own().min(len()) > len_max
+        });
     }
 
     /// Congests or relieves, until what was done is right by what is seen afterwards: another thread may do the opposite.

@@ -77,7 +77,8 @@ pub(crate) async fn run(
     let ready_after = started_at.elapsed();
     Banner { data_dir, listeners: running.node.listening(), ready_after, is_serving: false }.print();
     for listening in running.node.listening() {
-        tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
+        // Whether clients are served is for the cluster to say.
+        tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "opened: clients wait until this node serves");
     }
     tracing::info!(links = %cluster.links().address(), ready_after_ms = ready_after.as_millis() as u64, "started");
     let failed = running.run(&mut signals, || tls_files.reload()).await;

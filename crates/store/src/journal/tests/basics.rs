@@ -233,6 +233,43 @@ fn publishers_wait_while_too_much_is_pending_or_unretired() {
     });
 }
 
+/// Else all would wait for ever behind one that is longer than the journal may be: it is retired when something comes after it.
+#[test]
+fn publishers_do_not_wait_for_one_batch_however_long_it_is() {
+    in_both_layouts(|| {
+        for len in [100, 200, 300, 1000] {
+            let mut world = World::new(&SimDisk::new(0), &small_options());
+            world.publish("before");
+            world.publish(&"x".repeat(len << 10));
+            assert!(!world.journal.is_congested(), "{len} KiB are pending");
+            while world.journal.durable() < world.journal.appended() {
+                match world.writer.commit_once().unwrap() {
+                    Progress::NeedsFile => assert_eq!(world.filer.file_once(), Filing::Done),
+                    _ => assert!(!world.writer.shared().is_congested_by(super::super::shared::congestion::UNRETIRED)),
+                }
+            }
+            world.file_all();
+            assert!(!world.journal.is_congested(), "{len} KiB are written");
+            world.publish("after");
+            world.commit_all().unwrap();
+            world.file_all();
+            assert!(!world.journal.is_congested(), "{len} KiB are followed by something");
+            // They do wait for a second one.
+            world.publish(&"x".repeat(len << 10));
+            world.publish(&"x".repeat(len << 10));
+            assert!(world.journal.is_congested(), "twice {len} KiB are pending");
+            world.commit_all().unwrap();
+            world.file_all();
+            world.publish(&"x".repeat(60_000));
+            world.publish(&"x".repeat(60_000));
+            world.commit_all().unwrap();
+            world.file_all();
+            world.journal.retire(world.journal.synced());
+            assert!(!world.journal.is_congested() && world.journal.unretired_len() <= 256 << 10);
+        }
+    });
+}
+
 #[test]
 fn publishers_wait_while_no_file_is_ready() {
     let mut world = World::new(&SimDisk::new(0), &small_options());

@@ -1,4 +1,4 @@
-"""What is out of order among the nodes is told by name: by `warren diagnose` before all else, by the API, and by alerts."""
+"""What is out of order among the nodes is reported by name: by `warren diagnose` before all else, by the API, and by alerts."""
 
 import os
 import signal

@@ -17,7 +17,7 @@ def check(node, told, *, is_first=False):
     # The first start as a node of a cluster writes down what it is called.
     found["definitions"]["global_parameters"] = [each for each in found["definitions"]["global_parameters"] if each["name"] != "cluster_name"]
     assert difference(objects(found["definitions"]), objects(told["definitions"])) == []
-    # Another leader has been told what time it is, as exactly as an answer tells it.
+    # Another leader has the time from an answer, as exactly as an answer has it.
     assert [without_due(each) for each in found["delayed"]] == [without_due(each) for each in told["delayed"]]
     assert all(abs(each["due"] - before["due"]) <= CLOCKS_APART_MS for each, before in zip(found["delayed"], told["delayed"]))
     for queue in QUEUES:

@@ -16,7 +16,7 @@ SERVED_WITHIN_S = 12.0
 
 @pytest.fixture
 def silenced(cluster):
-    """Falls silent when it is told to, and speaks again in the end."""
+    """Falls silent on command, and speaks again in the end."""
     stopped = []
 
     def silence(node):

@@ -26,7 +26,7 @@ const READER_COUNT_MAX: usize = 4;
 /// How long what a URI names may take to be read, waiting for a place included.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// All that is said of a file to whom the broker's log is not open.
+/// All that a user without access to the broker's log learns of a file.
 pub(crate) const UNUSABLE: &str = "a file that the URI names cannot be used; the broker's log says why";
 
 /// Who has written a URI.
@@ -83,7 +83,7 @@ impl TlsFiles {
         };
         let reading = async {
             let Ok(place) = self.places.clone().acquire_owned().await else { return Err(unread("there is no place")) };
-            let (tell, told) = oneshot::channel();
+            let (sender, answer) = oneshot::channel();
             let directories = self.directories.clone();
             let read = move || {
                 // As long as it reads, however long that is.
@@ -92,12 +92,12 @@ impl TlsFiles {
                     Author::Operator => ClientTls::reading_by(&options, &read_regular),
                     Author::User => ClientTls::reading_by(&options, &|path| read_below(&directories, path)),
                 };
-                // Who asked may have gone.
-                let _ = tell.send(tls);
+                // The caller may have given up.
+                let _ = sender.send(tls);
             };
             let spawned = std::thread::Builder::new().name("link files".to_owned()).spawn(read);
             spawned.map_err(|error| unread(&format!("there is no thread to read it: {error}")))?;
-            told.await.unwrap_or_else(|_| Err(unread("its thread has failed")))
+            answer.await.unwrap_or_else(|_| Err(unread("its thread has failed")))
         };
         tokio::time::timeout(self.patience, reading).await.unwrap_or_else(|_| Err(unread("it takes too long")))
     }

@@ -20,18 +20,18 @@ pub(crate) struct Mark {
     /// The last change that made a difference, until its mark is applied.
     unmarked: Option<Index>,
     /// Up to where entries were called committed.
-    told: Index,
+    announced: Index,
 }
 
 impl Mark {
     /// Of a member that begins with what its checkpoint has. Whether the last change before that was marked is not known.
     pub(crate) fn new(checkpoint: Index) -> Self {
-        Mark { told: checkpoint, ..Mark::default() }
+        Mark { announced: checkpoint, ..Mark::default() }
     }
 
     /// The member begins anew, with files that reach up to there.
     pub(crate) fn restored(&mut self, to: Index) {
-        *self = Mark::new(to.max(self.told));
+        *self = Mark::new(to.max(self.announced));
     }
 
     /// A change of members has been applied. One that makes no difference is a mark.
@@ -53,14 +53,14 @@ impl Mark {
     /// Up to where a leader calls entries committed which knows them to be on a majority's disks up to `committed`. `unapplied`: the last
     /// change of members up to there that is not applied yet. It says that those before it are committed, and stands for nothing itself.
     pub(crate) fn limit(&mut self, committed: Index, unapplied: Option<Index>) -> Index {
-        let limit = unapplied.or(self.unmarked).unwrap_or(if self.is_there { committed } else { self.told });
-        self.told = self.told.max(limit.min(committed));
-        self.told
+        let limit = unapplied.or(self.unmarked).unwrap_or(if self.is_there { committed } else { self.announced });
+        self.announced = self.announced.max(limit.min(committed));
+        self.announced
     }
 
-    /// No client is told what a follower calls committed.
-    pub(crate) fn told(&mut self, committed: Index) -> Index {
-        self.told = self.told.max(committed);
-        self.told
+    /// Clients never hear what a follower calls committed.
+    pub(crate) fn announce(&mut self, committed: Index) -> Index {
+        self.announced = self.announced.max(committed);
+        self.announced
     }
 }

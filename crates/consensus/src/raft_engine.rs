@@ -389,7 +389,7 @@ impl RaftEngine {
         let log = &self.raw.raft.raft_log;
         let (committed, applied) = (Index(log.committed), Index(log.applied));
         if self.raw.raft.state != StateRole::Leader {
-            return self.mark.told(committed);
+            return self.mark.announce(committed);
         }
         let unapplied = self.log().last_change(committed).filter(|index| *index > applied);
         self.mark.limit(committed, unapplied)

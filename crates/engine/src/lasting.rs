@@ -5,7 +5,7 @@
 pub(crate) struct Lasting(u8);
 
 impl Lasting {
-    /// What is exclusive, or not durable, is gone after a restart.
+    /// What is exclusive, or not durable, does not survive a restart.
     pub(crate) const NONE: Self = Self(0);
     /// A durable classic queue's.
     pub(crate) const PERSISTENT: Self = Self(0b10);

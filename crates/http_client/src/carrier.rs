@@ -33,18 +33,18 @@ pub(crate) async fn connect(url: &HttpUrl) -> io::Result<Box<dyn Carrier>> {
     Ok(Box::new(stream))
 }
 
-/// Trusts whom the system trusts. Its authorities are read once, for there are many, and not on the thread that serves others meanwhile.
+/// Trusts the system's authorities. They are read once, for there are many, and on a thread of its own, so that other requests go on.
 async fn as_the_system() -> io::Result<ClientTls> {
     static TLS: OnceLock<ClientTls> = OnceLock::new();
     if let Some(tls) = TLS.get() {
         return Ok(tls.clone());
     }
-    let (tell, told) = oneshot::channel();
+    let (sender, answer) = oneshot::channel();
     let read = move || {
-        // Who asked may have gone.
-        let _ = tell.send(ClientTls::new(&ClientTlsOptions::trusting(Trust::System)));
+        // The caller may have given up.
+        let _ = sender.send(ClientTls::new(&ClientTlsOptions::trusting(Trust::System)));
     };
     std::thread::Builder::new().name("authorities".to_owned()).spawn(read)?;
-    let tls = told.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
+    let tls = answer.await.map_err(io::Error::other)?.map_err(io::Error::other)?;
     Ok(TLS.get_or_init(|| tls).clone())
 }

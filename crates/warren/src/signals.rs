@@ -71,7 +71,7 @@ impl Signals {
 impl StartingSignals {
     /// The process is ready: from here on who waits for signals decides.
     pub(crate) async fn ready(self) -> Result<Signals> {
-        // It is gone only with the process.
+        // The receiver is dropped only with the process.
         let _ = self.ready.send(());
         self.watching.await.context("cannot wait for signals")
     }

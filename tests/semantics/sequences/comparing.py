@@ -24,7 +24,7 @@ IDLE_LOOK_S = 1.0
 BUSY_SHARE_MAX = 0.5
 """An idle broker may use this part of one processor: RabbitMQ needs a tenth for its statistics."""
 DEPRECATED = {"deprecated_features.permit.global_qos": "true", "deprecated_features.permit.transient_nonexcl_queues": "true"}
-"""What RabbitMQ 4.3 refuses unless told otherwise, and Warren does as RabbitMQ did."""
+"""What RabbitMQ 4.3 refuses by default, and Warren does as RabbitMQ did."""
 _serial = itertools.count(1)
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
@@ -75,7 +75,7 @@ class Performance:
             self.player.play(self.expected)
 
     def end(self) -> Played:
-        """Plays the rest; the vhost is gone then."""
+        """Plays the rest, and deletes the vhost."""
         with self._watched():
             if self.player and not self.stuck:
                 self.player.finish(self.expected)

@@ -16,7 +16,7 @@ pub(super) struct Channels {
     changed: Vec<u16>,
     /// Those whose confirms have something to write or to wait for. Nearly always one: most connections publish on one at a time.
     confirming: Vec<u16>,
-    /// Those that the client has closed while it was told that they are closed: it is yet to say that it has heard.
+    /// Those that both sides have closed at once: the client's `close-ok` is yet to come.
     crossing: Vec<u16>,
 }
 
@@ -38,7 +38,7 @@ impl Channels {
         self.slots.get(usize::from(number)).is_some_and(|slot| slot.is_some())
     }
 
-    /// Both sides have closed a channel at once. It is gone, and the client's answer is yet to come.
+    /// Both sides have closed a channel at once. It does not exist any more, and the client's `close-ok` is yet to come.
     pub(super) fn begin_crossing(&mut self, number: u16) {
         if !self.crossing.contains(&number) {
             self.crossing.push(number);

@@ -46,7 +46,7 @@ impl Session {
             self.apply_batch();
         }
         let Some(mut channel) = self.channels.take(number) else {
-            // What both have closed at once is gone already.
+            // A channel that both sides have closed at once does not exist any more.
             if matches!(method, Method::ChannelCloseOk(_)) && self.channels.end_crossing(number) {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! Direct replies, told to those who watch. They are in no queue: as in RabbitMQ it is told as if there were one of their address.
+//! Direct replies, as taps see them. They are in no queue: as in RabbitMQ, taps see one that is named after the reply's address.
 
 use engine::message::{History, Parts};
 use engine::queue_handle::QueueHandle;

@@ -65,7 +65,7 @@ fn closes_that_cross_are_answered_once_each() {
     assert!(matches!(client.hear_one(), Heard::ConnectionClose { code: 504, .. }));
 }
 
-/// The reply-to that a server is told, of a requester that waits.
+/// The reply-to that a server receives from a requester that waits.
 fn reply_to(node: &Node, client: &mut Client) -> String {
     client.consume(1, "amq.rabbitmq.reply-to", "replies", true);
     assert_done(client.hear_one());

@@ -86,7 +86,7 @@ fn a_queue_goes_on_behind_what_is_lost_and_says_what_that_was() {
 
 /// Each file was tried for seconds, one after the other: who asked had the first message that was left after half a minute.
 #[test]
-fn files_that_are_gone_are_tried_once() {
+fn missing_files_are_tried_once() {
     let node = Node::new();
     let mut client = node.connect();
     for _ in 0..5 {

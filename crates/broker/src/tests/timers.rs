@@ -87,7 +87,7 @@ fn what_waits_does_not_notice_that_the_system_s_clock_was_set() {
     let (store, mut recovered) = open(&disk, 1).expect("the store opens");
     crate::go_on_by_time(&mut recovered, -3_600_000);
     let node = Node::over(disk, store, recovered, Options::default());
-    assert!(node.broker.engine.clock.now_ms() + 3_000_000 < before_ms, "it goes on as it is told");
+    assert!(node.broker.engine.clock.now_ms() + 3_000_000 < before_ms, "it uses the time that it is given");
     node.broker.run_due_timers();
     assert_eq!(node.counts("q"), (1, 0));
     let node = node.kill();

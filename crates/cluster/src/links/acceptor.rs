@@ -33,22 +33,22 @@ pub(super) async fn accept(shared: Arc<Shared>, mut listener: Listener) {
         let on_refusal = |error: &std::io::Error| tracing::warn!(%error, "a node's connection could not be accepted");
         let (stream, address) = listener.accept(on_refusal).await;
         let served = Arc::clone(&shared);
-        let (say, told) = tokio::sync::oneshot::channel();
+        let (sender, place) = tokio::sync::oneshot::channel();
         let serving = tokio::spawn(async move {
-            if let Ok((place, task)) = told.await {
+            if let Ok((place, task)) = place.await {
                 serve(served, stream, address, place, task).await;
             }
         });
         let task = serving.abort_handle();
-        let (number, gone) = unproved.lock().enter(address.ip().to_canonical(), task.clone());
-        if let Some((from, oldest)) = gone {
+        let (number, evicted) = unproved.lock().enter(address.ip().to_canonical(), task.clone());
+        if let Some((from, oldest)) = evicted {
             oldest.abort();
             shared.tell(&format!(
                 "connections are closed that have not said yet which node they are of: there are too many, most of them of {from}"
             ));
         }
         // It may have to be ended by the next connection of the same node.
-        let _ = say.send((Place { unproved: Arc::clone(&unproved), number }, task));
+        let _ = sender.send((Place { unproved: Arc::clone(&unproved), number }, task));
     }
 }
 

@@ -19,15 +19,15 @@ impl<T> Unproved<T> {
         Unproved { count_max, next: 0, places: BTreeMap::new() }
     }
 
-    /// One has come. Its number, and who gives way for it.
+    /// A connection has come. Its number, and the one that is evicted for it.
     pub(super) fn enter(&mut self, from: IpAddr, task: T) -> (u64, Option<(IpAddr, T)>) {
-        let gone = if self.places.len() < self.count_max { None } else { self.give_way() };
+        let evicted = if self.places.len() < self.count_max { None } else { self.give_way() };
         self.next += 1;
         self.places.insert(self.next, (from, task));
-        (self.next, gone)
+        (self.next, evicted)
     }
 
-    /// It has said who it is, or has gone.
+    /// It has said which node it is of, or has closed.
     pub(super) fn leave(&mut self, number: u64) {
         self.places.remove(&number);
     }
@@ -60,8 +60,8 @@ mod tests {
             assert!(unproved.enter(address(2), stranger).1.is_none());
         }
         assert_eq!(unproved.enter(address(3), 'e').1, Some((address(2), 'b')));
-        let (number, gone) = unproved.enter(address(2), 'f');
-        assert_eq!(gone, Some((address(2), 'c')), "the others keep theirs");
+        let (number, evicted) = unproved.enter(address(2), 'f');
+        assert_eq!(evicted, Some((address(2), 'c')), "the others keep theirs");
         unproved.leave(number);
         assert!(unproved.enter(address(1), 'g').1.is_none(), "there is room again");
     }

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! Which start of each it has listened to last is in the roster. Both outlive its own restarts: so a member that comes back with less than
-//! it had promised is told so by any of those to whom it had said it. It is written at most once a second, by a thread of its own, and when
-//! the node ends.
+//! it had promised is refused by any of those that it had promised it to. It is written at most once a second, by a thread of its own, and
+//! when the node ends.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -67,7 +67,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// What an earlier start has left. What cannot be read is told and begun anew: it only makes this node notice less.
+    /// What an earlier start has left. What cannot be read is logged and begun anew: this node only notices less then.
     pub(super) fn open(files: NodeFiles) -> Self {
         let found = files.promises().inspect_err(|error| tracing::warn!(%error, "what others promised is not known"));
         let now = found.ok().flatten().unwrap_or_default();

@@ -43,7 +43,7 @@ impl Shell {
         let PassedOrder { to, order, leaver, is_again, reply } = passed;
         match answer {
             Ok(bytes) => match (decode_outcome(&to, &bytes), leaver) {
-                // Who asks this node next is not told of one that is gone.
+                // The next answer of this node does not list a member that has left.
                 (Ok(_), Some(member)) => self.wait_for(Done::KnownGone(member), KNOWN_PATIENCE, reply),
                 (outcome, _) => reply.give(outcome),
             },

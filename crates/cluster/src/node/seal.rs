@@ -1,4 +1,4 @@
-//! By what a member's directory is told from a copy of it, which has less than the member has promised.
+//! What distinguishes a member's directory from a copy of it, which has less than the member has promised.
 //!
 //! ```text
 //!  cluster/seal | "WRSEAL01" | inode u64 | made_s u64 | made_ns u32 | CRC-32C of all before | count u64          little-endian

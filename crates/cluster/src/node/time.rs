@@ -28,7 +28,7 @@ struct Known {
     kept_ms: Option<i64>,
 }
 
-/// A time that was told, against milliseconds since this process's start.
+/// A time that a leader has reported, against milliseconds since this process's start.
 #[derive(Debug, Clone, Copy)]
 struct Heard {
     /// The broker's time at this process's start.
@@ -100,7 +100,7 @@ impl GroupTime {
         self.known.lock().news(self.counted_ms(Instant::now()), wall_ms)
     }
 
-    /// Nothing is known any more: what the node had is gone.
+    /// Nothing is known any more: the node's data has been deleted.
     pub(super) fn forget(&self) {
         *self.known.lock() = Known::default();
     }

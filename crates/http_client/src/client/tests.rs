@@ -113,7 +113,7 @@ async fn a_body_that_trickles_is_not_waited_for() {
     };
     let year = Duration::from_secs(365 * 24 * 3600);
     tokio::select! {
-        () = serving => panic!("the client has gone without a word"),
+        () = serving => panic!("the client has closed the connection without a word"),
         answer = get(&url, year) => {
             let text = "the answer comes too slowly: not 4 KiB in 60 s";
             assert_eq!(answer.unwrap_err().to_string(), text);

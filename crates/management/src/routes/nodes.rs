@@ -421,7 +421,7 @@ fn own_figures(service: &Service, view: &NodeView) -> NodeFigures {
     }
 }
 
-/// Another node, as it has told of itself; where it does not run, that it does not.
+/// Another node, by its own last report; where it does not run, that it does not.
 fn row_of(call: &Call, member: &MemberView) -> Row {
     let peers = call.broker().peer_alarms();
     let alarms = peers.into_iter().find(|peer| peer.node == member.name.as_str()).map(|peer| peer.alarms);

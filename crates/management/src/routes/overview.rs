@@ -84,7 +84,7 @@ pub(super) fn write_contexts(service: &Service, names_node: bool, cell: Cell<'_>
     write_each_context(contexts, names_node.then(|| service.node()), cell);
 }
 
-/// Listeners of HTTP, of this node or, by what it has told, of another one.
+/// Listeners of HTTP, of this node or, by its last report, of another one.
 pub(super) fn write_each_context(contexts: impl Iterator<Item = Context>, node: Option<&str>, cell: Cell<'_>) {
     cell.list(contexts, |context, writer| {
         writer.object(|members| {

@@ -167,7 +167,7 @@ async fn delete(call: Call, kind: PolicyKind) -> Result<Answer, Problem> {
 }
 
 /// Brings changed policies to what they are for, with other requests served in between. A task of its own does: it goes on when the caller
-/// is gone.
+/// has disconnected.
 async fn applied(call: &Call, mut application: PolicyApplication) -> Result<Changed, Problem> {
     let broker = call.broker().clone();
     let applying = tokio::spawn(async move {

@@ -1,4 +1,4 @@
-//! Keys of what joins this broker with others: whom shovels and links may connect to, and which files their URIs may name.
+//! Keys of what joins this broker with others: which hosts shovels and links may connect to, and which files their URIs may name.
 
 use std::collections::BTreeSet;
 use std::path::Path;

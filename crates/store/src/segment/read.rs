@@ -63,7 +63,7 @@ impl ReadError {
         matches!(self, ReadError::Io { .. })
     }
 
-    /// Whether the disk may say otherwise when it is asked again. A file that is gone stays away.
+    /// Whether the disk may say otherwise when it is asked again. A missing file stays missing.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self, ReadError::Io { error, .. } if error.kind() != io::ErrorKind::NotFound)
     }

@@ -38,7 +38,7 @@ struct WayEnd(watch::Receiver<()>);
 impl WayEnd {
     /// Waits for it.
     async fn come(&mut self) {
-        // Nothing is ever sent: an error says that the way is gone.
+        // Nothing is ever sent: an error says that the sender was dropped, and the connection is closed.
         while self.0.changed().await.is_ok() {}
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Facts {
     written: HashMap<LogId, Fixed>,
     /// What was committed, for ever.
     pub(super) committed: BTreeMap<Index, Term>,
-    /// Up to where a leader has called entries committed: what clients were told.
+    /// Up to where a leader has called entries committed, so that clients may have been answered.
     pub(super) promised: Index,
     /// The members as of each base.
     members: HashMap<Index, Members>,

@@ -36,7 +36,8 @@ const GROWTH_MIN_PER_S: f64 = 1.0;
 const BACKLOG_MIN: u64 = 1_000;
 /// Consumers without a limit hold many from here.
 const HELD_MIN: u64 = 10_000;
-/// Dead letters that come back to a queue where they died before are told of from here: it is more than who tries again at leisure.
+/// Dead letters that come back to a queue where they died before are reported from here: it is more than a consumer that tries again at
+/// leisure.
 const ROUND_MIN_PER_S: f64 = 100.0;
 /// Parts of a limit.
 const NEAR: f64 = 0.8;

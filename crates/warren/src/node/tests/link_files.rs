@@ -1,4 +1,4 @@
-//! Files that users name in the URIs of shovels: they hold no client up, and what is wrong with them is told to the log alone.
+//! Files that users name in the URIs of shovels: they hold no client up, and what is wrong with them is written to the log only.
 
 use model::parameter::{SHOVEL, VhostParameter};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -9,7 +9,7 @@ use super::*;
 /// What waits for ever when it is opened: a FIFO without a writer.
 const FIFO: &str = "fifo";
 
-/// A shovel that would trust whom this file says.
+/// A shovel that would trust the authorities in this file.
 fn put(house: &House, name: &str, file: &str) {
     let closed = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let uri = format!("amqps://guest:guest@{closed}?cacertfile={file}");

@@ -49,6 +49,11 @@ def _queues(operations: list[Operation], kind: str) -> list[Operation]:
     return [each for each in found if each.get("x-queue-type", "classic") == kind]
 
 
+def _names_of_quorum_queues(operations: list[Operation]) -> set[str]:
+    declared = [each for each in operations if each["do"] == "queue.declare" and "arguments" in each]
+    return {each["queue"] for each in declared if each["arguments"].get("x-queue-type") == "quorum"}
+
+
 def _policies(operations: list[Operation]) -> list[dict[str, Any]]:
     return [each["definition"] for each in operations if each["do"] == "policy"]
 
@@ -85,30 +90,89 @@ def unbinding_a_queue_of_another_connection(operations: list[Operation]) -> bool
 
 
 def what_consumers_of_a_channel_give_back(operations: list[Operation]) -> bool:
-    """Two consumers of a quorum queue on one channel, as a get is one, too, and what gives back several messages at once."""
-    if not _queues(operations, "quorum"):
-        return False
-    taking = [(each["on"], each["queue"]) for each in operations if each["do"] in ("basic.consume", "basic.get") and not each["no_ack"]]
-    returning = {(each["on"][0] if each["do"] == "close connection" else each["on"]) for each in operations if _gives_back_several(each)}
-    return any(taking.count(each) > 1 and returning & {each[0], each[0][0]} for each in set(taking))
+    """Two consumers of a queue on one channel, as what takes with gets is one, too, and what gives back or rejects several messages at once."""
+    quorum = _names_of_quorum_queues(operations)
+    taking = set()
+    for at, each in enumerate(operations):
+        if each["do"] == "basic.consume" and not each["no_ack"]:
+            taking.add((each["on"], each["queue"], each["consumer_tag"]))
+        if each["do"] == "basic.get" and not each["no_ack"]:
+            # A get is a consumer of its own in a quorum queue, and all together are one in a classic queue.
+            taking.add((each["on"], each["queue"], f"get {at}" if each["queue"] in quorum else "get"))
+    pairs = [(channel, queue) for channel, queue, _ in taking]
+    returning = [each for each in operations if _gives_back_several(each)]
+    for channel, queue in {each for each in pairs if pairs.count(each) > 1}:
+        for each in returning:
+            is_by_end = each["do"] in ("close channel", "close connection") or each.get("which") == "unknown"
+            is_of_channel = each["on"] == channel or (each["do"] == "close connection" and each["on"][0] == channel[0])
+            if is_of_channel and (queue in quorum or not is_by_end):
+                return True
+    return False
 
 
 def _gives_back_several(operation: Operation) -> bool:
     if operation["do"] in ("close channel", "close connection", "basic.recover"):
         return True
-    return bool(operation["do"] == "basic.nack" and operation.get("requeue") and operation.get("multiple")) or operation.get("which") == "unknown"
+    return bool(operation["do"] == "basic.nack" and operation.get("multiple")) or operation.get("which") == "unknown"
 
 
-def what_expires_behind_what_came_back(operations: list[Operation]) -> bool:
-    """A quorum queue, something that expires, and something that is given back, perhaps because a channel is closed for a mistake."""
-    quorum = _queues(operations, "quorum")
-    times = [each.get("expiration") for each in operations] + [each.get("x-message-ttl") for each in quorum] + [each.get("message-ttl") for each in _policies(operations)]
-    return bool(quorum) and any(each in (0, 1, "0", "1") for each in times) and any(_may_give_back(each) for each in operations)
+def turns_of_consumers_with_a_prefetch(operations: list[Operation]) -> bool:
+    """Two consumers of a classic queue, and a prefetch."""
+    quorum = _names_of_quorum_queues(operations)
+    consumed = [each["queue"] for each in operations if each["do"] == "basic.consume" and each["queue"] not in quorum]
+    return len(set(consumed)) < len(consumed) and any(each["do"] == "basic.qos" and each["prefetch_count"] for each in operations)
 
 
-def _may_give_back(operation: Operation) -> bool:
-    closing = ("close channel", "close connection", "tx.select")
-    return bool(operation.get("requeue") or operation.get("exchange") or operation.get("if_unused") or operation["do"] in closing or operation.get("which") == "unknown")
+def no_ack_beyond_a_global_prefetch(operations: list[Operation]) -> bool:
+    """A prefetch for a whole channel, and a consumer that does not acknowledge."""
+    has_prefetch = any(each["do"] == "basic.qos" and each["global_"] for each in operations)
+    return has_prefetch and any(each["do"] == "basic.consume" and each["no_ack"] for each in operations)
+
+
+def failures_in_a_classic_queue(operations: list[Operation]) -> bool:
+    """A classic queue with dead letters, and something that fails and comes back."""
+    classic = _queues(operations, "classic")
+    by_policy = any("dead-letter-exchange" in each for each in _policies(operations))
+    has_dead_letters = bool(classic) and (by_policy or any("x-dead-letter-exchange" in each for each in classic))
+    return has_dead_letters and any(_may_fail(each) for each in operations)
+
+
+def _may_fail(operation: Operation) -> bool:
+    is_rejected = operation["do"] == "basic.reject" and operation.get("requeue")
+    return bool(is_rejected or operation["do"] in ("close channel", "close connection") or operation.get("which") == "unknown")
+
+
+def policy_that_refuses_beyond_a_limit(operations: list[Operation]) -> bool:
+    """A policy with a limit, beyond which messages are refused."""
+    return any("max-length" in each and each.get("overflow") == "reject-publish" for each in _policies(operations))
+
+
+def policy_of_no_time_to_live(operations: list[Operation]) -> bool:
+    """A policy by which messages expire at once, and become no dead letters."""
+    return any(each.get("message-ttl") == 0 and "dead-letter-exchange" not in each for each in _policies(operations))
+
+
+def rejected_to_the_same_queue(operations: list[Operation]) -> bool:
+    """A consumer, a rejected message whose dead letter may come to the queue that it was in, and priorities or limits."""
+    if not any(each.get("requeue") is False for each in operations) or not any(each["do"] == "basic.consume" for each in operations):
+        return False
+    queues = [(each["queue"], each["arguments"]) for each in operations if each["do"] == "queue.declare" and "arguments" in each]
+    keys = {each.get("dead-letter-routing-key") for each in _policies(operations)}
+    is_circle = any(
+        queue in keys or arguments.get("x-dead-letter-routing-key") == queue or arguments.get("x-dead-letter-exchange")
+        or ("x-dead-letter-exchange" in arguments and "x-dead-letter-routing-key" not in arguments)
+        for queue, arguments in queues
+    )  # fmt: skip
+    limits = ("x-max-length", "x-max-length-bytes", "x-max-priority")
+    has_limits = any(name in arguments for _, arguments in queues for name in limits)
+    has_limits = has_limits or any("max-length" in each for each in _policies(operations))
+    return is_circle and (has_limits or any("priority" in each for each in operations if each["do"] == "basic.publish"))
+
+
+def commit_of_priorities(operations: list[Operation]) -> bool:
+    """A transaction, priorities, and a consumer."""
+    done = {each["do"] for each in operations}
+    return {"tx.select", "basic.consume"} <= done and any(each["do"] == "basic.publish" and "priority" in each for each in operations)
 
 
 FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
@@ -120,6 +184,12 @@ FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
         queue_that_is_deleted_before_a_commit,
         unbinding_a_queue_of_another_connection,
         what_consumers_of_a_channel_give_back,
-        what_expires_behind_what_came_back,
+        turns_of_consumers_with_a_prefetch,
+        no_ack_beyond_a_global_prefetch,
+        failures_in_a_classic_queue,
+        policy_that_refuses_beyond_a_limit,
+        policy_of_no_time_to_live,
+        rejected_to_the_same_queue,
+        commit_of_priorities,
     )
 }

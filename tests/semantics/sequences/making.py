@@ -29,6 +29,7 @@ FEATURES = {
 
 NOT_TOGETHER = [
     ("priorities", "ttl_zero"), ("priorities", "ttl_short"), ("quorum", "global_prefetch"), ("transactions", "auto_delete"), ("transactions", "exclusive"),
+    ("transactions", "priorities"),
 ]  # fmt: skip
 """What decided differences are about: sequences with both would not be compared."""
 
@@ -44,10 +45,8 @@ class Maker:
                 self.features.discard(self.random.choice([one, other]))
         if not self.features & {"classic", "quorum"}:
             self.features.add("classic")
-        # What has expired behind what a quorum queue got back is a decided difference.
-        self.gives_back = not ("quorum" in self.features and self.features & {"ttl_zero", "ttl_short"})
-        if not self.gives_back:
-            self.features -= {"exchanges", "mistakes", "transactions"}
+        # Of what has failed in a classic queue and becomes a dead letter another time it is a decided difference that it did.
+        self.forgets_failures = {"classic", "dead_letters"} <= self.features
         self.operations: list[Operation] = []
         self.bodies = self.tags = 0
         self.consumers: list[tuple[str, str]] = []
@@ -166,6 +165,9 @@ class Maker:
         """Mostly one that was declared."""
         return self.pick(EXCHANGES) if self.has("mistakes", 0.1) else self.pick(self.exchanges or EXCHANGES)
 
+    def is_quorum(self, queue: str) -> bool:
+        return self.declared.get(queue, {}).get("arguments", {}).get("x-queue-type") == "quorum"
+
     def queue(self) -> str:
         known = list(self.declared) or QUEUES[:1]
         return "nosuch" if self.has("mistakes", 0.05) else self.pick(known)
@@ -176,7 +178,7 @@ class Maker:
         """The next operation."""
         weights = {
             self.publish: 30, self.get: 13, self.settle: 20, self.declare_again: 2, self.purge: 1.5, self.delete: 1.5,
-            self.close: 1.5 * self.gives_back, self.recover: 1.5 * self.gives_back,
+            self.close: 0 if self.forgets_failures else 1.5, self.recover: 1.5,
             self.consume: 9 if "consumers" in self.features else 0, self.cancel: 3 if self.consumers else 0, self.prefetch: 2 if "prefetch" in self.features else 0,
             self.transact: 6 if "transactions" in self.features else 0, self.policy: 4 if "policies" in self.features else 0,
             self.rebind: 4 if "exchanges" in self.features else 0, self.mistake: 3 if "mistakes" in self.features else 0,
@@ -223,12 +225,20 @@ class Maker:
             if self.random.random() < 0.3:
                 how["which"] = "all"
         if do != "basic.ack":
-            how["requeue"] = self.gives_back and self.random.random() < 0.5
+            how["requeue"] = self.random.random() < 0.5
+            if self.forgets_failures and how["requeue"]:
+                do = "basic.nack"
         self.add(do, self.pick(self.takers) if self.takers and self.random.random() < 0.95 else None, **how)
 
     def consume(self) -> None:
         channel, queue = self.pick(CHANNELS), self.queue()
         if "quorum" in self.features and (channel, queue) in self.consumed:
+            return
+        if "prefetch" in self.features and not self.is_quorum(queue) and any(other == queue for _, other in self.consumed):
+            # Whose turn it is after a consumer has used up its prefetch is a decided difference.
+            return
+        if channel == "b1" and {"transactions", "overflow"} <= self.features:
+            # A commit that a queue refuses closes the channel: before or after its consumers get the rest.
             return
         self.consumed.add((channel, queue))
         self.takers.append(channel)
@@ -240,7 +250,9 @@ class Maker:
         self.consumers.append((channel, tag))
         if self.has("prefetch", 0.6):
             self.add("basic.qos", channel, prefetch_count=self.pick([1, 1, 2, 3]), global_=self.has("global_prefetch", 0.5))
-        self.add("basic.consume", channel, queue=queue, consumer_tag=tag, no_ack=self.random.random() < 0.2, exclusive=self.random.random() < 0.06, arguments=arguments)
+        no_ack = self.random.random() < 0.2 and "global_prefetch" not in self.features
+        exclusive = self.random.random() < 0.06
+        self.add("basic.consume", channel, queue=queue, consumer_tag=tag, no_ack=no_ack, exclusive=exclusive, arguments=arguments)
 
     def cancel(self) -> None:
         channel, tag = self.pick(self.consumers)
@@ -265,7 +277,7 @@ class Maker:
         if self.has("exchanges", 0.3):
             self.add("exchange.delete", exchange=self.an_exchange(), if_unused=self.random.random() < 0.5)
         elif "transactions" not in self.features:
-            self.add("queue.delete", queue=self.queue(), if_unused=self.gives_back and self.random.random() < 0.3, if_empty=self.random.random() < 0.3)
+            self.add("queue.delete", queue=self.queue(), if_unused=self.random.random() < 0.3, if_empty=self.random.random() < 0.3)
 
     def rebind(self) -> None:
         if self.random.random() < 0.8:
@@ -291,6 +303,10 @@ class Maker:
                 definition["overflow"] = self.pick(["drop-head", "reject-publish"])
             if self.has("dead_letters", 0.5):
                 definition |= {"dead-letter-exchange": "", "dead-letter-routing-key": self.pick(QUEUES if "cycles" in self.features else QUEUES[-1:])}
+            if "max-length" in definition and definition.get("overflow") == "reject-publish":
+                del definition["overflow"]
+            if definition.get("message-ttl") == 0 and "dead-letter-exchange" not in definition:
+                del definition["message-ttl"]
         pattern = self.pick(["^q", "^q1$", "^q[12]$"])
         if "cycles" not in self.features and "dead-letter-exchange" in definition:
             pattern = "^q[12]$"

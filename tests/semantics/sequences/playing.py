@@ -5,6 +5,7 @@ channels have answered a synchronous method, all confirms are there, and neither
 has changed for some rounds. A bystander on a connection of its own has to be served meanwhile, or the broker counts as stuck.
 """
 
+import json
 import time
 from contextlib import suppress
 from dataclasses import dataclass
@@ -339,7 +340,9 @@ class Player:
                 while len(left) < DRAINED_MAX and (got := lookout.get(queue)) is not None:
                     del got.method.arguments["message_count"]
                     left.append(got)
-                return sorted(left, key=lambda each: each.body) if queue in self.quorum else left
+                if queue in self.quorum:
+                    left.sort(key=lambda each: (each.body, json.dumps(self.scene.plain(each))))
+                return left
             except Refused:
                 lookout.open()
         return left

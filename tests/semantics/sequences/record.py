@@ -5,9 +5,9 @@
     tests/semantics/sequences/record.py --count 100 --first 5
     tests/semantics/sequences/record.py --rabbitmq amqp://…
 
-Each is played twice, the second time with more patience, and recorded if it came out the same and no decided difference is in it. Of those from
-seeds quorum queues with limits are left to the search: which message makes room depends on the order of what came back, and Warren keeps that in
-memory only.
+Each is played twice, the second time with more patience, and recorded if it came out the same. Of those from seeds some are left out: those in which
+a decided difference may be, and quorum queues with limits. Which message makes room there depends on the order of what came back, and Warren keeps
+that in memory only.
 """
 
 import argparse
@@ -29,8 +29,8 @@ COUNT = 300
 def record(broker: brokers.Broker, first: int, count: int) -> tuple[list[keeping.Recorded], list[str]]:
     """What came out the same twice, and the names of the rest."""
     seeds = [(f"seed {seed}", make(seed)) for seed in range(first, first + count)]
-    named = keeping.once_differed() + [(name, operations) for name, operations in seeds if not has_limited_quorum(operations)]
-    named = [(name, operations) for name, operations in named if not decided.matching(operations)]
+    seeds = [(name, operations) for name, operations in seeds if not decided.matching(operations) and not has_limited_quorum(operations)]
+    named = keeping.once_differed() + seeds
     sequences = [operations for _, operations in named]
     (once, _), (again, _) = (comparing.play_all(broker, sequences, [None] * len(sequences), pace) for pace in (None, CAREFUL))
     recorded, left_out = [], []

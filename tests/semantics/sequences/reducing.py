@@ -46,7 +46,7 @@ def _simpler(operation: Operation) -> list[dict[str, Any]]:
     """The same operation with one thing less."""
     found = [{**operation, "arguments": _without(operation["arguments"], name)} for name in operation.get("arguments", {}) if name != "x-queue-type"]
     for name in ("delivery_mode", "priority", "expiration", "headers", "mandatory", "content_type", "multiple", "auto_delete", "exclusive"):
-        if operation.get(name):
+        if operation.get(name) and (name != "priority" or operation["do"] == "basic.publish"):
             found.append(_without(operation, name))
     if operation["on"] not in ("a1", "-"):
         found.append({**operation, "on": "a1"})

@@ -86,3 +86,19 @@ def counts_of_headers_and_deaths(s: Scene):
     _counts(s, "a", {"nack": 1, "death": 1})
     _counts(s, "b", {"nack": 1})
     s.note("at last", delivery_counts(s.ch.await_get("b", no_ack=False)))
+
+
+def delivery_limit_after_failures_in_another_queue(s: Scene):
+    """Twice in the first queue, and then up to the limit of the second: how often it may fail there."""
+    _chain(s, QUORUM, {**QUORUM, "x_delivery_limit": 3})
+    _counts(s, "a", {"reject": 2, "death": 1})
+    fails = 0
+    while (got := s.ch.get("b", no_ack=False)) is not None or not s.ch.count("c")[0]:
+        if got is not None:
+            s.ch.reject(got, requeue=True)
+            fails += 1
+        s.ch.rest()
+    s.note("fails", fails)
+    dead = s.ch.await_get("c", no_ack=False)
+    s.note("dead", dead.headers["x-last-death-reason"])
+    s.note("at last", delivery_counts(dead))

@@ -175,6 +175,14 @@ def commit_of_priorities(operations: list[Operation]) -> bool:
     return {"tx.select", "basic.consume"} <= done and any(each["do"] == "basic.publish" and "priority" in each for each in operations)
 
 
+def channels_of_a_connection_that_ends(operations: list[Operation]) -> bool:
+    """A quorum queue with consumers on both channels of a connection, and a mistake that closes the connection."""
+    quorum = _names_of_quorum_queues(operations)
+    consuming = {(each["on"], each["queue"]) for each in operations if each["do"] == "basic.consume" and not each["no_ack"]}
+    is_closed = any(each["do"] == "queue.delete" and each["if_empty"] for each in operations)
+    return is_closed and any({("a1", queue), ("a2", queue)} <= consuming for queue in quorum)
+
+
 FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
     finder.__name__: finder
     for finder in (
@@ -191,5 +199,6 @@ FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
         policy_of_no_time_to_live,
         rejected_to_the_same_queue,
         commit_of_priorities,
+        channels_of_a_connection_that_ends,
     )
 }

@@ -47,6 +47,8 @@ class Maker:
             self.features.add("classic")
         # Of what has failed in a classic queue and becomes a dead letter another time it is a decided difference that it did.
         self.forgets_failures = {"classic", "dead_letters"} <= self.features
+        if self.forgets_failures:
+            self.features.discard("mistakes")
         self.operations: list[Operation] = []
         self.bodies = self.tags = 0
         self.consumers: list[tuple[str, str]] = []
@@ -280,7 +282,7 @@ class Maker:
             self.add("queue.delete", queue=self.queue(), if_unused=self.random.random() < 0.3, if_empty=self.random.random() < 0.3)
 
     def rebind(self) -> None:
-        if self.random.random() < 0.8:
+        if self.random.random() < 0.8 or self.forgets_failures:
             self.bind()
         else:
             self.exchange(self.an_exchange())

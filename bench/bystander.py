@@ -189,15 +189,12 @@ def measure(arguments: argparse.Namespace, name: str) -> float:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    brokers.end_on_sigterm()
-    brokers.add_options(parser)
+    parser = brokers.runner(__doc__)
     parser.add_argument("--scale", type=float, default=1.0, help="so much of each scenario (default: %(default)s)")
     parser.add_argument("--only", choices=SCENARIOS, help="one scenario only")
     parser.add_argument("--check", action="store_true", help=f"fail where a bystander waits for more than {BAR_MS:.0f} ms")
     arguments = parser.parse_args()
-    if arguments.url:
-        parser.error("each scenario needs a fresh broker: --url cannot be used")
+    brokers.refuse_url(parser, arguments, "each scenario needs a fresh broker")
     management.TIMEOUT_S = LONGEST_S
     print(f"{'':10} {'':9} {'':9}  {'at rest, ms':26}  {'waits, ms':26}")
     print(f"{'scenario':10} {'count':>9} {'takes, s':>9}  " + "  ".join([f"{'publish':>12}  {'HTTP':>12}"] * 2), flush=True)

@@ -179,7 +179,7 @@ impl Shell {
         let known = roster.node(&report.name).map_or(0, |node| node.incarnation);
         let promised = self.memory.of(report.member);
         // What is refused changes nothing of what is known: it is refused as often as it comes.
-        if is_older_start(report.incarnation, &report.earlier, known) || promised > report.last {
+        if is_older_start(report.incarnation, &report.earlier, known) || lacks_promised(report, known, promised) {
             return Err(Unwelcome::Lost(lost(report, known, promised)));
         }
         let identity = Identity {
@@ -341,6 +341,12 @@ pub(super) fn joins(plan: &MembershipPlan) -> Option<MemberId> {
     }
 }
 
+/// Whether a start has less than an earlier one had promised. One that is known has lost nothing since: where its log ends was looked at
+/// before it took and acknowledged what has come to be known meanwhile.
+fn lacks_promised(report: &Report, known: u64, promised: u64) -> bool {
+    report.incarnation != known && promised > report.last
+}
+
 /// What is said to a node that comes back with less than it had.
 fn lost(report: &Report, known: u64, promised: u64) -> String {
     let Report { name, incarnation, last, earlier, .. } = report;
@@ -354,4 +360,30 @@ fn lost(report: &Report, known: u64, promised: u64) -> String {
         "{name} has come back with an older directory, {what}: what it lost it had promised to the others to have. Empty the directory, \
          and it joins anew"
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::report::tests::report;
+    use super::*;
+
+    #[track_caller]
+    fn check_lacks(incarnation: u64, last: u64, expected: bool) {
+        const KNOWN: u64 = 7;
+        const PROMISED: u64 = 100;
+        let report = Report { incarnation, last, ..report() };
+        assert_eq!(lacks_promised(&report, KNOWN, PROMISED), expected);
+    }
+
+    #[test]
+    fn a_new_start_lacks_what_an_earlier_one_has_promised() {
+        check_lacks(8, 99, true);
+        check_lacks(8, 100, false);
+    }
+
+    /// A leader that was cut off takes the next leader's entries so quickly that its report, made before, comes after its acknowledgement.
+    #[test]
+    fn a_start_that_is_known_may_have_said_less_than_it_has_by_now() {
+        check_lacks(7, 99, false);
+    }
 }

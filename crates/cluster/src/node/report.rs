@@ -325,11 +325,11 @@ fn sentence(reader: &mut Reader<'_>) -> Result<String, FrameError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::link::ClusterId;
 
-    fn report() -> Report {
+    pub(in crate::node) fn report() -> Report {
         Report {
             name: NodeName::new("rabbit@a").unwrap(),
             member: MemberId::new(7).unwrap(),

@@ -15,6 +15,9 @@ pub(crate) const LONG_COMMIT_LEN: usize = 1 << 20;
 /// So many bindings are removed while a vhost's topology is locked: messages are routed before the next.
 pub(crate) const UNBOUND_COUNT_MAX: usize = 256;
 
+/// So many places of bindings are looked at while a vhost's topology is locked, where all are listed.
+pub(crate) const SHOWN_BINDING_COUNT: usize = 4096;
+
 /// So many queues, and exchanges, are given changed policies before others have their turn.
 pub(crate) const POLICY_TURN_COUNT: usize = 64;
 

@@ -5,7 +5,7 @@
 //! used again, is caught by the model test) instead of returning an option on which no caller could act.
 
 use std::marker::PhantomData;
-use std::ops::{Index, IndexMut};
+use std::ops::{Index, IndexMut, Range};
 
 /// Where a value lies in a [`Slab`].
 pub(crate) struct Handle<K> {
@@ -81,6 +81,18 @@ impl<T, K> Slab<T, K> {
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Handle<K>, &T)> {
         (0..).zip(&self.entries).filter_map(|(place, entry)| Some((Handle::new(place), entry.as_ref()?)))
+    }
+
+    /// Those in these places.
+    pub(crate) fn iter_in(&self, places: Range<usize>) -> impl Iterator<Item = (Handle<K>, &T)> {
+        let end = places.end.min(self.entries.len());
+        let entries = self.entries.get(places.start..end).unwrap_or_default();
+        (places.start as u32..).zip(entries).filter_map(|(place, entry)| Some((Handle::new(place), entry.as_ref()?)))
+    }
+
+    /// No value lies there, or behind.
+    pub(crate) fn place_count(&self) -> usize {
+        self.entries.len()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use super::client::PERSISTENT;
 use super::node::Node;
 use super::operators::{exchange_name, guest, lasting, queue_name};
 use crate::binding_request::{BindingEnd, BindingRequest};
-use crate::limits::UNBOUND_COUNT_MAX;
+use crate::limits::{SHOWN_BINDING_COUNT, UNBOUND_COUNT_MAX};
 use crate::view::BindingFilter;
 
 const PIECE_COUNT: usize = 4;
@@ -61,4 +61,31 @@ fn a_queue_that_is_not_deleted_keeps_all_its_bindings() {
     let refused = guest(&node).delete_queue(&queue_name("q"), false, true);
     assert!(refused.is_err());
     assert_eq!(bound_count(&node), PIECE_COUNT * UNBOUND_COUNT_MAX);
+}
+
+#[test]
+fn all_of_very_many_bindings_are_listed_in_pieces() {
+    const QUEUES: [&str; 5] = ["a", "b", "c", "d", "e"];
+    let node = Node::new();
+    for queue in QUEUES {
+        bind_often(&node, queue);
+        node.relieve();
+    }
+    let bound = QUEUES.len() * PIECE_COUNT * UNBOUND_COUNT_MAX;
+    assert!(bound > SHOWN_BINDING_COUNT);
+    let keys = |node: &Node| {
+        let views = node.broker.binding_views("/", BindingFilter::All);
+        let mut keys: Vec<_> = views
+            .into_iter()
+            .map(|view| format!("{} {:?} {:?}", view.source, view.destination, view.routing_key))
+            .collect();
+        keys.sort_unstable();
+        keys
+    };
+    let all = keys(&node);
+    assert_eq!(all.len(), bound + QUEUES.len());
+    assert!(all.is_sorted_by(|a, b| a < b), "none is there twice");
+    // Places that are free again are passed over.
+    guest(&node).delete_queue(&queue_name("c"), false, false).unwrap();
+    assert_eq!(keys(&node).len(), (bound + QUEUES.len()) / QUEUES.len() * (QUEUES.len() - 1));
 }

@@ -8,6 +8,7 @@ use store::RecordBatch;
 use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
 use crate::changed::Changed;
+use crate::limits::SHOWN_BINDING_COUNT;
 use engine::message::Kept;
 
 impl Vhost {
@@ -98,18 +99,30 @@ impl Vhost {
 
     /// Shows bindings: all, those from an exchange, or those to a queue or an exchange. The implicit ones, too.
     pub(crate) fn with_bindings<T>(&self, of: BindingsOf<'_>, show: impl FnMut(BindingRef<'_>) -> T) -> Vec<T> {
-        let topology = self.topology.read();
-        let exchanges = &topology.exchanges;
+        let topology = || self.topology.read();
+        let to = |destination, show| topology().exchanges.bindings_to(destination).map(show).collect();
         match of {
-            BindingsOf::All => exchanges.bindings().map(show).collect(),
-            BindingsOf::Source(name) => exchanges.bindings_from(name.as_bytes()).map(show).collect(),
-            BindingsOf::Exchange(name) => {
-                exchanges.bindings_to(Destination::Exchange(name.as_bytes())).map(show).collect()
+            BindingsOf::All => self.with_all_bindings(show),
+            BindingsOf::Source(name) => topology().exchanges.bindings_from(name.as_bytes()).map(show).collect(),
+            BindingsOf::Exchange(name) => to(Destination::Exchange(name.as_bytes()), show),
+            BindingsOf::Queue(name) => {
+                let id = topology().exchanges.queue(name.as_bytes());
+                id.map_or_else(Vec::new, |id| to(Destination::Queue(id), show))
             }
-            BindingsOf::Queue(name) => match exchanges.queue(name.as_bytes()) {
-                Some(id) => exchanges.bindings_to(Destination::Queue(id)).map(show).collect(),
-                None => Vec::new(),
-            },
+        }
+    }
+
+    /// In pieces, so that others make and remove bindings in between: such a binding may be among those shown or not.
+    fn with_all_bindings<T>(&self, mut show: impl FnMut(BindingRef<'_>) -> T) -> Vec<T> {
+        let mut shown = Vec::new();
+        let mut places = 0..SHOWN_BINDING_COUNT;
+        loop {
+            let topology = self.topology.read();
+            if places.start >= topology.exchanges.binding_place_count() {
+                return shown;
+            }
+            shown.extend(topology.exchanges.bindings_in(places.clone()).map(&mut show));
+            places = places.end..places.end + SHOWN_BINDING_COUNT;
         }
     }
 }

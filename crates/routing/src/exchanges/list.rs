@@ -1,5 +1,7 @@
 //! Listing of bindings. The implicit ones, of every queue to the default exchange, come first.
 
+use std::ops::Range;
+
 use amqp::table::Table;
 
 use super::{DEFAULT_EXCHANGE, Exchanges, QueueEntry};
@@ -10,8 +12,19 @@ use crate::target::Node;
 impl Exchanges {
     /// All bindings, in no particular order.
     pub fn bindings(&self) -> impl Iterator<Item = BindingRef<'_>> {
-        let implicit = self.queues.iter().map(|(_, queue)| queue.implicit_binding());
-        implicit.chain(self.bindings.iter().map(|(handle, _)| self.binding_ref(handle)))
+        self.bindings_in(0..self.binding_place_count())
+    }
+
+    /// Those of all bindings that lie in these places, for listings in pieces: as long as it exists a binding stays where it is.
+    pub fn bindings_in(&self, places: Range<usize>) -> impl Iterator<Item = BindingRef<'_>> {
+        let implicit = self.queues.iter_in(places.clone()).map(|(_, queue)| queue.implicit_binding());
+        implicit.chain(self.bindings.iter_in(places).map(|(handle, _)| self.binding_ref(handle)))
+    }
+
+    /// There, and behind, are no bindings.
+    #[must_use]
+    pub fn binding_place_count(&self) -> usize {
+        self.queues.place_count().max(self.bindings.place_count())
     }
 
     /// How many bindings there are, without the implicit ones.

@@ -183,6 +183,24 @@ def channels_of_a_connection_that_ends(operations: list[Operation]) -> bool:
     return is_closed and any({("a1", queue), ("a2", queue)} <= consuming for queue in quorum)
 
 
+def tag_that_is_used_again(operations: list[Operation]) -> bool:
+    """A quorum queue, a prefetch, and two consumers of one channel that have the same tag."""
+    tags = [(each["on"], each["consumer_tag"]) for each in operations if each["do"] == "basic.consume"]
+    has_prefetch = any(each["do"] == "basic.qos" and each["prefetch_count"] for each in operations)
+    return has_prefetch and len(set(tags)) < len(tags) and bool(_names_of_quorum_queues(operations))
+
+
+def gets_before_a_global_prefetch(operations: list[Operation]) -> bool:
+    """A channel that has taken messages with gets, and then is given a prefetch as a whole."""
+    getting = set()
+    for each in operations:
+        if each["do"] == "basic.get" and not each["no_ack"]:
+            getting.add(each["on"])
+        if each["do"] == "basic.qos" and each["global_"] and each["on"] in getting:
+            return True
+    return False
+
+
 FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
     finder.__name__: finder
     for finder in (
@@ -200,5 +218,7 @@ FINDERS: dict[str, Callable[[list[Operation]], bool]] = {
         rejected_to_the_same_queue,
         commit_of_priorities,
         channels_of_a_connection_that_ends,
+        tag_that_is_used_again,
+        gets_before_a_global_prefetch,
     )
 }

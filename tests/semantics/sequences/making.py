@@ -197,7 +197,9 @@ class Maker:
         if self.has("properties", 0.4):
             how |= self.pick([{"content_type": "text/plain"}, {"correlation_id": "1", "reply_to": "r"}, {"message_id": "i", "type": "t", "app_id": "p"}, {"timestamp": 1}])
         headers: dict[str, Any] = self.pick([{}, {}, {"h": "1"}, {"h": "1", "i": 2}]) if self.has("properties") or self.has("exchanges") else {}
-        if self.has("carbon_copies", 0.4):
+        # Which of a message and its copy's dead letter is first in a quorum queue is chance, and tells whether the other expires.
+        is_chance = {"quorum", "dead_letters"} <= self.features and self.features & {"ttl_zero", "ttl_short"}
+        if self.has("carbon_copies", 0.4) and not is_chance:
             # RabbitMQ leaves the keys of a BCC that is long gone out of x-death at later deaths, too.
             headers = {**headers, "CC" if "dead_letters" in self.features else self.pick(["CC", "BCC"]): [self.queue()]}
         if headers:
@@ -347,7 +349,17 @@ def has_limited_quorum(operations: list[Operation]) -> bool:
     return has_quorum(operations) and (of_queues or any("max-length" in each.get("definition", {}) for each in operations))
 
 
+def _ttls(operations: list[Operation]) -> list[Any]:
+    """All times to live, in milliseconds: numbers, and texts of messages."""
+    of = [(each.get("expiration"), each.get("arguments", {}).get("x-message-ttl"), each.get("definition", {}).get("message-ttl")) for each in operations]
+    return [value for values in of for value in values if value is not None and value is not True]
+
+
 def has_short_ttl(operations: list[Operation]) -> bool:
     """Whether something of the sequence expires on its own some time after it has come."""
-    texts = (SHORT_TTL_MS, str(SHORT_TTL_MS))
-    return any(value in texts for each in operations for value in (each.get("expiration"), each.get("arguments", {}).get("x-message-ttl"), each.get("definition", {}).get("message-ttl")) if value is not None and value is not True)
+    return any(value in (SHORT_TTL_MS, str(SHORT_TTL_MS)) for value in _ttls(operations))
+
+
+def may_expire(operations: list[Operation]) -> bool:
+    """Whether something of the sequence expires."""
+    return any(value in (0, "0", SHORT_TTL_MS, str(SHORT_TTL_MS)) for value in _ttls(operations))

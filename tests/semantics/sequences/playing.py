@@ -11,9 +11,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from blackbox import codec
 from blackbox.wire import Timeout
 from scene import Channel, Connection, Delivery, Refused, Scene
-from sequences.making import CHANNELS, Operation, has_quorum, has_short_ttl
+from sequences.making import CHANNELS, Operation, has_quorum, has_short_ttl, may_expire
 
 Note = dict[str, Any]
 """What was seen after an operation."""
@@ -47,6 +48,7 @@ class Player:
     def __init__(self, scene: Scene, operations: list[Operation], pace: Pace):
         self.scene, self.operations, self.pace = scene, operations, pace
         self.has_short_ttl = has_short_ttl(operations)
+        self.may_expire = may_expire(operations)
         self.quorum = {each["queue"] for each in operations if each.get("arguments", {}).get("x-queue-type") == "quorum"}
         """Of these RabbitMQ counts who holds something of a `basic.get` as a consumer, and not who waits to be the single active one."""
         self.notes: list[Note] = []
@@ -87,7 +89,7 @@ class Player:
 
     def play(self, expected: list[Note] | None = None) -> None:
         """Plays it until nobody holds a message; where notes are expected, not beyond the first that is another."""
-        # One by one, so that what they hold comes back in an order: a channel that ends gives everything back at once.
+        # With nacks, so that what they hold comes back in an order: a channel that ends gives everything back at once.
         ends = [{"do": do, "on": channel} for do in ("cancel all", "give back") for channel in CHANNELS]
         self._play([*self.operations, *ends], expected)
 
@@ -310,10 +312,11 @@ class Player:
         return [body for _, body in settled]
 
     def give_back(self, channel: Channel, name: str) -> None:
-        """All that a channel holds, one by one: of several in one write Warren looks at limits when all are back, in order of priority."""
-        for tag, _ in self.held[name]:
-            channel.send("basic.nack", delivery_tag=tag, requeue=True)
-            channel.call("exchange.declare", exchange="amq.direct", passive=True)
+        """All that a channel holds, in one write."""
+        if self.held[name]:
+            channel.fail_if_closed()
+            nacks = [codec.method(channel.number, "basic.nack", delivery_tag=tag, requeue=True) for tag, _ in self.held[name]]
+            channel.connection.wire.send(b"".join(nacks))
         self.held[name] = []
         if name in self.in_transaction:
             channel.call("tx.commit")
@@ -323,8 +326,8 @@ class Player:
         if got is None:
             return "empty"
         self.hold(name, got, is_acked=no_ack)
-        if queue in self.quorum and not no_ack:
-            # RabbitMQ's has not looked yet at what has expired behind the message.
+        if self.may_expire or (queue in self.quorum and not no_ack):
+            # RabbitMQ's quorum queue has not looked yet at what has expired behind the message, and for Warren's that may lie on the disk.
             del got.method.arguments["message_count"]
         return got
 

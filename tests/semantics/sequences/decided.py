@@ -176,11 +176,13 @@ def commit_of_priorities(operations: list[Operation]) -> bool:
 
 
 def channels_of_a_connection_that_ends(operations: list[Operation]) -> bool:
-    """A quorum queue with consumers on both channels of a connection, and a mistake that closes the connection."""
+    """A quorum queue with a consumer on one channel of a connection, what the other holds of it, and a mistake that closes the connection."""
     quorum = _names_of_quorum_queues(operations)
-    consuming = {(each["on"], each["queue"]) for each in operations if each["do"] == "basic.consume" and not each["no_ack"]}
-    is_closed = any(each["do"] == "queue.delete" and each["if_empty"] for each in operations)
-    return is_closed and any({("a1", queue), ("a2", queue)} <= consuming for queue in quorum)
+    consuming = {(each["on"], each["queue"]) for each in operations if each["do"] == "basic.consume"}
+    holding = {(each["on"], each["queue"]) for each in operations if each["do"] in ("basic.consume", "basic.get") and not each["no_ack"]}
+    is_closed = any(each["do"] == "queue.delete" and (each["if_empty"] or each["if_unused"]) for each in operations)
+    pairs = (("a1", "a2"), ("a2", "a1"))
+    return is_closed and any((one, queue) in consuming and (other, queue) in holding for queue in quorum for one, other in pairs)
 
 
 def tag_that_is_used_again(operations: list[Operation]) -> bool:

@@ -243,15 +243,21 @@ fn put_delivery(
     out.extend_from_slice(&[0, 60, 0, 60, slot.tag.len() as u8]);
     out.extend_from_slice(&slot.tag);
     out.extend_from_slice(&tag.to_be_bytes());
-    let counts = slot.queue.is_quorum().then_some(outgoing.counts);
-    let had_failed = parts.history.counts.delivery_count > 0 && (counts.is_some() || !outgoing.is_at_once());
+    let had_failed = parts.history.counts.delivery_count > 0 && shows_failures(slot, outgoing);
     out.push(u8::from(outgoing.is_redelivered || had_failed));
     out.extend_from_slice(address);
     out.push(FRAME_END);
+    let counts = slot.queue.is_quorum().then_some(outgoing.counts);
     match counted_header(parts, counts) {
         Some(header) => put_content(out, frame_len_max, channel.number, &header, parts.body),
         None => put_content(out, frame_len_max, channel.number, parts.header, parts.body),
     }
+}
+
+/// Whether a message that failed in another queue comes marked for that.
+#[cold]
+fn shows_failures(slot: &ConsumerSlot, outgoing: &Outgoing) -> bool {
+    slot.queue.is_quorum() || !outgoing.is_at_once()
 }
 
 /// The header of a message that a quorum queue has had back, or that another had before it was dead-lettered: with how often. `None` if
@@ -262,14 +268,14 @@ fn counted_header(parts: &Parts<'_>, counts: Option<Counts>) -> Option<Vec<u8>> 
     if here == Counts::default() && before == Counts::default() {
         return None;
     }
-    let delivery_count = u64::from(here.delivery_count) + u64::from(before.delivery_count);
-    let is_known = here.acquired_count > 0 && here.acquired_count != HANDED_OUT_AT_ONCE;
-    let acquired_count = if is_known { here.acquired_count } else { before.acquired_count };
-    with_counts(parts.header, delivery_count, acquired_count.into())
+    with_counts(parts.header, here, before)
 }
 
 #[cold]
-fn with_counts(header: &[u8], delivery_count: u64, acquired_count: u64) -> Option<Vec<u8>> {
+fn with_counts(header: &[u8], here: Counts, before: Counts) -> Option<Vec<u8>> {
+    let delivery_count = u64::from(here.delivery_count) + u64::from(before.delivery_count);
+    let is_known = here.acquired_count > 0 && here.acquired_count != HANDED_OUT_AT_ONCE;
+    let acquired_count = u64::from(if is_known { here.acquired_count } else { before.acquired_count });
     let mut header = ContentHeader::decode(header).ok()?;
     let mut headers = header.properties.headers.unwrap_or(Table::EMPTY).to_owned();
     for (name, count) in [("x-acquired-count", acquired_count), ("x-delivery-count", delivery_count)] {

@@ -69,7 +69,8 @@ impl Session {
             match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) if is_definition(&frame) => {
                     let start = self.out.len();
-                    self.frame(&frame, &[]);
+                    self.single_frame(&frame);
+                    self.forget_answers();
                     self.waits.hold_output(&mut self.out, start);
                     last_len = len;
                     at += len;
@@ -101,10 +102,16 @@ impl Session {
     #[inline]
     fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
         let len = self.handle_frame(frame, rest);
+        self.forget_answers();
+        len
+    }
+
+    /// What back ends have answered is good for one frame.
+    #[inline]
+    fn forget_answers(&mut self) {
         if self.principal.asks_back_ends() && !self.waits.has_question() {
             self.principal.access().permissions.forget_answers();
         }
-        len
     }
 
     #[inline]
@@ -123,6 +130,12 @@ impl Session {
                 None => {}
             }
         }
+        self.single_frame(frame);
+        0
+    }
+
+    /// Handles a frame by itself, with none of those that follow it.
+    fn single_frame(&mut self, frame: &Frame<'_>) {
         let (result, site) = match frame.kind {
             FrameKind::Method => self.method_frame(frame),
             FrameKind::Header | FrameKind::Body => {
@@ -136,7 +149,6 @@ impl Session {
         {
             self.fail(&refusal, site);
         }
-        0
     }
 
     /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.

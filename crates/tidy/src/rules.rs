@@ -54,6 +54,7 @@ const BROKER: &[&str] = &[
     "users",
     "lockout",
     "login_sessions",
+    "long_turns",
     "auth_attempts",
     "statistics",
     "history",

@@ -43,8 +43,8 @@ fn names_in(node: &Node, queue: &str) -> Vec<u8> {
     }
 }
 
-/// The first fills the queue that refuses. For the second that queue looks once more whether it has room, and hands the first to a consumer,
-/// with a mark in the journal: which must not take along that the second has left its own queue.
+/// The first fills the queue that refuses. For the second that queue looks once more whether it has room, and hands the first to a
+/// consumer, with a mark in the journal: which must not take along that the second has left its own queue.
 #[test]
 fn what_one_of_two_queues_refuses_is_nowhere_at_no_time() {
     let mut is_whole = false;

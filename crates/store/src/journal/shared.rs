@@ -352,8 +352,8 @@ impl Shared {
     fn judge_unretired(&self) {
         let len_max = self.options.unretired_len_max;
         let len = || self.unretired_len.load(Ordering::SeqCst);
-        // A commit that is longer than all may be is not waited for: only what comes after it takes the journal to another file, before which
-        // this one cannot be retired.
+        // A commit that is longer than all may be is not waited for: only what comes after it takes the journal to another file, before
+        // which this one cannot be retired.
         self.judge(congestion::UNRETIRED, || {
             len() > len_max && len() - self.files.lock().longest_of_its_own().min(len()) > len_max
         });

@@ -115,7 +115,16 @@ impl Session {
     }
 
     /// The end of channels: all that they have of one queue leaves it at once.
-    pub(super) fn release_channels(&mut self, mut channels: Vec<Channel>) {
+    pub(super) fn release_channels(&mut self, channels: Vec<Channel>) {
+        let unacked_count: usize = channels.iter().map(|channel| channel.unacked.len()).sum();
+        if unacked_count > SETTLED_COUNT_MAX {
+            take_long(|| self.release_all(channels));
+        } else {
+            self.release_all(channels);
+        }
+    }
+
+    fn release_all(&mut self, mut channels: Vec<Channel>) {
         let mut departures: BTreeMap<QueueId, Departure> = BTreeMap::new();
         let mut numbers: Vec<u32> = Vec::new();
         for channel in &mut channels {
@@ -223,21 +232,16 @@ impl Session {
     /// nothing meanwhile: what comes back goes first.
     fn give_back_most<'h>(&self, queue: &QueueHandle, held: &'h [HeldDelivery]) -> RestOfHeld<'h> {
         let mut rest = RestOfHeld { rest: held, has_begun: false };
-        let give_back_pieces = || {
-            while rest.rest.len() > SETTLED_COUNT_MAX {
-                let (piece, after) = rest.rest.split_at(SETTLED_COUNT_MAX);
-                self.broker.engine.with_queue(queue, |entry, work| {
-                    if !rest.has_begun {
-                        entry.queue.begin_return();
-                    }
-                    let seqs = still_held(&entry.queue, piece);
-                    work.give_back(entry, &seqs, Return::Failed);
-                });
-                rest = RestOfHeld { rest: after, has_begun: true };
-            }
-        };
-        if held.len() > SETTLED_COUNT_MAX {
-            take_long(give_back_pieces);
+        while rest.rest.len() > SETTLED_COUNT_MAX {
+            let (piece, after) = rest.rest.split_at(SETTLED_COUNT_MAX);
+            self.broker.engine.with_queue(queue, |entry, work| {
+                if !rest.has_begun {
+                    entry.queue.begin_return();
+                }
+                let seqs = still_held(&entry.queue, piece);
+                work.give_back(entry, &seqs, Return::Failed);
+            });
+            rest = RestOfHeld { rest: after, has_begun: true };
         }
         rest
     }

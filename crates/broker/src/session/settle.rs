@@ -138,6 +138,19 @@ impl Session {
         &mut self,
         channel: &Channel,
         deliveries: &mut [UnackedDelivery],
+        act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
+    ) -> Option<JournalPosition> {
+        if deliveries.len() > SETTLED_COUNT_MAX {
+            take_long(|| self.give_back_by_queue(channel, deliveries, act))
+        } else {
+            self.give_back_by_queue(channel, deliveries, act)
+        }
+    }
+
+    fn give_back_by_queue(
+        &mut self,
+        channel: &Channel,
+        deliveries: &mut [UnackedDelivery],
         mut act: impl FnMut(&mut QueueEntry, &mut Work<'_>, &[QueueSeq]),
     ) -> Option<JournalPosition> {
         self.forget_timed(deliveries);
@@ -160,28 +173,21 @@ impl Session {
             let client = if self.broker.engine.taps.want(told::GIVEN_BACK) { self.told_client() } else { None };
             // In pieces, where they are very many. The queue hands out nothing until all are back.
             let piece_count = held.len().div_ceil(SETTLED_COUNT_MAX);
-            let mut give_pieces = || {
-                for (number, piece) in held.chunks(SETTLED_COUNT_MAX).enumerate() {
-                    let client = client.clone();
-                    let given = self.broker.engine.with_queue(&queue, |entry, work| {
-                        if client.is_some() {
-                            work.on_behalf_of(client);
-                        }
-                        if piece_count > 1 && number == 0 {
-                            entry.queue.begin_return();
-                        }
-                        act(entry, work, &still_held(&entry.queue, piece));
-                        if piece_count > 1 && number + 1 == piece_count {
-                            entry.queue.end_return();
-                        }
-                    });
-                    durable_at = durable_at.max(given.and_then(|((), position)| position));
-                }
-            };
-            if piece_count > 1 {
-                take_long(give_pieces)
-            } else {
-                give_pieces()
+            for (number, piece) in held.chunks(SETTLED_COUNT_MAX).enumerate() {
+                let client = client.clone();
+                let given = self.broker.engine.with_queue(&queue, |entry, work| {
+                    if client.is_some() {
+                        work.on_behalf_of(client);
+                    }
+                    if piece_count > 1 && number == 0 {
+                        entry.queue.begin_return();
+                    }
+                    act(entry, work, &still_held(&entry.queue, piece));
+                    if piece_count > 1 && number + 1 == piece_count {
+                        entry.queue.end_return();
+                    }
+                });
+                durable_at = durable_at.max(given.and_then(|((), position)| position));
             }
             self.batch.serve(&queue);
         }

@@ -82,8 +82,9 @@ fn status(shown: &Value) -> String {
     for saved in shown["saved"].as_array().into_iter().flatten() {
         lines.push(format!("{} ({} bytes)", saved["name"].as_str().unwrap_or_default(), saved["bytes"]));
     }
-    if let (Some(len), Some(len_max)) = (shown["saved_bytes"].as_u64(), shown["saved_bytes_max"].as_u64()) {
-        lines.push(format!("Recordings take {len} bytes, and may take {len_max}: then the oldest go."));
+    let bound = shown["saved_bytes"].as_u64().filter(|len| *len > 0).zip(shown["saved_bytes_max"].as_u64());
+    if let Some((len, len_max)) = bound {
+        lines.push(format!("Recordings take {len} bytes of {} MiB, beyond which the oldest go.", len_max >> 20));
     }
     lines.join("\n")
 }
@@ -97,8 +98,8 @@ mod tests {
         let shown = json!({"running": true, "bytes": 8 << 20, "saved": [{"name": "a.json", "bytes": 12}]});
         assert_eq!(status(&shown), "It runs, in 8 MiB.\na.json (12 bytes)");
         let mut bounded = shown;
-        (bounded["saved_bytes"], bounded["saved_bytes_max"]) = (12.into(), 4096.into());
-        assert!(status(&bounded).ends_with("\nRecordings take 12 bytes, and may take 4096: then the oldest go."));
+        (bounded["saved_bytes"], bounded["saved_bytes_max"]) = (12.into(), (256 << 20).into());
+        assert!(status(&bounded).ends_with("\nRecordings take 12 bytes of 256 MiB, beyond which the oldest go."));
         assert_eq!(status(&json!({"running": false, "saved": []})), "It does not run.");
     }
 }

@@ -68,7 +68,7 @@ pub use residents::{
 pub use retire::RetireReport;
 pub use scrub::ScrubReport;
 pub use segment::ReadError;
-pub use store::{CloseError, Kind, Stats, Store};
+pub use store::{Admission, CloseError, Kind, Stats, Store};
 pub use threads::READER_THREAD;
 pub use trace_points::TRACE_POINTS;
 pub use wake::DurableWaiter;

@@ -68,7 +68,7 @@ impl Shared {
     #[inline]
     pub(crate) fn is_memory_full(&self) -> bool {
         let len = self.budget.movable_len();
-        len > self.options.chunk_len_max && len > self.memory_waiters.admitted_len_max.load(Ordering::Relaxed)
+        len > self.options.chunk_len_max && len > self.memory_waiters.admitted_len_max()
     }
 
     /// Whether memory is full enough for old chunks to be moved to segments.
@@ -93,7 +93,7 @@ impl Shared {
     /// Wakes who waited for memory, if there is some.
     pub(crate) fn wake_for_memory(&self) {
         if self.budget.movable_len() <= self.options.chunk_len_max {
-            self.memory_waiters.admitted_len_max.store(0, Ordering::Relaxed);
+            self.memory_waiters.end_admission();
         }
         if !self.is_memory_full() {
             self.memory_waiters.wake_all();

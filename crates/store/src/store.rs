@@ -85,6 +85,18 @@ pub struct Stats {
     pub waiting_load_count: u64,
 }
 
+/// Content is coming into memory at once: see [`Store::admit`].
+#[must_use]
+pub struct Admission {
+    shared: Arc<Shared>,
+}
+
+impl Drop for Admission {
+    fn drop(&mut self) {
+        self.shared.memory_waiters.end_coming();
+    }
+}
+
 /// The store.
 pub struct Store {
     pub(crate) shared: Arc<Shared>,
@@ -233,9 +245,11 @@ impl Store {
     }
 
     /// So much content is about to come into memory at once, from where it was in memory, too: publishers do not wait until it has been
-    /// moved to segments. Says nothing where memory is full already.
-    pub fn admit(&self, len: u64) {
-        self.shared.memory_waiters.admit(len, self.shared.budget.movable_len(), self.shared.options.chunk_len_max);
+    /// moved to segments. Changes nothing where memory is full already. It is all there when what this gives is dropped.
+    pub fn admit(&self, len: u64) -> Admission {
+        let shared = self.shared.clone();
+        shared.memory_waiters.admit(len, shared.budget.movable_len(), shared.options.chunk_len_max);
+        Admission { shared }
     }
 
     /// Whether memory for content is so full that it is being moved to segments. Who holds content that is in no queue should let go of it.

@@ -52,11 +52,6 @@ impl Transaction {
         self.publishes.iter().map(|publish| publish.content.len()).sum()
     }
 
-    /// How many publishes and settlements.
-    pub(super) fn count(&self) -> usize {
-        self.publishes.len() + self.settled.len()
-    }
-
     /// How many publishes, and how many settlements.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.publishes.len(), self.settled.len())

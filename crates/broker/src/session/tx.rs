@@ -42,11 +42,11 @@ impl Session {
         let Some(tx) = channel.tx.as_deref_mut().map(std::mem::take) else {
             return refusal::precondition_failed("channel is not transactional");
         };
-        let content_len = tx.content_len();
-        if content_len <= LONG_COMMIT_LEN && tx.count() <= SETTLED_COUNT_MAX {
+        let (content_len, (publish_count, settlement_count)) = (tx.content_len(), tx.counts());
+        if content_len <= LONG_COMMIT_LEN && publish_count + settlement_count <= SETTLED_COUNT_MAX {
             return self.commit(channel, tx);
         }
-        self.broker.engine.store.admit(content_len as u64);
+        let _coming = self.broker.engine.store.admit(content_len as u64);
         take_long(|| self.commit(channel, tx))
     }
 

@@ -1,24 +1,18 @@
 """A transaction that is longer than the journal may be: it is kept whole, and holds up no other client."""
 
 import pytest
-
-MIB = 2**20
-BOUNDS = {"warren.journal.bound": "16MiB", "warren.journal.file_size": "2MiB", "warren.chunks.bound": "8MiB"}
-COUNT = 40
+from blackbox.transactions import BOUNDS, COUNT, commit_long
 
 
-def commit_long(broker) -> None:
-    with broker.wire(timeout=60) as wire:
+def declare(broker) -> None:
+    with broker.wire() as wire:
         wire.call(1, "queue.declare", queue="q", durable=True)
-        wire.call(1, "tx.select")
-        for number in range(COUNT):
-            wire.publish(1, "", "q", bytes([number]) * MIB, delivery_mode=2)
-        wire.call(1, "tx.commit")
 
 
 @pytest.mark.warren_only("RabbitMQ's journal is not bounded by keys of Warren")
 def test_a_transaction_longer_than_the_journal_holds_up_no_publisher(victim):
     broker = victim(BOUNDS)
+    declare(broker)
     commit_long(broker)
     # Once more, with what the first has left.
     commit_long(broker)
@@ -32,6 +26,7 @@ def test_a_transaction_longer_than_the_journal_holds_up_no_publisher(victim):
 @pytest.mark.warren_only("RabbitMQ's journal is not bounded by keys of Warren")
 def test_a_transaction_longer_than_the_journal_survives_a_kill(own_broker):
     broker = own_broker(BOUNDS)
+    declare(broker)
     commit_long(broker)
     broker.kill()
     broker.start()

@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use consensus::MemberId;
 
 use super::NodeAlarms;
-use super::files::{is_older_start, start_count};
 use super::inbox::Event;
 use super::report::{CALL_NODE, JoinReply, NodeReply, Report, Unwelcome};
 use super::shell::{Phase, Shell, clock_ms};
+use super::starts::{is_older_start, start_count};
 use crate::formation::Listed;
 use crate::link::{ClusterId, Identity, Lane, NodeName};
 use crate::links::{CallAnswer, CallError};

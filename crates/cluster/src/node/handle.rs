@@ -11,11 +11,12 @@ use parking_lot::Mutex;
 use store::{RecoveredStore, Store};
 use tokio::sync::oneshot;
 
-use super::files::{EarlierStarts, NodeFiles, OwnId};
+use super::files::NodeFiles;
 use super::inbox::{Event, Inbox, Order, Reply};
 use super::memory::Memory;
 use super::orders::draw_cluster;
 use super::shell::{Door, Phase, Shell, clock_ms, local};
+use super::starts::{EarlierStarts, OwnId};
 use super::time::GroupTime;
 use super::view::Shown;
 use super::{Host, NodeAlarms, NodeError, NodeSetup};

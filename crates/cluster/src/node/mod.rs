@@ -13,8 +13,8 @@
 //! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
 //! let in; `orders`: of operators, `passing`: to other nodes; `membership`: changes of members; `standing`: where clients go; `view`: what
 //! is shown; `vitals`: how peers are, `peer_vitals`: what is known of one; `time`: what time it is; `report`: the payloads of calls;
-//! `files`: what is kept; `seal`: by what a copy is found; `memory`: what others promised; `offline`: for a node that does not run;
-//! `discovery`: looking names up; `handle`: [`ClusterNode`].
+//! `files`: what is kept; `starts`: which directory and which start of it this is, `seal`: by what else a copy is found; `memory`: what
+//! others promised; `offline`: for a node that does not run; `discovery`: looking names up; `handle`: [`ClusterNode`].
 
 mod discovery;
 mod exchange;
@@ -32,6 +32,7 @@ mod report;
 mod seal;
 mod shell;
 mod standing;
+mod starts;
 mod time;
 mod view;
 mod vitals;

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 use consensus::MemberId;
 
 use super::discovery::Seed;
-use super::files::{EarlierStarts, OwnId, draw_member, next_incarnation};
 use super::forming::ANSWER_PATIENCE;
 use super::inbox::{Event, Order, Reply};
 use super::membership::{Done, WaitingOrder};
 use super::report::{JoinReply, RemoteOrder};
 use super::shell::Shell;
+use super::starts::{EarlierStarts, OwnId, draw_member, next_incarnation};
 use super::{Contents, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::control::ControlError;

@@ -13,7 +13,7 @@
 use consensus::MemberId;
 
 use super::NodeAlarms;
-use super::files::STARTS_MAX;
+use super::starts::STARTS_MAX;
 use crate::address::Address;
 use crate::control::{ControlError, ErrorKind};
 use crate::formation::VERSION_LEN_MAX;

@@ -9,12 +9,13 @@ use consensus::{MemberId, Members};
 use store::{RecoveredStore, Store};
 
 use super::exchange::Told;
-use super::files::{EarlierStarts, NodeFiles, OwnId};
+use super::files::NodeFiles;
 use super::inbox::{Event, Inbox, Reply};
 use super::membership::WaitingOrder;
 use super::memory::Memory;
 use super::orders::OperatorJoin;
 use super::peer_vitals::PeerVitals;
+use super::starts::{EarlierStarts, OwnId};
 use super::time::GroupTime;
 use super::view::Shown;
 use super::{Host, NodeAlarms, NodeSetup, Standing};

@@ -72,7 +72,7 @@ pub(crate) use self::leases::{Leases, NamedFiles};
 /// What one message may name is read back in one go: more than that only if a single commit is longer.
 const READ_LEN_MAX: u64 = 2 * consensus::MESSAGE_CONTENTS_LEN_MAX;
 /// A leader writes at most so much that is not committed.
-const AHEAD_LEN_MAX: u64 = 16 << 20;
+pub(crate) const AHEAD_LEN_MAX: u64 = 16 << 20;
 
 /// A message to another member, and the commits of the records that it names, in order; those that are not in memory are read from files.
 pub(crate) struct Outgoing {
@@ -295,6 +295,12 @@ impl Member {
     #[must_use]
     pub fn identity(&self) -> &Identity {
         &self.shared.identity
+    }
+
+    /// Whether its journal's writer would wait for the others now.
+    #[cfg(test)]
+    pub(crate) fn is_far_ahead(&self) -> bool {
+        self.shared.is_far_ahead(&self.shared.core.lock())
     }
 
     /// Whether members that are new wait for a checkpoint that knows of them.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use consensus::{Body, Entry, Kind, LogId, MemberId, Message, Term};
+use consensus::{Body, Entry, Kind, LogId, MemberChange, MemberId, MemberStep, Message, Term};
 
 use crate::file::{Disk, SimDisk};
-use crate::member::{Installed, Member, Situation};
+use crate::member::{AHEAD_LEN_MAX, Installed, Member, Situation};
 use crate::simulation::{Group, dir};
 use crate::tests::broker::{Broker, Legacy, Seen};
 use crate::tests::history::History;
@@ -64,6 +64,19 @@ fn step(group: &mut Group) {
     group.collect();
 }
 
+/// So many bytes and a little more, in the leader's journal alone.
+fn write_ahead(three: &Three, len: u64) {
+    let store = three.broker.store();
+    let from = store.durable();
+    while store.appended().0 - from.0 < len {
+        three.broker.publish();
+        let _ = store.step_journal();
+    }
+    for _ in 0..100 {
+        let _ = store.step_journal();
+    }
+}
+
 fn segments(disk: &SimDisk) -> Vec<String> {
     disk.list(&dir().join("segments")).unwrap()
 }
@@ -117,6 +130,30 @@ fn no_segment_is_made_before_its_number_is_committed() {
         assert!(three.broker.store().retire_to(end, u64::MAX, &*three.broker).is_err());
         assert_eq!(segments(&three.group.nodes[leader].disk), Vec::<String>::new());
     }
+}
+
+/// What a leader writes and no majority has is bounded. What only waits for the mark of a change of members is not held back: the mark
+/// comes behind it.
+#[test]
+fn a_leader_waits_for_a_majority_and_never_for_its_own_mark() {
+    let mut three = Three::new();
+    let leader = three.leader;
+    three.settle();
+    three.group.network.isolate(leader);
+    assert!(!three.member(leader).is_far_ahead());
+    three.member(leader).change(&MemberChange::of(MemberStep::AddLearner(MemberId::new(9).unwrap()))).unwrap();
+    write_ahead(&three, AHEAD_LEN_MAX);
+    assert!(three.member(leader).is_far_ahead(), "nobody else has it");
+    three.group.network.mend();
+    // The journal is not stepped, so the mark is not written.
+    while three.member(leader).status().committed < three.member(leader).status().last.index {
+        step(&mut three.group);
+    }
+    let store = three.broker.store();
+    assert!(store.appended().0 - store.durable().0 >= AHEAD_LEN_MAX, "nothing is called committed without the mark");
+    assert!(!three.member(leader).is_far_ahead(), "the mark would wait for itself");
+    three.settle();
+    assert_eq!(three.broker.store().durable(), three.broker.store().appended());
 }
 
 /// A manifest that was read from the page cache may be gone after a power cut, and what it let go with it.

@@ -143,7 +143,7 @@ fn a_leader_waits_for_a_majority_and_never_for_its_own_mark() {
     assert!(!three.member(leader).is_far_ahead());
     three.member(leader).change(&MemberChange::of(MemberStep::AddLearner(MemberId::new(9).unwrap()))).unwrap();
     write_ahead(&three, AHEAD_LEN_MAX);
-    assert!(three.member(leader).is_far_ahead(), "nobody else has it");
+    assert!(three.member(leader).is_far_ahead(), "no other member has it");
     three.group.network.mend();
     // The journal is not stepped, so the mark is not written.
     while three.member(leader).status().committed < three.member(leader).status().last.index {

@@ -33,6 +33,13 @@ SETS = {
         "extraConfiguration": "heartbeat = 30\nconsumer_timeout = 1800000\ndisk_free_limit.absolute = 2GB",
         "existingConfigurationSecret": "more",
     },
+    "what charts of RabbitMQ have": {
+        "pdb": {"create": True, "minAvailable": 2}, "plugins": "rabbitmq_management rabbitmq_peer_discovery_k8s", "extraPlugins": "rabbitmq_shovel rabbitmq_shovel_management",
+        "rbac": {"create": True}, "clustering": {"enabled": True, "addressType": "hostname", "rebalance": True, "partitionHandling": "autoheal"},
+        "volumePermissions": {"enabled": True}, "ldap": {"enabled": False}, "ulimitNofiles": "65536", "featureFlags": "", "resourcesPreset": "micro",
+        "advancedConfiguration": "[{rabbit, [{consumer_timeout, {{ mul 10 3600000 }}}]}].", "memoryHighWatermark": {"enabled": True, "type": "relative", "value": 0.4},
+        "tcpListenOptions": {"enabled": True, "backlog": 128, "nodelay": True, "linger": {"lingerOn": True, "timeout": 0}, "keepalive": False}, **CLUSTER,
+    },
     "limits": {"memoryHighWatermark": {"enabled": True, "type": "absolute", "value": "512MiB"}, "diskFreeLimit": "1GB", "logFormat": "json"},
     "definitions": {
         "loadDefinition": {"enabled": True, "existingSecret": "definitions"},
@@ -151,6 +158,13 @@ def test_the_program_helm_takes_it_as_well(tmp_path):
         ({"loadDefinition": {"enabled": True}}, "loadDefinition.existingSecret"),
         ({"persistence": {"existingClaim": "old"}, **CLUSTER}, "for one replica"),
         ({"persistence": {"enabled": False}, **CLUSTER}, "persistence.mayBeLost"),
+        ({"plugins": "rabbitmq_management rabbitmq_mqtt", "extraPlugins": ["rabbitmq_stomp"]}, "not built: rabbitmq_mqtt, rabbitmq_stomp"),
+        ({"ldap": {"enabled": True}}, "ldap.enabled"),
+        ({"clustering": {"enabled": False}, **CLUSTER}, "clustering.enabled is false"),
+        ({"auth": {"tls": {"enabled": True}}}, "auth.tls is called tls here"),
+        ({"definitions": {"enabled": True}}, "loadDefinition"),
+        ({"initScripts": {"a.sh": "true"}}, "initScripts"),
+        ({"diagnosticMode": {"enabled": True}}, "diagnosticMode"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_with_a_sentence(values, said):
@@ -202,6 +216,16 @@ def test_what_is_monitored_is_one_service_and_its_port_is_there():
 def test_no_port_without_tls_is_offered_where_that_is_said():
     rendered = render(SETS["no plain port"])
     assert [port["name"] for port in rendered.one("Service", "demo-warren")["spec"]["ports"]] == ["amqp-tls", "metrics"]
+
+
+def test_values_of_other_charts_do_what_they_do_there():
+    rendered = render(SETS["what charts of RabbitMQ have"])
+    assert rendered.one("PodDisruptionBudget")["spec"]["minAvailable"] == 2
+    assert "tcp_listen_options.linger.timeout = 0" in rendered.configuration and "tcp_listen_options.keepalive = false" in rendered.configuration
+    assert rendered.secret("demo-warren-config")["advanced.config"].strip() == "[{rabbit, [{consumer_timeout, 36000000}]}]."
+    assert {"name": "config", "mountPath": "/etc/warren/advanced.config", "subPath": "advanced.config", "readOnly": True} in rendered.container["volumeMounts"]
+    for key in ("plugins", "extraPlugins", "clustering", "rbac", "volumePermissions"):
+        assert key in rendered.notes, "what did nothing is named"
 
 
 def test_the_notes_name_what_did_nothing():

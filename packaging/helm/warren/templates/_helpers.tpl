@@ -140,6 +140,18 @@ vm_memory_high_watermark.{{ .Values.memoryHighWatermark.type }} = {{ .Values.mem
 {{- with .Values.diskFreeLimit }}
 disk_free_limit.absolute = {{ . }}
 {{- end }}
+{{- $tcp := default (dict) .Values.tcpListenOptions }}
+{{- if and $tcp (ne false (get $tcp "enabled")) }}
+{{- range $key := list "backlog" "nodelay" "keepalive" }}
+{{- if hasKey $tcp $key }}
+tcp_listen_options.{{ $key }} = {{ get $tcp $key }}
+{{- end }}
+{{- end }}
+{{- with get $tcp "linger" }}
+tcp_listen_options.linger.on = {{ .lingerOn }}
+tcp_listen_options.linger.timeout = {{ .timeout }}
+{{- end }}
+{{- end }}
 {{- if .Values.loadDefinition.enabled }}
 load_definitions = {{ .Values.loadDefinition.file }}
 {{- end }}
@@ -183,8 +195,42 @@ exec:
 {{- end -}}
 {{- end -}}
 
+{{/* What values of charts of RabbitMQ ask for and nothing here does: {context}. */}}
+{{- define "warren.foreignRefusals" -}}
+{{- $missing := list -}}
+{{- range $key := list "plugins" "extraPlugins" -}}
+{{- $value := get $.Values $key -}}
+{{- $words := kindIs "slice" $value | ternary $value (regexFindAll "[a-z0-9_]+" (toString $value) -1) -}}
+{{- range $plugin := list "rabbitmq_mqtt" "rabbitmq_web_mqtt" "rabbitmq_stomp" "rabbitmq_web_stomp" "rabbitmq_stream" "rabbitmq_stream_management" "rabbitmq_amqp1_0" "rabbitmq_auth_backend_ldap" "rabbitmq_trust_store" -}}
+{{- if has $plugin $words }}{{ $missing = append $missing $plugin }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- with $missing -}}
+{{- fail (printf "plugins or extraPlugins have what is not built: %s; docs/differences.md says what to do" (uniq . | join ", ")) -}}
+{{- end -}}
+{{- if dig "enabled" false (default (dict) .Values.ldap) -}}
+{{- fail "ldap.enabled: users are not looked up by LDAP; let an HTTP service ask the directory, use OAuth 2, or make internal users" -}}
+{{- end -}}
+{{- if and (hasKey (default (dict) .Values.clustering) "enabled") (not (get .Values.clustering "enabled")) (include "warren.isCluster" .) -}}
+{{- fail "clustering.enabled is false, and replicaCount is more than 1: pods that form no cluster would have messages of their own each" -}}
+{{- end -}}
+{{- if dig "tls" "enabled" false .Values.auth -}}
+{{- fail "auth.tls is called tls here: tls.enabled, tls.existingSecret, tls.sslOptionsVerify, tls.failIfNoPeerCert" -}}
+{{- end -}}
+{{- if dig "enabled" false (default (dict) .Values.definitions) -}}
+{{- fail "definitions.enabled: definitions are a file in a secret here, see loadDefinition and extraSecrets" -}}
+{{- end -}}
+{{- with .Values.initScripts -}}
+{{- fail "initScripts: the image has no shell; initContainers and sidecars may have one, or the image by RabbitMQ's names (docs/installing.md)" -}}
+{{- end -}}
+{{- if dig "enabled" false (default (dict) .Values.diagnosticMode) -}}
+{{- fail "diagnosticMode.enabled: the image has no program that only waits; kubectl debug brings one" -}}
+{{- end -}}
+{{- end -}}
+
 {{/* What cannot be meant. */}}
 {{- define "warren.refusals" -}}
+{{- include "warren.foreignRefusals" . -}}
 {{- if and .Values.tls.enabled (not .Values.tls.existingSecret) -}}
 {{- fail "tls.enabled needs tls.existingSecret, a secret with the certificate and its key" -}}
 {{- end -}}

@@ -124,6 +124,9 @@ resources: {{ toYaml . | nindent 2 }}
 volumeMounts:
   - {name: data, mountPath: {{ .Values.persistence.mountPath }}}
   - {name: config, mountPath: /etc/warren/warren.conf, subPath: warren.conf, readOnly: true}
+  {{- if .Values.advancedConfiguration }}
+  - {name: config, mountPath: /etc/warren/advanced.config, subPath: advanced.config, readOnly: true}
+  {{- end }}
   - {name: tmp, mountPath: /tmp}
   {{- if .Values.existingConfigurationSecret }}
   - {name: extra-config, mountPath: /etc/warren/conf.d, readOnly: true}

@@ -181,7 +181,9 @@ fn why_a_directory_cannot_be_used_is_told_once() {
     let dir = scratch("file-for-dir");
     let file = write(&dir, "file", "no directory");
     let below = format!("{file}/below");
-    let no_ports = ["--set", "listeners.tcp.default=127.0.0.1:0", "--set", "warren.management.enabled=false"];
+    let settings =
+        ["listeners.tcp.default=127.0.0.1:0", "warren.management.enabled=false", "warren.prometheus.enabled=false"];
+    let no_ports = settings.map(|setting| ["--set", setting]).concat();
     for (command, data_dir, more) in
         [("serve", &file, &no_ports[..]), ("serve", &below, &no_ports), ("fsck", &file, &[])]
     {

@@ -4,7 +4,7 @@ CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
 
-.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-semantics-long test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package static image test-packages clean
+.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-semantics-long test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package package-rpm static image image-rabbitmq test-packages clean
 
 run: build
 	$(WARREN) serve --data-dir data
@@ -175,6 +175,11 @@ docs: test-binary
 BINARY ?= $(WARREN)
 package: build
 	$(PYTHON) packaging/deb/build.py --binary $(BINARY)
+	$(PYTHON) packaging/deb/build_compat.py --binary $(BINARY)
+
+# The same as RPM packages, by rpmbuild.
+package-rpm: build
+	$(PYTHON) packaging/rpm/build.py --binary $(BINARY)
 
 # A program that is linked to nothing: target/static/warren, for any Linux of this architecture. With glibc, not musl: docs/installing.md says why.
 # Frame pointers again, because flags of a target go before those of .cargo/config.toml.
@@ -188,6 +193,10 @@ static: web
 # The image of the static program, by buildah, without a registry; `docker build .` makes the same from the sources.
 image: static
 	$(PYTHON) packaging/image/build.py --archive target/packages/warren-image.tar
+
+# The same by RabbitMQ's names: `docker build --target rabbitmq .`
+image-rabbitmq: static
+	$(PYTHON) packaging/image/build.py --rabbitmq --archive target/packages/warren-rabbitmq-image.tar
 
 # The package in a fresh Debian, installed, upgraded, removed and purged; the image, looked at and used. Root, debootstrap, buildah, and a network
 # for Debian's packages; the rest of what is packaged is the suite `packaging`.

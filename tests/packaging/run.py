@@ -23,6 +23,8 @@ WANTED = {
     "prometheus": "queries of the dashboards are asked of none",
     "promtool": "rules of alerts are not checked by it",
     "dpkg-deb": "no package is made",
+    "rpmbuild": "no RPM package is made",
+    "busybox": "services of compose files are not run",
     "openssl": "there are no certificates",
 }
 

@@ -118,3 +118,25 @@ def test_the_unit_is_one(tree):
     scored = subprocess.run(["systemd-analyze", "security", "--offline=true", str(unit)], capture_output=True, text=True, check=False).stdout
     if score := re.search(r"exposure level for warren.service: ([\d.]+)", scored):
         assert float(score[1]) <= 2.0, "the unit is less hardened than it was"
+
+
+@pytest.fixture(scope="module")
+def compat(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compat")
+    return run(sys.executable, BUILD.parent / "build_compat.py", "--binary", environment.WARREN, "--output", folder).strip()
+
+
+def test_names_of_rabbitmq_are_links_to_the_program(compat, tree, tmp_path):
+    names = (ROOT / "packaging" / "rabbitmq" / "names").read_text().split()
+    run("dpkg-deb", "-x", compat, tmp_path)
+    shutil.copytree(tree / "usr", tmp_path / "usr", dirs_exist_ok=True, symlinks=True)
+    shutil.copytree(tree / "lib", tmp_path / "lib", dirs_exist_ok=True, symlinks=True)
+    for name in names:
+        assert (tmp_path / "usr/sbin" / name).resolve() == (tmp_path / "usr/bin/warren").resolve()
+        assert (tmp_path / f"usr/share/man/man8/{name}.8.gz").resolve().is_file(), name
+    assert (tmp_path / "lib/systemd/system/rabbitmq-server.service").resolve().name == "warren.service"
+    field = {line.partition(": ")[0]: line.partition(": ")[2] for line in run("dpkg-deb", "-f", compat).splitlines() if not line.startswith(" ")}
+    assert field["Conflicts"] == "rabbitmq-server" and field["Architecture"] == "all"
+    assert field["Depends"] == f"warren (>= {field['Version']})"
+    said = run(tmp_path / "usr/sbin/rabbitmq-plugins", "is_enabled", "rabbitmq_management")
+    assert "is enabled" in said, "a link does what its name says"

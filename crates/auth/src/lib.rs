@@ -9,7 +9,7 @@ mod oauth2;
 
 pub use cache::Cache;
 pub use http::{HttpBackend, HttpMethod, HttpOptions};
-pub use oauth2::{KeySource, OAuth2, OAuth2Options, Scope, ScopeError};
+pub use oauth2::{KeySource, OAuth2, OAuth2Options, Scope, ScopeError, web_key};
 
 /// Keys and signatures of tokens, as the library for them has them.
 pub use jsonwebtoken::{Algorithm, DecodingKey};

@@ -47,6 +47,18 @@ use failure::{Failure, SOFTWARE};
 use invocation::Invocation;
 use output::{Format, Output, Style};
 
+/// The groups whose commands a program of RabbitMQ's has as its own.
+const GROUPS: &[(&str, &str)] = &[("rabbitmq-plugins", "plugins")];
+
+/// Runs a command as a program of RabbitMQ's that has this name: rabbitmqctl, rabbitmq-diagnostics, rabbitmq-plugins and so on.
+#[must_use]
+pub fn main_as(program: &str, words: &[String], directories: &Directories) -> u8 {
+    match GROUPS.iter().find(|(name, _)| *name == program) {
+        Some((_, group)) => main(&words::in_group(group, words), directories),
+        None => main(words, directories),
+    }
+}
+
 /// Runs a command: its words, without `warren ctl`. What it does to data directories the caller knows. Returns the exit status, which is
 /// rabbitmqctl's.
 #[must_use]

@@ -9,14 +9,14 @@ use http_client::header::{HeaderName, HeaderValue};
 use http_client::{Client, DEFINITIONS_LEN_MAX, HttpError, HttpUrl, Method, Request};
 use net::DialOptions;
 use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use crate::failure::{CANNOT_CREATE, CONFIG, DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::invocation::Invocation;
 use crate::output::Output;
 use crate::reply::{Reply, is_telling};
 use crate::secret;
-use crate::step::{Ask, Directories, Process, ProcessName, SettingsFile, Source, Step, StepResult};
+use crate::step::{Ask, Directories, Ended, Process, ProcessName, SettingsFile, Source, Step, StepResult};
 use crate::target::{self, Surroundings, Target};
 
 /// What comes in is read up to here: definitions, as a server's answer may be.
@@ -30,6 +30,9 @@ const READING_PATIENCE: Duration = Duration::from_secs(900);
 
 /// How long a connection for a check may take.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a process may take to end: longer than a broker waits for its clients, unless it is told to wait longer.
+const END_PATIENCE: Duration = Duration::from_secs(90);
 
 /// Takes from rabbitmqadmin's file of settings what a command has to know before it begins.
 pub(crate) fn complete_from_file(input: &mut Invocation) -> Result<(), Failure> {
@@ -68,6 +71,7 @@ pub(crate) async fn run(input: &Invocation, started: StepResult, directories: &D
             }
             Step::Connect(ports, next) => next(server.connect(&ports).await?)?,
             Step::Look(name, next) => next(look(&name)?)?,
+            Step::End(name, next) => next(server.end(name).await?)?,
             Step::Directory { order, dir, next } => next(directories(order, &dir))?,
             Step::Locate(next) => next(format!("{}/api", server.client()?.url().to_string().trim_end_matches('/')))?,
             Step::ReadSettings(next) => next(read_settings(input)?)?,
@@ -179,6 +183,45 @@ impl Server<'_> {
         self.ask(ask).await
     }
 
+    /// Has a process end in order, and waits for that.
+    async fn end(&mut self, name: Option<ProcessName>) -> Result<Ended, Failure> {
+        let id = match name {
+            Some(name) => match look(&name)? {
+                Process::Running(id) => id,
+                Process::Unknown | Process::Gone(_) => return Ok(Ended::NotThere),
+            },
+            None => self.process_at_socket().await?,
+        };
+        let known = i32::try_from(id).ok().and_then(Pid::from_raw).ok_or_else(|| no_process(id))?;
+        match kill_process(known, Signal::TERM) {
+            Err(Errno::SRCH) => return Ok(Ended::NotThere),
+            result => result.map_err(|error| Failure::unavailable(format!("cannot end process {id}: {error}")))?,
+        }
+        let deadline = Instant::now() + END_PATIENCE;
+        while is_running(known) {
+            if Instant::now() > deadline {
+                return Ok(Ended::StillThere(id));
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Ok(Ended::InOrder(id))
+    }
+
+    /// The process that listens on the server's socket, as the kernel knows it.
+    async fn process_at_socket(&mut self) -> Result<u32, Failure> {
+        let url = self.client()?.url();
+        let path = url.socket().ok_or_else(|| {
+            Failure::unavailable(
+                "a process is ended on its own machine: name its file of the process id, or --data-dir",
+            )
+        })?;
+        let unreachable = |error| Failure::unavailable(format!("cannot connect to {}: {error}", path.display()));
+        let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
+        let id = stream.peer_cred().map_err(unreachable)?.pid().and_then(|id| u32::try_from(id).ok());
+        // A process of another namespace has no number here.
+        id.filter(|id| *id > 0).ok_or_else(|| Failure::unavailable("the kernel does not say which process that is"))
+    }
+
     async fn connect(&mut self, ports: &[u16]) -> Result<Vec<(u16, String)>, Failure> {
         let url = self.client()?.url();
         let host = url.host().unwrap_or("127.0.0.1").to_owned();
@@ -264,9 +307,16 @@ fn look(name: &ProcessName) -> Result<Process, Failure> {
         }
     };
     let known = i32::try_from(id).ok().and_then(Pid::from_raw);
-    // A process of another user is there, too.
-    let is_running = known.is_some_and(|pid| !matches!(test_kill_process(pid), Err(Errno::SRCH)));
-    Ok(if is_running { Process::Running(id) } else { Process::Gone(id) })
+    Ok(if known.is_some_and(is_running) { Process::Running(id) } else { Process::Gone(id) })
+}
+
+/// A process of another user is there, too.
+fn is_running(pid: Pid) -> bool {
+    !matches!(test_kill_process(pid), Err(Errno::SRCH))
+}
+
+fn no_process(id: u32) -> Failure {
+    Failure::data(format!("no process has the id {id}"))
 }
 
 fn read_settings(input: &Invocation) -> Result<SettingsFile, Failure> {

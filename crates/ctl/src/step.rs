@@ -33,6 +33,8 @@ pub(crate) enum Step {
     Read(Source, NextStep<Vec<u8>>),
     /// Look whether a process is there.
     Look(ProcessName, NextStep<Process>),
+    /// Have a process end: the one that is named, or the one behind the server's socket.
+    End(Option<ProcessName>, NextStep<Ended>),
     /// Find out where the management API is, without asking it.
     Locate(NextStep<String>),
     /// Read rabbitmqadmin's file of settings, which may not be there.
@@ -74,6 +76,14 @@ pub(crate) enum Process {
     Unknown,
     Running(u32),
     Gone(u32),
+}
+
+/// What came of a process that was to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    InOrder(u32),
+    NotThere,
+    StillThere(u32),
 }
 
 /// rabbitmqadmin's file of settings; no text if it is not there.

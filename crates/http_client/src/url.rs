@@ -106,6 +106,15 @@ impl HttpUrl {
         }
     }
 
+    /// The socket's path; a host has none.
+    #[must_use]
+    pub fn socket(&self) -> Option<&std::path::Path> {
+        match &self.place {
+            Endpoint::Host { .. } => None,
+            Endpoint::Socket(path) => Some(path),
+        }
+    }
+
     /// Path and query.
     #[must_use]
     pub fn path(&self) -> &str {

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::definitions;
 use crate::failure::Failure;
-use crate::link::Direction;
+use crate::link::{Direction, PREFIX};
 use crate::report::counted;
 use crate::shell::Shell;
 
@@ -23,6 +23,8 @@ pub(crate) struct Checked {
     pub(crate) report: Option<Report>,
     /// Upstreams of federation that come along, and then feed both brokers.
     pub(crate) upstream_count: u64,
+    /// Shovels and links of the source itself: what the cut-over waits for until their definitions are gone there.
+    pub(crate) runners: Vec<Runner>,
     /// Delayed messages, which only their exchange can deliver.
     pub(crate) delayed: Vec<(String, u64)>,
 }
@@ -61,6 +63,16 @@ impl Checked {
                  unless upstreams are deleted at the old one first"
             ));
         }
+        for runner in self.runners.iter().take(PLACE_COUNT_MAX) {
+            lines.push(format!(
+                "the old broker itself runs the {}, and the cut-over waits for that: {}",
+                runner.name, runner.advice
+            ));
+        }
+        if self.runners.len() > PLACE_COUNT_MAX {
+            let others = self.runners.iter().skip(PLACE_COUNT_MAX).map(|runner| runner.name.as_str());
+            lines.push(format!("and for these, likewise: {}", others.collect::<Vec<_>>().join(", ")));
+        }
         for (exchange, count) in &self.delayed {
             lines.push(format!("{count} messages are delayed in {exchange}: they stay there until they are due"));
         }
@@ -77,8 +89,57 @@ impl Checked {
                    "findings": refused.collect::<Vec<_>>()})
         });
         let delayed = self.delayed.iter().map(|(exchange, count)| json!({"exchange": exchange, "messages": count}));
-        json!({"preflight": report, "upstreams": self.upstream_count, "delayed": delayed.collect::<Vec<_>>()})
+        let runners = self.runners.iter().map(|runner| json!({"name": runner.name, "advice": runner.advice}));
+        json!({"preflight": report, "upstreams": self.upstream_count, "runners": runners.collect::<Vec<_>>(), "delayed": delayed.collect::<Vec<_>>()})
     }
+}
+
+/// What a broker runs itself, and what is a client of it like others.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Runner {
+    /// Such as `shovel 'mine' in '/'`.
+    pub(crate) name: String,
+    /// What to do, so that the cut-over does not wait for it.
+    pub(crate) advice: String,
+}
+
+/// Shovels of a broker, by what it lists, without those of a migration.
+fn shovels(listed: &[Value]) -> Vec<Runner> {
+    let runner = |shovel: &Value| {
+        let name = shovel["name"].as_str().filter(|name| !name.starts_with(PREFIX))?;
+        let vhost = shovel["vhost"].as_str();
+        // One of the configuration has no vhost, or says so.
+        let is_static = vhost.is_none() || shovel["type"] == "static";
+        let (name, advice) = match vhost.filter(|_| !is_static) {
+            Some(vhost) => (
+                format!("shovel '{name}' in '{vhost}'"),
+                format!(
+                    "it comes along and runs at the new broker: then `rabbitmqctl clear_parameter -p {vhost} shovel {name}` there"
+                ),
+            ),
+            None => (
+                format!("shovel '{name}' of the configuration"),
+                "write it into the new broker's configuration, take it out there, and restart that node".to_owned(),
+            ),
+        };
+        Some(Runner { name, advice })
+    };
+    listed.iter().filter_map(runner).collect()
+}
+
+/// Upstreams whose links a broker runs, by its parameters.
+fn upstreams(parameters: &[Value]) -> Vec<Runner> {
+    let is_upstream = |parameter: &&Value| parameter["component"] == "federation-upstream";
+    let runner = |parameter: &Value| {
+        let (name, vhost) = (parameter["name"].as_str()?, parameter["vhost"].as_str()?);
+        Some(Runner {
+            name: format!("links of the upstream '{name}' in '{vhost}'"),
+            advice: format!(
+                "the upstream comes along: then `rabbitmqctl clear_parameter -p {vhost} federation-upstream {name}` there"
+            ),
+        })
+    };
+    parameters.iter().filter(is_upstream).filter_map(runner).collect()
 }
 
 /// What was brought.
@@ -104,9 +165,11 @@ impl Shell {
 
     /// Looks at what cannot be moved. Changes nothing.
     pub(crate) async fn check(&mut self) -> Result<Checked, Failure> {
-        let (report, upstream_count) = match self.settings.direction {
-            Direction::Forward => self.examine().await.map(|(report, count)| (Some(report), count))?,
-            Direction::Back => (None, 0),
+        let (report, upstream_count, runners) = match self.settings.direction {
+            Direction::Forward => {
+                self.examine().await.map(|(report, count, runners)| (Some(report), count, runners))?
+            }
+            Direction::Back => (None, 0, Vec::new()),
         };
         let source = self.source();
         let exchanges = source.list("/api/exchanges").await?;
@@ -115,24 +178,32 @@ impl Shell {
             let (name, vhost) = (exchange["name"].as_str()?, exchange["vhost"].as_str()?);
             Some((format!("exchange '{name}' in '{vhost}'"), count))
         };
-        let checked = Checked { report, upstream_count, delayed: exchanges.iter().filter_map(delayed).collect() };
+        let checked =
+            Checked { report, upstream_count, runners, delayed: exchanges.iter().filter_map(delayed).collect() };
         self.check_permissions().await?;
         Ok(checked)
     }
 
-    /// What of the old broker works at the new one, and how many upstreams it has.
-    async fn examine(&mut self) -> Result<(Report, u64), Failure> {
+    /// What of the old broker works at the new one, how many upstreams it has, and what it runs itself.
+    async fn examine(&mut self) -> Result<(Report, u64, Vec<Runner>), Failure> {
         let mut answers = Asked::new(self.old.named());
+        let mut listed = Vec::new();
         for (member, path) in preflight::QUESTIONS {
-            answers.put(member, self.old.text(&format!("/api/{path}")).await?);
+            let answer = self.old.text(&format!("/api/{path}")).await?;
+            if *member == "shovels" {
+                // A broker without the plugin has none, and answers something else.
+                listed = serde_json::from_str(&answer).unwrap_or_default();
+            }
+            answers.put(member, answer);
         }
         let parameters = self.old.lists(&["parameters"]).await?;
         let parameters = parameters["parameters"].as_array().map_or(&[][..], Vec::as_slice);
         let is_upstream = |parameter: &&Value| parameter["component"] == "federation-upstream";
         let upstream_count = parameters.iter().filter(is_upstream).count() as u64;
+        let runners = shovels(&listed).into_iter().chain(upstreams(parameters)).collect();
         let report = preflight::examine_with(&[], Some(&answers))
             .map_err(|unreadable| Failure::stopped(unreadable.to_string()))?;
-        Ok((report, upstream_count))
+        Ok((report, upstream_count, runners))
     }
 
     /// Shovels log in at the old broker with the user of its URI, who needs permissions in each vhost. The operator gives them: that
@@ -212,5 +283,36 @@ impl Shell {
         }
         self.new.import(&definitions::permissions(&user, &lacking), false).await?;
         Ok(lacking)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_old_broker_runs_itself_is_named_with_what_to_do() {
+        let listed = [
+            json!({"name": "mine", "vhost": "/", "type": "dynamic", "state": "running"}),
+            json!({"name": "warren-migrate.forward.1", "vhost": "/", "type": "dynamic"}),
+            json!({"name": "of_config", "type": "static"}),
+        ];
+        let parameters = [
+            json!({"component": "federation-upstream", "vhost": "v", "name": "up", "value": {}}),
+            json!({"component": "shovel", "vhost": "/", "name": "mine", "value": {}}),
+        ];
+        let runners: Vec<Runner> = shovels(&listed).into_iter().chain(upstreams(&parameters)).collect();
+        let names: Vec<&str> = runners.iter().map(|runner| runner.name.as_str()).collect();
+        assert_eq!(
+            names,
+            ["shovel 'mine' in '/'", "shovel 'of_config' of the configuration", "links of the upstream 'up' in 'v'"]
+        );
+        assert!(runners[0].advice.contains("clear_parameter -p / shovel mine"), "{}", runners[0].advice);
+        let checked = Checked { report: None, upstream_count: 0, runners, delayed: Vec::new() };
+        let lines = checked.lines();
+        assert!(
+            lines[0]
+                .starts_with("the old broker itself runs the shovel 'mine' in '/', and the cut-over waits for that: ")
+        );
     }
 }

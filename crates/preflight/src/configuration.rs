@@ -1,6 +1,6 @@
 //! The configuration: `rabbitmq.conf`, and what files in Erlang's terms say by other words, read by `model` as the broker reads it.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use model::config::table::State;
 use model::config::{Config, Examination, Origin, SetKey, Source, examine as examine_keys};
@@ -23,7 +23,11 @@ pub(crate) fn examine(read: &[Read<'_>], env: &[(String, String)], enabled: &Ena
                 sources.push(Source { name: (*name).to_owned(), text: (*text).to_owned() });
             }
             Content::Classic(term) => {
-                let translation = classic::translate(name, term, sheet);
+                let translation = classic::translate(name, term);
+                for passed in &translation.passed_over {
+                    let place = Place::of(name, Some(passed.line), &passed.path);
+                    sheet.put(SETTING, place, vec![passed.remark.clone()]);
+                }
                 // No path has such a name.
                 let source = format!("{at}\0{name}");
                 sources.push(Source { name: source.clone(), text: translation.text() });
@@ -37,17 +41,13 @@ pub(crate) fn examine(read: &[Read<'_>], env: &[(String, String)], enabled: &Ena
     }
     // Files in Erlang's terms go before others.
     sources.sort_by_key(|source| translations.contains_key(&source.name));
-    let of_files = sources.iter().filter(|source| !translations.contains_key(&source.name));
-    let written: HashSet<String> = of_files.flat_map(|source| source.text.lines()).filter_map(assignment).collect();
     let examination = examine_keys(&sources, env);
-    Reader { enabled, translations, written, sheet }.examine(examination)
+    Reader { enabled, translations, sheet }.examine(examination)
 }
 
 struct Reader<'a> {
     enabled: &'a Enabled,
     translations: HashMap<String, Translation>,
-    /// What files of `key = value` say.
-    written: HashSet<String>,
     sheet: &'a mut Sheet,
 }
 
@@ -63,25 +63,21 @@ impl Reader<'_> {
         for set in &keys {
             let mut remarks: Vec<Remark> = self.remark(set).into_iter().collect();
             remarks.extend(warned.remove(&place_key(&set.origin)).unwrap_or_default());
-            let place = self.place(&set.origin, set.key.to_string(), &mut remarks);
+            let place = self.place(&set.origin, set.key.to_string());
             seen.push((set.origin.clone(), place, remarks));
         }
         for unset in unset_variables {
             let text = format!("the value is to come from the variable {}", unset.name);
             let advice = "set that variable in the environment of the broker; what it holds cannot be looked at here";
-            let mut remarks = vec![Remark::different(text, pages::CONFIGURATION).advising(advice)];
-            let place = self.place(&unset.origin, unset.key.to_string(), &mut remarks);
+            let remarks = vec![Remark::different(text, pages::CONFIGURATION).advising(advice)];
+            let place = self.place(&unset.origin, unset.key.to_string());
             seen.push((unset.origin, place, remarks));
         }
         for problem in problems {
             let key = quoted_key(&problem.text).unwrap_or_default().to_owned();
-            let mut remarks = vec![self.refused(&key, &problem.text)];
-            let is_translated = self.translation(&problem.origin).is_some();
-            if is_translated && problem.text.starts_with("unknown key") {
-                remarks = vec![classic::unknown()];
-            }
-            let shown = if is_translated { key } else { String::new() };
-            let place = self.place(&problem.origin, shown, &mut remarks);
+            let remarks = vec![self.refused(&key, &problem.text)];
+            let shown = if self.translation(&problem.origin).is_some() { key } else { String::new() };
+            let place = self.place(&problem.origin, shown);
             // What does not fit together may be of a key that is there already.
             let is_set = !matches!(problem.origin, Origin::Default);
             match seen.iter_mut().find(|(origin, ..)| is_set && *origin == problem.origin) {
@@ -110,18 +106,13 @@ impl Reader<'_> {
     }
 
     /// Where something is set. What is in Erlang's terms is at another line, and has another name there.
-    fn place(&self, origin: &Origin, object: String, remarks: &mut Vec<Remark>) -> Place {
+    fn place(&self, origin: &Origin, object: String) -> Place {
         let Origin::File { name, line } = origin else { return Place::of("all files", None, object) };
         let Some(translation) = self.translations.get(name) else { return Place::of(name, Some(*line), object) };
-        let Some(said) = translation.said(*line) else { return Place::of(&translation.source, None, object) };
-        if remarks.is_empty() {
-            let is_written = assignment(&said.text).is_some_and(|said| self.written.contains(&said));
-            if !is_written {
-                remarks.push(classic::not_read());
-            }
-            return Place::of(&translation.source, Some(said.line), format!("{} → {}", said.path, said.shown));
+        match translation.said(*line) {
+            Some(said) => Place::of(&translation.source, Some(said.line), said.path.clone()),
+            None => Place::of(&translation.source, None, object),
         }
-        Place::of(&translation.source, Some(said.line), said.path.clone())
     }
 
     fn remark(&self, set: &SetKey) -> Option<Remark> {
@@ -153,14 +144,6 @@ impl Reader<'_> {
         let (advice, page) = of_plugin.unwrap_or_else(|| (advice_on(key, text), page_of(key)));
         Remark::refused(text, page).advising(advice)
     }
-}
-
-/// A line of `key = value`, however it is written.
-fn assignment(line: &str) -> Option<String> {
-    let (key, value) = line.split_once('=')?;
-    let value = value.trim();
-    let value = value.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\'')).unwrap_or(value);
-    Some(format!("{} = {value}", key.trim()))
 }
 
 fn place_key(origin: &Origin) -> String {

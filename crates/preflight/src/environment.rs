@@ -9,31 +9,20 @@ use crate::sheet::{Noun, Place, Remark, Sheet};
 const VARIABLE: Noun = Noun { one: "variable", many: "variables", family: "variables" };
 
 const PREFIX: &str = "RABBITMQ_";
-/// Variables that this broker reads itself, before it has a configuration.
-const READ_FIRST: &[&str] = &["RABBITMQ_CONFIG_FILE"];
-
 /// A line of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Assignment<'a> {
-    pub(crate) line: usize,
+pub struct Assignment<'a> {
+    /// From 1.
+    pub line: usize,
     /// Nothing if the line is something else for a shell to do.
-    pub(crate) name: Option<&'a str>,
-    pub(crate) value: &'a str,
+    pub name: Option<&'a str>,
+    /// Without its quotes.
+    pub value: &'a str,
 }
 
-/// Variables without which clients do not find the broker, or find it less protected than it was.
-const MISSED: &[&str] = &[
-    "RABBITMQ_NODE_PORT",
-    "RABBITMQ_NODE_IP_ADDRESS",
-    "RABBITMQ_SSL_",
-    "RABBITMQ_MANAGEMENT_SSL_",
-    "RABBITMQ_DEFAULT_USER_FILE",
-    "RABBITMQ_DEFAULT_PASS_FILE",
-    "RABBITMQ_CONFIG_FILES",
-];
-
 /// The lines that mean something.
-pub(crate) fn assignments(text: &str) -> Vec<Assignment<'_>> {
+#[must_use]
+pub fn assignments(text: &str) -> Vec<Assignment<'_>> {
     let meaningful = (1..).zip(text.lines()).map(|(number, line)| (number, line.trim()));
     let meaningful = meaningful.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     meaningful
@@ -69,17 +58,22 @@ pub(crate) fn examine(read: &[Read<'_>], sheet: &mut Sheet) -> Vec<(String, Stri
                 sheet.put(VARIABLE, Place::of(source, Some(*line), ""), vec![remark]);
                 continue;
             };
-            env.push(((*name).to_owned(), (*value).to_owned()));
+            env.push((full_name(name), (*value).to_owned()));
             sheet.put(VARIABLE, Place::of(source, Some(*line), *name), remark(name, value).into_iter().collect());
         }
     }
     env
 }
 
-/// RabbitMQ's own file has its variables without their prefix.
+/// RabbitMQ's own file has its variables without their prefix; others keep their names.
+#[must_use]
+pub fn full_name(name: &str) -> String {
+    let prefixed = format!("{PREFIX}{name}");
+    if config::variable(&prefixed).is_some() { prefixed } else { name.to_owned() }
+}
+
 fn remark(name: &str, value: &str) -> Option<Remark> {
-    let is_prefixed = name.starts_with(PREFIX);
-    let full_name = if is_prefixed { name.to_owned() } else { format!("{PREFIX}{name}") };
+    let full_name = full_name(name);
     if value.is_empty() {
         return None;
     }
@@ -88,26 +82,14 @@ fn remark(name: &str, value: &str) -> Option<Remark> {
         // The standard output is as good as the standard error.
         Some(Variable::WithoutEffect(_)) if (full_name.as_str(), value) == ("RABBITMQ_LOGS", "-") => None,
         Some(Variable::WithoutEffect(instead)) => {
-            let text = format!("the variable {full_name} has no effect");
-            let is_missed = MISSED.iter().any(|start| full_name.starts_with(start));
-            let remark = if is_missed { Remark::refused(text, page) } else { Remark::different(text, page) };
-            Some(remark.advising(instead))
+            Some(Remark::different(format!("the variable {full_name} has no effect"), page).advising(instead))
         }
-        Some(Variable::Sets(_)) if is_prefixed => None,
-        None if is_prefixed && READ_FIRST.contains(&&*full_name) => None,
-        Some(Variable::Sets(key)) => {
-            Some(not_read(&format!("set {full_name} in the environment of the broker, or {key} in its file")))
+        Some(Variable::Sets(_) | Variable::Read) => None,
+        None if full_name.starts_with(PREFIX) => {
+            Some(Remark::different(format!("the variable {full_name} has no effect"), page))
         }
-        None if READ_FIRST.contains(&&*full_name) => {
-            Some(not_read("name the file with --config, or in the variable RABBITMQ_CONFIG_FILE"))
-        }
-        None if is_prefixed => Some(Remark::different(format!("the variable {full_name} has no effect"), page)),
-        None => Some(not_read("if it is not for Erlang, set it in the environment of the broker")),
+        None => None,
     }
-}
-
-fn not_read(advice: &str) -> Remark {
-    Remark::different("rabbitmq-env.conf is not read", pages::CONFIGURATION).advising(advice)
 }
 
 #[cfg(test)]
@@ -128,14 +110,16 @@ mod tests {
     }
 
     #[test]
-    fn what_the_broker_reads_itself_is_told_from_what_it_does_not() {
+    fn what_sets_a_key_is_told_from_what_does_not() {
         let advice = |name, value| remark(name, value).map(|remark| remark.advice);
         assert_eq!(advice("RABBITMQ_NODENAME", "rabbit@a"), None);
+        assert_eq!(advice("NODENAME", "rabbit@a"), None);
         assert_eq!(advice("RABBITMQ_LOGS", "-"), None);
-        assert_eq!(advice("RABBITMQ_NODE_PORT", "5673").as_deref(), Some("set listeners.tcp.default"));
-        assert_eq!(advice("NODE_PORT", "5673").as_deref(), Some("set listeners.tcp.default"));
-        assert!(advice("NODENAME", "rabbit@a").unwrap().contains("RABBITMQ_NODENAME"));
-        assert_eq!(advice("RABBITMQ_ERLANG_COOKIE", "secret").as_deref(), Some(""));
+        assert_eq!(advice("NODE_PORT", "5673"), None);
+        assert_eq!(advice("RABBITMQ_ERLANG_COOKIE", "secret"), None);
         assert_eq!(advice("RABBITMQ_CONFIG_FILE", "/etc/x"), None);
+        assert_eq!(advice("MNESIA_BASE", "/x").as_deref(), Some("set warren.data_dir"));
+        assert_eq!(advice("RABBITMQ_OF_MY_OWN", "x").as_deref(), Some(""));
+        assert_eq!(advice("TZ", "UTC"), None);
     }
 }

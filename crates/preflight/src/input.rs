@@ -5,7 +5,7 @@ use crate::environment::{self, Assignment};
 use crate::kind::{self, Kind};
 use crate::plugins::{self, EnabledPlugin};
 use crate::running::{Answers, Asked};
-use crate::terms::{self, Node};
+use crate::terms::{self, Node, Term};
 
 /// A file, or the answers of a broker.
 #[derive(Debug, Clone)]
@@ -75,6 +75,7 @@ impl<'a> Read<'a> {
         let no_object = || unreadable("it is JSON, but no object".to_owned());
         let content = match kind {
             Kind::Configuration => Content::Configuration(text),
+            Kind::Classic if terms::is_blank(text) => Content::Classic(Node { line: 1, term: Term::List(Vec::new()) }),
             Kind::Classic => Content::Classic(terms()?),
             Kind::Plugins => Content::Plugins(plugins::listed(&terms()?).map_err(unreadable)?),
             Kind::Environment => Content::Environment(environment::assignments(text)),

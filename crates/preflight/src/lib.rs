@@ -35,10 +35,13 @@ mod sheet;
 mod support;
 mod terms;
 
+pub use classic::{ErlangSettings, terms_of_arguments};
 pub use document::lists_of;
+pub use environment::{Assignment, assignments, full_name};
 pub use exported::{EXCHANGES, exported, is_internal, retain_bindings_with_ends};
 pub use input::{Input, Unreadable};
 pub use kind::Kind;
+pub use plugins::{PluginState, enabled_plugins, plugin_names, plugin_state};
 pub use report::Report;
 pub use running::{Asked, QUESTIONS};
 pub use sheet::{Entry, Group, Noun, Place, Severity, grouped};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::pages;
 use crate::sheet::{Noun, Place, Remark, Sheet};
 use crate::support::{AMQP_1_0, KEEP_FOR_PROTOCOL, MQTT, STOMP, STREAMS, Sign, WEB_MQTT, WEB_STOMP, WITHOUT_LDAP};
-use crate::terms::Node;
+use crate::terms::{self, Node};
 
 pub(crate) const PLUGIN: Noun = Noun { one: "plugin", many: "plugins", family: "plugins" };
 
@@ -235,6 +235,45 @@ pub(crate) fn of_keys(first_word: &str) -> Option<&'static str> {
     PLUGINS_OF_KEYS.iter().find(|(word, _)| *word == first_word).map(|(_, plugin)| *plugin)
 }
 
+/// How it stands with a plugin here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PluginState {
+    /// What it does is built in.
+    BuiltIn,
+    /// It is not needed here, or does something else, for this reason.
+    Different(&'static str),
+    /// Nothing here does what it does: that, and what to do.
+    NotBuilt(&'static str, &'static str),
+    /// RabbitMQ has no plugin of this name that is known here.
+    Unknown,
+}
+
+/// How it stands with the plugin of this name.
+#[must_use]
+pub fn plugin_state(name: &str) -> PluginState {
+    match stand_of(name) {
+        None => PluginState::Unknown,
+        Some(Stand::BuiltIn) => PluginState::BuiltIn,
+        Some(Stand::If(sign, ..)) if sign.is_there() => PluginState::BuiltIn,
+        Some(Stand::Differs(text, _) | Stand::NotNeeded(text, _)) => PluginState::Different(text),
+        Some(Stand::If(_, text, advice, _) | Stand::Nothing(text, advice, _)) => PluginState::NotBuilt(text, advice),
+    }
+}
+
+/// Names of all plugins that are known here and are RabbitMQ's own.
+pub fn plugin_names() -> impl Iterator<Item = &'static str> {
+    PLUGINS.iter().map(|(name, _)| *name).filter(|name| name.starts_with("rabbitmq_"))
+}
+
+/// The plugins that a file `enabled_plugins` lists, or why it lists none.
+pub fn enabled_plugins(text: &str) -> Result<Vec<String>, String> {
+    if terms::is_blank(text) {
+        return Ok(Vec::new());
+    }
+    let term = terms::parse(text).map_err(|error| error.to_string())?;
+    Ok(listed(&term)?.into_iter().map(|plugin| plugin.name).collect())
+}
+
 /// What to do about a plugin that nothing stands for, and where to read of it.
 pub(crate) fn advice(plugin: &str) -> Option<(&'static str, &'static str)> {
     match stand_of(plugin)? {
@@ -291,7 +330,6 @@ fn remark(name: &str) -> Option<Remark> {
 mod tests {
     use super::*;
     use crate::sheet::Severity;
-    use crate::terms;
 
     #[test]
     fn no_plugin_is_listed_twice() {

@@ -74,21 +74,15 @@ fn the_same_said_of_many_is_said_once() {
 }
 
 #[test]
-fn erlang_terms_are_not_read_and_said_as_keys() {
-    let text = "[{rabbit, [{heartbeat, 30}, {no_such_thing, 1}]},\n {kernel, [{net_ticktime, 60}]}].";
-    let report = report(&[("advanced.config", text)]);
-    assert_eq!((report.works, report.different, report.refused), (0, 1, 2));
-    let said = report.of_severity(Severity::Refused).flat_map(|group| &group.places).map(ToString::to_string);
-    assert!(said.into_iter().any(|place| place == "advanced.config:1: rabbit.heartbeat → heartbeat = 30"));
-}
-
-#[test]
-fn what_is_in_the_configuration_already_need_not_be_written() {
-    let terms = ("advanced.config", "[{rabbit, [{heartbeat, 30}, {default_pass, <<\"a#b\">>}]}].");
-    let both = report(&[("rabbitmq.conf", "heartbeat=30\ndefault_pass = 'another'\n"), terms]);
-    assert_eq!((both.works, both.refused), (1, 1));
-    assert_eq!(report(&[("rabbitmq.conf", "heartbeat=30\ndefault_pass = 'a#b'\n"), terms]).works, 2);
-    assert_eq!(report(&[("rabbitmq.conf", "heartbeat = 60\n"), terms]).refused, 2);
+fn erlang_terms_are_judged_as_the_keys_that_say_the_same() {
+    let text =
+        "[{rabbit, [{heartbeat, 30}, {of_my_own, 1}, {queue_index_max_journal_entries, 5},\n {channel_max, many}]}].";
+    let report = report(&[("rabbitmq.config", text)]);
+    assert_eq!((report.works, report.different, report.refused), (1, 2, 1));
+    assert!(refused(&report)[0].contains("'channel_max' must be"), "{:?}", refused(&report));
+    let terms = "{rabbitmq_auth_backend_ldap, [{servers, [\"x\"]}]}";
+    let report = super::examine(&[input("advanced.config", &format!("[{terms}]."))]).unwrap();
+    assert_eq!(report.refused, 1);
 }
 
 #[test]

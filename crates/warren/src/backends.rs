@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, bail};
 use auth::{Algorithm, Cache, DecodingKey, HttpBackend, HttpMethod, HttpOptions, KeySource, OAuth2, OAuth2Options};
 use broker::{AuthStep, Authority, Backend};
 use http_client::HttpUrl;
-use model::config::{BackendKind, Backends, OAuth2ResourceServer};
+use model::config::{BackendKind, Backends, OAuth2ResourceServer, SigningKey};
 use net::{ClientTls, ClientTlsOptions, Trust};
 
 /// How long a tokens' issuer may take to say its keys.
@@ -88,8 +88,8 @@ fn oauth2(server: &OAuth2ResourceServer) -> Result<OAuth2Options> {
         text.as_deref().map(|text| url(&format!("{prefix}.{key}"), text, &tls)).transpose()
     };
     let mut configured = std::collections::HashMap::new();
-    for (id, file) in &provider.signing_keys {
-        let key = signing_key(file).with_context(|| format!("cannot use the key {prefix}.signing_keys.{id}"))?;
+    for (id, key) in &provider.signing_keys {
+        let key = signing_key(key).with_context(|| format!("cannot use the key {prefix}.signing_keys.{id}"))?;
         configured.insert(id.clone(), key);
     }
     let algorithm = |name: &String| name.parse::<Algorithm>().with_context(|| format!("unknown algorithm {name}"));
@@ -112,12 +112,16 @@ fn oauth2(server: &OAuth2ResourceServer) -> Result<OAuth2Options> {
     })
 }
 
-/// A public key in a PEM file: RSA, or on an elliptic curve.
-fn signing_key(file: &str) -> Result<DecodingKey> {
-    let pem = std::fs::read(file).with_context(|| format!("cannot read {file}"))?;
+/// A public key in PEM, RSA or on an elliptic curve, or a JSON Web Key.
+fn signing_key(key: &SigningKey) -> Result<DecodingKey> {
+    let (pem, what) = match key {
+        SigningKey::WebKey(text) => return auth::web_key(text).map_err(anyhow::Error::msg),
+        SigningKey::Pem(text) => (text.clone().into_bytes(), "the value"),
+        SigningKey::File(file) => (std::fs::read(file).with_context(|| format!("cannot read {file}"))?, file.as_str()),
+    };
     let kinds = [DecodingKey::from_rsa_pem, DecodingKey::from_ec_pem, DecodingKey::from_ed_pem];
     let key = kinds.iter().find_map(|read| read(&pem).ok());
-    key.with_context(|| format!("{file} has no public key in PEM"))
+    key.with_context(|| format!("{what} has no public key in PEM"))
 }
 
 pub(crate) fn url(key: &str, text: &str, tls: &ClientTlsOptions) -> Result<HttpUrl> {

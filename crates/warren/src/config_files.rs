@@ -1,4 +1,4 @@
-//! Which configuration files there are: the one that was named, and its `conf.d`.
+//! Which configuration files there are: the one that was named, its `conf.d`, and what is in Erlang's terms.
 
 use std::ffi::OsString;
 use std::fs;
@@ -6,30 +6,130 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use model::config::{Config, Source, Warning};
+use preflight::ErlangSettings;
+
+use crate::environment::Environment;
 
 /// Names the file where the command line does not. As all of RabbitMQ's variables, it counts as unset when it is empty.
-const FILE_VARIABLE: &str = "RABBITMQ_CONFIG_FILE";
+const FILE: &str = "RABBITMQ_CONFIG_FILE";
+/// Names the directory that is read in place of `conf.d`.
+const DIRECTORY: &str = "RABBITMQ_CONFIG_FILES";
+/// Names the file that is read in place of `advanced.config`.
+const ADVANCED: &str = "RABBITMQ_ADVANCED_CONFIG_FILE";
+/// Arguments of Erlang's command line, which may set applications.
+const ARGUMENTS: &[&str] = &["RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "RABBITMQ_SERVER_START_ARGS"];
 
-/// Reads the configuration. Where no file is named, only the defaults, the environment and `sets` count.
-///
-/// Like RabbitMQ, if there is no such file its name with `.conf` is tried. The files `conf.d/*.conf` beside the file are
-/// read after it, by name.
-pub(crate) fn load(file: Option<&Path>, sets: &[String]) -> Result<(Config, Vec<Warning>)> {
-    let variable = std::env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
-    let sources = match file.map(Path::to_owned).or(variable.map(PathBuf::from)) {
-        Some(file) => sources(&find(file))?,
-        None => Vec::new(),
-    };
-    Config::parse(&sources, &environment(), sets).map_err(|error| anyhow::anyhow!("{error}"))
+/// Where the files of a configuration are. What is not there is not read, unless it was named.
+#[derive(Debug, Default)]
+pub(crate) struct Locations {
+    /// The file itself.
+    pub(crate) main: Option<PathBuf>,
+    /// The directory whose files `*.conf` are read after it.
+    pub(crate) conf_d: Option<PathBuf>,
+    /// A file in Erlang's terms, which is read last.
+    pub(crate) advanced: Option<PathBuf>,
 }
 
-/// A file and what is in `conf.d` beside it.
-fn sources(file: &Path) -> Result<Vec<Source>> {
-    let mut sources = vec![read(file)?];
-    for extra in conf_d(file)? {
-        sources.push(read(&extra)?);
+impl Locations {
+    /// What stands beside a file, unless variables name something else. Where no file is named, variables alone count.
+    pub(crate) fn beside(file: Option<&Path>, environment: &Environment) -> Locations {
+        let variable = |name| environment.get(name).map(PathBuf::from);
+        let main = file.map(Path::to_owned).or_else(|| variable(FILE));
+        let dir = main.as_deref().map(|main| main.parent().unwrap_or(Path::new(".")).to_owned());
+        let conf_d = variable(DIRECTORY).map(|named| match named.file_name() {
+            // A pattern of names, as RabbitMQ takes it.
+            Some(name) if name.to_string_lossy().contains('*') => named.parent().unwrap_or(Path::new(".")).to_owned(),
+            _ => named,
+        });
+        Locations {
+            main: main.map(find),
+            conf_d: conf_d.or_else(|| dir.as_ref().map(|dir| dir.join("conf.d"))),
+            advanced: variable(ADVANCED)
+                .map(with_extension_where_needed)
+                .or_else(|| dir.as_ref().map(|dir| dir.join("advanced.config")).filter(|file| file.exists())),
+        }
     }
-    Ok(sources)
+}
+
+/// Reads the configuration of a file, or of the variable that names one. Where neither does, only the defaults, the environment and
+/// `sets` count.
+pub(crate) fn load(file: Option<&Path>, sets: &[String]) -> Result<(Config, Vec<String>)> {
+    let environment = Environment::of_process(None)?;
+    parse(&Locations::beside(file, &environment), &environment, sets)
+}
+
+/// Reads the configuration: what it comes to, and what there is to say of it.
+pub(crate) fn parse(
+    locations: &Locations,
+    environment: &Environment,
+    sets: &[String],
+) -> Result<(Config, Vec<String>)> {
+    let mut files = Files::default();
+    if let Some(main) = &locations.main {
+        files.add(main)?;
+    }
+    if let Some(dir) = &locations.conf_d {
+        for file in listed(dir)? {
+            files.add(&file)?;
+        }
+    }
+    if let Some(advanced) = &locations.advanced {
+        files.add_terms(&read(advanced)?)?;
+    }
+    let mut said: Vec<String> = environment.remarks().to_vec();
+    for variable in ARGUMENTS {
+        let Some(text) = environment.get(variable) else { continue };
+        let (terms, flags) = preflight::terms_of_arguments(text);
+        files.add_terms(&Source { name: (*variable).to_owned(), text: terms })?;
+        if !flags.is_empty() {
+            said.push(format!("{variable}: {} have no effect: there is no Erlang machine", flags.join(", ")));
+        }
+    }
+    let origin = |origin| files.terms.iter().fold(origin, |origin, terms| terms.origin(origin));
+    let (config, warnings) = match Config::parse(&files.sources, environment.variables(), sets) {
+        Ok(parsed) => parsed,
+        Err(error) => return Err(anyhow::anyhow!("{}", error.relabelled(origin))),
+    };
+    for terms in &files.terms {
+        said.extend(terms.remarks().iter().map(ToString::to_string));
+    }
+    let place = |Warning(mut remark): Warning| {
+        remark.origin = origin(remark.origin);
+        remark.to_string()
+    };
+    said.extend(warnings.into_iter().map(place));
+    Ok((config, said))
+}
+
+/// Files in the order in which they count.
+#[derive(Default)]
+struct Files {
+    sources: Vec<Source>,
+    /// Those of them that are in Erlang's terms.
+    terms: Vec<ErlangSettings>,
+}
+
+impl Files {
+    fn add(&mut self, file: &Path) -> Result<()> {
+        let source = read(file)?;
+        if file.extension().is_some_and(|extension| extension == "config") || is_in_terms(&source.text) {
+            return self.add_terms(&source);
+        }
+        self.sources.push(source);
+        Ok(())
+    }
+
+    fn add_terms(&mut self, source: &Source) -> Result<()> {
+        let terms = ErlangSettings::read(&source.name, &source.text)?;
+        self.sources.push(terms.source());
+        self.terms.push(terms);
+        Ok(())
+    }
+}
+
+/// Whether a text begins as Erlang's terms do, and no file of keys can.
+fn is_in_terms(text: &str) -> bool {
+    text.trim_start_matches('\u{feff}').trim_start().starts_with(['[', '%'])
 }
 
 /// All variables of the environment that are text.
@@ -37,11 +137,25 @@ pub(crate) fn environment() -> Vec<(String, String)> {
     std::env::vars_os().filter_map(|(key, value)| Some((key.into_string().ok()?, value.into_string().ok()?))).collect()
 }
 
+/// Like RabbitMQ, if there is no such file its name with `.conf` is tried, and then with `.config`.
 fn find(file: PathBuf) -> PathBuf {
-    let mut with_extension = OsString::from(&file);
-    with_extension.push(".conf");
-    let with_extension = PathBuf::from(with_extension);
-    if !file.exists() && with_extension.exists() { with_extension } else { file }
+    if file.exists() {
+        return file;
+    }
+    let others = [".conf", ".config"].map(|extension| with(&file, extension));
+    others.into_iter().find(|other| other.exists()).unwrap_or(file)
+}
+
+/// As RabbitMQ, which adds `.config` where it is missing.
+fn with_extension_where_needed(file: PathBuf) -> PathBuf {
+    let other = with(&file, ".config");
+    if !file.exists() && other.exists() { other } else { file }
+}
+
+fn with(file: &Path, extension: &str) -> PathBuf {
+    let mut name = OsString::from(file);
+    name.push(extension);
+    PathBuf::from(name)
 }
 
 /// One file.
@@ -50,12 +164,11 @@ pub(crate) fn read(file: &Path) -> Result<Source> {
     Ok(Source { name: file.display().to_string(), text })
 }
 
-fn conf_d(file: &Path) -> Result<Vec<PathBuf>> {
-    let dir = file.parent().unwrap_or(Path::new(".")).join("conf.d");
+fn listed(dir: &Path) -> Result<Vec<PathBuf>> {
     if !dir.is_dir() {
         return Ok(Vec::new());
     }
-    let entries = fs::read_dir(&dir).with_context(|| format!("cannot list {}", dir.display()))?;
+    let entries = fs::read_dir(dir).with_context(|| format!("cannot list {}", dir.display()))?;
     let mut files: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|extension| extension == "conf"))

@@ -178,7 +178,7 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
         },
         cors: Cors { origins: own.cors_allow_origins.clone(), max_age_s: Some(own.cors_max_age) },
         refuses_basic: own.disable_basic_auth || own.oauth.as_ref().is_some_and(|oauth| oauth.disable_basic_auth),
-        oauth: own.oauth.as_ref().map(|oauth| oauth_options(config, oauth)).transpose()?,
+        oauth: own.oauth.as_ref().map(oauth_options).transpose()?,
         session_lifetime: own.login_session_timeout,
         disables_stats: own.disable_stats,
         enables_queue_totals: own.enable_queue_totals,
@@ -213,23 +213,16 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
 }
 
 /// How the console logs in by OAuth 2. The provider is trusted as its keys are, where tokens are taken.
-fn oauth_options(config: &Config, own: &ManagementOAuth) -> Result<Arc<OAuthOptions>> {
-    let provider = config.backends.oauth2.first().map(|server| &server.provider);
-    let url = own.provider_url.clone().or_else(|| provider?.issuer.clone());
-    let url =
-        url.context("'management.oauth_enabled' needs 'management.oauth_provider_url' or 'auth_oauth2.issuer'")?;
-    let client_id = own.client_id.clone().context("'management.oauth_enabled' needs 'management.oauth_client_id'")?;
-    let described = || format!("{}/.well-known/openid-configuration", url.trim_end_matches('/'));
-    let metadata = own.metadata_url.clone().unwrap_or_else(described);
-    let tls = match provider {
+fn oauth_options(own: &ManagementOAuth) -> Result<Arc<OAuthOptions>> {
+    let tls = match &own.provider {
         Some(provider) => backends::client_tls(provider.cacertfile.as_deref(), provider.verifies_peer),
         None => backends::client_tls(None, true),
     };
     Ok(Arc::new(OAuthOptions {
-        client_id,
+        client_id: own.client_id.clone().unwrap_or_default(),
         client_secret: own.client_secret.clone(),
-        metadata: backends::url("management.oauth_metadata_url", &metadata, &tls)?,
-        provider_url: url,
+        metadata: backends::url("management.oauth_metadata_url", &own.metadata_url, &tls)?,
+        provider_url: own.provider_url.clone(),
         scopes: own.scopes.clone(),
         authorization_params: own.authorization_endpoint_params.clone(),
         token_params: own.token_endpoint_params.clone(),

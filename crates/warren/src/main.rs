@@ -13,6 +13,7 @@ mod config_files;
 mod connection_limiter;
 mod definitions;
 mod directories;
+mod environment;
 mod fsck;
 mod http_listeners;
 mod http_sites;
@@ -23,7 +24,11 @@ mod logging;
 mod machine;
 mod node;
 mod proxy;
+#[cfg(test)]
+mod published_configurations;
+mod rabbitmq;
 mod serve;
+mod service_manager;
 mod signals;
 mod tls;
 
@@ -126,6 +131,9 @@ struct FsckArgs {
 }
 
 fn main() -> ExitCode {
+    if let Some(code) = rabbitmq::run() {
+        return code;
+    }
     let cli = Cli::parse();
     machine::use_small_pages();
     let result = match cli.command {
@@ -145,6 +153,11 @@ fn main() -> ExitCode {
         Command::Top(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words, &directories::obey)),
     };
+    ended(result)
+}
+
+/// The exit status of what was done, with the reason why not.
+fn ended(result: anyhow::Result<()>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

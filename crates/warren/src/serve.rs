@@ -1,6 +1,6 @@
 //! `warren serve`: from a configuration to a running broker, and back down.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,26 +18,31 @@ use crate::logging::LogLevelHandle;
 use crate::node::{Node, OpenListeners};
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{ServeArgs, cluster, config_files, logging, machine};
+use crate::{ServeArgs, cluster, config_files, logging, machine, service_manager};
 
 /// The RabbitMQ version whose behaviour we follow.
 pub(crate) const COMPATIBLE_VERSION: &str = "4.3.0";
 
 /// Runs the broker until it is told to stop.
 pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
+    let (config, remarks) = config_files::load(args.config.as_deref(), &args.sets)?;
+    let data_dir = args.data_dir.clone().unwrap_or_else(|| PathBuf::from(&config.store.data_dir));
+    start(config, remarks, &data_dir)
+}
+
+/// Runs a broker with this configuration until it is told to stop. `remarks` are what there is to say of where it is from.
+pub(crate) fn start(config: Config, remarks: Vec<String>, data_dir: &Path) -> Result<()> {
     let started_at = Instant::now();
     // First of all: an operator who starts a process may end it at every moment.
     let signals = Signals::listen_early()?;
-    let (config, warnings) = config_files::load(args.config.as_deref(), &args.sets)?;
     let config = Arc::new(config);
-    let data_dir = args.data_dir.as_deref().unwrap_or(Path::new(&config.store.data_dir));
     let log_level = logging::start(&config.log);
-    for warning in warnings {
+    for remark in remarks {
         // Told even where the same configuration has switched the log off.
         if tracing::enabled!(tracing::Level::WARN) {
-            tracing::warn!(%warning, "configuration was accepted with a remark");
+            tracing::warn!(warning = %remark, "configuration was accepted with a remark");
         } else {
-            eprintln!("warren: {}", human::printable(&warning.to_string()));
+            eprintln!("warren: {}", human::printable(&remark));
         }
     }
     if !config.files.is_empty() {
@@ -91,6 +96,7 @@ async fn run(
         tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listening");
     }
     tracing::info!(ready_after_ms = ready_after.as_millis() as u64, "started");
+    service_manager::ready();
 
     let failed = tokio::select! {
         signal = signals.next(|| tls_files.reload()) => {
@@ -103,6 +109,7 @@ async fn run(
             Some(failed)
         }
     };
+    service_manager::stopping();
     watching.abort();
     let hurry = async {
         let signal = signals.next(|| ()).await;

@@ -49,6 +49,13 @@ impl KeySet {
     }
 }
 
+/// One key, as a configuration has it.
+pub fn web_key(text: &str) -> Result<DecodingKey, String> {
+    let jwk: Jwk =
+        serde_json::from_str(text).map_err(|error| format!("it is no JSON Web Key that is known: {error}"))?;
+    DecodingKey::from_jwk(&jwk).map_err(|error| format!("it is no JSON Web Key that can be used: {error}"))
+}
+
 fn read(listed: &Value) -> Option<(Option<String>, DecodingKey)> {
     let jwk: Jwk = serde_json::from_value(listed.clone()).ok()?;
     if jwk.common.public_key_use == Some(PublicKeyUse::Encryption) {

@@ -19,6 +19,7 @@ use jsonwebtoken::{Algorithm, Validation};
 use model::user::Tags;
 
 use claims::Claims;
+pub use key_set::web_key;
 pub use keys::KeySource;
 use keys::Keys;
 pub use scope::{Scope, ScopeError};

@@ -80,18 +80,39 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[optional("node")])
     .saying("Starting node ..."),
-    Command::new("transfer_leadership", "hands leadership to a node, or to the one that is best for it", |input| {
-        let body = input.optional("node-name").map_or_else(|| json!({}), |node| json!({"node": node}));
-        Ask::post("warren/cluster/transfer".to_owned(), &body).then(|reply| {
-            let leader = text(&answered(reply)?.value()?, "leader").to_owned();
-            remark(format!("{leader} leads now"))
-        })
-    })
-    .taking(&[optional("node-name")])
+    Command::new(
+        "transfer_leadership",
+        "hands leadership to a node, or to the one that is best for it; with a queue before the node, as rabbitmq-queues has it",
+        transfer_leadership,
+    )
+    .taking(&[optional("queue-or-node"), optional("node-name")])
     .saying("Transferring leadership ..."),
     Command::new("cluster_members", "lists the cluster's nodes: who leads, who is behind; Warren's own", |_| members())
         .saying("Members of the cluster ..."),
 ];
+
+/// One node leads all queues: where a queue is named, it has to be one that is led at all.
+fn transfer_leadership(input: &Invocation) -> StepResult {
+    let (Some(queue), Some(node)) = (input.optional("queue-or-node"), input.optional("node-name")) else {
+        return transfer(input.optional("queue-or-node"));
+    };
+    let (vhost, queue, node) = (input.vhost().to_owned(), queue.to_owned(), node.to_owned());
+    Ask::get(path(&["queues", &vhost, &queue])).then(move |reply| {
+        let shown = reply.unless(404, || Failure::data(super::queues::no_such_queue(&vhost, &queue)))?.value()?;
+        match text(&shown, "type") {
+            "quorum" => transfer(Some(&node)),
+            _ => Err(Failure::unavailable("cannot transfer leadership of a queue that is no quorum queue")),
+        }
+    })
+}
+
+fn transfer(node: Option<&str>) -> StepResult {
+    let body = node.map_or_else(|| json!({}), |node| json!({"node": node}));
+    Ask::post("warren/cluster/transfer".to_owned(), &body).then(|reply| {
+        let leader = text(&answered(reply)?.value()?, "leader").to_owned();
+        remark(format!("{leader} leads now"))
+    })
+}
 
 /// What a server says that is not as Warren's would: it is another one's, or the words are the server's own.
 fn answered(reply: crate::reply::Reply) -> Result<crate::reply::Reply, Failure> {

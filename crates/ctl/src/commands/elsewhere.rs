@@ -26,8 +26,6 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 pub(crate) const COMMANDS: &[Command] = &[
     refused("rename_cluster_node", "RabbitMQ's own does nothing either"),
     refused("update_cluster_nodes", "RabbitMQ's own does nothing either"),
-    refused("stop", "stop the process instead, with SIGTERM"),
-    refused("shutdown", "stop the process instead, with SIGTERM"),
     refused("rotate_logs", "RabbitMQ's own does nothing either, logs are rotated from outside"),
     refused("log_tail", "look at the process's output, as with journalctl or docker logs"),
     refused("log_tail_stream", "look at the process's output, as with journalctl or docker logs"),

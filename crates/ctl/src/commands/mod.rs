@@ -72,6 +72,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Alerts", alerts::COMMANDS),
     ctl("Lost messages", data_loss::COMMANDS),
     ctl("Warren's own", backup::COMMANDS),
+    ctl("Plugins", plugins::CTL_COMMANDS),
     ctl("This program", local::COMMANDS),
     ctl("Not over HTTP", elsewhere::COMMANDS),
     admin("rabbitmqadmin: list", list::COMMANDS),

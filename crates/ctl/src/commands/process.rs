@@ -1,11 +1,11 @@
-//! Changing the running process: its limits, its log, its listeners. Only the server knows which values are good.
+//! Changing the running process: its limits, its log, its listeners, and its end. Only the server knows which values are good.
 
 use serde_json::{Value, json};
 
-use crate::command::{Command, optional, required};
-use crate::failure::{DATA, Failure, UNAVAILABLE};
+use crate::command::{Command, flag, optional, required};
+use crate::failure::{DATA, Failure, TEMPORARY, UNAVAILABLE};
 use crate::invocation::Invocation;
-use crate::step::{Ask, StepResult};
+use crate::step::{Ask, Ended, ProcessName, Step, StepResult, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
@@ -55,7 +55,31 @@ pub(crate) const COMMANDS: &[Command] = &[
         change(Ask::post("warren/listeners/resume".to_owned(), &json!({})), UNAVAILABLE)
     })
     .saying("Will resume client connection listeners. The node will now accept client connections"),
+    Command::new("stop", "ends the server's process on this machine: the one that a file names, or the socket", end)
+        .taking(&[optional("pid-file")])
+        .with(&[flag("idempotent", "no failure if there is no such process")])
+        .saying("Stopping and halting node ..."),
+    Command::new("shutdown", "the same, and waits until it has ended", end)
+        .with(&[flag("wait", "accepted: it is waited for"), flag("no-wait", "accepted: it is waited for")])
+        .saying("Shutting down the node ..."),
 ];
+
+/// Has the process end in order, and waits until it has.
+fn end(input: &Invocation) -> StepResult {
+    let name = input.optional("pid-file").map(|file| ProcessName::File(file.into()));
+    let is_idempotent = input.has("idempotent");
+    Ok(Step::End(
+        name,
+        Box::new(move |ended| match ended {
+            Ended::InOrder(id) => remark(format!("process {id} has ended")),
+            Ended::NotThere if is_idempotent => remark("there is no such process"),
+            Ended::NotThere => Err(Failure::unavailable("there is no such process")),
+            Ended::StillThere(id) => {
+                Err(Failure::new(TEMPORARY, format!("process {id} was told to end, and still runs")))
+            }
+        }),
+    ))
+}
 
 fn usage(input: &Invocation, takes: &str) -> Failure {
     Failure::usage(format!("{} takes {takes}", input.command.name))

@@ -17,6 +17,12 @@ pub(crate) const URL_VARIABLE: &str = "WARREN_CTL_URL";
 /// Where a broker that was started without options keeps its data.
 pub(crate) const DEFAULT_DATA_DIR: &str = "warren-data";
 
+/// Where packages and images have it: this program's own, and those that stand for RabbitMQ's.
+const PACKAGED_DATA_DIRS: &[&str] = &["/var/lib/warren/data", "/var/lib/rabbitmq/mnesia/warren"];
+
+/// Variables of RabbitMQ's that name the directory below which data are.
+const DATA_VARIABLES: &[&str] = &["RABBITMQ_MNESIA_DIR", "RABBITMQ_MNESIA_BASE"];
+
 /// A broker's own socket, in its data directory.
 const SOCKET_NAME: &str = "control.sock";
 
@@ -106,9 +112,16 @@ fn url(input: &Invocation, section: &Section, around: &Surroundings<'_>) -> Resu
         if let Some(text) = (around.variable)(URL_VARIABLE).filter(|text| !text.is_empty()) {
             return parsed(URL_VARIABLE, &text);
         }
-        let socket = PathBuf::from(DEFAULT_DATA_DIR).join(SOCKET_NAME);
+        // Where a broker that stands for a RabbitMQ was told to have it.
+        let named = DATA_VARIABLES.iter().filter_map(|name| (around.variable)(name).filter(|dir| !dir.is_empty()));
+        let named = named.map(|dir| Path::new(&dir).join("warren"));
+        let usual = std::iter::once(&DEFAULT_DATA_DIR).chain(PACKAGED_DATA_DIRS).map(PathBuf::from);
+        let mut sockets = named.chain(usual).map(|dir| dir.join(SOCKET_NAME));
         // Who says who they are wants to log in.
-        if user.is_none() && password.is_none() && (around.is_there)(&socket) {
+        if user.is_none()
+            && password.is_none()
+            && let Some(socket) = sockets.find(|socket| (around.is_there)(socket))
+        {
             return Ok(HttpUrl::on_socket(socket));
         }
     }

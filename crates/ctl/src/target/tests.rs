@@ -8,9 +8,11 @@ struct TestSurroundings {
     /// The file of settings.
     file: Option<&'static str>,
     has_socket: bool,
+    socket: &'static str,
 }
 
-const NOTHING: TestSurroundings = TestSurroundings { variables: Vec::new(), file: None, has_socket: false };
+const NOTHING: TestSurroundings =
+    TestSurroundings { variables: Vec::new(), file: None, has_socket: false, socket: "warren-data/control.sock" };
 
 fn target(line: &[&str], around: &TestSurroundings) -> Result<Target, Failure> {
     let line: Vec<String> = line.iter().map(|word| (*word).to_owned()).collect();
@@ -22,7 +24,7 @@ fn target(line: &[&str], around: &TestSurroundings) -> Result<Target, Failure> {
                 around.variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
             },
             read: &|_| Ok(around.file.map(str::to_owned)),
-            is_there: &|path| around.has_socket && path == Path::new("warren-data/control.sock"),
+            is_there: &|path| around.has_socket && path == Path::new(around.socket),
         },
     )
 }
@@ -45,6 +47,16 @@ fn without_a_word_it_is_the_broker_that_is_there() {
     check_socket(&["list_users"], &socket, "warren-data/control.sock");
     // Who says who they are wants to log in.
     check(&["-u", "bob", "list_users"], &socket, "http://bob:guest@127.0.0.1:15672");
+    let packaged = TestSurroundings { socket: "/var/lib/rabbitmq/mnesia/warren/control.sock", ..socket };
+    check_socket(&["list_users"], &packaged, "/var/lib/rabbitmq/mnesia/warren/control.sock");
+    let named = TestSurroundings {
+        variables: vec![("RABBITMQ_MNESIA_BASE", "/data")],
+        socket: "/data/warren/control.sock",
+        has_socket: true,
+        ..NOTHING
+    };
+    check_socket(&["list_users"], &named, "/data/warren/control.sock");
+    let socket = TestSurroundings { has_socket: true, ..NOTHING };
     let variable = TestSurroundings { variables: vec![(URL_VARIABLE, "http://a:b@h:1")], ..socket };
     check(&["list_users"], &variable, "http://a:b@h:1");
     check(&["list_users", "--host", "i"], &variable, "http://guest:guest@i:15672");

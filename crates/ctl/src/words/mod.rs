@@ -17,6 +17,17 @@ pub(crate) struct ParsedWords {
     pub(crate) wants_help: bool,
 }
 
+/// The words of a program whose commands are those of a group here: `rabbitmq-plugins -q list` is `-q plugins list`.
+pub(crate) fn in_group(group: &str, words: &[String]) -> Vec<String> {
+    let at = command_at(words);
+    let is_of_group = words.get(at).is_some_and(|word| command_named(&format!("{group} {word}")).is_some());
+    let mut words = words.to_vec();
+    if is_of_group {
+        words.insert(at, group.to_owned());
+    }
+    words
+}
+
 /// Reads the words after `warren ctl`; there has to be one.
 pub(crate) fn parse(words: &[String]) -> Result<ParsedWords, Failure> {
     let position = find_command(words)?;
@@ -67,7 +78,8 @@ struct CommandPosition {
     len: usize,
 }
 
-fn find_command(words: &[String]) -> Result<CommandPosition, Failure> {
+/// Where the command's first word is: behind the options before it.
+fn command_at(words: &[String]) -> usize {
     let mut at = 0;
     while let Some(word) = words.get(at) {
         if !is_option(word) {
@@ -89,6 +101,11 @@ fn find_command(words: &[String]) -> Result<CommandPosition, Failure> {
             _ => 1,
         };
     }
+    at
+}
+
+fn find_command(words: &[String]) -> Result<CommandPosition, Failure> {
+    let at = command_at(words);
     let Some(first) = words.get(at) else {
         return Err(Failure::usage("no command was given, see warren ctl help"));
     };

@@ -28,7 +28,7 @@ pub(crate) use provider::Tokens;
 /// How the console logs in by OAuth 2.
 #[derive(Clone)]
 pub struct OAuthOptions {
-    /// The broker's id at the provider.
+    /// The broker's id at the provider; empty where users only begin there.
     pub client_id: String,
     /// Its secret; a public client has none.
     pub client_secret: Option<String>,

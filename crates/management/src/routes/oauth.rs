@@ -79,7 +79,9 @@ fn ways(call: &Call) -> Result<Answer, Problem> {
         members.cell("oauth_enabled").bool(options.oauth.is_some());
         members.cell("oauth_disable_basic_auth").bool(options.refuses_basic);
         if let Some(oauth) = &options.oauth {
-            members.cell("oauth_client_id").text(&oauth.client_id);
+            if !oauth.client_id.is_empty() {
+                members.cell("oauth_client_id").text(&oauth.client_id);
+            }
             members.cell("oauth_provider_url").text(&oauth.provider_url);
             members.cell("oauth_scopes").text(&oauth.scopes);
             let logon = if oauth.is_idp_initiated { "idp_initiated" } else { "sp_initiated" };

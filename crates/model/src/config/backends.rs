@@ -160,6 +160,7 @@ pub(super) fn read(values: &Values) -> Backends {
 mod tests {
     use super::*;
     use crate::config::Config;
+    use crate::config::SigningKey;
 
     fn parse(sets: &[&str]) -> Result<Backends, String> {
         let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
@@ -202,7 +203,7 @@ mod tests {
             "auth_oauth2.additional_scopes_key = roles groups",
         ]);
         let oauth2 = &backends.unwrap().oauth2[0];
-        assert_eq!(oauth2.provider.signing_keys["k1"], "/etc/key.pem");
+        assert_eq!(oauth2.provider.signing_keys["k1"], SigningKey::File("/etc/key.pem".to_owned()));
         assert_eq!(oauth2.preferred_username_claims, ["email"]);
         assert_eq!(oauth2.scope_aliases["boss"], ["warren.tag:administrator", "warren.read:*/*"]);
         assert_eq!(oauth2.additional_scopes_keys, ["roles", "groups"]);

@@ -4,10 +4,7 @@
 
 use super::table::{KeyPath, State};
 use super::values::Values;
-use super::{
-    Config, ENVIRONMENT, ENVIRONMENT_WITHOUT_EFFECT, Origin, Remark, Source, Warning, interpolation, schema, settings,
-    syntax, together,
-};
+use super::{Config, Origin, Remark, Source, Warning, environment, interpolation, schema, settings, syntax, together};
 
 /// What becomes of a configuration.
 #[derive(Debug)]
@@ -53,15 +50,18 @@ pub struct UnsetVariable {
 pub enum Variable {
     /// It sets this key.
     Sets(&'static str),
+    /// It names a file, or holds settings, that are read at the start.
+    Read,
     /// Nothing; this is to be done instead.
     WithoutEffect(&'static str),
 }
 
-/// Looks at a configuration. `sources` are in the order in which they count, `env` is for their `$(NAME)`.
+/// Looks at a configuration. `sources` are in the order in which they count, `env` is what is known of the environment of the broker.
 #[must_use]
 pub fn examine(sources: &[Source], env: &[(String, String)]) -> Examination {
     let mut values = Values::new(&schema::TABLE);
     let mut unset_variables = Vec::new();
+    environment::assign_defaults(&mut values, env);
     for source in sources {
         let origin = |line| Origin::File { name: source.name.clone(), line };
         match syntax::parse(&source.text) {
@@ -83,7 +83,10 @@ pub fn examine(sources: &[Source], env: &[(String, String)]) -> Examination {
             }
         }
     }
-    let keys = values.by_key.iter().map(|(key, assigned)| SetKey {
+    environment::assign_above(&mut values, env);
+    environment::assign_cookie(&mut values, env);
+    let of_files = values.by_key.iter().filter(|(_, assigned)| matches!(assigned.origin, Origin::File { .. }));
+    let keys = of_files.map(|(key, assigned)| SetKey {
         key: key.clone(),
         origin: assigned.origin.clone(),
         state: if assigned.row.harmless.contains(&&*assigned.text) { State::Effective } else { assigned.row.state },
@@ -106,9 +109,10 @@ pub fn state_of(key: &str) -> Option<State> {
 /// What a variable does, if RabbitMQ's name for it is known.
 #[must_use]
 pub fn variable(name: &str) -> Option<Variable> {
-    let sets = ENVIRONMENT.iter().find(|(known, _)| *known == name).map(|(_, key)| Variable::Sets(key));
-    let without_effect = || ENVIRONMENT_WITHOUT_EFFECT.iter().find(|(known, _)| *known == name);
-    sets.or_else(|| without_effect().map(|(_, instead)| Variable::WithoutEffect(instead)))
+    let sets = environment::key_of(name).map(Variable::Sets);
+    let read = || environment::READ_BY_CALLER.contains(&name).then_some(Variable::Read);
+    let without_effect = || environment::WITHOUT_EFFECT.iter().find(|(known, _)| *known == name);
+    sets.or_else(read).or_else(|| without_effect().map(|(_, instead)| Variable::WithoutEffect(instead)))
 }
 
 #[cfg(test)]
@@ -153,7 +157,8 @@ mod tests {
     #[test]
     fn variables_of_rabbitmq_are_known() {
         assert_eq!(variable("RABBITMQ_NODENAME"), Some(Variable::Sets("warren.node_name")));
-        assert!(matches!(variable("RABBITMQ_NODE_PORT"), Some(Variable::WithoutEffect(_))));
+        assert_eq!(variable("RABBITMQ_NODE_PORT"), Some(Variable::Sets("listeners.tcp.default")));
+        assert_eq!(variable("RABBITMQ_ADVANCED_CONFIG_FILE"), Some(Variable::Read));
         assert_eq!(
             variable("RABBITMQ_LOGS"),
             Some(Variable::WithoutEffect("the log goes to stderr, as log.console says"))

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::time::Duration;
 
+use super::oauth2::{self, OAuth2Provider};
 use super::values::Values;
+use super::{Origin, Remark, Warning};
 
 /// The largest `management.http.max_body_size`.
 pub(crate) const HTTP_BODY_LEN_MAX: u64 = 256 << 20;
@@ -46,14 +48,16 @@ pub struct ManagementOptions {
 /// How the console logs in by OAuth 2. Fields are named as their keys are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ManagementOAuth {
-    /// The broker's id at the provider.
+    /// The broker's id at the provider; None where users only begin there.
     pub client_id: Option<String>,
     /// Its secret.
     pub client_secret: Option<String>,
     /// The provider.
-    pub provider_url: Option<String>,
-    /// Where it describes itself; None: where its URL says by the rules.
-    pub metadata_url: Option<String>,
+    pub provider_url: String,
+    /// Where it describes itself.
+    pub metadata_url: String,
+    /// How it is trusted: as where its keys are from, if tokens are taken.
+    pub provider: Option<OAuth2Provider>,
     /// The scopes that are asked for.
     pub scopes: String,
     /// Whether names and passwords are refused besides.
@@ -112,7 +116,7 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
         definitions_require_json_extension: values.bool("management.definitions.require_json_extension"),
         disable_basic_auth: values.bool("management.disable_basic_auth"),
         login_session_timeout: Duration::from_secs(60 * values.integer::<u64>("management.login_session_timeout")),
-        oauth: values.bool("management.oauth_enabled").then(|| oauth(values)),
+        oauth: oauth(values).ok().flatten(),
         disable_stats: values.bool("management.disable_stats"),
         enable_queue_totals: values.bool("management.enable_queue_totals"),
         operator_policy_changes_disabled: values.bool("management.restrictions.operator_policy_changes.disabled"),
@@ -121,24 +125,89 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
     }
 }
 
-fn oauth(values: &Values) -> ManagementOAuth {
-    let text = |key| values.text(key).filter(|text| !text.is_empty()).map(str::to_owned);
-    let family = |name| {
-        let prefix = ["management", name];
-        let members = values.below(&prefix);
-        members.filter_map(|(rest, text, _)| Some((rest.first()?.clone(), text.to_owned()))).collect()
+/// How the console logs in by OAuth 2, or what is missing for that; None where it is not to.
+fn oauth(values: &Values) -> Result<Option<ManagementOAuth>, String> {
+    if !values.bool("management.oauth_enabled") {
+        return Ok(None);
+    }
+    let name = resource_servers(values).into_iter().next();
+    let own =
+        |key: &str| values.text(&format!("management.oauth_resource_servers.{}.{key}", escaped(name.as_deref()?)));
+    let text = |key: &str| {
+        let text = own(key).or_else(|| values.text(&format!("management.{key}")));
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
     };
-    ManagementOAuth {
-        client_id: text("management.oauth_client_id"),
-        client_secret: text("management.oauth_client_secret"),
-        provider_url: text("management.oauth_provider_url"),
-        metadata_url: text("management.oauth_metadata_url"),
-        scopes: values.required("management.oauth_scopes").to_owned(),
+    let family = |key: &str| -> Vec<(String, String)> {
+        let below = |prefix: &[&str]| -> Vec<(String, String)> {
+            let members = values.below(prefix);
+            members.filter_map(|(rest, text, _)| Some((rest.first()?.clone(), text.to_owned()))).collect()
+        };
+        let of_server = name.as_deref().map(|name| below(&["management", RESOURCE_SERVERS, name, key]));
+        of_server.filter(|own| !own.is_empty()).unwrap_or_else(|| below(&["management", key]))
+    };
+    let id = own("id").map(str::to_owned).or_else(|| name.clone());
+    let known = oauth2::read(values);
+    let of_id = known.iter().find(|server| Some(&server.id) == id.as_ref()).or_else(|| known.first());
+    let provider = of_id.map(|server| server.provider.clone());
+    let provider_url = text("oauth_provider_url").or_else(|| provider.as_ref()?.issuer.clone());
+    let provider_url = provider_url.ok_or("it needs 'management.oauth_provider_url' or 'auth_oauth2.issuer'")?;
+    let is_idp_initiated = text("oauth_initiated_logon_type").as_deref() == Some("idp_initiated");
+    let client_id = text("oauth_client_id");
+    if client_id.is_none() && !is_idp_initiated {
+        return Err("it needs 'management.oauth_client_id'".to_owned());
+    }
+    let described = || format!("{}/.well-known/openid-configuration", provider_url.trim_end_matches('/'));
+    Ok(Some(ManagementOAuth {
+        client_id,
+        client_secret: text("oauth_client_secret"),
+        metadata_url: text("oauth_metadata_url").unwrap_or_else(described),
+        provider_url,
+        provider,
+        scopes: text("oauth_scopes").unwrap_or_default(),
         disable_basic_auth: values.bool("management.oauth_disable_basic_auth"),
-        is_idp_initiated: values.required("management.oauth_initiated_logon_type") == "idp_initiated",
+        is_idp_initiated,
         authorization_endpoint_params: family("oauth_authorization_endpoint_params"),
         token_endpoint_params: family("oauth_token_endpoint_params"),
+    }))
+}
+
+const RESOURCE_SERVERS: &str = "oauth_resource_servers";
+
+/// The names of the resource servers that the console could log in for, in their order.
+fn resource_servers(values: &Values) -> Vec<String> {
+    let below: Vec<_> = values.below(&["management", RESOURCE_SERVERS]).collect();
+    let mut names: Vec<String> =
+        below.iter().filter(|(rest, ..)| rest.len() > 1).map(|(rest, ..)| rest[0].clone()).collect();
+    names.sort_by_key(|name| (name.parse::<u64>().unwrap_or(u64::MAX), name.clone()));
+    names.dedup();
+    let is_disabled = |name: &String| {
+        below
+            .iter()
+            .any(|(rest, text, _)| rest.len() == 2 && rest[0] == *name && rest[1] == "disabled" && *text == "true")
+    };
+    names.retain(|name| !is_disabled(name));
+    names
+}
+
+/// A word of a key.
+fn escaped(word: &str) -> String {
+    word.replace('.', "\\.")
+}
+
+/// What of the console's logins has no effect.
+pub(super) fn check(values: &Values) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    if let Err(missing) = oauth(values) {
+        let text = format!("'management.oauth_enabled' has no effect: {missing}");
+        warnings.push(Warning(Remark { origin: values.origin("management.oauth_enabled"), text }));
     }
+    for name in resource_servers(values).iter().skip(1) {
+        let key = format!("management.{RESOURCE_SERVERS}.{name}");
+        let origin = values.below(&["management", RESOURCE_SERVERS, name]).next().map(|(.., origin)| origin.clone());
+        let text = format!("'{key}' has no effect: the console logs in for the first resource server");
+        warnings.push(Warning(Remark { origin: origin.unwrap_or(Origin::Default), text }));
+    }
+    warnings
 }
 
 pub(super) fn path_prefix(text: &str) -> String {
@@ -170,6 +239,34 @@ mod tests {
             assert_eq!(parsed(&format!("management.path_prefix = {text}")).path_prefix, prefix);
         }
         assert_eq!(parsed("").path_prefix, "");
+    }
+
+    #[test]
+    fn the_console_logs_in_for_the_first_resource_server() {
+        let base = "auth_backends.1 = oauth2\nauth_oauth2.resource_server_id = r\nauth_oauth2.issuer = https://i\n\
+                    management.oauth_enabled = true\n";
+        let servers = "management.oauth_resource_servers.2.id = b\nmanagement.oauth_resource_servers.2.oauth_client_id = second\n\
+                       management.oauth_resource_servers.1.id = a\nmanagement.oauth_resource_servers.1.oauth_client_id = first\n\
+                       management.oauth_resource_servers.0.id = c\nmanagement.oauth_resource_servers.0.disabled = true\n";
+        let oauth = parsed(&format!("{base}{servers}")).oauth.unwrap();
+        assert_eq!((oauth.client_id.as_deref(), oauth.provider_url.as_str()), (Some("first"), "https://i"));
+        assert_eq!(oauth.metadata_url, "https://i/.well-known/openid-configuration");
+        assert_eq!(oauth.scopes, "openid profile");
+        let idp = parsed(&format!("{base}management.oauth_initiated_logon_type = idp_initiated\n")).oauth.unwrap();
+        assert_eq!((idp.client_id, idp.is_idp_initiated), (None, true));
+    }
+
+    /// As in RabbitMQ, which then shows its form for names and passwords.
+    #[test]
+    fn logins_that_lack_something_are_warned_of() {
+        let text = "management.oauth_enabled = true\nmanagement.oauth_provider_url = https://i\n";
+        let source = Source { name: "f".to_owned(), text: text.to_owned() };
+        let (config, warnings) = Config::parse(&[source], &[], &[]).unwrap();
+        assert!(config.management.oauth.is_none());
+        assert_eq!(
+            warnings[0].to_string(),
+            "f:1: 'management.oauth_enabled' has no effect: it needs 'management.oauth_client_id'"
+        );
     }
 
     #[test]

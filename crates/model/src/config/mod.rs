@@ -5,14 +5,17 @@
 //! made from it. A later assignment of a key goes before an earlier one, in this order:
 //!
 //! ```text
-//! defaults < configuration file < conf.d/*.conf by name < RABBITMQ_NODENAME, _DEFAULT_USER, … < --set KEY=VALUE
+//! defaults < RABBITMQ_NODE_PORT, … < configuration file < conf.d/*.conf by name < advanced.config
+//!          < RABBITMQ_NODENAME, _DEFAULT_USER, … < --set KEY=VALUE
 //! ```
 
 mod alerts;
 mod backends;
 mod certificate_login;
 mod cluster;
+mod environment;
 mod examination;
+mod http_url;
 mod influxdb;
 mod interpolation;
 mod links;
@@ -45,7 +48,9 @@ pub use certificate_login::{AlternativeNameKind, CertificateLogin};
 pub use cluster::{
     CLUSTER_PORT, ClusterOptions, ClusterSecret, ClusterTls, Discovery, FormationOptions, HostPort, is_node_name,
 };
+pub use environment::READ_BY_CALLER;
 pub use examination::{Examination, SetKey, UnsetVariable, Variable, examine, state_of, variable};
+pub use http_url::is_http_url;
 pub use human::parse_size;
 pub use influxdb::{InfluxdbLogin, InfluxdbObjects, InfluxdbOptions, InfluxdbPlace, InfluxdbServer};
 pub use links::LinkOptions;
@@ -53,7 +58,7 @@ pub use listeners::{HttpListener, Listener, UnixListener};
 pub use live::LiveOptions;
 pub use management::{ManagementHeaders, ManagementOAuth, ManagementOptions};
 pub use network::{NETWORK, networks};
-pub use oauth2::{OAuth2Provider, OAuth2ResourceServer};
+pub use oauth2::{OAuth2Provider, OAuth2ResourceServer, SigningKey};
 pub use prometheus::PrometheusOptions;
 pub use reference::render_reference;
 pub use settings::{
@@ -68,7 +73,6 @@ pub use value::{ListenAddress, parse_duration_ms};
 
 use std::fmt;
 
-use syntax::KeyPath;
 use values::Values;
 
 /// The largest `max_message_size`.
@@ -76,52 +80,6 @@ pub(crate) const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
 
 /// The cipher suites that `ssl_options.ciphers` knows, by OpenSSL's names and IANA's.
 pub const CIPHER_SUITES: &[&str] = table::tls_keys::CIPHERS;
-
-/// The environment variables that set keys.
-const ENVIRONMENT: &[(&str, &str)] = &[
-    ("RABBITMQ_DEFAULT_USER", "default_user"),
-    ("RABBITMQ_DEFAULT_PASS", "default_pass"),
-    ("RABBITMQ_DEFAULT_VHOST", "default_vhost"),
-    ("RABBITMQ_NODENAME", "warren.node_name"),
-];
-
-/// Environment variables that configure RabbitMQ and nothing here, with what to do instead.
-const ENVIRONMENT_WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("RABBITMQ_LOGS", "the log goes to stderr, as log.console says"),
-    ("RABBITMQ_NODE_PORT", "set listeners.tcp.default"),
-    ("RABBITMQ_NODE_IP_ADDRESS", "set listeners.tcp.default to address:port"),
-    ("RABBITMQ_CONFIG_FILES", "put the files into conf.d beside the configuration file"),
-    ("RABBITMQ_ADVANCED_CONFIG_FILE", "Erlang terms are not read, use the keys of rabbitmq.conf"),
-    ("RABBITMQ_CONF_ENV_FILE", "files of variables are not read, set the keys of rabbitmq.conf"),
-    (
-        "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
-        "set the keys of rabbitmq.conf that its arguments stand for, such as log.default.level",
-    ),
-    ("RABBITMQ_SERVER_ERL_ARGS", "there is no Erlang machine; warren.worker_threads says how many threads there are"),
-    ("RABBITMQ_SERVER_START_ARGS", "set the keys of rabbitmq.conf that its arguments stand for"),
-    ("RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "set vm_memory_high_watermark.relative or vm_memory_high_watermark.absolute"),
-    ("RABBITMQ_DISK_FREE_LIMIT", "set disk_free_limit.absolute"),
-    ("RABBITMQ_DISK_FREE_ABSOLUTE_LIMIT", "set disk_free_limit.absolute"),
-    ("RABBITMQ_LOG", "set log.default.level"),
-    ("RABBITMQ_LOG_BASE", "the log goes to stderr"),
-    (
-        "RABBITMQ_ENABLED_PLUGINS_FILE",
-        "there are no plugins; warren.management.enabled and the keys of the others say what is served",
-    ),
-    ("RABBITMQ_PLUGINS_DIR", "there are no plugins"),
-    ("RABBITMQ_MNESIA_BASE", "set warren.data_dir"),
-    ("RABBITMQ_MNESIA_DIR", "set warren.data_dir"),
-    ("RABBITMQ_DEFAULT_USER_FILE", "set RABBITMQ_DEFAULT_USER or default_user"),
-    ("RABBITMQ_DEFAULT_PASS_FILE", "set RABBITMQ_DEFAULT_PASS or default_pass"),
-    ("RABBITMQ_SSL_CACERTFILE", "set ssl_options.cacertfile"),
-    ("RABBITMQ_SSL_CERTFILE", "set ssl_options.certfile"),
-    ("RABBITMQ_SSL_KEYFILE", "set ssl_options.keyfile"),
-    ("RABBITMQ_SSL_VERIFY", "set ssl_options.verify"),
-    ("RABBITMQ_SSL_FAIL_IF_NO_PEER_CERT", "set ssl_options.fail_if_no_peer_cert"),
-    ("RABBITMQ_MANAGEMENT_SSL_CACERTFILE", "set management.ssl.cacertfile"),
-    ("RABBITMQ_MANAGEMENT_SSL_CERTFILE", "set management.ssl.certfile"),
-    ("RABBITMQ_MANAGEMENT_SSL_KEYFILE", "set management.ssl.keyfile"),
-];
 
 /// One configuration file, read by the caller.
 #[derive(Clone, PartialEq, Eq)]
@@ -169,6 +127,15 @@ pub enum Origin {
     Option(&'static str),
 }
 
+impl ConfigError {
+    /// The same with other names for where things are set: for who has translated them.
+    #[must_use]
+    pub fn relabelled(self, relabel: impl Fn(Origin) -> Origin) -> ConfigError {
+        let remarks = self.0.into_iter().map(|remark| Remark { origin: relabel(remark.origin), ..remark });
+        ConfigError(remarks.collect())
+    }
+}
+
 impl Config {
     /// Reads a configuration. `sources` are in the order in which they count: the main file, then those of `conf.d` by
     /// name. `env` may be the whole environment. `sets` are the arguments of `--set`, each `KEY=VALUE`.
@@ -178,28 +145,19 @@ impl Config {
         sets: &[String],
     ) -> Result<(Config, Vec<Warning>), ConfigError> {
         let mut values = Values::new(&schema::TABLE);
+        environment::assign_defaults(&mut values, env);
         for source in sources {
             values.add_source(source, env);
         }
-        for (variable, key) in ENVIRONMENT {
-            if let Some(value) = non_empty(env, variable) {
-                let path = KeyPath::parse(key).expect("a key of ours");
-                values.assign(&path, value, Origin::Environment(variable));
-            }
-        }
+        environment::assign_above(&mut values, env);
         for set in sets {
             values.add_set(set);
         }
+        environment::assign_cookie(&mut values, env);
         values.complete();
         let (mut config, mut warnings) = settings::build(values)?;
         config.files = sources.iter().map(|source| source.name.clone()).collect();
-        for (variable, instead) in ENVIRONMENT_WITHOUT_EFFECT {
-            // Where the log is to go to the standard output, which is as good as the standard error, there is nothing to say.
-            if non_empty(env, variable).is_some_and(|value| (*variable, value) != ("RABBITMQ_LOGS", "-")) {
-                let origin = Origin::Environment(variable);
-                warnings.push(Warning(Remark { origin, text: format!("has no effect; {instead}") }));
-            }
-        }
+        warnings.extend(environment::without_effect(env));
         Ok((config, warnings))
     }
 
@@ -215,11 +173,6 @@ impl Default for Config {
         let (config, _) = Config::parse(&[], &[], &[]).expect("the defaults fit together");
         config
     }
-}
-
-/// An environment variable that is set to something.
-fn non_empty<'a>(env: &'a [(String, String)], variable: &str) -> Option<&'a str> {
-    env.iter().find(|(name, value)| name == variable && !value.is_empty()).map(|(_, value)| &**value)
 }
 
 impl fmt::Debug for Source {

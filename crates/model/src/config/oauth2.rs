@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::value::Kind;
 use super::values::Values;
+use super::{Origin, Remark, Warning};
 
 /// What tokens may be for. Fields are named as their keys are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,17 +36,96 @@ pub struct OAuth2Provider {
     pub jwks_uri: Option<String>,
     /// Where it says that, if nothing else is known of its keys.
     pub discovery_url: Option<String>,
-    /// Signatures that are accepted, by their names; empty: all but those with shared keys.
+    /// Signatures that are accepted, by their names; empty: all but those with shared keys, of which there are none.
     pub algorithms: Vec<String>,
     /// The key's id where a token names none.
     pub default_key: Option<String>,
-    /// PEM files of public keys, by the keys' ids.
-    pub signing_keys: BTreeMap<String, String>,
+    /// Keys by their ids.
+    pub signing_keys: BTreeMap<String, SigningKey>,
     /// File of the authorities that the issuer's certificate is to be from; None: the system's.
     pub cacertfile: Option<String>,
     /// Whether its certificate is looked at.
     pub verifies_peer: bool,
 }
+
+/// A key that signatures are checked by.
+#[derive(Clone, PartialEq, Eq)]
+pub enum SigningKey {
+    /// A public key in this PEM file.
+    File(String),
+    /// A public key in PEM.
+    Pem(String),
+    /// A JSON Web Key. It may be shared, and is then a secret.
+    WebKey(String),
+}
+
+impl SigningKey {
+    fn of(text: &str) -> SigningKey {
+        match text.trim_start() {
+            pem if pem.starts_with(PEM) => SigningKey::Pem(pem_lines(pem)),
+            key if key.starts_with('{') => SigningKey::WebKey(key.to_owned()),
+            _ => SigningKey::File(text.to_owned()),
+        }
+    }
+}
+
+impl SigningKey {
+    /// Whether who signs has the same key.
+    fn is_shared(&self) -> bool {
+        match self {
+            SigningKey::WebKey(key) => {
+                serde_json::from_str(key).is_ok_and(|key: serde_json::Value| key["kty"] == "oct")
+            }
+            SigningKey::File(_) | SigningKey::Pem(_) => false,
+        }
+    }
+}
+
+impl std::fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SigningKey::File(path) => f.debug_tuple("File").field(path).finish(),
+            SigningKey::Pem(_) => f.write_str("Pem"),
+            SigningKey::WebKey(_) => f.write_str("WebKey"),
+        }
+    }
+}
+
+/// All signatures. Those with shared keys are accepted where such a key is configured, or where they are named.
+pub(super) const ALGORITHMS: &[&str] =
+    &["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA", "HS256", "HS384", "HS512"];
+
+const PEM: &str = "-----BEGIN";
+
+/// A PEM text whose lines may have been joined, in lines again.
+fn pem_lines(text: &str) -> String {
+    let parts: Vec<&str> = text.trim().splitn(5, "-----").collect();
+    match parts[..] {
+        ["", begin, body, end, _] => {
+            let body = body.split_whitespace().collect::<Vec<_>>().join("\n");
+            format!("-----{begin}-----\n{body}\n-----{end}-----\n")
+        }
+        _ => text.to_owned(),
+    }
+}
+
+/// Such a key, as a key of the configuration has it.
+pub(super) const SIGNING_KEY: Kind = Kind {
+    what: "a PEM file of a public key, a PEM text, or a JSON Web Key",
+    refusal: |text| match SigningKey::of(text) {
+        SigningKey::File(path) if path.is_empty() => Some(String::new()),
+        SigningKey::WebKey(key) => match serde_json::from_str::<serde_json::Map<_, _>>(&key) {
+            Ok(members) if members.get("kty").is_some_and(serde_json::Value::is_string) => None,
+            Ok(_) => Some("it does not say of which kind (kty) it is".to_owned()),
+            Err(error) => Some(format!("it is no JSON object: {error}")),
+        },
+        SigningKey::File(_) | SigningKey::Pem(_) => None,
+    },
+    shown: |text| match SigningKey::of(text) {
+        SigningKey::File(path) => path,
+        SigningKey::Pem(_) | SigningKey::WebKey(_) => "…".to_owned(),
+    },
+};
 
 const ROOT: &str = "auth_oauth2";
 const SERVERS: &str = "resource_servers";
@@ -133,6 +214,26 @@ impl OAuth2Provider {
     }
 }
 
+/// A warning for each place over whose way a stranger could change the keys that tokens are checked by.
+pub(super) fn unprotected(values: &Values) -> Vec<Warning> {
+    // The broker's own issuer, and `oauth_providers.NAME`.
+    let is_place = |rest: &[String]| {
+        let name = rest.last().map(String::as_str);
+        name.is_some_and(|name| ["issuer", "jwks_uri", "jwks_url"].contains(&name)) && matches!(rest.len(), 1 | 3)
+    };
+    let places = values
+        .below(&[ROOT])
+        .filter(|(rest, text, origin)| is_place(rest) && text.starts_with("http://") && **origin != Origin::Default);
+    let warned = places.map(|(rest, _, origin)| {
+        let text = format!(
+            "'{ROOT}.{}' is not https: who is between can change the keys that tokens are checked by, and RabbitMQ refuses it",
+            rest.join(".")
+        );
+        Warning(Remark { origin: origin.clone(), text })
+    });
+    warned.collect()
+}
+
 /// All resource servers: the one that stands by itself first.
 pub(super) fn read(values: &Values) -> Vec<OAuth2ResourceServer> {
     let keys = Keys::below(values, &[ROOT]);
@@ -174,7 +275,12 @@ fn provider(values: &Values, name: Option<&str>) -> OAuth2Provider {
         Some(name) => (Keys::below(values, &[ROOT, PROVIDERS, name]), format!("{ROOT}.{PROVIDERS}.{name}")),
     };
     let verify = ["verify", "peer_verification"].into_iter().find_map(|key| keys.text(&["https", key]));
-    let (issuer, signing_keys) = (keys.text(&["issuer"]), keys.family("signing_keys"));
+    let signing_keys = keys.family("signing_keys").into_iter().map(|(id, text)| (id, SigningKey::of(&text)));
+    let (issuer, signing_keys) = (keys.text(&["issuer"]), signing_keys.collect::<BTreeMap<_, _>>());
+    let mut algorithms = keys.list("algorithms");
+    if algorithms.is_empty() && signing_keys.values().any(SigningKey::is_shared) {
+        algorithms = ALGORITHMS.iter().map(|name| (*name).to_owned()).collect();
+    }
     let jwks_uri = keys.text(&["jwks_uri"]).or_else(|| keys.text(&["jwks_url"]));
     let is_discovered = jwks_uri.is_none() && signing_keys.is_empty();
     OAuth2Provider {
@@ -182,7 +288,7 @@ fn provider(values: &Values, name: Option<&str>) -> OAuth2Provider {
         prefix,
         issuer,
         jwks_uri,
-        algorithms: keys.list("algorithms"),
+        algorithms,
         default_key: keys.text(&["default_key"]),
         signing_keys,
         cacertfile: keys.text(&["https", "cacertfile"]),
@@ -228,6 +334,38 @@ mod tests {
     fn parsed(sets: &[&str]) -> Vec<super::OAuth2ResourceServer> {
         let sets: Vec<String> = ["auth_backends.1 = oauth2"].iter().chain(sets).map(|set| (*set).to_owned()).collect();
         Config::parse(&[], &[], &sets).unwrap_or_else(|error| panic!("{error}")).0.backends.oauth2
+    }
+
+    #[test]
+    fn a_key_is_a_file_or_written_out() {
+        let own = [
+            "auth_oauth2.resource_server_id = r",
+            "auth_oauth2.signing_keys.a = /key.pem",
+            "auth_oauth2.signing_keys.b = -----BEGIN PUBLIC KEY----- MAo= MAs= -----END PUBLIC KEY-----",
+            r#"auth_oauth2.signing_keys.c = {"kty":"oct","k":"c2VjcmV0"}"#,
+        ];
+        let provider = parsed(&own).remove(0).provider;
+        assert_eq!(provider.signing_keys["a"], super::SigningKey::File("/key.pem".to_owned()));
+        let lines = "-----BEGIN PUBLIC KEY-----\nMAo=\nMAs=\n-----END PUBLIC KEY-----\n";
+        assert_eq!(provider.signing_keys["b"], super::SigningKey::Pem(lines.to_owned()));
+        assert!(!format!("{:?}", provider.signing_keys).contains("c2VjcmV0"));
+        assert!(provider.algorithms.contains(&"HS256".to_owned()) && provider.algorithms.contains(&"RS256".to_owned()));
+        assert!(parsed(&own[..2]).remove(0).provider.algorithms.is_empty());
+        let sets: Vec<String> = own.iter().map(|set| (*set).to_owned()).collect();
+        let (config, _) = Config::parse(&[], &[], &sets).unwrap();
+        assert!(!format!("{:?}", config.effective()).contains("c2VjcmV0"));
+        for bad in ["{}", "{", r#"{"k":"x"}"#] {
+            let set = format!("auth_oauth2.signing_keys.a = {bad}");
+            assert!(Config::parse(&[], &[], &[set]).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_issuer_without_tls_is_warned_of() {
+        let warned = |set: &str| Config::parse(&[], &[], &[set.to_owned()]).unwrap().1.len();
+        assert_eq!(warned("auth_oauth2.issuer = http://i"), 1);
+        assert_eq!(warned("auth_oauth2.oauth_providers.k.jwks_uri = http://i"), 1);
+        assert_eq!(warned("auth_oauth2.issuer = https://i"), 0);
     }
 
     #[test]

@@ -27,15 +27,23 @@ cluster_name          = site-$(SITE)       # the environment variable SITE
 A later value of a key replaces an earlier one. From the weakest to the strongest:
 
 1. the defaults below;
-2. the configuration file: `--config FILE`, or else the environment variable `RABBITMQ_CONFIG_FILE`. If there is no such file,
-   its name with `.conf` is tried. Without either **no file is read**, not even `/etc/rabbitmq/rabbitmq.conf`;
-3. the files `*.conf` in the directory `conf.d` beside that file, in the order of their names;
-4. the environment variables `RABBITMQ_DEFAULT_USER`, `RABBITMQ_DEFAULT_PASS`, `RABBITMQ_DEFAULT_VHOST` and `RABBITMQ_NODENAME`;
-5. `--set KEY=VALUE` on the command line.
+2. environment variables of ports, of the log and of TLS: `RABBITMQ_NODE_PORT`, `RABBITMQ_NODE_IP_ADDRESS`, `RABBITMQ_DIST_PORT`,
+   `RABBITMQ_LOG`, `RABBITMQ_VM_MEMORY_HIGH_WATERMARK`, and `RABBITMQ_SSL_CERTFILE` and the like, as old images had them;
+3. the configuration file: `--config FILE`, or else the environment variable `RABBITMQ_CONFIG_FILE`. If there is no such file,
+   its name with `.conf` is tried. Without either **no file is read**, not even `/etc/rabbitmq/rabbitmq.conf`, unless the program is
+   started as `rabbitmq-server`, see [installing.md](installing.md#by-rabbitmqs-names);
+4. the files `*.conf` in the directory `conf.d` beside that file, or where `RABBITMQ_CONFIG_FILES` says, in the order of their names;
+5. `advanced.config` beside that file, or `RABBITMQ_ADVANCED_CONFIG_FILE`: Erlang's terms, as the keys that say the same. A classic
+   `rabbitmq.config` may be the file itself. What no key stands for is passed over, with a warning for each term;
+6. settings of applications in `RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS`, such as `-rabbit disk_free_limit 2147483648`;
+7. the environment variables `RABBITMQ_DEFAULT_USER`, `RABBITMQ_DEFAULT_PASS`, `RABBITMQ_DEFAULT_VHOST` and `RABBITMQ_NODENAME`. The
+   first three may name a file instead, as `RABBITMQ_DEFAULT_PASS_FILE`. `RABBITMQ_ERLANG_COOKIE` is `warren.cluster.secret`, where
+   the configuration forms a cluster and has no secret of its own;
+8. `--set KEY=VALUE` on the command line.
 
-`RABBITMQ_CONFIG_FILES`, `RABBITMQ_ADVANCED_CONFIG_FILE`, `RABBITMQ_NODE_PORT` and `RABBITMQ_NODE_IP_ADDRESS` have no effect, and a
-warning says so. All other variables of RabbitMQ, its `rabbitmq-env.conf` and its files of Erlang terms (`advanced.config`,
-`rabbitmq.config`) are not read.
+`RABBITMQ_CONF_ENV_FILE` names a file of such variables, with or without `RABBITMQ_` before their names; what the environment itself
+has goes before it. It is read, not run: a line that a shell would have to do is passed over with a warning. Variables that have no
+effect here are warned of, with what to do instead.
 
 **`$(NAME)`** in a file's value is replaced by the environment variable of that name, before the value is looked at; one that is not
 set is an error. The values of variables and of `--set` are taken as they are.

@@ -3,7 +3,10 @@
 use super::settings::AuthMechanism;
 use super::value::Size;
 use super::values::Values;
-use super::{Origin, Remark, Warning, backends, cluster, influxdb, links, listeners, statistics, vhost_defaults};
+use super::{
+    Origin, Remark, Warning, backends, cluster, influxdb, links, listeners, management, oauth2, statistics,
+    vhost_defaults,
+};
 
 /// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
 pub(super) const JOURNAL_FILE_COUNT_MIN: u64 = 4;
@@ -16,6 +19,8 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     warnings.extend(both_set(values, "disk_free_limit.absolute", "disk_free_limit.relative"));
     warnings.extend(initial_frame_max_above_frame_max(values));
     warnings.extend(log_elsewhere_instead_of_none(values));
+    warnings.extend(oauth2::unprotected(values));
+    warnings.extend(management::check(values));
     check_journal(values);
     backends::check(values);
     cluster::check(values);

@@ -1,15 +1,18 @@
-//! Configuration in Erlang's terms, `rabbitmq.config` and `advanced.config`, which this broker does not read: as the keys of
-//! `rabbitmq.conf` that say the same, so that `model` can say what becomes of each.
+//! Configuration in Erlang's terms, `rabbitmq.config` and `advanced.config`: as the keys of `rabbitmq.conf` that say the same, which a
+//! start applies and a check judges. What no key stands for is passed over, with a remark.
 
+mod oauth;
 mod rabbit;
+mod settings;
 mod shovels;
 
-use amqp::uri::without_passwords;
+use model::config;
 
-use crate::configuration::SETTING;
 use crate::pages;
-use crate::sheet::{Place, Remark, Sheet};
+use crate::sheet::Remark;
 use crate::terms::{Node, Term};
+
+pub use settings::{ErlangSettings, terms_of_arguments};
 
 /// A file as lines of `rabbitmq.conf`.
 #[derive(Debug)]
@@ -17,6 +20,18 @@ pub(crate) struct Translation {
     /// The file.
     pub(crate) source: String,
     said: Vec<Said>,
+    /// What no key stands for.
+    pub(crate) passed_over: Vec<PassedOver>,
+}
+
+/// A setting that no key stands for.
+#[derive(Debug)]
+pub(crate) struct PassedOver {
+    /// The line of the file.
+    pub(crate) line: usize,
+    /// What it is called there.
+    pub(crate) path: String,
+    pub(crate) remark: Remark,
 }
 
 /// A line of `rabbitmq.conf`, and what it is said by.
@@ -26,8 +41,6 @@ pub(crate) struct Said {
     pub(crate) line: usize,
     /// What it is called there.
     pub(crate) path: String,
-    /// The line as it may be shown: without secrets.
-    pub(crate) shown: String,
     pub(crate) text: String,
 }
 
@@ -84,51 +97,42 @@ const APPLICATIONS: &[(&str, &str)] = &[
     ("rabbitmq_trust_store", "trust_store"),
 ];
 
-/// What is said of a setting that there is a key for. Nothing refuses the file, and what it says would be missed.
-pub(crate) fn not_read() -> Remark {
-    Remark::refused(
-        "files in Erlang's terms are not read; rabbitmq.conf says the same by other words",
-        pages::CONFIGURATION,
-    )
-    .advising("write these lines into rabbitmq.conf")
-    .in_full()
-}
-
-/// What is said of a setting that there is none for.
+/// What is said of a setting that no key stands for. As in RabbitMQ, a term that no program asks for stops nothing.
 pub(crate) fn unknown() -> Remark {
-    Remark::refused(
-        "files in Erlang's terms are not read, and there is no key here that says this",
-        pages::CONFIGURATION,
-    )
-    .advising("find out whether it is needed, and look for what stands for it among the keys that are known here")
+    Remark::different("no effect: no key stands for this term", pages::CONFIGURATION)
+        .advising("find out whether it is needed, and look for what stands for it among the keys that are known here")
+        .in_full()
 }
 
-/// What a file says. What no key could say goes to the sheet at once.
-pub(crate) fn translate(source: &str, term: &Node, sheet: &mut Sheet) -> Translation {
-    let mut translator = Translator { source, said: Vec::new(), sheet };
+/// What a file says.
+pub(crate) fn translate(source: &str, term: &Node) -> Translation {
+    let mut translator = Translator { said: Vec::new(), passed_over: Vec::new() };
     match term.list() {
         Some(applications) => applications.iter().for_each(|application| translator.application(application)),
-        None => translator.refuse(term.line, &term.to_string(), unknown()),
+        None => translator.pass_over(
+            term.line,
+            &term.to_string(),
+            Remark::refused("a list of applications and their settings was expected", pages::CONFIGURATION),
+        ),
     }
-    Translation { source: source.to_owned(), said: translator.said }
+    Translation { source: source.to_owned(), said: translator.said, passed_over: translator.passed_over }
 }
 
-struct Translator<'a> {
-    source: &'a str,
+struct Translator {
     said: Vec<Said>,
-    sheet: &'a mut Sheet,
+    passed_over: Vec<PassedOver>,
 }
 
-impl Translator<'_> {
+impl Translator {
     fn application(&mut self, application: &Node) {
         let Some((name, settings)) = application.property() else {
-            return self.refuse(application.line, &application.to_string(), unknown());
+            return self.pass_over(application.line, &application.to_string(), unknown());
         };
         let settings = settings.and_then(Node::list).unwrap_or_default();
         let prefix = APPLICATIONS.iter().find(|(known, _)| *known == name).map(|(_, prefix)| *prefix);
         for setting in settings {
             let Some((key, value)) = setting.property() else {
-                self.refuse(setting.line, &format!("{name} {setting}"), unknown());
+                self.pass_over(setting.line, &format!("{name} {setting}"), unknown());
                 continue;
             };
             let path = format!("{name}.{key}");
@@ -139,21 +143,26 @@ impl Translator<'_> {
                 ("rabbitmq_management", _, Some(value)) if key == "listener" => {
                     rabbit::management_listener(self, place, value)
                 }
+                ("rabbitmq_management", _, Some(value)) if rabbit::management(self, place, key, value) => {}
+                ("rabbitmq_auth_backend_oauth2", _, Some(value)) => oauth::translate(self, place, key, value),
                 (_, Some(prefix), value) => self.below(place, &format!("{prefix}.{}", escaped(key)), value),
                 _ if OF_ERLANG.contains(&name) => {
-                    self.refuse(
+                    self.pass_over(
                         setting.line,
                         &path,
                         Remark::different("no effect: there is no Erlang here", pages::CONFIGURATION),
                     );
                 }
-                _ => self.refuse(setting.line, &path, unknown()),
+                _ => self.pass_over(setting.line, &path, unknown()),
             }
         }
     }
 
-    fn refuse(&mut self, line: usize, path: &str, remark: Remark) {
-        self.sheet.put(SETTING, Place::of(self.source, Some(line), path), vec![remark]);
+    fn pass_over(&mut self, line: usize, path: &str, remark: Remark) {
+        if self.passed_over.last().is_some_and(|last| last.line == line && last.path == path) {
+            return;
+        }
+        self.passed_over.push(PassedOver { line, path: path.to_owned(), remark });
     }
 
     /// What has the same names in `rabbitmq.conf`: one value, or properties with dots between their names, or a list by numbers.
@@ -163,11 +172,9 @@ impl Translator<'_> {
             return self.say(place, key, scalar);
         }
         let items = value.list().unwrap_or_default();
-        let are_properties =
-            !items.is_empty() && items.iter().all(|item| item.tuple().is_some() && item.property().is_some());
         let are_scalars = !items.is_empty() && items.iter().all(|item| item.scalar().is_some());
-        if are_properties {
-            for (name, inner) in items.iter().filter_map(Node::property) {
+        if let Some(members) = value.members() {
+            for (name, inner) in members {
                 self.below(place, &format!("{key}.{}", escaped(name)), inner);
             }
         } else if are_scalars {
@@ -180,15 +187,16 @@ impl Translator<'_> {
         }
     }
 
-    /// A line of `rabbitmq.conf`.
+    /// A line of `rabbitmq.conf`, if there is such a key.
     fn say(&mut self, place: Position<'_>, key: &str, value: &str) {
+        if config::state_of(key).is_none() {
+            return self.pass_over(place.line, place.path, unknown());
+        }
         let text = format!("{key} = {}", quoted(value));
         let is_one_line = !value.contains(['\n', '\'']);
-        let is_secret = ["pass", "secret", "key_config"].iter().any(|word| key.contains(word)) && !key.contains("path");
-        let shown = if is_secret { format!("{key} = …") } else { without_passwords(&text) };
-        // A value that goes over lines would shift those behind it: it is read without them.
+        // A value that goes over lines would shift those behind it: it is read without them, which PEM and JSON stand.
         let text = if is_one_line { text } else { format!("{key} = {}", quoted(&value.replace(['\n', '\''], " "))) };
-        self.said.push(Said { line: place.line, path: place.path.to_owned(), shown, text });
+        self.said.push(Said { line: place.line, path: place.path.to_owned(), text });
     }
 }
 

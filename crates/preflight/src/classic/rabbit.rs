@@ -49,7 +49,7 @@ const WITHOUT_KEY: &[&str] = &[
     "writer_gc_threshold",
 ];
 
-pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: Option<&Node>) {
+pub(super) fn translate(out: &mut Translator, place: Position<'_>, key: &str, value: Option<&Node>) {
     let Some(value) = value else { return out.below(place, key, None) };
     match key {
         "tcp_listeners" => listeners(out, place, "listeners.tcp", value),
@@ -70,9 +70,14 @@ pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str
             out.say(place, "cluster_partition_handling", "pause_if_all_down");
         }
         "log" => log(out, place, value),
+        // Without end, as people write who do not want it.
+        "consumer_timeout" if matches!(value.atom(), Some("undefined" | "infinity")) => {
+            out.say(place, "consumer_timeout", "36500d");
+        }
+        "permit_deprecated_features" => out.below(place, "deprecated_features.permit", Some(value)),
         _ if WITHOUT_KEY.contains(&key) => {
             let text = "no effect: it tells RabbitMQ's own queues, logs and memory how to work";
-            out.refuse(place.line, place.path, Remark::different(text, pages::CONFIGURATION));
+            out.pass_over(place.line, place.path, Remark::different(text, pages::CONFIGURATION));
         }
         _ => {
             let renamed = RENAMED.iter().find(|(known, _)| *known == key).map(|(_, key)| (*key).to_owned());
@@ -82,7 +87,7 @@ pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str
 }
 
 /// `[5672, {"127.0.0.1", 5673}]`; an empty list for none.
-fn listeners(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: &Node) {
+fn listeners(out: &mut Translator, place: Position<'_>, key: &str, value: &Node) {
     let items = value.list().unwrap_or_default();
     if items.is_empty() {
         return out.say(place, key, "none");
@@ -101,7 +106,7 @@ fn listeners(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: &N
 }
 
 /// Options of TLS have the same names, but for lists.
-fn options(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, value: &Node) {
+fn options(out: &mut Translator, place: Position<'_>, prefix: &str, value: &Node) {
     for (name, inner) in value.list().unwrap_or_default().iter().filter_map(Node::property) {
         let key = format!("{prefix}.{}", escaped(name));
         match (name, inner) {
@@ -115,7 +120,7 @@ fn options(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, value: &
                 let text = "suites as tuples have no names that are known here";
                 let remark =
                     Remark::different(text, pages::TLS).advising("list them by OpenSSL's names, or take them out");
-                out.refuse(place.line, place.path, remark);
+                out.pass_over(place.line, place.path, remark);
             }
             (_, inner) => out.below(place, &key, inner),
         }
@@ -123,7 +128,7 @@ fn options(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, value: &
 }
 
 /// `[binary, {backlog, 128}, {linger, {true, 0}}]`.
-fn listen_options(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn listen_options(out: &mut Translator, place: Position<'_>, value: &Node) {
     for item in value.list().unwrap_or_default() {
         match item.property() {
             // How bytes are handed over in Erlang.
@@ -135,13 +140,13 @@ fn listen_options(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
                 }
             }
             Some((name, inner)) => out.below(place, &format!("tcp_listen_options.{}", escaped(name)), inner),
-            None => out.refuse(place.line, place.path, unknown()),
+            None => out.pass_over(place.line, place.path, unknown()),
         }
     }
 }
 
 /// `0.4`, `{absolute, 1073741824}`, `{absolute, "2GB"}`.
-fn watermark(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn watermark(out: &mut Translator, place: Position<'_>, value: &Node) {
     match (value.scalar(), value.property()) {
         (_, Some((name @ ("absolute" | "relative"), Some(amount)))) => {
             out.below(place, &format!("vm_memory_high_watermark.{name}"), Some(amount));
@@ -152,7 +157,7 @@ fn watermark(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
 }
 
 /// `50000000`, `"1GB"`, `{mem_relative, 1.0}`.
-fn disk_free_limit(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn disk_free_limit(out: &mut Translator, place: Position<'_>, value: &Node) {
     match (value.scalar(), value.property()) {
         (_, Some(("mem_relative", Some(share)))) => out.below(place, "disk_free_limit.relative", Some(share)),
         (Some(amount), _) => out.say(place, "disk_free_limit.absolute", amount),
@@ -161,21 +166,21 @@ fn disk_free_limit(out: &mut Translator<'_>, place: Position<'_>, value: &Node) 
 }
 
 /// `[<<".*">>, <<".*">>, <<".*">>]`.
-fn permissions(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn permissions(out: &mut Translator, place: Position<'_>, value: &Node) {
     for (name, pattern) in ["configure", "write", "read"].iter().zip(value.list().unwrap_or_default()) {
         out.below(place, &format!("default_permissions.{name}"), Some(pattern));
     }
 }
 
 /// What is in a list is set to true.
-fn set(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: &Node) {
+fn set(out: &mut Translator, place: Position<'_>, key: &str, value: &Node) {
     for word in value.list().unwrap_or_default().iter().filter_map(Node::word) {
         out.say(place, &format!("{key}.{}", escaped(word)), "true");
     }
 }
 
 /// `[rabbit_auth_backend_internal, {rabbit_auth_backend_ldap, rabbit_auth_backend_internal}]`.
-fn backends(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn backends(out: &mut Translator, place: Position<'_>, value: &Node) {
     for (number, item) in (1..).zip(value.list().unwrap_or_default()) {
         match (item.scalar(), item.tuple()) {
             (Some(name), _) => out.say(place, &format!("auth_backends.{number}"), name),
@@ -183,13 +188,13 @@ fn backends(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
                 out.below(place, &format!("auth_backends.{number}.authn"), Some(authn));
                 out.below(place, &format!("auth_backends.{number}.authz"), Some(authz));
             }
-            _ => out.refuse(place.line, place.path, unknown()),
+            _ => out.pass_over(place.line, place.path, unknown()),
         }
     }
 }
 
 /// `{['rabbit@a', 'rabbit@b'], disc}`, or the list alone.
-fn cluster_nodes(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn cluster_nodes(out: &mut Translator, place: Position<'_>, value: &Node) {
     let nodes = match value.tuple() {
         Some([nodes, _]) => nodes,
         _ => value,
@@ -199,7 +204,7 @@ fn cluster_nodes(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
 }
 
 /// `[{peer_discovery_backend, rabbit_peer_discovery_k8s}, {peer_discovery_k8s, [{k8s_host, "…"}]}, …]`.
-fn cluster_formation(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn cluster_formation(out: &mut Translator, place: Position<'_>, value: &Node) {
     for (name, inner) in value.list().unwrap_or_default().iter().filter_map(Node::property) {
         match name.strip_prefix("peer_discovery_") {
             Some(service) if service != "backend" => {
@@ -214,7 +219,7 @@ fn cluster_formation(out: &mut Translator<'_>, place: Position<'_>, value: &Node
 }
 
 /// `[{file, [{file, "…"}, {level, info}]}, {console, [{enabled, true}]}, {categories, …}]`.
-fn log(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+fn log(out: &mut Translator, place: Position<'_>, value: &Node) {
     for (name, inner) in value.list().unwrap_or_default().iter().filter_map(Node::property) {
         for (option, value) in inner.and_then(Node::list).unwrap_or_default().iter().filter_map(Node::property) {
             match (name, option) {
@@ -227,8 +232,26 @@ fn log(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
     }
 }
 
+/// Settings of the console and its API that a key of another name stands for. Whether this is one.
+pub(super) fn management(out: &mut Translator, place: Position<'_>, key: &str, value: &Node) -> bool {
+    match key {
+        "cors_allow_origins" => out.below(place, "management.cors.allow_origins", Some(value)),
+        "cors_max_age" => out.below(place, "management.cors.max_age", Some(value)),
+        "content_security_policy" => out.below(place, "management.csp.policy", Some(value)),
+        "strict_transport_security" => out.below(place, "management.hsts.policy", Some(value)),
+        "disable_management_stats" => out.below(place, "management.disable_stats", Some(value)),
+        "management_db_cache_multiplier" => out.below(place, "management.db_cache_multiplier", Some(value)),
+        "max_body_size" => out.below(place, "management.http.max_body_size", Some(value)),
+        "tcp_config" => options(out, place, "management.tcp", value),
+        "ssl_config" => options(out, place, "management.ssl", value),
+        "oauth_resource_servers" => super::oauth::console(out, place, value),
+        _ => return false,
+    }
+    true
+}
+
 /// `[{port, 15672}, {ip, "127.0.0.1"}, {ssl, true}, {ssl_opts, […]}]`.
-pub(super) fn management_listener(out: &mut Translator<'_>, place: Position<'_>, value: &Node) {
+pub(super) fn management_listener(out: &mut Translator, place: Position<'_>, value: &Node) {
     let properties: Vec<_> = value.list().unwrap_or_default().iter().filter_map(Node::property).collect();
     let is_on =
         |inner: Option<&Node>| inner.is_none_or(|node| matches!(&node.term, Term::Atom(word) if word == "true"));

@@ -10,9 +10,9 @@ use crate::pages;
 use crate::sheet::Remark;
 use crate::terms::Node;
 
-pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: Option<&Node>) {
+pub(super) fn translate(out: &mut Translator, place: Position<'_>, key: &str, value: Option<&Node>) {
     if key != "shovels" {
-        return out.refuse(place.line, place.path, unknown());
+        return out.pass_over(place.line, place.path, unknown());
     }
     for shovel in value.and_then(Node::list).unwrap_or_default() {
         match shovel.property() {
@@ -21,12 +21,12 @@ pub(super) fn translate(out: &mut Translator<'_>, place: Position<'_>, key: &str
                 let place = Position { line: shovel.line, path: &path };
                 one(out, place, name, settings.and_then(Node::list).unwrap_or_default());
             }
-            None => out.refuse(shovel.line, &format!("shovel {shovel}"), unknown()),
+            None => out.pass_over(shovel.line, &format!("shovel {shovel}"), unknown()),
         }
     }
 }
 
-fn one(out: &mut Translator<'_>, place: Position<'_>, name: &str, settings: &[Node]) {
+fn one(out: &mut Translator, place: Position<'_>, name: &str, settings: &[Node]) {
     let prefix = format!("warren.shovels.{}", escaped(name));
     for (setting, value) in settings.iter().filter_map(Node::property) {
         let value = value.and_then(|value| Some((value, value.scalar()?)));
@@ -34,7 +34,7 @@ fn one(out: &mut Translator<'_>, place: Position<'_>, name: &str, settings: &[No
             ("source" | "destination" | "sources" | "destinations", _) => {}
             ("ack_mode", Some((_, mode))) => out.say(place, &format!("{prefix}.ack-mode"), &mode.replace('_', "-")),
             ("reconnect_delay", Some((_, delay))) => out.say(place, &format!("{prefix}.reconnect-delay"), delay),
-            (other, _) => out.refuse(place.line, &format!("{} {other}", place.path), unknown()),
+            (other, _) => out.pass_over(place.line, &format!("{} {other}", place.path), unknown()),
         }
     }
     for (setting, value) in settings.iter().filter_map(Node::property) {
@@ -48,7 +48,7 @@ fn one(out: &mut Translator<'_>, place: Position<'_>, name: &str, settings: &[No
 }
 
 /// One URI, or several by numbers.
-fn uris(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: &Node) {
+fn uris(out: &mut Translator, place: Position<'_>, key: &str, value: &Node) {
     let several: Vec<&str> = value.list().unwrap_or_default().iter().filter_map(Node::scalar).collect();
     match (value.scalar(), several.as_slice()) {
         (Some(uri), _) => out.say(place, key, uri),
@@ -61,7 +61,7 @@ fn uris(out: &mut Translator<'_>, place: Position<'_>, key: &str, value: &Node) 
     }
 }
 
-fn source(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, settings: &[Node]) {
+fn source(out: &mut Translator, place: Position<'_>, prefix: &str, settings: &[Node]) {
     for (setting, value) in settings.iter().filter_map(Node::property) {
         match (setting, value) {
             ("uri" | "uris", Some(value)) => uris(out, place, &format!("{prefix}.src-uri"), value),
@@ -73,12 +73,12 @@ fn source(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, settings:
             ("protocol", Some(value)) => out.below(place, &format!("{prefix}.src-protocol"), Some(value)),
             ("prefetch_count", Some(value)) => out.below(place, &format!("{prefix}.src-prefetch-count"), Some(value)),
             ("declarations", Some(value)) => declarations(out, place, Some(prefix), value),
-            (other, _) => out.refuse(place.line, &format!("{} source {other}", place.path), unknown()),
+            (other, _) => out.pass_over(place.line, &format!("{} source {other}", place.path), unknown()),
         }
     }
 }
 
-fn destination(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, settings: &[Node]) {
+fn destination(out: &mut Translator, place: Position<'_>, prefix: &str, settings: &[Node]) {
     for (setting, value) in settings.iter().filter_map(Node::property) {
         match (setting, value) {
             ("uri" | "uris", Some(value)) => uris(out, place, &format!("{prefix}.dest-uri"), value),
@@ -91,13 +91,13 @@ fn destination(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, sett
                 out.below(place, &format!("{prefix}.dest-{}", setting.replace('_', "-")), value);
             }
             ("declarations", Some(value)) => declarations(out, place, None, value),
-            (other, _) => out.refuse(place.line, &format!("{} destination {other}", place.path), unknown()),
+            (other, _) => out.pass_over(place.line, &format!("{} destination {other}", place.path), unknown()),
         }
     }
 }
 
 /// What is published to: the default exchange with a key is the queue of that name.
-fn fields(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, value: &Node) {
+fn fields(out: &mut Translator, place: Position<'_>, prefix: &str, value: &Node) {
     let found = |wanted: &str| {
         let mut properties = value.list().unwrap_or_default().iter().filter_map(Node::property);
         properties.find(|(name, _)| *name == wanted)?.1?.scalar()
@@ -114,7 +114,7 @@ fn fields(out: &mut Translator<'_>, place: Position<'_>, prefix: &str, value: &N
 }
 
 /// What is declared before: of a source the binding of its own queue says which exchange it is of; the rest is for definitions.
-fn declarations(out: &mut Translator<'_>, place: Position<'_>, source: Option<&str>, value: &Node) {
+fn declarations(out: &mut Translator, place: Position<'_>, source: Option<&str>, value: &Node) {
     let mut others = 0;
     for (method, arguments) in value.list().unwrap_or_default().iter().filter_map(Node::property) {
         let arguments = arguments.and_then(Node::list).unwrap_or_default();
@@ -136,6 +136,6 @@ fn declarations(out: &mut Translator<'_>, place: Position<'_>, source: Option<&s
         let remark =
             Remark::different("a shovel of the configuration declares no exchanges and no bindings", pages::SHOVELS);
         let path = format!("{} declarations", place.path);
-        out.refuse(place.line, &path, remark.advising("have them in the definitions that load_definitions names"));
+        out.pass_over(place.line, &path, remark.advising("have them in the definitions that load_definitions names"));
     }
 }

@@ -49,6 +49,11 @@ pub(crate) struct TermError {
     pub(crate) reason: &'static str,
 }
 
+/// Whether a text has no term: white space and comments only.
+pub(crate) fn is_blank(text: &str) -> bool {
+    text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('%'))
+}
+
 impl Node {
     pub(crate) fn atom(&self) -> Option<&str> {
         match &self.term {
@@ -81,6 +86,19 @@ impl Node {
                 [name, value] => Some((name.scalar()?, Some(value))),
                 _ => None,
             },
+            _ => None,
+        }
+    }
+
+    /// Names and their values, in a list of properties or in a map, and not an empty one.
+    pub(crate) fn members(&self) -> Option<Vec<(&str, Option<&Node>)>> {
+        match &self.term {
+            Term::Map(pairs) if !pairs.is_empty() => {
+                pairs.iter().map(|(name, value)| Some((name.scalar()?, Some(value)))).collect()
+            }
+            Term::List(items) if !items.is_empty() => {
+                items.iter().map(|item| item.tuple().and_then(|_| item.property())).collect()
+            }
             _ => None,
         }
     }

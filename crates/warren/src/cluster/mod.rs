@@ -27,6 +27,7 @@ use crate::banner::Banner;
 use crate::logging::LogLevelHandle;
 use crate::node::{BrokerStop, Node, OpenListeners, Situation};
 use crate::serve;
+use crate::service_manager;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
 use figures::OwnFigures;
@@ -81,7 +82,10 @@ pub(crate) async fn run(
         tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "opened: clients wait until this node serves");
     }
     tracing::info!(links = %cluster.links().address(), ready_after_ms = ready_after.as_millis() as u64, "started");
+    // Peers may come later than the service manager would wait.
+    service_manager::ready();
     let failed = running.run(&mut signals, || tls_files.reload()).await;
+    service_manager::stopping();
     watching.abort();
     watching_links.abort();
     let hurry = async {

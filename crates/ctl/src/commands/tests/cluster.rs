@@ -64,6 +64,20 @@ fn who_leads_is_told() {
     assert_eq!(driven.did, ["POST warren/cluster/transfer {}"]);
 }
 
+/// As rabbitmq-queues has it.
+#[test]
+fn a_queue_may_be_named_before_the_node() {
+    let line = ["transfer_leadership", "-p", "v", "orders", "rabbit@b"];
+    let [quorum, classic] = ["quorum", "classic"].map(|kind| answer(200, &json!({"name": "orders", "type": kind})));
+    let driven = drive(&line, [quorum, answer(200, &json!({"leader": "rabbit@b"}))]);
+    assert_eq!(driven.did, ["GET queues/v/orders", r#"POST warren/cluster/transfer {"node":"rabbit@b"}"#]);
+    assert!(driven.result.is_ok());
+    let refused = drive(&line, [classic]);
+    assert_eq!(refused.failure(), (69, "cannot transfer leadership of a queue that is no quorum queue"));
+    let missing = drive(&line, [answer(404, &json!({"error": "Object Not Found", "reason": "Not Found"}))]);
+    assert_eq!(missing.failure(), (65, "there is no queue 'orders' in virtual host 'v'"));
+}
+
 #[test]
 fn refusals_are_in_the_servers_words() {
     let reason = "rabbit@b runs: stop it first, or reset it there";

@@ -509,7 +509,7 @@ fn a_start_is_waited_for_as_long_as_was_said() {
 
 #[test]
 fn what_cannot_be_done_over_http_says_why() {
-    for line in [&["eval", "1."][..], &["rotate_logs"], &["shutdown"]] {
+    for line in [&["eval", "1."][..], &["rotate_logs"], &["force_gc"]] {
         let driven = drive(line, []);
         let (status, text) = driven.failure();
         assert_eq!(status, 69);

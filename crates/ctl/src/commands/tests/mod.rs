@@ -4,6 +4,7 @@ mod admin;
 mod cluster;
 mod ctl;
 mod manuals;
+mod rabbitmq_names;
 mod shown;
 mod successor;
 
@@ -12,7 +13,7 @@ use std::time::Duration;
 use crate::failure::Failure;
 use crate::output::{Format, Output, Style, render};
 use crate::reply::Reply;
-use crate::step::{Ask, Process, ProcessName, SettingsFile, Source, Step};
+use crate::step::{Ask, Ended, Process, ProcessName, SettingsFile, Source, Step};
 use crate::words;
 
 /// An answer that was recorded.
@@ -94,6 +95,14 @@ pub(super) fn drive(line: &[&str], replies: impl IntoIterator<Item = Reply>) -> 
                     // It is there the second time.
                     ProcessName::File(_) if did.len() == 1 => Process::Unknown,
                     ProcessName::File(_) => Process::Running(7),
+                })
+            }
+            Ok(Step::End(name, next)) => {
+                did.push(format!("end {name:?}"));
+                next(match name {
+                    None => Ended::InOrder(7),
+                    Some(ProcessName::Id(id)) => Ended::StillThere(id),
+                    Some(ProcessName::File(_)) => Ended::NotThere,
                 })
             }
             Ok(Step::Locate(next)) => next("http://here:15672/api".to_owned()),

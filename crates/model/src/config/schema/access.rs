@@ -1,6 +1,7 @@
 //! Who may log in, how, and what the first start creates.
 
 use super::{Key, Section, Type, effective, no_effect, refused};
+use crate::config::http_url::HTTP_URL;
 
 pub(super) const SECTION: Section = Section { title: "Users and access", keys: KEYS };
 
@@ -68,25 +69,25 @@ const KEYS: &[Key] = &[
     effective("auth_http.http_method", METHODS, "get", "How the HTTP service is asked."),
     effective(
         "auth_http.user_path",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "http://localhost:8000/auth/user",
         "The URL that checks a login: it answers `allow` and tags, or `deny`.",
     ),
     effective(
         "auth_http.vhost_path",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "http://localhost:8000/auth/vhost",
         "Where it says who may be in a vhost.",
     ),
     effective(
         "auth_http.resource_path",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "http://localhost:8000/auth/resource",
         "Where it says who may do what with an exchange or a queue.",
     ),
     effective(
         "auth_http.topic_path",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "http://localhost:8000/auth/topic",
         "Where it says who may use which routing key.",
     ),

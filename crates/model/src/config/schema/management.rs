@@ -1,5 +1,6 @@
 //! The management plugin's keys.
 
+use super::super::http_url::HTTP_URL;
 use super::super::management::HTTP_BODY_LEN_MAX;
 use super::{Key, Section, Type, alias, effective, no_effect, not_built};
 
@@ -178,13 +179,13 @@ const KEYS: &[Key] = &[
     effective("management.oauth_client_secret", Type::Secret, "", "Its secret; unset: the broker is a public client."),
     effective(
         "management.oauth_provider_url",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "",
         "The provider. Unset: `auth_oauth2.issuer`, or that of the default provider.",
     ),
     effective(
         "management.oauth_metadata_url",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "",
         "Where the provider describes itself. Unset: `.well-known/openid-configuration` below its URL.",
     ),
@@ -214,7 +215,49 @@ const KEYS: &[Key] = &[
         "",
         "Further parameters of requests for tokens.",
     ),
-    not_built("management.oauth_resource_servers.**", Type::Secret, "the console logs in for one resource server"),
+    effective(
+        "management.oauth_resource_servers.$name.id",
+        Type::Text,
+        "",
+        "A resource server that the console logs in for, `$name` if that is not set. What it does not say is as above. The first that is \
+         not disabled counts.",
+    ),
+    effective(
+        "management.oauth_resource_servers.$name.disabled",
+        Type::Bool,
+        "",
+        "Whether the console passes it over.",
+    ),
+    effective(
+        "management.oauth_resource_servers.$name.{oauth_client_id,oauth_scopes}",
+        Type::Text,
+        "",
+        "As above, for this resource server.",
+    ),
+    effective("management.oauth_resource_servers.$name.oauth_client_secret", Type::Secret, "", "As above."),
+    effective(
+        "management.oauth_resource_servers.$name.{oauth_provider_url,oauth_metadata_url}",
+        Type::Own(&HTTP_URL),
+        "",
+        "As above.",
+    ),
+    effective(
+        "management.oauth_resource_servers.$name.oauth_initiated_logon_type",
+        Type::OneOf(&["sp_initiated", "idp_initiated"]),
+        "",
+        "As above.",
+    ),
+    effective(
+        "management.oauth_resource_servers.$name.{oauth_authorization_endpoint_params,oauth_token_endpoint_params}.$param",
+        Type::Secret,
+        "",
+        "As above.",
+    ),
+    no_effect(
+        "management.oauth_resource_servers.$name.{label,oauth_response_type}",
+        Type::Text,
+        "the console has no choice of resource servers, and always asks for a code",
+    ),
     not_built("management_agent.**", Type::Text, "there is one node, which has no agents"),
     no_effect("collect_statistics", Type::OneOf(&["none", "coarse", "fine"]), "counters are always kept"),
 ];

@@ -1,12 +1,13 @@
 //! Tokens: what they are for, and who issues them.
 
 use super::{Key, Section, Type, alias, effective, no_effect, not_built, refused};
+use crate::config::http_url::HTTP_URL;
+use crate::config::oauth2::{self, SIGNING_KEY};
 
 pub(super) const SECTION: Section = Section { title: "OAuth 2", keys: KEYS };
 
 const VERIFY: Type = Type::OneOf(&["verify_peer", "verify_none"]);
-const ALGORITHMS: Type =
-    Type::OneOf(&["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]);
+const ALGORITHMS: Type = Type::OneOf(oauth2::ALGORITHMS);
 const NO_CONSOLE: &str = "no console takes logins by OAuth 2";
 const NO_DETAILS: &str = "authorization_details of tokens are not looked at";
 const NO_REVOCATION: &str = crate::config::table::tls_keys::NO_REVOCATION;
@@ -29,7 +30,7 @@ const KEYS: &[Key] = &[
     effective("auth_oauth2.verify_aud", Type::Bool, "true", "Whether tokens have to be for this resource server."),
     effective(
         "auth_oauth2.issuer",
-        Type::Text,
+        Type::Own(&HTTP_URL),
         "",
         "Who has to have issued tokens. Without `jwks_uri` and `signing_keys` it is asked where its keys are (OpenID Connect discovery).",
     ),
@@ -40,16 +41,21 @@ const KEYS: &[Key] = &[
         "The path below the issuer that is asked. Default: `.well-known/openid-configuration`.",
     ),
     effective("auth_oauth2.discovery_endpoint_params.$param", Type::Text, "", "Parameters of that question."),
-    effective("auth_oauth2.jwks_uri", Type::Text, "", "Where the issuer publishes its keys."),
-    alias("auth_oauth2.jwks_url", "auth_oauth2.jwks_uri", Type::Text),
+    effective("auth_oauth2.jwks_uri", Type::Own(&HTTP_URL), "", "Where the issuer publishes its keys."),
+    alias("auth_oauth2.jwks_url", "auth_oauth2.jwks_uri", Type::Own(&HTTP_URL)),
     effective(
         "auth_oauth2.signing_keys.$id",
-        Type::Text,
+        Type::Own(&SIGNING_KEY),
         "",
-        "PEM files of public keys that tokens may be signed with, by the keys' ids.",
+        "Keys that tokens may be signed with, by their ids: a PEM file of a public key, the PEM itself, or a JSON Web Key.",
     ),
     effective("auth_oauth2.default_key", Type::Text, "", "The id of the key where a token names none."),
-    effective("auth_oauth2.algorithms.$n", ALGORITHMS, "", "Signatures that are accepted; unset: all of these."),
+    effective(
+        "auth_oauth2.algorithms.$n",
+        ALGORITHMS,
+        "",
+        "Signatures that are accepted; unset: all of these, but HS256, HS384 and HS512 only where a shared key is configured.",
+    ),
     effective(
         "auth_oauth2.preferred_username_claims.$n",
         Type::Text,
@@ -103,13 +109,14 @@ const KEYS: &[Key] = &[
         "Which of `oauth_providers` issues tokens of resource servers that do not say; unset: who is described above.",
     ),
     effective(
-        "auth_oauth2.oauth_providers.$name.{issuer,jwks_uri,jwks_url,default_key,discovery_endpoint_path}",
-        Type::Text,
+        "auth_oauth2.oauth_providers.$name.{issuer,jwks_uri,jwks_url}",
+        Type::Own(&HTTP_URL),
         "",
         "A further issuer, as above.",
     ),
+    effective("auth_oauth2.oauth_providers.$name.{default_key,discovery_endpoint_path}", Type::Text, "", "As above."),
     effective("auth_oauth2.oauth_providers.$name.discovery_endpoint_params.$param", Type::Text, "", "As above."),
-    effective("auth_oauth2.oauth_providers.$name.signing_keys.$id", Type::Text, "", "As above."),
+    effective("auth_oauth2.oauth_providers.$name.signing_keys.$id", Type::Own(&SIGNING_KEY), "", "As above."),
     effective("auth_oauth2.oauth_providers.$name.algorithms.$n", ALGORITHMS, "", "As above."),
     effective("auth_oauth2.oauth_providers.$name.https.cacertfile", Type::Text, "", "As above."),
     effective("auth_oauth2.oauth_providers.$name.https.{verify,peer_verification}", VERIFY, "", "As above."),

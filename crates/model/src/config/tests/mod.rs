@@ -160,15 +160,15 @@ fn only_files_ask_for_variables() {
 fn variables_that_configure_only_rabbitmq_are_warned_of() {
     let variables = environment(&[
         ("RABBITMQ_NODE_PORT", "5673"),
-        ("RABBITMQ_CONFIG_FILES", ""),
+        ("RABBITMQ_MNESIA_BASE", ""),
         ("RABBITMQ_LOGS", "-"),
-        ("RABBITMQ_VM_MEMORY_HIGH_WATERMARK", "0.8"),
+        ("RABBITMQ_DISK_FREE_LIMIT", "1GB"),
+        ("RABBITMQ_PLUGINS_DIR", "/plugins"),
     ]);
     let (_, warnings) = Config::parse(&[], &variables, &[]).unwrap();
     let warnings: Vec<_> = warnings.iter().map(Warning::to_string).collect();
-    let memory = "RABBITMQ_VM_MEMORY_HIGH_WATERMARK: has no effect; set vm_memory_high_watermark.relative or \
-                  vm_memory_high_watermark.absolute";
-    assert_eq!(warnings, ["RABBITMQ_NODE_PORT: has no effect; set listeners.tcp.default", memory]);
+    let disk = "RABBITMQ_DISK_FREE_LIMIT: has no effect; set disk_free_limit.absolute";
+    assert_eq!(warnings, [disk, "RABBITMQ_PLUGINS_DIR: has no effect; there are no plugins"]);
     let (_, warnings) = Config::parse(&[], &environment(&[("RABBITMQ_LOGS", "/var/log/r.log")]), &[]).unwrap();
     assert_eq!(warnings[0].to_string(), "RABBITMQ_LOGS: has no effect; the log goes to stderr, as log.console says");
 }

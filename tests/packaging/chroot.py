@@ -141,6 +141,21 @@ def has_the_message(debian: Debian) -> None:
         assert "orders" in debian.ctl("list_queues", "name", "messages") and "kept" in debian.ctl("get", "queue=orders")
 
 
+def has_names(debian: Debian, folder: Path, binary: Path) -> None:
+    """The package of RabbitMQ's names, beside the first."""
+    options = ["--binary", str(binary), "--output", str(folder)]
+    done = subprocess.run([sys.executable, str(BUILD.with_name("build_compat.py")), *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    package = Path(done.stdout.strip())
+    lint(package)
+    debian.install(package)
+    with debian.broker():
+        assert "orders" in debian.run("rabbitmqctl", "-q", "list_queues")
+        debian.run("rabbitmq-diagnostics", "-q", "ping")
+    debian.run("apt-get", "purge", "-y", "-qq", "warren-rabbitmq-compat")
+    assert not (debian.root / "usr/sbin/rabbitmqctl").is_symlink() and (debian.root / "usr/bin/warren").exists()
+
+
 def upgrades(debian: Debian, package: Path) -> None:
     config = debian.root / "etc/warren/warren.conf"
     config.write_text(config.read_text() + "heartbeat = 30\n")
@@ -192,11 +207,11 @@ def main() -> int:
         try:
             debian.make()
             print("a fresh Debian", flush=True)
-            for step in (lambda: installs(debian, first), lambda: upgrades(debian, second), lambda: removes(debian, second), lambda: purges(debian)):
+            for step in (lambda: installs(debian, first), lambda: has_names(debian, folder / "packages", arguments.binary), lambda: upgrades(debian, second), lambda: removes(debian, second), lambda: purges(debian)):
                 step()
         finally:
             debian.unmount()
-    print("installed, upgraded, removed and purged: 4 passed, 0 failed")
+    print("installed, called by other names, upgraded, removed and purged: 5 passed, 0 failed")
     return 0
 
 

@@ -27,11 +27,13 @@ WRITTEN = ("etc", "var", "tmp", "root", "run")
 USER = 999
 HEALTHY_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 30
+# The container's address: clients of other containers come from none that is a loopback's.
+ADDRESS = "10.99.0.2"
 # What belongs to a login and is tried as a client: a message there and back.
 CLIENT = """
-import sys, time, pika
-user, password, vhost, port = sys.argv[1:5]
-parameters = pika.ConnectionParameters("127.0.0.1", int(port), vhost, pika.PlainCredentials(user, password), socket_timeout=20)
+import sys, pika
+address, user, password, vhost, port = sys.argv[1:6]
+parameters = pika.ConnectionParameters(address, int(port), vhost, pika.PlainCredentials(user, password), socket_timeout=20)
 with pika.BlockingConnection(parameters) as connection:
     channel = connection.channel()
     channel.confirm_delivery()
@@ -143,7 +145,7 @@ class Service:
         # As compose: an entry point of the file's own is not followed by the image's command.
         command = words_of(self.said["command"]) if "command" in self.said else ([] if "entrypoint" in self.said else self.image.command)
         busybox = shlex.quote(str(self.root / "bin/busybox"))
-        prepare = f"hostname {shlex.quote(self.host)}; {busybox} ip link set lo up; mount -t proc proc {shlex.quote(str(self.root / 'proc'))}; mount --rbind /dev {shlex.quote(str(self.root / 'dev'))}"
+        prepare = f"hostname {shlex.quote(self.host)}; {busybox} ip link set lo up; {busybox} ip addr add {ADDRESS}/32 dev lo; mount -t proc proc {shlex.quote(str(self.root / 'proc'))}; mount --rbind /dev {shlex.quote(str(self.root / 'dev'))}"
         script = f"{prepare}; exec {shlex.join(self._in_root([*entrypoint, *command]))}"
         unshare = ["unshare", "--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "sh", "-c", script]
         self.process = subprocess.Popen(unshare, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
@@ -207,7 +209,7 @@ class Service:
 
     def pass_a_message(self, python: str = sys.executable) -> None:
         login = [str(word) for word in self.said.get("x-login", ["guest", "guest", "/"])]
-        command = [*self._enter("net"), python, "-c", CLIENT, *login, str(self.said.get("x-port", 5672))]
+        command = [*self._enter("net"), python, "-c", CLIENT, ADDRESS, *login, str(self.said.get("x-port", 5672))]
         done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=HEALTHY_TIMEOUT_S, check=False)
         assert done.returncode == 0, f"no message: {done.stdout}\n{self.said_so_far()}"
 

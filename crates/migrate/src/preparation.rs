@@ -90,7 +90,8 @@ impl Checked {
         });
         let delayed = self.delayed.iter().map(|(exchange, count)| json!({"exchange": exchange, "messages": count}));
         let runners = self.runners.iter().map(|runner| json!({"name": runner.name, "advice": runner.advice}));
-        json!({"preflight": report, "upstreams": self.upstream_count, "runners": runners.collect::<Vec<_>>(), "delayed": delayed.collect::<Vec<_>>()})
+        json!({"preflight": report, "upstreams": self.upstream_count, "runners": runners.collect::<Vec<_>>(),
+               "delayed": delayed.collect::<Vec<_>>()})
     }
 }
 

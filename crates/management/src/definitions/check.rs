@@ -249,7 +249,7 @@ impl<'a> ExpectedObjects<'a> {
 
     fn check_user(&self, name: &str) -> Result<(), String> {
         let is_there = self.users.contains(name) || self.broker.user(name).is_some();
-        if is_there { Ok(()) } else { Err(format!("{{no_such_user,<<\"{name}\">>}}")) }
+        if is_there { Ok(()) } else { Err(format!("there is no user '{name}'")) }
     }
 
     /// The type of an exchange that is there without this document, or comes with its vhost.
@@ -273,14 +273,11 @@ impl<'a> ExpectedObjects<'a> {
         }
     }
 
-    /// A binding without one of its ends is refused as RabbitMQ refuses it. It can be left out: RabbitMQ 4 exports bindings of exclusive
+    /// A binding without one of its ends is refused, as by RabbitMQ. It can be left out: RabbitMQ 4 exports bindings of exclusive
     /// queues and of internal exchanges without these.
     fn missing(&self, vhost: &VhostName, kind: &str, name: &str) -> Fault {
         Fault::unsupported(match self.unsupported {
-            Unsupported::Refused => {
-                let resource = format!("{{resource,<<\"{vhost}\">>,{kind},<<\"{name}\">>}}");
-                format!("{{resources_missing,[{{not_found,{resource}}}]}}")
-            }
+            Unsupported::Refused => format!("there is no {kind} '{name}' in vhost '{vhost}'"),
             Unsupported::LeftOut => format!("{kind} '{name}' is neither in the document nor here"),
         })
     }

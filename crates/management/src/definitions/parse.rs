@@ -209,7 +209,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub fn parse(text: &[u8], scope: Scope<'_>) -> Result<Definitions, DefinitionsError> {
     match serde_json::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)) {
         Ok(Value::Object(members)) => of_members(&members, scope),
-        _ => Err(DefinitionsError("failed_to_parse_json".to_owned())),
+        Ok(_) => Err(DefinitionsError("failed_to_parse_json: the document has to be an object".to_owned())),
+        // With line and column.
+        Err(error) => Err(DefinitionsError(format!("failed_to_parse_json: {error}"))),
     }
 }
 

@@ -61,8 +61,8 @@ impl ErlangSettings {
     }
 }
 
-/// Erlang's command line as a file in Erlang's terms: `-rabbit disk_free_limit 2147483648` is `[{rabbit, [{disk_free_limit, 2147483648}]}].`
-/// Returns the flags besides that set no application, too.
+/// Erlang's command line as a file in Erlang's terms: `-rabbit disk_free_limit 2147483648` is
+/// `[{rabbit, [{disk_free_limit, 2147483648}]}].` Returns the flags besides that set no application, too.
 #[must_use]
 pub fn terms_of_arguments(text: &str) -> (String, Vec<String>) {
     let mut words = words(text).into_iter().peekable();
@@ -129,7 +129,8 @@ mod tests {
     #[test]
     fn arguments_of_erlang_set_applications() {
         check_arguments(
-            "-rabbit log_levels [{connection,error}, {default, error}] disk_free_limit 2147483648 -rabbitmq_management path_prefix \"/a b\"",
+            "-rabbit log_levels [{connection,error}, {default, error}] disk_free_limit 2147483648 \
+             -rabbitmq_management path_prefix \"/a b\"",
             "[{rabbit, [{log_levels, [{connection,error}, {default, error}]}, {disk_free_limit, 2147483648}]}, \
              {rabbitmq_management, [{path_prefix, \"/a b\"}]}].",
             &[],

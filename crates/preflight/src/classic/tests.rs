@@ -86,8 +86,10 @@ fn oauth_becomes_keys() {
     let text = "[{rabbitmq_auth_backend_oauth2, [{resource_server_id, <<\"rabbit\">>}, {extra_scopes_source, <<\"roles\">>},
         {scope_aliases, #{<<\"api://x/admin\">> => [<<\"a\">>, <<\"b\">>]}},
         {key_config, [{default_key, <<\"k\">>}, {peer_verification, verify_none}, {algorithms, [<<\"HS256\">>]},
-            {signing_keys, #{<<\"k\">> => {map, #{<<\"kty\">> => <<\"MAC\">>, <<\"alg\">> => <<\"HS256\">>, <<\"value\">> => <<\"token\">>}},
-                             <<\"p\">> => {pem_file, <<\"/key.pem\">>}, <<\"q\">> => {pem, <<\"-----BEGIN X-----\nMA==\n-----END X-----\n\">>}}}]},
+            {signing_keys, #{
+                <<\"k\">> => {map, #{<<\"kty\">> => <<\"MAC\">>, <<\"alg\">> => <<\"HS256\">>, <<\"value\">> => <<\"token\">>}},
+                <<\"p\">> => {pem_file, <<\"/key.pem\">>},
+                <<\"q\">> => {pem, <<\"-----BEGIN X-----\nMA==\n-----END X-----\n\">>}}}]},
         {resource_servers, #{<<\"prod\">> => [{scope_prefix, <<\"p:\">>}, {oauth_provider_id, <<\"kc\">>}]}},
         {oauth_providers, #{<<\"kc\">> => [{issuer, <<\"https://kc\">>}, {https, [{cacertfile, \"/ca\"}]}]}}]},
      {rabbitmq_management, [{oauth_enabled, true}, {cors_allow_origins, [\"*\"]},

@@ -1,8 +1,9 @@
-//! `rabbitmq-server`: the broker with RabbitMQ's files, variables and user. What of them cannot be honoured is said in the first lines of the
-//! log.
+//! `rabbitmq-server`: the broker with RabbitMQ's files, variables and user. What of them cannot be honoured is said in the first lines of
+//! the log.
 
 use std::ffi::OsString;
 use std::fs;
+use std::io::{self, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,8 +28,7 @@ struct Arguments {
 pub(super) fn run(words: &[OsString]) -> Result<()> {
     let arguments = Arguments::parse(words)?;
     if words.iter().any(|word| word == "--version" || word == "-version") {
-        println!("{}", serve::COMPATIBLE_VERSION);
-        return Ok(());
+        return writeln!(io::stdout(), "{}", serve::COMPATIBLE_VERSION).context("cannot write the version");
     }
     let mut environment = Environment::of_process(Some(Path::new(directories::ENV_FILE)))?;
     let data_dir = directories::data_dir(&environment);

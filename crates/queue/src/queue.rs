@@ -105,6 +105,8 @@ pub struct Queue<M, G> {
     pub(crate) has_timed_out: bool,
     /// Those who are giving back more than they do at once: nothing is handed out until all of it is back.
     pub(crate) returning_count: u32,
+    /// An operator has paused it: consumers get nothing.
+    is_paused: bool,
     /// When the queue was last used, in milliseconds since 1970.
     pub(crate) used_at_ms: u64,
     /// How often messages in segments have been moved to others: who looks at them must know.
@@ -132,6 +134,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             holdings: None,
             has_timed_out: false,
             returning_count: 0,
+            is_paused: false,
             used_at_ms: 0,
             move_count: 0,
         }
@@ -169,6 +172,17 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// The rules.
     pub fn rules(&self) -> Rules {
         self.rules.as_deref().copied().unwrap_or_default()
+    }
+
+    /// From now on consumers get nothing, or get messages again. What they hold stays with them, and [`Queue::get`] goes on giving.
+    /// Dispatch after it.
+    pub fn set_paused(&mut self, is_paused: bool) {
+        self.is_paused = is_paused;
+    }
+
+    /// Whether consumers get nothing.
+    pub fn is_paused(&self) -> bool {
+        self.is_paused
     }
 
     /// From now on messages that say the same in the header of this name are a group: while a consumer has messages of it unacked, others
@@ -230,6 +244,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             self.end_waits(now_ms);
         }
         if self.returning_count == 0
+            && !self.is_paused
             && let Some(mut consumers) = self.consumers.take()
         {
             self.hand_out(&mut consumers, now_ms, effects);
@@ -497,7 +512,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Whether publishers outrun consumers that would take more: much waits, though not for slow consumers' credit.
     pub fn consumers_lag(&mut self) -> bool {
-        if self.ready.count == 0 {
+        if self.ready.count == 0 || self.is_paused {
             return false;
         }
         // A header may be longer than the body. It is not counted for each message: those of a queue are mostly alike.
@@ -613,7 +628,8 @@ impl<M: Message, G: Gate> Queue<M, G> {
     /// Whether it could do with messages of other queues: none is ready, and a consumer waits that is none of another broker. Those of
     /// federation links have priorities below zero.
     pub fn needs_messages(&self) -> bool {
-        self.ready.count == 0 && self.consumers.as_ref().is_some_and(|consumers| consumers.is_waiting_at(0))
+        let is_wanted = self.ready.count == 0 && !self.is_paused;
+        is_wanted && self.consumers.as_ref().is_some_and(|consumers| consumers.is_waiting_at(0))
     }
 
     /// No consumer: what `if-unused` asks.

@@ -276,6 +276,23 @@ fn an_idle_queue_is_small() {
     assert_eq!(size_of::<Note>(), 24, "the size of the broker's message");
 }
 
+#[test]
+fn a_paused_queue_hands_out_nothing_and_slows_no_publisher() {
+    let mut queue = new_queue();
+    queue.consume(acking()).unwrap();
+    publish(&mut queue, 1);
+    queue.set_paused(true);
+    assert!(dispatch(&mut queue).is_empty());
+    assert!(!queue.needs_messages());
+    for _ in 0..200_000 {
+        queue.publish(Note::new(queue.next_seq().0, 10, true));
+    }
+    assert!(!queue.consumers_lag(), "publishers would wait for a person");
+    queue.set_paused(false);
+    assert!(queue.consumers_lag());
+    assert_eq!(dispatch(&mut queue).first().map(|delivery| delivery.seq), Some(QueueSeq(1)));
+}
+
 /// Publishes far more than one with a prefetch of 100 gets, who acks all of it or nothing in every so many rounds. Says
 /// whether the queue is outrun.
 fn consumers_lag(rounds: u64, acks_every: Option<u64>) -> bool {

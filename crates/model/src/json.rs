@@ -72,8 +72,9 @@ fn float(value: f64) -> Json {
     Number::from_f64(value).map_or(Json::Null, Json::Number)
 }
 
-/// As RabbitMQ shows it: what is no text is said to be none.
-fn text(bytes: &[u8]) -> String {
+/// Bytes that should be text, as RabbitMQ shows them: of others it is said that they are none.
+#[must_use]
+pub fn text(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
         Err(_) => format!("Not UTF-8, base64 is: {}", STANDARD.encode(bytes)),

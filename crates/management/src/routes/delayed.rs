@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::view::DelaysView;
 use broker::{DelayedFilter, DelayedMessage};
+use model::json;
 
 use super::exchanges::name_of_path;
 use super::publish::write_properties;
@@ -241,11 +242,11 @@ fn write_message(message: &DelayedMessage, writer: Writer<'_>) {
     writer.object(|object| {
         object.cell("id").text(&message.id);
         object.cell("due").int(message.due_ms);
-        object.cell("exchange").text(&String::from_utf8_lossy(&message.exchange));
-        object.cell("routing_key").text(&String::from_utf8_lossy(&message.routing_key));
+        object.cell("exchange").text(&json::text(&message.exchange));
+        object.cell("routing_key").text(&json::text(&message.routing_key));
         object.cell("properties").object(|members| {
             if let Ok(properties) = Properties::decode(&message.properties) {
-                write_properties(&properties, members);
+                write_properties(&properties, json::from_table, members);
             }
         });
         object.cell("payload_bytes").int(message.body_len);

@@ -3,6 +3,7 @@
 use amqp::content::Properties;
 use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, MessageId, RedriveTo, Refusal, Start, VhostAccess};
 use hyper::StatusCode;
+use model::json;
 use model::name::{ExchangeName, QueueName};
 
 use super::exchanges::enter;
@@ -337,14 +338,14 @@ fn write_rest(object: &mut Object<'_>, next: Option<MessageId>) {
 fn write_message(message: &BrowsedMessage, is_auto: bool, writer: Writer<'_>) {
     writer.object(|object| {
         object.cell("id").text(&message.id.to_string());
-        object.cell("exchange").text(&String::from_utf8_lossy(&message.exchange));
-        object.cell("routing_key").text(&String::from_utf8_lossy(&message.routing_key));
+        object.cell("exchange").text(&json::text(&message.exchange));
+        object.cell("routing_key").text(&json::text(&message.routing_key));
         object.cell("entered").int(message.entered_ms);
         object.cell("redelivered").bool(message.is_redelivered);
         object.cell("durable").bool(message.is_durable);
         object.cell("properties").object(|members| {
             if let Ok(properties) = Properties::decode(&message.properties) {
-                write_properties(&properties, members);
+                write_properties(&properties, json::from_table, members);
             }
         });
         object.cell("payload_bytes").int(message.body_len);

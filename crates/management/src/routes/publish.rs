@@ -1,7 +1,7 @@
 //! Publishing one message, and getting some: for trying things out, not for traffic.
 
 use amqp::content::Properties;
-use amqp::table::TableBuf;
+use amqp::table::{Table, TableBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use broker::{AckMode, GetRequest, GotMessage, PublishRequest};
@@ -224,7 +224,7 @@ fn write_message(message: &GotMessage, is_auto: bool, writer: Writer<'_>) {
         object.cell("message_count").int(message.remaining_count);
         match Properties::decode(&message.properties) {
             Ok(properties) if properties != Properties::default() => {
-                object.cell("properties").object(|members| write_properties(&properties, members));
+                object.cell("properties").object(|members| write_properties(&properties, json::show_table, members));
             }
             // As RabbitMQ writes none.
             _ => object.cell("properties").texts([]),
@@ -243,10 +243,15 @@ pub(super) fn write_payload(body: &[u8], is_auto: bool, members: &mut Object<'_>
     members.cell("payload_encoding").text(encoding);
 }
 
-pub(super) fn write_properties(properties: &Properties<'_>, members: &mut Object<'_>) {
+/// Writes properties, and headers by `show`: in routes of RabbitMQ as it writes them, elsewhere with null where there is nothing.
+pub(super) fn write_properties(
+    properties: &Properties<'_>,
+    show: impl Fn(Table<'_>) -> Map<String, Value>,
+    members: &mut Object<'_>,
+) {
     let mut text = |name: &str, value: Option<&[u8]>| {
         if let Some(value) = value {
-            members.cell(name).text(&String::from_utf8_lossy(value));
+            members.cell(name).text(&json::text(value));
         }
     };
     text("cluster_id", properties.cluster_id);
@@ -270,6 +275,33 @@ pub(super) fn write_properties(properties: &Properties<'_>, members: &mut Object
         }
     }
     if let Some(headers) = properties.headers {
-        members.cell("headers").value(&Value::Object(json::show_table(headers)));
+        members.cell("headers").value(&Value::Object(show(headers)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use amqp::table::Value as Field;
+
+    use super::*;
+
+    #[test]
+    fn what_json_cannot_say_is_told_as_the_route_wants_it() {
+        let headers = TableBuf::new().with("none", Field::Void).with("bytes", Field::Binary(b"\xff\xfe\0"));
+        let properties =
+            Properties { headers: Some(headers.as_table()), correlation_id: Some(b"\xff"), ..Properties::default() };
+        let written = |show: fn(Table<'_>) -> Map<String, Value>| {
+            let mut out = Vec::new();
+            Writer::new(&mut out).object(|members| write_properties(&properties, show, members));
+            serde_json::from_slice::<Value>(&out).unwrap()
+        };
+        let expected = |none: Value| {
+            value!({
+                "correlation_id": "Not UTF-8, base64 is: /w==",
+                "headers": {"none": none, "bytes": "Not UTF-8, base64 is: //4A"},
+            })
+        };
+        assert_eq!(written(json::show_table), expected(value!("undefined")));
+        assert_eq!(written(json::from_table), expected(Value::Null));
     }
 }

@@ -63,7 +63,10 @@ pub(super) static ROUTES: &[Route] = &[
         .query(&[
             PATTERN,
             Parameters::Other("max", "How many calls are seen: 1000 if nothing is said."),
-            Parameters::Other("rate", "More calls within a second end it: 10 if nothing is said; `none` for no such limit."),
+            Parameters::Other(
+                "rate",
+                "More calls within a second end it: 10 if neither this nor `max` is given; `none` for no such limit.",
+            ),
             Parameters::Other("where", "An argument and its value, such as `queue=orders`; all that are given must hold."),
             Parameters::Other("return", "`true` to see returns, too, with results and durations."),
             Parameters::Other("body", "So many bytes of messages' bodies, at most 4096: none if nothing is said."),
@@ -176,8 +179,9 @@ pub(crate) fn sessions(inside: &Inside) -> Result<Answer, Problem> {
 pub(crate) fn calls(inside: &Inside) -> Result<Answer, Problem> {
     let limit = Limit {
         per_s: match inside.query.get("rate") {
-            None => Limit::default().per_s,
-            Some("none") => None,
+            // A number of calls is a limit of its own: as many are seen, however fast they come.
+            None if inside.query.get("max").is_none() => Limit::default().per_s,
+            None | Some("none") => None,
             Some(_) => inside.query.number_in("rate", 1..=u64::MAX)?,
         },
         total: inside.query.number_in("max", 1..=u64::MAX)?.unwrap_or(Limit::default().total),

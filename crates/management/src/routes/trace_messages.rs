@@ -36,7 +36,10 @@ pub(super) static ROUTES: &[Route] = &[at(
         Parameters::Other("header", "Only messages with this header, as `name=value`. May be given several times."),
         Parameters::Other("sample", "One message of so many."),
         Parameters::Other("body", "So many bytes of each body. Default: 0."),
-        Parameters::Other("rate", "More events than this in a second end the stream, or `none`. Default: 10."),
+        Parameters::Other(
+            "rate",
+            "More events than this in a second end the stream, or `none`. Default: 10, and none with `max`.",
+        ),
         Parameters::Other("max", "So many events in all end it. Default: 1000."),
     ])
     .strict()
@@ -82,6 +85,8 @@ fn limits(query: &Query) -> Result<LiveLimits, Problem> {
     let (default, most) = (LiveLimits::default(), LiveLimits::MAX);
     let rate_max_per_s = match (query.get("rate"), default.rate_max_per_s, most.rate_max_per_s) {
         (Some("none"), ..) => None,
+        // A number of events is a limit of its own: as many are told, however fast they come.
+        (None, ..) if query.get("max").is_some() => None,
         (_, Some(default), Some(most)) => Some(query.number_in("rate", 1..=most)?.unwrap_or(default)),
         (_, default, _) => default,
     };

@@ -1,5 +1,7 @@
 //! Messages that wait at an exchange until they are due: listed, shown, cancelled, put off, released at once.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use serde_json::{Map, Value, json};
 
 use super::browsing::{answered, duration_ms, known, with_query};
@@ -7,7 +9,7 @@ use super::pages::Pages;
 use crate::command::{Command, Opt, flag, option, optional, repeated, required};
 use crate::failure::Failure;
 use crate::invocation::Invocation;
-use crate::listing::{Listing, columns, renamed, text};
+use crate::listing::{Listing, columns, converted, renamed, text};
 use crate::output::Output;
 use crate::step::{Ask, Step, StepResult, escaped, path};
 
@@ -89,11 +91,18 @@ const EXCHANGES: Listing = Listing {
 
 const MESSAGES: Listing = Listing {
     columns: columns! {
-        "id" "due" "exchange" "routing_key" "durable" "properties" "payload_bytes"
-        { renamed("headers", "properties.headers") }
+        "id" { converted("due", "due", moment) } { renamed("due_ms", "due") } "exchange" "routing_key" "durable" "properties"
+        "payload_bytes" { renamed("headers", "properties.headers") }
     },
     default: &["id", "due", "routing_key", "payload_bytes"],
 };
+
+/// Milliseconds since 1970 as people read them. A time beyond the year 9999 stays a number.
+fn moment(value: Value) -> Value {
+    let at = value.as_u64().and_then(|ms| UNIX_EPOCH.checked_add(Duration::from_millis(ms)));
+    let is_shown = |at: &SystemTime| *at < UNIX_EPOCH + Duration::from_secs(253_402_300_800);
+    at.filter(is_shown).map_or(value, |at| Value::String(humantime::format_rfc3339_millis(at).to_string()))
+}
 
 /// Messages that are shown unless it is said how many.
 const COUNT: u64 = 100;

@@ -99,7 +99,7 @@ impl Event {
         self.with_text("user_who_performed_action", user)
     }
 
-    fn of_queue(name: &'static str, queue: &QueueHandle) -> Self {
+    pub(crate) fn of_queue(name: &'static str, queue: &QueueHandle) -> Self {
         Event::new(name).with_text("name", queue.name()).with_text("vhost", queue.definition.vhost.as_str())
     }
 

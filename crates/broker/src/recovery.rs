@@ -1,6 +1,6 @@
 //! From what the store recovered to vhosts, users and queues.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -31,6 +31,7 @@ use engine::delayed;
 use engine::delayed::definition::Site;
 use engine::features;
 use engine::message::{Held, Priorities};
+use engine::pause;
 use engine::queue_ids;
 use engine::watermark::Watermark;
 
@@ -40,6 +41,8 @@ struct Gathered {
     queues: HashMap<QueueId, RecoveredQueue>,
     /// Times to live that have changed while there were messages.
     ttls: HashMap<QueueId, TtlHistory>,
+    /// Those that operators have paused.
+    paused: HashSet<QueueId>,
     /// Each changes what holds for everything in its vhost: they are put in place together.
     policies: HashMap<VhostName, Vec<Arc<Policy>>>,
 }
@@ -61,7 +64,9 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: RecoveredStore) -> Re
     recovered.definitions.retain(|key, value| {
         let queue = features::queue_of_ttl_key(key);
         gathered.ttls.extend(queue.map(|queue| (queue, features::decode_ttls(value))));
-        queue.is_none()
+        let paused = pause::queue_of_pause_key(key);
+        gathered.paused.extend(paused);
+        queue.is_none() && paused.is_none()
     });
     for (key, value) in &recovered.definitions {
         let definition = Definition::decode(key, value).map_err(|error| unreadable(key, &error))?;
@@ -257,6 +262,7 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
             if let Some(ttls) = gathered.ttls.remove(&queue.id) {
                 state.restore_ttls(ttls);
             }
+            state.set_paused(gathered.paused.contains(&queue.id));
             vhost.restore_queue(broker, queue, state, watermark);
         }
         Definition::Binding(binding) => {

@@ -37,6 +37,7 @@ mod limits;
 pub mod maintenance;
 pub mod message;
 pub mod outbox;
+pub mod pause;
 pub mod pending_reads;
 pub mod probe;
 pub mod publish;

@@ -32,14 +32,15 @@ pub(crate) const KEYS_FORGOTTEN_MAX: usize = 1024;
 /// Records of keys that do not count any more which are removed in one batch of the journal.
 pub(crate) const KEYS_SWEPT_COUNT: usize = 4096;
 
-/// Objects that a caller has looked at of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
+/// Objects besides the node and its vhosts of which a history is kept. Each takes up to 20 KiB as samples are usually kept.
 pub const HISTORY_COUNT_MAX: usize = 2048;
 
-/// Bytes that one takes, about.
-pub const HISTORY_LEN: u64 = 20 << 10;
-
-/// Lists begin histories up to here: the rest is for who looks at one object.
+/// Lists begin histories up to here: the rest is for requests that look at one object.
 pub const HISTORY_COUNT_OF_LISTS_MAX: usize = 1024;
+
+/// Objects that change get a history before any request looks at them, up to here: where there are few, charts begin before they are
+/// shown.
+pub const HISTORY_COUNT_UNASKED_MAX: usize = 512;
 
 /// Where there is no room for another history, those go that have not been asked for for so long.
 pub(crate) const HISTORY_UNASKED_MS: u64 = 60_000;

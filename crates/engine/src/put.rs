@@ -158,6 +158,9 @@ impl Work<'_> {
             entry.handle.count_died(DropReason::MaxLength);
             self.turn_away(entry, publish.content().clone(), DropReason::MaxLength);
         }
+        if is_refused {
+            entry.handle.count_refused();
+        }
         is_refused
     }
 }

@@ -58,6 +58,8 @@ pub struct QueueHandle {
     pub policy: Mutex<EffectivePolicy>,
     /// What it does, by its arguments and these policies.
     features: RwLock<Arc<QueueFeatures>>,
+    /// Whether an operator has paused it.
+    pub is_paused: AtomicBool,
     /// Whether it drops duplicates: asked for each route that is looked up, and mostly not so.
     is_keyed: AtomicBool,
     /// Which priorities it has: as it was declared, for ever.
@@ -120,6 +122,7 @@ impl QueueHandle {
             incoming: Mutex::default(),
             policy: Mutex::new(policy),
             features,
+            is_paused: AtomicBool::new(false),
             is_keyed,
             priorities,
             lasting,

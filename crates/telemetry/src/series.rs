@@ -92,6 +92,13 @@ impl<const N: usize> Series<N> {
         Self { rings: retentions.into_iter().map(ring).collect() }
     }
 
+    /// Bytes that it takes, with itself.
+    #[must_use]
+    pub fn memory_len(&self) -> usize {
+        let of_ring = |ring: &Ring<N>| size_of::<Ring<N>>() + ring.samples.capacity() * size_of::<Sample<N>>();
+        size_of::<Self>() + self.rings.iter().map(of_ring).sum::<usize>()
+    }
+
     /// Takes a sample.
     pub fn push(&mut self, sample: &Sample<N>) {
         self.rings.iter_mut().for_each(|ring| ring.push(sample));

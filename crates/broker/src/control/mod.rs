@@ -11,6 +11,7 @@ mod connections;
 mod delayed;
 mod login_sessions;
 mod parameters;
+mod pause;
 mod permissions;
 mod policies;
 mod resources;

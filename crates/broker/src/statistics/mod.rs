@@ -13,8 +13,8 @@ mod node;
 pub(crate) use channel::{ChannelCounters, ChannelCounts, ChannelNumber, ConsumerCounters};
 pub(crate) use channel_edges::Place;
 pub use engine::statistics::{
-    DeathStrategy, Deaths, OfType, Options, REASONS, Range, Rates, Retention, Retentions, SIZE_COUNT, SIZES, Stage,
-    StageCounts, StagesView, VhostMessages, WAIT_COUNT, WAITS, numbers,
+    DeathStrategy, Deaths, LossCounts, OfType, Options, REASONS, Range, Rates, Retention, Retentions, SIZE_COUNT,
+    SIZES, Stage, StageCounts, StagesView, VhostMessages, WAIT_COUNT, WAITS, numbers,
 };
 
 pub(crate) use engine::statistics::{

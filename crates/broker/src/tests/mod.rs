@@ -48,6 +48,7 @@ mod memory;
 mod node;
 mod oldest;
 mod operators;
+mod pause;
 mod policies;
 mod power_loss;
 mod power_loss_in_chains;

@@ -91,6 +91,21 @@ fn the_oldest_message_is_read_where_it_is_not_in_memory() {
     assert_eq!(read_oldest(&node), Some(5));
 }
 
+// What lay in a segment only had entered the queue in 1970.
+#[test]
+fn when_an_unacked_message_entered_is_known_or_is_not_said() {
+    let (node, mut client) = Node::standing();
+    client.declare("q");
+    publish_at(&node, &mut client, 3, 0);
+    client.get(1, "q", false);
+    node.listen(&mut client);
+    let queue = node.broker.queue_view("/", "q").unwrap();
+    assert_eq!(node.broker.oldest_unacked_of(&queue), Some(NOW + 3));
+    node.spill();
+    node.unload();
+    assert_eq!((queue.unacked_count(), node.broker.oldest_unacked_of(&queue)), (1, None));
+}
+
 #[test]
 fn a_queue_that_has_gone_has_no_oldest_message() {
     let (node, mut client) = Node::standing();

@@ -2,6 +2,8 @@
 //!
 //! Here the timers' thread runs only when a test says so. What a client's own turn leaves over is seen to wait for it.
 
+use std::path::Path;
+
 use amqp::method::{basic, queue};
 use amqp::table::{Table, Value};
 use store::file::SimDisk;
@@ -243,4 +245,24 @@ fn what_comes_round_is_counted() {
     }
     // The first time it had not been in either.
     assert_eq!((came_round("work"), came_round("wait")), (5, 4));
+}
+
+#[test]
+fn what_comes_round_faster_than_retries_is_named_as_long_as_it_does() {
+    let (node, mut client) = standing();
+    declare(&mut client, "work", "wait", &[]);
+    declare_passing(&mut client, "wait", "work");
+    client.publish(1, "", "work", PERSISTENT, b"m");
+    let named = || {
+        let loops = node.broker.dead_letter_loops().into_iter();
+        loops.map(|circle| (circle.vhost, circle.queue, circle.rate)).collect::<Vec<_>>()
+    };
+    let tick = |seconds: u64| node.broker.tick(Path::new("/"), NOW + 1000 * seconds);
+    (1..=501).for_each(|tag| get_and_reject(&node, &mut client, "work", tag));
+    tick(5);
+    assert_eq!(named(), [("/".into(), "work".into(), 100.2), ("/".into(), "wait".into(), 100.0)]);
+    // Retries come back, too, and are none.
+    (502..=900).for_each(|tag| get_and_reject(&node, &mut client, "work", tag));
+    tick(10);
+    assert_eq!(named(), []);
 }

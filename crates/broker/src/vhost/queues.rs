@@ -1,6 +1,7 @@
 //! A vhost's queues: declared, deleted, put back where they were.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use model::definition::{self, Definition};
 use model::features::QueueFeatures;
@@ -19,6 +20,7 @@ use crate::watched::watch_if_wanted;
 use engine::deduplication::KeyWork;
 use engine::features::{record_ttls, tell, ttl_key};
 use engine::outbox::ConnectionEvent;
+use engine::pause::pause_key;
 use engine::queue_handle::{ConnectionId, QueueHandle};
 use engine::shard::QueueEntry;
 use engine::shard_of;
@@ -179,6 +181,7 @@ impl Vhost {
                 ));
                 QueueEntry::new(handle, queue, watermark)
             });
+            entry.handle.is_paused.store(entry.queue.is_paused(), Ordering::Relaxed);
             let features = entry.handle.features();
             tell(entry, &features, &broker.engine.options, now_ms);
             entry.report(&broker.engine.statistics, &broker.engine.clock);
@@ -239,6 +242,9 @@ impl Vhost {
                     records.delete(&Definition::Queue(handle.definition.clone()).key());
                     if !entry.queue.ttls().changes().is_empty() {
                         records.delete(&ttl_key(id));
+                    }
+                    if entry.queue.is_paused() {
+                        records.delete(&pause_key(id));
                     }
                 }
                 if let Some(set) = &mut entry.key_set {

@@ -2,8 +2,6 @@
 //!
 //! It is added up when an operator asks: what each owner has allocated, as far as it knows. No owner counts while it works.
 
-use engine::statistics::HISTORY_LEN;
-
 use super::{ConnectionView, QueueView};
 use crate::broker::Broker;
 use crate::connections::ConnectionMemory;
@@ -75,7 +73,7 @@ impl Broker {
             segments_len: stats.catalog_len,
             journal_len: self.engine.store.journal_memory_len(),
             metrics_len: self.engine.statistics.stages.memory_len() as u64,
-            histories_len: self.engine.statistics.history_count() as u64 * HISTORY_LEN,
+            histories_len: self.engine.statistics.histories_len() as u64,
             ..MemoryView::default()
         };
         for vhost in self.vhosts.all() {

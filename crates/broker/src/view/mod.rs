@@ -13,6 +13,7 @@ mod node;
 mod queues;
 mod statistics;
 mod top;
+mod troubles;
 mod vhosts;
 mod work;
 
@@ -29,5 +30,6 @@ pub use node::{AuthAttemptsView, Churn, NodeView, Totals};
 pub use queues::{OldestView, OwnerView, QueueView, QueueWalk, SetAsideView};
 pub use statistics::{EdgeView, NameView, Numbers, PublisherView};
 pub use top::{TopBegin, TopBy, TopOf, TopRequest, TopRow, TopTable};
+pub use troubles::DeadLetterLoop;
 pub use vhosts::VhostView;
 pub use work::{PressureView, StoreView};

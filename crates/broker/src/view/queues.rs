@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use model::definition;
 use model::policy::EffectivePolicy;
@@ -10,7 +11,7 @@ use queue::{Message as _, Position};
 
 use crate::broker::Broker;
 use crate::selection;
-use crate::statistics::Observable;
+use crate::statistics::{LossCounts, Observable};
 use crate::vhost::Vhost;
 use engine::message::Held;
 use engine::queue_handle::QueueHandle;
@@ -176,13 +177,25 @@ impl QueueView {
     /// Messages that it has given up since the broker started: expired, too many, rejected, or failed too often.
     #[must_use]
     pub fn dropped_count(&self) -> u64 {
-        self.handle.counters.dropped.get()
+        self.loss_counts().all_given_up()
     }
 
     /// Dead letters that have come back since the broker started to where they had died before.
     #[must_use]
     pub fn came_round_count(&self) -> u64 {
-        self.handle.counters.came_round.get()
+        self.loss_counts().came_round
+    }
+
+    /// What it has not kept since the broker started, by the reason.
+    #[must_use]
+    pub fn loss_counts(&self) -> LossCounts {
+        self.handle.counters.loss_counts()
+    }
+
+    /// Whether an operator has paused it.
+    #[must_use]
+    pub fn is_paused(&self) -> bool {
+        self.handle.is_paused.load(Ordering::Relaxed)
     }
 
     /// The policies that hold for it.
@@ -266,14 +279,16 @@ impl Broker {
         self.engine.shards.with_queue(&queue.handle, timestamp).flatten()
     }
 
-    /// When the oldest of the messages that consumers hold entered the queue, in milliseconds since 1970. The queue is asked, for a moment.
+    /// When the oldest of the messages that consumers hold entered the queue, in milliseconds since 1970. None: there is none, or what is
+    /// known of it lies in a segment only. The queue is asked, for a moment.
     #[must_use]
     pub fn oldest_unacked_of(&self, queue: &QueueView) -> Option<u64> {
         if queue.unacked_count() == 0 {
             return None;
         }
         let oldest = |entry: &mut QueueEntry| entry.queue.oldest_unacked().map(Held::entered_at_ms);
-        self.engine.shards.with_queue(&queue.handle, oldest).flatten()
+        let entered_at_ms = self.engine.shards.with_queue(&queue.handle, oldest).flatten()?;
+        (entered_at_ms > 0).then_some(entered_at_ms)
     }
 
     /// How long ago a moment was, in milliseconds.

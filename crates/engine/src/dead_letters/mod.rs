@@ -282,7 +282,7 @@ fn targets(vhost: &dyn VhostRouter, routing: &Routing<'_>) -> Option<Targets> {
         routed
     };
     for queue in routed.queues.iter().filter(|queue| headers::has_died_in(headers, queue.name().as_bytes())) {
-        queue.counters.came_round.add(1);
+        queue.counters.losses().came_round.add(1);
     }
     (!routed.is_empty()).then_some(routed)
 }

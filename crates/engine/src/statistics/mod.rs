@@ -6,12 +6,15 @@
 //!
 //! - `numbers`: which numbers objects have, by RabbitMQ's names. `observed`: what is remembered of an object, and which are watched.
 //!   `room`: how many histories there are.
+//! - `dead_letter_loops`: to which queues dead letters come back.
 //! - `queue`, `exchange`, `vhost`: what each of them counts. `capacity`: how much of the time consumers had room. `edges`: how much goes
 //!   from exchanges to queues. `stages`: where the latency of messages went.
 
 mod capacity;
+mod dead_letter_loops;
 mod edges;
 mod exchange;
+mod losses;
 pub mod numbers;
 mod observed;
 mod options;
@@ -21,22 +24,25 @@ mod stages;
 mod vhost;
 
 pub use capacity::Capacity;
+pub use dead_letter_loops::DeadLetterLoop;
 pub use edges::Edge;
 pub use exchange::ExchangeCounters;
+pub use losses::{LossCounts, REASONS};
 pub use observed::{Keeping, Observable, Observed, Range, Watch};
 pub use options::{Options, Rates, Retention, Retentions};
 pub(crate) use queue::ArrivalRun;
 pub use queue::{QueueCounters, WaitRun};
 pub use stages::{Stage, StageCounts, StageTimes, StagesView};
-pub use vhost::{DeathStrategy, Deaths, Gathered, OfType, REASONS, VhostCounters, VhostMessages};
+pub use vhost::{DeathStrategy, Deaths, Gathered, OfType, VhostCounters, VhostMessages};
 
 use std::sync::Arc;
 
 use telemetry::{Counter, Scale};
 
 use crate::limits::HISTORY_UNASKED_MS;
-pub use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX, HISTORY_LEN};
+pub use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX, HISTORY_COUNT_UNASKED_MAX};
 use crate::queue_handle::QueueHandle;
+use dead_letter_loops::DeadLetterLoops;
 use numbers::{EDGE_COUNT, EXCHANGE_COUNT, QUEUE_COUNT, VHOST_COUNT};
 use room::Room;
 
@@ -70,6 +76,7 @@ pub struct Statistics {
     pub stages: StageTimes,
     /// Delayed messages that went on to queues.
     pub released: Counter,
+    loops: DeadLetterLoops,
     room: Arc<Room>,
 }
 
@@ -84,20 +91,23 @@ impl Statistics {
             vhosts: Watch::new(is_on),
             stages: StageTimes::default(),
             released: Counter::new(),
+            loops: DeadLetterLoops::default(),
             room: Arc::default(),
         }
     }
 
-    /// What is kept of objects that are asked for. `before_ms`: when the look before this one was.
+    /// What is kept of objects besides the node and vhosts. `before_ms`: when the look before this one was.
     pub fn keeping_basic(&self, before_ms: u64) -> Keeping<'_> {
         let retentions = &self.options.retentions.basic;
         let unasked_max_ms = retentions.iter().map(|retention| retention.age_ms).max().unwrap_or(0);
-        Keeping { before_ms, retentions, room: Some(&self.room), unasked_max_ms }
+        let unasked_count_max = HISTORY_COUNT_UNASKED_MAX;
+        Keeping { before_ms, retentions, room: Some(&self.room), unasked_max_ms, unasked_count_max }
     }
 
     /// What is kept of the node and of vhosts.
     pub fn keeping_global(&self, before_ms: u64) -> Keeping<'_> {
-        Keeping { before_ms, retentions: &self.options.retentions.global, room: None, unasked_max_ms: 0 }
+        let retentions = &self.options.retentions.global;
+        Keeping { before_ms, retentions, room: None, unasked_max_ms: 0, unasked_count_max: 0 }
     }
 
     /// Forgets what all of them were.
@@ -108,9 +118,19 @@ impl Statistics {
         self.vhosts.forget();
     }
 
-    /// How many histories are kept of objects that were asked for.
+    /// How many histories are kept besides those of the node and vhosts.
     pub fn history_count(&self) -> usize {
         self.room.count()
+    }
+
+    /// Queues to which dead letters come back, as the last look found, the fastest first.
+    pub fn dead_letter_loops(&self) -> Vec<DeadLetterLoop> {
+        self.loops.all()
+    }
+
+    /// Bytes that these take.
+    pub fn histories_len(&self) -> usize {
+        self.room.len()
     }
 
     /// What there is now has not come just now.
@@ -126,13 +146,19 @@ impl Statistics {
         if self.room.take_shortage() {
             // There was no room for another history since the last one.
             keeping.unasked_max_ms = keeping.unasked_max_ms.min(HISTORY_UNASKED_MS);
+            keeping.unasked_count_max = 0;
         }
         // What happens in queues happens in their vhosts, connections or not.
-        self.queues.tick(now_ms, &keeping, |queue| self.vhosts.note(&queue.vhost));
+        let loops = DeadLetterLoops::look(now_ms.saturating_sub(before_ms) as f64 / 1000.0);
+        self.queues.tick(now_ms, &keeping, |queue| {
+            self.vhosts.note(&queue.vhost);
+            loops.at(queue);
+        });
+        self.loops.end(loops);
         self.exchanges.tick(now_ms, &keeping, |_| ());
         others(&keeping);
         // The history of an edge cannot be asked for.
-        self.edges.tick(now_ms, &keeping, |_| ());
+        self.edges.tick(now_ms, &keeping.without_new(), |_| ());
         self.vhosts.tick(now_ms, &self.keeping_global(before_ms), |_| ());
     }
 }

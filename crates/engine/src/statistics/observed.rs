@@ -36,10 +36,12 @@ pub struct Keeping<'a> {
     pub before_ms: u64,
     /// How long samples are kept of which there is a history.
     pub(crate) retentions: &'a [Retention],
-    /// For whom there is room; None: there is a history of every object, else of those that a caller has looked at.
+    /// For which objects there is room; None: there is a history of every object.
     pub(crate) room: Option<&'a Arc<Room>>,
-    /// For how long a history is kept that is not asked for.
+    /// For how long a history is kept that is neither asked for nor changes.
     pub(crate) unasked_max_ms: u64,
+    /// As long as there are fewer histories than this, an object that changes gets one before it is asked for.
+    pub(crate) unasked_count_max: usize,
 }
 
 /// What is remembered of an object. Nothing until it changes for the first time.
@@ -55,7 +57,7 @@ pub struct Observed<const N: usize> {
 #[derive(Debug)]
 struct Memory<const N: usize> {
     pace: Option<RecentSamples<N>>,
-    /// Until when nothing had happened yet; None if that is not known.
+    /// Until when nothing had happened yet; None if what came next is not known any more.
     zero_until_ms: Option<u64>,
     /// When a look found a change for the last time.
     changed_at_ms: Option<u64>,
@@ -65,9 +67,9 @@ struct Memory<const N: usize> {
 #[derive(Debug)]
 struct History<const N: usize> {
     series: Series<N>,
-    /// When it was last asked for.
+    /// When it was last asked for, or began.
     asked_at_ms: u64,
-    _seat: Option<Seat>,
+    seat: Option<Seat>,
 }
 
 impl<const N: usize> History<N> {
@@ -80,27 +82,58 @@ impl<const N: usize> History<N> {
             None => None,
             Some(room) => Some(room.take(most)?),
         };
-        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, _seat: seat })
+        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, seat })
     }
 
-    /// Takes the first sample, as of the moment before it that may be asked for: who asks at once is told something.
+    /// A new one that no request has asked for, where there is room to spare.
+    fn begin_unasked(keeping: &Keeping<'_>, now_ms: u64) -> Option<Self> {
+        if keeping.retentions.is_empty() {
+            return None;
+        }
+        let seat = keeping.room?.take_spare(keeping.unasked_count_max)?;
+        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, seat: Some(seat) })
+    }
+
+    /// Takes a sample.
+    fn push(&mut self, sample: &Sample<N>) {
+        self.series.push(sample);
+        if let Some(seat) = &mut self.seat {
+            seat.resize(self.series.memory_len());
+        }
+    }
+
+    /// Takes the first sample, as of the moment before it that may be asked for: a request that asks at once is answered something.
     fn begin_with(&mut self, sample: Sample<N>, keeping: &Keeping<'_>) {
         let at_ms = keeping.moment_before(sample.at_ms);
-        self.series.push(&Sample { at_ms, ..sample });
+        self.push(&Sample { at_ms, ..sample });
     }
 
     /// Takes what is known of the time before the first question, up to now.
     fn begin_with_past(&mut self, past: &[Sample<N>], now: Sample<N>, keeping: &Keeping<'_>) {
-        past.iter().for_each(|sample| self.series.push(sample));
+        past.iter().for_each(|sample| self.push(sample));
         match past.last() {
             // Samples come in their order.
-            Some(last) if last.at_ms > keeping.moment_before(now.at_ms) => self.series.push(&now),
+            Some(last) if last.at_ms > keeping.moment_before(now.at_ms) => self.push(&now),
             _ => self.begin_with(now, keeping),
         }
+    }
+
+    /// Whether it makes room for others: it was not asked for in a while, and the object rests or there are too many.
+    fn is_to_end(&self, keeping: &Keeping<'_>, changed_at_ms: Option<u64>, now_ms: u64) -> bool {
+        let Some(room) = keeping.room else { return false };
+        let is_over = |at_ms: u64| at_ms + keeping.unasked_max_ms < now_ms;
+        let is_resting = changed_at_ms.is_none_or(is_over);
+        is_over(self.asked_at_ms) && (is_resting || room.count() > keeping.unasked_count_max)
     }
 }
 
 impl Keeping<'_> {
+    /// The same of objects whose history cannot be asked for: none begins.
+    #[must_use]
+    pub fn without_new(&self) -> Self {
+        Self { unasked_count_max: 0, ..*self }
+    }
+
     /// The last moment, of those that may be asked for, that is not after this one.
     fn moment_before(&self, at_ms: u64) -> u64 {
         let finest_ms = self.retentions.iter().map(|retention| retention.interval_ms).min();
@@ -125,8 +158,11 @@ impl<const N: usize> Observed<N> {
         }
         let Memory { pace, zero_until_ms, changed_at_ms, history } = &mut **memory.get_or_insert_with(Memory::new);
         let is_first = pace.is_none();
-        if is_first {
-            *zero_until_ms = Some(keeping.before_ms);
+        match pace {
+            None => *zero_until_ms = Some(keeping.before_ms),
+            // What this look forgets is not nothing: what was before is not known any more.
+            Some(pace) if pace.before().numbers != [0; N] => *zero_until_ms = None,
+            Some(_) => {}
         }
         let pace = pace.get_or_insert_with(|| RecentSamples::new(Sample { at_ms: keeping.before_ms, numbers: [0; N] }));
         // Who was not looked at last time had not changed until then.
@@ -135,16 +171,23 @@ impl<const N: usize> Observed<N> {
         if has_changed {
             *changed_at_ms = Some(sample.at_ms);
         }
-        if history.is_none() && is_always_kept {
-            *history = History::begin(keeping, HISTORY_COUNT_MAX, sample.at_ms);
+        if history.is_none() && !has_ended {
+            *history = match is_always_kept {
+                true => History::begin(keeping, HISTORY_COUNT_MAX, sample.at_ms),
+                false if has_changed => History::begin_unasked(keeping, sample.at_ms),
+                false => None,
+            };
             if let Some(begun) = history {
+                if is_first && !is_always_kept {
+                    // Nothing had happened to it before.
+                    begun.push(&Sample { at_ms: 0, numbers: [0; N] });
+                }
                 begun.begin_with(*pace.before(), keeping);
             }
         }
         if let Some(kept) = history {
-            kept.series.push(&sample);
-            let is_unasked = kept.asked_at_ms + keeping.unasked_max_ms < sample.at_ms;
-            if has_ended || (!is_always_kept && is_unasked) {
+            kept.push(&sample);
+            if has_ended || kept.is_to_end(keeping, *changed_at_ms, sample.at_ms) {
                 *history = None;
             }
         }
@@ -203,8 +246,7 @@ impl<const N: usize> Observed<N> {
         let is_watched = self.is_watched();
         let memory = memory.get_or_insert_with(Memory::new);
         let is_new = memory.history.is_none();
-        let from_ms = now_ms.saturating_sub(range.age_ms);
-        let past = if is_new { memory.past(&numbers, is_watched, from_ms) } else { Vec::new() };
+        let past = if is_new { memory.past(&numbers, is_watched) } else { Vec::new() };
         if memory.pace.is_none() && numbers == [0; N] {
             // It has rested since it was made, and does so while it is looked at.
             memory.pace = Some(RecentSamples::new(Sample { at_ms: keeping.before_ms, numbers }));
@@ -251,17 +293,16 @@ impl<const N: usize> Memory<N> {
         Box::new(Self { pace: None, zero_until_ms: None, changed_at_ms: None, history: None })
     }
 
-    /// What is known of an object that has these numbers, although it had no history: what looks have seen, and that it had done nothing
-    /// before the first of them, or was not there yet. That counts from `from_ms` on only: what was between two looks long ago is not
-    /// known.
-    fn past(&self, numbers: &[u64; N], is_watched: bool, from_ms: u64) -> Vec<Sample<N>> {
+    /// What is known of an object that has these numbers, although it had no history: what the last looks have seen, and that it had done
+    /// nothing before the first of them. Once a look is forgotten that had seen something, it is not known how that came about.
+    fn past(&self, numbers: &[u64; N], is_watched: bool) -> Vec<Sample<N>> {
         let nothing = Sample { at_ms: 0, numbers: [0; N] };
         let Some(pace) = &self.pace else {
             // It has not been looked at since it came, or has never done anything.
             return vec![nothing];
         };
         let mut past = Vec::new();
-        past.extend(self.zero_until_ms.filter(|at_ms| *at_ms >= from_ms).map(|_| nothing));
+        past.extend(self.zero_until_ms.map(|_| nothing));
         let rests = !is_watched && pace.last().numbers == *numbers;
         match self.changed_at_ms {
             Some(at_ms) if rests => past.push(Sample { at_ms, numbers: *numbers }),
@@ -394,11 +435,18 @@ mod tests {
         }
     }
 
+    /// What is kept of numbers that are looked at every five seconds, where so many histories begin by themselves.
+    fn keeping(at_ms: u64, room: Option<&Arc<Room>>, unasked_count_max: usize) -> Keeping<'_> {
+        const MINUTE: &[Retention] = &[Retention { age_ms: 60_000, interval_ms: 5000 }];
+        let retentions = if unasked_count_max > 0 { MINUTE } else { &[] };
+        Keeping { before_ms: at_ms - 5000, retentions, room, unasked_max_ms: 60_000, unasked_count_max }
+    }
+
     #[test]
     fn nothing_is_remembered_of_what_has_done_nothing() {
         let (number, room) = (Number::default(), Arc::default());
         let look = |at_ms, numbers| {
-            let keeping = Keeping { before_ms: at_ms - 5000, retentions: &[], room: Some(&room), unasked_max_ms: 0 };
+            let keeping = keeping(at_ms, Some(&room), 0);
             number.observed.sample(Sample { at_ms, numbers }, &keeping)
         };
         assert!(!look(5000, [0]));
@@ -409,6 +457,65 @@ mod tests {
         assert_eq!(number.observed.rests_since_ms(&[10], 1), Some(10_000));
     }
 
+    const ONE: Range = Range { age_ms: 60_000, step_ms: 5000, is_of_list: false };
+
+    /// Looks at a number every five seconds that grows by ten each time, from 1,000,000 ms on; and what its history is then.
+    #[track_caller]
+    fn check_past(look_count: u64, unasked_count_max: usize, expected: &[u64]) {
+        let (watch, number, room) = (Watch::new(true), Arc::new(Number::default()), Arc::default());
+        let mut now_ms = 1_000_000;
+        for _ in 0..look_count {
+            now_ms += 5000;
+            number.now.fetch_add(10, Ordering::Relaxed);
+            watch.note(&number);
+            watch.tick(now_ms, &keeping(now_ms, Some(&room), unasked_count_max), |_| ());
+        }
+        let samples = watch.history(&number, ONE, now_ms, &keeping(now_ms, Some(&room), 1));
+        assert_eq!(samples.iter().map(|sample| sample.numbers[0]).collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn what_changes_has_a_history_before_it_is_asked_for() {
+        check_past(6, 1, &[60, 50, 40, 30, 20, 10, 0, 0, 0, 0, 0, 0, 0]);
+    }
+
+    // All that had happened was one step of the curve, at the first moment that was known: a rate of thousands a second.
+    #[test]
+    fn a_history_without_room_before_begins_where_knowledge_begins() {
+        check_past(1, 0, &[10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        check_past(2, 0, &[20, 10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        check_past(3, 0, &[30, 20]);
+        check_past(6, 0, &[60, 50]);
+    }
+
+    #[test]
+    fn a_history_that_no_request_asks_for_ends_when_the_object_rests() {
+        let (watch, room) = (Watch::new(true), Arc::default());
+        let numbers: [Arc<Number>; 2] = std::array::from_fn(|_| Arc::default());
+        let mut now_ms = 1_000_000;
+        let mut tick = |count_max| {
+            now_ms += 5000;
+            watch.tick(now_ms, &keeping(now_ms, Some(&room), count_max), |_| ());
+        };
+        let change = |number: &Arc<Number>| {
+            number.now.fetch_add(1, Ordering::Relaxed);
+            watch.note(number);
+        };
+        numbers.iter().for_each(change);
+        tick(2);
+        assert_eq!((room.count(), room.len() > 0), (2, true));
+        for _ in 0..14 {
+            change(&numbers[0]);
+            tick(2);
+        }
+        assert_eq!(room.count(), 1, "what goes on keeps its history");
+        change(&numbers[0]);
+        tick(1);
+        assert_eq!(room.count(), 1);
+        numbers[0].observed.end();
+        assert_eq!((room.count(), room.len()), (0, 0));
+    }
+
     // Who changes a number at the very moment when it is let go may still take it for watched.
     #[test]
     fn a_change_that_nobody_noted_is_seen_one_look_later() {
@@ -416,8 +523,7 @@ mod tests {
         let mut now_ms = 0;
         let mut tick = || {
             now_ms += 5000;
-            let keeping = Keeping { before_ms: now_ms - 5000, retentions: &[], room: None, unasked_max_ms: 0 };
-            watch.tick(now_ms, &keeping, |_| ());
+            watch.tick(now_ms, &keeping(now_ms, None, 0), |_| ());
             number.observed.rates()[0]
         };
         number.now.store(10, Ordering::Relaxed);

@@ -3,8 +3,9 @@
 use std::sync::{Arc, OnceLock};
 
 use queue::DropReason;
-use telemetry::{Buckets, Counter, Histogram, LocalCounter, SharedHistogram};
+use telemetry::{Buckets, Histogram, LocalCounter, SharedHistogram};
 
+use super::losses::{LossCounts, QueueLosses, place_of};
 use super::numbers::QUEUE_COUNT;
 use super::{DeathStrategy, Observable, Observed, SIZE_COUNT, SIZES, WAIT_COUNT, WAITS};
 use crate::queue_handle::QueueHandle;
@@ -32,12 +33,9 @@ pub struct QueueCounters {
     pub(crate) read: LocalCounter,
     /// Messages that were written to the journal.
     pub(crate) written: LocalCounter,
-    /// Messages that the queue gave up: expired, too many, rejected, or failed too often.
-    pub dropped: LocalCounter,
-    /// Dead letters that came back here, where they had died before.
-    pub came_round: Counter,
     /// Messages that were not taken in, being duplicates, or that others have taken the place of.
     pub deduplicated: LocalCounter,
+    losses: OnceLock<Box<QueueLosses>>,
     histograms: OnceLock<Box<QueueHistograms>>,
 }
 
@@ -67,6 +65,21 @@ impl QueueCounters {
     /// Bytes that it takes beside itself.
     pub(crate) fn memory_len(&self) -> usize {
         self.histograms.get().map_or(0, |_| size_of::<QueueHistograms>())
+            + self.losses.get().map_or(0, |_| size_of::<QueueLosses>())
+    }
+
+    pub(crate) fn losses(&self) -> &QueueLosses {
+        self.losses.get_or_init(Box::default)
+    }
+
+    /// Dead letters that came back since the last look at what has changed, which this one ends.
+    pub(crate) fn came_round_since_last_look(&self) -> u64 {
+        self.losses.get().map_or(0, |losses| losses.look_at_round())
+    }
+
+    /// What the queue has not kept since the broker started.
+    pub fn loss_counts(&self) -> LossCounts {
+        self.losses.get().map_or_else(LossCounts::default, |losses| losses.counts())
     }
 
     /// How large messages were that came in.
@@ -209,13 +222,18 @@ impl QueueHandle {
 
     /// One has been given up.
     pub(crate) fn count_died(&self, reason: DropReason) {
-        self.counters.dropped.add(1);
+        self.counters.losses().given_up[place_of(reason)].add(1);
         let strategy = match &self.features().dead_letter {
             None => DeathStrategy::Disabled,
             Some(dead_letter) if dead_letter.is_at_least_once => DeathStrategy::AtLeastOnce,
             Some(_) => DeathStrategy::AtMostOnce,
         };
         self.vhost.stripe().handed(self.is_quorum()).died(reason, strategy);
+    }
+
+    /// A publish has been refused.
+    pub(crate) fn count_refused(&self) {
+        self.counters.losses().refused.add(1);
     }
 
     /// So many have been read from segments.

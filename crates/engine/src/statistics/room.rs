@@ -1,4 +1,4 @@
-//! Room for histories of objects that a caller looks at.
+//! Room for histories of objects other than the node and its vhosts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -7,34 +7,61 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     count: AtomicUsize,
+    /// Bytes that they take.
+    len: AtomicUsize,
     /// There was no room for one more since the last look.
     is_short: AtomicBool,
 }
 
 /// The place of one of them. Dropped, it is there for another.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<Room>);
+pub(crate) struct Seat {
+    room: Arc<Room>,
+    len: usize,
+}
+
+impl Seat {
+    /// The history takes so many bytes now.
+    pub(crate) fn resize(&mut self, len: usize) {
+        if len != self.len {
+            self.room.len.fetch_add(len.wrapping_sub(self.len), Ordering::Relaxed);
+            self.len = len;
+        }
+    }
+}
 
 impl Drop for Seat {
     fn drop(&mut self) {
-        self.0.count.fetch_sub(1, Ordering::Relaxed);
+        self.resize(0);
+        self.room.count.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
 impl Room {
-    /// Room for one more, unless there are so many already.
+    /// Room for one more, unless there are so many already: then the next look makes some.
     pub(crate) fn take(self: &Arc<Self>, most: usize) -> Option<Seat> {
-        let add = |count: usize| (count < most).then_some(count + 1);
-        if self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_err() {
+        let seat = self.take_spare(most);
+        if seat.is_none() {
             self.is_short.store(true, Ordering::Relaxed);
-            return None;
         }
-        Some(Seat(self.clone()))
+        seat
+    }
+
+    /// The same, but that no other history has to go for it.
+    pub(crate) fn take_spare(self: &Arc<Self>, most: usize) -> Option<Seat> {
+        let add = |count: usize| (count < most).then_some(count + 1);
+        self.count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).ok()?;
+        Some(Seat { room: self.clone(), len: 0 })
     }
 
     /// How many there are.
     pub(crate) fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that they take.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Relaxed)
     }
 
     /// Whether there was no room for one more since this was last asked.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use queue::DropReason;
 use telemetry::{Buckets, Counter, Gauge, SharedHistogram};
 
+use super::losses::{REASON_COUNT, place_of};
 use super::numbers::VHOST_COUNT;
 use super::{Observable, Observed, SIZE_COUNT, SIZES, StageTimes};
 
@@ -21,8 +22,6 @@ pub struct VhostCounters {
     /// Not there before the first message is timed.
     stages: OnceLock<Box<StageTimes>>,
 }
-
-const REASON_COUNT: usize = 4;
 
 /// What becomes of messages that a queue gives up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,18 +49,6 @@ impl DeathStrategy {
             DeathStrategy::AtMostOnce => "at_most_once",
             DeathStrategy::AtLeastOnce => "at_least_once",
         }
-    }
-}
-
-/// The names of reasons for which messages are given up, as metrics have them, in the order in which they are counted.
-pub const REASONS: [&str; REASON_COUNT] = ["rejected", "expired", "maxlen", "delivery_limit"];
-
-fn place_of(reason: DropReason) -> usize {
-    match reason {
-        DropReason::Rejected => 0,
-        DropReason::Expired => 1,
-        DropReason::MaxLength => 2,
-        DropReason::DeliveryLimit => 3,
     }
 }
 

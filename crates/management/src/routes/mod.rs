@@ -52,6 +52,7 @@ mod topic_permissions;
 pub(crate) mod trace;
 mod trace_messages;
 mod traces;
+mod troubles;
 mod users;
 mod vhosts;
 
@@ -109,6 +110,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         cluster::ROUTES,
         data_loss::ROUTES,
         latency::ROUTES,
+        troubles::ROUTES,
         slow_requests::ROUTES,
         top::ROUTES,
         live::ROUTES,

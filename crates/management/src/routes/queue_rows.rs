@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::sync::Arc;
 
 use broker::statistics::numbers::{QUEUE, QUEUE_COUNT, READY, UNACKED};
-use broker::statistics::{Range, SIZES, WAITS};
+use broker::statistics::{REASONS, Range, SIZES, WAITS};
 use broker::view::{QueueView, SetAsideView};
 use cluster::link::NodeName;
 use model::arguments::QueueType;
@@ -251,8 +251,19 @@ pub(super) static TABLE: Table<Row, Service> = Table {
             row.count(|_| row.set_aside(service).dead_letter_count).filter(|_| row.is_quorum())
         }),
         number("messages_dropped", |row, _| row.count(QueueView::dropped_count).filter(|count| *count > 0)),
+        column("messages_dropped_by_reason", Object, |row, _, cell| {
+            let counts = row.view.loss_counts();
+            if row.has_counts() && counts.all_given_up() > 0 {
+                cell.object(|members| {
+                    for (reason, count) in REASONS.into_iter().zip(counts.given_up) {
+                        members.cell(reason).int(count);
+                    }
+                });
+            }
+        }),
         number("messages_ready", |row, _| row.total(QueueView::ready_count)),
         column("messages_ready_details", Object, |row, service, cell| row.write_lengths(service, cell, &[READY])),
+        number("messages_refused", |row, _| row.count(|view| view.loss_counts().refused).filter(|count| *count > 0)),
         number("messages_unacknowledged", |row, _| row.total(QueueView::unacked_count)),
         column("messages_unacknowledged_details", Object, |row, service, cell| {
             row.write_lengths(service, cell, &[UNACKED]);
@@ -302,6 +313,12 @@ pub(super) static TABLE: Table<Row, Service> = Table {
                     members.cell("peer_host").text(&owner.peer.ip().to_string());
                     members.cell("peer_port").int(owner.peer.port().into());
                 });
+            }
+        }),
+        column("paused", Boolean, |row, _, cell| {
+            // RabbitMQ has no such member: it is there while it says something.
+            if row.has_counts() && row.view.is_paused() {
+                cell.bool(true);
             }
         }),
         column("policy", Text, |row, _, cell| {

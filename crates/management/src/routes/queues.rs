@@ -18,7 +18,7 @@ use crate::json::Fields;
 use crate::listing::{ListWalk, single, walked_list};
 use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Object, Text};
-use crate::route::Role::{AdministratorInVhost, InVhost, Management};
+use crate::route::Role::{AdministratorInVhost, InVhost, Management, PolicymakerInVhost};
 use crate::route::{AnswerFuture, COUNTED, Field, Operation, Parameters, Route, Shape, at};
 use crate::statistics::Ranges;
 
@@ -60,7 +60,32 @@ pub(super) static ROUTES: &[Route] = &[
         )
         .query(COUNTED)],
     ),
+    // By LavinMQ's paths.
+    at(
+        "/api/queues/{vhost}/{queue}/pause",
+        &[Operation::put(
+            PolicymakerInVhost,
+            |call| pause(call, true),
+            "Pauses a queue: its consumers get no messages until it is resumed, after a restart, too.",
+            &[],
+        )
+        .answers(Shape::NoContent)
+        .refuses(NO_QUEUE)],
+    ),
+    at(
+        "/api/queues/{vhost}/{queue}/resume",
+        &[Operation::put(PolicymakerInVhost, |call| pause(call, false), "Resumes a queue that was paused.", &[])
+            .answers(Shape::NoContent)
+            .refuses(NO_QUEUE)],
+    ),
 ];
+
+const NO_QUEUE: &[(&str, &str)] = &[("404", "There is no such queue.")];
+
+fn pause(call: &Call, is_paused: bool) -> Result<Answer, Problem> {
+    let changed = call.broker().pause_queue(call.actor(), call.vhost(), call.argument("queue"), is_paused)?;
+    Ok(Answer::no_content().after(&changed))
+}
 
 const FACTS: &[Field] = &[
     Field::optional("durable", Boolean, "Whether it survives a restart."),

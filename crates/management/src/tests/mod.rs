@@ -32,3 +32,4 @@ mod slow_requests;
 mod top;
 mod trace;
 mod traces;
+mod troubles;

@@ -11,7 +11,7 @@
 export const TABS = [
   { id: "", title: "Overview", role: "management" },
   { id: "connections", title: "Connections", role: "management" },
-  { id: "channels", title: "Channels", role: "management" },
+  { id: "channels", title: "Channels", role: "management", also: ["consumers"] },
   { id: "exchanges", title: "Exchanges", role: "management", also: ["delayed"] },
   { id: "queues", title: "Queues", role: "management" },
   { id: "admin", title: "Admin", role: "management", also: ["users", "vhosts", "policies", "operator-policies", "operator_policies", "limits", "parameters", "shovels", "dynamic-shovels", "federation", "federation-upstreams", "definitions", "permissions-check", "feature-flags", "deprecated-features", "audit"] },
@@ -28,6 +28,7 @@ export const PAGES = [
   { pattern: "connections/:", load: () => import("./pages/connection.js") },
   { pattern: "channels", load: () => import("./pages/channels.js"), title: "Channels" },
   { pattern: "channels/:", load: () => import("./pages/channel.js") },
+  { pattern: "consumers", load: () => import("./pages/consumers.js"), title: "Consumers" },
   { pattern: "trace", load: () => import("./pages/trace.js"), title: "Trace and profile", role: "administrator" },
   { pattern: "exchanges", load: () => import("./pages/exchanges.js"), title: "Exchanges" },
   { pattern: "exchanges/:/:", load: () => import("./pages/exchange.js") },

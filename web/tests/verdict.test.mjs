@@ -19,6 +19,16 @@ test("of a publisher the way is all there is", () => {
   assert.equal(word({ hasConsumers: false, ackUs: undefined }), "neither");
 });
 
+test("a publisher that an alarm blocks, or that is slowed down, is held up by the broker", () => {
+  for (const state of ["blocked", "blocking", "flow"]) assert.equal(word({ state, hasConsumers: false, ackUs: undefined, roundTripUs: 12_000 }), "broker");
+  assert.equal(word({ state: "running", hasConsumers: false, ackUs: undefined, roundTripUs: 12_000 }), "network");
+});
+
+test("there is no verdict before the connection has been looked at often enough", () => {
+  assert.match(verdictOf({ roundTripUs: 6, ackUs: undefined, hasConsumers: true, acksNothing: false, isTooEarly: true }).text, /long enough/);
+  assert.equal(word({ ackUs: undefined, isTooEarly: true }), "unknown");
+});
+
 test("how long messages are with a client follows from how many are, and how many leave a second", () => {
   const looks = (...unacked) => unacked.map((count) => ({ unacked: count, acksPerS: 10 }));
   assert.equal(ackTimeOf(looks(50, 50, 50)), 5_000_000);

@@ -135,5 +135,5 @@ export async function tabTo(page, name, most = 120) {
   assert.fail(`Tab does not lead to ${name} within ${most} steps`);
 }
 
-/** The field with this label, whether it is required or not. */
-export const named = (scope, label) => scope.getByLabel(new RegExp(`^${label}( \\*)?$`));
+/** The field with this label, whether it is required or not: that it is, is no part of its name. */
+export const named = (scope, label) => scope.getByLabel(label, { exact: true });

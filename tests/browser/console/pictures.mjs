@@ -4,7 +4,7 @@
 
 import { mkdirSync } from "node:fs";
 import path from "node:path";
-import { Broker } from "./broker.mjs";
+import { Broker, segment } from "./broker.mjs";
 import { Harness } from "./harness.mjs";
 
 const [binary, folder] = process.argv.slice(2);
@@ -49,8 +49,14 @@ try {
   await harness.open();
   await furnish();
   const load = broker.load("-x", "2", "-y", "2", "-e", "shop", "-t", "topic", "-k", "customer.login", "-u", "logins", "-r", "40", "-p", "-f", "persistent", "-c", "20");
-  await new Promise((resolve) => setTimeout(resolve, 30_000));
+  // Consumers that do not keep up.
+  const slow = broker.load("-x", "1", "-y", "2", "-r", "120", "-u", "labels", "-e", "shop", "-t", "topic", "-k", "label.print", "-p", "-f", "persistent", "-c", "20", "-q", "20", "-L", "25000");
+  await new Promise((resolve) => setTimeout(resolve, 45_000));
+  const [consumer] = (await broker.api("GET", "/api/consumers")).filter(({ queue }) => queue.name === "labels");
+  const isJudged = (page) => page.getByRole("note").getByText(/^Consumers?\./).waitFor({ timeout: 40_000 });
   await take("overview", "#/");
+  await take("queue", "#/queues/%2F/labels", isJudged, { height: 1000 });
+  await take("connection", `#/connections/${segment(consumer.channel_details.connection_name)}`, isJudged, { height: 900 });
   await take("queues", "#/queues");
   await take("messages", "#/queues/%2F/orders?tab=messages&header=country&header_value=de");
   await take("dead-letter", "#/queues/%2F/failed?tab=messages", (page) => page.getByRole("button", { name: /^Show message/ }).first().click(), { colorScheme: "dark" });
@@ -60,6 +66,7 @@ try {
     await page.getByRole("button", { name: "Keep to compare" }).waitFor();
   }, { colorScheme: "dark" });
   await load.end();
+  await slow.end();
 } finally {
   await harness.close();
   await broker.remove();

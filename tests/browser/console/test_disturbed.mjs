@@ -9,15 +9,15 @@ import { Tabs } from "./tabs.mjs";
 /** What a browser itself says of requests that fail while the broker is away, or are refused. */
 const AWAY = /Failed to load resource|net::ERR_/;
 
-/** Places that show nothing of what `renew` makes: clients of before, forms, traces that run, and what never changes. */
-const SILENT = /^#\/(connections\/|channels\/|feature-flags|deprecated-features|nodes\/|trace(?!\?tab=files))|\/amq\.default\?|tab=publish/;
+/** Places that show nothing of what `renew` makes: clients of before and what they hold, forms, traces that run, and what never changes. */
+const SILENT = /^#\/(connections\/|channels\/|feature-flags|deprecated-features|nodes\/|trace(?!\?tab=files))|\/amq\.default\?|tab=(publish|unacked)/;
 /** Places that show new clients. */
-const CLIENTS = /^#\/(connections|channels)$|tab=consumers/;
+const CLIENTS = /^#\/(connections|channels|consumers)$|tab=consumers/;
 /** Places for users with some tag. */
 const ADMINISTRATORS = /^#\/(admin|users|definitions|audit|trace|log|parameters|dynamic-shovels$|federation-upstreams)/;
 const MONITORS = /^#\/(alerts|cluster|nodes)/;
 /** Places where a user with the tag management may change nothing. */
-const READERS = /^#\/(vhosts|policies|operator-policies|limits|shovels|federation$|dynamic-shovels\/|connections|channels|feature-flags|deprecated-features)/;
+const READERS = /^#\/(vhosts|policies|operator-policies|limits|shovels|federation$|dynamic-shovels\/|connections|channels|consumers|feature-flags|deprecated-features)/;
 /** Places of objects of the virtual host. */
 const OBJECTS = new RegExp(`^#/(queues|exchanges|vhosts|policies|operator-policies|dynamic-shovels)/${VHOST}`);
 /** Places of objects that are deleted, and which of them can be made again. */

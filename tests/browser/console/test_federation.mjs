@@ -53,6 +53,8 @@ export default async function federation(harness, broker) {
     await keys.act(page.getByRole("link", { name: "Upstream sets" }));
     await harness.settled(page);
     const section = page.locator("summary", { hasText: "Add an upstream set" });
+    // It is open where there is no set yet; where there are some it has to be opened.
+    await section.waitFor();
     if (!(await page.getByRole("form", { name: "Add an upstream set" }).isVisible())) await keys.act(section);
     const set = page.getByRole("form", { name: "Add an upstream set" });
     await keys.choose(named(set, "Virtual host"), VHOST);

@@ -1,5 +1,6 @@
 // Orders to the nodes of a cluster by keys alone.
 
+import assert from "node:assert/strict";
 import { truncateSync, readdirSync, statSync } from "node:fs";
 import path from "node:path";
 import { Broker, segment, until } from "./broker.mjs";
@@ -75,6 +76,10 @@ async function order(harness, nodes) {
   await harness.scenario(FORGOTTEN, async (page, { keys }) => {
     await harness.settled(page);
     await page.getByRole("button", { name: `Forget ${of}` }).waitFor({ timeout: 30_000 });
+    await page.getByRole("region", { name: "Out of order" }).getByText(`${of} does not run, or cannot be reached`).waitFor();
+    const cells = (node) => page.getByRole("table", { name: "Nodes", exact: true }).getByRole("row", { name: node }).getByRole("cell").allTextContents();
+    assert.equal((await cells(of))[2], "–", "how far it is to a node that does not run is not known");
+    assert.equal((await cells(from))[1], "it leads");
     await keys.act(page.getByRole("button", { name: `Forget ${of}` }));
     await keys.finds(`Type ${of} to go on`);
     await page.keyboard.type(of);

@@ -1,4 +1,5 @@
-// What is around the pages of the tab Admin: a menu at the side, as RabbitMQ's has, of what this user may see.
+// What is around the pages of the tab Admin: a menu at the side with what RabbitMQ's has for a user with these tags. Links lead to the other
+// pages, too, which show what the API lets the user see.
 
 import { Heading } from "../parts/heading.js";
 import { h } from "../parts/html.js";
@@ -8,18 +9,18 @@ import { may } from "../session.js";
 /** @type {{ path: string, title: string, role: import("../pages.js").Role, also?: string }[]} */
 export const ADMIN = [
   { path: "users", title: "Users", role: "administrator" },
-  { path: "vhosts", title: "Virtual Hosts", role: "management" },
+  { path: "vhosts", title: "Virtual Hosts", role: "administrator" },
   { path: "policies", title: "Policies", role: "management", also: "operator-policies" },
   { path: "limits", title: "Limits", role: "management" },
   { path: "parameters", title: "Parameters", role: "policymaker" },
-  { path: "shovels", title: "Shovel Status", role: "management" },
+  { path: "shovels", title: "Shovel Status", role: "monitoring" },
   { path: "dynamic-shovels", title: "Shovel Management", role: "policymaker" },
-  { path: "federation", title: "Federation Status", role: "management" },
+  { path: "federation", title: "Federation Status", role: "monitoring" },
   { path: "federation-upstreams", title: "Federation Upstreams", role: "policymaker" },
   { path: "definitions", title: "Definitions", role: "administrator" },
   { path: "permissions-check", title: "Permissions check", role: "management" },
-  { path: "feature-flags", title: "Feature Flags", role: "management" },
-  { path: "deprecated-features", title: "Deprecated Features", role: "management" },
+  { path: "feature-flags", title: "Feature Flags", role: "administrator" },
+  { path: "deprecated-features", title: "Deprecated Features", role: "administrator" },
   { path: "audit", title: "Audit", role: "administrator" },
 ];
 

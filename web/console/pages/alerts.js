@@ -3,8 +3,10 @@
 import { Figure, Time } from "../parts/figure.js";
 import { chosenTab, Heading, Tabs } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
+import { QueueLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { useLive } from "../live.js";
+import { isInAlarm } from "../parts/troubles.js";
 import { useResource } from "../resource.js";
 import { exactly, href } from "../route.js";
 import { may } from "../session.js";
@@ -32,7 +34,7 @@ const ABOUT = [
   { id: "severity", title: "Severity", sort: "severity", cell: ({ severity }) => h("span", { class: `badge ${SEVERITY[severity] ?? ""}` }, severity) },
   { id: "rule", title: "Rule", sort: "rule", cell: ({ rule }) => html`<a href=${href(["alerts"], { tab: "rules", filter: exactly(rule).replace(/\$$/, " ") })}><bdi>${rule}</bdi></a>` },
   { id: "what", title: "What", sort: "kind", cell: ({ kind }) => h("span", { title: kindOf(kind)?.about }, kindOf(kind)?.title ?? kind) },
-  { id: "queue", title: "Queue", sort: "queue", cell: ({ vhost, queue }) => (queue === null || queue === undefined ? "the node" : html`<a href=${href(["queues", vhost, queue])}><bdi>${queue}</bdi></a> in <bdi>${vhost}</bdi>`) },
+  { id: "queue", title: "Queue", sort: "queue", cell: ({ vhost, queue }) => (queue === null || queue === undefined ? "the node" : html`${h(QueueLink, { vhost, name: queue })} in <bdi>${vhost}</bdi>`) },
   { id: "value", title: "Value", about: "when it was last looked at", sort: "value", isNumber: true, cell: (alert) => figure(alert, "value") },
   { id: "threshold", title: "Threshold", about: "of the rule", sort: "threshold", isNumber: true, cell: (alert) => figure(alert, "threshold") },
 ];
@@ -49,7 +51,7 @@ function Now() {
   const { data: rules } = useResource("api/alerts/rules", 60_000);
   useLive("alerts", () => void reload());
   const empty = rules?.length === 0
-    ? html`There is no rule yet, so nothing can fire.${may("administrator") && html` <a href=${href(["alerts"], { tab: "rules", add: "yes" })}>Add a rule</a>`}`
+    ? html`${isInAlarm() ? "There is no rule of alerts yet, so no webhook is told of what the banner above says." : "There is no rule yet, so nothing can fire."}${may("administrator") && html` <a href=${href(["alerts"], { tab: "rules", add: "yes" })}>Add a rule</a>`}`
     : "Nothing fires.";
   return h(List, { label: "Alerts", rows: data, error, columns: NOW, keyOf: (alert) => `${alert.rule} ${alert.vhost ?? ""} ${alert.queue ?? ""}`, by: "since", isReversed: true, empty });
 }

@@ -1,8 +1,6 @@
 // One channel: its consumers, what it publishes and gets, and how fast.
 
-import { useState } from "../../vendor/modules/hooks.js";
 import { path as pathOf } from "../address.js";
-import { useLive } from "../live.js";
 import { Mode } from "../parts/channel_columns.js";
 import { Chart, linesOf, ratesOf } from "../parts/chart.js";
 import { Figure, Time } from "../parts/figure.js";
@@ -12,6 +10,7 @@ import { h, html } from "../parts/html.js";
 import { ExchangeLink, QueueLink, UserLink, VhostLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Note } from "../parts/note.js";
+import { useNewer } from "../parts/newer.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { State } from "../parts/states.js";
 import { useKept, useResource } from "../resource.js";
@@ -50,9 +49,9 @@ const nameOf = (one) => one.exchange?.name ?? one.queue?.name ?? "";
 
 /** @param {{ values: string[] }} props */
 export default function Channel({ values: [name = ""] }) {
-  const { data, error, reload } = useKept(useResource(`${pathOf`api/channels/${name}`}?${historyQuery(["msg_rates"])}`));
-  const [live, setLive] = useState(/** @type {Record<string, any>} */ ({}));
-  useLive(`channel:${encodeURIComponent(name)}`, (event) => (event.name === "channel" ? setLive(event.data) : void reload()));
+  const resource = useKept(useResource(`${pathOf`api/channels/${name}`}?${historyQuery(["msg_rates"])}`));
+  const { error } = resource;
+  const data = useNewer(`channel:${encodeURIComponent(name)}`, resource);
   const connection = data?.connection_details?.name ?? name.replace(/ \(\d+\)$/, "");
   /** @type {[string, string[]][]} */
   const above = [["Channels", ["channels"]]];
@@ -63,7 +62,7 @@ export default function Channel({ values: [name = ""] }) {
   return html`
     <${Heading} kind="Channel" title=${name} above=${above}>${h(HistoryChoice, {})}<//>
     ${error !== undefined && h(Note, { error })}
-    ${h(Section, { title: "Facts", children: h(Facts, { facts: factsOf({ ...data, ...live, message_stats: { ...stats, ...live.message_stats } }) }) })}
+    ${h(Section, { title: "Facts", children: h(Facts, { facts: factsOf({ ...data, message_stats: stats }) }) })}
     ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf(lines.map(([id, title]) => [title, stats[`${id}_details`]]), ratesOf) }) })}
     ${h(Section, { title: "Consumers", children: h(List, { label: "Consumers", rows: data.consumer_details ?? [], columns: CONSUMERS, keyOf: (one) => one.consumer_tag, by: "consumer_tag", height: "24rem", hasFilter: (data.consumer_details ?? []).length > 20,
       empty: "It has no consumer: it publishes, or gets messages one by one." }) })}

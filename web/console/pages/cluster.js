@@ -7,6 +7,7 @@ import { Facts, Heading, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { Note, say } from "../parts/note.js";
 import { Plain } from "../parts/plain.js";
+import { Warnings } from "../parts/troubles.js";
 import { useLive } from "../live.js";
 import { useResource } from "../resource.js";
 import { href } from "../route.js";
@@ -31,7 +32,7 @@ export default function Cluster() {
     ${error && h(Note, { kind: "warning", error })}
     ${data.waiting && h(Note, { kind: "warning", children: typeof data.waiting === "string" ? data.waiting : JSON.stringify(data.waiting) })}
     ${!data.has_majority && h(Note, { children: "This node reaches no majority, and serves nothing until it does." })}
-    ${h(Troubles, { troubles: data.troubles })}
+    ${h(Warnings, {})}
     ${h(Facts, { facts: [
       ["Name", h("bdi", {}, data.name)], ["Nodes", String(data.nodes.length)], ["Leader", data.leader ? nodeLink(data.leader) : "none"],
       !isAlone && ["Majority", data.has_majority ? "reached" : "not reached"], !isAlone && ["Term", h(Figure, { value: data.term, title: "counts elections" }), "counts elections"],
@@ -43,9 +44,6 @@ export default function Cluster() {
     ${mayOrder && isAlone && h(Section, { title: "Join a cluster", isClosed: true, children: h(JoinForm, { node: data.node }) })}
     ${mayOrder && h(Section, { title: "Name", isClosed: true, children: h(NameForm, { name: data.name, reload }) })}`;
 }
-
-/** What is out of order, as the node that answers knows it. @param {{ troubles?: any[] }} props */
-export const Troubles = ({ troubles = [] }) => troubles.map(({ text, severity, kind, node }) => h(Note, { key: `${kind} ${node}`, ...(severity === "problem" ? {} : { kind: "warning" }), children: text }));
 
 /** @param {string} name */
 const nodeLink = (name) => html`<a href=${href(["nodes", name])}><bdi>${name}</bdi></a>`;
@@ -70,14 +68,15 @@ function Members({ cluster, nodes, isAlone, mayOrder, reload }) {
 /** How far a node is. @param {any} node */
 function behind({ log, role }) {
   if (!log) return "–";
-  if (role === "leader") return html`<span title="entries of its log">${log.committed.toLocaleString("en")} entries</span>`;
+  if (role === "leader") return html`<span title=${`${log.committed.toLocaleString("en")} entries are in its log`}>it leads</span>`;
   if (log.lag_entries === 0 && log.lag_bytes === 0) return html`<span class="badge good">nothing</span>`;
   return html`${log.lag_entries.toLocaleString("en")} entries, ${h(Figure, { unit: "bytes", value: log.lag_bytes })}${log.unacknowledged_ms ? html`, for ${h(Figure, { unit: "ms", value: log.unacknowledged_ms })}` : ""}`;
 }
 
-/** @param {any} node */
-function linkOf({ links = [] }) {
-  const trips = links.map((/** @type {any} */ link) => link.round_trip_us).filter((/** @type {any} */ one) => typeof one === "number");
+/** How far it is to a node, by the links that are up: what was measured before one broke says nothing of now. @param {any} node */
+function linkOf({ links = [], running }) {
+  const up = running ? links.filter((/** @type {any} */ link) => link.up) : [];
+  const trips = up.map((/** @type {any} */ link) => link.round_trip_us).filter((/** @type {any} */ one) => typeof one === "number");
   return h(Figure, { unit: "us", value: trips.length > 0 ? Math.min(...trips) : undefined });
 }
 
@@ -95,7 +94,7 @@ function Orders({ node, cluster, reload }) {
 function Links({ nodes }) {
   const rows = nodes.flatMap(({ name, links = [] }) => links.map((/** @type {any} */ link) => ({ key: `${name} ${link.lane}`, cells: [
     h("bdi", {}, name), h("span", { title: LANES[link.lane] }, link.lane), html`<span class=${`badge ${link.up ? "good" : ""}`}>${link.up ? "up" : "down"}</span>`,
-    h(Figure, { unit: "bytes", value: link.sent }), h(Figure, { unit: "bytes", value: link.received }), h(Figure, { unit: "us", value: link.round_trip_us })] })));
+    h(Figure, { unit: "bytes", value: link.sent }), h(Figure, { unit: "bytes", value: link.received }), h(Figure, { unit: "us", value: link.up ? link.round_trip_us : undefined })] })));
   const number = (/** @type {string} */ title) => ({ title, isNumber: true });
   return h(Plain, { label: "Links between the nodes", empty: "There is none yet.", head: ["To", "Lane", "State", number("Sent"), number("Received"), number("Round trip")], rows });
 }

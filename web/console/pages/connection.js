@@ -2,7 +2,6 @@
 
 import { useState } from "../../vendor/modules/hooks.js";
 import { path as pathOf } from "../address.js";
-import { useLive } from "../live.js";
 import { CHANNEL_COLUMNS } from "../parts/channel_columns.js";
 import { Chart, linesOf, ratesOf } from "../parts/chart.js";
 import { ClientLatency } from "../parts/client_latency.js";
@@ -16,6 +15,7 @@ import { h, html } from "../parts/html.js";
 import { UserLink, VhostLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Note } from "../parts/note.js";
+import { useNewer } from "../parts/newer.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { State } from "../parts/states.js";
 import { useKept, useResource } from "../resource.js";
@@ -28,27 +28,26 @@ const COLUMNS = CHANNEL_COLUMNS.filter(({ id }) => !["vhost", "user", "lately"].
 
 /** @param {{ values: string[] }} props */
 export default function Connection({ values: [name = ""] }) {
-  const { data, error, reload } = useKept(useResource(`${pathOf`api/connections/${name}`}?${historyQuery(["data_rates"])}`));
+  const resource = useKept(useResource(`${pathOf`api/connections/${name}`}?${historyQuery(["data_rates"])}`));
+  const { error, reload } = resource;
   const channels = useResource(pathOf`api/connections/${name}/channels`);
-  const [live, setLive] = useState(/** @type {Record<string, any>} */ ({}));
-  useLive(`connection:${encodeURIComponent(name)}`, (event) => (event.name === "connection" ? setLive(event.data) : void reload()));
+  const now = useNewer(`connection:${encodeURIComponent(name)}`, resource);
   const [isClosing, setClosing] = useState(false);
   const { shown, choice } = useColumns("channels_of_connection", COLUMNS);
-  if (!data || isMissing(error)) return h(NotHere, { error, kind: "Connection", title: name, above: ABOVE });
-  const now = { ...data, ...live, recv_oct_details: { ...data.recv_oct_details, rate: live.recv_oct_details?.rate ?? data.recv_oct_details?.rate }, send_oct_details: { ...data.send_oct_details, rate: live.send_oct_details?.rate ?? data.send_oct_details?.rate } };
+  if (!now || isMissing(error)) return h(NotHere, { error, kind: "Connection", title: name, above: ABOVE });
   return html`
     <${Heading} kind="Connection" title=${name} above=${ABOVE}>${h(HistoryChoice, {})}
       ${mayClose(now) && html`<button type="button" class="harmful" onClick=${() => setClosing(true)}>Close…</button>`}<//>
     ${error !== undefined && h(Note, { error })}
     ${h(Section, { title: "Facts", children: h(Facts, { facts: factsOf(now) }) })}
     <div class="columns">
-      ${h(Section, { title: "Rates", children: h(Chart, { title: "Bytes a second", unit: "byterate", ...linesOf([["From client", data.recv_oct_details], ["To client", data.send_oct_details]], ratesOf) }) })}
+      ${h(Section, { title: "Rates", children: h(Chart, { title: "Bytes a second", unit: "byterate", ...linesOf([["From client", now.recv_oct_details], ["To client", now.send_oct_details]], ratesOf) }) })}
       ${h(Section, { title: "Network or consumer", about: "what is slow", children: html`
         ${h(Facts, { facts: networkOf(now) })}${Array.isArray(channels.data) ? h(ClientLatency, { connection: now, channels: channels.data }) : html`<p class="awaited-text" role="status">Asking the broker…</p>`}` })}
     </div>
     ${h(Section, { title: "Channels", children: h(List, { label: "Channels", rows: channels.data, error: channels.error, columns: shown, keyOf: (one) => one.name, by: "number", height: "30rem",
       tools: h(ColumnChoice, { choice, columns: COLUMNS }), empty: "The client has opened no channel: it can neither publish nor consume." }) })}
-    ${h(Section, { title: "Client properties", about: "what the client says of itself", children: h(Fields, { fields: data.client_properties, empty: "The client said nothing of itself." }) })}
+    ${h(Section, { title: "Client properties", about: "what the client says of itself", children: h(Fields, { fields: now.client_properties, empty: "The client said nothing of itself." }) })}
     ${isClosing && h(CloseConnections, { names: [name], onClose: () => setClosing(false), onDone: (left) => (left.length > 0 ? void reload() : go(["connections"])) })}`;
 }
 

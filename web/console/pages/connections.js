@@ -15,7 +15,7 @@ import { SavedFilters } from "../parts/saved.js";
 import { Sparkline } from "../parts/sparkline.js";
 import { State } from "../parts/states.js";
 import { Table } from "../parts/table.js";
-import { useVhosts, VhostChoice } from "../parts/vhosts.js";
+import { useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { href, place } from "../route.js";
 import { may } from "../session.js";
 
@@ -26,11 +26,11 @@ const traceOf = (connection) => `connection ${connection.name}`;
 
 /** @type {import("../parts/table.js").Column<any>[]} */
 const COLUMNS = [
-  { id: "name", title: "Name", about: "the client's address and the broker's; and the name that the client gave itself", sort: "name", cell: (one) => html`<a href=${href(["connections", one.name])}><bdi>${one.name}</bdi></a>${one.user_provided_name && html` <bdi class="about" title=${one.user_provided_name}>${one.user_provided_name}</bdi>`}` },
+  { id: "name", title: "Name", about: "the client's address and the broker's; and the name that the client gave itself", sort: "name", isMain: true, cell: (one) => html`<a href=${href(["connections", one.name])}><bdi>${one.name}</bdi></a>${one.user_provided_name && html` <bdi class="about" title=${one.user_provided_name}>${one.user_provided_name}</bdi>`}` },
   { id: "given", title: "Client's name", about: "the name that the client gave itself", sort: "user_provided_name", isHidden: true, cell: (one) => h("bdi", {}, one.user_provided_name) },
   { id: "user", title: "User", sort: "user", cell: (one) => h("bdi", {}, one.user) },
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: (one) => h("bdi", {}, one.vhost) },
-  { id: "state", title: "State", about: "blocked and flow: it publishes more than the broker takes now", sort: "state", cell: (one) => h(State, { state: one.state }) },
+  { id: "state", title: "State", about: "blocked and flow: it publishes more than the broker takes now", sort: "state", isMain: true, cell: (one) => h(State, { state: one.state }) },
   { id: "round_trip", title: "Round trip", about: "from the broker to the client and back, as the kernel measures it: long is a slow network", sort: "network.round_trip_us", isNumber: true, cell: (one) => h(Figure, { unit: "us", value: one.network?.round_trip_us }) },
   { id: "retransmits", title: "Retransmits", about: "segments that the kernel had to send again: many are a network that loses", sort: "network.retransmits", isNumber: true, cell: (one) => h(Figure, { value: one.network?.retransmits }) },
   { id: "from", title: "From client", about: "bytes a second that the client sends", sort: "recv_oct_details.rate", isNumber: true, cell: (one) => h(Figure, { unit: "byterate", value: one.recv_oct_details?.rate }) },
@@ -53,10 +53,11 @@ const ASKED = {
 
 export default function Connections() {
   const { query } = place.value;
-  const [name, vhost] = [query.get("name") ?? "", query.get("vhost") ?? ""];
+  const name = query.get("name") ?? "";
   const { shown, choice } = useColumns("connections", COLUMNS);
   const { order, onOrder } = useOrder("name", false);
   const vhosts = useVhosts();
+  const vhost = useVhostChosen(vhosts);
   const columns = [...new Set(["name", ...shown.flatMap(({ id }) => (ASKED[id] ?? id).split(","))])].join(",");
   const list = usePages(vhost ? pathOf`api/vhosts/${vhost}/connections` : "api/connections", { columns, name, use_regex: name !== "", sort: order.by, sort_reverse: order.isReversed });
   const onSeen = useLately(list, traceOf, ({ recv_oct_details: from, send_oct_details: to }) => (from || to) && (from?.rate ?? 0) + (to?.rate ?? 0));

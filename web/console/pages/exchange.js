@@ -1,9 +1,8 @@
 // One exchange: RabbitMQ's page of an exchange, in tabs.
 
-import { useState } from "../../vendor/modules/hooks.js";
 import { change } from "../api.js";
 import { path as pathOf } from "../address.js";
-import { partOfObject, useLive } from "../live.js";
+import { partOfObject } from "../live.js";
 import { Boundary } from "../parts/boundary.js";
 import { ask } from "../parts/dialog.js";
 import { isDelaying, isPredeclared } from "../parts/exchange_form.js";
@@ -12,6 +11,7 @@ import { HistoryChoice, historyQuery } from "../parts/history.js";
 import { h, html } from "../parts/html.js";
 import { DEFAULT_EXCHANGE } from "../parts/links.js";
 import { Note, say } from "../parts/note.js";
+import { useNewer } from "../parts/newer.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
 import { keyOf } from "../parts/object_key.js";
 import { usePermitted } from "../parts/permitted.js";
@@ -34,17 +34,12 @@ export default function Exchange({ values: [vhost = "", segment = ""] }) {
   const title = name === "" ? DEFAULT_EXCHANGE : name;
   const tab = place.value.query.get("tab") ?? "overview";
   const of = pathOf`api/exchanges/${vhost}/${segment}`;
-  const { data, error, reload } = useKept(useResource(`${of}?${historyQuery(["msg_rates"])}`));
-  const [live, setLive] = useState(/** @type {Record<string, any>} */ ({}));
-  useLive(partOfObject("exchange", vhost, name), (event) => {
-    if (event.name === "exchange") setLive(event.data);
-    // It is gone, or is there again.
-    if (event.name !== "exchange" || error !== undefined) void reload();
-  });
+  const resource = useKept(useResource(`${of}?${historyQuery(["msg_rates"])}`));
+  const { error, reload } = resource;
+  const exchange = useNewer(partOfObject("exchange", vhost, name), resource);
   const mayConfigure = usePermitted("configure", { vhost, exchange: segment });
   const mayPublish = usePermitted("publish", { vhost, exchange: segment });
-  if (!data || isMissing(error)) return h(NotHere, { error, kind: "Exchange", title, above: [["Exchanges", ["exchanges"]]] });
-  const exchange = { ...data, messages_delayed: live.messages_delayed ?? data.messages_delayed };
+  if (!exchange || isMissing(error)) return h(NotHere, { error, kind: "Exchange", title, above: [["Exchanges", ["exchanges"]]] });
   const hasDelayed = may("administrator") && isDelaying(exchange);
   const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ["bindings", "Bindings"], ...(mayPublish && !exchange.internal ? [["publish", "Publish"]] : []),
     ...(hasDelayed ? [["delayed", `Delayed messages (${(exchange.messages_delayed ?? 0).toLocaleString("en")})`]] : []), ["policies", "Policies"]]);
@@ -59,7 +54,7 @@ export default function Exchange({ values: [vhost = "", segment = ""] }) {
       case "policies":
         return h(ObjectPolicies, { kind: "exchange", vhost, name: segment, object: exchange });
       default:
-        return h(ExchangeOverview, { exchange, live });
+        return h(ExchangeOverview, { exchange });
     }
   };
   return html`

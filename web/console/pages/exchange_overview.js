@@ -25,10 +25,9 @@ const OUTGOING = [
   { id: "publish", title: "Messages", about: "a second", sort: "stats.publish_details.rate", isNumber: true, cell: rate },
 ];
 
-/** @param {{ exchange: any, live: Record<string, any> }} props live: newer numbers */
-export function ExchangeOverview({ exchange, live }) {
+/** @param {{ exchange: any }} props */
+export function ExchangeOverview({ exchange }) {
   const { message_stats: stats = {}, incoming = [], outgoing = [] } = exchange;
-  const now = { ...stats, ...live.message_stats };
   return html`
     ${h(Section, { title: "Facts", children: h(Facts, { facts: [
       ["Type", exchange.type], ["Virtual host", h(VhostLink, { name: exchange.vhost })], ["Features", h(ExchangeFeatures, { exchange })],
@@ -36,8 +35,8 @@ export function ExchangeOverview({ exchange, live }) {
       ["Policy", exchange.policy ? html`<a href=${href(["policies"], { filter: exchange.policy })}><bdi>${exchange.policy}</bdi></a>` : "none"],
       ["Delayed", exchange.messages_delayed !== undefined && h(Figure, { unit: "messages", value: exchange.messages_delayed }), "messages that wait until they are due"],
       ["Deduplicated", exchange.messages_deduplicated !== undefined && h(Figure, { unit: "messages", value: exchange.messages_deduplicated }), "messages that were dropped as duplicates"],
-      ["In", h(Figure, { unit: "rate", value: now.publish_in_details?.rate ?? 0 }), "messages a second that come in"], ["Out", h(Figure, { unit: "rate", value: now.publish_out_details?.rate ?? 0 }), "messages a second that go out: one that goes to two queues counts twice"],
-      ["In since the start", h(Figure, { unit: "messages", value: now.publish_in ?? 0 })], ["Out since the start", h(Figure, { unit: "messages", value: now.publish_out ?? 0 })],
+      ["In", h(Figure, { unit: "rate", value: stats.publish_in_details?.rate ?? 0 }), "messages a second that come in"], ["Out", h(Figure, { unit: "rate", value: stats.publish_out_details?.rate ?? 0 }), "messages a second that go out: one that goes to two queues counts twice"],
+      ["In since the start", h(Figure, { unit: "messages", value: stats.publish_in ?? 0 })], ["Out since the start", h(Figure, { unit: "messages", value: stats.publish_out ?? 0 })],
     ] }) })}
     ${Object.keys(exchange.arguments ?? {}).length > 0 && h(Section, { title: "Arguments", children: h(Fields, { fields: exchange.arguments }) })}
     ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([["In", stats.publish_in_details], ["Out", stats.publish_out_details]], ratesOf) }) })}

@@ -20,7 +20,7 @@ import { FavouriteButton, SavedFilters } from "../parts/saved.js";
 import { forEach } from "../parts/several.js";
 import { Sparkline } from "../parts/sparkline.js";
 import { Table } from "../parts/table.js";
-import { useVhosts, VhostChoice } from "../parts/vhosts.js";
+import { chosenFirst, useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { exchangeSegment, href, place, setQuery } from "../route.js";
 
 /** What a person knows an exchange by. @param {{ vhost: string, name: string }} exchange */
@@ -33,11 +33,11 @@ const rate = (exchange, name) => h(Figure, { unit: "rate", value: exchange.messa
 /** @type {import("../parts/table.js").Column<any>[]} */
 const COLUMNS = [
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: (one) => h("bdi", {}, one.vhost) },
-  { id: "name", title: "Name", sort: "name", cell: (one) => html`<${FavouriteButton} list="exchanges" of=${keyOf(one)} name=${nameOf(one)} />${h(ExchangeLink, one)}` },
+  { id: "name", title: "Name", sort: "name", isMain: true, cell: (one) => html`<${FavouriteButton} list="exchanges" of=${keyOf(one)} name=${nameOf(one)} />${h(ExchangeLink, one)}` },
   { id: "type", title: "Type", sort: "type", cell: (one) => one.type },
   { id: "features", title: "Features", about: "D: durable, AD: deleted with its last binding, I: internal, the rest: arguments", cell: (one) => h(ExchangeFeatures, { exchange: one }) },
   { id: "policy", title: "Policy", sort: "policy", cell: (one) => one.policy && h("span", { class: "badge" }, h("bdi", {}, one.policy)) },
-  { id: "in", title: "Message rate in", about: "messages a second that come in", sort: "message_stats.publish_in_details.rate", isNumber: true, cell: (one) => rate(one, "publish_in") },
+  { id: "in", title: "Message rate in", about: "messages a second that come in", sort: "message_stats.publish_in_details.rate", isNumber: true, isMain: true, cell: (one) => rate(one, "publish_in") },
   { id: "out", title: "Message rate out", about: "messages a second that go out: one that goes to two queues counts twice", sort: "message_stats.publish_out_details.rate", isNumber: true, cell: (one) => rate(one, "publish_out") },
   { id: "lately", title: "Lately", about: "messages a second that came in since this page shows it", cell: (one) => h(Sparkline, { of: traceOf(one), label: "Messages a second" }) },
   { id: "delayed", title: "Delayed", about: "messages that wait until they are due", sort: "messages_delayed", isNumber: true, cell: (one) => (one.messages_delayed === undefined ? "" : html`<a href=${href(["exchanges", one.vhost, exchangeSegment(one.name)], { tab: "delayed" })}>${h(Figure, { unit: "messages", value: one.messages_delayed })}</a>`) },
@@ -59,7 +59,8 @@ function useAsked() {
   const { query } = place.value;
   const { shown, choice } = useColumns("exchanges", COLUMNS);
   const columns = [...new Set(["vhost", "name", ...shown.flatMap(({ id }) => (ASKED[id] ?? id).split(","))])].join(",");
-  return { name: query.get("name") ?? "", vhost: query.get("vhost") ?? "", shown, choice, columns, ...useOrder("name", false) };
+  const vhosts = useVhosts();
+  return { name: query.get("name") ?? "", vhosts, vhost: useVhostChosen(vhosts), shown, choice, columns, ...useOrder("name", false) };
 }
 
 function AllExchanges() {
@@ -81,9 +82,8 @@ function FavouriteExchanges() {
 /** @typedef {{ count: number, all: number, isThere: boolean, error: unknown, rowAt: (index: number) => any, onSeen: (start: number, end: number) => void, pages: unknown, reload: () => Promise<void> }} Rows */
 
 /** @param {{ asked: ReturnType<typeof useAsked>, list: Rows, empty: any }} props */
-function ExchangeList({ asked: { shown, choice, order, onOrder }, list, empty }) {
+function ExchangeList({ asked: { vhosts, vhost, shown, choice, order, onOrder }, list, empty }) {
   const { query } = place.value;
-  const vhosts = useVhosts();
   const onSeen = useLately(list, traceOf, (one) => one.message_stats?.publish_in_details?.rate);
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
   const favour = (/** @type {any} */ event) => setQuery({ favourites: event.currentTarget.checked ? "yes" : undefined });
@@ -97,7 +97,7 @@ function ExchangeList({ asked: { shown, choice, order, onOrder }, list, empty })
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${list.isThere && h(Table, { label: "Exchanges", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
     <p class="about"><a href="#/delayed">Delayed messages</a> of all exchanges are listed by when they are due.</p>
-    ${h(Section, { title: "Add an exchange", isClosed: true, isAsked: query.get("add") === "yes", children: vhosts.length > 0 && h(AddExchange, { vhosts, onAdded: list.reload }) })}`;
+    ${vhosts.length > 0 && h(Section, { title: "Add an exchange", isClosed: true, isAsked: query.get("add") === "yes", children: h(AddExchange, { vhosts: chosenFirst(vhosts, vhost), onAdded: list.reload }) })}`;
 }
 
 /** @param {Set<string>} chosen @param {(left: Set<string>) => void} onDone */

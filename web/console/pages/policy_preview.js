@@ -2,6 +2,7 @@
 
 import { useState } from "../../vendor/modules/hooks.js";
 import { h, html } from "../parts/html.js";
+import { Name } from "../parts/name.js";
 import { attempt } from "../parts/note.js";
 import { Plain } from "../parts/plain.js";
 import { exchangeSegment, href } from "../route.js";
@@ -64,5 +65,5 @@ export function PolicyPreview({ preview, vhost, more }) {
 function nameOf(kind, vhost, name) {
   if (vhost === undefined) return h("bdi", {}, name || "(default)");
   const address = kind === "exchange" ? href(["exchanges", vhost, exchangeSegment(name)]) : href(["queues", vhost, name]);
-  return html`<a href=${address}><bdi>${name || "(default)"}</bdi></a>`;
+  return h("a", { href: address }, h(Name, { name: name || "(default)" }));
 }

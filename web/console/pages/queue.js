@@ -1,20 +1,21 @@
 // One queue: RabbitMQ's page of a queue, in tabs.
 
-import { useState } from "../../vendor/modules/hooks.js";
 import { change } from "../api.js";
 import { path } from "../address.js";
-import { partOfObject, useLive } from "../live.js";
+import { partOfObject } from "../live.js";
 import { ask } from "../parts/dialog.js";
 import { Boundary } from "../parts/boundary.js";
 import { Heading, Tabs } from "../parts/heading.js";
 import { historyQuery } from "../parts/history.js";
 import { h, html } from "../parts/html.js";
+import { useNewer } from "../parts/newer.js";
 import { isMissing, NotHere } from "../parts/not_here.js";
-import { Note, say } from "../parts/note.js";
+import { attempt, Note, say } from "../parts/note.js";
 import { usePermitted } from "../parts/permitted.js";
 import { FavouriteButton } from "../parts/saved.js";
 import { useKept, useResource } from "../resource.js";
 import { go, place } from "../route.js";
+import { may } from "../session.js";
 import { keyOf } from "./queue_columns.js";
 import { QueueBindings } from "./queue_bindings.js";
 import { QueueConsumers } from "./queue_consumers.js";
@@ -29,7 +30,7 @@ export const MUCH = 1000;
 const COLUMNS = ["vhost", "name", "type", "state", "durable", "auto_delete", "exclusive", "owner_pid_details", "arguments", "policy", "operator_policy", "effective_policy_definition", "node",
   "leader", "members", "online", "consumers", "consumer_capacity", "single_active_consumer_tag", "exclusive_consumer_tag", "messages", "messages_ready", "messages_unacknowledged", "messages_details",
   "messages_ready_details", "messages_unacknowledged_details", "message_bytes", "message_bytes_ready", "message_bytes_unacknowledged", "message_stats", "oldest_ready_age_ms",
-  "oldest_unacked_age_ms", "head_message_timestamp", "idle_since", "messages_dropped", "messages_came_round", "messages_deduplicated", "messages_dlx", "messages_delayed", "delivery_limit", "delayed_retry",
+  "oldest_unacked_age_ms", "head_message_timestamp", "idle_since", "messages_dropped", "messages_dropped_by_reason", "messages_refused", "paused", "messages_came_round", "messages_deduplicated", "messages_dlx", "messages_delayed", "delivery_limit", "delayed_retry",
   "latency_stages", "incoming", "publishers", "message_size_histogram", "time_in_queue_histogram", "internal"].join(",");
 
 /** @param {{ values: string[] }} props */
@@ -37,36 +38,34 @@ export default function Queue({ values: [vhost = "", name = ""] }) {
   const { query } = place.value;
   const tab = query.get("tab") ?? "overview";
   const ranges = tab === "overview" ? `&${historyQuery(["lengths", "msg_rates"])}` : "";
-  const { data, error, at, reload } = useKept(useResource(`${path`api/queues/${vhost}/${name}`}?columns=${COLUMNS}${ranges}`));
-  const [live, setLive] = useState(/** @type {{ data: any, at: number } | null} */ (null));
-  useLive(partOfObject("queue", vhost, name), (event) => {
-    if (event.name === "queue") setLive({ data: event.data, at: Date.now() });
-    // It is gone, or is there again.
-    if (event.name !== "queue" || error !== undefined) void reload();
-  });
-  const queue = withLive(data, live && live.at > at ? live.data : undefined);
+  const resource = useKept(useResource(`${path`api/queues/${vhost}/${name}`}?columns=${COLUMNS}${ranges}`));
+  const { error, reload, at } = resource;
+  const queue = useNewer(partOfObject("queue", vhost, name), resource);
   const mayConfigure = usePermitted("configure", { vhost, queue: name });
   const mayRead = usePermitted("consume", { vhost, queue: name });
 
   const above = /** @type {[string, string[]][]} */ ([["Queues", ["queues"]]]);
   if (!queue || isMissing(error)) return h(NotHere, { error, kind: "Queue", title: name, above });
-  const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"]] : []), ["consumers", `Consumers (${queue.consumers ?? 0})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
+  const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"], ["unacked", `Unacked (${(queue.messages_unacknowledged ?? 0).toLocaleString("en")})`]] : []), ["consumers", `Consumers (${queue.consumers ?? 0})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
   return html`
     <${Heading} title=${name} kind="Queue" above=${above}>
       <${FavouriteButton} list="queues" of=${keyOf({ vhost, name })} name=${`${name} in ${vhost}`} />
+      ${may("policymaker") && html`<button type="button" onClick=${() => pause(queue, reload)}>${queue.paused ? "Resume" : "Pause"}</button>`}
       ${mayRead && html`<button type="button" class="harmful" onClick=${() => purge(queue, reload)}>Purge</button>`}
       ${mayConfigure && html`<button type="button" class="harmful" onClick=${() => remove(queue)}>Delete queue</button>`}
     <//>
     ${error !== undefined && h(Note, { error })}
     ${h(Tabs, { label: "Parts of the page", tabs })}
-    ${h(Boundary, { key: tab, children: tab === "messages" && !mayRead ? h(Note, { kind: "hint", children: "This user may not read the queue, and so may not look at its messages. An administrator can give it the permission." }) : contentOf(tab, { vhost, name, queue, reload }) })}`;
+    ${h(Boundary, { key: tab, children: (tab === "messages" || tab === "unacked") && !mayRead ? h(Note, { kind: "hint", children: "This user may not read the queue, and so may not look at its messages. An administrator can give it the permission." }) : contentOf(tab, { vhost, name, queue, reload, at }) })}`;
 }
 
-/** @param {string} tab @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
+/** @param {string} tab @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void>, at: number }} props */
 function contentOf(tab, props) {
   switch (tab) {
     case "messages":
-      return h(QueueMessages, props);
+      return h(QueueMessages, { ...props, key: tab });
+    case "unacked":
+      return h(QueueMessages, { ...props, key: tab, isUnacked: true });
     case "consumers":
       return h(QueueConsumers, props);
     case "bindings":
@@ -78,14 +77,17 @@ function contentOf(tab, props) {
   }
 }
 
-/** Newer numbers over those that were asked for, whose history stays. @param {any} queue @param {any} live */
-function withLive(queue, live) {
-  if (!queue || !live) return queue;
-  const { message_stats: stats = {}, ...others } = live;
-  const before = queue.message_stats ?? {};
-  const merged = Object.fromEntries(Object.entries(stats).map(([name, value]) => [name, typeof value === "object" ? { ...before[name], .../** @type {any} */ (value) } : value]));
-  const lengths = Object.fromEntries(Object.entries(others).map(([name, value]) => [name, name.endsWith("_details") ? { ...queue[name], ...value } : value]));
-  return { ...queue, ...lengths, message_stats: { ...before, ...merged } };
+/** Has consumers get nothing, or go on. @param {any} queue @param {() => Promise<void>} onDone */
+async function pause({ vhost, name, paused, consumers = 0 }, onDone) {
+  const act = () => change("PUT", path`api/queues/${vhost}/${name}/${paused ? "resume" : "pause"}`);
+  if (paused) {
+    await attempt(act, `The queue ${name} goes on.`);
+  } else {
+    const who = consumers === 1 ? "Its consumer gets" : consumers > 1 ? `Its ${consumers.toLocaleString("en")} consumers get` : "Consumers get";
+    const isDone = await ask({ title: "Pause the queue?", act: "Pause", text: [`${who} nothing more out of `, h("bdi", {}, name), " until it is resumed, after a restart of the broker, too. What is published still comes in; what consumers have they may acknowledge."], run: act });
+    if (isDone) say(`The queue ${name} is paused.`);
+  }
+  await onDone();
 }
 
 /** @param {number} count */

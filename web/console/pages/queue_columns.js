@@ -2,16 +2,17 @@
 
 import { Figure } from "../parts/figure.js";
 import { h, html } from "../parts/html.js";
+import { QueueLink } from "../parts/links.js";
+import { seenName } from "../parts/name.js";
 import { keyOf } from "../parts/object_key.js";
 import { FavouriteButton } from "../parts/saved.js";
 import { Sparkline } from "../parts/sparkline.js";
 import { StateBadge } from "../parts/state.js";
-import { href } from "../route.js";
 
 export { keyOf, objectOfKey as queueOfKey } from "../parts/object_key.js";
 
 /** @param {{ vhost: string, name: string }} queue */
-export const nameOf = ({ vhost, name }) => `${name} in ${vhost}`;
+export const nameOf = ({ vhost, name }) => `${seenName(name)} in ${vhost}`;
 
 const rateOf = (/** @type {any} */ queue, /** @type {string} */ name) => queue.message_stats?.[`${name}_details`]?.rate ?? (queue.message_stats ? 0 : undefined);
 const percentOf = (/** @type {unknown} */ share) => (typeof share === "number" ? share * 100 : undefined);
@@ -19,12 +20,12 @@ const percentOf = (/** @type {unknown} */ share) => (typeof share === "number" ?
 /** @type {import("../parts/table.js").Column<any>[]} */
 export const COLUMNS = [
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: (queue) => h("bdi", {}, queue.vhost) },
-  { id: "name", title: "Name", sort: "name", cell: (queue) => html`<${FavouriteButton} list="queues" of=${keyOf(queue)} name=${nameOf(queue)} /><a href=${href(["queues", queue.vhost, queue.name])}><bdi>${queue.name}</bdi></a>` },
+  { id: "name", title: "Name", sort: "name", isMain: true, cell: (queue) => html`<${FavouriteButton} list="queues" of=${keyOf(queue)} name=${nameOf(queue)} />${h(QueueLink, queue)}` },
   { id: "type", title: "Type", sort: "type", cell: (queue) => queue.type },
   { id: "features", title: "Features", about: "D: durable, AD: deleted with its last consumer, Excl: of one connection, the rest: arguments and policies", cell: features },
   { id: "state", title: "State", about: "idle: nothing has happened to it for some seconds", sort: "idle_since", cell: (queue) => h(StateBadge, { queue }) },
-  { id: "ready", title: "Ready", about: "messages that wait for a consumer", sort: "messages_ready", isNumber: true, cell: (queue) => h(Figure, { unit: "messages", value: queue.messages_ready }) },
-  { id: "unacked", title: "Unacked", about: "messages that consumers have and have not acknowledged", sort: "messages_unacknowledged", isNumber: true, cell: (queue) => h(Figure, { unit: "messages", value: queue.messages_unacknowledged }) },
+  { id: "ready", title: "Ready", about: "messages that wait for a consumer", sort: "messages_ready", isNumber: true, isMain: true, cell: (queue) => h(Figure, { unit: "messages", value: queue.messages_ready }) },
+  { id: "unacked", title: "Unacked", about: "messages that consumers have and have not acknowledged", sort: "messages_unacknowledged", isNumber: true, isMain: true, cell: (queue) => h(Figure, { unit: "messages", value: queue.messages_unacknowledged }) },
   { id: "total", title: "Total", about: "messages, ready and unacked", sort: "messages", isNumber: true, cell: (queue) => h(Figure, { unit: "messages", value: queue.messages }) },
   { id: "lately", title: "Lately", about: "messages in the queue since this page shows it", cell: (queue) => h(Sparkline, { of: keyOf(queue), label: "Messages" }) },
   { id: "incoming", title: "Incoming", about: "messages a second that come in", sort: "message_stats.publish_details.rate", isNumber: true, cell: (queue) => h(Figure, { unit: "rate", value: rateOf(queue, "publish") }) },
@@ -41,7 +42,7 @@ export const COLUMNS = [
 
 /** What the API is asked for a column. @type {Record<string, string>} */
 const ASKED = {
-  features: "durable,auto_delete,exclusive,arguments,policy,operator_policy,single_active_consumer_tag", state: "state,idle_since", ready: "messages_ready", unacked: "messages_unacknowledged", total: "messages",
+  features: "durable,auto_delete,exclusive,arguments,policy,operator_policy,single_active_consumer_tag", state: "state,idle_since,paused", ready: "messages_ready", unacked: "messages_unacknowledged", total: "messages",
   lately: "messages", incoming: "message_stats.publish_details.rate", deliver: "message_stats.deliver_get_details.rate", ack: "message_stats.ack_details.rate",
   utilisation: "consumer_capacity", bytes: "message_bytes", oldest: "oldest_ready_age_ms",
 };

@@ -21,6 +21,7 @@ import { MessageActs } from "./queue_message_acts.js";
 import { MessageDialog } from "./queue_message.js";
 
 /** Messages of a page, and bytes of each body that are fetched for it. */
+const PAGE_LENS = [20, 100, 500];
 const PAGE_LEN = 100;
 const PREVIEW_LEN = 160;
 
@@ -30,16 +31,16 @@ const NOTHING = /** @type {Found} */ ({ messages: [], next: null, isRunning: tru
 
 /**
  * A page of messages. One request looks at a part of a long queue, so a search goes on until the page is full.
- * @param {string} messages the path @param {Record<string, string>} filter @param {string} from
+ * @param {string} messages the path @param {Record<string, string>} filter @param {string} from @param {number} count
  */
-function useMessages(messages, filter, from) {
-  const key = `${messages}?${new URLSearchParams(filter)}&${from}`;
+function useMessages(messages, filter, from, count) {
+  const key = `${messages}?${new URLSearchParams(filter)}&${from}&${count}`;
   const [turn, setTurn] = useState(0);
   const [found, setFound] = useState({ ...NOTHING, key });
   const controller = useMemo(() => new AbortController(), [key, turn]);
   useEffect(() => {
     const { signal } = controller;
-    void search(messages, filter, from, signal, (part) => !signal.aborted && setFound({ ...part, key }))
+    void search(messages, filter, from, count, signal, (part) => !signal.aborted && setFound({ ...part, key }))
       .catch((error) => setFound((before) => signal.aborted ? { ...before, isRunning: false } : { ...(before.key === key && !isRefusal(error) ? before : NOTHING), isRunning: false, error: sentenceOf(error), isPassing: error instanceof ApiError && (error.isLost || error.isRefusal), key }));
     return () => controller.abort();
   }, [controller]);
@@ -57,31 +58,36 @@ function useMessages(messages, filter, from) {
   return { ...(found.key === key ? found : NOTHING), reload: () => setTurn(turn + 1), stop: () => controller.abort() };
 }
 
-/** @param {string} messages @param {Record<string, string>} filter @param {string} from @param {AbortSignal} signal @param {(found: Found) => unknown} tell */
-async function search(messages, filter, from, signal, tell) {
+/** @param {string} messages @param {Record<string, string>} filter @param {string} from @param {number} count @param {AbortSignal} signal @param {(found: Found) => unknown} tell */
+async function search(messages, filter, from, count, signal, tell) {
   const { tail, ...criteria } = filter;
   /** @type {any[]} */
   let found = [];
   let start = /** @type {Record<string, string>} */ (from ? { from } : tail ? { tail } : {});
   for (let requests = 1; ; requests += 1) {
-    const query = new URLSearchParams({ ...criteria, ...start, count: String(PAGE_LEN - found.length), truncate: String(PREVIEW_LEN) });
+    const query = new URLSearchParams({ ...criteria, ...start, count: String(count - found.length), truncate: String(PREVIEW_LEN) });
     const { messages: more, next } = await get(`${messages}?${query}`, { signal });
     found = [...found, ...more];
-    const isDone = next === null || found.length >= PAGE_LEN;
+    const isDone = next === null || found.length >= count;
     tell({ messages: found, next, isRunning: !isDone, error: "", requests });
     if (isDone) return;
     start = { from: next };
   }
 }
 
-/** @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void> }} props */
-export function QueueMessages({ vhost, name, queue, reload }) {
+/**
+ * @param {{ vhost: string, name: string, queue: any, reload: () => Promise<void>, isUnacked?: boolean }} props
+ * isUnacked: those that consumers have and have not acknowledged, and which consumer has each
+ */
+export function QueueMessages({ vhost, name, queue, reload, isUnacked: isOfUnacked }) {
   const { query } = place.value;
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
-  const { filter, wrong } = useMemo(() => filterOrWrong(query), [query]);
+  const { filter, wrong } = useMemo(() => filterOrWrong(query, isOfUnacked), [query, isOfUnacked]);
   const from = query.get("from") ?? "";
-  const found = useMessages(path`api/queues/${vhost}/${name}/messages`, filter, from);
+  const count = PAGE_LENS.find((len) => String(len) === query.get("size")) ?? PAGE_LEN;
+  const found = useMessages(path`api/queues/${vhost}/${name}/messages`, filter, from, count);
   const isUnacked = filter.state === "unacked";
+  const isSearched = Object.keys(filter).some((name) => name !== "state" || !isOfUnacked);
   const opened = query.get("message");
   const mayPublish = usePermitted("publish", { vhost, exchange: "amq.default", routing_key: name });
   const refresh = async () => {
@@ -94,12 +100,13 @@ export function QueueMessages({ vhost, name, queue, reload }) {
   const there = useMemo(() => new Set([...chosen].filter((id) => found.messages.some((message) => message.id === id))), [chosen, found.messages]);
   return html`
     <p>Looking at messages changes nothing: none is taken, marked or delayed. <span class="about">${h(Figure, { unit: "messages", value: queue.messages_ready })} ready, ${h(Figure, { unit: "messages", value: queue.messages_unacknowledged })} unacked just now.</span></p>
-    ${h(Section, { title: "Search", isClosed: Object.keys(filter).length === 0 && !wrong, about: Object.keys(filter).length > 0 ? "what is shown matches all of it" : "by body, header, routing key, age, death", children: h(MessageFilterForm, { onSearch: found.reload }) })}
+    ${h(Section, { title: "Search", isClosed: !isSearched && !wrong, about: isSearched ? "what is shown matches all of it" : "by body, header, routing key, age, death", children: h(MessageFilterForm, { onSearch: found.reload }) })}
     ${wrong ? h(Note, { children: wrong }) : html`
     <div class="filter">
       <button type="button" onClick=${refresh}>Refresh</button>
       ${from && html`<button type="button" onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), from: undefined })}>From the beginning</button>`}
       <button type="button" aria-disabled=${found.next === null || found.isRunning} onClick=${() => go(place.peek().path, { ...Object.fromEntries(place.peek().query), from: found.next ?? undefined, message: undefined })}>Next page</button>
+      <label>Messages of a page <select value=${String(count)} onChange=${(/** @type {any} */ event) => setQuery({ size: event.currentTarget.value === String(PAGE_LEN) ? undefined : event.currentTarget.value })}>${PAGE_LENS.map((len) => html`<option value=${String(len)}>${len}</option>`)}</select></label>
       <span role="status" class="counted" aria-live="polite">${statusOf(found)}</span>
       ${found.isRunning && found.requests > 0 && html`<button type="button" onClick=${found.stop}>Stop searching</button>`}
     </div>
@@ -108,16 +115,17 @@ export function QueueMessages({ vhost, name, queue, reload }) {
     ${(!found.error || found.messages.length > 0) && h(Table, { label: "Messages", columns, count: found.messages.length, rowAt: (index) => found.messages[index], keyOf: (message) => message.id, height: "60vh",
       chosen: isUnacked ? undefined : there, onChosen: isUnacked ? undefined : setChosen, empty: found.isRunning ? "Looking…" : emptyText(filter, isUnacked, from) })}`}
     <div class="below">
-      ${mayPublish && h(Section, { title: "Publish a message", about: "into this queue, by the default exchange", isClosed: true, children: h(PublishForm, { vhost, exchange: "", queue: name, onPublished: refresh }) })}
-      ${h(Section, { title: "Get messages", about: "takes them out of the queue, as a consumer does", isClosed: true, children: h(GetMessages, { vhost, name, onGot: refresh }) })}
+      ${mayPublish && !isOfUnacked && h(Section, { title: "Publish a message", about: "into this queue, by the default exchange", isClosed: true, children: h(PublishForm, { vhost, exchange: "", queue: name, onPublished: refresh }) })}
+      ${!isOfUnacked && h(Section, { title: "Get messages", about: "takes them out of the queue, as a consumer does", isClosed: true, children: h(GetMessages, { vhost, name, onGot: refresh }) })}
     </div>
     ${opened !== null && h(MessageDialog, { vhost, name, id: opened, isUnacked, ids: found.messages.map((message) => message.id), onOpen: open })}`;
 }
 
-/** @param {URLSearchParams} query */
-function filterOrWrong(query) {
+/** @param {URLSearchParams} query @param {boolean} [isUnacked] @returns {{ filter: Record<string, string>, wrong: string }} */
+function filterOrWrong(query, isUnacked) {
   try {
-    return { filter: filterOf(query), wrong: "" };
+    const filter = filterOf(query);
+    return { filter: isUnacked ? { ...filter, state: "unacked" } : filter, wrong: "" };
   } catch (error) {
     return { filter: {}, wrong: sentenceOf(error) };
   }

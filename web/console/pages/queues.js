@@ -18,7 +18,7 @@ import { Note, say } from "../parts/note.js";
 import { QUEUE_ARGUMENTS } from "../parts/queue_arguments.js";
 import { SavedFilters } from "../parts/saved.js";
 import { Table } from "../parts/table.js";
-import { useVhosts, VhostChoice } from "../parts/vhosts.js";
+import { chosenFirst, useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { place, setQuery } from "../route.js";
 import { QueueBulk } from "./queue_bulk.js";
 import { askedFor, COLUMNS, keyOf, nameOf } from "./queue_columns.js";
@@ -34,7 +34,8 @@ export default function Queues() {
 function useAsked() {
   const { query } = place.value;
   const { shown, choice } = useColumns("queues", COLUMNS);
-  return { name: query.get("name") ?? "", vhost: query.get("vhost") ?? "", shown, choice, ...useOrder("name", false) };
+  const vhosts = useVhosts();
+  return { name: query.get("name") ?? "", vhosts, vhost: useVhostChosen(vhosts), shown, choice, ...useOrder("name", false) };
 }
 
 function AllQueues() {
@@ -56,9 +57,8 @@ function FavouriteQueues() {
 /** @typedef {{ count: number, all: number, isThere: boolean, error: unknown, rowAt: (index: number) => any, onSeen: (start: number, end: number) => void, pages: unknown, reload: () => Promise<void> }} Rows */
 
 /** @param {{ asked: ReturnType<typeof useAsked>, list: Rows, empty: any }} props */
-function QueueList({ asked: { shown, choice, order, onOrder }, list, empty }) {
+function QueueList({ asked: { vhosts, vhost, shown, choice, order, onOrder }, list, empty }) {
   const { query } = place.value;
-  const vhosts = useVhosts();
   const [seen, setSeen] = useState(/** @type {[number, number]} */ ([0, 40]));
   const remembered = useLately(list, keyOf, (queue) => queue.messages ?? queue.messages_ready);
   const onSeen = useCallback((/** @type {number} */ start, /** @type {number} */ end) => (setSeen([start, end]), remembered(start, end)), [remembered]);
@@ -74,7 +74,7 @@ function QueueList({ asked: { shown, choice, order, onOrder }, list, empty }) {
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${list.isThere && h(Table, { label: "Queues", columns: shown, count: list.count, rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
-    ${h(AddQueue, { vhosts, isOpen: query.get("add") === "yes", onAdded: list.reload })}`;
+    ${vhosts.length > 0 && h(AddQueue, { vhosts: chosenFirst(vhosts, vhost), isOpen: query.get("add") === "yes", onAdded: list.reload })}`;
 }
 
 /** @param {{ vhosts: string[], isOpen: boolean, onAdded: () => Promise<void> }} props */
@@ -85,7 +85,7 @@ function AddQueue({ vhosts, isOpen, onAdded }) {
     say(`Queue ${name} is there.`);
     await onAdded();
   };
-  return h(Section, { title: "Add a queue", isClosed: true, isAsked: isOpen, children: vhosts.length > 0 && h(Form, {
+  return h(Section, { title: "Add a queue", isClosed: true, isAsked: isOpen, children: h(Form, {
     label: "Add a queue", act: "Add queue", onSubmit: add, fields: [
       { name: "vhost", label: "Virtual host", kind: "select", options: vhosts.map((one) => [one, one]) },
       { name: "type", label: "Type", kind: "select", options: [["classic", "Classic"], ["quorum", "Quorum"], ["default", "Default of the virtual host"]] },

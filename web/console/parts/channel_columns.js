@@ -24,7 +24,7 @@ export function Mode({ channel }) {
 
 /** @type {import("./table.js").Column<any>[]} */
 export const CHANNEL_COLUMNS = [
-  { id: "name", title: "Channel", about: "its connection and its number there", sort: "name", cell: (one) => html`<a href=${href(["channels", one.name])}><bdi>${one.name}</bdi></a>` },
+  { id: "name", title: "Channel", about: "its connection and its number there", sort: "name", isMain: true, cell: (one) => html`<a href=${href(["channels", one.name])}><bdi>${one.name}</bdi></a>` },
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: (one) => h("bdi", {}, one.vhost) },
   { id: "user", title: "User", sort: "user", cell: (one) => h("bdi", {}, one.user) },
   { id: "mode", title: "Mode", about: "C: with confirms, T: with transactions", sort: "confirm", cell: (one) => h(Mode, { channel: one }) },
@@ -32,7 +32,7 @@ export const CHANNEL_COLUMNS = [
   { id: "consumers", title: "Consumers", sort: "consumer_count", isNumber: true, cell: (one) => h(Figure, { value: one.consumer_count }) },
   { id: "unconfirmed", title: "Unconfirmed", about: "messages that were published and are not confirmed yet", sort: "messages_unconfirmed", isNumber: true, cell: (one) => h(Figure, { unit: "messages", value: one.messages_unconfirmed }) },
   { id: "prefetch", title: "Prefetch", about: "how many messages each new consumer may have unacknowledged; 0: any number", sort: "prefetch_count", isNumber: true, cell: (one) => html`${h(Figure, { value: one.prefetch_count })}${one.global_prefetch_count > 0 && html` <span class="about" title="the channel as a whole">(${one.global_prefetch_count} global)</span>`}` },
-  { id: "unacked", title: "Unacked", about: "messages that its consumers have and have not acknowledged", sort: "messages_unacknowledged", isNumber: true, cell: (one) => h(Figure, { unit: "messages", value: one.messages_unacknowledged }) },
+  { id: "unacked", title: "Unacked", about: "messages that its consumers have and have not acknowledged", sort: "messages_unacknowledged", isNumber: true, isMain: true, cell: (one) => h(Figure, { unit: "messages", value: one.messages_unacknowledged }) },
   { id: "lately", title: "Lately", about: "messages a second both ways since this page shows it", cell: (one) => h(Sparkline, { of: traceOf(one), label: "Messages a second" }) },
   { id: "publish", title: "Publish", about: "messages a second that it publishes", sort: "message_stats.publish_details.rate", isNumber: true, cell: (one) => rate(one, "publish") },
   { id: "confirm", title: "Confirm", about: "confirms a second", sort: "message_stats.confirm_details.rate", isNumber: true, cell: (one) => rate(one, "confirm") },

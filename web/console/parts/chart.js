@@ -5,6 +5,8 @@ import { appearance } from "./appearance.js";
 import { shown } from "./figure.js";
 import { h } from "./html.js";
 
+export { linesOf, ratesOf, samplesOf } from "./samples.js";
+
 /**
  * @typedef {{ label: string, values: (number | null)[] }} Line
  * @typedef {{ title: string, times: number[], lines: Line[], unit: import("./figure.js").Unit, height?: number }} ChartProps
@@ -63,40 +65,6 @@ function optionsOf(element, { lines, unit, height = 180 }) {
     cursor: { drag: { x: false, y: false } },
     scales: { x: { range: (/** @type {any} */ _, /** @type {number} */ first, /** @type {number} */ last) => /** @type {[number, number]} */ (first === last ? [first - 60, last] : [first, last]) }, y: { range: (/** @type {any} */ _, /** @type {number} */ low, /** @type {number} */ high) => /** @type {[number, number]} */ ([Math.min(0, low), high > 0 ? high * 1.1 : 1]) } },
     axes: [{ ...axis, space: 70 }, { ...axis, size: unit === "byterate" ? 84 : 64, values: (/** @type {any} */ _, /** @type {number[]} */ ticks) => ticks.map((tick) => (isWhole && !Number.isInteger(tick) ? "" : shown(unit, tick))) }],
-    series: [{}, ...lines.map((line, index) => ({ label: line.label, stroke: color(COLORS[index % COLORS.length] ?? ""), width: 1.5, points: { show: false } }))],
+    series: [{}, ...lines.map((line, index) => ({ label: line.label, stroke: color(COLORS[index % COLORS.length] ?? ""), width: 1.5, points: { show: (/** @type {any} */ plot) => plot.data[0].length < 3 } }))],
   };
-}
-
-/**
- * Samples as RabbitMQ's API has them, as a line: newest first become oldest first.
- * @param {{ samples?: { timestamp: number, sample: number }[] } | undefined} details
- */
-export function samplesOf(details) {
-  const samples = [...(details?.samples ?? [])].reverse();
-  return { times: samples.map((sample) => sample.timestamp / 1000), values: samples.map((sample) => sample.sample) };
-}
-
-/** The same as rates between samples. @param {{ samples?: { timestamp: number, sample: number }[] } | undefined} details */
-export function ratesOf(details) {
-  const { times, values } = samplesOf(details);
-  const rates = values.slice(1).map((value, index) => {
-    const seconds = (times[index + 1] ?? 0) - (times[index] ?? 0);
-    return seconds > 0 ? Math.max(0, value - (values[index] ?? 0)) / seconds : 0;
-  });
-  return { times: times.slice(1), values: rates };
-}
-
-/**
- * Lines over the same times, from histories that may differ in length by a sample.
- * @param {[string, { samples?: { timestamp: number, sample: number }[] } | undefined][]} histories
- * @param {typeof samplesOf} read samplesOf or ratesOf
- */
-export function linesOf(histories, read) {
-  const all = histories.map(([label, details]) => ({ label, ...read(details) }));
-  const times = all.reduce((longest, { times }) => (times.length > longest.length ? times : longest), /** @type {number[]} */ ([]));
-  const lines = all.filter((line) => line.times.length > 0).map(({ label, times: own, values }) => {
-    const at = new Map(own.map((time, index) => [time, values[index] ?? null]));
-    return { label, values: times.map((time) => at.get(time) ?? null) };
-  });
-  return { times, lines };
 }

@@ -9,7 +9,7 @@ import { Figure } from "./figure.js";
 import { h, html } from "./html.js";
 import { QueueLink } from "./links.js";
 import { attempt } from "./note.js";
-import { ackTimeOf, verdictOf } from "./verdict.js";
+import { ackTimeOf, LOOKS_MIN, verdictOf } from "./verdict.js";
 
 /** Channels of a connection whose consumers are looked at. */
 const CHANNELS_MAX = 8;
@@ -63,7 +63,7 @@ const lookAt = (channels) => ({
 
 /** @param {{ connection: any, channels: any[] }} props */
 export function ClientLatency({ connection, channels }) {
-  const { name, vhost, network } = connection;
+  const { name, vhost, network, state } = connection;
   const [evidence, setEvidence] = useState(/** @type {Evidence | undefined} */ (undefined));
   const consuming = channels.filter((channel) => channel.consumer_count > 0).slice(0, CHANNELS_MAX).map((channel) => channel.name).join("\n");
   useEffect(() => {
@@ -76,13 +76,16 @@ export function ClientLatency({ connection, channels }) {
   const { unacked, acksPerS: acks } = lookAt(channels);
   const ownUs = ackTimeOf(looks.current);
   const ofQueues = evidence.queues.map(({ p50Us }) => p50Us).filter((us) => us !== undefined);
-  const ackUs = ofQueues.length > 0 ? Math.max(...ofQueues) : ownUs ?? evidence.vhostUs;
-  const { word, text } = verdictOf({ roundTripUs: network?.round_trip_us, ackUs, hasConsumers: evidence.hasConsumers, acksNothing: evidence.acksNothing });
+  // What is known of all in the virtual host stands for this one only when it has been looked at itself, in vain.
+  const isTooEarly = looks.current.length < LOOKS_MIN;
+  const ackUs = ofQueues.length > 0 ? Math.max(...ofQueues) : ownUs ?? (isTooEarly ? undefined : evidence.vhostUs);
+  const leastUs = network?.round_trip_min_us ?? network?.round_trip_us;
+  const { word, text } = verdictOf({ state, roundTripUs: leastUs, ackUs, hasConsumers: evidence.hasConsumers, acksNothing: evidence.acksNothing, isTooEarly });
   const row = (/** @type {any} */ title, /** @type {unknown} */ value, /** @type {any} */ about) => html`<tr><th scope="row">${title}</th><td class="number">${h(Figure, { unit: "us", value })}</td><td>${about}</td></tr>`;
-  return html`<p class=${`note ${word === "network" || word === "consumer" ? "warning" : "hint"}`} role="note"><b>${TITLES[word]}</b> ${text}</p>
+  return html`<p class=${`note ${word === "neither" || word === "unknown" ? "hint" : "warning"}`} role="note"><b>${TITLES[word]}</b> ${text}</p>
     <div class="scrolled" tabindex="0" role="region" aria-label="What the verdict is from"><table class="plain">
       <thead><tr><th scope="col">Measured</th><th scope="col" class="number">Time</th><th scope="col">How</th></tr></thead>
-      <tbody>${row("Round trip", network?.round_trip_us, "the way to the client and back, by the kernel; of an idle connection as old as its last byte")}
+      <tbody>${row("Round trip at best", leastUs, "the way to the client and back, the shortest that the kernel has seen lately; its mean has in it what the client was slow to answer")}
       ${evidence.hasConsumers && row("Delivery to ack, this connection", ownUs, html`${unacked.toLocaleString("en")} unacked now, ${h(Figure, { unit: "rate", value: acks })} acknowledged; the mean of the last looks`)}
       ${evidence.queues.map((queue) => row(html`Delivery to ack, queue ${h(QueueLink, queue)}`, queue.p50Us, queue.isWatched ? "median of the queue, which is watched" : h(Watch, { queue })))}
       ${evidence.more > 0 && row(`${evidence.more} more queues`, undefined, "not looked at here")}
@@ -90,7 +93,7 @@ export function ClientLatency({ connection, channels }) {
 }
 
 /** @type {Record<import("./verdict.js").Word, string>} */
-const TITLES = { network: "Network.", consumer: "Consumer.", neither: "Neither is slow.", unknown: "It cannot be told." };
+const TITLES = { network: "Network.", consumer: "Consumer.", broker: "The broker.", neither: "Neither is slow.", unknown: "It cannot be told." };
 
 /** @param {{ queue: Queue }} props */
 function Watch({ queue }) {

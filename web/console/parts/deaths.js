@@ -3,6 +3,7 @@
 import { href } from "../route.js";
 import { Time } from "./figure.js";
 import { h } from "./html.js";
+import { Name } from "./name.js";
 
 /** @type {Record<string, string>} */
 const REASONS = {
@@ -12,7 +13,7 @@ const REASONS = {
 /** @param {{ deaths: unknown, vhost: string, here?: string }} props deaths: the header x-death, the last death first; here: the queue in which it is now */
 export function DeathPath({ deaths, vhost, here }) {
   if (!Array.isArray(deaths) || deaths.length === 0) return null;
-  const link = (/** @type {unknown} */ name) => h("a", { href: href(["queues", vhost, String(name)]) }, h("bdi", {}, String(name)));
+  const link = (/** @type {unknown} */ name) => h("a", { href: href(["queues", vhost, String(name)]) }, h(Name, { name: String(name) }));
   return h("ol", { class: "deaths", "aria-label": "Where it died" },
     [...deaths].reverse().map((death, index) => h("li", { key: String(index) },
       h("b", {}, REASONS[death?.reason] ?? String(death?.reason)), " in ", link(death?.queue),

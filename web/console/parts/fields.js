@@ -20,13 +20,26 @@ function Table({ entries, depth }) {
     entries.length > SHOWN_MAX && h("div", {}, h("dt", {}, `${entries.length - SHOWN_MAX} more`), h("dd", {}, "are not shown")));
 }
 
+/** How the API begins what is no text. */
+const NO_TEXT = "Not UTF-8, base64 is: ";
+
+/** Whether a value is bytes that are no text. @param {unknown} value @returns {value is string} */
+export const isBytes = (value) => typeof value === "string" && value.startsWith(NO_TEXT);
+
+/** A text, or bytes that are none: these in base64. @param {{ text: string }} props */
+export function Text({ text }) {
+  if (!isBytes(text)) return h("bdi", {}, text);
+  const bytes = text.slice(NO_TEXT.length);
+  return h("span", { title: "bytes that are no text, in base64" }, `${Math.floor((bytes.replace(/=+$/, "").length * 3) / 4)} bytes: `, h("code", {}, bytes));
+}
+
 /** @param {{ value: unknown, depth: number }} props */
-function Value({ value, depth }) {
-  if (typeof value === "string") return h("bdi", {}, value);
+export function Value({ value, depth }) {
+  if (typeof value === "string") return h(Text, { text: value });
   if (value === null || typeof value !== "object") return h("span", {}, value === null ? "nothing" : String(value));
   const entries = Object.entries(value);
   if (entries.length === 0) return h("span", {}, Array.isArray(value) ? "[]" : "{}");
   const isFlat = Array.isArray(value) && value.every((one) => one === null || typeof one !== "object");
-  if (isFlat || depth >= DEPTH_MAX) return h("bdi", {}, isFlat ? value.slice(0, SHOWN_MAX).map(String).join(", ") : JSON.stringify(value));
+  if (isFlat || depth >= DEPTH_MAX) return h("bdi", {}, isFlat ? value.slice(0, SHOWN_MAX).map((one) => (one === null ? "nothing" : String(one))).join(", ") : JSON.stringify(value));
   return h(Table, { entries, depth: depth + 1 });
 }

@@ -1,6 +1,7 @@
 // What to do with a broker that has no queue: a queue, and a first message in the reader's own language.
 
 import { useState } from "../../vendor/modules/hooks.js";
+import { useResource } from "../resource.js";
 import { href } from "../route.js";
 import { html } from "./html.js";
 import { say } from "./note.js";
@@ -44,6 +45,8 @@ export function FirstSteps() {
   const sample = (SAMPLES[language] ?? "").replaceAll("HOST", location.hostname || "localhost");
   const copy = () => navigator.clipboard?.writeText(sample).then(() => say("Copied."), () => say("The browser does not let pages copy here: choose the text and copy it.", "error"))
     ?? say("The browser lets only pages that came by TLS copy: choose the text and copy it.", "error");
+  const { data: vhosts } = useResource("api/vhosts?columns=name", 60_000);
+  if (vhosts?.length === 0) return html`<p class="empty">This user sees no queue: it has no permissions in any virtual host. An administrator grants them.</p>`;
   return html`<div class="empty"><h3>There is no queue yet</h3>
     <p><a href=${href(["queues"], { add: "yes" })}>Add a queue</a>, or let a client declare one and publish:</p>
     <div class="acts" role="group" aria-label="Language">${Object.keys(SAMPLES).map((name) => html`<button type="button" aria-pressed=${name === language} class=${name === language ? "main" : ""} onClick=${() => setLanguage(name)}>${name}</button>`)}

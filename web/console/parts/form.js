@@ -76,8 +76,10 @@ export function FormField({ field, value, onInput }) {
         return h("input", { ...common, type: kind, value: value ?? "", placeholder, pattern, autocomplete, spellcheck: false, list: field.hints ? `${id}-hints` : undefined });
     }
   };
+  const name = h("label", { for: kind === "arguments" ? undefined : id }, label);
   return h("div", { class: `field ${kind}` },
-    h("label", { for: kind === "arguments" ? undefined : id }, label, isRequired && h("span", { class: "required", title: "required" }, " *")),
+    // The field says by itself that it is required: the mark is no part of its name.
+    isRequired ? h("span", {}, name, h("span", { class: "required", title: "required", "aria-hidden": "true" }, " *")) : name,
     input(), kind === "text" && field.hints && h("datalist", { id: `${id}-hints` }, field.hints.map(([one, about]) => h("option", { key: one, value: one }, about))),
     help && h("p", { class: "help", id: described }, help));
 }

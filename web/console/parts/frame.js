@@ -10,6 +10,7 @@ import { logOut, may, take, user } from "../session.js";
 import { AppearanceButton } from "./appearance.js";
 import { h, html } from "./html.js";
 import { isPaletteOpen } from "./palette.js";
+import { Banners } from "./troubles.js";
 
 const SESSION_INTERVAL_MS = 15_000;
 
@@ -32,15 +33,23 @@ export function Frame({ children }) {
     html`<a class="skip" href="#main" onClick=${skip}>Skip to the page</a>`,
     h(Header, {}),
     h(ReachNote, {}),
+    h(Banners, {}),
     h("main", { id: "main", ref: main, tabIndex: -1 }, children));
 }
 
 function Header() {
   const [tab] = place.value.path;
+  const current = useRef(/** @type {HTMLElement | null} */ (null));
+  // Where the tabs are wider than the screen, the current one is brought into sight.
+  useEffect(() => {
+    const link = /** @type {HTMLElement | null | undefined} */ (current.current?.querySelector("[aria-current]"));
+    const box = link?.closest("nav");
+    if (link && box) box.scrollLeft = link.offsetLeft - box.offsetLeft - (box.clientWidth - link.offsetWidth) / 2;
+  }, [tab]);
   const shown = TABS.filter(({ role }) => may(role));
   return h("header", { class: "top" },
     html`<a class="brand" href="#/"><span class="mark" aria-hidden="true"></span>Warren</a>`,
-    h("nav", { "aria-label": "Main" }, h("ul", {}, shown.map(({ id, title, also }) => h("li", { key: id || "overview" },
+    h("nav", { "aria-label": "Main", ref: current }, h("ul", {}, shown.map(({ id, title, also }) => h("li", { key: id || "overview" },
       h("a", { href: href(id ? [id] : []), "aria-current": (tab ?? "") === id || also?.includes(tab ?? "") ? "page" : undefined }, title))))),
     h("div", { class: "tools" },
       h("span", { class: isLive.value ? "live is" : "live", role: "img", "aria-label": isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for",

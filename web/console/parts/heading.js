@@ -4,13 +4,14 @@ import { useEffect, useLayoutEffect, useRef, useState } from "../../vendor/modul
 import { href, place } from "../route.js";
 import { rememberFocus } from "./focus.js";
 import { h } from "./html.js";
+import { Name } from "./name.js";
 
 /** @param {{ title: string, kind?: string, above?: [string, string[]][], children?: any }} props above: title and path of the pages above */
 export function Heading({ title, kind, above = [], children }) {
   useEffect(() => void (document.title = `${kind ? `${kind} ` : ""}${title} · Warren`), [title, kind]);
   return h("div", { class: "heading" },
     above.length > 0 && h("nav", { "aria-label": "Way", class: "way" }, above.map(([text, path]) => h("a", { key: text, href: href(path) }, text))),
-    h("h1", {}, kind && h("span", { class: "kind" }, kind, " "), h("bdi", {}, title)),
+    h("h1", {}, kind && h("span", { class: "kind" }, kind, " "), h(Name, { name: title })),
     children && h("div", { class: "acts" }, children));
 }
 
@@ -44,6 +45,12 @@ export function Tabs({ label, tabs, name = "tab" }) {
   const chosen = query.get(name) ?? tabs[0]?.[0];
   return h("nav", { class: "tabs", "aria-label": label }, tabs.map(([id, title], index) =>
     h("a", { key: id, href: href(path, { [name]: index === 0 ? undefined : id }), "aria-current": chosen === id ? "page" : undefined }, title)));
+}
+
+/** Pages that belong together, as tabs. @param {{ label: string, pages: [string, string][] }} props first words of their addresses, and titles */
+export function PageTabs({ label, pages }) {
+  const [here] = place.value.path;
+  return h("nav", { class: "tabs", "aria-label": label }, pages.map(([path, title]) => h("a", { key: path, href: href([path]), "aria-current": here === path ? "page" : undefined }, title)));
 }
 
 /** The tab that the address says. @param {[string, string][]} tabs @param {string} [name] */

@@ -3,6 +3,7 @@
 import { exchangeSegment, href } from "../route.js";
 import { may } from "../session.js";
 import { h } from "./html.js";
+import { Name } from "./name.js";
 
 /** How the exchange without a name is called. */
 export const DEFAULT_EXCHANGE = "(AMQP default)";
@@ -21,10 +22,10 @@ export function VhostLink({ name }) {
 
 /** @param {{ vhost: string, name: string }} props */
 export function QueueLink({ vhost, name }) {
-  return h("a", { href: href(["queues", vhost, name]) }, h("bdi", {}, name));
+  return h("a", { href: href(["queues", vhost, name]) }, h(Name, { name }));
 }
 
 /** @param {{ vhost: string, name: string }} props */
 export function ExchangeLink({ vhost, name }) {
-  return h("a", { href: href(["exchanges", vhost, exchangeSegment(name)]) }, h("bdi", {}, name === "" ? DEFAULT_EXCHANGE : name));
+  return h("a", { href: href(["exchanges", vhost, exchangeSegment(name)]) }, h(Name, { name: name === "" ? DEFAULT_EXCHANGE : name }));
 }

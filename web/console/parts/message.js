@@ -3,6 +3,7 @@
 import { href } from "../route.js";
 import { BodyView } from "./body.js";
 import { DeathPath } from "./deaths.js";
+import { isBytes, Value } from "./fields.js";
 import { Figure, Time } from "./figure.js";
 import { Facts } from "./heading.js";
 import { h } from "./html.js";
@@ -27,7 +28,7 @@ export function MessageView({ message, vhost, queue, label, onWhole }) {
   const { headers = {}, ...properties } = message.properties ?? {};
   const deaths = headers["x-death"];
   const others = Object.entries(headers).filter(([name]) => !(Array.isArray(deaths) && isOfDeath(name)));
-  const text = (/** @type {unknown} */ value) => h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value));
+  const text = (/** @type {unknown} */ value) => h(Value, { value, depth: 0 });
   return h("div", { class: "message" },
     h(Facts, { facts: [
       ["Exchange", h(ExchangeLink, { vhost, name: message.exchange })],
@@ -55,12 +56,13 @@ function Headers({ headers, label }) {
   return h("div", { class: "scrolled", tabIndex: 0, role: "region", "aria-label": label ? `Headers of ${label}` : "Headers" }, h("table", { class: "plain" },
     h("thead", {}, h("tr", {}, ["Name", "Type", "Value"].map((title) => h("th", { key: title, scope: "col" }, title)))),
     h("tbody", {}, headers.map(([name, value]) => h("tr", { key: name }, h("th", { scope: "row" }, h("bdi", {}, name)),
-      h("td", {}, kindOf(value)), h("td", { class: "mono" }, h("bdi", {}, typeof value === "string" ? value : JSON.stringify(value))))))));
+      h("td", {}, kindOf(value)), h("td", { class: "mono" }, h(Value, { value, depth: 0 })))))));
 }
 
 /** @param {unknown} value */
 function kindOf(value) {
   if (value === null) return "void";
+  if (isBytes(value)) return "bytes";
   if (Array.isArray(value)) return "list";
   return { string: "text", number: "number", boolean: "true or false", object: "table" }[/** @type {string} */ (typeof value)] ?? typeof value;
 }

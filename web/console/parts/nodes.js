@@ -1,6 +1,7 @@
 // The nodes of the broker, and how they are.
 
 import { useResource } from "../resource.js";
+import { href } from "../route.js";
 import { Figure } from "./figure.js";
 import { h, html } from "./html.js";
 import { Note } from "./note.js";
@@ -11,7 +12,7 @@ export function Nodes() {
   return html`<div class="scrolled" tabindex="0" role="region" aria-label="Nodes"><table class="plain">
     <thead><tr><th scope="col">Name</th><th scope="col">State</th><th scope="col" class="number">File descriptors</th><th scope="col" class="number">Sockets</th><th scope="col" class="number">Memory</th><th scope="col" class="number">Disk free</th><th scope="col" class="number">Uptime</th></tr></thead>
     <tbody>${data.map((/** @type {any} */ node) => html`<tr>
-      <th scope="row">${node.name}</th><td>${states(node)}</td>
+      <th scope="row"><a href=${href(["nodes", node.name])}><bdi>${node.name}</bdi></a></th><td>${states(node)}</td>
       <td class="number">${h(Figure, { value: node.fd_used })} of ${h(Figure, { value: node.fd_total })}</td>
       <td class="number">${h(Figure, { value: node.sockets_used })}</td>
       <td class="number">${h(Figure, { unit: "bytes", value: node.mem_used })} of ${h(Figure, { unit: "bytes", value: node.mem_limit })}</td>
@@ -28,5 +29,5 @@ function states(node) {
     ...(node.data_loss_alarm ? [["data loss", "bad"]] : []),
     ...(node.being_drained ? [["drained", "warn"]] : []),
   ]);
-  return states.map(([text, kind]) => html`<span class=${`badge ${kind}`}>${text}</span>`);
+  return states.map(([text, kind]) => (kind === "good" ? html`<span class="badge good">${text}</span>` : html`<a class=${`badge ${kind}`} href=${href(["nodes", node.name])}>${text}</a>`));
 }

@@ -1,6 +1,7 @@
 // A table of any length, of which only the rows that are seen are in the page.
 
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "../../vendor/modules/hooks.js";
+import { signal } from "../../vendor/modules/signals.js";
 import { h } from "./html.js";
 
 /** All rows are as high, in pixels: so it is known where each one is. The same as `--row` of the style. */
@@ -19,6 +20,7 @@ const OVERSCAN = 6;
  * @property {boolean} [isNumber] stands right
  * @property {string} [width] of CSS
  * @property {boolean} [isHidden] until a person chooses it
+ * @property {boolean} [isMain] on a phone it stands before those that are not
  */
 
 /**
@@ -39,9 +41,14 @@ const OVERSCAN = 6;
  * @property {string} [height] the most it takes, of CSS
  */
 
+const phone = matchMedia("(max-width: 700px)");
+const isNarrow = signal(phone.matches);
+phone.addEventListener("change", () => (isNarrow.value = phone.matches));
+
 /** @param {TableProps<any>} props */
 export function Table(props) {
-  const { label, columns, count, rowAt, keyOf, nameOf, onSeen, order, onOrder, empty, chosen, onChosen, height } = props;
+  const columns = useMemo(() => (isNarrow.value ? [...props.columns].sort((a, b) => Number(b.isMain ?? false) - Number(a.isMain ?? false)) : props.columns), [props.columns, isNarrow.value]);
+  const { label, count, rowAt, keyOf, nameOf, onSeen, order, onOrder, empty, chosen, onChosen, height } = props;
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [seen, setSeen] = useState({ start: 0, end: 40 });
   const look = () => {

@@ -3,9 +3,11 @@
 import { duration } from "../format.js";
 
 /**
- * @typedef {{ roundTripUs: number | undefined, ackUs: number | undefined, hasConsumers: boolean, acksNothing: boolean }} Seen
- * ackUs: from delivery to ack, as near to this client as it is known; acksNothing: its consumers get messages that need no ack
- * @typedef {"network" | "consumer" | "neither" | "unknown"} Word
+ * @typedef {{ state?: string, roundTripUs: number | undefined, ackUs: number | undefined, hasConsumers: boolean, acksNothing: boolean, isTooEarly?: boolean }} Seen
+ * state: of the connection; roundTripUs: the least that the kernel has seen, since its mean is that of what the client was slow to answer, too;
+ * ackUs: from delivery to ack, as near to this client as it is known; acksNothing: its consumers get messages that need no ack;
+ * isTooEarly: it was not looked at often enough
+ * @typedef {"network" | "consumer" | "broker" | "neither" | "unknown"} Word
  */
 
 /** Shorter than this, a delivery and its ack are nothing to look at. */
@@ -17,7 +19,11 @@ const PART = 0.5;
 const time = (us) => duration(us / 1000);
 
 /** @param {Seen} seen @returns {{ word: Word, text: string }} */
-export function verdictOf({ roundTripUs, ackUs, hasConsumers, acksNothing }) {
+export function verdictOf({ state, roundTripUs, ackUs, hasConsumers, acksNothing, isTooEarly }) {
+  if (state === "blocked" || state === "blocking") {
+    return { word: "broker", text: state === "blocked" ? "An alarm blocks it: memory or disk are short, and what it publishes is not read until that is over. Its network has no part in it." : "An alarm is on: memory or disk are short, and what it publishes next will not be read until that is over." };
+  }
+  if (state === "flow") return { word: "broker", text: "It is slowed down (flow): it publishes faster than the broker can store it, or than consumers can take it." };
   if (roundTripUs === undefined) {
     return { word: "unknown", text: "The kernel tells nothing of the way to this client: it is a WebSocket or a socket of this host, or it is at work all the time." };
   }
@@ -25,6 +31,7 @@ export function verdictOf({ roundTripUs, ackUs, hasConsumers, acksNothing }) {
     return { word: roundTripUs > SHORT_US ? "network" : "neither", text: `It has no consumer. What a publisher waits for is its way here, ${time(roundTripUs)} there and back, and what the broker takes, which is in the stages of the overview.` };
   }
   if (acksNothing) return { word: "unknown", text: `Its consumers acknowledge nothing (auto ack), so it cannot be told how long they take. The way there and back takes ${time(roundTripUs)}.` };
+  if (ackUs === undefined && isTooEarly) return { word: "unknown", text: "It has not been looked at for long enough: the verdict comes in some seconds." };
   if (ackUs === undefined) return { word: "unknown", text: `Nothing was acknowledged lately. The way there and back takes ${time(roundTripUs)}.` };
   if (ackUs < SHORT_US) return { word: "neither", text: `Messages are acknowledged ${ackUs === 0 ? "at once" : `${time(ackUs)} after their delivery`}: neither the network nor the consumer is slow.` };
   if (roundTripUs >= ackUs * PART) return { word: "network", text: `It is the network: of ${time(ackUs)} from a delivery to its ack, the way there and back takes ${time(roundTripUs)}.` };

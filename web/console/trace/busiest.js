@@ -3,6 +3,7 @@
 import { withQuery } from "../address.js";
 import { Figure } from "../parts/figure.js";
 import { h, html } from "../parts/html.js";
+import { Name } from "../parts/name.js";
 import { Note } from "../parts/note.js";
 import { useResource } from "../resource.js";
 import { href, place, setQuery } from "../route.js";
@@ -28,5 +29,5 @@ export function Busiest() {
 /** @param {string} of @param {any} row */
 function nameOf(of, row) {
   const path = of === "queues" ? ["queues", row.vhost, row.name] : [of, row.name];
-  return html`<a href=${href(path)}><bdi>${row.name}</bdi></a>${of === "queues" ? html` <span class="about">in ${row.vhost}</span>` : ""}`;
+  return html`<a href=${href(path)}>${h(Name, { name: row.name })}</a>${of === "queues" ? html` <span class="about">in ${row.vhost}</span>` : ""}`;
 }

@@ -1,0 +1,46 @@
+// Histories as charts draw them.
+
+/**
+ * Samples as RabbitMQ's API has them, as a line: newest first become oldest first.
+ * @param {{ samples?: { timestamp: number, sample: number }[] } | undefined} details
+ */
+export function samplesOf(details) {
+  const samples = [...(details?.samples ?? [])].reverse();
+  return { times: samples.map((sample) => sample.timestamp / 1000), values: samples.map((sample) => sample.sample) };
+}
+
+/** The same as rates between samples. @param {{ samples?: { timestamp: number, sample: number }[] } | undefined} details */
+export function ratesOf(details) {
+  const { times, values } = samplesOf(details);
+  const rates = values.slice(1).map((value, index) => {
+    const seconds = (times[index + 1] ?? 0) - (times[index] ?? 0);
+    return seconds > 0 ? Math.max(0, value - (values[index] ?? 0)) / seconds : 0;
+  });
+  return { times: times.slice(1), values: rates };
+}
+
+/**
+ * When the first of some counters began to count, in seconds since 1970: before that there was nothing, or it is not known.
+ * @param {({ samples?: { timestamp: number, sample: number }[] } | undefined)[]} counters
+ */
+function beginOf(counters) {
+  const begun = counters.flatMap((details) => (details?.samples ?? []).findLast(({ sample }) => sample > 0)?.timestamp ?? []);
+  return begun.length > 0 ? Math.min(...begun) / 1000 : -Infinity;
+}
+
+/**
+ * Lines over the same times, from histories that may differ in length by a sample.
+ * @param {[string, { samples?: { timestamp: number, sample: number }[] } | undefined][]} histories
+ * @param {typeof samplesOf} read samplesOf or ratesOf: rates begin where something is counted
+ */
+export function linesOf(histories, read) {
+  const all = histories.map(([label, details]) => ({ label, ...read(details) }));
+  const longest = all.reduce((longest, { times }) => (times.length > longest.length ? times : longest), /** @type {number[]} */ ([]));
+  const begins = read === ratesOf ? beginOf(histories.map(([, details]) => details)) : -Infinity;
+  const times = longest.filter((_, index) => (longest[index + 1] ?? Infinity) >= begins);
+  const lines = all.filter((line) => line.times.length > 0).map(({ label, times: own, values }) => {
+    const at = new Map(own.map((time, index) => [time, values[index] ?? null]));
+    return { label, values: times.map((time) => at.get(time) ?? null) };
+  });
+  return { times, lines };
+}

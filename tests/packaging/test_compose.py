@@ -30,6 +30,14 @@ def becomes_healthy(service):
         for text in service.said.get("x-log", ()):
             first, _, _ = service.said_so_far().partition("started")
             assert text in first, service.said_so_far()
+    if commands := service.said.get("x-again"):
+        # A container that is made anew has another name.
+        service.host = "made-anew"
+        with service.running():
+            service.wait_until_healthy()
+            for command in commands:
+                done = service.execute(["/bin/sh", "-c", command])
+                assert done.returncode == 0, f"again, {command}: {done.returncode} {done.stdout}"
 
 
 def is_refused(service):

@@ -212,7 +212,7 @@ impl Server<'_> {
         let url = self.client()?.url();
         let path = url.socket().ok_or_else(|| {
             Failure::unavailable(
-                "a process is ended on its own machine: name its file of the process id, or --data-dir",
+                "no broker of this machine was found: --data-dir names its data directory, and stop takes a file with its process id",
             )
         })?;
         let unreachable = |error| Failure::unavailable(format!("cannot connect to {}: {error}", path.display()));

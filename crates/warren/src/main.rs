@@ -99,8 +99,8 @@ enum Command {
 /// Options of `warren serve`.
 #[derive(Debug, clap::Args)]
 struct ServeArgs {
-    /// Configuration file in rabbitmq.conf's format; files in a directory conf.d beside it are read after it. Without
-    /// this option, the file that the environment variable RABBITMQ_CONFIG_FILE names.
+    /// Configuration file in rabbitmq.conf's format; files in a directory conf.d beside it, and advanced.config, are read after it.
+    /// Without this option, the file that the environment variable RABBITMQ_CONFIG_FILE names.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Where the broker keeps its data.

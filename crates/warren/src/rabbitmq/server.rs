@@ -130,6 +130,7 @@ struct PidFile(Option<PathBuf>);
 impl PidFile {
     fn write(path: PathBuf) -> PidFile {
         // A script that waits for it sees that it is not there: no reason to serve no client.
+        let _ = path.parent().map(fs::create_dir_all);
         let is_written = fs::write(&path, format!("{}\n", std::process::id())).is_ok();
         PidFile(is_written.then_some(path))
     }
@@ -146,6 +147,16 @@ impl Drop for PidFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_process_id_is_in_a_file_as_long_as_it_runs() {
+        let path = std::env::temp_dir().join(format!("warren-pid-{}/mnesia/rabbit@a.pid", std::process::id()));
+        let file = PidFile::write(path.clone());
+        assert_eq!(fs::read_to_string(&path).unwrap().trim(), std::process::id().to_string());
+        drop(file);
+        assert!(!path.exists());
+        fs::remove_dir_all(path.ancestors().nth(2).unwrap()).unwrap();
+    }
 
     #[test]
     fn what_is_erlangs_is_told_apart() {

@@ -43,7 +43,7 @@ def diagnose(node):
     """Its findings."""
     url = f"http://guest:guest@{node.host}:{node.management_port}"
     done = subprocess.run([WARREN, "diagnose", "--url", url, "--seconds", "1", "--no-archive"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, 3, 4), done.stderr
     return [line for line in done.stdout.splitlines() if line.startswith(("PROBLEM", "WARNING", "REMARK"))]
 
 

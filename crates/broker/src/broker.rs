@@ -95,6 +95,10 @@ pub(crate) struct NodeCounters {
     pub(crate) connections_refused: Counter,
     /// Connections that have ended.
     pub(crate) connections_closed: Counter,
+    /// Connections that were closed for an error of their client.
+    pub(crate) connections_failed: Counter,
+    /// Channels that were closed for an error of their client.
+    pub(crate) channels_failed: Counter,
     /// Channels opened.
     pub(crate) channels_opened: Counter,
     /// Channels closed.

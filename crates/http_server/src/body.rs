@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Instant;
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
@@ -28,8 +29,32 @@ pub trait Source: Send {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Bytes>>;
 }
 
+/// What the time of an answer is spent on, while it is sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// The next piece is made.
+    Making,
+    /// Other tasks are let go first.
+    Turn,
+    /// The socket has not taken the last piece: its reader is slow, or the way to it.
+    Reader,
+}
+
+/// Is told how an answer goes to its reader. It is dropped when the answer has ended, or its reader has gone.
+pub trait Watcher: Send {
+    /// From where the last time ended until then it was spent on this.
+    fn spent(&mut self, on: Spent, until: Instant);
+    /// So many bytes are with the connection; whether these were the last.
+    fn sent(&mut self, len: usize, is_last: bool);
+}
+
 /// The body of a response. A long one is made while it is sent.
-pub struct AnswerBody(BodyState);
+pub struct AnswerBody {
+    state: BodyState,
+    watcher: Option<Box<dyn Watcher>>,
+    /// What time is spent on between two polls.
+    spent: Spent,
+}
 
 /// An answer that ends where a defect of ours was met. Who reads it learns that it is not whole.
 #[derive(Debug)]
@@ -60,7 +85,18 @@ impl AnswerBody {
     /// One that is there.
     #[must_use]
     pub fn whole(bytes: Bytes) -> AnswerBody {
-        AnswerBody(if bytes.is_empty() { BodyState::End } else { BodyState::Whole(bytes) })
+        AnswerBody::in_state(BodyState::whole(bytes))
+    }
+
+    fn in_state(state: BodyState) -> AnswerBody {
+        AnswerBody { state, watcher: None, spent: Spent::Making }
+    }
+
+    /// The same, of which the watcher is told how it goes. One that goes on is not watched: it takes as long as its reader wants.
+    #[must_use]
+    pub fn watched(self, watcher: Box<dyn Watcher>) -> AnswerBody {
+        let is_live = matches!(self.state, BodyState::Source(_));
+        AnswerBody { watcher: Some(watcher).filter(|_| !is_live), ..self }
     }
 
     /// Makes the first piece at once: what fits into one has a known length then. Panics are counted in `panics`.
@@ -68,24 +104,30 @@ impl AnswerBody {
         let mut rest = LongBody { pieces, panics: panics.clone() };
         Ok(match rest.next_piece()? {
             (bytes, false) => AnswerBody::whole(bytes),
-            (first, true) => AnswerBody(BodyState::Pieces { first, rest, has_yielded: false }),
+            (first, true) => AnswerBody::in_state(BodyState::Pieces { first, rest, has_yielded: false }),
         })
     }
 
     /// One that goes on.
     #[must_use]
     pub fn live(source: Box<dyn Source>) -> AnswerBody {
-        AnswerBody(BodyState::Source(source))
+        AnswerBody::in_state(BodyState::Source(source))
     }
 
     /// Its length, if it is known.
     #[must_use]
     pub fn known_len(&self) -> Option<usize> {
-        match &self.0 {
+        match &self.state {
             BodyState::Whole(bytes) => Some(bytes.len()),
             BodyState::Pieces { .. } | BodyState::Source(_) | BodyState::BrokenBody(_) => None,
             BodyState::End => Some(0),
         }
+    }
+}
+
+impl BodyState {
+    fn whole(bytes: Bytes) -> BodyState {
+        if bytes.is_empty() { BodyState::End } else { BodyState::Whole(bytes) }
     }
 }
 
@@ -122,20 +164,47 @@ impl Body for AnswerBody {
     type Error = BrokenBody;
 
     fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
+        let spent = self.spent;
+        if let Some(watcher) = &mut self.watcher {
+            watcher.spent(spent, Instant::now());
+        }
+        let polled = self.poll_state(cx);
+        self.spent = if polled.is_pending() { Spent::Turn } else { Spent::Reader };
+        let is_last = matches!(self.state, BodyState::End);
+        if let Some(watcher) = &mut self.watcher {
+            watcher.spent(Spent::Making, Instant::now());
+            if let Poll::Ready(Some(Ok(frame))) = &polled {
+                watcher.sent(frame.data_ref().map_or(0, Bytes::len), is_last);
+            }
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self.state, BodyState::End)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.known_len().map_or_else(SizeHint::default, |len| SizeHint::with_exact(len as u64))
+    }
+}
+
+impl AnswerBody {
+    fn poll_state(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BrokenBody>>> {
         loop {
-            let bytes = match std::mem::replace(&mut self.0, BodyState::End) {
+            let bytes = match std::mem::replace(&mut self.state, BodyState::End) {
                 BodyState::Whole(bytes) => bytes,
                 BodyState::Pieces { first, rest, has_yielded: false } => {
-                    self.0 = BodyState::Pieces { first, rest, has_yielded: true };
+                    self.state = BodyState::Pieces { first, rest, has_yielded: true };
                     if yields(cx) {
                         return Poll::Pending;
                     }
                     continue;
                 }
                 BodyState::Pieces { first, mut rest, .. } => {
-                    self.0 = match rest.next_piece() {
+                    self.state = match rest.next_piece() {
                         Ok((next, true)) => BodyState::Pieces { first: next, rest, has_yielded: false },
-                        Ok((next, false)) => AnswerBody::whole(next).0,
+                        Ok((next, false)) => BodyState::whole(next),
                         Err(broken) => BodyState::BrokenBody(broken),
                     };
                     first
@@ -143,7 +212,7 @@ impl Body for AnswerBody {
                 BodyState::Source(mut source) => {
                     let next = source.poll_next(cx);
                     if !matches!(next, Poll::Ready(None)) {
-                        self.0 = BodyState::Source(source);
+                        self.state = BodyState::Source(source);
                     }
                     match std::task::ready!(next) {
                         Some(bytes) => bytes,
@@ -158,20 +227,48 @@ impl Body for AnswerBody {
             }
         }
     }
-
-    fn is_end_stream(&self) -> bool {
-        matches!(self.0, BodyState::End)
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.known_len().map_or_else(SizeHint::default, |len| SizeHint::with_exact(len as u64))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use http_body_util::BodyExt as _;
+
+    /// Remembers what it is told.
+    #[derive(Clone, Default)]
+    struct Notes(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl Watcher for Notes {
+        fn spent(&mut self, on: Spent, _: Instant) {
+            self.0.lock().unwrap().push(format!("{on:?}"));
+        }
+
+        fn sent(&mut self, len: usize, is_last: bool) {
+            self.0.lock().unwrap().push(format!("{len}{}", if is_last { ", the last" } else { "" }));
+        }
+    }
+
+    /// So many pieces of a byte.
+    struct Bites(usize);
+
+    impl Pieces for Bites {
+        fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
+            out.push(b'x');
+            self.0 -= 1;
+            self.0 > 0
+        }
+    }
+
+    #[test]
+    fn a_watcher_knows_what_time_is_spent_on() {
+        let notes = Notes::default();
+        let panics = Arc::new(Counter::default());
+        let body = AnswerBody::of(Box::new(Bites(2)), &panics).ok().unwrap().watched(Box::new(notes.clone()));
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        assert_eq!(runtime.block_on(body.collect()).unwrap().to_bytes(), "xx");
+        let told = notes.0.lock().unwrap().join(" ");
+        assert_eq!(told, "Making Making Turn Making 1 Reader Making 1, the last Reader Making");
+    }
 
     /// Pieces, the last of which is not to be had.
     struct Failing(usize);

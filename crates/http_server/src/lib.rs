@@ -17,7 +17,7 @@ mod patience;
 mod response;
 
 pub use accept::{ConnectionSlots, WhenFull, accept};
-pub use body::{AnswerBody, BrokenBody, PIECE_LEN, PIECE_OBJECT_COUNT, Pieces, Source};
+pub use body::{AnswerBody, BrokenBody, PIECE_LEN, PIECE_OBJECT_COUNT, Pieces, Source, Spent, Watcher};
 pub use connection::{Limits, serve};
 pub use host::{HostError, host};
 pub use response::{not_allowed, respond};

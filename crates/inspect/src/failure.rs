@@ -5,16 +5,23 @@
 pub struct Failure {
     pub(crate) status: u8,
     pub(crate) text: String,
+    /// What reads the output has had enough, as `head` has: an end, and not an error.
+    pub(crate) is_unread: bool,
 }
 
 impl Failure {
     /// What was tried failed.
     pub(crate) fn failed(text: impl Into<String>) -> Failure {
-        Failure { status: 1, text: text.into() }
+        Failure { status: 1, text: text.into(), is_unread: false }
     }
 
     /// The command line makes no sense.
     pub(crate) fn usage(text: impl Into<String>) -> Failure {
-        Failure { status: 2, text: text.into() }
+        Failure { status: 2, text: text.into(), is_unread: false }
+    }
+
+    /// What reads the output has had enough.
+    pub(crate) fn unread() -> Failure {
+        Failure { status: 0, text: String::new(), is_unread: true }
     }
 }

@@ -7,20 +7,39 @@ use foreground::Interrupt;
 
 use crate::failure::Failure;
 
-/// Runs what a command does. Returns the exit status: 0 done, 1 failed, 2 bad usage. Ctrl-C and SIGTERM end what goes on, which is no
-/// failure.
-pub fn main(command: impl Future<Output = Result<(), Failure>>) -> u8 {
+/// What a command came to.
+pub trait Outcome {
+    /// The exit status.
+    fn status(self) -> u8;
+}
+
+impl Outcome for () {
+    fn status(self) -> u8 {
+        0
+    }
+}
+
+impl Outcome for u8 {
+    fn status(self) -> u8 {
+        self
+    }
+}
+
+/// Runs what a command does. Returns the exit status: that of its outcome, 1 failed, 2 bad usage. Ctrl-C and SIGTERM end what goes on,
+/// which is no failure; nor is it one that what reads the output has had enough.
+pub fn main<T: Outcome>(command: impl Future<Output = Result<T, Failure>>) -> u8 {
     let done = foreground::run(async {
         let mut interrupt = Interrupt::listen()?;
         Ok::<_, io::Error>(tokio::select! {
-            result = command => result,
-            () = interrupt.come() => Ok(()),
+            result = command => result.map(Outcome::status),
+            () = interrupt.come() => Ok(0),
         })
     });
     let cannot_start = |error: io::Error| Err(Failure::failed(format!("cannot start: {error}")));
     let result = done.and_then(|done| done).unwrap_or_else(cannot_start);
     match result {
-        Ok(()) => 0,
+        Ok(status) => status,
+        Err(failure) if failure.is_unread => 0,
         Err(failure) => told(&failure),
     }
 }
@@ -38,7 +57,8 @@ pub(crate) fn remark(text: &str) {
 /// Prints a line at once, whatever reads it.
 pub(crate) fn print_line(line: &str) -> Result<(), Failure> {
     let mut out = io::stdout().lock();
-    writeln!(out, "{}", human::printable(line))
-        .and_then(|()| out.flush())
-        .map_err(|error| Failure::failed(format!("cannot print: {error}")))
+    writeln!(out, "{}", human::printable(line)).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        io::ErrorKind::BrokenPipe => Failure::unread(),
+        _ => Failure::failed(format!("cannot print: {error}")),
+    })
 }

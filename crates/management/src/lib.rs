@@ -48,6 +48,7 @@ mod request_context;
 mod route;
 mod router;
 mod routes;
+mod sending;
 mod server;
 mod service;
 mod session_renewal;

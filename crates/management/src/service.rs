@@ -18,7 +18,7 @@ use hyper::header::{self, HeaderMap, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use parking_lot::RwLock;
 use telemetry::Counter;
-use telemetry::trace::{self, Followed, Point};
+use telemetry::trace::{self, Followed, Point, Unanswered};
 use tokio::sync::Semaphore;
 
 use crate::access;
@@ -41,7 +41,7 @@ use crate::request_context::RequestContext;
 use crate::route::{AnswerFuture, Handler, Operation, Role, Verb};
 use crate::router::{self, RouteMatch};
 use crate::routes;
-use crate::slow_requests::SlowRequests;
+use crate::sending::{AnswersSent, Sending, Sent};
 use crate::unknown;
 use crate::watch::{self, FlightRecorder, Places, Watched};
 use http_server::{AnswerBody, BrokenBody};
@@ -76,7 +76,7 @@ pub struct Service {
     pub(crate) live: Live,
     pub(crate) flight_recorder: Arc<FlightRecorder>,
     pub(crate) observers: Places,
-    pub(crate) slow_requests: SlowRequests,
+    pub(crate) answers: AnswersSent,
     /// Places for those who compare what keeps the broker busy.
     pub(crate) tops: Semaphore,
 }
@@ -130,7 +130,7 @@ impl Service {
             live: Live::new(live_limits),
             flight_recorder: Arc::new(flight_recorder),
             observers: Places::new(),
-            slow_requests: SlowRequests::default(),
+            answers: AnswersSent::default(),
             tops: Semaphore::new(TOP_PLACE_COUNT),
         })
     }
@@ -233,6 +233,7 @@ impl Service {
             links: self.links().cloned(),
             influxdb: self.influxdb.get().cloned().unwrap_or_default(),
             panics: self.counters.panics.clone(),
+            answers: self.answers.times.clone(),
         }
     }
 
@@ -287,10 +288,11 @@ impl Service {
         };
         let allow = allow.filter(|_| is_known(&parts.method));
         let preflight_allow = allow.filter(|_| parts.method == Method::OPTIONS);
-        let result = match (found, problem) {
+        let (result, sending) = match (found, problem) {
             (Some(found), _) => self.timed_answer(&parts, body, found, origin).await,
             (None, problem) => {
-                nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found)).map(Done::Answer)
+                let result = nothing_there(&parts.method, problem.unwrap_or_else(Problem::not_found));
+                (result.map(Done::Answer), None)
             }
         };
         let result = match result {
@@ -313,6 +315,9 @@ impl Service {
             }
         };
         let mut response = response_of(result, &self.counters.panics);
+        if let Some(sending) = sending {
+            response = response.map(|body| body.watched(Box::new(sending)));
+        }
         headers::keep_dialogue_away(response.headers_mut(), &parts.headers);
         headers::add_common(response.headers_mut(), &self.options.headers, allow);
         headers::add_cors(response.headers_mut(), &self.options.cors, &parts.headers, preflight_allow);
@@ -333,30 +338,36 @@ impl Service {
         if is_served { Ok(found) } else { Err(Problem::not_found()) }
     }
 
-    /// The answer, which is remembered if it is among those that took longest.
+    /// The answer, and what sees it on its way.
     async fn timed_answer<B: Body<Data = Bytes>>(
         self: &Arc<Self>,
         parts: &hyper::http::request::Parts,
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> Result<Done, Problem> {
+    ) -> (Result<Done, Problem>, Option<Sending>) {
         let route = found.route;
         let Some(point) = Verb::of(&parts.method).and_then(|verb| watch::point_of(route, verb)) else {
-            return self.answer(parts, body, found, origin).await;
+            return (self.answer(parts, body, found, origin).await, None);
         };
         let began = Instant::now();
-        let result = self.followed_answer(point, parts, body, found, origin).await;
+        let (result, call) = self.followed_answer(point, parts, body, found, origin).await;
         let status = match &result {
             Ok(Done::Answer(answer)) => Some(answer.status),
             Ok(Done::Order(_)) => None,
             Err(problem) => Some(problem.status),
         };
-        if let Some(status) = status.filter(|_| !watch::is_as_long_as_asked(point.name())) {
-            let describe = || (watch::path_of(parts, route), status.as_u16());
-            self.slow_requests.note((began, Instant::now()), point.name(), describe);
-        }
-        result
+        let sending = status.map(|status| {
+            let request = Sent {
+                point: point.name(),
+                path: watch::path_of(parts, route),
+                status: status.as_u16(),
+                began,
+                is_as_long_as_asked: watch::is_as_long_as_asked(point.name()),
+            };
+            Sending::new(self.answers.clone(), request, call)
+        });
+        (result, sending)
     }
 
     /// The answer, as a call of the operation that can be traced.
@@ -367,9 +378,9 @@ impl Service {
         body: B,
         found: RouteMatch,
         origin: Origin,
-    ) -> Result<Done, Problem> {
+    ) -> (Result<Done, Problem>, Option<Unanswered>) {
         if !trace::is_active() {
-            return self.answer(parts, body, found, origin).await;
+            return (self.answer(parts, body, found, origin).await, None);
         }
         let followed = Followed {
             name: || match origin.peer {

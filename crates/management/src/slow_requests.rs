@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime};
 
+use observe::prometheus::AnswerWay;
 use parking_lot::Mutex;
 
 /// So many are remembered, for so long.
@@ -20,6 +21,8 @@ pub(crate) struct SlowRequest {
     pub(crate) status: u16,
     pub(crate) at: SystemTime,
     pub(crate) duration: Duration,
+    /// What that was spent on.
+    pub(crate) way: AnswerWay,
     /// By the clock that never jumps.
     ended: Instant,
 }
@@ -29,11 +32,12 @@ pub(crate) struct SlowRequest {
 pub(crate) struct SlowRequests(Mutex<Vec<SlowRequest>>);
 
 impl SlowRequests {
-    /// A request has ended. It is described if it is among the slowest.
+    /// An answer has ended. It is described if it is among the slowest.
     pub(crate) fn note(
         &self,
         (began, ended): (Instant, Instant),
         point: &'static str,
+        way: AnswerWay,
         describe: impl FnOnce() -> (Box<str>, u16),
     ) {
         let duration = ended.saturating_duration_since(began);
@@ -47,7 +51,7 @@ impl SlowRequests {
         let path = path[..path.floor_char_boundary(PATH_LEN_MAX)].into();
         let at = SystemTime::now() - ended.elapsed() - duration;
         let place = requests.partition_point(|request| request.duration >= duration);
-        requests.insert(place, SlowRequest { point, path, status, at, duration, ended });
+        requests.insert(place, SlowRequest { point, path, status, at, duration, way, ended });
         requests.truncate(COUNT_MAX);
     }
 
@@ -69,7 +73,7 @@ mod tests {
         let at = |seconds: u64| start + Duration::from_secs(seconds);
         let note = |began: u64, ms: u64, path: &str| {
             let ended = at(began) + Duration::from_millis(ms);
-            requests.note((at(began), ended), "http::GET /x", || (path.into(), 200));
+            requests.note((at(began), ended), "http::GET /x", AnswerWay::default(), || (path.into(), 200));
         };
         let shown =
             |now: u64| requests.all(at(now)).iter().map(|request| request.duration.as_millis()).collect::<Vec<_>>();

@@ -16,6 +16,8 @@ pub struct TcpInfo {
     pub round_trip_min: Option<Duration>,
     /// Segments that were sent again since the connection was made.
     pub retransmits: u32,
+    /// Bytes that were written and not sent, because the other side does not read, or the way is slow.
+    pub unsent_len: u32,
 }
 
 /// What the kernel knows of a connection; `None` where it does not say, or knows nothing yet.
@@ -34,6 +36,7 @@ pub(crate) fn tcp_info(_tcp: &TcpStream) -> Option<TcpInfo> {
 const ROUND_TRIP_AT: usize = 68;
 const ROUND_TRIP_VARIATION_AT: usize = 72;
 const RETRANSMITS_AT: usize = 100;
+const UNSENT_LEN_AT: usize = 144;
 const ROUND_TRIP_MIN_AT: usize = 148;
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux has such bytes"))]
@@ -47,6 +50,7 @@ fn parse(bytes: &[u8]) -> Option<TcpInfo> {
         round_trip_variation: number(ROUND_TRIP_VARIATION_AT).map(time)?,
         round_trip_min: number(ROUND_TRIP_MIN_AT).filter(measured).map(time),
         retransmits: number(RETRANSMITS_AT)?,
+        unsent_len: number(UNSENT_LEN_AT).unwrap_or(0),
     })
 }
 
@@ -93,16 +97,17 @@ mod tests {
     #[test]
     fn numbers_are_where_the_kernel_puts_them() {
         // As in linux/tcp.h, counted by hand.
-        let all = [(68, 1_500), (72, 250), (100, 3), (148, 900)];
+        let all = [(68, 1_500), (72, 250), (100, 3), (144, 77), (148, 900)];
         let ms = |us| Duration::from_micros(us);
         let whole = TcpInfo {
             round_trip: ms(1_500),
             round_trip_variation: ms(250),
             round_trip_min: Some(ms(900)),
             retransmits: 3,
+            unsent_len: 77,
         };
         assert_eq!(parse(&bytes(232, &all)), Some(whole));
-        let old = TcpInfo { round_trip_min: None, ..whole };
+        let old = TcpInfo { round_trip_min: None, unsent_len: 0, ..whole };
         assert_eq!(parse(&bytes(104, &all)), Some(old), "a kernel that does not know the minimum");
         assert_eq!(parse(&bytes(232, &[all[0], all[1], all[2], (148, u32::MAX)])), Some(old));
         assert_eq!(parse(&bytes(232, &[(68, 0)])), None, "nothing is measured yet");

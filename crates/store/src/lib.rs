@@ -55,7 +55,7 @@ pub use backup::{Backup, BackupError};
 pub use chunk::{Chunk, ChunkBudget, ChunkWriter, Content};
 pub use damages::DamagedSegment;
 pub use directory::{DataDir, DirError, FORMAT};
-pub use journal::{JOURNAL_THREADS, Record, RecordBatch};
+pub use journal::{JOURNAL_THREADS, Record, RecordBatch, SyncCounts};
 pub use options::Options;
 #[cfg(any(test, feature = "simulation"))]
 pub use random::Random;

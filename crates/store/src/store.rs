@@ -19,7 +19,7 @@ use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
 use crate::file::Disk;
 use crate::handles::Handles;
-use crate::journal::{self, Failed, FailureCause, OnEvent, Replication};
+use crate::journal::{self, Failed, FailureCause, OnEvent, Replication, SyncCounts};
 use crate::loads::Loads;
 use crate::member::{MemberShared, NamedFiles};
 use crate::memory_waiters::MemoryWaiters;
@@ -204,6 +204,12 @@ impl Store {
     #[must_use]
     pub fn flushed_since(&self, position: JournalPosition) -> Option<Instant> {
         self.shared.journal.flushed_since(position)
+    }
+
+    /// How often the journal was synced since the store was opened, and how long that took.
+    #[must_use]
+    pub fn sync_counts(&self) -> SyncCounts {
+        self.shared.journal.sync_counts()
     }
 
     /// Wakes a task once when all before `position` is durable or never will be; at once if so.

@@ -32,6 +32,7 @@ impl Session {
         let (code, text) = (refusal.code.code(), &refusal.text);
         tracing::warn!(peer = %self.peer(), channel = site.channel, code, %text, "channel was closed by an error");
         let Some(channel) = self.channels.take(site.channel) else { return };
+        self.broker.counters.channels_failed.add(1);
         self.release_channel(channel);
         let mut closing = Channel::new(site.channel);
         closing.is_closing = true;
@@ -53,6 +54,7 @@ impl Session {
         self.apply_batch();
         self.write_confirms();
         tracing::warn!(peer = %self.peer(), code = refusal.code.code(), text = %refusal.text, "connection was closed by an error");
+        self.broker.counters.connections_failed.add(1);
         self.release_everything();
         let method = connection::Close {
             reply_code: refusal.code.code(),

@@ -265,6 +265,7 @@ fn listings_say_how_many_have_found_no_place_and_count_each_once() {
         let view = node.broker.queue_view("/", "q").unwrap();
         let expected = SetAsideView { dead_letter_count, delayed_count: 0 };
         assert_eq!((node.broker.set_aside_of(&view), view.dropped_count()), (expected, dropped_count));
+        assert_eq!(view.loss_counts().given_up, [0, dropped_count, 0, 0], "expired");
     };
     publish_numbers(&mut client, "q", 3);
     check(0, 0);

@@ -11,6 +11,7 @@ use super::client::{Heard, PERSISTENT};
 use super::node::Node;
 use super::operators::operator;
 use super::policies::policy;
+use crate::statistics::LossCounts;
 
 fn text(text: &str) -> Value<'_> {
     Value::LongStr(text.as_bytes())
@@ -138,7 +139,8 @@ fn what_a_full_queue_refuses_goes_to_its_dead_letter_exchange() {
     }
     let heard = node.listen(&mut client);
     assert!(heard.contains(&NACK), "{heard:?}");
-    assert_eq!(node.broker.queue_view("/", "q").unwrap().dropped_count(), 1);
+    let counts = node.broker.queue_view("/", "q").unwrap().loss_counts();
+    assert_eq!(counts, LossCounts { given_up: [0, 0, 1, 0], refused: 1, came_round: 0 });
     let node = node.kill();
     assert_eq!((node.drain("q"), node.drain("d")), (vec!["a".to_owned()], vec!["b".to_owned()]));
 }

@@ -2,6 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use store::SyncCounts;
+
 use crate::broker::Broker;
 
 /// The store's files and memory.
@@ -34,12 +36,18 @@ pub struct StoreView {
 pub struct PressureView {
     /// Connections turned away because files or places had run out.
     pub connections_refused: u64,
+    /// Connections that were closed for an error of their client.
+    pub connections_failed: u64,
+    /// Channels that were closed for an error of their client.
+    pub channels_failed: u64,
     /// How often a connection that publishes had to wait for the store.
     pub flow_entered: u64,
     /// Publishes refused with `basic.nack`.
     pub publishes_refused: u64,
     /// Connections that pause now so that consumers can keep up.
     pub pausing_count: u64,
+    /// Syncs of the journal, for which persistent messages wait.
+    pub syncs: SyncCounts,
 }
 
 impl Broker {
@@ -66,9 +74,12 @@ impl Broker {
     pub fn pressure_view(&self) -> PressureView {
         PressureView {
             connections_refused: self.counters.connections_refused.get(),
+            connections_failed: self.counters.connections_failed.get(),
+            channels_failed: self.counters.channels_failed.get(),
             flow_entered: self.counters.flow_entered.get(),
             publishes_refused: self.all_messages().refused,
             pausing_count: self.pausing.load(Ordering::Relaxed).into(),
+            syncs: self.engine.store.sync_counts(),
         }
     }
 }

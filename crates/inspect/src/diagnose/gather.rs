@@ -1,13 +1,14 @@
 //! Two looks at a broker, and what is kept of them.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use http_client::{Method, Request};
 use profile::svg;
 use serde_json::{Map, Value, json};
 
-use super::gathered::Gathered;
-use crate::api::Api;
+use super::gathered::{Gathered, Look, Place, count, list, place};
+use crate::api::{Api, encoded};
 use crate::failure::Failure;
 use crate::profile::sample_briefly;
 use crate::target::Target;
@@ -62,55 +63,67 @@ impl Files {
     }
 }
 
+/// Looks at the lengths of queues while it waits.
+const LENGTHS_COUNT: u32 = 5;
+/// At those with the most messages.
+const LENGTHS_PATH: &str =
+    "/api/queues?page=1&page_size=500&sort=messages&sort_reverse=true&disable_stats=false&columns=vhost,name,messages";
+/// Queues whose publishers are asked for.
+const LOSING_COUNT_MAX: usize = 10;
+
 /// Looks, waits, and looks again. Only a broker that does not answer at all is a failure.
 pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, Files), Failure> {
     let mut api = Api::of(target)?;
     let mut files = Files::default();
-    let overview = api.get_with("/api/overview", "node").await?;
-    let queues_before = ask(&mut api, &mut files, "queues, at first", "/api/queues").await;
-    let metrics_before = text(&mut api, "/metrics").await.unwrap_or_default();
+    api.get_with("/api/overview", "node").await?;
+    let log_before = log_lines(&mut api).await.0;
+    let first = look(&mut api, &mut files, "at first").await;
     let began_at = Instant::now();
-    let busy_processors = profile(target, &mut files, seconds).await;
+    let ((), lengths) = tokio::join!(profile(target, &mut files, seconds), watch_lengths(target, seconds));
     // Where there was no profile, there is nothing to wait for but the time.
     tokio::time::sleep(Duration::from_secs(u64::from(seconds)).saturating_sub(began_at.elapsed())).await;
+    let last = look(&mut api, &mut files, "at last").await;
     let seconds = began_at.elapsed().as_secs_f64();
-    let node = overview["node"].as_str().unwrap_or_default().to_owned();
-    let mut gathered = Gathered { seconds, queues_before, metrics_before, busy_processors, ..Gathered::default() };
-    gathered.queues = ask(&mut api, &mut files, "queues", "/api/queues").await;
-    gathered.overview = ask(&mut api, &mut files, "overview", "/api/overview").await;
-    let nodes = ask(&mut api, &mut files, "nodes", "/api/nodes").await;
-    let is_it = |of: &&Value| of["name"] == node.as_str();
-    gathered.node = nodes.as_array().and_then(|nodes| nodes.iter().find(is_it)).cloned().unwrap_or_default();
-    gathered.connections = ask(&mut api, &mut files, "connections", "/api/connections").await;
+    let node = last.overview["node"].as_str().unwrap_or_default().to_owned();
+    let mut gathered = Gathered { seconds, first, last, lengths, log_before, ..Gathered::default() };
+    for path in losing(&gathered) {
+        gathered.losing.extend(api.get(&path).await);
+    }
+    gathered.nodes = ask(&mut api, &mut files, "nodes", "/api/nodes").await;
+    gathered.memory =
+        ask(&mut api, &mut files, "memory by owner", &format!("/api/nodes/{}/memory", encoded(&node))).await;
     gathered.consumers = ask(&mut api, &mut files, "consumers", "/api/consumers").await;
     gathered.bindings = ask(&mut api, &mut files, "bindings", "/api/bindings").await;
     gathered.losses = ask(&mut api, &mut files, "lost messages", "/api/warren/data-loss").await;
     gathered.slow_requests = ask(&mut api, &mut files, "slow requests", "/api/warren/slow-requests").await;
     gathered.cluster = ask(&mut api, &mut files, "the cluster", "/api/warren/cluster").await;
-    let channels = ask(&mut api, &mut files, "channels", "/api/channels").await;
-    let (memory, alarms) = (
-        ask(&mut api, &mut files, "memory by owner", &format!("/api/nodes/{node}/memory")).await,
-        ask(&mut api, &mut files, "alerts", "/api/alerts").await,
-    );
+    let alarms = ask(&mut api, &mut files, "alerts", "/api/alerts").await;
     let definitions = ask(&mut api, &mut files, "definitions", "/api/definitions").await;
     match text(&mut api, "/api/config/effective").await {
         Ok(settings) => files.add("warren.conf", settings),
         Err(failure) => files.missing.push(format!("the configuration: {}", failure.text)),
     }
-    let log = ask(&mut api, &mut files, "the log", &format!("/api/log?lines={LOG_LINE_COUNT}")).await;
-    let lines = log["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    gathered.log = lines.map(str::to_owned).collect();
-    gathered.metrics = text(&mut api, "/metrics").await.unwrap_or_default();
+    let (log, missing) = log_lines(&mut api).await;
+    gathered.log = log;
+    files.missing.extend(missing);
+    if let Ok(metrics) = text(&mut api, "/metrics").await {
+        files.add("metrics.txt", metrics);
+    }
 
+    let (first, last) = (&gathered.first, &gathered.last);
     for (name, value) in [
-        ("overview.json", &gathered.overview),
-        ("nodes.json", &nodes),
-        ("queues.json", &gathered.queues),
-        ("queues-before.json", &gathered.queues_before),
-        ("connections.json", &gathered.connections),
-        ("channels.json", &channels),
+        ("overview.json", &last.overview),
+        ("nodes.json", &gathered.nodes),
+        ("queues.json", &last.queues),
+        ("queues-before.json", &first.queues),
+        ("connections.json", &last.connections),
+        ("connections-before.json", &first.connections),
+        ("channels.json", &last.channels),
+        ("channels-before.json", &first.channels),
+        ("pressure.json", &last.pressure),
+        ("pressure-before.json", &first.pressure),
         ("consumers.json", &gathered.consumers),
-        ("memory.json", &memory),
+        ("memory.json", &gathered.memory),
         ("alerts.json", &alarms),
         ("lost-messages.json", &gathered.losses),
         ("slow-requests.json", &gathered.slow_requests),
@@ -124,11 +137,59 @@ pub(super) async fn gather(target: &Target, seconds: u32) -> Result<(Gathered, F
     if !gathered.log.is_empty() {
         files.add("log.txt", gathered.log.join("\n") + "\n");
     }
-    if !gathered.metrics.is_empty() {
-        files.add("metrics.txt", gathered.metrics.clone());
-    }
     system(&mut files);
     Ok((gathered, files))
+}
+
+/// All that changes.
+async fn look(api: &mut Api, files: &mut Files, when: &str) -> Look {
+    let mut all = [Value::Null, Value::Null, Value::Null, Value::Null, Value::Null];
+    let paths = ["/api/overview", "/api/connections", "/api/channels", "/api/queues", "/api/warren/pressure"];
+    for (answer, path) in all.iter_mut().zip(paths) {
+        *answer = ask(api, files, &format!("{path}, {when}"), path).await;
+    }
+    let [overview, connections, channels, queues, pressure] = all;
+    Look { overview, queues, connections, channels, pressure }
+}
+
+/// The lengths of queues, evenly apart.
+async fn watch_lengths(target: &Target, seconds: u32) -> Vec<Value> {
+    let mut lengths = Vec::new();
+    let Ok(mut api) = Api::of(target) else { return lengths };
+    let pause = Duration::from_secs(u64::from(seconds)) / (LENGTHS_COUNT + 1);
+    for _ in 0..LENGTHS_COUNT {
+        tokio::time::sleep(pause).await;
+        if let Ok(look) = api.get(LENGTHS_PATH).await {
+            lengths.push(look);
+        }
+    }
+    lengths
+}
+
+/// Where queues are asked for their publishers that have lost messages between the looks, those first that lost most.
+fn losing(gathered: &Gathered) -> Vec<String> {
+    let lost = |queue: &Value| {
+        let reasons = queue["messages_dropped_by_reason"].as_object().into_iter().flatten();
+        reasons.filter_map(|(_, count)| count.as_u64()).sum::<u64>() + count(queue, "messages_refused")
+    };
+    let before: HashMap<_, u64> = list(&gathered.first.queues).map(|queue| (place(queue), lost(queue))).collect();
+    let grown = |queue: &Value| lost(queue).saturating_sub(before.get(&place(queue)).copied().unwrap_or(0));
+    let mut all: Vec<(u64, Place<'_>)> =
+        list(&gathered.last.queues).map(|queue| (grown(queue), place(queue))).collect();
+    all.retain(|(grown, _)| *grown > 0);
+    all.sort_by_key(|(grown, _)| std::cmp::Reverse(*grown));
+    let path = |(vhost, name): Place<'_>| {
+        format!("/api/queues/{}/{}?columns=vhost,name,publishers", encoded(vhost), encoded(name))
+    };
+    all.into_iter().take(LOSING_COUNT_MAX).map(|(_, place)| path(place)).collect()
+}
+
+/// The last lines of the log; else why there are none.
+async fn log_lines(api: &mut Api) -> (Vec<String>, Option<String>) {
+    match api.get(&format!("/api/log?lines={LOG_LINE_COUNT}")).await {
+        Ok(log) => (list(&log["lines"]).filter_map(Value::as_str).map(str::to_owned).collect(), None),
+        Err(failure) => (Vec::new(), Some(format!("the log: {}", failure.text))),
+    }
 }
 
 /// An answer; null, and a word about it, where there is none.
@@ -148,13 +209,13 @@ async fn text(api: &mut Api, path: &str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&body).into_owned())
 }
 
-/// A CPU profile, as a flame graph and as folded stacks; how many processors the broker used meanwhile.
-async fn profile(target: &Target, files: &mut Files, seconds: u32) -> Option<f64> {
+/// A CPU profile, as a flame graph and as folded stacks.
+async fn profile(target: &Target, files: &mut Files, seconds: u32) {
     let sampled = match sample_briefly(target, seconds).await {
         Ok(sampled) => sampled,
         Err(failure) => {
             files.missing.push(format!("a CPU profile: {}", failure.text));
-            return None;
+            return;
         }
     };
     files.add("profile.svg", svg::flame_graph(&sampled.profile));
@@ -166,7 +227,6 @@ async fn profile(target: &Target, files: &mut Files, seconds: u32) -> Option<f64
             }
         }
     }
-    sampled.busy_processors
 }
 
 /// How much of everything there is, and nothing of what it is.

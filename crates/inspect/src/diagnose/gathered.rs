@@ -1,70 +1,230 @@
-//! From the API's answers to facts. Two looks, some seconds apart: what grows, grows between them.
+//! From the API's answers to facts. Two looks, some seconds apart, and lengths of queues between them.
 
 use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::facts::{Consumer, Facts, Mean, Queue, Share, SlowRequest, SlowRequests, Wait};
+use super::dead_letters::DeadLetterWays;
+use super::facts::{
+    Client, Consumer, Facts, Mean, Node, Processors, Queue, Rates, Share, SlowRequest, SlowRequests, Wait,
+};
+use super::lengths::Lengths;
+
+/// Answers of the API to what changes. What could not be had is null.
+#[derive(Debug, Default)]
+pub(super) struct Look {
+    pub(super) overview: Value,
+    pub(super) queues: Value,
+    pub(super) connections: Value,
+    pub(super) channels: Value,
+    pub(super) pressure: Value,
+}
 
 /// Answers of the API. What could not be had is null.
 #[derive(Debug, Default)]
 pub(super) struct Gathered {
     pub(super) seconds: f64,
-    pub(super) queues_before: Value,
-    pub(super) queues: Value,
-    pub(super) overview: Value,
-    pub(super) node: Value,
-    pub(super) connections: Value,
+    pub(super) first: Look,
+    pub(super) last: Look,
+    /// Queues with their lengths, look by look: those with the most messages.
+    pub(super) lengths: Vec<Value>,
+    pub(super) nodes: Value,
+    pub(super) memory: Value,
     pub(super) consumers: Value,
     pub(super) bindings: Value,
+    /// Queues that lose messages, with their publishers.
+    pub(super) losing: Vec<Value>,
     pub(super) losses: Value,
     pub(super) cluster: Value,
     pub(super) slow_requests: Value,
-    pub(super) metrics_before: String,
-    pub(super) metrics: String,
+    pub(super) log_before: Vec<String>,
     pub(super) log: Vec<String>,
-    pub(super) busy_processors: Option<f64>,
 }
 
-type Place<'a> = (&'a str, &'a str);
+/// The vhost and the name of a queue.
+pub(super) type Place<'a> = (&'a str, &'a str);
+
+/// What the kinds of memory are, as far as an operator can do something about them.
+const MEMORY_OWNERS: &[(&str, &[&str])] = &[
+    ("bodies of messages", &["binary"]),
+    ("queues", &["queue_procs", "quorum_queue_procs", "quorum_queue_dlx_procs", "quorum_ets"]),
+    ("connections", &["connection_readers", "connection_writers", "connection_channels", "connection_other"]),
+    ("what is known of messages on disk", &["msg_index"]),
+    ("definitions", &["metadata_store", "metadata_store_ets", "mnesia"]),
+    ("statistics", &["metrics", "mgmt_db"]),
+    ("plugins", &["plugins"]),
+    ("the program", &["code"]),
+    ("all else", &["other_proc", "other_ets", "other_system", "atom", "allocated_unused", "reserved_unallocated"]),
+];
 
 /// The facts that answers have.
 pub(super) fn facts(gathered: &Gathered) -> Facts {
-    let node = &gathered.node;
-    let number = |name: &str| node[name].as_u64().unwrap_or(0);
-    let states = list(&gathered.connections).map(|connection| text(connection, "state"));
-    let (mut blocked_count, mut slowed_count) = (0, 0);
-    for state in states {
-        blocked_count += u64::from(state == "blocked" || state == "blocking");
-        slowed_count += u64::from(state == "flow");
-    }
+    let Look { overview, pressure, .. } = &gathered.last;
     let errors: Vec<&String> = gathered.log.iter().filter(|line| is_error(line)).collect();
+    let node = text(overview, "node");
+    let clients = clients(gathered);
     Facts {
-        node: text(&gathered.overview, "node").to_owned(),
-        version: text(&gathered.overview, "product_version").to_owned(),
+        node: node.to_owned(),
+        version: text(overview, "product_version").to_owned(),
         seconds: gathered.seconds,
         cluster_troubles: list(&gathered.cluster["troubles"])
             .map(|trouble| (text(trouble, "severity") == "problem", text(trouble, "text").to_owned()))
             .collect(),
-        memory: Share { used: number("mem_used"), limit: number("mem_limit") },
-        disk_free_len: number("disk_free"),
-        disk_limit_len: number("disk_free_limit"),
-        files: Share { used: number("fd_used"), limit: number("fd_total") },
-        memory_alarm: node["mem_alarm"] == true,
-        disk_alarm: node["disk_free_alarm"] == true,
+        nodes: nodes(&gathered.nodes, node),
+        memory_owners: memory_owners(&gathered.memory["memory"]),
         syncs: syncs(gathered),
-        connection_count: list(&gathered.connections).count() as u64,
-        blocked_count,
-        slowed_count,
-        connections_opened_per_s: rate(&gathered.overview["churn_rates"], "connection_created"),
-        lost_message_count: gathered.losses["lost_messages"].as_u64().unwrap_or(0),
+        processors: processors(gathered),
+        processor_count: list(&gathered.nodes)
+            .find(|of| text(of, "name") == node)
+            .map_or(0, |node| count(node, "processors")),
+        rates: Rates {
+            connections_opened: gathered.grown(|look| count(&look.overview["churn_rates"], "connection_created")),
+            channels_opened: gathered.grown(|look| count(&look.overview["churn_rates"], "channel_created")),
+            queues_declared: gathered.grown(|look| count(&look.overview["churn_rates"], "queue_declared")),
+            connections_refused: gathered.grown(|look| count(&look.pressure, "connections_refused")),
+            connections_failed: gathered.grown(|look| count(&look.pressure, "connections_failed")),
+            channels_failed: gathered.grown(|look| count(&look.pressure, "channels_failed")),
+            logins_failed: gathered.grown(|look| count(&look.pressure, "logins_failed")),
+        },
+        lost_message_count: count(&gathered.losses, "lost_messages"),
         error_count: errors.len(),
         last_error: errors.last().map(|line| (*line).clone()),
-        busy_processors: gathered.busy_processors,
-        processor_count: number("processors"),
-        queues: queues(gathered),
+        refusals: if pressure.is_null() { Vec::new() } else { refusals(gathered) },
+        queues: queues(gathered, &clients),
+        clients: clients.into_values().collect(),
         slow_requests: slow_requests(&gathered.slow_requests),
     }
+}
+
+impl Gathered {
+    /// Whether the broker counts what happens to messages.
+    fn has_counts(&self) -> bool {
+        let mode = text(&self.last.overview, "rates_mode");
+        !mode.is_empty() && mode != "none"
+    }
+
+    /// A second, of a number that only grows; none if it has begun anew.
+    fn grown(&self, number: impl Fn(&Look) -> u64) -> f64 {
+        self.per_s(number(&self.first), number(&self.last))
+    }
+
+    fn per_s(&self, before: u64, now: u64) -> f64 {
+        now.saturating_sub(before) as f64 / self.seconds.max(0.001)
+    }
+}
+
+/// The limits of each node, that of `own` first. Only those that run have any.
+fn nodes(answer: &Value, own: &str) -> Vec<Node> {
+    let of = |node: &Value| Node {
+        name: text(node, "name").to_owned(),
+        memory: Share { used: count(node, "mem_used"), limit: count(node, "mem_limit") },
+        memory_alarm: node["mem_alarm"] == true,
+        disk_free_len: count(node, "disk_free"),
+        disk_limit_len: count(node, "disk_free_limit"),
+        disk_alarm: node["disk_free_alarm"] == true,
+        files: Share { used: count(node, "fd_used"), limit: count(node, "fd_total") },
+    };
+    let mut nodes: Vec<Node> = list(answer).filter(|node| node["running"] != false).map(of).collect();
+    nodes.sort_by_key(|node| node.name != own);
+    nodes
+}
+
+/// What memory is used for, most first.
+fn memory_owners(memory: &Value) -> Vec<(String, u64)> {
+    let sum = |kinds: &[&str]| kinds.iter().map(|kind| count(memory, kind)).sum::<u64>();
+    let mut owners: Vec<(String, u64)> = MEMORY_OWNERS
+        .iter()
+        .map(|(name, kinds)| ((*name).to_owned(), sum(kinds)))
+        .filter(|(_, len)| *len > 0)
+        .collect();
+    owners.sort_by_key(|(_, len)| std::cmp::Reverse(*len));
+    owners
+}
+
+fn processors(gathered: &Gathered) -> Option<Processors> {
+    let is_known =
+        gathered.first.pressure["processors"].is_object() && gathered.last.pressure["processors"].is_object();
+    let grown = |name: &str| gathered.grown(|look| count(&look.pressure["processors"], name)) / 1e6;
+    is_known.then(|| Processors {
+        used: grown("used_us"),
+        waited: grown("waited_us"),
+        throttled: grown("throttled_us"),
+        stolen: grown("stolen_us"),
+    })
+}
+
+/// Those between the looks.
+fn syncs(gathered: &Gathered) -> Option<Mean> {
+    let between = |name: &str| {
+        let of = |look: &Look| count(&look.pressure["syncs"], name);
+        of(&gathered.last).saturating_sub(of(&gathered.first)) as f64
+    };
+    let (count, total_us) = (between("count"), between("total_us"));
+    (count > 0.0).then(|| Mean { count, mean_ms: total_us / count / 1e3 })
+}
+
+/// What the log says of errors of clients that came between the looks.
+fn refusals(gathered: &Gathered) -> Vec<String> {
+    let last_before = gathered.log_before.last();
+    let from =
+        last_before.and_then(|last| gathered.log.iter().rposition(|line| line == last)).map_or(0, |place| place + 1);
+    let is_refusal = |line: &&String| line.contains("was closed by an error") || line.contains("login was refused");
+    gathered.log[from..].iter().filter(is_refusal).cloned().collect()
+}
+
+/// Connections by their names.
+fn clients(gathered: &Gathered) -> HashMap<String, Client> {
+    let unread = |look: &Look| -> HashMap<String, u64> {
+        list(&look.connections)
+            .map(|connection| (text(connection, "name").to_owned(), count(connection, "send_pend")))
+            .collect()
+    };
+    let unread_before = unread(&gathered.first);
+    let mut clients: HashMap<String, Client> = HashMap::new();
+    for connection in list(&gathered.last.connections) {
+        let name = text(connection, "name");
+        let unread_before = unread_before.get(name).copied().unwrap_or(0);
+        let client = Client {
+            name: match text(connection, "user_provided_name") {
+                "" => name.to_owned(),
+                own => format!("{own} ({})", name.split(' ').next().unwrap_or(name)),
+            },
+            state: text(connection, "state").to_owned(),
+            round_trip_ms: connection["network"]["round_trip_min_us"].as_f64().map(|us| us / 1e3),
+            unread_len: count(connection, "send_pend").min(unread_before),
+            channel_count: count(connection, "channels"),
+            ..Client::default()
+        };
+        clients.insert(name.to_owned(), client);
+    }
+    let before: HashMap<&str, &Value> =
+        list(&gathered.first.channels).map(|channel| (text(channel, "name"), channel)).collect();
+    for channel in list(&gathered.last.channels) {
+        let connection = text(&channel["connection_details"], "name");
+        let Some(client) = clients.get_mut(connection) else { continue };
+        let before = before.get(text(channel, "name")).copied().unwrap_or(&Value::Null);
+        add_channel(client, gathered, before, channel);
+    }
+    clients
+}
+
+fn add_channel(client: &mut Client, gathered: &Gathered, before: &Value, now: &Value) {
+    let per_s = |name: &str| gathered.per_s(count(&before["message_stats"], name), count(&now["message_stats"], name));
+    let published_per_s = per_s("publish");
+    client.published_per_s += published_per_s;
+    client.unroutable_dropped_per_s += per_s("drop_unroutable");
+    client.unroutable_returned_per_s += per_s("return_unroutable");
+    client.got_per_s += per_s("get") + per_s("get_no_ack");
+    client.got_empty_per_s += per_s("get_empty");
+    let waits = now["confirm"] == true || now["transactional"] == true;
+    if waits && published_per_s > client.confirmed_per_s {
+        client.confirmed_per_s = published_per_s;
+        let open = |channel: &Value| count(channel, "messages_unconfirmed") + count(channel, "messages_uncommitted");
+        client.unconfirmed = open(now).max(open(before));
+    }
+    let mut counts = now["message_stats"].as_object().into_iter().flatten().filter_map(|(_, count)| count.as_u64());
+    let is_idle = gathered.has_counts() && counts.all(|count| count == 0) && count(now, "consumer_count") == 0;
+    client.idle_channel_count += u64::from(is_idle);
 }
 
 /// None: they could not be had.
@@ -82,6 +242,8 @@ fn slow_requests(answer: &Value) -> Option<SlowRequests> {
         },
         at: text(request, "at").get(11..19).unwrap_or_default().to_owned(),
         ms: ms(request),
+        reader_ms: request["reader_us"].as_f64().unwrap_or(0.0) / 1e3,
+        len: count(request, "bytes"),
         waits: list(&request["waits"]).map(wait).collect(),
     };
     let all = answer["requests"].as_array()?.iter().map(request).collect();
@@ -92,102 +254,115 @@ fn is_error(line: &str) -> bool {
     line.split_whitespace().take(3).any(|word| word == "ERROR")
 }
 
-/// Of the metrics' histogram of syncs, what came between the looks.
-fn syncs(gathered: &Gathered) -> Option<Mean> {
-    let value = |text: &str, end: &str| {
-        let line = text.lines().find(|line| {
-            let name = line.split([' ', '{']).next().unwrap_or_default();
-            name.starts_with("warren_") && name.contains("sync") && name.ends_with(end)
-        })?;
-        line.rsplit_once(' ')?.1.parse::<f64>().ok()
-    };
-    let between = |end: &str| Some(value(&gathered.metrics, end)? - value(&gathered.metrics_before, end)?);
-    let (count, seconds) = (between("_seconds_count")?, between("_seconds_sum")?);
-    (count > 0.0).then(|| Mean { count, mean_ms: seconds / count * 1000.0 })
+/// The lengths of queues, by the queue.
+fn lengths(gathered: &Gathered) -> HashMap<Place<'_>, Vec<u64>> {
+    let mut lengths: HashMap<Place<'_>, Vec<u64>> = HashMap::new();
+    let looks = [&gathered.first.queues].into_iter().chain(gathered.lengths.iter().map(paged));
+    for (index, look) in looks.enumerate() {
+        for queue in list(look) {
+            let all = lengths.entry(place(queue)).or_default();
+            // One that was not listed had little, or was not there.
+            all.resize(index, 0);
+            all.push(count(queue, "messages"));
+        }
+    }
+    lengths
 }
 
-fn queues(gathered: &Gathered) -> Vec<Queue> {
+/// The items of a page.
+fn paged(answer: &Value) -> &Value {
+    if answer["items"].is_array() { &answer["items"] } else { answer }
+}
+
+fn queues(gathered: &Gathered, clients: &HashMap<String, Client>) -> Vec<Queue> {
     let mut consumers: HashMap<Place<'_>, Vec<Consumer>> = HashMap::new();
     for consumer in list(&gathered.consumers) {
-        let of = &consumer["queue"];
+        let client = clients.get(text(&consumer["channel_details"], "connection_name"));
         let known = Consumer {
-            prefetch: consumer["prefetch_count"].as_u64().unwrap_or(0),
+            prefetch: count(consumer, "prefetch_count"),
             acks: consumer["ack_required"] == true,
+            client: client.map(|client| client.name.clone()).unwrap_or_default(),
+            round_trip_ms: client.and_then(|client| client.round_trip_ms),
+            unread_len: client.map_or(0, |client| client.unread_len),
         };
+        let of = &consumer["queue"];
         consumers.entry((text(of, "vhost"), text(of, "name"))).or_default().push(known);
     }
-    let both = |queue| [count(queue, "messages"), count(queue, "messages_came_round")];
-    let before: HashMap<Place<'_>, [u64; 2]> =
-        list(&gathered.queues_before).map(|queue| (place(queue), both(queue))).collect();
-    let mut dead = dead_letters(gathered);
+    let before: HashMap<Place<'_>, &Value> = list(&gathered.first.queues).map(|queue| (place(queue), queue)).collect();
+    let publishers: HashMap<Place<'_>, Vec<String>> =
+        gathered.losing.iter().map(|queue| (place(queue), publishers(queue, clients))).collect();
+    let (ways, mut lengths) = (DeadLetterWays::new(gathered), lengths(gathered));
     let of_queue = |queue| {
-        let now @ [messages, came_round] = both(queue);
-        // One that was not there has not grown.
-        let [messages_before, came_round_before] = before.get(&place(queue)).copied().unwrap_or(now);
-        let stats = &queue["message_stats"];
+        let place = place(queue);
+        let is_new = !before.contains_key(&place);
+        let before = before.get(&place).copied().unwrap_or(&Value::Null);
+        let per_s = |of: &dyn Fn(&Value) -> u64| gathered.per_s(of(before), of(queue));
+        let stat = |name: &'static str| per_s(&move |queue: &Value| count(&queue["message_stats"], name));
+        let lost =
+            |reason: &'static str| per_s(&move |queue: &Value| count(&queue["messages_dropped_by_reason"], reason));
+        let number = |name: &'static str| per_s(&move |queue: &Value| count(queue, name));
+        let messages = count(queue, "messages");
+        let mut lengths = lengths.remove(&place).unwrap_or_default();
+        lengths.resize(gathered.lengths.len() + 1, 0);
+        if is_new {
+            // One that was not there has not grown.
+            lengths.clear();
+        }
+        lengths.push(messages);
         Queue {
-            vhost: text(queue, "vhost").to_owned(),
-            name: text(queue, "name").to_owned(),
-            before: messages_before,
-            messages,
+            vhost: place.0.to_owned(),
+            name: place.1.to_owned(),
+            lengths: Lengths(lengths),
             ready: count(queue, "messages_ready"),
             unacked: count(queue, "messages_unacknowledged"),
-            published_per_s: rate(stats, "publish"),
-            acked_per_s: rate(stats, "ack"),
-            delivered_per_s: rate(stats, "deliver_get"),
-            redelivered_per_s: rate(stats, "redeliver"),
-            came_round_per_s: came_round.saturating_sub(came_round_before) as f64 / gathered.seconds.max(0.001),
-            consumers: consumers.remove(&place(queue)).unwrap_or_default(),
+            unacked_before: count(before, "messages_unacknowledged"),
+            message_bytes: count(queue, "message_bytes"),
+            published_per_s: stat("publish"),
+            acked_per_s: stat("ack"),
+            delivered_per_s: stat("deliver_get"),
+            redelivered_per_s: stat("redeliver"),
+            rejected_per_s: lost("rejected"),
+            expired_per_s: lost("expired"),
+            over_length_per_s: lost("maxlen"),
+            failed_too_often_per_s: lost("delivery_limit"),
+            refused_per_s: number("messages_refused"),
+            came_round_per_s: number("messages_came_round"),
+            is_unused: gathered.has_counts() && count(&queue["message_stats"], "publish") == 0 && messages == 0,
+            dead_letters: ways.of(place),
+            consumers: consumers.remove(&place).unwrap_or_default(),
             is_single_active: queue["arguments"]["x-single-active-consumer"] == true,
-            dead_letters_of: dead.remove(&place(queue)).unwrap_or_default(),
+            dead_letters_of: ways.to(place),
+            publishers: publishers.get(&place).cloned().unwrap_or_default(),
         }
     };
-    list(&gathered.queues).map(of_queue).collect()
+    list(&gathered.last.queues).map(of_queue).collect()
 }
 
-/// Queues by what they get as dead letters, and of which queues.
-fn dead_letters(gathered: &Gathered) -> HashMap<Place<'_>, Vec<String>> {
-    let mut bound: HashMap<Place<'_>, Vec<&str>> = HashMap::new();
-    for binding in list(&gathered.bindings).filter(|binding| text(binding, "destination_type") == "queue") {
-        let source = (text(binding, "vhost"), text(binding, "source"));
-        bound.entry(source).or_default().push(text(binding, "destination"));
-    }
-    let mut dead: HashMap<Place<'_>, Vec<String>> = HashMap::new();
-    for queue in list(&gathered.queues) {
-        let (vhost, name) = place(queue);
-        let said = |key: &str| {
-            let of_policy = &queue["effective_policy_definition"][key];
-            queue["arguments"][format!("x-{key}")].as_str().or(of_policy.as_str())
-        };
-        let targets = match said("dead-letter-exchange") {
-            None => Vec::new(),
-            Some("") => said("dead-letter-routing-key").into_iter().collect(),
-            Some(exchange) => bound.get(&(vhost, exchange)).cloned().unwrap_or_default(),
-        };
-        for target in targets.into_iter().filter(|target| *target != name) {
-            dead.entry((vhost, target)).or_default().push(name.to_owned());
-        }
-    }
-    dead
+/// The clients that publish into a queue, by their names.
+fn publishers(queue: &Value, clients: &HashMap<String, Client>) -> Vec<String> {
+    let connection = |publisher: &Value| {
+        let name = text(&publisher["channel_details"], "connection_name");
+        clients.get(name).map(|client| client.name.clone())
+    };
+    let mut names: Vec<String> = list(&queue["publishers"]).filter_map(connection).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
-fn list(answer: &Value) -> impl Iterator<Item = &Value> {
+pub(super) fn list(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.as_array().into_iter().flatten()
 }
 
-fn text<'a>(object: &'a Value, name: &str) -> &'a str {
+pub(super) fn text<'a>(object: &'a Value, name: &str) -> &'a str {
     object[name].as_str().unwrap_or_default()
 }
 
-fn count(object: &Value, name: &str) -> u64 {
+pub(super) fn count(object: &Value, name: &str) -> u64 {
     object[name].as_u64().unwrap_or(0)
 }
 
-fn rate(stats: &Value, name: &str) -> f64 {
-    stats[format!("{name}_details")]["rate"].as_f64().unwrap_or(0.0)
-}
-
-fn place(queue: &Value) -> Place<'_> {
+pub(super) fn place(queue: &Value) -> Place<'_> {
     (text(queue, "vhost"), text(queue, "name"))
 }
 
@@ -195,30 +370,73 @@ fn place(queue: &Value) -> Place<'_> {
 mod tests {
     use serde_json::json;
 
+    use super::super::facts::DeadLetters;
     use super::*;
 
-    #[test]
-    fn two_looks_and_what_belongs_together_are_joined() {
-        let queue = |messages: u64| {
-            json!([{
-                "vhost": "/", "name": "orders", "messages": messages, "messages_ready": messages - 1, "messages_unacknowledged": 1,
-                "messages_came_round": messages * 10,
-                "arguments": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-single-active-consumer": true},
-                "message_stats": {"publish_details": {"rate": 30.5}, "ack_details": {"rate": 25.0}},
+    /// Queues at a look: `orders` has dead letters for `dead`, whose own would go to an exchange that has the queue `last`.
+    fn queues(messages: u64, events: u64) -> Value {
+        json!([{
+            "vhost": "/", "name": "orders", "messages": messages, "messages_ready": messages - 1, "messages_unacknowledged": 1,
+            "messages_came_round": events, "messages_refused": events, "message_bytes": 5,
+            "messages_dropped_by_reason": {"rejected": events, "expired": 2 * events, "maxlen": 3 * events, "delivery_limit": 0},
+            "arguments": {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead", "x-single-active-consumer": true},
+            "message_stats": {"publish": 10 * events, "ack": 5 * events, "deliver_get": 6 * events, "redeliver": events},
+        }, {
+            "vhost": "/", "name": "dead", "messages": 3, "effective_policy_definition": {"dead-letter-exchange": "dlx"},
+            "message_stats": {"publish": 0},
+        }, {"vhost": "/", "name": "last", "messages": 0, "message_stats": {"publish": 0},
+            "effective_policy_definition": {"dead-letter-exchange": "nowhere"},
+        }])
+    }
+
+    fn look(messages: u64, events: u64) -> Look {
+        Look {
+            overview: json!({"node": "rabbit@a", "product_version": "0.1.0", "rates_mode": "basic",
+                "churn_rates": {"connection_created": 2 * events}}),
+            queues: queues(messages, events),
+            connections: json!([{
+                "name": "1.2.3.4:5 -> 6.7.8.9:10", "user_provided_name": "shop", "state": "blocked", "channels": 2,
+                "send_pend": 50 + events,
+                "network": {"round_trip_min_us": 40_000, "round_trip_us": 90_000},
+            }]),
+            channels: json!([{
+                "name": "1.2.3.4:5 -> 6.7.8.9:10 (1)", "connection_details": {"name": "1.2.3.4:5 -> 6.7.8.9:10"}, "confirm": true,
+                "messages_unconfirmed": 1, "message_stats": {"publish": 4 * events, "drop_unroutable": events, "get_empty": 2 * events},
             }, {
-                "vhost": "/", "name": "dead", "messages": 3, "effective_policy_definition": {"dead-letter-exchange": "dlx"},
-            }, {"vhost": "/", "name": "last"}])
-        };
-        let facts = facts(&Gathered {
+                "name": "1.2.3.4:5 -> 6.7.8.9:10 (2)", "connection_details": {"name": "1.2.3.4:5 -> 6.7.8.9:10"}, "consumer_count": 0,
+                "message_stats": {"publish": 0, "publish_details": {"rate": 0.0}},
+            }]),
+            pressure: json!({
+                "syncs": {"count": events, "total_us": events * 5_000}, "channels_failed": events, "logins_failed": 0,
+                "processors": {"used_us": events * 10_000, "waited_us": events * 20_000, "throttled_us": 0, "stolen_us": 0},
+            }),
+        }
+    }
+
+    fn gathered() -> Gathered {
+        let page = |messages: u64| json!({"items": [{"vhost": "/", "name": "orders", "messages": messages}]});
+        Gathered {
             seconds: 4.0,
-            queues_before: queue(100),
-            queues: queue(140),
-            overview: json!({"node": "rabbit@a", "product_version": "0.1.0", "churn_rates": {"connection_created_details": {"rate": 3.0}}}),
-            node: json!({"mem_used": 5, "mem_limit": 9, "fd_used": 1, "fd_total": 2, "disk_free": 7, "disk_free_limit": 8,
-                "mem_alarm": false, "disk_free_alarm": true, "processors": 2}),
-            connections: json!([{"state": "running"}, {"state": "flow"}, {"state": "blocked"}]),
-            consumers: json!([{"queue": {"vhost": "/", "name": "orders"}, "prefetch_count": 1, "ack_required": true}]),
-            bindings: json!([{"vhost": "/", "source": "dlx", "destination": "last", "destination_type": "queue"}]),
+            first: look(100, 100),
+            last: look(140, 200),
+            lengths: vec![page(110), page(130)],
+            nodes: json!([
+                {"name": "rabbit@b", "running": true, "mem_used": 1, "disk_free_alarm": true},
+                {"name": "rabbit@c", "running": false},
+                {"name": "rabbit@a", "running": true, "mem_used": 5, "mem_limit": 9, "fd_used": 1, "fd_total": 2, "disk_free": 7,
+                    "disk_free_limit": 8, "mem_alarm": true, "disk_free_alarm": false, "processors": 2},
+            ]),
+            memory: json!({"memory": {"binary": 70, "queue_procs": 5, "quorum_queue_procs": 6, "code": 30}}),
+            consumers: json!([{
+                "queue": {"vhost": "/", "name": "orders"}, "prefetch_count": 1, "ack_required": true,
+                "channel_details": {"connection_name": "1.2.3.4:5 -> 6.7.8.9:10"},
+            }]),
+            bindings: json!([
+                {"vhost": "/", "source": "dlx", "destination": "last", "destination_type": "queue", "routing_key": "other"},
+            ]),
+            losing: vec![json!({"vhost": "/", "name": "orders", "publishers": [
+                {"channel_details": {"connection_name": "1.2.3.4:5 -> 6.7.8.9:10"}}, {"channel_details": {"connection_name": "gone"}},
+            ]})],
             losses: json!({"lost_messages": 2}),
             cluster: json!({"troubles": [{"severity": "problem", "text": "rabbit@b is gone."}, {"severity": "warning", "text": "late"}]}),
             slow_requests: json!({"recorder_running": true, "requests": [
@@ -227,28 +445,62 @@ mod tests {
                 {"protocol": "amqp", "request": "queue.declare", "about": "orders", "at": "2026-11-26T13:14:35.086Z",
                     "duration_us": 1500.0, "waits": null},
             ]}),
-            metrics_before: "warren_journal_sync_seconds_count 10\nwarren_journal_sync_seconds_sum 1.0\n".to_owned(),
-            metrics: "warren_journal_sync_seconds_count 14\nwarren_journal_sync_seconds_sum 1.2\n".to_owned(),
+            log_before: vec!["1 login was refused, long ago".to_owned()],
             log: vec![
-                "2026-11-26T10:00:00Z  INFO all is well".to_owned(),
+                "1 login was refused, long ago".to_owned(),
                 "2026-11-26T10:00:01Z ERROR not all".to_owned(),
+                "2026-11-26T10:00:02Z  WARN a: channel was closed by an error code=404".to_owned(),
             ],
-            busy_processors: Some(0.5),
-        });
+        }
+    }
+
+    #[test]
+    fn looks_and_what_belongs_together_are_joined() {
+        let facts = facts(&gathered());
         assert_eq!(facts.cluster_troubles, [(true, "rabbit@b is gone.".to_owned()), (false, "late".to_owned())]);
         let orders = &facts.queues[0];
-        assert_eq!((orders.before, orders.messages, orders.unacked, orders.is_single_active), (100, 140, 1, true));
-        assert_eq!((orders.published_per_s, orders.acked_per_s, orders.came_round_per_s), (30.5, 25.0, 100.0));
-        assert_eq!(orders.consumers, [Consumer { prefetch: 1, acks: true }]);
-        assert_eq!(facts.queues[1].dead_letters_of, ["orders"]);
-        assert_eq!(facts.queues[2].dead_letters_of, ["dead"]);
-        let syncs = facts.syncs.unwrap();
-        assert!(syncs.count == 4.0 && (syncs.mean_ms - 50.0).abs() < 1e-6, "{syncs:?}");
         assert_eq!(
-            (facts.blocked_count, facts.slowed_count, facts.disk_alarm, facts.memory_alarm),
-            (1, 1, true, false)
+            (&orders.lengths, orders.unacked, orders.is_single_active),
+            (&Lengths(vec![100, 110, 130, 140]), 1, true)
         );
-        assert_eq!((facts.error_count, facts.lost_message_count, facts.connections_opened_per_s), (1, 2, 3.0));
+        assert_eq!((orders.published_per_s, orders.acked_per_s, orders.came_round_per_s), (250.0, 125.0, 25.0));
+        let lost = (orders.rejected_per_s, orders.expired_per_s, orders.over_length_per_s, orders.refused_per_s);
+        assert_eq!(lost, (25.0, 50.0, 75.0, 25.0));
+        let shop = "shop (1.2.3.4:5)".to_owned();
+        assert_eq!(orders.publishers, std::slice::from_ref(&shop));
+        let consumer =
+            Consumer { prefetch: 1, acks: true, client: shop.clone(), round_trip_ms: Some(40.0), unread_len: 150 };
+        assert_eq!(orders.consumers, [consumer]);
+        let ways: Vec<_> = facts.queues.iter().map(|queue| queue.dead_letters.clone()).collect();
+        assert_eq!(ways, [DeadLetters::Kept, DeadLetters::Kept, DeadLetters::Nowhere("nowhere".to_owned())]);
+        assert_eq!(facts.queues[1].dead_letters_of, ["orders"]);
+        assert!(facts.queues[2].dead_letters_of.is_empty(), "nothing has died in the queue before it");
+        assert_eq!(facts.queues.iter().map(|queue| queue.is_unused).collect::<Vec<_>>(), [false, false, true]);
+        let client = &facts.clients[0];
+        assert_eq!(
+            (&client.name, client.channel_count, client.idle_channel_count, client.unread_len),
+            (&shop, 2, 1, 150)
+        );
+        assert_eq!(
+            (client.confirmed_per_s, client.unroutable_dropped_per_s, client.got_empty_per_s),
+            (100.0, 25.0, 50.0)
+        );
+    }
+
+    #[test]
+    fn the_node_and_its_peers_are_known() {
+        let facts = facts(&gathered());
+        assert_eq!(facts.syncs, Some(Mean { count: 100.0, mean_ms: 5.0 }));
+        assert_eq!(facts.processors, Some(Processors { used: 0.25, waited: 0.5, throttled: 0.0, stolen: 0.0 }));
+        let names: Vec<&str> = facts.nodes.iter().map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["rabbit@a", "rabbit@b"], "one that does not run has no limits");
+        assert!(facts.nodes[0].memory_alarm && facts.nodes[1].disk_alarm);
+        let owners = [("bodies of messages", 70), ("the program", 30), ("queues", 11)];
+        assert_eq!(facts.memory_owners, owners.map(|(name, len)| (name.to_owned(), len)));
+        assert_eq!((facts.rates.connections_opened, facts.rates.channels_failed), (50.0, 25.0));
+        assert_eq!((facts.error_count, facts.lost_message_count, facts.processor_count), (1, 2, 2));
+        assert_eq!(facts.last_error.as_deref(), Some("2026-11-26T10:00:01Z ERROR not all"));
+        assert_eq!(facts.refusals, ["2026-11-26T10:00:02Z  WARN a: channel was closed by an error code=404"]);
         let slow = facts.slow_requests.unwrap();
         let waits = vec![Wait { kind: "lock".to_owned(), holder: "a::b".to_owned(), ms: 300.0 }];
         let request = |request: &str, at: &str, ms, waits| SlowRequest {
@@ -256,13 +508,13 @@ mod tests {
             at: at.to_owned(),
             ms,
             waits,
+            ..SlowRequest::default()
         };
         let expected = [
             request("GET /api/queues", "13:14:34", 312.0005, waits),
             request("queue.declare (orders)", "13:14:35", 1.5, Vec::new()),
         ];
         assert!(slow.has_recorder && slow.all == expected, "{slow:?}");
-        assert_eq!(facts.last_error.as_deref(), Some("2026-11-26T10:00:01Z ERROR not all"));
     }
 
     #[test]

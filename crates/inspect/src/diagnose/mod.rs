@@ -1,16 +1,19 @@
 //! `warren diagnose`: what is the matter with a broker, in plain words, and all that it follows from in one archive.
 //!
 //! ```text
-//!  gather   two looks at the API, a CPU profile between them, the system's limits
+//!  gather   looks at the API, a CPU profile between them, the system's limits
 //!  gathered ─► facts ─► findings ─► page     no I/O: what follows from what
+//!     └ dead_letters, lengths
 //!  archive  all of it in one file
 //! ```
 
 mod archive;
+mod dead_letters;
 mod facts;
 mod findings;
 mod gather;
 mod gathered;
+mod lengths;
 mod page;
 
 use std::path::PathBuf;
@@ -37,22 +40,29 @@ pub struct Arguments {
     /// Print the findings only, without an archive.
     #[arg(long, conflicts_with = "output")]
     no_archive: bool,
+    /// Print the findings as JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 impl Arguments {
-    /// Looks, says what it found, and writes the archive.
+    /// Looks, says what it found, and writes the archive. Gives the exit status: 3 where there are warnings, 4 where there are problems.
     ///
     /// # Errors
     ///
     /// When the broker does not answer, or the archive cannot be written, in one sentence.
-    pub async fn run(&self) -> Result<(), Failure> {
+    pub async fn run(&self) -> Result<u8, Failure> {
         let (gathered, mut files) = gather::gather(&self.target, self.seconds).await?;
         let facts = gathered::facts(&gathered);
         let findings = findings::findings(&facts);
         let page = page::page(&facts, &findings, &files.missing);
-        print_line(page.trim_end())?;
+        match self.json {
+            true => print_line(&page::json(&facts, &findings, &files.missing).to_string())?,
+            false => print_line(page.trim_end())?,
+        }
+        let status = findings::exit_status(&findings);
         if self.no_archive {
-            return Ok(());
+            return Ok(status);
         }
         files.add("findings.txt", page);
         let at_s = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
@@ -61,7 +71,7 @@ impl Arguments {
         write(&path, &name, &files, at_s)
             .map_err(|error| Failure::failed(format!("{} cannot be written: {error}", path.display())))?;
         eprintln!("All of it is in {}.", path.display());
-        Ok(())
+        Ok(status)
     }
 }
 

@@ -2,25 +2,30 @@
 
 use std::fmt::Write as _;
 
-use super::facts::{Facts, SlowRequests};
+use serde_json::{Value, json};
+
+use super::facts::{Facts, Queue, SlowRequests};
 use super::findings::{Finding, bytes, counted, time};
 
 /// Requests that the page has, and waits of each.
 const SLOW_COUNT_MAX: usize = 5;
 const WAIT_COUNT_MAX: usize = 2;
+/// Of the time of an answer, the part that is told of where its reader took it.
+const READER_PART: f64 = 0.1;
 
 /// The page.
 pub(super) fn page(facts: &Facts, findings: &[Finding], missing: &[String]) -> String {
     let mut text = format!("{}, Warren {}, looked at for {:.0} seconds.\n", facts.node, facts.version, facts.seconds);
-    let messages = facts.queues.iter().map(|queue| queue.messages).sum();
+    let messages = facts.queues.iter().map(Queue::messages).sum();
+    let own = facts.nodes.first().cloned().unwrap_or_default();
     let _ = writeln!(
         text,
         "{}, {} with {}; {} of memory, {} free on disk.\n",
-        counted(facts.connection_count, "connection"),
+        counted(facts.clients.len() as u64, "connection"),
         counted(facts.queues.len() as u64, "queue"),
         counted(messages, "message"),
-        bytes(facts.memory.used),
-        bytes(facts.disk_free_len)
+        bytes(own.memory.used),
+        bytes(own.disk_free_len)
     );
     if findings.is_empty() {
         text.push_str("Nothing was found that is out of order.\n");
@@ -37,6 +42,14 @@ pub(super) fn page(facts: &Facts, findings: &[Finding], missing: &[String]) -> S
     text
 }
 
+/// The same, as programs read it: findings in the order of the page.
+pub(super) fn json(facts: &Facts, findings: &[Finding], missing: &[String]) -> Value {
+    let findings: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+    json!({
+        "node": facts.node, "version": facts.version, "seconds": facts.seconds, "findings": findings, "missing": missing,
+    })
+}
+
 /// The slowest requests.
 fn write_slow(slow: &SlowRequests, text: &mut String) {
     let what = if slow.all.is_empty() { "No requests were recorded" } else { "The slowest requests of the last hour" };
@@ -47,6 +60,14 @@ fn write_slow(slow: &SlowRequests, text: &mut String) {
     let _ = writeln!(text, "\n{what}{of}{}", if slow.all.is_empty() { '.' } else { ':' });
     for request in slow.all.iter().take(SLOW_COUNT_MAX) {
         let _ = write!(text, "{:>8}  {}  {}", time(request.ms), request.at, request.request);
+        if request.reader_ms >= request.ms * READER_PART {
+            let _ = write!(
+                text,
+                ", of which {} went by until its reader had taken {}",
+                time(request.reader_ms),
+                bytes(request.len)
+            );
+        }
         for (place, wait) in request.waits.iter().take(WAIT_COUNT_MAX).enumerate() {
             let waited = if place == 0 { ", of which it waited" } else { "," };
             let _ = write!(text, "{waited} {} {}", time(wait.ms), wait.what());
@@ -57,8 +78,9 @@ fn write_slow(slow: &SlowRequests, text: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::facts::{Queue, Share, SlowRequest, Wait};
+    use super::super::facts::{Client, Node, Queue, Share, SlowRequest, Wait};
     use super::super::findings::Weight;
+    use super::super::lengths::Lengths;
     use super::*;
 
     #[test]
@@ -67,19 +89,31 @@ mod tests {
             node: "rabbit@a".to_owned(),
             version: "0.1.0".to_owned(),
             seconds: 5.0,
-            memory: Share { used: 20 << 20, limit: 0 },
-            connection_count: 1_234,
-            queues: vec![Queue { messages: 7, ..Queue::default() }; 2],
+            nodes: vec![Node { memory: Share { used: 20 << 20, limit: 0 }, ..Node::default() }],
+            clients: vec![Client::default(); 1_234],
+            queues: vec![Queue { lengths: Lengths(vec![3, 7]), ..Queue::default() }; 2],
             ..Facts::default()
         };
-        let finding = Finding { weight: Weight::Problem, text: "orders grows.".to_owned() };
+        let finding = Finding {
+            weight: Weight::Problem,
+            kind: "no_consumer",
+            text: "orders grows.".to_owned(),
+            queue: Some(("/".to_owned(), "orders".to_owned())),
+            client: None,
+            node: None,
+        };
         assert_eq!(
-            page(&facts, &[finding], &["no profile: an alarm is on".to_owned()]),
+            page(&facts, std::slice::from_ref(&finding), &["no profile: an alarm is on".to_owned()]),
             "rabbit@a, Warren 0.1.0, looked at for 5 seconds.\n\
              1,234 connections, 2 queues with 14 messages; 20.0 MiB of memory, 0.0 KiB free on disk.\n\n\
              PROBLEM  orders grows.\n\
              MISSING  no profile: an alarm is on\n"
         );
+        let json = json(&facts, &[finding], &[]);
+        let expected = json!([{
+            "severity": "problem", "kind": "no_consumer", "text": "orders grows.", "queue": {"vhost": "/", "name": "orders"},
+        }]);
+        assert_eq!((&json["findings"], &json["node"]), (&expected, &json!("rabbit@a")));
         assert!(page(&facts, &[], &[]).ends_with("\n\nNothing was found that is out of order.\n"));
     }
 
@@ -98,6 +132,7 @@ mod tests {
             at: "13:14:34".to_owned(),
             ms,
             waits,
+            ..SlowRequest::default()
         };
         let waits = vec![wait("lock", "a::b", 300.0), wait("disk", "", 5.0), wait("task", "", 1.0)];
         let all = vec![request("GET /api/queues", 312.0, waits), request("queue.declare (orders)", 1.5, Vec::new())];

@@ -59,8 +59,6 @@ pub(crate) struct CpuProfile {
     pub(crate) profile: Profile,
     times_ns: (u64, u64),
     ticks: (Ticks, Ticks),
-    /// How many processors' work the broker did.
-    pub(crate) busy_processors: Option<f64>,
     /// The broker's process, if it is on this machine.
     pub(crate) pid: Option<u64>,
 }
@@ -89,7 +87,6 @@ async fn sample(target: &Target, seconds: u32, rate_hz: u32, binary: Option<&Pat
     Ok(CpuProfile {
         times_ns: sampled.times_ns(),
         ticks: sampled.ticks(),
-        busy_processors: sampled.busy_processors(),
         pid: files::is_here(&sampled.modules(), sampled.pid()).then(|| sampled.pid()),
         profile: sampled.into_profile(&mut symbols),
     })

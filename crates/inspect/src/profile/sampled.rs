@@ -89,12 +89,6 @@ impl Sampled {
         (self.begin["at_ns"].as_u64().unwrap_or_default(), self.end["time_ns"].as_u64().unwrap_or_default())
     }
 
-    /// How many processors' work the broker did meanwhile.
-    pub(super) fn busy_processors(&self) -> Option<f64> {
-        let (work, time) = (self.end["process_ns"].as_f64()?, self.end["time_ns"].as_f64()?);
-        (time > 0.0).then(|| work / time)
-    }
-
     /// The profile, with the names that the files know, which are by the places of their modules.
     pub(super) fn into_profile(self, symbols: &mut [Option<Symbols<'_>>]) -> Profile {
         let modules = self.modules();

@@ -123,7 +123,9 @@ static TABLE: Table<Row, Service> = Table {
         column("send_cnt", Integer, |row, _, cell| row.count(cell, row.view.traffic_count().1)),
         column("send_oct", Integer, |row, _, cell| row.count(cell, row.view.traffic_len().1)),
         column("send_oct_details", Object, |row, service, cell| row.write_traffic(service, cell, "send_oct")),
-        column("send_pend", Integer, |row, _, cell| row.count(cell, 0)),
+        column("send_pend", Integer, |row, _, cell| {
+            row.count(cell, row.view.tcp_info().map_or(0, |tcp| tcp.unsent_len.into()));
+        }),
         column("ssl", Boolean, |row, _, cell| cell.bool(row.view.tls().is_some())),
         column("ssl_cipher", Text, |row, _, cell| row.of_tls(cell, |tls| tls.cipher)),
         column("ssl_hash", Text, |row, _, cell| row.of_tls(cell, |tls| tls.hash)),

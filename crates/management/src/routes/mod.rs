@@ -33,6 +33,7 @@ mod permission_check;
 mod permissions;
 mod policies;
 mod policy_preview;
+mod pressure;
 pub(crate) mod process;
 pub(crate) mod profile;
 mod publish;
@@ -111,6 +112,7 @@ pub(crate) fn all() -> impl Iterator<Item = &'static Route> {
         data_loss::ROUTES,
         latency::ROUTES,
         troubles::ROUTES,
+        pressure::ROUTES,
         slow_requests::ROUTES,
         top::ROUTES,
         live::ROUTES,

@@ -34,8 +34,9 @@ pub(super) static ROUTES: &[Route] = &[at(
 )];
 
 const REQUESTS: &str = "The slowest first: `protocol`, `request`, when it began (`at`), `duration_us`, and `waits`, or null where that was \
-     not recorded: of each its `kind`, `holder` and `duration_us`. Of the HTTP API also the `status`, of AMQP the `task` and what it is \
-     `about`.";
+     not recorded: of each its `kind`, `holder` and `duration_us`. Of the HTTP API also the `status`, the `bytes` of the answer, whether \
+     it was `broken_off`, and what the time went to: `first_byte_us` until the first byte was with the connection, `making_us`, `turn_us` \
+     of other tasks, `reader_us` until the reader took it. Of AMQP the `task` and what it is `about`.";
 
 /// Requests of one answer, of each protocol.
 const COUNT_MAX: usize = 20;
@@ -49,7 +50,7 @@ fn all(call: &Call) -> Result<Answer, Problem> {
     let (of_amqp, mut of_http) = (of("amqp::"), of("http::").unwrap_or_default());
     let is_running = of_amqp.is_some();
     let mut shown: Vec<(Duration, Value)> = Vec::new();
-    for request in call.service.slow_requests.all(Instant::now()) {
+    for request in call.service.answers.slow.all(Instant::now()) {
         let place = of_http.iter().position(|recorded| is_same(&request, recorded));
         shown.push((request.duration, shown_http(&request, place.map(|place| of_http.remove(place)).as_ref())));
     }
@@ -89,6 +90,12 @@ fn shown_http(request: &SlowRequest, recorded: Option<&RecordedRequest>) -> Valu
         "status": request.status,
         "at": time(request.at),
         "duration_us": us(request.duration),
+        "first_byte_us": us(request.way.first_byte),
+        "making_us": us(request.way.making),
+        "turn_us": us(request.way.turn),
+        "reader_us": us(request.way.reader),
+        "bytes": request.way.len,
+        "broken_off": !request.way.is_whole,
         "waits": recorded.map(waits),
     })
 }

@@ -32,7 +32,7 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 /// More queues than are sorted at a time, some of which have messages.
-async fn furnish(house: &House) {
+pub(super) async fn furnish(house: &House) {
     declare(house, "shop", (0..RUN_COUNT * 2 + 10).map(|number| format!("q-{number:04}"))).await;
     for (queue, count) in [("q-0700", 3), ("q-0001", 2), ("q-1030", 2), ("q-0002", 1)] {
         publish(house, queue, count).await;
@@ -87,7 +87,7 @@ fn pages_by_name_are_parts_of_the_whole_list() {
 }
 
 /// Asks without reading the answer.
-async fn respond(house: &House, path: &str) -> hyper::Response<http_server::AnswerBody> {
+pub(super) async fn respond(house: &House, path: &str) -> hyper::Response<http_server::AnswerBody> {
     let request = Request::get(path).header("authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=");
     let origin = Origin { peer: Some(([127, 0, 0, 1], 40000).into()), interface: Interface::Http };
     house.service.respond(request.body(Full::<Bytes>::default()).unwrap(), origin).await

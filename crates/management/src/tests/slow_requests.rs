@@ -7,6 +7,7 @@ use std::time::Duration;
 use base64::Engine as _;
 use broker::{Interface, Origin};
 use bytes::Bytes;
+use http_body_util::BodyExt as _;
 use hyper::Request;
 use hyper::body::{Body, Frame};
 use serde_json::{Value, json};
@@ -14,6 +15,7 @@ use tokio::time::Sleep;
 
 use super::house::{House, in_house};
 use super::lines::alone;
+use super::queue_lists::{furnish, respond};
 
 /// A client that is slow to send what it has.
 struct SlowBody(Pin<Box<Sleep>>, Option<Bytes>);
@@ -75,5 +77,42 @@ fn slow_requests_are_known_with_what_they_waited_for_while_the_recorder_runs() {
         );
         assert!(requests.iter().any(|request| request["waits"].is_null()), "what was before the recorder is not known");
         assert_eq!(house.ask("GET", "/api/warren/slow-requests", "mona", "").await.status, 401);
+    });
+}
+
+/// A long list is made while it is sent: its handler has long returned.
+#[test]
+fn a_slow_reader_is_told_from_a_slow_broker() {
+    let _turn = alone();
+    in_house(async |house| {
+        furnish(house).await;
+        let path = "/api/queues/shop";
+        let mut body = respond(house, path).await.into_body();
+        let (mut len, mut is_first) = (0, true);
+        while let Some(piece) = body.frame().await {
+            len += piece.unwrap().into_data().unwrap().len();
+            if std::mem::take(&mut is_first) {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+            }
+        }
+        drop(body);
+        let requests = slow_requests(house, false).await;
+        let slow = requests.iter().find(|request| request["request"] == format!("GET {path}")).unwrap();
+        let us = |name: &str| slow[name].as_f64().unwrap();
+        assert_eq!((&slow["bytes"], &slow["broken_off"]), (&json!(len), &json!(false)));
+        assert!(us("reader_us") >= 300_000.0 && us("making_us") < us("reader_us"), "{slow}");
+        assert!(us("first_byte_us") <= us("making_us") + us("turn_us"), "{slow}");
+        let sum = us("making_us") + us("turn_us") + us("reader_us");
+        assert!((us("duration_us") - sum).abs() < 1.0, "{slow}");
+
+        // One that goes after the first piece has not been read to its end.
+        let mut body = respond(house, path).await.into_body();
+        assert!(body.frame().await.is_some());
+        drop(body);
+        let requests = slow_requests(house, false).await;
+        let broken = requests
+            .iter()
+            .filter(|request| request["request"] == format!("GET {path}") && request["broken_off"] == true);
+        assert_eq!(broken.count(), 1, "{requests:?}");
     });
 }

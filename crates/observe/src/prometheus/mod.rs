@@ -3,7 +3,7 @@
 //! ```text
 //!  scrape ─► families ─┬─ node, queues, connections, topology    tables: a name, a kind, what it means,
 //!   parts     in order │                                         its value for one object, its sum
-//!                      └─ own, alerts, cluster                   what only Warren counts
+//!                      └─ own, answers, alerts, cluster          what only Warren counts
 //!     │
 //!     ▼ piece by piece, while the socket takes them
 //!   metric ─► telemetry::exposition
@@ -17,6 +17,7 @@
 //! Deliberately absent: what has no meaning without Erlang, and Prometheus' binary format.
 
 mod alerts;
+mod answers;
 mod cluster;
 mod connections;
 mod families;
@@ -42,6 +43,7 @@ use std::sync::Arc;
 use broker::Broker;
 use telemetry::Counter;
 
+pub use answers::{AnswerTimes, AnswerWay};
 pub use filter::Filter;
 pub use identity::Endpoint;
 pub use scrape::Scrape;
@@ -68,6 +70,8 @@ pub struct Subject {
     pub influxdb: InfluxdbStats,
     /// Requests of the HTTP API that ended in a panic.
     pub panics: Arc<Counter>,
+    /// How answers of the HTTP API went.
+    pub answers: Arc<AnswerTimes>,
 }
 
 /// What metrics tell of a node, whether a broker runs on it or not.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use broker::machine::{ProcessorTimes, processor_times};
 use broker::view::{PressureView, StoreView};
 use telemetry::exposition::Value;
 
@@ -13,6 +14,7 @@ use crate::influxdb::DeliveryStats;
 struct Own {
     store: StoreView,
     pressure: PressureView,
+    processors: ProcessorTimes,
     panics: u64,
     spans_sent: u64,
     spans_dropped: u64,
@@ -74,6 +76,36 @@ static NODE: Table<Own> = Table {
             "connections_refused_total",
             "Connections turned away because files or places had run out",
             |own| some(own.pressure.connections_refused),
+            nothing,
+        ),
+        counter(
+            "connections_failed_total",
+            "Connections that were closed for an error of their client",
+            |own| some(own.pressure.connections_failed),
+            nothing,
+        ),
+        counter(
+            "channels_failed_total",
+            "Channels that were closed for an error of their client",
+            |own| some(own.pressure.channels_failed),
+            nothing,
+        ),
+        counter(
+            "journal_syncs_total",
+            "Syncs of the journal, for which persistent messages wait",
+            |own| some(own.pressure.syncs.count),
+            nothing,
+        ),
+        counter(
+            "journal_sync_seconds_total",
+            "How long these took together",
+            |own| some(Value::Real(own.pressure.syncs.total.as_secs_f64())),
+            nothing,
+        ),
+        counter(
+            "processor_wait_seconds_total",
+            "How long threads of the broker could have run and had no processor; of those that still run",
+            |own| some(Value::Real(own.processors.waited.as_secs_f64())),
             nothing,
         ),
         counter(
@@ -148,11 +180,13 @@ pub(super) fn write_node(out: &mut Vec<u8>, prefix: &'static str, subject: &Subj
     let own = Own {
         store: broker.store_view(),
         pressure: broker.pressure_view(),
+        processors: processor_times(),
         panics: subject.panics.get(),
         spans_sent: broker.taps().spans_sent.get(),
         spans_dropped: broker.taps().spans_dropped.get(),
     };
     write_each(out, &NODE, prefix, &[own]);
+    subject.answers.write(out, prefix);
     let tallies = subject.influxdb.all();
     if !tallies.is_empty() {
         write_each(out, &INFLUXDB, prefix, tallies);

@@ -244,6 +244,13 @@ pub(super) static OWN: Table<QueueView, Sums> = of_queues(&[
         sum: nothing,
     },
     Metric {
+        name: "queue_messages_refused_total",
+        kind: Kind::Counter,
+        help: "Publishes that a queue refused, because it was full",
+        each: |queue| some(queue.loss_counts().refused),
+        sum: nothing,
+    },
+    Metric {
         name: "queue_messages_came_round_total",
         kind: Kind::Counter,
         help: "Dead letters that came back to a queue where they had died before",

@@ -374,12 +374,19 @@ impl GivenOptions<'_> {
     }
 
     fn queue_arguments(&self, is_quorum: bool, is_stream: bool) -> Result<Arguments, ParseError> {
-        use crate::plan::Value::{Int, Text};
+        use crate::plan::Value::{Bool, Int, Text};
 
         let size = |long| self.one(long, |text| value::byte_len(text).map(u64::cast_signed));
         let mut arguments = Arguments::new();
         for pairs in self.many("queue-args", value::pairs)? {
-            pairs.into_iter().for_each(|(key, value)| value::put(&mut arguments, &key, value));
+            for (key, value) in pairs {
+                // Brokers refuse a text where an argument is a boolean.
+                let value = match &value {
+                    Text(text) if text == "true" || text == "false" => Bool(text == "true"),
+                    _ => value,
+                };
+                value::put(&mut arguments, &key, value);
+            }
         }
         if is_quorum || is_stream {
             let kind = if is_quorum { "quorum" } else { "stream" };

@@ -16,6 +16,7 @@ use super::options::{Failed, FailureCause, FileSpan};
 use super::record::RecordBatch;
 use super::room::{cut_closed, give_room, remove_prepared};
 use super::shared::{Shared, congestion};
+use super::sync_times::SyncCounts;
 use crate::file::{File, PAGE_LEN};
 use crate::wake::{DurableWaiter, Waiting, WakeRelay};
 
@@ -99,6 +100,12 @@ impl Journal {
     #[must_use]
     pub fn synced(&self) -> JournalPosition {
         self.shared.marks.synced()
+    }
+
+    /// How often it was synced since it was opened, and how long that took.
+    #[must_use]
+    pub fn sync_counts(&self) -> SyncCounts {
+        self.shared.sync_counts()
     }
 
     /// Removes files that are ready beyond those that must be.

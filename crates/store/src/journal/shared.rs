@@ -1,5 +1,6 @@
 //! What the journal's threads and those who append share.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -17,6 +18,7 @@ use super::marks::{Advanced, Marks};
 use super::options::{Event, Failed, FailureCause, OnEvent, Options};
 use super::pending::PendingWork;
 use super::replication::Replication;
+use super::sync_times::{SyncCounts, SyncTimes};
 use super::synced::{SyncedFile, SyncedRecord};
 use super::syncer::SyncInProgress;
 use super::waiters::Waiters;
@@ -70,6 +72,7 @@ pub(crate) struct Shared {
     pub(crate) filed: Condvar,
     /// What is being synced beside the writer.
     pub(crate) syncing: SyncInProgress,
+    sync_times: SyncTimes,
     /// How far it is synced, for the next start to know.
     pub(crate) synced_record: SyncedRecord,
     /// The writer ends when nothing is left to write.
@@ -114,6 +117,7 @@ impl Shared {
             pending: Mutex::new(pending),
             work: Condvar::new(),
             syncing: SyncInProgress::default(),
+            sync_times: SyncTimes::default(),
             synced_record: SyncedRecord::new(synced_file),
             is_stopping: AtomicBool::new(false),
             is_closing: AtomicBool::new(false),
@@ -302,6 +306,19 @@ impl Shared {
     pub(crate) fn watched<T>(&self, operation: DiskOperation, act: impl FnOnce() -> T) -> T {
         let _watched = self.watch(operation);
         act()
+    }
+
+    /// Syncs a file of the journal, on which confirms wait.
+    pub(crate) fn sync(&self, operation: DiskOperation, file: &dyn File) -> io::Result<()> {
+        let began_at = Instant::now();
+        let synced = self.watched(operation, || file.fdatasync());
+        self.sync_times.note(began_at.elapsed());
+        synced
+    }
+
+    /// How often that was done.
+    pub(crate) fn sync_counts(&self) -> SyncCounts {
+        self.sync_times.counts()
     }
 
     pub(crate) fn watch(&self, operation: DiskOperation) -> Option<Watched<'_>> {

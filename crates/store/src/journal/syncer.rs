@@ -111,7 +111,7 @@ impl Syncer {
             }
         };
         let call = SYNC.enter(|_| {});
-        let result = self.shared.watched(DiskOperation::Sync, || job.file.fdatasync());
+        let result = self.shared.sync(DiskOperation::Sync, &*job.file);
         drop(call);
         {
             let mut state = syncing.state.lock();

@@ -342,7 +342,7 @@ impl Writer {
         let (Some(current), Some(last)) = (&self.current, self.unsynced.back()) else { return Ok(()) };
         let end = last.end();
         let _call = SYNC.enter(|_| {});
-        match self.shared.watched(DiskOperation::Write, || current.file.fdatasync()) {
+        match self.shared.sync(DiskOperation::Write, &*current.file) {
             Ok(()) => {
                 self.unsynced_since = None;
                 self.finish_sync(end);

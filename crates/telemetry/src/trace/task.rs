@@ -15,6 +15,7 @@ use super::arguments::Arguments;
 use super::point::Point;
 use super::recorder;
 use super::session::{WallState, is_active};
+use super::unanswered::Unanswered;
 use super::wall::{Cursor, FrameKind, Tree};
 
 /// How many calls that have ended are kept of a thread, for tasks that wait for it.
@@ -450,8 +451,13 @@ pub struct Followed<N, A, R> {
     pub result: R,
 }
 
-/// A task of its own that is one call of a point, across all of its awaits.
-pub async fn follow<F, N, A, R>(point: &'static Point, followed: Followed<N, A, R>, future: F) -> F::Output
+/// A task of its own that is one call of a point, across all of its awaits. What it gives beside its output follows it until it is
+/// answered; none where nothing looks.
+pub async fn follow<F, N, A, R>(
+    point: &'static Point,
+    followed: Followed<N, A, R>,
+    future: F,
+) -> (F::Output, Option<Unanswered>)
 where
     F: Future,
     N: FnOnce() -> String,
@@ -459,7 +465,7 @@ where
     R: FnOnce(&F::Output) -> String,
 {
     if !is_active() {
-        return future.await;
+        return (future.await, None);
     }
     let Followed { name, arguments, result } = followed;
     let trail = Trail::new(name(), false);
@@ -479,5 +485,6 @@ where
     })
     .await;
     call.returns(|| result(&output));
-    output
+    let _running = TaskGuard::enter(trail);
+    (output, call.answered_later())
 }

@@ -227,7 +227,7 @@ fn a_call_is_followed_across_its_awaits_and_into_the_thread_that_it_waits_for() 
     };
     let other = async { drop(SORT.enter(|_| {})) };
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("there are runtimes");
-    let (result, ()) = runtime.block_on(async { tokio::join!(follow(&LIST, followed, request), other) });
+    let ((result, _), ()) = runtime.block_on(async { tokio::join!(follow(&LIST, followed, request), other) });
     assert_eq!(result, 7);
     drop(order);
     journal.expect("there are threads").join().expect("it ends");

@@ -24,7 +24,7 @@ fn a_slow_consumer_is_found_and_no_secret_is_kept() {
         load.kill().unwrap();
         load.wait().unwrap();
     }
-    check_output(&output, 0, &format!("All of it is in {}.", archive.display()));
+    check_output(&output, 4, &format!("All of it is in {}.", archive.display()));
     let page = text(&output.stdout);
     let finding = page.lines().find(|line| line.contains("orders")).unwrap_or_else(|| panic!("{page}"));
     let (grows, why) = finding.split_once("; ").unwrap();
@@ -57,6 +57,7 @@ fn a_slow_consumer_is_found_and_no_secret_is_kept() {
     has("slow-requests.json", "\"protocol\": \"http\"");
     has("definitions-summary.json", "\"users\": 1");
     has("profile.svg", "Connection::poll");
+    has("pressure.json", "waited_us");
     has("process/limits", "Max open files");
     has("system/proc/meminfo", "MemTotal");
     for name in ["overview.json", "connections.json", "consumers.json", "nodes.json", "profile.folded"] {

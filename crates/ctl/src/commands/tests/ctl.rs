@@ -407,7 +407,9 @@ fn the_server_says_what_it_is_that_is_missing() {
 
 #[test]
 fn delayed_messages() {
-    let listed = answer(r#"{"messages":[{"id":"1-2","due":1767225600500},{"id":"1-3","due":18446744073709551615}],"next":null}"#);
+    let listed = answer(
+        r#"{"messages":[{"id":"1-2","due":1767225600500},{"id":"1-3","due":18446744073709551615}],"next":null}"#,
+    );
     let listed = drive(&["list_delayed_messages", "x", "--due-to", "9", "--routing-key", "k"], [listed]);
     assert_eq!(listed.did, ["GET delayed/%2F/x/messages?due_to=9&routing_key=k&count=100"]);
     assert!(listed.text().contains("1-2\t2026-01-01T00:00:00.500Z\t"), "{}", listed.text());

@@ -36,6 +36,16 @@ fn options_of_our_own_change_nothing_for_perftests() {
 }
 
 #[test]
+fn arguments_of_queues_that_are_true_or_false_are_booleans() {
+    use crate::plan::Value;
+
+    let arguments = options("--queue-args x-a=true,x-b=false,x-c=truer,x-d=7").topology.arguments;
+    let of = |key: &str| arguments.iter().find(|(name, _)| name == key).map(|(_, value)| value.clone());
+    assert_eq!([of("x-a"), of("x-b")], [Some(Value::Bool(true)), Some(Value::Bool(false))]);
+    assert_eq!([of("x-c"), of("x-d")], [Some(Value::Text("truer".to_owned())), Some(Value::Int(7))]);
+}
+
+#[test]
 fn quotes_around_a_value_of_its_own_are_taken_away() {
     assert_eq!(options("-u \"q\"").topology.queues, QueueNames::Fixed(vec!["q".into()]));
     assert_eq!(options("--queue=\"q\"").topology.queues, QueueNames::Fixed(vec!["\"q\"".into()]));

@@ -57,14 +57,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "drain",
         "has the node that is asked, or named, hand over and take no clients until revive",
-        |input| order(Ask::post("warren/cluster/drain".to_owned(), &about(input, json!({})))),
+        drain,
     )
     .taking(&[optional("node")])
     .long()
     .saying("Will put the node into maintenance mode. The node will no longer serve any client traffic!"),
-    Command::new("revive", "has the node that is asked, or named, take clients again", |input| {
-        order(Ask::post("warren/cluster/revive".to_owned(), &about(input, json!({}))))
-    })
+    Command::new("revive", "has the node that is asked, or named, take clients again", revive)
     .taking(&[optional("node")])
     .saying("Will undo maintenance mode for the node. The node will resume serving client traffic."),
     Command::new(
@@ -90,6 +88,35 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("cluster_members", "lists the cluster's nodes: who leads, who is behind; Warren's own", |_| members())
         .saying("Members of the cluster ..."),
 ];
+
+/// A node alone has none to hand over to: it takes no clients any more, and ends those that it has.
+fn drain(input: &Invocation) -> StepResult {
+    let is_named = input.optional("node").is_some();
+    Ask::post("warren/cluster/drain".to_owned(), &about(input, json!({}))).then(move |reply| {
+        if is_named || !is_alone(&reply) {
+            return answered(reply)?.done();
+        }
+        Ask::post("warren/listeners/suspend".to_owned(), &json!({})).then(|reply| {
+            answered(reply)?.accepted()?;
+            super::connections::close_all("the node is in maintenance")
+        })
+    })
+}
+
+fn revive(input: &Invocation) -> StepResult {
+    let is_named = input.optional("node").is_some();
+    Ask::post("warren/cluster/revive".to_owned(), &about(input, json!({}))).then(move |reply| {
+        if is_named || !is_alone(&reply) {
+            return answered(reply)?.done();
+        }
+        Ask::post("warren/listeners/resume".to_owned(), &json!({})).then(|reply| answered(reply)?.done())
+    })
+}
+
+/// Whether a node says that it is in no cluster and can be in none.
+fn is_alone(reply: &crate::reply::Reply) -> bool {
+    reply.reason().is_some_and(|reason| reason.starts_with("this node is alone"))
+}
 
 /// One node leads all queues: where a queue is named, it has to be one that is led at all.
 fn transfer_leadership(input: &Invocation) -> StepResult {

@@ -59,6 +59,15 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Closing connections of user {username}, reason: {reason}..."),
 ];
 
+/// Closes all connections of the node.
+pub(crate) fn close_all(reason: &'static str) -> StepResult {
+    Ask::get("connections".to_owned()).then(move |reply| {
+        let names = names(&reply.list()?, |_| true);
+        let text = format!("Closed {} connections", names.len());
+        close_each(names, reason.to_owned(), Duration::ZERO, text)
+    })
+}
+
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new("close connection", "closes a connection by its name", |input| {
         let closing = close(input.text("name"), input.optional("reason").unwrap_or(BY_HAND), input.has("idempotently"));

@@ -79,7 +79,6 @@ pub(crate) const COMMANDS: &[Command] = &[
     refused("grow_to_count", "the HTTP API has no operation for it: see grow"),
     refused("force_checkpoint", "the HTTP API has no operation for it"),
     refused("peek", "the HTTP API has no operation for it: see get, and browse_queue"),
-    refused("post_upgrade", "the HTTP API has no operation for it: see rebalance"),
     refused(
         "check_if_new_quorum_queue_replicas_have_finished_initial_sync",
         "the HTTP API does not tell: see quorum_status",

@@ -44,6 +44,10 @@ pub(crate) const COMMANDS: &[Command] = &[
             option("queue-pattern", "PATTERN", "only queues with such names"),
         ])
         .saying("Rebalancing leaders ..."),
+    Command::new("post_upgrade", "spreads the leaders of replicated queues, as after an upgrade of all nodes", |_| {
+        Ask::post("rebalance/queues".to_owned(), &json!({})).done()
+    })
+    .saying("Rebalancing leaders ..."),
     Command::new(
         "list_unresponsive_queues",
         "lists a virtual host's queues that the server says cannot answer: down, crashed, without a majority",

@@ -64,6 +64,27 @@ fn who_leads_is_told() {
     assert_eq!(driven.did, ["POST warren/cluster/transfer {}"]);
 }
 
+/// As RabbitMQ's does, so that scripts of upgrades go on.
+#[test]
+fn a_node_alone_is_drained_of_its_clients() {
+    let alone = || answer(400, &json!({"error": "x", "reason": "this node is alone: it has no keys of a cluster"}));
+    let ok = || answer(204, &json!(null));
+    let listed = answer(200, &json!([{"name": "c1", "vhost": "/"}]));
+    let driven = drive(&["drain"], [alone(), ok(), listed, ok()]);
+    let expected = [
+        "POST warren/cluster/drain {}",
+        "POST warren/listeners/suspend {}",
+        "GET connections",
+        "DELETE connections/c1 because the node is in maintenance",
+    ];
+    assert_eq!(driven.did, expected);
+    assert!(driven.result.is_ok());
+    let driven = drive(&["revive"], [alone(), ok()]);
+    assert_eq!(driven.did, ["POST warren/cluster/revive {}", "POST warren/listeners/resume {}"]);
+    // Another node that is named is no node alone.
+    assert_eq!(drive(&["drain", "rabbit@b"], [alone()]).failure().0, 69);
+}
+
 /// As rabbitmq-queues has it.
 #[test]
 fn a_queue_may_be_named_before_the_node() {

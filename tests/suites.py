@@ -64,7 +64,7 @@ SUITES = [
     Suite("fsync-order", ("crash/fsync_order.py",)),
     Suite("ctl", ("ctl/run.py",)),
     Suite("perf", ("perf/run.py", "--", "-k", "not test_commands"), alone=True),
-    Suite("diagnose", ("diagnose/run.py",), alone=True),
+    Suite("diagnose", ("diagnose/run.py",)),
     Suite("abuse", ("abuse/run.py",), alone=True),
 ]
 

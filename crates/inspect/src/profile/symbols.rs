@@ -9,6 +9,7 @@ type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 
 /// The functions of one file.
 pub(super) struct Symbols<'a> {
+    file: &'a [u8],
     /// Of parts that are mapped: offset, length, and the address that the linker gave it.
     segments: Vec<(u64, u64, u64)>,
     /// Start, end and name of functions, by their starts.
@@ -40,14 +41,17 @@ impl<'a> Symbols<'a> {
         let has_lines = elf.section_by_name(gimli::SectionId::DebugInfo.name()).is_some();
         let dwarf = has_lines.then(|| gimli::Dwarf::load(section).ok()).flatten();
         let inlined = dwarf.and_then(|dwarf| addr2line::Context::from_dwarf(dwarf).ok());
-        Some(Symbols { segments: segments.collect(), functions, inlined, known: HashMap::new() })
+        Some(Symbols { file, segments: segments.collect(), functions, inlined, known: HashMap::new() })
     }
 
     /// The functions at an offset in the file, the innermost first: several where some were inlined into others. None are known of code
     /// that has no name.
     pub(super) fn at(&mut self, offset: u64) -> &[String] {
         if !self.known.contains_key(&offset) {
-            let names = self.address(offset).map(|address| self.look_up(address)).unwrap_or_default();
+            let names = self
+                .address(instruction_at(self.file, offset))
+                .map(|address| self.look_up(address))
+                .unwrap_or_default();
             self.known.insert(offset, names);
         }
         &self.known[&offset]
@@ -81,6 +85,21 @@ impl<'a> Symbols<'a> {
     }
 }
 
+/// The instruction that a thread is at whose next one is at an offset. A thread that is in the kernel has the call of the system behind it,
+/// and what comes next is often a check of its result that was inlined there.
+fn instruction_at(file: &[u8], offset: u64) -> u64 {
+    let before = |len: usize| {
+        let end = usize::try_from(offset).ok()?;
+        file.get(end.checked_sub(len)?..end)
+    };
+    let is_behind_call = match () {
+        () if cfg!(target_arch = "x86_64") => before(2) == Some(&[0x0f, 0x05]),
+        () if cfg!(target_arch = "aarch64") => before(4) == Some(&[0x01, 0x00, 0x00, 0xd4]),
+        () => false,
+    };
+    if is_behind_call { offset - 1 } else { offset }
+}
+
 /// A name as it is written in the source, without the compiler's hash.
 fn demangled(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
@@ -89,6 +108,15 @@ fn demangled(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// `fdatasync` was shown as `branch<(), Errno>`, and `pwritev` as `le`.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_thread_in_the_kernel_is_at_the_call_of_the_system() {
+        let file = [0x90, 0x0f, 0x05, 0x48, 0x05];
+        let found: Vec<u64> = (0..=6).map(|offset| instruction_at(&file, offset)).collect();
+        assert_eq!(found, [0, 1, 2, 2, 4, 5, 6]);
+    }
 
     const NAME: &str = "tests::a_function_to_be_found";
 

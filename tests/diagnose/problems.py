@@ -23,7 +23,7 @@ class Case:
     how: dict = field(default_factory=dict)
     #: Until it can be seen.
     settles_s: float = 0.5
-    #: What it needs of the machine: `far`, `strace`.
+    #: What it needs of the machine: `far`, `strace`, `calm`.
     needs: str = ""
 
     @property
@@ -319,7 +319,7 @@ def the_disk_is_slow(scene):
     scene.confirming_publisher("shop", "orders", 100)
 
 
-@planted("processors_taken", "Other programs", settles_s=2.0)
+@planted("processors_taken", "Other programs", needs="calm", settles_s=2.0)
 def neighbours_take_the_processors(scene):
     scene.queue("orders")
     scene.perf("-x", "2", "-y", "2", "-p", "-u", "orders", "-r", "1500", "-q", "100")

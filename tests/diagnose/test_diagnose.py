@@ -23,6 +23,8 @@ def act(pytestconfig, far_network):
             if not shutil.which("strace"):
                 pytest.skip("strace is not installed")
             how["wrapper"] = SLOW_SYNCS
+        if case.needs == "calm" and not pytestconfig.getoption("long"):
+            pytest.skip("what neighbours take is seen on a machine that does nothing else: --long")
         if case.needs == "far" and not far_network:
             pytest.skip("a network of its own takes root and /dev/net/tun")
         scene = Scene(pytestconfig.getoption("broker_command"), settings, **how)

@@ -285,6 +285,25 @@ async fn the_resource_server_that_a_token_is_for_counts() {
     accepted(&backend, &for_audience(json!("none"))).await;
 }
 
+/// Shared keys and public ones may be configured together, and a public one is known to all: a token that is signed with it as if it were
+/// shared is refused.
+#[tokio::test]
+async fn a_public_key_is_no_shared_one() {
+    const PUBLIC: &[u8] = b"-----BEGIN PUBLIC KEY-----\n\
+        MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEztav/xgh9QYDl/qyoWLkNI0u+m+n\n\
+        O7Pva3z7sNfu3q/U4b+cxphfpKalFAvRCgeTjqU2ZS/Eb6nqBAd03z8vmg==\n\
+        -----END PUBLIC KEY-----\n";
+    let mut own = options();
+    own.algorithms.push(Algorithm::ES256);
+    own.keys.configured.insert("k2".to_owned(), DecodingKey::from_ec_pem(PUBLIC).unwrap());
+    let backend = OAuth2::new(own);
+    let header = Header { kid: Some("k2".to_owned()), ..Header::new(Algorithm::HS256) };
+    let forged = jsonwebtoken::encode(&header, &claims(), &EncodingKey::from_secret(PUBLIC)).unwrap();
+    let answer = log_in(&backend, &forged).await;
+    assert!(matches!(answer, LoginAnswer::Refused(_)), "{answer:?}");
+    assert_eq!(accepted(&backend, &signed(&claims(), Some("k1"))).await.name, "ann");
+}
+
 /// RFC 7515, 4.1.11: "crit" has to be understood, and there is nothing here that could be.
 #[tokio::test]
 async fn a_token_with_extensions_that_must_be_understood_is_refused() {

@@ -46,6 +46,10 @@ fn a_queue_stays_paused_over_a_restart_and_a_new_one_of_its_name_is_not() {
     pause(&node, true);
     let node = node.kill();
     assert!(node.broker.queue_view("/", "q").unwrap().is_paused());
+    // Also when the journal does not have the order any more.
+    node.spill();
+    let node = node.kill();
+    assert!(node.broker.queue_view("/", "q").unwrap().is_paused());
     let mut consumer = node.connect();
     consumer.consume(1, "q", "c", true);
     assert!(bodies(&node, &mut consumer).is_empty());

@@ -137,6 +137,14 @@ def describe(tree: Path, version: str, depends: str) -> None:
         put(tree / "DEBIAN" / script, (HERE / script).read_bytes(), 0o755)
 
 
+def identify(parser: argparse.ArgumentParser, binary: Path) -> tuple[str, datetime.datetime]:
+    """The version of a binary, and the time that all files of its packages have. Ends with a message if it was not built."""
+    if not binary.exists():
+        parser.error(f"{binary} is missing; `make build` builds it")
+    epoch = int(os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(binary.stat().st_mtime))))
+    return run(str(binary.resolve()), "--version").split()[-1], datetime.datetime.fromtimestamp(epoch, datetime.UTC)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--binary", type=Path, default=ROOT / "target/release/warren", help="(default: target/release/warren)")
@@ -144,13 +152,10 @@ def main() -> int:
     parser.add_argument("--compression", default="xz", help="dpkg-deb's -Z (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "target/packages", help="where the package goes (default: target/packages)")
     arguments = parser.parse_args()
-    if not arguments.binary.exists():
-        parser.error(f"{arguments.binary} is missing; `make build` builds it")
     if missing := [program for program in ("dpkg-deb", "strip", "objdump") if not shutil.which(program)]:
         parser.error(f"{', '.join(missing)} not found: apt-get install dpkg binutils")
-    epoch = int(os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(arguments.binary.stat().st_mtime))))
-    when = datetime.datetime.fromtimestamp(epoch, datetime.UTC)
-    version = f"{run(str(arguments.binary.resolve()), '--version').split()[-1]}-{arguments.revision}"
+    upstream, when = identify(parser, arguments.binary)
+    version = f"{upstream}-{arguments.revision}"
     arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warren-deb-") as folder:
         tree = Path(folder) / "tree"

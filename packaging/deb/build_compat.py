@@ -9,7 +9,6 @@ dpkg-deb. The version is that of the binary.
 
 import argparse
 import datetime
-import os
 import re
 import subprocess
 import sys
@@ -56,11 +55,8 @@ def main() -> int:
     parser.add_argument("--revision", type=int, default=1, help="of the package, behind the version (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=build.ROOT / "target/packages", help="where the package goes (default: target/packages)")
     arguments = parser.parse_args()
-    if not arguments.binary.exists():
-        parser.error(f"{arguments.binary} is missing; `make build` builds it")
-    epoch = int(os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(arguments.binary.stat().st_mtime))))
-    when = datetime.datetime.fromtimestamp(epoch, datetime.UTC)
-    version = f"{build.run(str(arguments.binary.resolve()), '--version').split()[-1]}-{arguments.revision}"
+    upstream, when = build.identify(parser, arguments.binary)
+    version = f"{upstream}-{arguments.revision}"
     arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warren-deb-") as folder:
         tree = Path(folder) / "tree"

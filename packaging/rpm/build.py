@@ -76,13 +76,9 @@ def main() -> int:
     parser.add_argument("--compression", default="w19.zstdio", help="of the files, as rpmbuild's _binary_payload (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "target/packages", help="where the packages go (default: target/packages)")
     arguments = parser.parse_args()
-    if not arguments.binary.exists():
-        parser.error(f"{arguments.binary} is missing; `make build` builds it")
     if missing := [program for program in ("rpmbuild", "strip", "objdump") if not shutil.which(program)]:
         parser.error(f"{', '.join(missing)} not found: dnf install rpm-build binutils, or apt-get install rpm binutils")
-    epoch = int(os.environ.setdefault("SOURCE_DATE_EPOCH", str(int(arguments.binary.stat().st_mtime))))
-    when = datetime.datetime.fromtimestamp(epoch, datetime.UTC)
-    version = deb.run(str(arguments.binary.resolve()), "--version").split()[-1]
+    version, when = deb.identify(parser, arguments.binary)
     arguments.output.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="warren-rpm-") as name:
         folder = Path(name)

@@ -12,6 +12,7 @@ import os
 import select
 import struct
 import subprocess
+import sys
 import threading
 import time
 
@@ -89,7 +90,5 @@ class FarNetwork:
 def why_impossible() -> str | None:
     """Why there can be no such network here, if there cannot."""
     code = "import sys; sys.path.insert(0, sys.argv[1]); import far; far.FarNetwork(0.001)"
-    import sys
-
     done = subprocess.run([sys.executable, "-c", code, os.path.dirname(os.path.abspath(__file__))], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     return None if done.returncode == 0 else (done.stderr.strip().splitlines() or ["it fails"])[-1]

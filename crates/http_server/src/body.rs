@@ -40,7 +40,7 @@ pub enum Spent {
     Reader,
 }
 
-/// Is told how an answer goes to its reader. It is dropped when the answer has ended, or its reader has gone.
+/// Sees how an answer goes to its reader. It is dropped when the answer has ended, or its reader has closed the connection.
 pub trait Watcher: Send {
     /// From where the last time ended until then it was spent on this.
     fn spent(&mut self, on: Spent, until: Instant);
@@ -92,7 +92,7 @@ impl AnswerBody {
         AnswerBody { state, watcher: None, spent: Spent::Making }
     }
 
-    /// The same, of which the watcher is told how it goes. One that goes on is not watched: it takes as long as its reader wants.
+    /// The same, which the watcher sees on its way. One that goes on is not watched: it takes as long as its reader wants.
     #[must_use]
     pub fn watched(self, watcher: Box<dyn Watcher>) -> AnswerBody {
         let is_live = matches!(self.state, BodyState::Source(_));
@@ -234,7 +234,7 @@ mod tests {
     use super::*;
     use http_body_util::BodyExt as _;
 
-    /// Remembers what it is told.
+    /// Remembers what it sees.
     #[derive(Clone, Default)]
     struct Notes(Arc<std::sync::Mutex<Vec<String>>>);
 
@@ -266,8 +266,8 @@ mod tests {
         let body = AnswerBody::of(Box::new(Bites(2)), &panics).ok().unwrap().watched(Box::new(notes.clone()));
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         assert_eq!(runtime.block_on(body.collect()).unwrap().to_bytes(), "xx");
-        let told = notes.0.lock().unwrap().join(" ");
-        assert_eq!(told, "Making Making Turn Making 1 Reader Making 1, the last Reader Making");
+        let seen = notes.0.lock().unwrap().join(" ");
+        assert_eq!(seen, "Making Making Turn Making 1 Reader Making 1, the last Reader Making");
     }
 
     /// Pieces, the last of which is not to be had.

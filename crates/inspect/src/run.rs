@@ -39,7 +39,7 @@ pub fn main<T: Outcome>(command: impl Future<Output = Result<T, Failure>>) -> u8
     let result = done.and_then(|done| done).unwrap_or_else(cannot_start);
     match result {
         Ok(status) => status,
-        Err(failure) if failure.is_unread => 0,
+        Err(failure) if failure.status == 0 => 0,
         Err(failure) => told(&failure),
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct Sent {
     pub(crate) is_as_long_as_asked: bool,
 }
 
-/// A request whose answer is on its way. When this is dropped, the answer has ended, or its reader has gone: then it is counted, noted if
+/// A request whose answer is on its way. When this is dropped, the answer has ended, or its reader has left: then it is counted, noted if
 /// it is among the slowest, and the call of a session that watches it returns.
 pub(crate) struct Sending {
     kept: AnswersSent,

@@ -12,7 +12,7 @@ use crate::link::reader::Reader;
 
 const MAGIC: &[u8; 8] = b"WRNODE02";
 const MAGIC_WITHOUT_STARTS: &[u8; 8] = b"WRNODE01";
-/// So many earlier starts a directory knows. A node that was told of no more than these is believed by their count.
+/// So many earlier starts a directory knows. A node that knows of no more than these is believed by their count.
 pub(super) const STARTS_MAX: usize = 32;
 
 /// Which directory this is.

@@ -194,9 +194,9 @@ pub(super) struct Queue {
 /// Where a queue's dead letters go.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) enum DeadLetters {
-    /// It has no exchange for them: they are gone.
+    /// It has no exchange for them: they are deleted.
     #[default]
-    Gone,
+    Deleted,
     /// To an exchange that brings them to no queue, by its name.
     Nowhere(String),
     /// To queues.

@@ -67,7 +67,7 @@ impl Files {
 const LENGTHS_COUNT: u32 = 5;
 /// At those with the most messages.
 const LENGTHS_PATH: &str =
-    "/api/queues?page=1&page_size=500&sort=messages&sort_reverse=true&disable_stats=false&columns=vhost,name,messages";
+    "/api/queues?page=1&page_size=500&sort=messages&sort_reverse=true&columns=vhost,name,messages";
 /// Queues whose publishers are asked for.
 const LOSING_COUNT_MAX: usize = 10;
 

@@ -10,7 +10,7 @@ use super::findings::{Finding, bytes, counted, time};
 /// Requests that the page has, and waits of each.
 const SLOW_COUNT_MAX: usize = 5;
 const WAIT_COUNT_MAX: usize = 2;
-/// Of the time of an answer, the part that is told of where its reader took it.
+/// Of the time of an answer, the part from which on the page has what its reader took.
 const READER_PART: f64 = 0.1;
 
 /// The page.

@@ -24,7 +24,7 @@ struct Arguments {
     ignored: Vec<String>,
 }
 
-/// Runs the broker until it is told to stop.
+/// Runs the broker until a signal stops it.
 pub(super) fn run(words: &[OsString]) -> Result<()> {
     let arguments = Arguments::parse(words)?;
     if words.iter().any(|word| word == "--version" || word == "-version") {

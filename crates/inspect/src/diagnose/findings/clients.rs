@@ -2,7 +2,7 @@
 
 use super::super::facts::{Client, Facts};
 use super::words::{number, plural, rate, time};
-use super::{COUNT_MAX, Finding};
+use super::{COUNT_MAX, Finding, UNREAD_MIN};
 
 /// More connections a second are churn, and more channels, queues, errors.
 const CHURN_MIN_PER_S: f64 = 10.0;
@@ -20,8 +20,6 @@ const POLLED_MIN_PER_S: f64 = 5.0;
 const POLLED_PART: f64 = 0.5;
 /// Gets a second that find something: a consumer costs less.
 const GOT_MIN_PER_S: f64 = 50.0;
-/// Bytes that wait for a client that does not read.
-const UNREAD_MIN: u64 = 64 << 10;
 
 /// Those of which something is so, most first.
 fn most(facts: &Facts, what: impl Fn(&Client) -> f64, min: f64) -> Vec<&Client> {

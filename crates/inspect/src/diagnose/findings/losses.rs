@@ -4,7 +4,7 @@ use super::super::facts::{Client, DeadLetters, Facts, Queue};
 use super::words::{names, rate};
 use super::{COUNT_MAX, Finding};
 
-/// What is lost more seldom is not told of.
+/// Losses that are less frequent are not reported.
 const MIN_PER_S: f64 = 0.1;
 
 /// Publishes that no queue wants.
@@ -46,7 +46,7 @@ pub(super) fn given_up(facts: &Facts, found: &mut Vec<Finding>) {
         for queue in most(facts, lost_per_s) {
             let where_to = match &queue.dead_letters {
                 DeadLetters::Kept => continue,
-                DeadLetters::Gone => "it has no dead letter exchange".to_owned(),
+                DeadLetters::Deleted => "it has no dead letter exchange".to_owned(),
                 DeadLetters::Nowhere(exchange) if exchange.is_empty() => {
                     "the queue for its dead letters is not there".to_owned()
                 }

@@ -16,7 +16,7 @@ const WAITED_PART: f64 = 0.5;
 const WAITED_MIN: f64 = 0.2;
 /// A part of all processors that a control group or a hypervisor takes.
 const TAKEN: f64 = 0.1;
-/// What has so much of the memory is told of in an alarm.
+/// An owner of so much of the memory is named in an alarm.
 const OWNER_PART: f64 = 0.1;
 
 /// What its nodes know of each other. Of several problems it comes first: what else is wrong may follow from it.

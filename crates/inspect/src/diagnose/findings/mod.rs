@@ -104,6 +104,8 @@ impl Finding {
 
 /// Objects that are named, of each kind of finding.
 const COUNT_MAX: usize = 10;
+/// So many bytes wait for a client that does not read.
+const UNREAD_MIN: u64 = 64 << 10;
 
 type Rule = fn(&Facts, &mut Vec<Finding>);
 

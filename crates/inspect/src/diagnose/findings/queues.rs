@@ -2,27 +2,25 @@
 
 use super::super::facts::{Consumer, Facts, Queue};
 use super::words::{names, number, rate, time};
-use super::{COUNT_MAX, Finding};
+use super::{COUNT_MAX, Finding, UNREAD_MIN};
 
-/// A backlog without consumers is told of from here.
+/// A backlog without consumers is reported from here.
 const BACKLOG_MIN: u64 = 1_000;
 /// Consumers without a limit hold many from here, if they hold each for longer than that.
 const HELD_MIN: u64 = 1_000;
 const HELD_MIN_S: f64 = 1.0;
 /// Dead letters that come back to a queue where they died before are reported from here: it is more than a consumer that tries again at
 /// leisure.
-const ROUND_MIN_PER_S: f64 = 20.0;
+const ROUND_MIN_PER_S: f64 = 100.0;
 /// What consumers hold of what they may, when they hold all: a message may be on its way back, and the next on its way out.
 const FULL: f64 = 0.8;
 /// A way to a consumer that is shorter explains nothing.
 const FAR_MS: f64 = 2.0;
 /// The way's part of the time for which a consumer has a message, from which on it is the way that is slow.
 const WAY_PART: f64 = 0.5;
-/// Bytes that wait for a client that does not read.
-const UNREAD_MIN: u64 = 64 << 10;
 /// As good as nothing, a second.
 const NOTHING: f64 = 0.1;
-/// So many queues that nothing is published into are told of.
+/// So many queues that nothing is published into are reported.
 const UNUSED_MIN: usize = 1_000;
 
 fn growth_of(queue: &Queue, facts: &Facts) -> Option<f64> {

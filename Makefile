@@ -3,14 +3,20 @@
 CARGO ?= cargo
 PYTHON ?= python3
 WARREN = target/release/warren
+# What is shipped and measured: slower to build, faster to run.
+DIST = target/dist/warren
 
-.PHONY: sim-consensus run build web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-semantics-long test-ctl test-proxy test-browser test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package package-rpm static image image-rabbitmq test-packages clean
+.PHONY: sim-consensus run build dist web test check figures ceilings test-crate test-binary test-rust test-lint test-form lint test-deny test-web test-clients test-perf test-api test-prometheus test-semantics test-semantics-long test-ctl test-proxy test-browser test-firefox test-crash test-profiles test-cluster cluster test-abuse fuzz bench bench-perf bench-build docs package package-rpm static image image-rabbitmq test-packages clean
 
 run: build
 	$(WARREN) serve --data-dir data
 
 build: web
 	$(CARGO) build --release --locked -p warren
+
+# The program of packages, images and benches: Cargo.toml says what is different.
+dist: web
+	$(CARGO) build --profile dist --locked -p warren
 
 # What the console and the charts of reports are built on, by the lock file, into a folder that is not committed. A build without it has no
 # console, and makes reports of tables.
@@ -98,8 +104,8 @@ test-semantics: test-binary
 # Thousands of sequences of random operations beside a real RabbitMQ, of what is shipped; what differs is made small and shown. ROUNDS for another
 # number, SEED for those of that seed on. Root, as bench/peers/rabbitmq.
 test-semantics-long: ROUNDS = 3000
-test-semantics-long: build
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/semantics/sequences/search.py --count $(ROUNDS) $(if $(SEED),--first $(SEED))
+test-semantics-long: dist
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/semantics/sequences/search.py --count $(ROUNDS) $(if $(SEED),--first $(SEED))
 
 # `warren ctl`, against this broker and a RabbitMQ.
 test-ctl: test-binary
@@ -109,24 +115,28 @@ test-ctl: test-binary
 test-proxy: test-binary
 	$(PYTHON) tests/suites.py proxy
 
-# Reports, in a real browser.
+# The console, reports and flame graphs in a real browser: all scenarios, where CI runs a few of the console's unless it has changed.
 test-browser: test-binary
-	$(PYTHON) tests/suites.py browser
+	$(PYTHON) tests/browser/run.py
+
+# Every page of the console in Firefox, where one is installed.
+test-firefox: test-binary
+	$(PYTHON) tests/browser/run.py --firefox
 
 # Fifty rounds of kill -9, a hundred of either end of a shovel, and twenty migrations, of what is shipped.
-test-crash: build
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/run.py --rounds 50
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/journeys.py --rounds 50
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/shovels.py --rounds 100
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/federation.py --rounds 100
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/crash/migrations.py --rounds 20
+test-crash: dist
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/crash/run.py --rounds 50
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/crash/journeys.py --rounds 50
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/crash/shovels.py --rounds 100
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/crash/federation.py --rounds 100
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/crash/migrations.py --rounds 20
 
 # A hundred rounds of faults of a cluster's nodes, of what is shipped: networks and disks of its own where it is run by root. ROUNDS, ROUND_S and
 # SEED for others.
 ROUNDS ?= 100
 ROUND_S ?= 10
-test-cluster: build
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/cluster/run.py --rounds $(ROUNDS) --round-s $(ROUND_S) $(if $(SEED),--seed $(SEED))
+test-cluster: dist
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/cluster/run.py --rounds $(ROUNDS) --round-s $(ROUND_S) $(if $(SEED),--seed $(SEED))
 
 # A thousand CPU profiles that begin and end under load, with TLS and syncs; and a thousand of the sampler alone. ROUNDS for others.
 test-profiles: ROUNDS = 1000
@@ -139,8 +149,8 @@ cluster: build
 	$(PYTHON) tests/cluster/three.py --binary $(WARREN)
 
 # The full numbers of bad input, of what is shipped: ten thousand connections and so on.
-test-abuse: build
-	WARREN_BINARY=$(WARREN) $(PYTHON) tests/abuse/run.py --long
+test-abuse: dist
+	WARREN_BINARY=$(DIST) $(PYTHON) tests/abuse/run.py --long
 
 # Ten thousand seeds of whole groups under crashes, cuts and slow disks: minutes. SEEDS=from..to for others.
 SEEDS ?= 0..10000
@@ -163,7 +173,7 @@ bench-perf: bench-build
 	bench/run referee workloads
 
 bench-build:
-	$(CARGO) build --release --locked -p warren -p bench
+	$(CARGO) build --profile dist --locked -p warren -p bench
 
 docs: test-binary
 	target/debug/examples/configuration > docs/configuration.md
@@ -171,24 +181,25 @@ docs: test-binary
 	target/debug/examples/perf_options > docs/perf-options.md
 	target/debug/examples/openapi > docs/openapi.json
 
-# A Debian package of target/release/warren, in target/packages. BINARY=target/static/warren for one that needs no libraries.
-BINARY ?= $(WARREN)
-package: build
+# A Debian package of target/dist/warren, in target/packages. BINARY=target/static/warren for one that needs no libraries.
+BINARY ?= $(DIST)
+package: dist
 	$(PYTHON) packaging/deb/build.py --binary $(BINARY)
 	$(PYTHON) packaging/deb/build_compat.py --binary $(BINARY)
+	$(PYTHON) packaging/deb/build_dbgsym.py --binary $(BINARY)
 
 # The same as RPM packages, by rpmbuild.
-package-rpm: build
+package-rpm: dist
 	$(PYTHON) packaging/rpm/build.py --binary $(BINARY)
 
 # A program that is linked to nothing: target/static/warren, for any Linux of this architecture. With glibc, not musl: docs/installing.md says why.
 # Frame pointers again, because flags of a target go before those of .cargo/config.toml.
 STATIC_TARGET ?= $(shell rustc -vV | sed -n 's/^host: //p')
 static: web
-	$(CARGO) build --release --locked -p warren --target $(STATIC_TARGET) \
+	$(CARGO) build --profile dist --locked -p warren --target $(STATIC_TARGET) \
 		--config 'target.$(STATIC_TARGET).rustflags=["-C", "force-frame-pointers=yes", "-C", "target-feature=+crt-static"]'
 	mkdir -p target/static
-	cp target/$(STATIC_TARGET)/release/warren target/static/warren
+	cp target/$(STATIC_TARGET)/dist/warren target/static/warren
 
 # The image of the static program, by buildah, without a registry; `docker build .` makes the same from the sources.
 image: static
@@ -200,9 +211,9 @@ image-rabbitmq: static
 
 # The package in a fresh Debian, installed, upgraded, removed and purged; the image, looked at and used. Root, debootstrap, buildah, and a network
 # for Debian's packages; the rest of what is packaged is the suite `packaging`.
-test-packages: build
-	$(PYTHON) tests/packaging/chroot.py --binary $(WARREN)
-	$(PYTHON) tests/packaging/image.py --binary $(WARREN)
+test-packages: dist
+	$(PYTHON) tests/packaging/chroot.py --binary $(DIST)
+	$(PYTHON) tests/packaging/image.py --binary $(DIST)
 
 clean:
 	$(CARGO) clean

@@ -19,7 +19,7 @@ REPO = BENCH.parent
 PEERS = pathlib.Path(os.environ.get("WARREN_PEERS", BENCH / ".peers"))
 TARGET = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target"))
 WARREN_TARGET = pathlib.Path(os.environ.get("WARREN_TARGET_DIR", TARGET))
-TOOL = TARGET / "release" / "bench"
+TOOL = TARGET / "dist" / "bench"
 READY_TIMEOUT_S = 120
 STOP_TIMEOUT_S = 60
 # A broker rests when it takes less than this share of one processor for a second: what the scenario before left to be
@@ -99,7 +99,7 @@ class Command:
         self.process = None
 
     def _words(self, settings):
-        values = {"data": self.data, "port": self.port, "warren": WARREN_TARGET / "release" / "warren", "repo": REPO}
+        values = {"data": self.data, "port": self.port, "warren": WARREN_TARGET / "dist" / "warren", "repo": REPO}
         words = [word.format(**values) for word in self.template.split()]
         return words + [word for setting in settings for word in ("--set", setting)]
 

@@ -2,7 +2,7 @@
 """How long somebody's publish waits while somebody else does what takes long: work under locks goes in pieces, or it shows here.
 
     bench/bystander.py                                      Warren, from target/debug
-    bench/bystander.py --broker-command 'target/release/warren serve …'
+    bench/bystander.py --broker-command 'target/dist/warren serve …'
     bench/bystander.py --scale 0.1 --only bindings
 
 Each scenario has a fresh broker, and a bystander with a connection and a queue of its own that publishes with confirms, consumes and acks all the

@@ -71,13 +71,13 @@ class Cluster:
         for peer in NODES:
             settings.append(f"warren.cluster.peers.{peer}=hare{peer}@127.0.0.1=127.0.0.1:{self.links[peer]}")
             settings.append(f"cluster_formation.classic_config.nodes.{peer}=hare{peer}@127.0.0.1")
-        words = [WARREN_TARGET / "release" / "warren", "serve", "--data-dir", directory]
+        words = [WARREN_TARGET / "dist" / "warren", "serve", "--data-dir", directory]
         words += [word for setting in settings for word in ("--set", setting)]
         with open(self.data / f"{node}.log", "ab") as log:
             self.processes[node] = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def ctl(self, node, *words):
-        command = [WARREN_TARGET / "release" / "warren", "ctl", "--data-dir", self.data / str(node), *words]
+        command = [WARREN_TARGET / "dist" / "warren", "ctl", "--data-dir", self.data / str(node), *words]
         return subprocess.run(command, capture_output=True, text=True, timeout=300)
 
     def members(self, node):
@@ -225,7 +225,7 @@ def failover(cluster, kind, what, results):
     wait_until(lambda: publish_one(cluster.amqp[via]))
     begun = time.monotonic()
     if kind == "planned":
-        moving = subprocess.Popen([WARREN_TARGET / "release" / "warren", "ctl", "--data-dir", cluster.data / str(leader),
+        moving = subprocess.Popen([WARREN_TARGET / "dist" / "warren", "ctl", "--data-dir", cluster.data / str(leader),
                                    "transfer_leadership"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         moving.wait()
         begun_again = time.monotonic()
@@ -325,5 +325,5 @@ def declare(cluster, count):
 
 if __name__ == "__main__":
     if not TOOL.exists():
-        raise SystemExit("build first: cargo build --release -p warren -p bench")
+        raise SystemExit("build first: make bench-build")
     main()

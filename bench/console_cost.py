@@ -25,7 +25,7 @@ import urllib.parse
 from brokers import PEERS, WARREN_TARGET, cpu_s
 from observers import free_port
 
-WARREN = WARREN_TARGET / "release" / "warren"
+WARREN = WARREN_TARGET / "dist" / "warren"
 COUNTS = [0, 1, 50]
 COLUMNS = "vhost,name,type,durable,auto_delete,exclusive,arguments,policy,state,messages_ready,messages_unacknowledged,messages,message_stats"
 LIST = f"/api/queues?columns={COLUMNS}&sort=name&page=1&page_size=100&pagination=true"

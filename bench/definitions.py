@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How long imports of ten thousand definitions take: over HTTP, into a fresh broker each time, and once more into the same one.
 
-    bench/definitions.py                                    Warren, from target/release
+    bench/definitions.py                                    Warren, from target/dist
     bench/definitions.py --rounds 5 --only mixed
     bench/definitions.py --peer 4                           RabbitMQ, for comparison
 

@@ -21,7 +21,7 @@ GRACE_S = 60
 def command(generator):
     if generator == PERFTEST:
         return ["java", "-cp", f"{PEERS / 'perftest'}/*", "com.rabbitmq.perf.PerfTest"]
-    return [str(WARREN_TARGET / "release" / "warren"), "perf"]
+    return [str(WARREN_TARGET / "dist" / "warren"), "perf"]
 
 
 def generate(generator, port, arguments, warm_up_s, measure_s):

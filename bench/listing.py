@@ -14,8 +14,8 @@ import urllib.parse
 from brokers import WARREN_TARGET, Turn
 from runs import rounds_of, say, yes
 
-PROGRAM = WARREN_TARGET / "release" / "warren"
-PATIENCE_S = 600
+PROGRAM = WARREN_TARGET / "dist" / "warren"
+TIMEOUT_S = 600
 COUNT = 100_000
 # The share of the machine that broker and generator take together, and how near a rate has to come to it.
 BUSY, BUSY_ERROR = 0.80, 0.03
@@ -49,7 +49,7 @@ class Asker:
 
     def __init__(self, url):
         parsed = urllib.parse.urlsplit(url)
-        self.connection = http.client.HTTPConnection(parsed.hostname, parsed.port, timeout=PATIENCE_S)
+        self.connection = http.client.HTTPConnection(parsed.hostname, parsed.port, timeout=TIMEOUT_S)
         credentials = f"{parsed.username}:{parsed.password}".encode()
         self.headers = {"Authorization": "Basic " + base64.b64encode(credentials).decode()}
 
@@ -134,7 +134,7 @@ def measure_many(turn, url, count, seconds):
     declare(asker, count)
     declared_s = time.monotonic() - started_at
     listed = 0
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + TIMEOUT_S
     # RabbitMQ tells of queues when they have told of themselves.
     while listed < count and time.monotonic() < until:
         listed = json.loads(asker.ask("/api/queues?page=1&page_size=1&columns=name")[0])["total_count"]

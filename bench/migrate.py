@@ -451,7 +451,7 @@ def main():
     parser.add_argument("--at-once", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--port", type=int, default=27920)
-    parser.add_argument("--binary", type=pathlib.Path, default=WARREN_TARGET / "release" / "warren")
+    parser.add_argument("--binary", type=pathlib.Path, default=WARREN_TARGET / "dist" / "warren")
     parser.add_argument("--keep", action="store_true", help="leave the RabbitMQ and all files")
     arguments = parser.parse_args()
     if answers(arguments.port):

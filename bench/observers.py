@@ -22,7 +22,7 @@ import time
 
 from brokers import PEERS, WARREN_TARGET, cpu_s
 
-WARREN = WARREN_TARGET / "release" / "warren"
+WARREN = WARREN_TARGET / "dist" / "warren"
 BUSIEST = "amqp::basic.publish"
 ENDLESS = ["--rate", "1000000000", "--max", "1000000000"]
 ON = ["--data-dir", "{data}"]

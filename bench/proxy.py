@@ -9,7 +9,7 @@ import time
 
 from brokers import TOOL, WARREN_TARGET, cpu_s, run_tool
 
-PROGRAM = WARREN_TARGET / "release" / "warren"
+PROGRAM = WARREN_TARGET / "dist" / "warren"
 READY_TIMEOUT_S, STOP_TIMEOUT_S = 20, 10
 
 

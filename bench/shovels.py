@@ -24,7 +24,7 @@ import urllib.request
 
 from brokers import PEERS, WARREN, WARREN_TARGET, Command, RabbitMq, cpu_s
 
-BINARY = WARREN_TARGET / "release" / "warren"
+BINARY = WARREN_TARGET / "dist" / "warren"
 TIMEOUT_S = 600
 
 

@@ -43,9 +43,9 @@ WARM_UP_S = 3
 # What a run may take, all of a sweep: RabbitMQ needs a while to declare 100,000 queues.
 RUN_TIMEOUT_S = 2 * 3600
 # A broker that does not do what a workload asks for says so when it is declared.
-REFUSED = re.compile(r"cannot declare what the run needs: (?:.*: )?(\d{3} .*)")
+REFUSED = re.compile(r"cannot declare the objects of the run: (?:.*: )?(\d{3} .*)")
 COMPLAINT = "warren perf: "
-PROGRAM = WARREN_TARGET / "release" / "warren"
+PROGRAM = WARREN_TARGET / "dist" / "warren"
 MIB = 2**20
 
 

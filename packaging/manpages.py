@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes man pages of what the commands say of themselves.
 
-    packaging/manpages.py target/release/warren FOLDER
+    packaging/manpages.py target/dist/warren FOLDER
 
 `warren --help` names the commands, `warren COMMAND --help` has the page of one, and so on through commands of commands; `warren ctl help` and
 `warren perf help` are asked by their own grammar. warren.conf(5) and warren-proxy.conf(5) are made of docs/configuration.md and

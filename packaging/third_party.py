@@ -22,7 +22,10 @@ def built_in() -> list[dict]:
     cargo = ["cargo", "--locked", "--offline"]
     tree = subprocess.run([cargo[0], "tree", *cargo[1:], "-p", "warren", "-e", "normal", "--prefix", "none", "-f", "{p}"], cwd=ROOT, capture_output=True, text=True, check=True)
     used = {tuple(line.split()[:2]) for line in tree.stdout.splitlines() if line}
-    told = subprocess.run([cargo[0], "metadata", *cargo[1:], "--format-version", "1"], cwd=ROOT, capture_output=True, text=True, check=True)
+    version = subprocess.run(["rustc", "-vV"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    # What other platforms need has not been fetched by a build.
+    host = next(line.removeprefix("host: ") for line in version.splitlines() if line.startswith("host: "))
+    told = subprocess.run([cargo[0], "metadata", *cargo[1:], "--format-version", "1", "--filter-platform", host], cwd=ROOT, capture_output=True, text=True, check=True)
     packages = json.loads(told.stdout)["packages"]
     found = [package for package in packages if package["source"] and (package["name"], f"v{package['version']}") in used]
     return sorted(found, key=lambda package: (package["name"], package["version"]))

@@ -43,7 +43,7 @@ class Suite:
 
 # Long ones first, so that none is left over at the end.
 SUITES = [
-    Suite("browser", ("browser/run.py",)),
+    Suite("browser", ("browser/run.py", "--unless-passed")),
     Suite("proxy", ("proxy/run.py",)),
     Suite("tls", ("tls/run.py",)),
     Suite("clients", ("clients/run.py",)),

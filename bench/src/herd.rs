@@ -14,7 +14,7 @@ const THREADS: usize = 8;
 /// A broker's longest word to a client who opens a connection is its first, about itself.
 const INPUT_LEN: usize = 8 * 1024;
 /// A client who is not answered for so long fails the run.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// One run against one broker.
 pub(crate) struct Herd {
@@ -85,7 +85,7 @@ impl Herd {
         let mut part = Vec::new();
         for _ in (number..self.clients).step_by(THREADS) {
             let connection = Connection::dial(&self.broker, FrameReader::with_len(INPUT_LEN))?;
-            connection.stream.set_read_timeout(Some(PATIENCE))?;
+            connection.stream.set_read_timeout(Some(TIMEOUT))?;
             part.push(connection);
         }
         for step in 0..OPENING_STEPS {

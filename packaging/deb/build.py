@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes a Debian package of a binary that is built: `make package`.
 
-    packaging/deb/build.py [--binary target/release/warren] [--output target/packages]
+    packaging/deb/build.py [--binary target/dist/warren] [--output target/packages]
 
 Needs dpkg-deb and strip. The version is that of the binary, the architecture that of this machine. A binary that is linked statically depends
 on no library; for another one dpkg-shlibdeps says on which. With SOURCE_DATE_EPOCH the same binary gives the same package.
@@ -147,7 +147,7 @@ def identify(parser: argparse.ArgumentParser, binary: Path) -> tuple[str, dateti
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", type=Path, default=ROOT / "target/release/warren", help="(default: target/release/warren)")
+    parser.add_argument("--binary", type=Path, default=ROOT / "target/dist/warren", help="(default: target/dist/warren)")
     parser.add_argument("--revision", type=int, default=1, help="of the package, behind the version (default: %(default)s)")
     parser.add_argument("--compression", default="xz", help="dpkg-deb's -Z (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "target/packages", help="where the package goes (default: target/packages)")

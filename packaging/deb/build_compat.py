@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the Debian package of RabbitMQ's names: `make package`.
 
-    packaging/deb/build_compat.py [--binary target/release/warren] [--output target/packages]
+    packaging/deb/build_compat.py [--binary target/dist/warren] [--output target/packages]
 
 It has no program of its own: rabbitmqctl and so on are links to /usr/bin/warren, and rabbitmq-server.service is another name of its unit. Needs
 dpkg-deb. The version is that of the binary.
@@ -51,7 +51,7 @@ def describe(tree: Path, version: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", type=Path, default=build.ROOT / "target/release/warren", help="(default: target/release/warren)")
+    parser.add_argument("--binary", type=Path, default=build.ROOT / "target/dist/warren", help="(default: target/dist/warren)")
     parser.add_argument("--revision", type=int, default=1, help="of the package, behind the version (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=build.ROOT / "target/packages", help="where the package goes (default: target/packages)")
     arguments = parser.parse_args()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes RPM packages of a binary that is built, by rpmbuild: `make package-rpm`.
 
-    packaging/rpm/build.py [--binary target/release/warren] [--output target/packages]
+    packaging/rpm/build.py [--binary target/dist/warren] [--output target/packages]
 
 The files are those of the Debian packages, where Fedora and its relatives have theirs. Needs rpmbuild (dnf install rpm-build, apt-get install rpm)
 and strip. The version is that of the binary.
@@ -71,7 +71,7 @@ def listed(tree: Path, is_compat: bool) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", type=Path, default=ROOT / "target/release/warren", help="(default: target/release/warren)")
+    parser.add_argument("--binary", type=Path, default=ROOT / "target/dist/warren", help="(default: target/dist/warren)")
     parser.add_argument("--release", type=int, default=1, help="of the package, behind the version (default: %(default)s)")
     parser.add_argument("--compression", default="w19.zstdio", help="of the files, as rpmbuild's _binary_payload (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=ROOT / "target/packages", help="where the packages go (default: target/packages)")

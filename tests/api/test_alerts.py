@@ -12,7 +12,7 @@ from blackbox import broker as brokers
 
 pytestmark = pytest.mark.warren_only("alerts are Warren's own")
 
-PATIENCE_S = 15.0
+TIMEOUT_S = 15.0
 POLL_S = 0.02
 # Nobody who publishes or consumes may notice what receivers do.
 MESSAGE_TIMEOUT_S = 2.0
@@ -95,7 +95,7 @@ def alerting(pytestconfig):
 
 def until(check, what: str):
     """What `check` returns, once that is something."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not (found := check()):
         assert time.monotonic() < deadline, f"{what} in time"
         time.sleep(POLL_S)

@@ -5,9 +5,10 @@ With `--peer 4` the same expectations are held against a real RabbitMQ with its 
 
 import base64
 import http.client
-import http.server
 import json
 import re
+import shutil
+import socket
 import threading
 import time
 
@@ -15,6 +16,7 @@ import pytest
 from blackbox import broker as brokers
 from blackbox import codec
 from blackbox.codec import ContentHeader, Method
+from blackbox.collector import PARENT, SAMPLED, TRACE, Collector, attributes_of, length_ms
 from blackbox.management import segment
 
 VHOST = "/vhosts/%2F"
@@ -475,7 +477,7 @@ def test_there_are_eight_traces_at_most_and_a_viewer_that_goes_leaves_nothing(st
     asked = {"format": "json", "pattern": "#"}
     for number in range(8):
         api.put(f"/traces/%2F/t{number}", asked).expect(201)
-    assert "as many as there may be" in api.put("/traces/%2F/t8", asked).expect(400).reason
+    assert "which is the maximum" in api.put("/traces/%2F/t8", asked).expect(400).reason
     for number in range(8):
         api.delete(f"/traces/%2F/t{number}").expect(204)
         api.delete(f"/trace-files/t{number}.log").expect(204)
@@ -488,50 +490,6 @@ def test_there_are_eight_traces_at_most_and_a_viewer_that_goes_leaves_nothing(st
     live.close()
     api.as_user("stranger", "x").get("/trace/messages").expect(401)
     assert api.get("/trace/messages?quue=x").expect(400).reason
-
-
-class Collector:
-    """Takes spans as an OpenTelemetry collector does; refuses the first requests."""
-
-    def __init__(self, statuses=()):
-        self.statuses, self.requests = list(statuses), []
-        collector = self
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_POST(self):
-                body = self.rfile.read(int(self.headers["content-length"]))
-                status = collector.statuses.pop(0) if collector.statuses else 200
-                collector.requests.append((self.path, dict(self.headers.items()), json.loads(body), status))
-                self.send_response(status)
-                self.send_header("content-type", "application/json")
-                self.send_header("content-length", "2")
-                self.end_headers()
-                self.wfile.write(b"{}")
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    @property
-    def url(self):
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-    def spans(self):
-        """All that was taken."""
-        taken = [body for _, _, body, status in self.requests if status == 200]
-        return [span for body in taken for resource in body["resourceSpans"] for scope in resource["scopeSpans"] for span in scope["spans"]]
-
-    def wait(self, count):
-        until = time.monotonic() + 15
-        while len(spans := self.spans()) < count:
-            assert time.monotonic() < until, spans
-            time.sleep(0.05)
-        return spans
-
-
-TRACE, PARENT = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
 
 
 @pytest.mark.warren_only("RabbitMQ sends no spans")
@@ -567,12 +525,133 @@ def test_spans_of_a_sampled_message(own_broker):
 
 
 @pytest.mark.warren_only("RabbitMQ sends no spans")
-def test_spans_that_cannot_be_sent_are_dropped_and_no_client_waits(own_broker):
-    broker = own_broker({"warren.otlp.endpoint": "http://127.0.0.1:9"}, management=True)
+def test_spans_of_a_message_that_no_queue_takes_name_none(own_broker):
+    collector = Collector()
+    broker = own_broker({"warren.otlp.endpoint": collector.url}, management=True)
     with broker.wire() as wire:
-        wire.call(1, "queue.declare", queue="q", arguments={"x-max-length": 10}, durable=True)
         wire.call(1, "confirm.select")
-        for number in range(6000):
-            wire.publish(1, "", "q", b"m", headers={"traceparent": f"00-{TRACE}-{PARENT}-01"})
-        wire.expect_confirms(1, 1, 6000)
-    assert broker.management.get("/overview").json["node"]
+        wire.publish(1, "", "no-such-queue", b"m", headers=SAMPLED | {"tracestate": "vendor=1,other=2"})
+        wire.expect_confirms(1, 1, 1)
+        spans = {span["name"]: span for span in collector.wait(2)}
+    assert sorted(spans) == ["publish", "route"]
+    assert [attributes_of(span)["warren.routed_queues"] for span in spans.values()] == [{"values": []}] * 2
+    assert spans["publish"]["status"] == {"code": 2}
+    assert [span["traceState"] for span in spans.values()] == ["vendor=1,other=2"] * 2
+
+
+@pytest.mark.warren_only("RabbitMQ sends no spans")
+def test_spans_of_what_becomes_of_a_message_in_its_queue(own_broker):
+    collector = Collector()
+    broker = own_broker({"warren.otlp.endpoint": collector.url}, management=True)
+    to_dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    with broker.wire() as wire:
+        wire.call(1, "queue.declare", queue="dead", durable=True)
+        wire.call(1, "queue.declare", queue="q", durable=True, arguments=to_dead)
+        wire.call(1, "queue.declare", queue="brief", durable=True, arguments=to_dead | {"x-message-ttl": 50})
+        wire.call(1, "queue.declare", queue="short", durable=True, arguments={"x-max-length": 1})
+        wire.call(1, "exchange.declare", exchange="later", type="x-delayed-message", arguments={"x-delayed-type": "fanout"})
+        wire.call(1, "queue.bind", queue="short", exchange="later", routing_key="")
+
+        def take(queue):
+            until = time.monotonic() + 10
+            while (message := wire.get(1, queue, no_ack=False)) is None:
+                assert time.monotonic() < until
+                time.sleep(0.02)
+            return message.method.delivery_tag
+
+        # Given back, taken again, rejected, and a dead letter.
+        wire.publish(1, "", "q", b"m", headers=SAMPLED)
+        wire.send_method(1, "basic.nack", delivery_tag=take("q"), requeue=True)
+        wire.send_method(1, "basic.nack", delivery_tag=take("q"), requeue=False)
+        wire.send_method(1, "basic.ack", delivery_tag=take("dead"))
+        by = {}
+        for span in collector.wait(10):
+            by.setdefault(span["name"], []).append(span)
+        assert {name: len(found) for name, found in by.items()} == {
+            "publish": 1, "route": 1, "enqueue": 1, "deliver": 3, "requeue": 1, "ack": 2, "dead_letter": 1,
+        }
+        [dead_letter], [requeue] = by["dead_letter"], by["requeue"]
+        rejected = next(span for span in by["ack"] if span.get("status"))
+        assert dead_letter["parentSpanId"] == rejected["spanId"]
+        assert requeue["parentSpanId"] in {span["spanId"] for span in by["deliver"]}
+        assert attributes_of(dead_letter)["warren.reason"] == "rejected"
+        assert attributes_of(dead_letter)["warren.routed_queues"] == {"values": [{"stringValue": "dead"}]}
+        # Too old.
+        collector.requests.clear()
+        wire.publish(1, "", "brief", b"m", headers=SAMPLED)
+        wire.send_method(1, "basic.ack", delivery_tag=take("dead"))
+        by = {span["name"]: span for span in collector.wait(7)}
+        assert sorted(by) == ["ack", "dead_letter", "deliver", "enqueue", "expire", "publish", "route"]
+        assert by["dead_letter"]["parentSpanId"] == by["expire"]["spanId"]
+        assert by["expire"]["parentSpanId"] == PARENT and by["expire"]["status"] == {"code": 2}
+        assert 50 <= length_ms(by["expire"]) < 5000
+        # Too many, after a delay.
+        collector.requests.clear()
+        for _ in range(2):
+            wire.publish(1, "later", "", b"m", headers=SAMPLED | {"x-delay": 60})
+        by = {span["name"]: span for span in collector.wait(9)}
+        assert sorted(by) == ["delay", "drop", "enqueue", "publish", "route"]
+        assert attributes_of(by["drop"])["warren.reason"] == "maxlen"
+        assert 60 <= length_ms(by["delay"]) < 5000 and by["delay"]["parentSpanId"] == PARENT
+
+
+@pytest.mark.warren_only("RabbitMQ sends no spans")
+@pytest.mark.skipif(not shutil.which("strace"), reason="strace is not installed")
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_the_wait_for_the_disk_is_in_commit_alone(own_broker, kind):
+    collector = Collector()
+    slow = ["strace", "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", "trace=fdatasync", "-e", "inject=fdatasync:delay_exit=100000"]
+    broker = own_broker({"warren.otlp.endpoint": collector.url}, management=True, wrapper=slow)
+    count = 20
+    with broker.wire() as wire:
+        wire.call(1, "queue.declare", queue="q", durable=True, arguments={"x-queue-type": kind})
+        wire.call(1, "confirm.select")
+        for number in range(1, count + 1):
+            wire.publish(1, "", "q", b"m", headers=SAMPLED, delivery_mode=2)
+            if number % 4 == 0:
+                wire.expect_confirms(1, number - 3, 4)
+        spans = collector.wait(4 * count)
+    for span in spans:
+        assert (length_ms(span) >= 50) == (span["name"] == "commit"), (span["name"], length_ms(span))
+
+
+@pytest.mark.warren_only("RabbitMQ sends no spans")
+@pytest.mark.parametrize("is_silent", [False, True])
+def test_a_server_that_takes_no_spans_is_logged_and_no_client_waits(own_broker, is_silent):
+    # The port is closed; or the listener never answers.
+    server = socket.create_server(("127.0.0.1", 0))
+    port = server.getsockname()[1]
+    if not is_silent:
+        server.close()
+    broker = own_broker({"warren.otlp.endpoint": f"http://127.0.0.1:{port}", "warren.otlp.timeout": "1s"}, management=True)
+    is_over = threading.Event()
+
+    def publish():
+        with broker.wire() as wire:
+            wire.call(1, "queue.declare", queue="q", arguments={"x-max-length": 10}, durable=True)
+            wire.call(1, "confirm.select")
+            first = 1
+            while not is_over.is_set():
+                for _ in range(500):
+                    wire.publish(1, "", "q", b"m", headers=SAMPLED)
+                wire.expect_confirms(1, first, first + 499)
+                first += 500
+
+    publisher = threading.Thread(target=publish)
+    publisher.start()
+    try:
+        # While spans come without an end.
+        until = time.monotonic() + 20
+        while f"127.0.0.1:{port} (warren.otlp.endpoint) does not accept spans" not in (log := broker.log()):
+            assert time.monotonic() < until, log
+            time.sleep(0.1)
+        assert broker.management.get("/overview").json["node"]
+    finally:
+        is_over.set()
+        publisher.join()
+    began_at = time.monotonic()
+    broker.stop()
+    assert time.monotonic() - began_at < 10
+    log = broker.log()
+    assert re.search(rf"\d+ spans are lost: 127.0.0.1:{port} \(warren.otlp.endpoint\) did not accept them before the shutdown", log), log
+    server.close()

@@ -14,7 +14,7 @@ from .broker import Broker, Warren, free_port
 from .management import Management
 
 DEFAULT_COMMAND = f"{environment.WARREN} proxy {{set}}"
-PATIENCE_S = 15.0
+TIMEOUT_S = 15.0
 # Whatever the machine has set: the proxy's environment is the test's alone.
 _AMQPROXY_VARIABLES = (
     "LISTEN_ADDRESS", "LISTEN_PORT", "HTTP_PORT", "LOG_LEVEL", "IDLE_CONNECTION_TIMEOUT", "MAX_UPSTREAM_CHANNELS", "TERM_TIMEOUT",
@@ -22,7 +22,7 @@ _AMQPROXY_VARIABLES = (
 )  # fmt: skip
 
 
-def eventually(check: Callable[[], Any], what: str = "", patience_s: float = PATIENCE_S) -> Any:
+def eventually(check: Callable[[], Any], what: str = "", patience_s: float = TIMEOUT_S) -> Any:
     """What `check` returns, as soon as that is true."""
     deadline = time.monotonic() + patience_s
     while not (found := check()):

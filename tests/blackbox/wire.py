@@ -83,9 +83,9 @@ class Wire:
             raise
         return wire
 
-    def handshake(self, *, user="guest", password="guest", virtual_host="/", channel_max=2047, frame_max=131072, heartbeat=0, capabilities=None) -> None:
+    def handshake(self, *, user="guest", password="guest", virtual_host="/", channel_max=2047, frame_max=131072, heartbeat=0, capabilities=None, properties=None) -> None:
         """From the protocol header to connection.open-ok."""
-        self.login(user=user, password=password, capabilities=capabilities)
+        self.login(user=user, password=password, capabilities=capabilities, properties=properties)
         self.tune = self.expect("connection.tune")
         self.send_method(0, "connection.tune-ok", channel_max=channel_max, frame_max=frame_max, heartbeat=heartbeat)
         self.frame_max = frame_max or 131072

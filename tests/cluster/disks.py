@@ -13,7 +13,7 @@ from pathlib import Path
 from network import CLONE_NEWNS, unshare
 
 DISK_LEN = 768 << 20
-PATIENCE_S = 20
+TIMEOUT_S = 20
 
 
 def why_impossible() -> str | None:
@@ -75,7 +75,7 @@ class Disk:
         if self.freezer:
             with self.freezer as freezer:
                 freezer.stdin.close()
-                freezer.wait(PATIENCE_S)
+                freezer.wait(TIMEOUT_S)
             self.freezer = None
 
     def remove(self) -> None:

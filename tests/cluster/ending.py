@@ -10,7 +10,7 @@ from nodes import Cluster
 from session import Delivery, Session, now_ms
 from workload import DELAY_MS_MAX, MARKS, QUEUES, Definer
 
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 """Messages that a client holds whose connection is gone without a word come back when its heartbeats are missed."""
 QUIET_S = 0.4
 
@@ -21,7 +21,7 @@ class NotEmpty(RuntimeError):
 
 def take_everything(cluster: Cluster, history: History, dice: random.Random) -> None:
     """Until nothing is missing and nothing is left, or patience is at an end; then the checker says what is missing."""
-    due_ms, deadline = now_ms() + DELAY_MS_MAX, time.monotonic() + PATIENCE_S
+    due_ms, deadline = now_ms() + DELAY_MS_MAX, time.monotonic() + TIMEOUT_S
     last_error: BaseException | None = None
     while time.monotonic() < deadline:
         node = dice.choice(list(cluster.nodes.values()))
@@ -33,7 +33,7 @@ def take_everything(cluster: Cluster, history: History, dice: random.Random) -> 
             last_error = error
             time.sleep(0.1)
     if not missing(history.so_far(), QUEUES.values()):
-        raise NotEmpty(f"queues are not empty after {PATIENCE_S:.0f} s: {_left(cluster)}; the last connection ended with {last_error!r}")
+        raise NotEmpty(f"queues are not empty after {TIMEOUT_S:.0f} s: {_left(cluster)}; the last connection ended with {last_error!r}")
 
 
 def _take(cluster: Cluster, history: History, session: Session, due_ms: int, deadline: float) -> bool:

@@ -11,7 +11,7 @@ from nodes import Cluster, Surroundings
 APART_S = [0.0, 240.0, -240.0]
 WAIT_MS = 4_000
 #: A busy machine may need that much longer.
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 DELAYED, DEAD, EXPIRING = "delayed", "dead", "expiring"
 
 
@@ -30,7 +30,7 @@ def apart(pytestconfig):
         cluster.remove()
 
 
-def open_wire(cluster, within_s=PATIENCE_S):
+def open_wire(cluster, within_s=TIMEOUT_S):
     deadline = time.monotonic() + within_s
     while True:
         for node in cluster.nodes.values():
@@ -65,7 +65,7 @@ def await_arrivals(cluster, since):
     """Both come, and not before it is time."""
     missing = {DELAYED, DEAD}
     while missing:
-        assert time.monotonic() - since < WAIT_MS / 1000 + PATIENCE_S, f"nothing came to {missing}"
+        assert time.monotonic() - since < WAIT_MS / 1000 + TIMEOUT_S, f"nothing came to {missing}"
         try:
             with open_wire(cluster) as wire:
                 for queue in sorted(missing):

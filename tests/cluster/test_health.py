@@ -10,7 +10,7 @@ import pytest
 from blackbox.environment import WARREN
 from nodes import Cluster, Surroundings
 
-PATIENCE_S = 40.0
+TIMEOUT_S = 40.0
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def troubles(node):
 
 
 def until(is_so, what):
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not is_so():
         assert time.monotonic() < deadline, what()
         time.sleep(0.1)
@@ -42,7 +42,7 @@ def until(is_so, what):
 def diagnose(node):
     """Its findings."""
     url = f"http://guest:guest@{node.host}:{node.management_port}"
-    done = subprocess.run([WARREN, "diagnose", "--url", url, "--seconds", "1", "--no-archive"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+    done = subprocess.run([WARREN, "diagnose", "--url", url, "--seconds", "1", "--no-archive"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
     assert done.returncode in (0, 3, 4), done.stderr
     return [line for line in done.stdout.splitlines() if line.startswith(("PROBLEM", "WARNING", "REMARK"))]
 

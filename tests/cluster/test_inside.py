@@ -10,12 +10,12 @@ from blackbox.management import Management
 from blackbox.wire import Wire
 from nodes import SocketConnection
 
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 QUEUE = "looked-at"
 
 
 def api(node, user="guest"):
-    return Management((node.host, node.management_port), user, user or "", timeout_s=PATIENCE_S)
+    return Management((node.host, node.management_port), user, user or "", timeout_s=TIMEOUT_S)
 
 
 def lines(answer):
@@ -37,7 +37,7 @@ class Publisher(threading.Thread):
 
     def run(self):
         try:
-            with Wire.open(self.node.address, timeout=PATIENCE_S) as wire:
+            with Wire.open(self.node.address, timeout=TIMEOUT_S) as wire:
                 wire.call(1, "queue.declare", queue=QUEUE, durable=True)
                 wire.call(1, "confirm.select")
                 while not self.is_over:
@@ -157,17 +157,36 @@ def test_a_confirm_waits_for_other_nodes(cluster, publisher):
 
 def test_a_viewer_that_goes_leaves_nothing(cluster):
     _, follower = roles(cluster)
-    connection = http.client.HTTPConnection(follower.host, follower.management_port, timeout=PATIENCE_S)
+    connection = http.client.HTTPConnection(follower.host, follower.management_port, timeout=TIMEOUT_S)
     connection.request("GET", "/api/trace/calls?pattern=store::checkpoint", headers=api(follower).headers())
     response = connection.getresponse()
     assert json.loads(response.readline())["event"] == "begin"
     assert api(follower).get("/trace/sessions").json["count"] == 1
     response.close()
     connection.close()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while api(follower).get("/trace/sessions").json["count"]:
         assert time.monotonic() < deadline, "the session is still there"
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize("path", ["/trace/messages?session=mine", "/trace/calls?pattern=store::checkpoint&session=mine"])
+def test_a_session_is_ended_at_the_node_that_was_asked_for_it(cluster, path):
+    _, follower = roles(cluster)
+    strange = next(node for node in cluster.nodes.values() if node not in roles(cluster))
+    # Traces of messages run on the leader, whichever node is asked; what looks into a process runs there.
+    connection = http.client.HTTPConnection(follower.host, follower.management_port, timeout=TIMEOUT_S)
+    connection.request("GET", f"/api{path}", headers=api(follower).headers())
+    response = connection.getresponse()
+    assert json.loads(response.readline())["event"] == "begin"
+    if "calls" in path:
+        refusal = api(strange).delete("/trace/sessions/mine").expect(404)
+        assert refusal.reason.endswith("has no session 'mine': it has ended, or was started on another node"), refusal
+    api(follower).delete("/trace/sessions/mine").expect(204)
+    last = [json.loads(line) for line in response if line.strip()][-1]
+    assert (last["event"], last["reason"]) == ("end", "the client ended it")
+    connection.close()
+    api(follower).delete("/trace/sessions/mine").expect(404)
 
 
 def test_nothing_in_a_members_directory_is_for_others_to_read(cluster):

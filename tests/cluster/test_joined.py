@@ -13,7 +13,7 @@ from blackbox.broker import Warren  # noqa: E402
 from federation import Consumer, is_marked  # noqa: E402
 from shovels import MARK  # noqa: E402
 
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 #: How long the upstream may keep the connections of a leader that was: no heartbeat is that quick.
 GONE_WITHIN_S = 5.0
 RUN_S = 0.5
@@ -31,7 +31,7 @@ def upstream(pytestconfig):
         broker.remove()
 
 
-def until(is_so, what, within_s: float = PATIENCE_S):
+def until(is_so, what, within_s: float = TIMEOUT_S):
     """Waits until it is so: what it gave. Nodes may not answer meanwhile. `what` tells what is wrong."""
     deadline, last = time.monotonic() + within_s, None
     while True:
@@ -128,7 +128,7 @@ class Joined:
         for publisher in self.publishers.values():
             publisher.is_ending.set()
         for publisher in self.publishers.values():
-            publisher.join(PATIENCE_S)
+            publisher.join(TIMEOUT_S)
         for name, queue in [(EXCHANGE, EXCHANGE_TO), (SHOVEL_FROM, SHOVEL_TO)]:
             with self.consumer.broker.cluster.nodes[self.cluster.leader()].wire() as wire:
                 wire.call(1, "basic.consume", queue=queue, no_ack=True)
@@ -137,7 +137,7 @@ class Joined:
         # What may come twice is to come.
         time.sleep(0.3)
         self.consumer.is_ending.set()
-        self.consumer.join(PATIENCE_S)
+        self.consumer.join(TIMEOUT_S)
 
     def take(self, wire, name: str) -> bool:
         while wire.is_readable(0.3):

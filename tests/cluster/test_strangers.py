@@ -10,12 +10,12 @@ from blackbox.wire import Wire
 from nodes import Cluster, Node, Surroundings
 
 QUEUE = "kept"
-PATIENCE_S = 20.0
+TIMEOUT_S = 20.0
 
 
 def await_word(node, *words, since=0):
     """The first line of its log, from that length on, that has all these words."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         for line in node.log()[since:].splitlines():
             if all(word in line for word in words):
@@ -26,7 +26,7 @@ def await_word(node, *words, since=0):
 
 def connect(cluster):
     """A connection to any node: in the moment after a change one may be without a leader."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         for node in cluster.nodes.values():
             try:
@@ -39,7 +39,7 @@ def connect(cluster):
 
 def do_on_connection(cluster, work):
     """Does it on a connection, and all of it again where that is closed: the lead moves when a disk hangs, and disks do."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while True:
         try:
             with connect(cluster) as wire:
@@ -245,10 +245,10 @@ def test_what_a_node_says_first_and_is_cut_off(cluster, stranger):
         peers = {"warren.cluster.peers.1": f"hare1@localhost=127.0.0.1:{server.getsockname()[1]}"}
         names = {"cluster_formation.classic_config.nodes.1": "hare1@localhost", "cluster_formation.classic_config.nodes.2": "hare6@localhost"}
         stranger(6, peers | names).start(wait=False)
-        server.settimeout(PATIENCE_S)
+        server.settimeout(TIMEOUT_S)
         dialled, _ = server.accept()
         with dialled:
-            dialled.settimeout(PATIENCE_S)
+            dialled.settimeout(TIMEOUT_S)
             beginning = dialled.recv(1000)
     node = cluster.nodes[2]
     wrong = [bytes(byte ^ (255 if at == place else 0) for at, byte in enumerate(beginning)) for place in range(len(beginning))]

@@ -46,7 +46,7 @@ QUEUES = {
 }
 DELAY_MS_MAX = 2000
 SMALL = {"warren.journal.bound": "8MiB", "warren.journal.file_size": "1MiB", "warren.chunks.bound": "8MiB"}
-CONFIRMS_MIN, PATIENCE_S = 200, 60.0
+CONFIRMS_MIN, TIMEOUT_S = 200, 60.0
 
 
 def publish_once(number: int, body: bytes) -> bytes:
@@ -234,11 +234,11 @@ class Run:
         workers.append(Operator(self.broker, travellers, f"{seed}o", is_killed))
         for worker in workers:
             worker.start()
-        faults, deadline = [], time.monotonic() + PATIENCE_S
+        faults, deadline = [], time.monotonic() + TIMEOUT_S
         while travellers.confirms < CONFIRMS_MIN and time.monotonic() < deadline:
             time.sleep(0.01)
         if travellers.confirms < CONFIRMS_MIN:
-            faults.append(f"in {PATIENCE_S:.0f} s the broker came to {travellers.confirms} confirms, not to {CONFIRMS_MIN}")
+            faults.append(f"in {TIMEOUT_S:.0f} s the broker came to {travellers.confirms} confirms, not to {CONFIRMS_MIN}")
         time.sleep(self.random.uniform(0.1, 1.5 * DELAY_MS_MAX / 1000))
         is_killed.set()
         self.broker.kill()

@@ -40,7 +40,7 @@ DEFINER = 1000
 SMALL = {"warren.journal.bound": "8MiB", "warren.journal.file_size": "1MiB", "warren.chunks.bound": "8MiB"}
 CONFIRMS_MIN, DURABLE_ACKS_MIN = 50, 10
 """What a round must have before the kill. Far less than a slow disk allows; a broker that is in the way of its clients does not get there."""
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 @dataclass
@@ -102,9 +102,9 @@ class Run:
         consumers = [Consumer(address, self.ledger, f"{seed}c{each}", is_killed, QUEUES[each % len(QUEUES)]) for each in range(consumer_count)]
         for worker in publishers + consumers:
             worker.start()
-        report = Report(faults=[f"Publisher: no confirm in {PATIENCE_S:.0f} s" for publisher in publishers if not publisher.confirmed.wait(PATIENCE_S)])
+        report = Report(faults=[f"Publisher: no confirm in {TIMEOUT_S:.0f} s" for publisher in publishers if not publisher.confirmed.wait(TIMEOUT_S)])
         self.change_definitions(number)
-        if fault := self.ledger.wait_for(CONFIRMS_MIN, DURABLE_ACKS_MIN, PATIENCE_S):
+        if fault := self.ledger.wait_for(CONFIRMS_MIN, DURABLE_ACKS_MIN, TIMEOUT_S):
             report.faults.append(fault)
         if self.is_small(number):
             self.wait_for_moving()

@@ -16,7 +16,7 @@ from blackbox import broker as brokers
 from blackbox import environment
 
 DEFAULT_CTL = f"{environment.WARREN} ctl"
-API_PATIENCE_S = 30.0
+API_TIMEOUT_S = 30.0
 
 
 def pytest_addoption(parser):
@@ -102,7 +102,7 @@ def _await_api(broker) -> None:
             Api(broker.management_url).get("overview")
             return
         except (OSError, AssertionError):
-            if time.monotonic() - began > API_PATIENCE_S:
+            if time.monotonic() - began > API_TIMEOUT_S:
                 raise
             time.sleep(0.1)
 

@@ -33,7 +33,7 @@ def test_the_successors_words_do_the_same(ok, fails, api, vhost):
     ok("--vhost", vhost, "queues", "purge", "--name", "q")
     ok("--vhost", vhost, "queues", "delete", "--name", "q")
     ok("--vhost", vhost, "queues", "delete", "--name", "q", "--idempotently")
-    fails(65, "there is no queue 'q'", "--vhost", vhost, "queues", "delete", "--name", "q")
+    fails(65, "no queue 'q'", "--vhost", vhost, "queues", "delete", "--name", "q")
     assert [row["name"] for row in json.loads(ok("--vhost", vhost, "queues", "list", "--format", "json").out)] == []
 
 

@@ -108,7 +108,7 @@ def test_policies(ok, fails, api, vhost):
     api.ask("PUT", "queues", vhost, "q", body={})
     assert [row[1] for row in ok("-s", "list_policies_that_match", "-p", vhost, "q").rows] == ["p 1"]
     ok("clear_policy", "-p", vhost, "p 1")
-    fails(69, "there is no policy 'p 1'", "clear_policy", "-p", vhost, "p 1")
+    fails(69, "no policy 'p 1'", "clear_policy", "-p", vhost, "p 1")
     ok("set_operator_policy", "-p", vhost, "o", "^q", '{"queue-version": 2}')
     assert ok("-s", "list_operator_policies", "-p", vhost).rows[0][1:5] == ["o", "^q", "all", '{"queue-version":2}']
     ok("clear_operator_policy", "-p", vhost, "o")
@@ -120,7 +120,7 @@ def test_global_parameters(ok, fails, name):
     ok("set_global_parameter", key, '{"a":1}')
     assert [key, '{"a":1}'] in ok("list_global_parameters").rows
     ok("clear_global_parameter", key)
-    fails(69, "there is no global parameter", "clear_global_parameter", key)
+    fails(69, "no global parameter", "clear_global_parameter", key)
 
 
 @pytest.mark.warren_only("RabbitMQ needs a plugin")
@@ -162,9 +162,18 @@ def test_queues_are_listed_as_they_are_now(ok, api, wire, vhost):
     assert ok("-s", "list_queues", "-p", vhost, "name").rows == [["c"]]
 
 
+@pytest.mark.warren_only("RabbitMQ's queues cannot be paused")
+def test_a_queue_is_paused_and_resumed(ok, fails, api, vhost):
+    assert api.ask("PUT", "queues", vhost, "a b", body={})[0] == 201
+    for command, is_paused in [("pause_queue", True), ("resume_queue", False)]:
+        ok(command, "-p", vhost, "a b")
+        assert api.ask("GET", "queues", vhost, "a b")[1].get("paused", False) is is_paused
+    fails(65, "no queue", "pause_queue", "-p", vhost, "none")
+
+
 def test_missing_queues_have_rabbitmqctls_status(fails, vhost):
-    fails(64, "there is no queue", "delete_queue", "-p", vhost, "none")
-    fails(65, "there is no queue", "purge_queue", "-p", vhost, "none")
+    fails(64, "no queue", "delete_queue", "-p", vhost, "none")
+    fails(65, "no queue", "purge_queue", "-p", vhost, "none")
     fails(65, "does not exist", "list_queues", "-p", "no such")
 
 
@@ -210,7 +219,7 @@ def test_connections_are_listed_and_closed(broker, ok, fails, api, name):
     assert protocol == "{0,9,1}" and " -> " in pid
     assert mine("list_channels", "user", "consumer_count")[0][0] == user
     assert mine("list_consumers", "queue_name", "consumer_tag", "ack_required") == [[queue, tag, "true"]]
-    fails(69, "there is no connection", "close_connection", "nobody", "bye")
+    fails(69, "no connection", "close_connection", "nobody", "bye")
     ok("close_connection", pid, "go away")
     with pytest.raises(pika.exceptions.ConnectionClosedByBroker) as closed:
         while True:
@@ -403,11 +412,11 @@ def test_alert_rules_and_webhooks(ok, fails, api, name):
         assert api.get("alerts", "rules", rule)["webhooks"] == [webhook]
         assert "s3cret" not in ok("list_alert_webhooks").out
         assert rule not in ok("list_alerts").out
-        fails(69, "the webhook was not told", "test_alert_webhook", webhook)
+        fails(69, "the webhook was not notified", "test_alert_webhook", webhook)
     finally:
         ok("delete_alert_rule", rule)
         ok("delete_alert_webhook", webhook)
-    fails(69, "there is no alert rule", "delete_alert_rule", rule)
+    fails(69, "no alert rule", "delete_alert_rule", rule)
 
 
 @pytest.mark.warren_only("a RabbitMQ's HTTP API cannot, and rabbitmqctl does not ask it")

@@ -139,7 +139,7 @@ def test_who_answers_everything_alike_is_no_broker(program, serve, body):
     url = serve(lambda path: whole(body))
     for words in [looking(url)[0], looking(url)[3], ["top", "--once", "--url", url]]:
         status, said = program(*words)
-        assert status != 0 and ("may be no broker" in said or "neither object nor list" in said), (words, status, said)
+        assert status != 0 and ("may not be a broker" in said or "may not be the management API of a broker" in said or "neither an object nor a list" in said), (words, status, said)
 
 
 def test_what_a_terminal_obeys_does_not_reach_it(program, serve):

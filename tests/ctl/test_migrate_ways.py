@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cluster"))
 from nodes import Cluster, Surroundings  # noqa: E402
 
 MESSAGE_COUNT = 6_000
-PATIENCE_S = 90
+TIMEOUT_S = 90
 MARK = "x-shovelled-redelivered"
 
 
@@ -35,12 +35,12 @@ class Tool:
         }  # fmt: skip
 
     def start(self, *words: str) -> subprocess.Popen:
-        command = [environment.WARREN, "migrate", "--state", str(self.state), "--timeout", str(PATIENCE_S), *self.words, *words]
+        command = [environment.WARREN, "migrate", "--state", str(self.state), "--timeout", str(TIMEOUT_S), *self.words, *words]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.variables)
 
     def run(self, *words: str) -> tuple[int, str]:
         process = self.start(*words)
-        said = process.communicate(timeout=PATIENCE_S + 30)[0]
+        said = process.communicate(timeout=TIMEOUT_S + 30)[0]
         assert SECRET not in said
         return process.returncode, said
 
@@ -109,7 +109,7 @@ def test_a_shovel_that_does_not_trust_the_old_broker_is_told(secured, tmp_path):
     tool = secured_tool(tmp_path, old, new, "verify=verify_peer", "--tls-insecure")
     process = tool.start()
     try:
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not [each for each in new.management.get("/shovels").json if "certificate" in each.get("reason", "")]:
             assert time.monotonic() < deadline, new.management.get("/shovels").body
             time.sleep(0.1)
@@ -149,7 +149,7 @@ def test_a_cluster_gets_everything_though_its_leader_is_killed(old, cluster, tmp
     named = next(node for number, node in cluster.nodes.items() if number != leader)
     tool = Tool(tmp_path, old.url, named.url, old.management.url, named.management.url)
     process = tool.start()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not messages(named).get("q"):
         assert process.poll() is None and time.monotonic() < deadline, process.communicate()[0]
         time.sleep(0.02)

@@ -155,7 +155,7 @@ def a_consumer_is_slow(scene):
     scene.consumer("worker", "orders", prefetch=1, takes_s=0.04)
 
 
-@planted("far_consumer", "the network takes 4", needs="far", settings={"loopback_users.guest": "false"})
+@planted("far_consumer", "the network round trip takes 4", needs="far", settings={"loopback_users.guest": "false"})
 def a_consumer_is_far_away(scene):
     scene.queue("orders")
     scene.publisher("shop", "orders", 100)
@@ -169,7 +169,7 @@ def a_consumer_hangs(scene):
     scene.consumer("worker", "orders", prefetch=10, takes_s=600)
 
 
-@planted("stalled_consumer", "orders stands still")
+@planted("stalled_consumer", "orders makes no progress")
 def a_consumer_hangs_and_no_more_comes(scene):
     fill(scene, "orders", 500)
     scene.consumer("worker", "orders", prefetch=10, takes_s=600)

@@ -13,7 +13,7 @@ from blackbox.broker import Warren
 from blackbox.environment import WARREN
 from blackbox.wire import Wire
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 
 
 class Client(threading.Thread):
@@ -80,7 +80,7 @@ class Scene:
 
     def wire(self, name: str = "", channels: int = 1, **how) -> Wire:
         """A connection of this name."""
-        wire = Wire(self.broker.address, timeout=PATIENCE_S)
+        wire = Wire(self.broker.address, timeout=TIMEOUT_S)
         self.wires.append(wire)
         wire.login(properties={"connection_name": name} if name else {}, **how)
         wire.tune = wire.expect("connection.tune")
@@ -149,7 +149,7 @@ class Scene:
         """The findings, and the exit status."""
         url = f"http://guest:guest@{self.broker.host}:{self.broker.management_port}"
         command = [str(WARREN), "diagnose", "--url", url, "--seconds", str(seconds), "--no-archive", "--json"]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         assert done.stdout, done.stderr
         for client in self.clients:
             assert client.error is None, client.error

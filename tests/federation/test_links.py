@@ -5,12 +5,12 @@ from contextlib import contextmanager
 
 from blackbox.management import segment
 
-PATIENCE_S = 30.0
+TIMEOUT_S = 30.0
 
 
 def until(is_so, what):
     """Waits until it is so: what it gave. `what` says what is wrong, or is asked for that."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not (found := is_so()):
         assert time.monotonic() < deadline, what() if callable(what) else what
         time.sleep(0.05)

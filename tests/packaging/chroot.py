@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Installs the package in a fresh Debian, uses it there, upgrades, removes and purges it: `make test-packages`.
 
-    tests/packaging/chroot.py [--binary target/release/warren] [--suite bookworm]
+    tests/packaging/chroot.py [--binary target/dist/warren] [--suite bookworm]
 
 Needs root, debootstrap, and a network for Debian's packages, from where this machine has its own. Everything is in a temporary folder, of which
 nothing is left. Units cannot be started in there: that they are enabled is looked at, and the program is started as they would start it.
@@ -26,7 +26,7 @@ from blackbox import broker as brokers  # noqa: E402
 from loopback import Loopback  # noqa: E402
 
 BUILD = ROOT / "packaging" / "deb" / "build.py"
-PATIENCE_S = 60
+TIMEOUT_S = 60
 DATA = "var/lib/warren/data"
 
 
@@ -75,7 +75,7 @@ class Debian:
         command = self.words(*serve, user="warren")
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment())
         try:
-            deadline = time.monotonic() + PATIENCE_S
+            deadline = time.monotonic() + TIMEOUT_S
             while subprocess.run(self.words("/usr/bin/warren", "ctl", "--data-dir", f"/{DATA}", "check_running"), capture_output=True, check=False).returncode != 0:
                 assert process.poll() is None, process.stdout.read()
                 assert time.monotonic() < deadline, "the broker does not serve"
@@ -83,7 +83,7 @@ class Debian:
             yield self
         finally:
             process.send_signal(signal.SIGTERM)
-            told, _ = process.communicate(timeout=PATIENCE_S)
+            told, _ = process.communicate(timeout=TIMEOUT_S)
         assert process.returncode == 0, told
 
     def ctl(self, *words: str) -> str:
@@ -192,7 +192,7 @@ def purges(debian: Debian) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     brokers.end_on_sigterm()
-    parser.add_argument("--binary", type=Path, default=ROOT / "target/release/warren", help="(default: target/release/warren)")
+    parser.add_argument("--binary", type=Path, default=ROOT / "target/dist/warren", help="(default: target/dist/warren)")
     parser.add_argument("--suite", default="bookworm", help="of Debian (default: %(default)s)")
     arguments = parser.parse_args()
     if os.geteuid() != 0 or not shutil.which("debootstrap"):

@@ -29,7 +29,7 @@ from blackbox import broker as brokers  # noqa: E402
 from blackbox.management import Management  # noqa: E402
 from loopback import Loopback  # noqa: E402
 
-PATIENCE_S = 60
+TIMEOUT_S = 60
 # What people pull.
 SIZE_MAX = 48 * 1024 * 1024
 NAMES_SIZE_MAX = SIZE_MAX + 24 * 1024 * 1024
@@ -67,7 +67,7 @@ class Image:
         command = ["buildah", *self.options, "run", "--isolation", "chroot", *variables, container, "--", *inside]
         process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True)
         try:
-            deadline = time.monotonic() + PATIENCE_S
+            deadline = time.monotonic() + TIMEOUT_S
             while not answers(listeners.metrics):
                 assert process.poll() is None, process.stdout.read()
                 assert time.monotonic() < deadline, "the broker does not serve"
@@ -77,7 +77,7 @@ class Image:
             # buildah passes nothing on: its whole group is told, and so is the broker.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGTERM)
-            process.communicate(timeout=PATIENCE_S)
+            process.communicate(timeout=TIMEOUT_S)
 
 
 def run(*command: str) -> str:

@@ -158,7 +158,7 @@ def test_the_program_helm_takes_it_as_well(tmp_path):
         ({"loadDefinition": {"enabled": True}}, "loadDefinition.existingSecret"),
         ({"persistence": {"existingClaim": "old"}, **CLUSTER}, "for one replica"),
         ({"persistence": {"enabled": False}, **CLUSTER}, "persistence.mayBeLost"),
-        ({"plugins": "rabbitmq_management rabbitmq_mqtt", "extraPlugins": ["rabbitmq_stomp"]}, "not built: rabbitmq_mqtt, rabbitmq_stomp"),
+        ({"plugins": "rabbitmq_management rabbitmq_mqtt", "extraPlugins": ["rabbitmq_stomp"]}, "unsupported plugins: rabbitmq_mqtt, rabbitmq_stomp"),
         ({"ldap": {"enabled": True}}, "ldap.enabled"),
         ({"clustering": {"enabled": False}, **CLUSTER}, "clustering.enabled is false"),
         ({"auth": {"tls": {"enabled": True}}}, "auth.tls is called tls here"),

@@ -25,7 +25,7 @@ import make  # noqa: E402
 import traffic  # noqa: E402
 
 WINDOW = "30s"
-PATIENCE_S = 30
+TIMEOUT_S = 30
 FAMILIES = ["queue_coarse_metrics", "queue_consumer_count", "queue_metrics", "queue_delivery_metrics", "warren_queue_metrics", "warren_queue_wait_metrics"]
 TARGETS = [(name, panel["title"], target) for name in make.DASHBOARDS for panel in make.dashboard(name)["panels"] for target in panel.get("targets", [])]
 
@@ -101,7 +101,7 @@ def start_cluster(stack, folder):
 
 
 def await_that(what, describe):
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not what():
         assert time.monotonic() < deadline, f"{describe} did not come"
         time.sleep(0.1)

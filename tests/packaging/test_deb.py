@@ -96,6 +96,19 @@ def test_profiles_still_name_functions(tree):
     assert ".debug_info" not in run("objdump", "-h", tree / "usr/bin/warren")
 
 
+def test_debug_information_is_a_package_of_its_own(tree, tmp_path):
+    if missing := [program for program in ("objcopy", "readelf") if not shutil.which(program)]:
+        pytest.skip(f"not installed: {', '.join(missing)}")
+    script = BUILD.parent / "build_dbgsym.py"
+    package = run(sys.executable, script, "--binary", environment.WARREN, "--output", tmp_path, "--compression", "none").strip()
+    assert "Depends: warren (= " in run("dpkg-deb", "-I", package)
+    run("dpkg-deb", "-x", package, tmp_path / "tree")
+    (symbols,) = (tmp_path / "tree/usr/lib/debug/.build-id").glob("*/*.debug")
+    identity = re.search(r"Build ID: ([0-9a-f]+)", run("readelf", "-n", tree / "usr/bin/warren"))[1]
+    assert symbols.parent.name + symbols.stem == identity
+    assert ".debug_info" in run("objdump", "-h", symbols)
+
+
 @pytest.mark.parametrize("script", ["postinst", "prerm", "postrm"])
 def test_scripts_are_shell(script):
     run("sh", "-n", BUILD.parent / script)

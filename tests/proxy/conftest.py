@@ -89,7 +89,7 @@ def configured(own_proxy, tmp_path):
     def start(upstreams, settings=None, **how):
         return own_proxy(upstreams, settings, words=words, **how)
 
-    def reload(proxy, settings, said="the configuration was reloaded"):
+    def reload(proxy, settings, said="configuration reloaded"):
         count = proxy.log().count(said)
         write(proxy, settings)
         os.kill(proxy.pid, signal.SIGHUP)

@@ -134,7 +134,7 @@ def test_who_waits_for_its_login_is_told_where_it_is_said_why_no_upstream_can_be
     with Wire(proxy.address) as told, Wire(proxy.address) as not_told:
         told.login(user="somebody")
         not_told.login(user="somebody", capabilities={})
-        told.expect_connection_error(320, "CONNECTION_FORCED - no upstream connection within 1 s: the proxy's log says why")
+        told.expect_connection_error(320, "CONNECTION_FORCED - no upstream connection within 1 s: the proxy's log contains the reason")
         with pytest.raises(Closed):
             not_told.read()
     proxy.await_log("they had waited too long for an upstream user=somebody count=")

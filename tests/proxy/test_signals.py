@@ -195,14 +195,14 @@ def test_sighup_brings_another_log_level(broker, configured, wires):
         eventually(lambda: proxy.metric("amqproxy_client_connections") == 0, "the client is gone")
 
     come_and_go()
-    assert "client went away" not in proxy.log()
+    assert "client disconnected" not in proxy.log()
     configured.reload(proxy, {**upstream, "proxy.log.level": "debug"})
     come_and_go()
-    proxy.await_log("client went away")
+    proxy.await_log("client disconnected")
     configured.reload(proxy, upstream)
-    told = proxy.log().count("client went away")
+    told = proxy.log().count("client disconnected")
     come_and_go()
-    assert proxy.log().count("client went away") == told
+    assert proxy.log().count("client disconnected") == told
     assert "proxy.log.level" not in proxy.log(), "nothing has to wait for a restart"
 
 
@@ -224,7 +224,7 @@ def test_sighup_brings_another_time_for_a_header_of_the_proxy_protocol(broker, c
 
 def test_a_configuration_with_an_error_changes_nothing(broker, configured, wires):
     proxy = configured({"a": broker})
-    configured.reload(proxy, {"proxy.upstreams.a.url": "amqp://127.0.0.1:1", "proxy.nonsense": "1"}, "the old one stays in force")
+    configured.reload(proxy, {"proxy.upstreams.a.url": "amqp://127.0.0.1:1", "proxy.nonsense": "1"}, "the old one stays in use")
     assert "proxy.nonsense" in proxy.log()
     wires(proxy).call(1, "exchange.declare", exchange="amq.direct", passive=True)
     assert proxy.upstream("a")["address"] == f"127.0.0.1:{broker.port}"

@@ -163,7 +163,7 @@ def test_a_full_spool_has_publishers_wait_and_then_go(own_broker, spooling, wire
     proxy.await_state("a", "down")
     for number in range(20):
         wire.publish(1, "", queue, b"%02d" % number * 50_000, delivery_mode=2)
-    wire.expect_connection_error(320, "CONNECTION_FORCED - the spool is full, and there was no upstream connection within 2 s: …")
+    wire.expect_connection_error(320, "CONNECTION_FORCED - the spool is full, and no upstream connection was available within 2 s: …")
     spool = proxy.get("/spool")
     assert spool["messages"] == 10 and spool["bytes"] <= spool["bytes_max"] == 1 << 20 and spool["full"] > 0
     broker.start()
@@ -189,7 +189,7 @@ def test_what_the_upstream_refuses_is_dropped_and_the_rest_arrives(own_broker, s
     arrived = [int(body) for body in bodies_in(wire, queue, count)]
     assert sorted(set(arrived)) == [number for number in range(50) if number not in (7, 8, 31)]
     assert arrived[-1] == 49
-    proxy.await_log("messages that had been kept were refused, and are dropped")
+    proxy.await_log("stored messages refused and dropped")
 
 
 class Inspector(Relay):
@@ -300,12 +300,12 @@ def test_what_is_kept_of_a_user_is_dropped_when_an_operator_asks_for_it(own_brok
     eventually(lambda: proxy.get("/spool")["messages"] == 2, "it is kept")
     shelf, operations = f"/spool/{segment(broker.user)}/%2F", proxy.operations
     assert operations.get(shelf).status == operations.put(shelf + "/first").status == 405
-    assert operations.delete("/spool/nobody/%2F").expect(404).body == b"nothing is kept of user 'nobody' for vhost '/'"
+    assert operations.delete("/spool/nobody/%2F").expect(404).body == b"no messages of user 'nobody' for vhost '/' are stored"
     assert operations.delete("/spool/too/many/names").status == 404
     assert operations.delete(shelf).expect(200).json == {"dropped": 2}
     assert operations.delete(shelf).status == operations.get(shelf + "/first").status == 404
     assert (proxy.get("/spool")["messages"], proxy.metric("warren_proxy_spool_dropped_total")) == (0, 2)
-    proxy.await_log("messages that had been kept were dropped")
+    proxy.await_log("stored messages dropped")
     broker.start()
     publish_and_go(proxy, queue, [b"2"])
     assert bodies_in(wires(proxy), queue, 1) == [b"2"]
@@ -349,4 +349,4 @@ def test_a_proxy_that_is_stopped_leaves_what_was_kept(own_broker, spooling, wire
     assert proxy.wait_ended() == 0
     proxy.start()
     assert proxy.get("/spool")["messages"] == 2
-    proxy.await_log("messages are kept that could not be sent before")
+    proxy.await_log("stored messages found that could not be sent before")

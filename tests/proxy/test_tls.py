@@ -126,14 +126,14 @@ def test_renewed_certificates_are_taken_and_broken_ones_are_not(tls_proxy, conne
     for each in ("renewed", "renewed-by-name"):
         authority.sign(each, f"/CN={each}", "DNS:localhost,DNS:mq.example.org")
     os.kill(proxy.pid, signal.SIGHUP)
-    proxy.await_log("certificates and keys were reloaded")
+    proxy.await_log("certificates and keys reloaded")
     renewed = serial(connect(proxy, context())), serial(connect(proxy, context(), "mq.example.org"))
     assert not set(renewed) & set(before)
     check_works(living)
 
     server.certificate.write_text("rubbish")
     os.kill(proxy.pid, signal.SIGHUP)
-    proxy.await_log("the old ones stay in force")
+    proxy.await_log("the old ones stay in use")
     assert str(server.certificate) in proxy.log()
     assert serial(connect(proxy, context())) == renewed[0]
     check_works(living)
@@ -149,7 +149,7 @@ def test_another_authority_of_clients_is_taken_and_who_is_inside_stays(tls_proxy
 
     trusted.write_bytes(other.certificate.read_bytes())
     os.kill(proxy.pid, signal.SIGHUP)
-    proxy.await_log("certificates and keys were reloaded")
+    proxy.await_log("certificates and keys reloaded")
     check_works(connect(proxy, context(theirs)))
     check_refused(connect, proxy, context(client))
     check_works(living)

@@ -156,10 +156,10 @@ def test_an_unconfirmed_publish_is_confirmed_before_its_upstream_is_left(broker,
 @pytest.mark.parametrize(
     ("scheme", "says", "told"),
     [
-        ("amqp", b"\x15\x03\x03\x00\x02\x02\x46", "it speaks TLS: its URL begins with amqps://, or has another port"),
-        ("amqp", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP: its URL has another port"),
-        ("amqp", b"AMQP\x00\x01\x00\x00", "it speaks another version of AMQP than 0-9-1"),
-        ("amqps", b"AMQP\x00\x00\x09\x01", "127.0.0.1:{port} does not speak TLS: its URL begins with amqp://, or has another port"),
+        ("amqp", b"\x15\x03\x03\x00\x02\x02\x46", "it speaks TLS: use amqps:// in its URL, or another port"),
+        ("amqp", b"HTTP/1.1 400 Bad Request\r\n\r\n", "it speaks HTTP: use another port in its URL"),
+        ("amqp", b"AMQP\x00\x01\x00\x00", "it speaks a version of AMQP other than 0-9-1"),
+        ("amqps", b"AMQP\x00\x00\x09\x01", "127.0.0.1:{port} does not speak TLS: use amqp:// in its URL, or another port"),
     ],
 )
 def test_a_url_of_something_else_is_told_at_once(own_proxy, scheme, says, told):

@@ -124,13 +124,13 @@ def test_renewed_certificates_are_taken_and_broken_ones_are_not(tls_broker, cont
 
     authority.sign("renewed", "/CN=localhost", "DNS:localhost")
     os.kill(broker.pid, signal.SIGHUP)
-    broker.await_log("certificates and keys were reloaded")
+    broker.await_log("certificates and keys reloaded")
     renewed = serial(wires(broker.tls_port, context()))
     assert renewed != before
 
     server.certificate.write_text("rubbish")
     os.kill(broker.pid, signal.SIGHUP)
-    broker.await_log("the old ones stay in force")
+    broker.await_log("the old ones stay in use")
     assert str(server.certificate) in broker.log()
     assert serial(wires(broker.tls_port, context())) == renewed
     assert publish_and_get(connection, b"x") == b"x", "open connections live on"

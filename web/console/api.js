@@ -69,7 +69,7 @@ async function problemOf(response) {
   const text = await response.text().catch(() => "");
   try {
     const { reason, error } = JSON.parse(text);
-    const said = response.status === 404 && reason === "Not Found" ? "There is no such thing, not any more, or not for this user." : typeof reason === "string" ? reason : error;
+    const said = response.status === 404 && reason === "Not Found" ? "There is no such thing, or this user may not see it." : typeof reason === "string" ? reason : error;
     return new ApiError(response.status, String(said ?? response.statusText));
   } catch {
     return new ApiError(response.status, text.slice(0, 300) || `The broker answered ${response.status} ${response.statusText}.`);

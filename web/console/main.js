@@ -18,7 +18,7 @@ import { place } from "./route.js";
 import { may, recognize, user } from "./session.js";
 
 function Console() {
-  if (user.value === undefined) return html`<main class="login" id="main"><h1>Warren</h1><p role="status">${reach.value === "lost" ? "The broker cannot be reached. It is asked again by itself." : "Asking the broker…"}</p></main>`;
+  if (user.value === undefined) return html`<main class="login" id="main"><h1>Warren</h1><p role="status">${reach.value === "lost" ? "The broker cannot be reached. The page tries again by itself." : "Asking the broker…"}</p></main>`;
   if (user.value === null) return h(Login, {});
   return h(Frame, { children: [h(CurrentPage, { key: `page ${JSON.stringify(user.value)}` }), h(Asked, { key: "asked" }), h(Palette, { key: "palette" }), h(Said, { key: "said" })] });
 }
@@ -41,9 +41,9 @@ function CurrentPage() {
   if (found.page.role && !may(found.page.role)) {
     return html`<h1>Not for this user</h1><p>This page is for users with the tag ${found.page.role}.</p>`;
   }
-  if (loaded?.pattern !== pattern) return html`<p class="awaited-text" role="status">The page is being fetched…</p>`;
+  if (loaded?.pattern !== pattern) return html`<p class="awaited-text" role="status">Loading the page…</p>`;
   const show = loaded?.show;
-  if (!show) return html`<h1>The page could not be fetched</h1><p>The broker was away, or has been replaced by another version.</p><p><button type="button" onClick=${() => location.reload()}>Load the console again</button></p>`;
+  if (!show) return html`<h1>The page could not be loaded</h1><p>The broker could not be reached, or now runs another version.</p><p><button type="button" onClick=${() => location.reload()}>Load the console again</button></p>`;
   return h(Boundary, { key: path.join("/"), children: h(show, { key: path.join("/"), values: found.values }) });
 }
 

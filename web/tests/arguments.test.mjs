@@ -9,7 +9,7 @@ test("arguments have the types that were chosen", () => {
 });
 
 test("what is no number is refused with its name", () => {
-  for (const text of ["", "ten"]) assert.throws(() => argumentsOf([{ name: "x-expires", type: "Number", text }]), /x-expires is no number/);
+  for (const text of ["", "ten"]) assert.throws(() => argumentsOf([{ name: "x-expires", type: "Number", text }]), /x-expires is not a number/);
 });
 
 test("values in paths stay one segment", () => {

@@ -15,7 +15,7 @@ test("durations are milliseconds, and a number alone is seconds", () => {
   for (const [text, ms] of /** @type {[string, number][]} */ ([["90s", 90_000], ["10m", 600_000], ["2h", 7_200_000], ["1d", 86_400_000], ["1.5s", 1500], ["200 ms", 200], ["5", 5000]])) {
     assert.equal(filters.millisecondsOf(text), ms, text);
   }
-  for (const text of ["", "soon", "10 x", "-1s"]) assert.throws(() => filters.millisecondsOf(text), /is no duration/, text);
+  for (const text of ["", "soon", "10 x", "-1s"]) assert.throws(() => filters.millisecondsOf(text), /is not a duration/, text);
 });
 
 test("what the address has becomes parameters", () => {

@@ -23,7 +23,7 @@ impl<'a> Members<'a> {
     pub(crate) fn check_known(self, known: &[&str], shown: &[&str]) -> Result<(), MemberError> {
         let is_known = |name: &str| known.contains(&name) || shown.contains(&name);
         match self.0.keys().find(|name| !is_known(name)) {
-            Some(name) => refuse(format!("'{name}' is none of {}", known.join(", "))),
+            Some(name) => refuse(format!("'{name}' is not one of {}", known.join(", "))),
             None => Ok(()),
         }
     }
@@ -104,7 +104,7 @@ impl<'a> Members<'a> {
 /// Whether a rule or a webhook may have this name.
 pub(crate) fn check_name(name: &str) -> Result<(), MemberError> {
     if name.is_empty() || name.len() > NAME_LEN_MAX || name.chars().any(char::is_control) {
-        return refuse(format!("a name has 1 to {NAME_LEN_MAX} bytes and no control characters"));
+        return refuse(format!("a name must have 1 to {NAME_LEN_MAX} bytes and no control characters"));
     }
     Ok(())
 }

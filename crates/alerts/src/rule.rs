@@ -189,20 +189,20 @@ impl Rule {
         let members = Members(members);
         members.check_known(KNOWN, SHOWN)?;
         let kind = one_of("kind", members.text("kind")?, &Kind::ALL, Kind::name)?;
-        let Some(kind) = kind else { return refuse(format!("'kind' must be said: {}", names(&Kind::ALL, Kind::name))) };
+        let Some(kind) = kind else { return refuse(format!("'kind' is required: {}", names(&Kind::ALL, Kind::name))) };
         check_fits(kind, members)?;
         let pattern = |name: &str| -> Result<Pattern, MemberError> {
             let text = members.text(name)?;
             if text == Some("") {
                 // It would match the empty name, which no queue has.
-                return refuse(format!("'{name}' must not be empty: leave it out for all"));
+                return refuse(format!("'{name}' must not be empty: omit it to select all"));
             }
             let pattern = text.map_or(Ok(Pattern::all()), Pattern::parse);
             pattern.map_err(|error| MemberError(format!("'{name}': {error}")))
         };
         let duration = |name, first| members.duration_ms(name, first..=DURATION_MAX_MS);
         let Some(threshold) = members.number("above")?.or(kind.threshold()) else {
-            return refuse(format!("a rule of the kind {} must say 'above'", kind.name()));
+            return refuse(format!("a rule of the kind {} requires 'above'", kind.name()));
         };
         let clear = members.number("clear")?.unwrap_or(threshold * CLEAR_PART);
         if clear > threshold {
@@ -278,7 +278,7 @@ fn check_fits(kind: Kind, members: Members<'_>) -> Result<(), MemberError> {
         ("window", kind.has_window()),
     ];
     match misfits.iter().find(|(name, fits)| !fits && members.has(name)) {
-        Some((name, _)) => refuse(format!("a rule of the kind {} has no '{name}'", kind.name())),
+        Some((name, _)) => refuse(format!("a rule of the kind {} cannot have '{name}'", kind.name())),
         None => Ok(()),
     }
 }
@@ -341,20 +341,20 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_refused_with_its_reason() {
-        check_refused(json!({"kind": "growth"}), "a rule of the kind growth must say 'above'");
-        check_refused(json!({"kind": "flow", "queue": "q"}), "a rule of the kind flow has no 'queue'");
-        check_refused(json!({"kind": "disk-alarm", "above": 1}), "a rule of the kind disk-alarm has no 'above'");
+        check_refused(json!({"kind": "growth"}), "a rule of the kind growth requires 'above'");
+        check_refused(json!({"kind": "flow", "queue": "q"}), "a rule of the kind flow cannot have 'queue'");
+        check_refused(json!({"kind": "disk-alarm", "above": 1}), "a rule of the kind disk-alarm cannot have 'above'");
         check_refused(json!({"kind": "flow", "above": -1}), "'above' must be a number from 0 to 9007199254740992");
         check_refused(json!({"kind": "growth", "above": 1e308}), "'above' must be a number from 0 to 9007199254740992");
         check_refused(
             json!({"kind": "growth", "above": 1, "queue": ""}),
-            "'queue' must not be empty: leave it out for all",
+            "'queue' must not be empty: omit it to select all",
         );
         check_refused(json!({"kind": "flow", "above": 5, "clear": 6}), "'clear' must not be greater than 'above'");
         check_refused(json!({"kind": "flow", "severity": "bad"}), "'severity' must be one of info, warning, critical");
         check_refused(json!({"kind": "flow", "webhooks": "a"}), "'webhooks' must be a list of texts");
         let unknown = parse(json!({"kind": "flow", "abov": 5})).unwrap_err();
-        assert!(unknown.starts_with("'abov' is none of kind, vhost"), "{unknown}");
+        assert!(unknown.starts_with("'abov' is not one of kind, vhost"), "{unknown}");
         let short = parse(json!({"kind": "flow", "repeat": "1s"})).unwrap_err();
         assert!(short.starts_with("'repeat' must be milliseconds"), "{short}");
         assert!(

@@ -61,10 +61,10 @@ impl Webhook {
                 text => Ok(text.map(str::to_owned)),
             }
         };
-        let Some(url) = text("url")? else { return refuse("a webhook must say its 'url'") };
+        let Some(url) = text("url")? else { return refuse("a webhook requires a 'url'") };
         if url.split_once("://").is_some_and(|(_, rest)| rest.starts_with(&format!("{HIDDEN}@"))) {
             return refuse(format!(
-                "'{HIDDEN}' stands for what is not shown: user and password of the 'url' have to be said"
+                "'{HIDDEN}' replaces hidden values: enter the user and password of the 'url' again"
             ));
         }
         let mut headers = Vec::new();
@@ -72,12 +72,12 @@ impl Webhook {
             headers.push((name.clone(), header_value(name, value)?));
         }
         if headers.len() > HEADER_COUNT_MAX {
-            return refuse(format!("a webhook has at most {HEADER_COUNT_MAX} headers"));
+            return refuse(format!("a webhook must not have more than {HEADER_COUNT_MAX} headers"));
         }
         let timeout_ms = members.duration_ms("timeout", TIMEOUT_RANGE_MS)?.unwrap_or(TIMEOUT_DEFAULT_MS);
         let (secret, cacertfile) = (text("secret")?, text("cacertfile")?);
         if secret.is_none() && members.bool("signed")? {
-            return refuse("the 'secret' of a webhook that is signed has to be said: it is not shown");
+            return refuse("the 'secret' of a signed webhook is required, because it is hidden: enter it again");
         }
         Ok(Webhook { name: name.into(), url, headers, timeout_ms, secret, cacertfile })
     }
@@ -105,7 +105,7 @@ fn header_value(name: &str, value: &Value) -> Result<String, MemberError> {
         return refuse(format!("'{name}' cannot be a header of a webhook"));
     }
     match value.as_str() {
-        Some(HIDDEN) => refuse(format!("'{HIDDEN}' stands for what is not shown: the header '{name}' has to be said")),
+        Some(HIDDEN) => refuse(format!("'{HIDDEN}' replaces hidden values: enter the header '{name}' again")),
         Some(text)
             if text.len() <= TEXT_LEN_MAX && text.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) =>
         {
@@ -136,7 +136,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_is_refused() {
-        assert_eq!(parse(json!({})).unwrap_err(), "a webhook must say its 'url'");
+        assert_eq!(parse(json!({})).unwrap_err(), "a webhook requires a 'url'");
         let header = |name: &str, value: &str| parse(json!({"url": "http://h/", "headers": {name: value}}));
         assert!(header("X-Token", "a b").is_ok());
         for name in ["Host", "content-length", "a b", "", "x\r\ny"] {
@@ -152,11 +152,11 @@ mod tests {
             parse(members)
         };
         assert!(shown(json!({})).is_ok() && shown(json!({"signed": true, "secret": "s"})).is_ok());
-        let text = "'***' stands for what is not shown: the header 'X-Token' has to be said";
+        let text = "'***' replaces hidden values: enter the header 'X-Token' again";
         assert_eq!(shown(json!({"headers": {"X-Token": "***"}})).unwrap_err(), text);
-        let text = "the 'secret' of a webhook that is signed has to be said: it is not shown";
+        let text = "the 'secret' of a signed webhook is required, because it is hidden: enter it again";
         assert_eq!(shown(json!({"signed": true})).unwrap_err(), text);
-        let text = "'***' stands for what is not shown: user and password of the 'url' have to be said";
+        let text = "'***' replaces hidden values: enter the user and password of the 'url' again";
         assert_eq!(shown(json!({"url": "https://***@h:443/x"})).unwrap_err(), text);
         assert!(shown(json!({"next_attempt": 1})).is_err(), "it is not shown");
         assert!(parse(json!({"url": "x".repeat(5000)})).is_err());

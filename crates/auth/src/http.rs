@@ -150,7 +150,7 @@ fn understand(body: &str) -> Result<ServiceAnswer, String> {
     let rest: Vec<String> = words.map(str::to_owned).collect();
     match &*verdict {
         "allow" => Ok(ServiceAnswer::Allow(rest)),
-        "deny" if rest.is_empty() => Ok(ServiceAnswer::Deny("the service denied it".to_owned())),
+        "deny" if rest.is_empty() => Ok(ServiceAnswer::Deny("the service denied the request".to_owned())),
         "deny" => Ok(ServiceAnswer::Deny(rest.join(" "))),
         _ => Err("the service answered neither allow nor deny".to_owned()),
     }
@@ -215,7 +215,7 @@ impl Backend for HttpBackend {
             match said.await {
                 Ok(said) => matches!(said, ServiceAnswer::Allow(_)),
                 Err(reason) => {
-                    tracing::error!(question = ?asked, %reason, "the authorisation service could not be asked");
+                    tracing::error!(question = ?asked, %reason, "request to the authorisation service failed");
                     false
                 }
             }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use amqp::Uri;
 use amqp::uri::TlsQuery;
-use client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
+use amqp_client::{CallError, ConnectOptions, Connection, Mechanism, OpenError};
 use net::{ClientTls, ClientTlsOptions, Identity, TlsSetupError, Trust};
 
 use crate::CHANNEL;
@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::tls_files::{Author, UNUSABLE};
 
 /// How long a broker may take to open a connection, or to answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why an end cannot be connected to. Texts have no passwords.
 #[derive(Debug, thiserror::Error)]
@@ -22,10 +22,10 @@ pub enum ConnectError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The broker of this process has no room.
-    #[error("this broker cannot be connected to: {0}")]
+    #[error("cannot connect to the local broker: {0}")]
     Here(io::Error),
     /// Its host is not on the list of those that may be connected to.
-    #[error("{who} may not connect to '{host}': warren.links.allowed_hosts does not have it")]
+    #[error("{who} may not connect to '{host}': the host is not in warren.links.allowed_hosts")]
     NotPermitted {
         /// What wanted to.
         who: &'static str,
@@ -90,14 +90,14 @@ pub async fn connect(uris: &[Uri], first: usize, wish: &Wish, host: &dyn Host) -
         }
     }
     // A definition has at least one.
-    Err(last.unwrap_or_else(|| ConnectError::Here(io::Error::other("there is no URI"))))
+    Err(last.unwrap_or_else(|| ConnectError::Here(io::Error::other("no URI is configured"))))
 }
 
 async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<(Connection, Option<Box<str>>), ConnectError> {
     let mut options = ConnectOptions {
         name: Some(wish.name.clone()),
-        timeout: PATIENCE,
-        answer_timeout: PATIENCE,
+        timeout: TIMEOUT,
+        answer_timeout: TIMEOUT,
         ..ConnectOptions::default()
     };
     let mut own_name = None;
@@ -116,7 +116,7 @@ async fn open(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<(Connection, Op
         if uri.is_tls {
             options.tls = Some(tls(uri, wish, host).await?);
         }
-        options.dial.timeout = PATIENCE;
+        options.dial.timeout = TIMEOUT;
         Connection::open(uri, &options).await?
     };
     let refused = |source| ConnectError::Channel { uri: uri.without_user(), source };
@@ -151,7 +151,7 @@ async fn tls(uri: &Uri, wish: &Wish, host: &dyn Host) -> Result<ClientTls, Conne
             TlsSetupError::ServerName(_) => error.to_string(),
             error => {
                 let (connection, reason) = (&*wish.name, error.to_string());
-                tracing::warn!(connection, address, reason, "what a URI wants of TLS cannot be done");
+                tracing::warn!(connection, address, reason, "TLS options of a URI cannot be used");
                 UNUSABLE.to_owned()
             }
         };

@@ -24,10 +24,10 @@ const FILE_LEN_MAX: u64 = 1 << 20;
 const READER_COUNT_MAX: usize = 4;
 
 /// How long what a URI names may take to be read, waiting for a place included.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// All that a user without access to the broker's log learns of a file.
-pub(crate) const UNUSABLE: &str = "a file that the URI names cannot be used; the broker's log says why";
+pub(crate) const UNUSABLE: &str = "a file in the URI cannot be used; the broker's log contains the reason";
 
 /// Who has written a URI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ impl TlsFiles {
     #[must_use]
     pub fn new(directories: Vec<PathBuf>) -> Self {
         let places = Arc::new(Semaphore::new(READER_COUNT_MAX));
-        Self { directories: directories.into(), places, patience: PATIENCE }
+        Self { directories: directories.into(), places, patience: TIMEOUT }
     }
 
     /// What a connection with TLS is opened with. The files that it names are read elsewhere.
@@ -82,7 +82,9 @@ impl TlsFiles {
             reason: reason.to_owned(),
         };
         let reading = async {
-            let Ok(place) = self.places.clone().acquire_owned().await else { return Err(unread("there is no place")) };
+            let Ok(place) = self.places.clone().acquire_owned().await else {
+                return Err(unread("too many files are being read"));
+            };
             let (sender, answer) = oneshot::channel();
             let directories = self.directories.clone();
             let read = move || {
@@ -96,17 +98,17 @@ impl TlsFiles {
                 let _ = sender.send(tls);
             };
             let spawned = std::thread::Builder::new().name("link files".to_owned()).spawn(read);
-            spawned.map_err(|error| unread(&format!("there is no thread to read it: {error}")))?;
-            answer.await.unwrap_or_else(|_| Err(unread("its thread has failed")))
+            spawned.map_err(|error| unread(&format!("cannot start a thread to read it: {error}")))?;
+            answer.await.unwrap_or_else(|_| Err(unread("the thread that reads it failed")))
         };
-        tokio::time::timeout(self.patience, reading).await.unwrap_or_else(|_| Err(unread("it takes too long")))
+        tokio::time::timeout(self.patience, reading).await.unwrap_or_else(|_| Err(unread("reading it takes too long")))
     }
 }
 
 /// Reads a file that is below one of these directories, wherever links lead.
 fn read_below(directories: &[PathBuf], path: &Path) -> io::Result<Vec<u8>> {
     let outside = || {
-        let text = "it is in none of the directories of warren.links.tls_directories";
+        let text = "it is not in any of the directories of warren.links.tls_directories";
         io::Error::new(io::ErrorKind::PermissionDenied, text)
     };
     if !path.is_absolute() {
@@ -134,7 +136,7 @@ fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
 
 /// Opens what is a regular file, without waiting for its writer. Devices are not even opened: some do something then.
 fn open_regular(path: &Path) -> io::Result<File> {
-    let irregular = || io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file");
+    let irregular = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
     if !fs::symlink_metadata(path)?.is_file() {
         return Err(irregular());
     }
@@ -191,7 +193,7 @@ mod tests {
         }
     }
 
-    const OUTSIDE: &str = "it is in none of the directories of warren.links.tls_directories";
+    const OUTSIDE: &str = "it is not in any of the directories of warren.links.tls_directories";
 
     #[test]
     fn what_leads_out_of_the_directories_is_not_read() {
@@ -222,7 +224,7 @@ mod tests {
         assert_eq!(directory.read(&directory.file("in/longest", longest)), Ok(longest));
         let too_long = directory.read(&directory.file("in/longer", longest + 1));
         assert_eq!(too_long, Err("it is longer than 1024 KiB".to_owned()));
-        let irregular = || "it is no regular file".to_owned();
+        let irregular = || "it is not a regular file".to_owned();
         for path in [&fifo, &directory.path("in/deep")] {
             assert_eq!(directory.read(path), Err(irregular()));
         }
@@ -237,7 +239,7 @@ mod tests {
         let _taken = files.places.clone().acquire_many_owned(u32::try_from(READER_COUNT_MAX).unwrap()).await.unwrap();
         let options = ClientTlsOptions::trusting(Trust::File("/nowhere.pem".into()));
         let error = files.client_tls(options, Author::User).await.unwrap_err().to_string();
-        assert!(error.ends_with("it takes too long"), "{error}");
+        assert!(error.ends_with("reading it takes too long"), "{error}");
         // What needs no file needs no place.
         assert!(files.client_tls(ClientTlsOptions::trusting_any_server(), Author::User).await.is_ok());
     }

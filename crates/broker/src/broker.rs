@@ -9,7 +9,6 @@ use std::thread::JoinHandle;
 use amqp::table::TableBuf;
 use model::definition::Definition;
 use model::ids::JournalPosition;
-use net::Stream;
 use parking_lot::{Mutex, RwLock};
 use routing::HashSeed;
 use store::{RecordBatch, RecoveredStore, Store};
@@ -18,11 +17,9 @@ use tokio::sync::watch;
 
 use crate::alarms::{ActiveAlarms, Alarms, PeerAlarms};
 use crate::auth_attempts::AuthAttempts;
-use crate::connection;
 use crate::connections::{ConnectionHandle, Connections};
 use crate::events::Event;
 use crate::firehose::FirehoseSwitch;
-use crate::identity::Identity;
 use crate::limits::{ALARM_INTERVAL, HISTORY_INTERVAL, WATERMARK_INTERVAL};
 use crate::lockout::Lockout;
 use crate::login_sessions::LoginSessions;
@@ -80,7 +77,7 @@ pub struct Broker {
     /// Connections that pause for consumers.
     pub(crate) pausing: AtomicU32,
     /// Connections that are served, those too that are in no listing any more.
-    served_count: AtomicUsize,
+    pub(crate) served_count: AtomicUsize,
     timers_thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -192,6 +189,10 @@ impl Broker {
             timers_thread: Mutex::default(),
         });
         recovery::restore(&broker, recovered)?;
+        // What their queues have was there before, too.
+        for vhost in broker.vhosts.all() {
+            broker.engine.statistics.vhosts.note(&vhost.counters);
+        }
         broker.engine.statistics.begin(broker.engine.clock.now_ms());
         Ok(broker)
     }
@@ -205,27 +206,6 @@ impl Broker {
             }
         };
         QueueOwnerOfEngine::new(&self.engine, unload)
-    }
-
-    /// Serves one accepted connection until it ends.
-    pub async fn serve(self: Arc<Self>, stream: Stream) {
-        let handle = connection::accept(&self, &stream);
-        self.serve_as(stream, handle, None).await;
-    }
-
-    /// What serves a connection of the process itself until it ends, and the connection's name. With `is_trusted` it is
-    /// [`Identity::own_client`], whatever login it shows.
-    pub fn serve_own(self: Arc<Self>, stream: Stream, is_trusted: bool) -> (String, impl Future<Output = ()> + Send) {
-        let handle = connection::accept(&self, &stream);
-        let known = is_trusted.then(Identity::own_client);
-        (handle.name(), self.serve_as(stream, handle, known))
-    }
-
-    async fn serve_as(self: Arc<Self>, stream: Stream, handle: Arc<ConnectionHandle>, known: Option<Identity>) {
-        let _served = Served::begin(&self.served_count);
-        self.counters.connections_opened.add(1);
-        connection::serve(self.clone(), stream, handle, known).await;
-        self.counters.connections_closed.add(1);
     }
 
     /// How many connections are served, those too that are in no listing any more.
@@ -377,22 +357,6 @@ impl Broker {
         }
         self.connections.tell_all(|| ConnectionEvent::AlarmsChanged);
         self.emit_alarms(&self.options.node, before, self.alarms());
-    }
-}
-
-/// A connection that is served, until it is dropped: also by a panic.
-struct Served<'a>(&'a AtomicUsize);
-
-impl<'a> Served<'a> {
-    fn begin(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::AcqRel);
-        Served(count)
-    }
-}
-
-impl Drop for Served<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

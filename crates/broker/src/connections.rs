@@ -99,7 +99,7 @@ impl ConnectionMemory {
 }
 
 /// What has a connection's socket.
-pub(crate) trait Carrier: std::fmt::Debug + Send + Sync {
+pub(crate) trait SocketProbe: std::fmt::Debug + Send + Sync {
     /// What the kernel knows of the way to the client.
     fn tcp_info(&self) -> Option<TcpInfo>;
 
@@ -115,7 +115,7 @@ pub(crate) struct ConnectionHandle {
     /// What waits for the journal on its behalf.
     pub(crate) durable_waiter: OnceLock<Arc<dyn DurableWaiter>>,
     /// What has its socket.
-    pub(crate) carrier: OnceLock<Arc<dyn Carrier>>,
+    pub(crate) socket_probe: OnceLock<Arc<dyn SocketProbe>>,
     pub(crate) peer: SocketAddr,
     pub(crate) local: SocketAddr,
     /// What TLS agreed on, and whose certificate the client showed.
@@ -297,7 +297,7 @@ impl ConnectionHandle {
             id,
             outbox: Outbox::new(),
             durable_waiter: OnceLock::new(),
-            carrier: OnceLock::new(),
+            socket_probe: OnceLock::new(),
             peer: canonical(peer),
             local: canonical(local),
             tls: tls.map(Box::new),
@@ -413,14 +413,14 @@ impl Connections {
     }
 
     /// Tells every connection.
-    pub(crate) fn tell_all(&self, news: impl Fn() -> ConnectionEvent) {
-        self.tell(|_| true, news);
+    pub(crate) fn tell_all(&self, event: impl Fn() -> ConnectionEvent) {
+        self.tell(|_| true, event);
     }
 
     /// Tells the connections that `is_meant` says.
-    pub(crate) fn tell(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, news: impl Fn() -> ConnectionEvent) {
+    pub(crate) fn tell(&self, is_meant: impl Fn(&ConnectionHandle) -> bool, event: impl Fn() -> ConnectionEvent) {
         let meant = self.all().into_iter().filter(|connection| is_meant(connection));
-        meant.for_each(|connection| connection.outbox.tell(news()));
+        meant.for_each(|connection| connection.outbox.tell(event()));
     }
 
     /// Lets every connection look again at what it waits for and what waits for it.

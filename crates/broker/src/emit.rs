@@ -66,7 +66,7 @@ impl Broker {
         let routing = Routing {
             exchange: EXCHANGE.as_bytes(),
             routing_keys: &[event.name.as_bytes()],
-            properties: &event.properties(event.fields.as_table()),
+            view: &event.view(event.fields.as_table()),
             content: &|| event.parts(&event.header()).to_kept(),
             is_delayed: false,
         };

@@ -6,7 +6,7 @@
 use std::fmt;
 use std::path::Path;
 
-use amqp::content::{ContentHeader, Properties};
+use amqp::content::Properties;
 use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use model::definition;
 use model::name::{ExchangeName, VhostName};
@@ -16,8 +16,9 @@ use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::connections::{ConnectionHandle, ConsumerHandle};
 use crate::identity::{Interface, Origin};
 use engine::clock::wall_ms;
-use engine::message::{History, Parts};
+use engine::lane::LaneNumber;
 use engine::queue_handle::QueueHandle;
+use message::{HeaderBuf, History, Parts, View};
 
 /// The exchange on which events are published, in the default vhost.
 pub(crate) const EXCHANGE: &str = "amq.rabbitmq.event";
@@ -284,23 +285,23 @@ impl Event {
         Event::of_connection("connection.closed", connection).with_text("node", node)
     }
 
-    fn of_channel(name: &'static str, connection: &ConnectionHandle, number: u16) -> Self {
+    fn of_channel(name: &'static str, connection: &ConnectionHandle, number: LaneNumber) -> Self {
         let connection_name = connection.name();
         let event = Event::new(name)
             .with_text("name", &format!("{connection_name} ({number})"))
             .with_text("connection", &connection_name)
-            .with_number("number", number.into());
+            .with_number("number", number.0.into());
         let Some(opened) = connection.opened.get() else { return event };
         let origin = Origin { peer: Some(connection.peer), interface: Interface::Amqp };
         let event = event.with_text("user", opened.identity.name()).with_text("vhost", opened.vhost.as_str());
         event.by(opened.identity.name(), origin)
     }
 
-    pub(crate) fn channel_created(connection: &ConnectionHandle, number: u16) -> Self {
+    pub(crate) fn channel_created(connection: &ConnectionHandle, number: LaneNumber) -> Self {
         Event::of_channel("channel.created", connection, number)
     }
 
-    pub(crate) fn channel_closed(connection: &ConnectionHandle, number: u16) -> Self {
+    pub(crate) fn channel_closed(connection: &ConnectionHandle, number: LaneNumber) -> Self {
         Event::of_channel("channel.closed", connection, number)
     }
 
@@ -329,28 +330,26 @@ impl Event {
 
 /// An event as a message.
 impl Event {
-    pub(crate) fn properties<'a>(&self, headers: Table<'a>) -> Properties<'a> {
-        Properties {
+    pub(crate) fn view<'a>(&self, headers: Table<'a>) -> View<'a> {
+        let properties = Properties {
             headers: Some(headers),
             delivery_mode: Some(PERSISTENT),
             timestamp: Some(self.at_ms / 1000),
             ..Properties::default()
-        }
+        };
+        View::of(properties, 0)
     }
 
-    pub(crate) fn header(&self) -> Vec<u8> {
+    pub(crate) fn header(&self) -> HeaderBuf {
         let headers = self.fields.clone().with("timestamp_in_ms", Value::I64(self.at_ms.cast_signed()));
-        let properties = self.properties(headers.as_table());
-        let mut header = Vec::new();
-        ContentHeader { class_id: CLASS_BASIC, body_len: 0, properties }.encode(&mut header);
-        header
+        self.view(headers.as_table()).encode()
     }
 
-    pub(crate) fn parts<'a>(&'a self, header: &'a [u8]) -> Parts<'a> {
+    pub(crate) fn parts<'a>(&'a self, header: &'a HeaderBuf) -> Parts<'a> {
         let (exchange, routing_key) = (EXCHANGE.as_bytes(), self.name.as_bytes());
-        Parts { published_at_ms: self.at_ms, history: History::default(), exchange, routing_key, header, body: b"" }
+        let (history, header) = (History::default(), header.as_header());
+        Parts { published_at_ms: self.at_ms, history, exchange, routing_key, header, body: b"" }
     }
 }
 
-const CLASS_BASIC: u16 = 60;
 const PERSISTENT: u8 = 2;

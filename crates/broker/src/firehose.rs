@@ -6,21 +6,20 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 
-use amqp::content::{ContentHeader, Properties};
+use amqp::content::Properties;
 use amqp::table::{ArrayBuf, TableBuf, Value};
 use engine::Engine;
 use engine::batch::Batch;
-use engine::message::{History, Parts};
 use engine::publish::{Publish, PublishOptions};
 use engine::router::Routing;
 use engine::tap::{Event, Kind, Kinds, Scope, Sink, What, routing_keys};
 use engine::targets::Targets;
+use message::{History, Parts, View};
 use parking_lot::{Mutex, RwLock};
 use routing::Epoch;
 
 /// The exchange that they come by.
 pub(crate) const EXCHANGE: &str = "amq.rabbitmq.trace";
-const CLASS_BASIC: u16 = 60;
 /// Routes that are remembered; all are forgotten when there are more.
 const ROUTE_COUNT_MAX: usize = 4096;
 
@@ -103,14 +102,13 @@ impl Sink for Firehose {
         let Some(targets) = self.targets(&engine, event.vhost, &key) else { return };
         let Some(headers) = headers(event, &message, &self.node) else { return };
         let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
-        let mut header = Vec::new();
-        ContentHeader { class_id: CLASS_BASIC, body_len: message.body.len() as u64, properties }.encode(&mut header);
+        let header = View::of(properties, message.body.len()).encode();
         let parts = Parts {
             published_at_ms: engine.clock.now_ms(),
             history: History::default(),
             exchange: EXCHANGE.as_bytes(),
             routing_key: &key,
-            header: &header,
+            header: header.as_header(),
             body: message.body,
         };
         let content = engine.chunks.write(targets.kind(false), parts.len(), |out| parts.write(out));
@@ -134,7 +132,7 @@ impl Firehose {
         let routing = Routing {
             exchange: EXCHANGE.as_bytes(),
             routing_keys: &[key],
-            properties: &Properties::default(),
+            view: &View::of(Properties::default(), 0),
             content: &|| Arc::from([]),
             is_delayed: false,
         };
@@ -162,15 +160,15 @@ fn key_of(scope: &Scope<'_>) -> Option<Vec<u8>> {
 
 /// The headers, sorted by name as RabbitMQ has them.
 fn headers(event: &Event<'_>, message: &Parts<'_>, node: &str) -> Option<TableBuf> {
-    let header = ContentHeader::decode(message.header).ok()?;
-    let keys = routing_keys(message, header.properties.headers);
+    let view = message.header.view()?;
+    let keys = routing_keys(message, view.headers());
     let texts = |texts: &mut dyn Iterator<Item = &[u8]>| {
         texts.fold(ArrayBuf::new(), |array, text| array.with(Value::LongStr(text)))
     };
     let (connection, user) = event.client.map_or(("", ""), |client| (&*client.connection, &*client.user));
-    let properties = shown_properties(&header.properties);
+    let properties = shown_properties(view.properties());
     let mut headers = TableBuf::new()
-        .with("channel", Value::I32(event.channel.into()))
+        .with("channel", Value::I32(event.lane.0.into()))
         .with("connection", Value::LongStr(connection.as_bytes()))
         .with("exchange_name", Value::LongStr(message.exchange))
         .with("node", Value::LongStr(node.as_bytes()))

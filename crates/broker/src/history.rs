@@ -24,7 +24,7 @@ use parking_lot::Mutex;
 use crate::limits::HISTORY_LEN_MAX;
 
 /// A message as a history keeps it: its content.
-use engine::message::Kept;
+use message::StoredContent;
 
 /// A record's key, and its value; none if the record is to be deleted.
 pub(crate) type Change = (Vec<u8>, Option<Vec<u8>>);
@@ -41,7 +41,7 @@ pub(crate) struct History {
 /// Invariants: `len` is the sum of the messages' lengths; `stored` ends at or before `end`.
 #[derive(Debug, Default)]
 struct State {
-    messages: VecDeque<Kept>,
+    messages: VecDeque<StoredContent>,
     len: usize,
     /// The seq that the next message gets. The first one kept has `end` less their number.
     end: u64,
@@ -62,17 +62,17 @@ impl History {
     }
 
     /// Keeps a message, and lets go of the oldest ones that are too many.
-    pub(crate) fn add(&self, message: Kept) {
+    pub(crate) fn add(&self, message: StoredContent) {
         self.state.lock().add(message, self.count_max);
     }
 
     /// All messages, the oldest first.
-    pub(crate) fn messages(&self) -> Vec<Kept> {
+    pub(crate) fn messages(&self) -> Vec<StoredContent> {
         self.state.lock().messages.iter().cloned().collect()
     }
 
     /// Puts a message that recovery found where it was. They come in their order.
-    pub(crate) fn restore(&self, seq: u64, message: Kept) {
+    pub(crate) fn restore(&self, seq: u64, message: StoredContent) {
         let mut state = self.state.lock();
         if state.stored.is_empty() {
             state.stored.start = seq;
@@ -109,7 +109,7 @@ impl History {
 }
 
 impl State {
-    fn add(&mut self, message: Kept, count_max: usize) {
+    fn add(&mut self, message: StoredContent, count_max: usize) {
         self.len += message.len();
         self.messages.push_back(message);
         self.end += 1;
@@ -207,7 +207,7 @@ mod tests {
         })
     }
 
-    fn message(number: u8) -> Kept {
+    fn message(number: u8) -> StoredContent {
         Arc::from([number])
     }
 
@@ -232,7 +232,7 @@ mod tests {
     #[test]
     fn bytes_are_bounded_whatever_the_count() {
         let history = history(i64::MAX, false);
-        let third: Kept = vec![0; HISTORY_LEN_MAX / 3].into();
+        let third: StoredContent = vec![0; HISTORY_LEN_MAX / 3].into();
         (0..7).for_each(|_| history.add(third.clone()));
         assert_eq!(history.messages().len(), 3);
         history.add(vec![0; HISTORY_LEN_MAX + 1].into());

@@ -2,10 +2,10 @@
 //! into work for the store and for sockets.
 //!
 //! ```text
-//!  connection ─ the socket's loop                      vhost ─ exchanges, bindings, queues by name
-//!    session ─ frames and methods, no I/O                 sharding ─ exchanges with queues of their own
-//!      handshake, exchange_methods, queue_methods,         history ─ what recent-history exchanges keep
-//!      publish, consume, settle, tx, deliver            view ─ what operators are shown
+//!  serving ─ connections of clients                     vhost ─ exchanges, bindings, queues by name
+//!    session ─ AMQP 0-9-1: frames and methods, no I/O     sharding ─ exchanges with queues of their own
+//!    front ─ a session without its protocol               history ─ what recent-history exchanges keep
+//!      connection ─ the socket's loop                   view ─ what operators are shown
 //!    vhost_access ─ what a user may do in a vhost       control ─ what operators change
 //!    identity, login, permissions, lockout              selection ─ messages browsed, deleted and moved by operators
 //!                                                       events, emit, subscriptions ─ what happens, and who is told
@@ -23,7 +23,6 @@ mod binding_request;
 mod broker;
 mod certificate_login;
 mod changed;
-mod connection;
 mod connections;
 mod control;
 mod durable_wakes;
@@ -31,6 +30,7 @@ mod emit;
 mod events;
 mod federation;
 mod firehose;
+mod front;
 mod history;
 mod identity;
 mod limits;
@@ -45,14 +45,15 @@ mod publish_properties;
 mod queue_consumers;
 mod queue_ends;
 mod random;
-mod received;
 mod recent_events;
 mod recovery;
-mod refusal;
+mod reject_connection;
+mod reply_codes;
 mod reply_to;
 mod sampling;
 mod selection;
 mod server_properties;
+mod serving;
 mod session;
 mod sharding;
 pub mod statistics;
@@ -63,7 +64,6 @@ mod tests;
 mod throttle;
 mod time;
 mod trace_points;
-mod turn_away;
 mod usage;
 mod users;
 mod vhost;
@@ -98,14 +98,14 @@ pub use options::Options;
 pub use permissions::Resource;
 pub use random::{RandomError, fill_random};
 pub use recent_events::is_kept as is_event_kept;
-pub use refusal::{Outcome, Refusal};
+pub use reject_connection::reject_connection;
+pub use reply_codes::reply_code;
 pub use selection::{
     BrowseRequest, BrowsedMessage, BrowsedPage, Carried, Destination, HeldBy, MessageFilter, MessageId, RedriveTo,
     Removed, Selection, Start,
 };
 pub use subscriptions::{Followed, Subscription};
 pub use time::go_on_by_time;
-pub use turn_away::turn_away;
 pub use vhost::Federated;
 pub use vhost_access::{
     AckMode, CheckedRight, ExchangeRequest, GetRequest, GotMessage, NeededRight, PublishRequest, QueueRequest,

@@ -64,6 +64,9 @@ pub(crate) const CUT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest body that any configuration may allow (RabbitMQ: 512 MiB).
 pub(crate) const MESSAGE_LEN_MAX: u64 = 512 << 20;
 
+/// Bytes of the name of a client that a proxy does something for: what is longer is cut.
+pub(crate) const CLIENT_NAME_LEN_MAX: usize = 255;
+
 /// Bytes of messages that a recent-history exchange keeps, whatever the count that it was declared with.
 pub(crate) const HISTORY_LEN_MAX: usize = 16 << 20;
 
@@ -101,7 +104,7 @@ pub(crate) const BATCHES_EACH: u32 = 64;
 pub(crate) const BATCH_INTERVAL_RARE: Duration = Duration::from_millis(10);
 
 /// So long a listing waits for a connection that is at work, to ask the kernel about its socket.
-pub(crate) const CARRIER_WAIT: Duration = Duration::from_millis(2);
+pub(crate) const SOCKET_PROBE_WAIT: Duration = Duration::from_millis(2);
 
 /// Changes of bindings that wait for one follower at most: one that takes fewer begins anew with all bindings.
 pub(crate) const FOLLOWED_CHANGE_COUNT_MAX: usize = 4096;

@@ -15,9 +15,9 @@ use parking_lot::Mutex;
 
 use crate::backend::{Answer, Decision, Question};
 use crate::identity::{Authorizer, Identity, Origin, Rights};
-use crate::refusal::{self, Outcome};
 use crate::trace_points::CHECK;
 use crate::users::{Granted, Users};
+use model::refusal::{self, Outcome};
 
 /// As many as RabbitMQ remembers per channel.
 const REMEMBERED_COUNT: usize = 12;

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use amqp::content::Properties;
 use amqp::table::{Table, Value};
+use message::View;
 use model::user::Tags;
 
 use crate::identity::Identity;
 use crate::limits::MESSAGE_LEN_MAX;
-use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use engine::clock::Clock;
 use engine::delayed::header;
-use engine::publish::{PERSISTENT, PublishOptions};
+use engine::publish::PublishOptions;
+use model::refusal::{self, Outcome};
 
 /// Refuses a body that is longer than configured.
 pub(crate) fn check_body_len(body_len: u64, message_len_max: u64) -> Outcome<()> {
@@ -31,7 +31,7 @@ pub(crate) fn is_body_len_allowed(body_len: u64, message_len_max: u64) -> bool {
 /// What a publish asks that not every publish does; found by one look at the properties.
 pub(crate) struct ParsedProperties<'a> {
     pub(crate) headers: Option<Table<'a>>,
-    pub(crate) terms: PublishOptions,
+    pub(crate) options: PublishOptions,
     pub(crate) has_sender_selected: bool,
     pub(crate) wants_fast_reply: bool,
 }
@@ -40,8 +40,8 @@ impl<'a> ParsedProperties<'a> {
     /// Refuses what the user may not ask.
     // Always, as with the header itself: what it answers is large. The clock comes by its handle: it is read only for a delay.
     #[inline(always)]
-    pub(crate) fn of(properties: &Properties<'a>, identity: &Identity, clock: &Arc<Clock>) -> Outcome<Self> {
-        if let Some(user_id) = properties.user_id
+    pub(crate) fn of(view: &'a View<'_>, identity: &Identity, clock: &Arc<Clock>) -> Outcome<Self> {
+        if let Some(user_id) = view.user_id()
             && user_id != identity.name().as_bytes()
             && !identity.user.tags.has(Tags::IMPERSONATOR)
         {
@@ -51,11 +51,11 @@ impl<'a> ParsedProperties<'a> {
                 identity.name()
             ));
         }
-        let ttl_ms = match properties.expiration {
+        let ttl_ms = match view.expiration() {
             Some(expiration) => Some(parse_expiration(&String::from_utf8_lossy(expiration))?),
             None => None,
         };
-        let headers = properties.headers.filter(|headers| !headers.is_empty());
+        let headers = view.headers().filter(|headers| !headers.is_empty());
         let (mut has_sender_selected, mut delay_ms) = (false, None);
         for (name, value) in headers.iter().flat_map(Table::iter) {
             match name {
@@ -66,14 +66,14 @@ impl<'a> ParsedProperties<'a> {
         }
         Ok(ParsedProperties {
             headers,
-            terms: PublishOptions {
-                is_persistent: properties.delivery_mode == Some(PERSISTENT),
+            options: PublishOptions {
+                is_persistent: view.is_persistent(),
                 ttl_ms,
-                priority: properties.priority,
+                priority: view.priority(),
                 due_ms: delay_ms.map_or(0, |delay_ms| clock.due_ms(delay_ms)),
             },
             has_sender_selected,
-            wants_fast_reply: properties.reply_to == Some(reply_to::QUEUE.as_bytes()),
+            wants_fast_reply: view.reply_to() == Some(reply_to::QUEUE.as_bytes()),
         })
     }
 }

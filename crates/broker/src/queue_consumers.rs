@@ -12,12 +12,12 @@ use engine::queue_handle::ConnectionId;
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(crate) struct QueueConsumers(Mutex<BTreeMap<Seat, Arc<ConsumerHandle>>>);
+pub(crate) struct QueueConsumers(Mutex<BTreeMap<ConsumerKey, Arc<ConsumerHandle>>>);
 
 /// A queue, a connection, and that connection's own number of the consumer.
-type Seat = (QueueId, ConnectionId, u32);
+type ConsumerKey = (QueueId, ConnectionId, u32);
 
-fn seats_of(queue: QueueId) -> RangeInclusive<Seat> {
+fn seats_of(queue: QueueId) -> RangeInclusive<ConsumerKey> {
     (queue, ConnectionId(0), 0)..=(queue, ConnectionId(u64::MAX), u32::MAX)
 }
 

@@ -22,7 +22,7 @@ pub fn is_kept(name: &str) -> bool {
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredContent {
     /// The oldest first.
     events: VecDeque<Arc<Event>>,
     len: usize,
@@ -31,7 +31,7 @@ struct Kept {
 
 /// The last events.
 #[derive(Debug, Default)]
-pub(crate) struct RecentEvents(Mutex<Kept>);
+pub(crate) struct RecentEvents(Mutex<StoredContent>);
 
 fn len_of(event: &Event) -> usize {
     EVENT_LEN + event.fields.as_table().as_bytes().len() + event.user.as_ref().map_or(0, |user| user.len())

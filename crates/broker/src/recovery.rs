@@ -30,14 +30,14 @@ use engine::deduplication::recovery::RecoveredKeys;
 use engine::delayed;
 use engine::delayed::definition::Site;
 use engine::features;
-use engine::message::{Held, Priorities};
+use engine::held::{Held, Priorities};
 use engine::pause;
 use engine::queue_ids;
 use engine::watermark::Watermark;
 
 /// What definitions find, and what they leave until all of them are there.
 #[derive(Default)]
-struct Gathered {
+struct RestoreState {
     queues: HashMap<QueueId, RecoveredQueue>,
     /// Times to live that have changed while there were messages.
     ttls: HashMap<QueueId, TtlHistory>,
@@ -60,20 +60,20 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: RecoveredStore) -> Re
     let histories = take_histories(&mut recovered);
     let sites = take_sites(&mut recovered)?;
     let keys = RecoveredKeys::take(&mut recovered).map_err(|(key, error)| unreadable(&key, &error))?;
-    let mut gathered = Gathered { queues: std::mem::take(&mut recovered.queues), ..Gathered::default() };
+    let mut state = RestoreState { queues: std::mem::take(&mut recovered.queues), ..RestoreState::default() };
     recovered.definitions.retain(|key, value| {
         let queue = features::queue_of_ttl_key(key);
-        gathered.ttls.extend(queue.map(|queue| (queue, features::decode_ttls(value))));
+        state.ttls.extend(queue.map(|queue| (queue, features::decode_ttls(value))));
         let paused = pause::queue_of_pause_key(key);
-        gathered.paused.extend(paused);
+        state.paused.extend(paused);
         queue.is_none() && paused.is_none()
     });
     for (key, value) in &recovered.definitions {
         let definition = Definition::decode(key, value).map_err(|error| unreadable(key, &error))?;
-        define(broker, definition, &mut gathered);
+        define(broker, definition, &mut state);
     }
-    restore_delays(broker, sites, &mut gathered.queues);
-    for (name, policies) in gathered.policies {
+    restore_delays(broker, sites, &mut state.queues);
+    for (name, policies) in state.policies {
         if let Some(vhost) = broker.vhosts.get(name.as_str()) {
             vhost.restore_policies(broker, policies);
         }
@@ -86,7 +86,7 @@ pub(crate) fn restore(broker: &Arc<Broker>, mut recovered: RecoveredStore) -> Re
     watch_recovered(broker);
     broker.engine.wake_restored();
     restore_histories(broker, &histories)?;
-    leave_out(broker, &gathered.queues);
+    leave_out(broker, &state.queues);
     if is_new(broker) && !broker.options.imports_definitions {
         create_defaults(broker)?;
     }
@@ -198,7 +198,7 @@ fn name_cluster(broker: &Arc<Broker>) -> Result<(), RandomError> {
     let id = format!("rabbitmq-cluster-id-{}", URL_SAFE_NO_PAD.encode(broker.random()?));
     let parameter = GlobalParameter { name: GlobalParameter::CLUSTER_ID.into(), value: id.into() };
     broker.put_definition(&Definition::GlobalParameter(parameter.clone()));
-    define(broker, Definition::GlobalParameter(parameter), &mut Gathered::default());
+    define(broker, Definition::GlobalParameter(parameter), &mut RestoreState::default());
     Ok(())
 }
 
@@ -217,7 +217,7 @@ pub(crate) fn declare_event_exchange(broker: &Broker, vhost: &Vhost) -> Changed 
 }
 
 /// Keys sort so that whatever a definition needs comes before it.
-fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered) {
+fn define(broker: &Arc<Broker>, definition: Definition, state: &mut RestoreState) {
     match definition {
         Definition::Vhost(vhost) => {
             let vhost = Vhost::new(vhost, broker.hash_seed);
@@ -229,7 +229,7 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         Definition::Permission(permission) => drop(broker.users.permit(permission, |_| ())),
         Definition::TopicPermission(permission) => drop(broker.users.permit_topic(permission, |_| ())),
         Definition::Policy(policy) => {
-            gathered.policies.entry(policy.vhost.clone()).or_default().push(Arc::new(policy));
+            state.policies.entry(policy.vhost.clone()).or_default().push(Arc::new(policy));
         }
         Definition::GlobalParameter(parameter) if StoredSession::is_name(&parameter.name) => {
             // One that a newer program has written otherwise is no session here.
@@ -255,15 +255,15 @@ fn define(broker: &Arc<Broker>, definition: Definition, gathered: &mut Gathered)
         Definition::Queue(queue) => {
             let Some(vhost) = broker.vhosts.get(queue.vhost.as_str()) else { return };
             broker.engine.queue_ids.note_used(queue.id);
-            let (mut state, watermark) = match gathered.queues.remove(&queue.id) {
+            let (mut restored_queue, watermark) = match state.queues.remove(&queue.id) {
                 Some(recovered) => restored(&queue, recovered),
                 None => (Queue::new(settings_of(&queue)), Watermark::closed_at(model::ids::QueueSeq(0))),
             };
-            if let Some(ttls) = gathered.ttls.remove(&queue.id) {
-                state.restore_ttls(ttls);
+            if let Some(ttls) = state.ttls.remove(&queue.id) {
+                restored_queue.restore_ttls(ttls);
             }
-            state.set_paused(gathered.paused.contains(&queue.id));
-            vhost.restore_queue(broker, queue, state, watermark);
+            restored_queue.set_paused(state.paused.contains(&queue.id));
+            vhost.restore_queue(broker, queue, restored_queue, watermark);
         }
         Definition::Binding(binding) => {
             let Some(vhost) = broker.vhosts.get(binding.vhost().as_str()) else { return };
@@ -324,7 +324,7 @@ fn create_defaults(broker: &Arc<Broker>) -> Result<(), RandomError> {
     definitions.iter().for_each(|definition| records.put(&definition.key(), &definition.encode()));
     broker.engine.append(&mut records);
     for definition in definitions {
-        define(broker, definition, &mut Gathered::default());
+        define(broker, definition, &mut RestoreState::default());
     }
     if let Err(error) = broker.create_default_exchanges(&Actor::broker(), &wanted.vhost) {
         tracing::error!(%error, "the first vhost did not get all its users");

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use store::Content;
 
 use engine::gate::window_cost;
+use engine::lane::LaneNumber;
 use engine::outbox::{ConnectionEvent, Outbox};
 
 /// The pseudo-queue's name.
@@ -30,7 +31,7 @@ pub(crate) fn is_address(routing_key: &[u8]) -> bool {
 #[derive(Debug)]
 pub(crate) struct ReplyConsumer {
     pub(crate) tag: Box<[u8]>,
-    /// What replaces `reply-to` in requests that this channel publishes.
+    /// What replaces `reply-to` in requests that its lane publishes.
     pub(crate) address: Arc<str>,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct ReplyConsumer {
 struct Place {
     vhost: VhostName,
     outbox: Arc<Outbox>,
-    channel: u16,
+    lane: LaneNumber,
     address: Arc<str>,
 }
 
@@ -55,12 +56,12 @@ impl Replies {
         token: [u8; 16],
         vhost: VhostName,
         outbox: Arc<Outbox>,
-        channel: u16,
+        lane: LaneNumber,
         tag: Box<[u8]>,
     ) -> ReplyConsumer {
         let [first, second] = [&token[..8], &token[8..]].map(|part| URL_SAFE_NO_PAD.encode(part));
         let address: Arc<str> = format!("{ADDRESS_PREFIX}{first}.{second}").into();
-        self.places.lock().insert(address.clone(), Place { vhost, outbox, channel, address: address.clone() });
+        self.places.lock().insert(address.clone(), Place { vhost, outbox, lane, address: address.clone() });
         ReplyConsumer { tag, address }
     }
 
@@ -79,11 +80,11 @@ impl Replies {
         let Ok(address) = std::str::from_utf8(address) else { return false };
         let places = self.places.lock();
         let Some(place) = places.get(address).filter(|place| place.vhost.as_str() == vhost) else { return false };
-        let (outbox, channel, address) = (place.outbox.clone(), place.channel, place.address.clone());
+        let (outbox, lane, address) = (place.outbox.clone(), place.lane, place.address.clone());
         drop(places);
         // A requester that does not read loses replies rather than making the broker keep them.
         if outbox.try_acquire_overdrawn(window_cost(content.len())) {
-            outbox.tell(ConnectionEvent::Reply { channel, address, content });
+            outbox.tell(ConnectionEvent::Reply { lane, address, content });
         }
         true
     }

@@ -1,13 +1,14 @@
 //! What a server says of itself in connection.start.
 
-use amqp::server::server_capabilities;
+use amqp::server::{ON_BEHALF_OF, server_capabilities};
 use amqp::table::{TableBuf, Value};
 
 use crate::options::Options;
 
 /// `server-properties` of connection.start.
 pub(crate) fn server_properties(options: &Options, cluster_name: &str) -> TableBuf {
-    let capabilities = server_capabilities();
+    // A proxy may say for whom it does something (channel.on-behalf-of).
+    let capabilities = server_capabilities().with(ON_BEHALF_OF, Value::Bool(true));
     let text = |text: &'static str| Value::LongStr(text.as_bytes());
     TableBuf::new()
         .with("capabilities", Value::Table(capabilities.as_table()))

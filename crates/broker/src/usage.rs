@@ -34,7 +34,7 @@ impl Usage {
 
 /// The place of a connection or a channel among its user's. Dropped, it is free again, whichever way it ends.
 #[derive(Debug)]
-pub(crate) struct Seat {
+pub(crate) struct Permit {
     usages: Arc<Mutex<HashMap<Arc<str>, Usage>>>,
     user: Arc<str>,
     counted: Counted,
@@ -42,7 +42,7 @@ pub(crate) struct Seat {
 
 impl Usages {
     /// Takes a place. The error is the limit, where there are as many as may be.
-    pub(crate) fn take(&self, user: &str, counted: Counted, count_max: Option<u32>) -> Result<Seat, u32> {
+    pub(crate) fn take(&self, user: &str, counted: Counted, count_max: Option<u32>) -> Result<Permit, u32> {
         let mut usages = self.0.lock();
         let user = match usages.get_key_value(user) {
             Some((user, _)) => user.clone(),
@@ -55,11 +55,11 @@ impl Usages {
             return Err(count_max);
         }
         *usages.entry(user.clone()).or_default().of(counted) += 1;
-        Ok(Seat { usages: self.0.clone(), user, counted })
+        Ok(Permit { usages: self.0.clone(), user, counted })
     }
 }
 
-impl Drop for Seat {
+impl Drop for Permit {
     fn drop(&mut self) {
         let mut usages = self.usages.lock();
         let Some(usage) = usages.get_mut(&self.user) else { return };
@@ -90,9 +90,9 @@ mod tests {
     fn users_without_anything_are_not_kept() {
         let usages = Usages::default();
         assert!(usages.take("ann", Counted::Connection, Some(0)).is_err());
-        let seats: Vec<Seat> = (0..3).map(|_| usages.take("ann", Counted::Channel, None).unwrap()).collect();
+        let permits: Vec<Permit> = (0..3).map(|_| usages.take("ann", Counted::Channel, None).unwrap()).collect();
         assert_eq!(usages.0.lock().len(), 1);
-        drop(seats);
+        drop(permits);
         assert!(usages.0.lock().is_empty());
     }
 }

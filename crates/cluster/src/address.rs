@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::link::FrameError;
-use crate::link::reader::{Reader, put_text};
+use crate::wire::FrameError;
+use crate::wire::reader::{Reader, put_text};
 
 /// Bytes of an address as text.
 pub const ADDRESS_LEN_MAX: usize = 255 + 6;

@@ -48,7 +48,7 @@ pub struct Facts<'a> {
 pub enum Action {
     /// This change is proposed, if none runs.
     Propose(MemberStep),
-    /// Leadership goes to that member, who goes on with the plan: a leader cannot remove itself.
+    /// Leadership goes to that member, which goes on with the plan: a leader cannot remove itself.
     HandOver(MemberId),
     /// Nothing: it waits.
     Wait(PlanWaits),

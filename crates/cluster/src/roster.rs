@@ -18,8 +18,8 @@ use consensus::MemberId;
 
 use crate::address::Address;
 use crate::formation::VERSION_LEN_MAX;
-use crate::link::reader::{Reader, put_text};
-use crate::link::{ClusterId, FrameError, Identity, NODE_NAME_LEN_MAX, NodeName, Standing};
+use crate::wire::reader::{Reader, put_text};
+use crate::wire::{ClusterId, FrameError, Identity, NODE_NAME_LEN_MAX, NodeName, Recognition};
 
 const MAGIC: &[u8; 8] = b"WRROST01";
 
@@ -45,9 +45,9 @@ pub struct Node {
 
 /// What a hello has brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Heard {
+pub enum RosterUpdate {
     /// Nothing that a file would have to keep.
-    Known,
+    Unchanged,
     /// Something: the roster is to be written.
     Changed,
 }
@@ -71,7 +71,7 @@ pub enum Stranger {
         /// Whose it is.
         known: MemberId,
         /// Who says it.
-        told: MemberId,
+        claimed: MemberId,
     },
     /// Its name is another member's, which is not connected: its directory was replaced, and `replace` makes it that.
     Replaced {
@@ -89,7 +89,7 @@ pub enum Stranger {
         /// Whose it is.
         known: NodeName,
         /// Who says it.
-        told: NodeName,
+        claimed: NodeName,
     },
     /// There are too many.
     Full,
@@ -103,11 +103,11 @@ impl fmt::Display for Stranger {
             }
             Stranger::Cluster { name, cluster: None } => write!(to, "{name} belongs to no cluster"),
             Stranger::Unknown(name) => write!(to, "{name} does not belong to this cluster"),
-            Stranger::Taken { name, known, told } => write!(
+            Stranger::Taken { name, known, claimed } => write!(
                 to,
                 "there are two nodes of the name {name}: member {}, which is connected, and member {}",
                 known.get(),
-                told.get()
+                claimed.get()
             ),
             Stranger::Replaced { name, old, new } => write!(
                 to,
@@ -115,8 +115,8 @@ impl fmt::Display for Stranger {
                 old.get(),
                 new.get()
             ),
-            Stranger::OtherName { member, known, told } => {
-                write!(to, "{told} says that it is member {}, which is {known}", member.get())
+            Stranger::OtherName { member, known, claimed } => {
+                write!(to, "{claimed} reports that it is member {}, which is {known}", member.get())
             }
             Stranger::Full => write!(to, "a cluster knows at most {NODES_MAX} nodes"),
         }
@@ -164,8 +164,8 @@ impl Roster {
 
     /// What a handshake is to make of a name.
     #[must_use]
-    pub fn standing(&self, name: &NodeName) -> Standing {
-        self.nodes.get(name).map_or(Standing::Unknown, |node| Standing::Peer(Some(node.member)))
+    pub fn recognize(&self, name: &NodeName) -> Recognition {
+        self.nodes.get(name).map_or(Recognition::Unknown, |node| Recognition::Peer(Some(node.member)))
     }
 
     /// A node joins, or is at another address.
@@ -173,19 +173,19 @@ impl Roster {
     /// # Errors
     ///
     /// Its name or its id is another one's, or there are too many.
-    pub fn add(&mut self, name: &NodeName, member: MemberId, address: Address) -> Result<Heard, Stranger> {
+    pub fn add(&mut self, name: &NodeName, member: MemberId, address: Address) -> Result<RosterUpdate, Stranger> {
         self.check_id(name, member, |_| true)?;
         if let Some(node) = self.nodes.get_mut(name) {
             let is_same = node.address == address;
             node.address = address;
-            return Ok(if is_same { Heard::Known } else { Heard::Changed });
+            return Ok(if is_same { RosterUpdate::Unchanged } else { RosterUpdate::Changed });
         }
         if self.nodes.len() >= NODES_MAX {
             return Err(Stranger::Full);
         }
         let node = Node { member, address, incarnation: 0, level: 0, version: String::new(), last_seen_ms: 0 };
         self.nodes.insert(name.clone(), node);
-        Ok(Heard::Changed)
+        Ok(RosterUpdate::Changed)
     }
 
     /// A node has left: by its id, since its name may be another one's by now.
@@ -205,14 +205,14 @@ impl Roster {
         if let Some((known, _)) = self.of_member(new)
             && known != name
         {
-            return Err(Stranger::OtherName { member: new, known: known.clone(), told: name.clone() });
+            return Err(Stranger::OtherName { member: new, known: known.clone(), claimed: name.clone() });
         }
         let node = self.nodes.get_mut(name).ok_or_else(|| Stranger::Unknown(name.clone()))?;
         (node.member, node.incarnation, node.level, node.last_seen_ms) = (new, 0, 0, 0);
         Ok(())
     }
 
-    /// A node has said who it is. `is_connected` tells of a member whether a link with it stands.
+    /// A node has said who it is. `is_connected`: whether a link with a member stands.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl Roster {
         version: Option<&str>,
         now_ms: u64,
         is_connected: impl Fn(MemberId) -> bool,
-    ) -> Result<Heard, Stranger> {
+    ) -> Result<RosterUpdate, Stranger> {
         let name = &identity.name;
         if identity.cluster != Some(self.cluster) {
             return Err(Stranger::Cluster { name: name.clone(), cluster: identity.cluster });
@@ -236,27 +236,27 @@ impl Roster {
             (node.incarnation, node.level) == (identity.incarnation, identity.level) && node.version == version;
         node.version = version.to_owned();
         (node.incarnation, node.level, node.last_seen_ms) = (identity.incarnation, identity.level, now_ms);
-        Ok(if is_same { Heard::Known } else { Heard::Changed })
+        Ok(if is_same { RosterUpdate::Unchanged } else { RosterUpdate::Changed })
     }
 
     /// A name has one id, and an id one name.
     fn check_id(
         &self,
         name: &NodeName,
-        told: MemberId,
+        claimed: MemberId,
         is_connected: impl Fn(MemberId) -> bool,
     ) -> Result<(), Stranger> {
-        if let Some((known, _)) = self.of_member(told)
+        if let Some((known, _)) = self.of_member(claimed)
             && known != name
         {
-            return Err(Stranger::OtherName { member: told, known: known.clone(), told: name.clone() });
+            return Err(Stranger::OtherName { member: claimed, known: known.clone(), claimed: name.clone() });
         }
         match self.nodes.get(name) {
-            Some(node) if node.member != told => {
+            Some(node) if node.member != claimed => {
                 let (name, known) = (name.clone(), node.member);
                 Err(match is_connected(known) {
-                    true => Stranger::Taken { name, known, told },
-                    false => Stranger::Replaced { name, old: known, new: told },
+                    true => Stranger::Taken { name, known, claimed },
+                    false => Stranger::Replaced { name, old: known, new: claimed },
                 })
             }
             _ => Ok(()),

@@ -10,13 +10,13 @@ use crate::words;
 /// All commands by families.
 pub(crate) fn overview() -> String {
     let mut out = String::from(
-        "warren ctl operates a broker over its HTTP API: a Warren's or a RabbitMQ's.\n\n\
-         It takes rabbitmqctl's and rabbitmq-diagnostics' commands, and those of both rabbitmqadmins:\n\n  \
+        "warren ctl operates a broker, Warren or RabbitMQ, over its HTTP API.\n\n\
+         It has the commands of rabbitmqctl, rabbitmq-diagnostics and both versions of rabbitmqadmin:\n\n  \
          warren ctl list_queues -p / name messages\n  \
          warren ctl declare queue name=orders durable=true\n  \
          warren ctl queues declare --name orders --type quorum\n\n\
-         Without options it asks the broker whose data directory is warren-data, and without one there\n\
-         http://guest:guest@127.0.0.1:15672; --url and the variable WARREN_CTL_URL say which else.\n",
+         Without options, it uses the broker whose data directory is warren-data. If that does not exist, it uses\n\
+         http://guest:guest@127.0.0.1:15672. Set another with --url or the variable WARREN_CTL_URL.\n",
     );
     for family in FAMILIES {
         let _ = write!(out, "\n{}:\n\n", family.title);

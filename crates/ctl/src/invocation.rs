@@ -78,7 +78,7 @@ impl Invocation {
             None => Ok(None),
             Some("true" | "True" | "yes" | "1") => Ok(Some(true)),
             Some("false" | "False" | "no" | "0") => Ok(Some(false)),
-            Some(text) => Err(Failure::data(format!("{name} has to be true or false, and '{text}' is neither"))),
+            Some(text) => Err(Failure::data(format!("{name} must be true or false, not '{text}'"))),
         }
     }
 
@@ -88,7 +88,7 @@ impl Invocation {
         match serde_json::from_str(text) {
             Ok(value) => Ok(Some(value)),
             // rabbitmqctl, too, says that it is the server that cannot.
-            Err(error) => Err(Failure::unavailable(format!("{name} has to be JSON, and '{text}' is none: {error}"))),
+            Err(error) => Err(Failure::unavailable(format!("{name} must be JSON, and '{text}' is not: {error}"))),
         }
     }
 
@@ -129,5 +129,5 @@ impl Invocation {
 }
 
 fn number(name: &str, text: &str) -> Result<u64, Failure> {
-    text.parse().map_err(|_| Failure::data(format!("{name} has to be a whole number, and '{text}' is none")))
+    text.parse().map_err(|_| Failure::data(format!("{name} must be a whole number, not '{text}'")))
 }

@@ -74,8 +74,8 @@ impl Listing {
         let names = || self.columns.iter().map(|column| column.name);
         self.columns.iter().find(|column| column.name == name).ok_or_else(|| {
             Failure::usage(match human::closest(name, names()) {
-                Some(near) => format!("there is no column '{name}', did you mean '{near}'?"),
-                None => format!("there is no column '{name}': one of {}", names().collect::<Vec<_>>().join(", ")),
+                Some(near) => format!("unknown column '{name}', did you mean '{near}'?"),
+                None => format!("unknown column '{name}': one of {}", names().collect::<Vec<_>>().join(", ")),
             })
         })
     }

@@ -10,7 +10,7 @@ const SOCKET: Opt = option("socket", "FILE", "the Unix socket that a broker on t
 const DATA_DIR: Opt = option("data-dir", "DIR", "the data directory of a broker on this machine, which has its socket");
 const HOST: Opt = option("host", "HOST", "the management API's host").short('H').also(&["hostname"]);
 const PORT: Opt = option("port", "PORT", "and its port (default 15672, with TLS 15671)").short('P');
-const PATH_PREFIX: Opt = option("path-prefix", "PATH", "what stands before /api in its paths");
+const PATH_PREFIX: Opt = option("path-prefix", "PATH", "the prefix before /api in paths");
 const CA: Opt = option("ssl-ca-cert-file", "FILE", "authorities to trust, as PEM").also(&["tls-ca-cert-file"]);
 const CERTIFICATE: Opt = option("ssl-cert-file", "FILE", "this client's certificate, as PEM").also(&["tls-cert-file"]);
 const KEY: Opt = option("ssl-key-file", "FILE", "and its private key").also(&["tls-key-file"]);
@@ -20,7 +20,7 @@ const INSECURE: Opt = flag("ssl-insecure", "trust any server that answers").shor
     "disable-tls-peer-verification",
 ]);
 const HELP: Opt = flag("help", "explain the command instead").short('?');
-const VERBOSE: Opt = flag("verbose", "say what is asked of the server").short('v');
+const VERBOSE: Opt = flag("verbose", "print the requests to the server").short('v');
 
 /// As rabbitmqctl and rabbitmq-diagnostics spell them.
 pub(crate) const CTL_OPTIONS: &[Opt] = &[
@@ -35,7 +35,7 @@ pub(crate) const CTL_OPTIONS: &[Opt] = &[
     DATA_DIR,
     HOST,
     PORT,
-    option("username", "USER", "who asks (default guest)").short('u'),
+    option("username", "USER", "the user (default guest)").short('u'),
     option("password", "PASSWORD", "and the password (default guest)"),
     PATH_PREFIX,
     flag("ssl", "with TLS").also(&["use-tls", "tls"]),
@@ -44,7 +44,7 @@ pub(crate) const CTL_OPTIONS: &[Opt] = &[
     KEY,
     INSECURE,
     VERBOSE,
-    option("node", "NODE", "accepted, and ignored: the URL says which node is asked").short('n'),
+    option("node", "NODE", "accepted and ignored: the URL selects the node").short('n'),
     flag("longnames", "accepted, and ignored").short('l'),
     option("erlang-cookie", "COOKIE", "accepted, and ignored"),
     HELP,
@@ -73,7 +73,7 @@ pub(crate) const ADMIN_OPTIONS: &[Opt] = &[
     option("vhost", "VHOST", "the virtual host (default: all for lists, / for others)").short('V'),
     HOST,
     PORT,
-    option("username", "USER", "who asks (default guest)").short('u'),
+    option("username", "USER", "the user (default guest)").short('u'),
     option("password", "PASSWORD", "and the password (default guest)").short('p'),
     URL,
     option("base-uri", "URL", "the same as --url").short('U'),
@@ -90,7 +90,7 @@ pub(crate) const ADMIN_OPTIONS: &[Opt] = &[
     option("format", "FORMAT", "table, long, tsv, kvp, bash, raw_json, pretty_json").short('f').also(&["formatter"]),
     option("sort", "COLUMN", "sort a list by a column").short('S'),
     flag("sort-reverse", "and the other way round").short('R'),
-    option("depth", "LEVELS", "how deep columns go into what is within each other (default 1)").short('d'),
+    option("depth", "LEVELS", "the depth of columns for nested values (default 1)").short('d'),
     option("table-style", "STYLE", "ascii, modern, sharp, dots, psql, markdown, borderless"),
     flag("non-interactive", "tables without borders and headers").also(&["noninteractive"]),
     flag("quiet", "no words around the answer").short('q'),

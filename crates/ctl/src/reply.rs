@@ -95,11 +95,11 @@ impl Reply {
             401 => Failure::new(
                 NO_PERMISSION,
                 with_reason(
-                    "the server does not accept this user and password, say others with --username and --password",
+                    "the server does not accept this user and password: set others with --username and --password",
                 ),
             ),
             403 => Failure::new(NO_PERMISSION, with_reason("this user may not do that")),
-            404 => Failure::new(DATA, with_reason("there is no such thing on the server")),
+            404 => Failure::new(DATA, with_reason("the server has no such object")),
             405 => Failure::unavailable("the server has no such operation"),
             408 | 504 => Failure::new(TEMPORARY, with_reason("the server was not ready in time, try again")),
             409 | 412 => Failure::new(DATA, with_reason("the server refuses this")),
@@ -109,12 +109,15 @@ impl Reply {
 }
 
 fn no_json(error: &serde_json::Error) -> Failure {
-    Failure::new(SOFTWARE, format!("the server's answer is no JSON, so it may be no broker's management API: {error}"))
+    Failure::new(
+        SOFTWARE,
+        format!("the server's answer is not valid JSON, so it may not be the management API of a broker: {error}"),
+    )
 }
 
 /// What answers is something else.
 pub(crate) fn foreign(what: &str) -> Failure {
-    Failure::new(SOFTWARE, format!("the server's answer is {what}, so it may be no broker's management API"))
+    Failure::new(SOFTWARE, format!("the server's answer is {what}, so it may not be the management API of a broker"))
 }
 
 /// Whether a reason is a sentence of its own, and not what every refusal with its status has.
@@ -175,7 +178,7 @@ mod tests {
     #[test]
     fn who_may_not_is_told_what_to_do() {
         let wrong = r#"{"error":"not_authorized","reason":"Not_Authorized"}"#;
-        let text = "the server does not accept this user and password, say others with --username and --password: Not_Authorized";
+        let text = "the server does not accept this user and password: set others with --username and --password: Not_Authorized";
         check_refusal(401, wrong, (77, text));
         let plain = r#"{"error":"not_authorised","reason":"Not administrator user"}"#;
         check_refusal(401, plain, (77, "this user may not do that: Not administrator user"));

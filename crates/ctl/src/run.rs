@@ -23,16 +23,16 @@ use crate::target::{self, Surroundings, Target};
 const INPUT_LEN_MAX: u64 = DEFINITIONS_LEN_MAX as u64;
 
 /// How long a server may be silent that has not said a word yet, where a command may take all the time there is.
-const GREETING_PATIENCE: Duration = Duration::from_secs(60);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long what such a command only reads may take to begin, and to come as a whole.
-const READING_PATIENCE: Duration = Duration::from_secs(900);
+const READING_TIMEOUT: Duration = Duration::from_secs(900);
 
 /// How long a connection for a check may take.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a process may take to end: longer than a broker waits for its clients, unless it is told to wait longer.
-const END_PATIENCE: Duration = Duration::from_secs(90);
+const END_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Takes from rabbitmqadmin's file of settings what a command has to know before it begins.
 pub(crate) fn complete_from_file(input: &mut Invocation) -> Result<(), Failure> {
@@ -97,7 +97,7 @@ impl Server<'_> {
             if self.input.has_shared("verbose") {
                 eprintln!("Asking {}", target.url);
                 if self.input.grammar == crate::command::Grammar::Ctl && self.input.has_shared("node") {
-                    eprintln!("--node is ignored: the URL says which node is asked");
+                    eprintln!("--node is ignored: the URL selects the node");
                 }
             }
             let mut client = Client::new(target.url, target.timeout);
@@ -107,7 +107,7 @@ impl Server<'_> {
             self.is_patient = self.input.command.is_long && !self.input.has_shared("timeout");
             self.client = Some(client);
         }
-        self.client.as_mut().ok_or_else(|| Failure::unavailable("there is no server to ask"))
+        self.client.as_mut().ok_or_else(|| Failure::unavailable("no server to connect to"))
     }
 
     async fn ask(&mut self, ask: &Ask) -> Result<Reply, Failure> {
@@ -119,7 +119,7 @@ impl Server<'_> {
         if is_verbose {
             eprintln!("{} /api/{}", ask.method, ask.path);
         }
-        let limit = if is_patient && ask.method == Method::GET { READING_PATIENCE } else { client.timeout() };
+        let limit = if is_patient && ask.method == Method::GET { READING_TIMEOUT } else { client.timeout() };
         let timeout = client.timeout();
         client.set_timeout(limit.min(timeout));
         let result = match &ask.user {
@@ -143,7 +143,7 @@ impl Server<'_> {
     async fn be_greeted(&mut self) -> Result<(), Failure> {
         let client = self.client()?;
         let timeout = client.timeout();
-        client.set_timeout(timeout.min(GREETING_PATIENCE));
+        client.set_timeout(timeout.min(GREETING_TIMEOUT));
         let asked = match self.is_patient && !self.has_answered {
             true => {
                 let whoami = request(&Ask::get("whoami".to_owned()))?;
@@ -168,7 +168,7 @@ impl Server<'_> {
         let answer = client.ask(&whoami).await.map_err(|error| unanswered(client.url(), &error))?;
         if answer.status.as_u16() == 404 {
             return Err(Failure::unavailable(format!(
-                "there is no management API at {}{}: nothing is found there, is its path right?",
+                "no management API at {}{}: check the path",
                 client.url(),
                 client.url().path().trim_end_matches('/')
             )));
@@ -197,7 +197,7 @@ impl Server<'_> {
             Err(Errno::SRCH) => return Ok(Ended::NotThere),
             result => result.map_err(|error| Failure::unavailable(format!("cannot end process {id}: {error}")))?,
         }
-        let deadline = Instant::now() + END_PATIENCE;
+        let deadline = Instant::now() + END_TIMEOUT;
         while is_running(known) {
             if Instant::now() > deadline {
                 return Ok(Ended::StillThere(id));
@@ -212,20 +212,20 @@ impl Server<'_> {
         let url = self.client()?.url();
         let path = url.socket().ok_or_else(|| {
             Failure::unavailable(
-                "no broker of this machine was found: --data-dir names its data directory, and stop takes a file with its process id",
+                "no broker found on this machine: name its data directory with --data-dir, or give stop a file with its process id",
             )
         })?;
         let unreachable = |error| Failure::unavailable(format!("cannot connect to {}: {error}", path.display()));
         let stream = tokio::net::UnixStream::connect(path).await.map_err(unreachable)?;
         let id = stream.peer_cred().map_err(unreachable)?.pid().and_then(|id| u32::try_from(id).ok());
         // A process of another namespace has no number here.
-        id.filter(|id| *id > 0).ok_or_else(|| Failure::unavailable("the kernel does not say which process that is"))
+        id.filter(|id| *id > 0).ok_or_else(|| Failure::unavailable("the kernel does not report the process id"))
     }
 
     async fn connect(&mut self, ports: &[u16]) -> Result<Vec<(u16, String)>, Failure> {
         let url = self.client()?.url();
         let host = url.host().unwrap_or("127.0.0.1").to_owned();
-        let options = DialOptions { timeout: CONNECT_PATIENCE, ..DialOptions::default() };
+        let options = DialOptions { timeout: CONNECT_TIMEOUT, ..DialOptions::default() };
         let mut failed = Vec::new();
         for port in ports {
             if let Err(error) = net::dial(&host, *port, None, &options).await {
@@ -242,9 +242,8 @@ fn request(ask: &Ask) -> Result<Request, Failure> {
         request = request.with_json(body.clone());
     }
     if let Some(reason) = &ask.reason {
-        let value = HeaderValue::from_str(reason).map_err(|_| {
-            Failure::new(DATA, format!("a reason has to be one line of plain text, and '{reason}' is not"))
-        })?;
+        let value = HeaderValue::from_str(reason)
+            .map_err(|_| Failure::new(DATA, format!("a reason must be one line of plain text, not '{reason}'")))?;
         request = request.with_header(HeaderName::from_static("x-reason"), value);
     }
     Ok(request)
@@ -252,14 +251,14 @@ fn request(ask: &Ask) -> Result<Request, Failure> {
 
 fn unanswered(url: &HttpUrl, error: &HttpError) -> Failure {
     match error {
-        HttpError::TimedOut(_) => Failure::new(TEMPORARY, format!("the management API at {url} gave {error}")),
+        HttpError::TimedOut(_) => Failure::new(TEMPORARY, format!("the management API at {url} returned {error}")),
         HttpError::Unreachable(_) => Failure::new(
             UNAVAILABLE,
             format!(
                 "cannot reach the management API at {url}: {error}; is the broker running, and does it listen there?"
             ),
         ),
-        error => Failure::new(UNAVAILABLE, format!("the management API at {url} gave no answer: {error}")),
+        error => Failure::new(UNAVAILABLE, format!("the management API at {url} did not answer: {error}")),
     }
 }
 
@@ -267,7 +266,7 @@ fn read(source: &Source) -> Result<Vec<u8>, Failure> {
     let mut bytes = Vec::new();
     let (result, name) = match source {
         Source::Stdin => {
-            (io::stdin().lock().take(INPUT_LEN_MAX + 1).read_to_end(&mut bytes), "what comes in".to_owned())
+            (io::stdin().lock().take(INPUT_LEN_MAX + 1).read_to_end(&mut bytes), "standard input".to_owned())
         }
         Source::Secret => {
             return secret::read().map_err(|error| Failure::data(format!("cannot read a password: {error}")));
@@ -321,7 +320,7 @@ fn no_process(id: u32) -> Failure {
 
 fn read_settings(input: &Invocation) -> Result<SettingsFile, Failure> {
     let (path, _) = target::settings_path(input, &|name| std::env::var(name).ok())
-        .ok_or_else(|| Failure::usage("--config says which file, as there is no variable HOME"))?;
+        .ok_or_else(|| Failure::usage("the environment variable HOME is not set: name the file with --config"))?;
     match std::fs::read_to_string(&path) {
         Ok(text) => Ok(SettingsFile { path, text: Some(text) }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(SettingsFile { path, text: None }),
@@ -413,8 +412,7 @@ mod tests {
         let port = serving(|_| "404 Not Found").await;
         let url = format!("http://127.0.0.1:{port}/foo");
         let failure = ask(&["list_queues", "--url", &url]).await.unwrap_err();
-        let text =
-            format!("there is no management API at 127.0.0.1:{port}/foo: nothing is found there, is its path right?");
+        let text = format!("no management API at 127.0.0.1:{port}/foo: check the path");
         assert_eq!((failure.status, failure.text), (UNAVAILABLE, text));
     }
 

@@ -33,7 +33,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, Section)>, String> {
         let place = at + 1;
         if let Some(name) = line.strip_prefix('[') {
             let name =
-                name.strip_suffix(']').ok_or_else(|| format!("line {place} begins a section and does not end it"))?;
+                name.strip_suffix(']').ok_or_else(|| format!("line {place} starts a section and does not end it"))?;
             sections.push((unquoted(name.trim()).to_owned(), Section::default()));
             continue;
         }
@@ -42,7 +42,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<(String, Section)>, String> {
             .or_else(|| line.split_once(':'))
             .ok_or_else(|| format!("line {place} is neither a section nor key = value"))?;
         let Some((_, section)) = sections.last_mut() else {
-            return Err(format!("line {place} stands before the first section"));
+            return Err(format!("line {place} is before the first section"));
         };
         section.0.insert(canonical(key.trim()), unquoted(value.trim()).to_owned());
     }
@@ -193,7 +193,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_said_with_its_line() {
         assert_eq!(parse("[a]\nb").unwrap_err(), "line 2 is neither a section nor key = value");
-        assert_eq!(parse("a = b").unwrap_err(), "line 1 stands before the first section");
-        assert_eq!(parse("\n[a").unwrap_err(), "line 2 begins a section and does not end it");
+        assert_eq!(parse("a = b").unwrap_err(), "line 1 is before the first section");
+        assert_eq!(parse("\n[a").unwrap_err(), "line 2 starts a section and does not end it");
     }
 }

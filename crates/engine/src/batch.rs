@@ -15,8 +15,9 @@ use crate::delayed::DelaySet;
 use crate::effort;
 use crate::engine::Engine;
 use crate::gate::{ConsumerGate, window_cost};
+use crate::held::Held;
+use crate::lane::LaneNumber;
 use crate::limits::BATCH_COUNT;
-use crate::message::Held;
 use crate::probe::BatchProbe;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
@@ -25,13 +26,13 @@ use crate::tap::Client;
 use crate::targets::Targets;
 use crate::trace_points::APPLY;
 
-/// Where messages go that came one after the other on one channel.
+/// Where messages go that came one after the other on one lane.
 #[derive(Debug)]
 pub struct BatchRoute {
     /// Their queues.
     pub targets: Arc<Targets>,
-    /// Their channel.
-    pub channel: u16,
+    /// Their lane.
+    pub lane: LaneNumber,
     /// How many they are.
     pub count: u32,
 }
@@ -112,8 +113,8 @@ impl Batch {
     #[inline(always)]
     pub fn publish(&mut self, targets: &Arc<Targets>, mut publish: Publish) {
         match self.routes.last_mut() {
-            Some(last) if Arc::ptr_eq(&last.targets, targets) && last.channel == publish.channel => last.count += 1,
-            _ => self.add_route(targets, publish.channel),
+            Some(last) if Arc::ptr_eq(&last.targets, targets) && last.lane == publish.lane => last.count += 1,
+            _ => self.add_route(targets, publish.lane),
         }
         publish.route = self.routes.len() as u32 - 1;
         self.published_len += window_cost(publish.content().len()) as u64;
@@ -124,8 +125,8 @@ impl Batch {
         }
     }
 
-    fn add_route(&mut self, targets: &Arc<Targets>, channel: u16) {
-        self.routes.push(BatchRoute { targets: targets.clone(), channel, count: 1 });
+    fn add_route(&mut self, targets: &Arc<Targets>, lane: LaneNumber) {
+        self.routes.push(BatchRoute { targets: targets.clone(), lane, count: 1 });
         self.shards |= targets.shards;
         if let Some(delay) = &targets.delay {
             self.sets.extend(delay.sets.iter().cloned());
@@ -186,7 +187,7 @@ impl Batch {
         if self.is_empty() {
             return None;
         }
-        let position = self.bring_to_queues(engine);
+        let position = self.enqueue(engine);
         self.conclude(engine, position, &mut done);
         position
     }
@@ -197,7 +198,7 @@ impl Batch {
         engine: &Engine,
         mut done: impl FnMut(&Publish, Option<JournalPosition>),
     ) -> Option<JournalPosition> {
-        let position = self.bring_as_a_whole(engine);
+        let position = self.enqueue_as_a_whole(engine);
         self.conclude(engine, position, &mut done);
         position
     }
@@ -223,16 +224,16 @@ impl Batch {
     }
 
     // Two forms of the same: most batches are no transactions, and do not ask whether they are.
-    fn bring_to_queues(&mut self, engine: &Engine) -> Option<JournalPosition> {
-        self.bring::<false>(engine)
+    fn enqueue(&mut self, engine: &Engine) -> Option<JournalPosition> {
+        self.enqueue_all::<false>(engine)
     }
 
-    fn bring_as_a_whole(&mut self, engine: &Engine) -> Option<JournalPosition> {
-        self.bring::<true>(engine)
+    fn enqueue_as_a_whole(&mut self, engine: &Engine) -> Option<JournalPosition> {
+        self.enqueue_all::<true>(engine)
     }
 
     #[inline(always)]
-    fn bring<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Option<JournalPosition> {
+    fn enqueue_all<const IS_WHOLE: bool>(&mut self, engine: &Engine) -> Option<JournalPosition> {
         let _call = APPLY.enter(|arguments| {
             arguments.number("publishes", self.publishes.len()).number("settlements", self.seqs.len());
             arguments.number("shards", self.shards.count_ones());

@@ -8,12 +8,12 @@ use queue::{DroppedMessage, Get, Message, Return, SeenMessage, Take};
 use store::{RecordBatch, Returns};
 
 use crate::dead_letters::DeadLetter;
-use crate::message::Held;
+use crate::held::Held;
 use crate::outbox::{ConnectionEvent, Outbox};
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::tap::{Kind, NoteOf};
-use crate::work::{Run, Wanted, Work};
+use crate::work::{RequestedRead, Run, Work};
 use model::ids::QueueId;
 
 /// Whether messages are given up for the first time, or have found no place then.
@@ -53,14 +53,17 @@ impl Work<'_> {
     /// Hands out what the queue has ready to consumers that can take it, and lets go what has expired or is too much. `store` learns of it
     /// in [`Work::commit`].
     pub fn dispatch(&mut self, entry: &mut QueueEntry) {
-        let start = self.gathered.effects.deliveries.len();
+        let start = self.section_effects.effects.deliveries.len();
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
-        entry.queue.dispatch(now_ms, &mut self.gathered.effects);
+        entry.queue.dispatch(now_ms, &mut self.section_effects.effects);
         self.take_effects(entry);
+        if !self.section_effects.effects.drained.is_empty() {
+            self.take_drained(entry);
+        }
         if entry.queue.is_timed() {
             self.set_timer(entry);
         }
-        if self.gathered.effects.deliveries.len() == start {
+        if self.section_effects.effects.deliveries.len() == start {
             return;
         }
         if !entry.probes.is_empty() {
@@ -72,27 +75,29 @@ impl Work<'_> {
         let id = entry.handle.id();
         let (mut redelivered_count, mut no_ack_count) = (0, 0);
         let mut current: Option<(queue::ConsumerId, usize)> = None;
-        for (index, delivery) in self.gathered.effects.deliveries.iter().enumerate().skip(start) {
+        for (index, delivery) in self.section_effects.effects.deliveries.iter().enumerate().skip(start) {
             redelivered_count += u64::from(delivery.redelivered);
             no_ack_count += u64::from(delivery.no_ack);
             if delivery.no_ack && delivery.message.is_journaled() {
-                settled.push(delivery.seq, |first, last| self.gathered.records.settle(id, first, last));
-                self.gathered.places.extend(delivery.message.place());
+                settled.push(delivery.seq, |first, last| self.section_effects.records.settle(id, first, last));
+                self.section_effects.places.extend(delivery.message.place());
             } else if delivery.no_ack {
-                self.gathered.places.extend(delivery.message.place());
+                self.section_effects.places.extend(delivery.message.place());
             }
             if delivery.no_ack
                 && let Some(set) = &mut entry.key_set
             {
-                set.free(delivery.seq, &mut self.gathered.records);
+                set.free(delivery.seq, &mut self.section_effects.records);
             }
             match current {
-                Some((consumer, run)) if consumer == delivery.consumer => self.gathered.runs[run].end = index + 1,
+                Some((consumer, run)) if consumer == delivery.consumer => {
+                    self.section_effects.runs[run].end = index + 1
+                }
                 _ => {
                     let gate =
                         &entry.queue.consumer(delivery.consumer).expect("a delivery has a consumer").consumer.gate;
-                    current = Some((delivery.consumer, self.gathered.runs.len()));
-                    self.gathered.runs.push(Run {
+                    current = Some((delivery.consumer, self.section_effects.runs.len()));
+                    self.section_effects.runs.push(Run {
                         outbox: gate.outbox.clone(),
                         consumer: gate.consumer,
                         end: index + 1,
@@ -102,8 +107,8 @@ impl Work<'_> {
                 }
             }
         }
-        settled.end(|first, last| self.gathered.records.settle(id, first, last));
-        let count = (self.gathered.effects.deliveries.len() - start) as u64;
+        settled.end(|first, last| self.section_effects.records.settle(id, first, last));
+        let count = (self.section_effects.effects.deliveries.len() - start) as u64;
         entry.handle.count_delivered(count, no_ack_count, redelivered_count);
     }
 
@@ -123,7 +128,7 @@ impl Work<'_> {
     /// Whether a queue hands out only what a majority of the cluster's nodes has: a quorum queue of a cluster, as RabbitMQ's do, and any
     /// while messages are on their way to it that arrive as a whole.
     fn waits_for_majority(&self, entry: &QueueEntry) -> bool {
-        self.engine.is_replicated && (entry.handle.is_quorum() || self.gathered.is_whole)
+        self.engine.is_replicated && (entry.handle.is_quorum() || self.section_effects.is_whole)
     }
 
     /// Until when deliveries of a queue of a cluster wait for a majority of the nodes.
@@ -142,13 +147,13 @@ impl Work<'_> {
 
     fn open_watermark(&mut self, handle: &Arc<QueueHandle>) -> JournalPosition {
         self.engine.open_watermarks.lock().push(handle.clone());
-        if self.gathered.is_whole {
+        if self.section_effects.is_whole {
             // What has been gathered is to be in one batch with what comes: the mark goes before it.
             let mut records = RecordBatch::new();
             records.watermark(handle.id(), None);
             return self.append_before(&mut records);
         }
-        self.gathered.records.watermark(handle.id(), None);
+        self.section_effects.records.watermark(handle.id(), None);
         self.append()
     }
 
@@ -158,7 +163,7 @@ impl Work<'_> {
             self.note_given_back(entry, seqs, false);
         }
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
-        entry.queue.requeue(seqs, how, now_ms, &mut self.gathered.effects);
+        entry.queue.requeue(seqs, how, now_ms, &mut self.section_effects.effects);
         self.take_effects(entry);
     }
 
@@ -173,7 +178,7 @@ impl Work<'_> {
         if self.wanted.has(Kind::Rejected) {
             self.note_given_back(entry, seqs, true);
         }
-        entry.queue.reject(seqs, has_failed, &mut self.gathered.effects);
+        entry.queue.reject(seqs, has_failed, &mut self.section_effects.effects);
         self.take_effects(entry);
     }
 
@@ -187,8 +192,8 @@ impl Work<'_> {
         lost: &[(u32, u32)],
     ) -> u64 {
         entry.handle.count_read(entries.len() as u64);
-        let lost_count =
-            entry.queue.lose(load, lost) + entry.queue.loaded(load, entries, next_slot, &mut self.gathered.effects);
+        let lost_count = entry.queue.lose(load, lost)
+            + entry.queue.loaded(load, entries, next_slot, &mut self.section_effects.effects);
         self.take_effects(entry);
         if lost_count > 0 && !entry.line.is_empty() {
             // Those behind a lost one wait for it no longer.
@@ -199,13 +204,13 @@ impl Work<'_> {
 
     /// Gives up messages once more that were set aside and could not be brought elsewhere.
     pub(crate) fn retry_dead_letters(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
-        entry.queue.retry_dead_letters(seqs, &mut self.gathered.effects);
+        entry.queue.retry_dead_letters(seqs, &mut self.section_effects.effects);
         self.take_effects_of(entry, Why::Again);
     }
 
     /// Takes everything back from consumers that hold a message for too long, and tells them.
     pub(crate) fn time_out(&mut self, entry: &mut QueueEntry, now_ms: u64) {
-        for consumer in entry.queue.time_out(now_ms, &mut self.gathered.effects) {
+        for consumer in entry.queue.time_out(now_ms, &mut self.section_effects.effects) {
             let (consumer, outbox) = (consumer.gate.consumer, consumer.gate.outbox);
             outbox.tell(ConnectionEvent::ConsumerTimedOut { consumer, queue: entry.handle.id() });
         }
@@ -234,7 +239,7 @@ impl Work<'_> {
     ) -> (Get<Held>, Option<JournalPosition>) {
         let now_ms = if entry.queue.is_timed() { self.now_ms() } else { 0 };
         entry.queue.note_used(now_ms);
-        let got = entry.queue.get(no_ack, now_ms, &mut self.gathered.effects);
+        let got = entry.queue.get(no_ack, now_ms, &mut self.section_effects.effects);
         self.take_effects(entry);
         if entry.queue.is_timed() {
             self.set_timer(entry);
@@ -261,9 +266,9 @@ impl Work<'_> {
 
     /// Messages that were handed out have been acknowledged.
     pub fn ack(&mut self, entry: &mut QueueEntry, seqs: &[QueueSeq]) {
-        let from = self.gathered.settled.len();
-        entry.queue.settle(seqs, &mut self.gathered.settled);
-        entry.handle.count_acked((self.gathered.settled.len() - from) as u64);
+        let from = self.section_effects.settled.len();
+        entry.queue.settle(seqs, &mut self.section_effects.settled);
+        entry.handle.count_acked((self.section_effects.settled.len() - from) as u64);
         if self.wanted.has(Kind::Acked) {
             self.note_acked(entry, from);
         }
@@ -277,32 +282,34 @@ impl Work<'_> {
 
     fn take_effects_of(&mut self, entry: &mut QueueEntry, why: Why) {
         let id = entry.handle.id();
-        self.gathered.wanted.extend(self.gathered.effects.loads.drain(..).map(|load| Wanted { queue: id, load }));
-        for returned in self.gathered.effects.returned.drain(..).filter(|returned| returned.is_journaled) {
+        self.section_effects
+            .wanted
+            .extend(self.section_effects.effects.loads.drain(..).map(|load| RequestedRead { queue: id, load }));
+        for returned in self.section_effects.effects.returned.drain(..).filter(|returned| returned.is_journaled) {
             let returns = Returns { counts: returned.counts, waits_until_ms: returned.waits_until_ms };
-            self.gathered.records.returned(id, returned.seq, returns);
+            self.section_effects.records.returned(id, returned.seq, returns);
         }
-        if !self.gathered.effects.dropped.is_empty() || !self.gathered.effects.leaving.is_empty() {
+        if !self.section_effects.effects.dropped.is_empty() || !self.section_effects.effects.leaving.is_empty() {
             self.take_dropped(entry, why);
         }
     }
 
     fn take_dropped(&mut self, entry: &mut QueueEntry, why: Why) {
-        let from = self.gathered.settled.len();
+        let from = self.section_effects.settled.len();
         let is_kept = entry.queue.rules().keeps_dropped;
         if why == Why::First {
-            self.gathered.effects.dropped.iter().for_each(|dropped| entry.handle.count_died(dropped.reason));
+            self.section_effects.effects.dropped.iter().for_each(|dropped| entry.handle.count_died(dropped.reason));
             if self.wanted.has(Kind::Expired) || self.wanted.has(Kind::Dropped) {
                 self.note_given_up(entry);
             }
         }
         if !is_kept {
-            self.gathered
+            self.section_effects
                 .settled
-                .extend(self.gathered.effects.dropped.drain(..).map(|dropped| (dropped.seq, dropped.message)));
+                .extend(self.section_effects.effects.dropped.drain(..).map(|dropped| (dropped.seq, dropped.message)));
         }
         self.line_up(entry);
-        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        self.section_effects.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
         self.settle(entry, from);
     }
 
@@ -313,8 +320,8 @@ impl Work<'_> {
             let DroppedMessage { seq, message, reason, counts } = dropped;
             DeadLetter { queue: handle.clone(), seq: Some(seq), content: message.into_content(), reason, counts }
         };
-        let mut dropped = self.gathered.effects.dropped.drain(..).peekable();
-        for seq in self.gathered.effects.leaving.drain(..) {
+        let mut dropped = self.section_effects.effects.dropped.drain(..).peekable();
+        for seq in self.section_effects.effects.leaving.drain(..) {
             match dropped.next_if(|dropped| dropped.seq == seq) {
                 Some(dropped) => entry.line.push(leaver(dropped)),
                 None => entry.line.announce(seq),
@@ -332,8 +339,10 @@ impl Work<'_> {
         records: &[(QueueId, QueueSeq, QueueSeq)],
         messages: impl Iterator<Item = &'m Held>,
     ) {
-        records.iter().for_each(|(generation, first, last)| self.gathered.records.settle(*generation, *first, *last));
-        self.gathered.places.extend(messages.filter_map(Message::place));
+        records
+            .iter()
+            .for_each(|(generation, first, last)| self.section_effects.records.settle(*generation, *first, *last));
+        self.section_effects.places.extend(messages.filter_map(Message::place));
     }
 
     /// Takes one message out of the middle of a queue, as it was seen. It is the caller's to let it go ([`Work::let_go`]).
@@ -344,10 +353,10 @@ impl Work<'_> {
 
     /// Messages that have been taken out of a queue are gone for good. Says how many there were.
     pub fn let_go(&mut self, entry: &mut QueueEntry, messages: impl IntoIterator<Item = (QueueSeq, Held)>) -> u64 {
-        let from = self.gathered.settled.len();
-        self.gathered.settled.extend(messages);
-        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
-        let count = self.gathered.settled.len() - from;
+        let from = self.section_effects.settled.len();
+        self.section_effects.settled.extend(messages);
+        self.section_effects.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        let count = self.section_effects.settled.len() - from;
         self.settle(entry, from);
         count as u64
     }
@@ -355,9 +364,9 @@ impl Work<'_> {
     /// Removes some of what is ready from the queue, and says how much that was: where that is very much, before [`Work::purge`] removes
     /// the rest. Nothing where it is not to be had in pieces.
     pub fn purge_some(&mut self, entry: &mut QueueEntry, count_max: usize) -> u64 {
-        let from = self.gathered.settled.len();
-        let count = entry.queue.purge_some(count_max, &mut self.gathered.settled);
-        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        let from = self.section_effects.settled.len();
+        let count = entry.queue.purge_some(count_max, &mut self.section_effects.settled);
+        self.section_effects.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
         self.settle(entry, from);
         if self.wanted.has(Kind::Purged) && count > 0 {
             self.note(&entry.handle, None, None, NoteOf::Purged(count));
@@ -379,8 +388,8 @@ impl Work<'_> {
             set.forget_all_but(
                 &purged.kept,
                 &self.engine.queue_ids,
-                &mut self.gathered.keys,
-                &mut self.gathered.records,
+                &mut self.section_effects.keys,
+                &mut self.section_effects.records,
             );
         }
         for range in purged.ranges.iter().filter(|range| !range.segment.is_transient()) {
@@ -388,21 +397,21 @@ impl Work<'_> {
             let start = purged.kept.partition_point(|kept| *kept < first);
             for &kept in purged.kept[start..].iter().take_while(|kept| **kept <= range.last_seq) {
                 if first < kept {
-                    self.gathered.records.settle(id, first, QueueSeq(kept.0 - 1));
+                    self.section_effects.records.settle(id, first, QueueSeq(kept.0 - 1));
                 }
                 first = kept.next();
             }
             if first <= range.last_seq {
-                self.gathered.records.settle(id, first, range.last_seq);
+                self.section_effects.records.settle(id, first, range.last_seq);
             }
         }
-        self.gathered.ranges.append(&mut purged.ranges);
-        let from = self.gathered.settled.len();
-        self.gathered.settled.append(&mut purged.messages);
+        self.section_effects.ranges.append(&mut purged.ranges);
+        let from = self.section_effects.settled.len();
+        self.section_effects.settled.append(&mut purged.messages);
         // Dead letters that have found no other queue are this one's.
         let stuck: Vec<_> = std::mem::take(&mut entry.stuck).into_iter().map(|stuck| stuck.seq).collect();
-        entry.queue.remove_dead_lettered(&stuck, &mut self.gathered.settled);
-        self.gathered.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
+        entry.queue.remove_dead_lettered(&stuck, &mut self.section_effects.settled);
+        self.section_effects.settled[from..].sort_unstable_by_key(|(seq, _)| *seq);
         self.settle(entry, from);
         count + stuck.len() as u64
     }
@@ -411,20 +420,22 @@ impl Work<'_> {
     pub fn settle(&mut self, entry: &mut QueueEntry, from: usize) {
         let id = entry.handle.id();
         let mut ranges = Ranges::default();
-        for (seq, message) in &self.gathered.settled[from..] {
+        for (seq, message) in &self.section_effects.settled[from..] {
             if message.is_journaled() {
-                ranges.push(*seq, |first, last| self.gathered.records.settle(id, first, last));
+                ranges.push(*seq, |first, last| self.section_effects.records.settle(id, first, last));
             }
-            self.gathered.places.extend(message.place());
+            self.section_effects.places.extend(message.place());
         }
-        ranges.end(|first, last| self.gathered.records.settle(id, first, last));
+        ranges.end(|first, last| self.section_effects.records.settle(id, first, last));
         if let Some(set) = &mut entry.key_set {
-            self.gathered.settled[from..].iter().for_each(|(seq, _)| set.free(*seq, &mut self.gathered.records));
+            self.section_effects.settled[from..]
+                .iter()
+                .for_each(|(seq, _)| set.free(*seq, &mut self.section_effects.records));
             let queue = &entry.queue;
             let is_empty = queue.is_empty() && queue.unacked_count() + queue.set_aside_count() == 0;
             if is_empty && set.is_while_waiting() && !set.is_empty() {
                 // Those of messages that a damaged segment has lost, and of others that leave with these.
-                set.forget_all(&mut self.gathered.keys, &mut self.gathered.records);
+                set.forget_all(&mut self.section_effects.keys, &mut self.section_effects.records);
             }
         }
     }

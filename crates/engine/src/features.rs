@@ -30,7 +30,7 @@ impl Engine {
             let is_changed = entry.queue.set_ttl(features.message_ttl_ms);
             if is_changed && queue.is_journaled() {
                 // Messages that are here keep the time they came under, after a restart, too.
-                record_ttls(&mut work.gathered.records, queue.id(), entry.queue.ttls());
+                record_ttls(&mut work.section_effects.records, queue.id(), entry.queue.ttls());
             }
             // What it does now may have nothing left to wait for.
             entry.stuck.iter_mut().for_each(|stuck| stuck.until_ms = 0);
@@ -62,7 +62,7 @@ impl Engine {
         let timed = queues.filter(|queue| {
             let is_timed = self.with_queue(queue, |entry, work| {
                 if entry.queue.set_ttl(queue.features().message_ttl_ms) {
-                    record_ttls(&mut work.gathered.records, queue.id(), entry.queue.ttls());
+                    record_ttls(&mut work.section_effects.records, queue.id(), entry.queue.ttls());
                 }
                 entry.queue.resume_waits(now_ms);
                 entry.timer_at_ms = u64::from(entry.is_timed());

@@ -7,16 +7,15 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::num::NonZeroU64;
 use std::sync::LazyLock;
 
-use amqp::content::ContentHeader;
 use amqp::table::Value;
+use message::Header;
 
 static KEYS: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The group that the header of this name puts a message in, from its content header's payload. Without that header, or where it is void,
-/// it
-/// is in none.
-pub(crate) fn group_of(header: &[u8], name: &str) -> Option<NonZeroU64> {
-    let value = ContentHeader::decode(header).ok()?.properties.headers?.get(name)?;
+/// The group that the header of this name puts a message in. Without that header, or where it is void, it is in none.
+pub(crate) fn group_of(header: Header<'_>, name: &str) -> Option<NonZeroU64> {
+    let view = header.view()?;
+    let value = view.header(name)?;
     if value == Value::Void {
         return None;
     }
@@ -50,16 +49,16 @@ fn integer(value: Value<'_>) -> Option<i128> {
 mod tests {
     use amqp::content::Properties;
     use amqp::table::TableBuf;
+    use message::View;
 
     use super::*;
 
     fn group(value: Value<'_>) -> Option<NonZeroU64> {
         let headers = TableBuf::new().with("other", Value::Bool(true)).with("g", value);
-        let mut payload = Vec::new();
         let properties = Properties { headers: Some(headers.as_table()), ..Properties::default() };
-        ContentHeader { class_id: 60, body_len: 0, properties }.encode(&mut payload);
-        assert_eq!(group_of(&payload, "h"), None);
-        group_of(&payload, "g")
+        let header = View::of(properties, 0).encode();
+        assert_eq!(group_of(header.as_header(), "h"), None);
+        group_of(header.as_header(), "g")
     }
 
     #[test]
@@ -88,9 +87,8 @@ mod tests {
     #[test]
     fn no_header_is_no_group() {
         assert_eq!(group(Value::Void), None);
-        let mut payload = Vec::new();
-        ContentHeader { class_id: 60, body_len: 0, properties: Properties::default() }.encode(&mut payload);
-        assert_eq!(group_of(&payload, "g"), None);
-        assert_eq!(group_of(b"damaged", "g"), None);
+        let without = View::of(Properties::default(), 0).encode();
+        assert_eq!(group_of(without.as_header(), "g"), None);
+        assert_eq!(group_of(Header::amqp091(b"damaged"), "g"), None);
     }
 }

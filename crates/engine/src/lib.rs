@@ -8,9 +8,9 @@
 //!
 //! - `engine`: what the path shares. `section`, `work`: a locked section, and what it gathers. `batch`, `put`, `publish`, `targets`:
 //!   messages
-//!   on their way in. `dispatch`, `watermark`, `outbox`, `gate`: on their way out. `transfer`: from one place to others.
-//! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`, `lasting`: what is known of a queue. `message`,
-//!   `chunks`, `grouping`: a message's bytes.
+//!   on their way in. `dispatch`, `watermark`, `outbox`, `gate`, `grants`: on their way out. `transfer`: from one place to others.
+//! - `shard`: queues and their locks. `queue_handle`, `queue_ids`, `features`, `durability`: what is known of a queue. `held`,
+//!   `chunks`, `grouping`: a message in a queue, and its bytes. `lane`: the order that it came in.
 //! - `dead_letters`, `delayed`, `deduplication`: what queues and exchanges do besides.
 //! - `residents`: the store's questions. `pending_reads`: reads that operators wait for. `timers`, `clock`, `maintenance`: time.
 //!   `statistics`: counts. `probe`: messages that are timed on their way. `effort`: who takes the processors' time.
@@ -27,15 +27,17 @@ mod dead_letters;
 pub mod deduplication;
 pub mod delayed;
 mod dispatch;
+mod durability;
 pub mod effort;
 mod engine;
 pub mod features;
 pub mod gate;
+pub mod grants;
 mod grouping;
-mod lasting;
+pub mod held;
+pub mod lane;
 mod limits;
 pub mod maintenance;
-pub mod message;
 pub mod outbox;
 pub mod pause;
 pub mod pending_reads;

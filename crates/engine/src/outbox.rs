@@ -12,9 +12,10 @@ use std::task::{Wake, Waker};
 
 use model::ids::{JournalPosition, QueueId, QueueSeq};
 use parking_lot::Mutex;
-use queue::Counts;
+use queue::{ConsumerId, Counts, DrainedCredit};
 use store::{Content, DurableWaiter};
 
+use crate::lane::LaneNumber;
 use crate::probe::{DeliveryProbe, push_bounded};
 
 pub use crate::limits::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
@@ -63,10 +64,21 @@ pub enum ConnectionEvent {
         /// The queue.
         queue: QueueId,
     },
+    /// A drain of the consumer's credit has ended, later than in its own grant.
+    CreditDrained {
+        /// The consumer, as the connection numbers them.
+        consumer: u32,
+        /// The queue.
+        queue: QueueId,
+        /// How much is given back.
+        count: u32,
+        /// The delivery count after it, in which that is counted. The deliveries before it may come after this news.
+        delivery_count: u32,
+    },
     /// A reply for a direct reply-to consumer, which has no queue.
     Reply {
-        /// The consumer's channel.
-        channel: u16,
+        /// The consumer's lane.
+        lane: LaneNumber,
         /// The address that was replied to.
         address: Arc<str>,
         /// The reply.
@@ -93,7 +105,7 @@ pub enum ConnectionEvent {
 #[derive(Debug, Default)]
 struct Waiting {
     deliveries: VecDeque<Outgoing>,
-    news: Vec<ConnectionEvent>,
+    events: Vec<ConnectionEvent>,
     /// Deliveries may leave only when the journal is durable up to here.
     hold_until: Option<JournalPosition>,
     /// Those of the deliveries that are timed.
@@ -116,7 +128,7 @@ pub struct Outbox {
 #[derive(Debug, Default)]
 pub struct Taken {
     /// What the connection is told.
-    pub news: Vec<ConnectionEvent>,
+    pub events: Vec<ConnectionEvent>,
     /// Those of the deliveries that are timed.
     pub timed: Vec<DeliveryProbe>,
     /// Something that the connection waits for may have come: look again.
@@ -187,10 +199,10 @@ impl Outbox {
     }
 
     /// Tells the connection something and wakes it.
-    pub fn tell(&self, news: ConnectionEvent) {
+    pub fn tell(&self, event: ConnectionEvent) {
         let waker = {
             let mut waiting = self.waiting.lock();
-            waiting.news.push(news);
+            waiting.events.push(event);
             waiting.waker.take()
         };
         if let Some(waker) = waker {
@@ -214,7 +226,7 @@ impl Outbox {
     /// comes next. False when there was nothing; then `waker` is woken once there is.
     pub fn take(&self, taken: &mut Taken, pending: &mut VecDeque<Outgoing>, waker: &Waker) -> bool {
         let mut waiting = self.waiting.lock();
-        if waiting.deliveries.is_empty() && waiting.news.is_empty() && !waiting.is_woken {
+        if waiting.deliveries.is_empty() && waiting.events.is_empty() && !waiting.is_woken {
             match &mut waiting.waker {
                 Some(current) => current.clone_from(waker),
                 slot => *slot = Some(waker.clone()),
@@ -222,7 +234,7 @@ impl Outbox {
             return false;
         }
         std::mem::swap(&mut waiting.deliveries, pending);
-        std::mem::swap(&mut waiting.news, &mut taken.news);
+        std::mem::swap(&mut waiting.events, &mut taken.events);
         taken.hold_until = waiting.hold_until;
         if !waiting.timed.is_empty() {
             taken.timed = std::mem::take(&mut waiting.timed);
@@ -232,12 +244,12 @@ impl Outbox {
     }
 
     /// Takes the news alone and leaves a waker: for a connection that still has deliveries to send. False when there was none.
-    pub fn take_news(&self, taken: &mut Taken, waker: &Waker) -> bool {
+    pub fn take_events_only(&self, taken: &mut Taken, waker: &Waker) -> bool {
         let mut waiting = self.waiting.lock();
-        std::mem::swap(&mut waiting.news, &mut taken.news);
+        std::mem::swap(&mut waiting.events, &mut taken.events);
         taken.is_woken = std::mem::take(&mut waiting.is_woken);
         waiting.waker = Some(waker.clone());
-        taken.is_woken || !taken.news.is_empty()
+        taken.is_woken || !taken.events.is_empty()
     }
 
     /// Takes all deliveries there are, without leaving a waker: for cancelling and closing. Says until when they must wait.
@@ -258,6 +270,41 @@ impl DurableWaiter for Outbox {
 impl Wake for Outbox {
     fn wake(self: Arc<Self>) {
         self.wake_up();
+    }
+}
+
+/// Drains that have ended in a section.
+#[derive(Debug, Default)]
+pub(crate) struct EndedDrains(Vec<EndedDrain>);
+
+/// One of them, and the consumer that it concerns.
+#[derive(Debug)]
+pub(crate) struct EndedDrain {
+    pub(crate) queue: QueueId,
+    pub(crate) outbox: Arc<Outbox>,
+    /// The consumer, as its connection numbers them.
+    pub(crate) number: u32,
+    pub(crate) credit: DrainedCredit,
+}
+
+impl EndedDrains {
+    pub(crate) fn push(&mut self, ended: EndedDrain) {
+        self.0.push(ended);
+    }
+
+    /// Tells the connections.
+    #[cold]
+    pub(crate) fn tell(self) {
+        for EndedDrain { queue, outbox, number, credit } in self.0 {
+            let DrainedCredit { count, delivery_count, .. } = credit;
+            outbox.tell(ConnectionEvent::CreditDrained { consumer: number, queue, count, delivery_count });
+        }
+    }
+
+    /// How much a consumer has got back, of which there is no event then.
+    pub(crate) fn take(&mut self, queue: QueueId, consumer: ConsumerId) -> Option<u32> {
+        let at = self.0.iter().position(|ended| ended.queue == queue && ended.credit.consumer == consumer)?;
+        Some(self.0.remove(at).credit.count)
     }
 }
 
@@ -284,7 +331,7 @@ mod tests {
         outbox.tell(ConnectionEvent::AlarmsChanged);
         assert_eq!(count.0.load(Ordering::SeqCst), 1);
         assert!(outbox.take(&mut taken, &mut pending, &waker));
-        assert_eq!(taken.news.len(), 2);
+        assert_eq!(taken.events.len(), 2);
     }
 
     #[test]

@@ -22,8 +22,8 @@ impl Engine {
             queue.is_paused.store(is_paused, Ordering::Relaxed);
             if queue.is_journaled() {
                 match is_paused {
-                    true => work.gathered.records.put(&pause_key(queue.id()), &[]),
-                    false => work.gathered.records.delete(&pause_key(queue.id())),
+                    true => work.section_effects.records.put(&pause_key(queue.id()), &[]),
+                    false => work.section_effects.records.delete(&pause_key(queue.id())),
                 }
             }
             work.dispatch(entry);

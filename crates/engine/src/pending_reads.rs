@@ -9,7 +9,7 @@ use store::{LoadAnswer, Store};
 use telemetry::trace::{WaitKind, Waited, waiting};
 use tokio::sync::oneshot;
 
-use crate::message::Held;
+use crate::held::Held;
 use crate::queue_handle::QueueHandle;
 
 /// Who waits for messages that are being read.

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use model::ids::QueueSeq;
 
+use crate::held::Held;
 use crate::limits::PROBE_COUNT;
-use crate::message::Held;
 use crate::publish::Publish;
 use crate::queue_handle::QueueHandle;
 use crate::section::Section;
@@ -193,14 +193,18 @@ impl Work<'_> {
     #[cold]
     pub(crate) fn time_deliveries(&mut self, entry: &mut QueueEntry, start: usize) {
         let QueueEntry { handle, queue, probes, .. } = entry;
-        let gathered = &mut *self.gathered;
-        let timed = &mut gathered.timed;
-        probes.take_delivered(&gathered.effects.deliveries[start..], handle.priorities.max == 0, |probe, delivery| {
-            if let Some(view) = queue.consumer(delivery.consumer) {
-                let gate = &view.consumer.gate;
-                timed.push((gate.outbox.clone(), probe.to_consumer(handle, gate.consumer)));
-            }
-        });
+        let section_effects = &mut *self.section_effects;
+        let timed = &mut section_effects.timed;
+        probes.take_delivered(
+            &section_effects.effects.deliveries[start..],
+            handle.priorities.max == 0,
+            |probe, delivery| {
+                if let Some(view) = queue.consumer(delivery.consumer) {
+                    let gate = &view.consumer.gate;
+                    timed.push((gate.outbox.clone(), probe.to_consumer(handle, gate.consumer)));
+                }
+            },
+        );
     }
 }
 

@@ -6,11 +6,9 @@ use queue::MessageKey;
 use store::Content;
 
 use crate::deduplication::MessageKeys;
-use crate::message::Held;
+use crate::held::Held;
+use crate::lane::LaneNumber;
 use crate::queue_handle::QueueHandle;
-
-/// The delivery mode of messages that outlive a restart.
-pub const PERSISTENT: u8 = 2;
 
 /// How queues are to keep a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,10 +42,10 @@ pub struct Publish {
     pub(crate) route: u32,
     /// Until when it waits where its targets delay it, in milliseconds since 1970.
     pub(crate) due_ms: u64,
-    /// The publish's number on a channel in confirm mode, else 0.
+    /// The publish's number on a lane that confirms, else 0.
     pub confirm_seq: u64,
-    /// The channel that it came on; 0: none.
-    pub channel: u16,
+    /// The lane that it came on.
+    pub lane: LaneNumber,
     /// The property.
     priority: Option<u8>,
     /// Whether it outlives a restart in durable queues that do not keep all.
@@ -83,7 +81,7 @@ impl Publish {
             route: 0,
             due_ms: options.due_ms,
             confirm_seq: 0,
-            channel: 0,
+            lane: LaneNumber::NONE,
             priority: options.priority,
             is_persistent: options.is_persistent,
             has_ttl: options.ttl_ms.is_some(),
@@ -92,11 +90,11 @@ impl Publish {
         }
     }
 
-    /// The same, to be confirmed on a channel by this number; 0: it is not in confirm mode.
+    /// The same, to be confirmed on a lane by this number; 0: the lane does not confirm.
     #[inline(always)]
     #[must_use]
-    pub fn confirmed_as(self, channel: u16, confirm_seq: u64) -> Self {
-        Self { channel, confirm_seq, ..self }
+    pub fn confirmed_as(self, lane: LaneNumber, confirm_seq: u64) -> Self {
+        Self { lane, confirm_seq, ..self }
     }
 
     /// What it consists of.
@@ -126,7 +124,7 @@ impl Publish {
 
     #[inline(always)]
     fn held(&self, queue: &QueueHandle, content: Content) -> Held {
-        let is_journaled = queue.lasting.keeps(self.is_persistent);
+        let is_journaled = queue.durability.keeps(self.is_persistent);
         Held::new(content, self.body_len, is_journaled, self.has_ttl, queue.priorities.of(self.priority))
     }
 

@@ -4,7 +4,7 @@ use model::arguments::Overflow;
 use queue::{DropReason, Message};
 
 use crate::delayed::Delay;
-use crate::message::Held;
+use crate::held::Held;
 use crate::publish::Publish;
 use crate::section::Section;
 use crate::shard::QueueEntry;
@@ -34,13 +34,13 @@ impl Section<'_, '_> {
             publish.outcome.is_refused = true;
             return true;
         }
-        publish.outcome.waits_for_disk = queue.lasting.keeps(publish.is_persistent);
+        publish.outcome.waits_for_disk = queue.durability.keeps(publish.is_persistent);
         // Before it is there, for then its content is the queue's; no other section comes between under the lock.
         if publish.outcome.waits_for_disk {
-            work.gathered.records.publish(publish.content(), &[(queue.id(), entry.queue.next_seq())]);
+            work.section_effects.records.publish(publish.content(), &[(queue.id(), entry.queue.next_seq())]);
         }
         entry.queue.publish(publish.taken_by(queue));
-        work.gathered.arrivals.note(
+        work.section_effects.arrivals.note(
             queue,
             publish.body_len,
             publish.outcome.waits_for_disk,
@@ -58,7 +58,7 @@ impl Section<'_, '_> {
             publish.outcome.waits_for_disk = publish.outcome.awaits_original;
             return;
         }
-        let mut refs = std::mem::take(&mut self.work.gathered.refs);
+        let mut refs = std::mem::take(&mut self.work.section_effects.refs);
         refs.clear();
         let mut is_taken = targets.delay.is_some();
         for queue in &targets.queues {
@@ -96,12 +96,12 @@ impl Section<'_, '_> {
             self.remember_at(keys, publish, is_journaled);
         }
         publish.outcome.waits_for_disk = is_journaled || publish.outcome.awaits_original;
-        let gathered = &mut *self.work.gathered;
+        let section_effects = &mut *self.work.section_effects;
         if is_journaled {
-            gathered.records.publish(publish.content(), &refs);
-            gathered.keys.record(&mut gathered.records);
+            section_effects.records.publish(publish.content(), &refs);
+            section_effects.keys.record(&mut section_effects.records);
         }
-        gathered.refs = refs;
+        section_effects.refs = refs;
         self.take_replaced();
     }
 
@@ -113,7 +113,7 @@ impl Section<'_, '_> {
         refs: &mut Vec<(model::ids::QueueId, model::ids::QueueSeq)>,
     ) {
         for set in &delay.sets {
-            let is_journaled = set.lasting().keeps(publish.is_persistent);
+            let is_journaled = set.durability().keeps(publish.is_persistent);
             let held = Held::new(publish.content().clone(), publish.body_len, is_journaled, publish.has_ttl, 0);
             if self.work.wanted.has(Kind::SetAside) {
                 self.work.note_delayed(set, Some(publish.content()), NoteOf::SetAside(publish.due_ms));
@@ -130,8 +130,8 @@ impl Section<'_, '_> {
     pub(crate) fn dispatch_touched(&mut self) -> bool {
         let mut consumers_lag = false;
         let engine = self.work.engine;
-        self.work.gathered.arrivals.end(engine.statistics.options.has_histograms);
-        let mut touched = std::mem::take(&mut self.work.gathered.touched);
+        self.work.section_effects.arrivals.end(engine.statistics.options.has_histograms);
+        let mut touched = std::mem::take(&mut self.work.section_effects.touched);
         for queue in touched.drain(..) {
             let entry = self.locked.get(&queue).expect("a touched queue is there while its shard is locked");
             entry.is_touched = false;
@@ -139,7 +139,7 @@ impl Section<'_, '_> {
             entry.report(&engine.statistics, &engine.clock);
             consumers_lag |= entry.queue.consumers_lag();
         }
-        self.work.gathered.touched = touched;
+        self.work.section_effects.touched = touched;
         consumers_lag
     }
 }
@@ -156,7 +156,7 @@ impl Work<'_> {
         let is_refused = entry.queue.refuses(publish.body_len);
         if is_refused && entry.handle.features().overflow == Overflow::RejectPublishDlx {
             entry.handle.count_died(DropReason::MaxLength);
-            self.turn_away(entry, publish.content().clone(), DropReason::MaxLength);
+            self.refuse_publish(entry, publish.content().clone(), DropReason::MaxLength);
         }
         if is_refused {
             entry.handle.count_refused();

@@ -12,10 +12,10 @@ use parking_lot::{Mutex, RwLock};
 use telemetry::Gauge;
 
 use crate::clock::Clock;
+use crate::durability::Durability;
 use crate::effort::Effort;
-use crate::lasting::Lasting;
+use crate::held::Priorities;
 use crate::limits::QUEUE_EDGE_COUNT_MAX;
-use crate::message::Priorities;
 use crate::shard_number::{shard_bit, shard_of};
 use crate::statistics::numbers::QUEUE_COUNT;
 use crate::statistics::{Capacity, Edge, ExchangeCounters, Observed, QueueCounters, StageTimes, VhostCounters};
@@ -65,7 +65,7 @@ pub struct QueueHandle {
     /// Which priorities it has: as it was declared, for ever.
     pub(crate) priorities: Priorities,
     /// Which of its messages are journaled: as it was declared, too.
-    pub(crate) lasting: Lasting,
+    pub(crate) durability: Durability,
 }
 
 /// How things stand on a queue, as of the end of the last locked section that touched it.
@@ -99,10 +99,10 @@ impl QueueHandle {
     ) -> Self {
         let priorities = Priorities::of_arguments(&definition.arguments);
         let is_keyed = AtomicBool::new(features.deduplication.is_some());
-        let lasting = match definition.arguments.queue_type() {
-            _ if !definition.is_durable || owner.is_some() => Lasting::NONE,
-            QueueType::Quorum => Lasting::ALL,
-            _ => Lasting::PERSISTENT,
+        let durability = match definition.arguments.queue_type() {
+            _ if !definition.is_durable || owner.is_some() => Durability::NONE,
+            QueueType::Quorum => Durability::ALL,
+            _ => Durability::PERSISTENT,
         };
         let features = RwLock::new(Arc::new(features));
         Self {
@@ -125,7 +125,7 @@ impl QueueHandle {
             is_paused: AtomicBool::new(false),
             is_keyed,
             priorities,
-            lasting,
+            durability,
         }
     }
 
@@ -219,7 +219,7 @@ impl QueueHandle {
     /// Whether it lasts, with all of its messages or with those that are persistent.
     #[inline]
     pub fn is_journaled(&self) -> bool {
-        self.lasting != Lasting::NONE
+        self.durability != Durability::NONE
     }
 
     /// The number of its shard.

@@ -10,8 +10,8 @@ use store::{
 
 use crate::delayed::{DelaySet, residents as delayed};
 use crate::engine::Engine;
+use crate::held::Held;
 use crate::limits::SHARD_COUNT;
-use crate::message::Held;
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::shard_number::shard_of;

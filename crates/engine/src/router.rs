@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use amqp::content::Properties;
+use message::{StoredContent, View};
 use routing::Epoch;
 
-use crate::message::Kept;
 use crate::statistics::VhostCounters;
 use crate::targets::Targets;
 
@@ -16,10 +15,10 @@ pub struct Routing<'a> {
     pub exchange: &'a [u8],
     /// Its own key, and those in its headers.
     pub routing_keys: &'a [&'a [u8]],
-    /// Its properties.
-    pub properties: &'a Properties<'a>,
+    /// Its properties and headers.
+    pub view: &'a View<'a>,
     /// Its content, should it come by an exchange that keeps it.
-    pub content: &'a dyn Fn() -> Kept,
+    pub content: &'a dyn Fn() -> StoredContent,
     /// Whether it waits where it comes to an exchange that delays.
     pub is_delayed: bool,
 }

@@ -51,12 +51,12 @@ impl<'e> Section<'_, 'e> {
     /// it. Else a client could have settled a message that the next leader has elsewhere still, and would bring here as if for the first
     /// time: one that was moved, or one of a transaction that is no more. A node alone waits for nothing.
     pub(crate) fn begin_whole(&mut self) {
-        self.work.gathered.is_whole = true;
+        self.work.section_effects.is_whole = true;
     }
 
     /// The messages have arrived at these queues.
     pub(crate) fn end_whole<'t>(&mut self, arrived: impl Iterator<Item = &'t Targets>) {
-        self.work.gathered.is_whole = false;
+        self.work.section_effects.is_whole = false;
         if !self.work.engine.is_replicated {
             return;
         }
@@ -81,7 +81,7 @@ impl<'e> Work<'e> {
     #[inline]
     pub(crate) fn touch(&mut self, entry: &mut QueueEntry) {
         if entry.touch() {
-            self.gathered.touched.push(entry.handle.clone());
+            self.section_effects.touched.push(entry.handle.clone());
         }
     }
 

@@ -6,7 +6,7 @@ use store::Kind;
 
 use crate::deduplication::ExchangeKeys;
 use crate::delayed::{Delay, DelaySet};
-use crate::lasting::Lasting;
+use crate::durability::Durability;
 use crate::queue_handle::QueueHandle;
 use crate::statistics::{Edge, ExchangeCounters};
 
@@ -16,7 +16,7 @@ pub struct Targets {
     /// The queues.
     pub queues: Box<[Arc<QueueHandle>]>,
     /// Which messages to them some of them journal.
-    pub(crate) lasting: Lasting,
+    pub(crate) durability: Durability,
     /// The shards to lock.
     pub(crate) shards: u64,
     /// Where it waits, if it is delayed.
@@ -41,9 +41,10 @@ impl Targets {
     /// These queues, and nothing else to be done.
     pub fn new(queues: impl IntoIterator<Item = Arc<QueueHandle>>) -> Self {
         let queues: Box<[_]> = queues.into_iter().collect();
-        let lasting = queues.iter().fold(Lasting::NONE, |lasting, queue| lasting.or(queue.lasting));
+        let durability = queues.iter().fold(Durability::NONE, |durability, queue| durability.or(queue.durability));
         let shards = queues.iter().fold(0, |bits, queue| bits | queue.shard_bit());
-        let mut targets = Self { queues, lasting, shards, delay: None, keys: None, key_headers: None, counted: None };
+        let mut targets =
+            Self { queues, durability, shards, delay: None, keys: None, key_headers: None, counted: None };
         let headers: Vec<_> = targets.queues.iter().filter_map(|queue| queue.key_header()).collect();
         headers.into_iter().for_each(|header| targets.add_key_header(header));
         targets
@@ -77,9 +78,9 @@ impl Targets {
         if sets.is_empty() {
             return self;
         }
-        let lasting = sets.iter().fold(self.lasting, |lasting, set| lasting.or(set.lasting()));
+        let durability = sets.iter().fold(self.durability, |durability, set| durability.or(set.durability()));
         let delay = Some(Box::new(Delay { sets: sets.into(), is_returned: false }));
-        Self { lasting, delay, ..self }
+        Self { durability, delay, ..self }
     }
 
     /// The queue, if a message goes to just one and nothing else is to be done with it.
@@ -94,7 +95,7 @@ impl Targets {
     /// Which kind of content a message for them is.
     #[inline]
     pub fn kind(&self, is_persistent: bool) -> Kind {
-        if self.lasting.keeps(is_persistent) { Kind::Journaled } else { Kind::Transient }
+        if self.durability.keeps(is_persistent) { Kind::Journaled } else { Kind::Transient }
     }
 
     /// Whether no queue takes the message, now or later.

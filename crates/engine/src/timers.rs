@@ -150,7 +150,7 @@ impl Timers {
             };
             let Some(left_ms) = due_ms.checked_sub(now_ms()).filter(|left_ms| *left_ms > 0) else { return true };
             // Where time stands still while the machine sleeps, it is looked at again from time to time.
-            let patience = Duration::from_millis(left_ms).min(PATIENCE_MAX);
+            let patience = Duration::from_millis(left_ms).min(TIMEOUT_MAX);
             self.has_changed.wait_until(&mut entries, Instant::now() + patience);
         }
         false
@@ -172,4 +172,4 @@ impl Entries {
 /// Queues and sets that are looked after before the clock is looked at again.
 const DUE_COUNT_MAX: usize = 1024;
 /// How long the clock is trusted to go on as it does.
-const PATIENCE_MAX: Duration = Duration::from_secs(1);
+const TIMEOUT_MAX: Duration = Duration::from_secs(1);

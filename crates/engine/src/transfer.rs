@@ -10,12 +10,12 @@ use queue::Counts;
 
 use crate::delayed::DelaySet;
 use crate::engine::Engine;
-use crate::message::Parts;
 use crate::outbox::HANDED_OUT_AT_ONCE;
 use crate::publish::Publish;
 use crate::section::{Committed, Section};
 use crate::targets::Targets;
 use crate::work::Work;
+use message::Parts;
 
 /// A message as it arrives, and where.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Work<'_> {
 impl Work<'_> {
     /// What had failed elsewhere has come, and goes to consumers that were waiting for it.
     fn note_handed_out_at_once(&mut self) {
-        for delivery in &mut self.gathered.effects.deliveries {
+        for delivery in &mut self.section_effects.effects.deliveries {
             let is_new = !delivery.redelivered && delivery.counts == Counts::default();
             let content = delivery.message.known_content().filter(|_| is_new);
             let parts = content.and_then(|content| Parts::read(content.bytes()));

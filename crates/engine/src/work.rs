@@ -17,8 +17,8 @@ use store::RecordBatch;
 use crate::dead_letters::{self, Turn};
 use crate::deduplication::KeyWork;
 use crate::engine::Engine;
-use crate::message::Held;
-use crate::outbox::{Outbox, Outgoing};
+use crate::held::Held;
+use crate::outbox::{EndedDrains, Outbox, Outgoing};
 use crate::probe::DeliveryProbe;
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
@@ -42,14 +42,14 @@ pub(crate) struct Run {
 
 /// A read of messages from a segment that a queue asks for.
 #[derive(Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct RequestedRead {
     pub(crate) queue: QueueId,
     pub(crate) load: queue::Load,
 }
 
 /// What one section gathers. Reused: its vectors keep their room.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
+pub(crate) struct SectionEffects {
     /// Records to append before the locks are released.
     pub(crate) records: RecordBatch,
     /// Where what has been appended in this section is durable.
@@ -64,7 +64,7 @@ pub(crate) struct Gathered {
     pub(crate) runs: Vec<Run>,
     /// Those of the deliveries that are timed.
     pub(crate) timed: Vec<(Arc<Outbox>, DeliveryProbe)>,
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<RequestedRead>,
     wakers: Vec<Waker>,
     /// Messages that left, freed after the locks are gone.
     pub settled: Vec<(QueueSeq, Held)>,
@@ -80,6 +80,8 @@ pub(crate) struct Gathered {
     pub(crate) touched: Vec<Arc<QueueHandle>>,
     /// What arrives now arrives with other things or not at all: see [`crate::section::Section::begin_whole`].
     pub(crate) is_whole: bool,
+    /// Drains that have ended, if any have: connections get events of them when the locks are released.
+    pub(crate) drained: Option<Box<EndedDrains>>,
     /// What is to be told when the locks are gone.
     pub(crate) notes: Vec<Note>,
     /// Who causes it, where that is told.
@@ -87,7 +89,7 @@ pub(crate) struct Gathered {
 }
 
 thread_local! {
-    static GATHERED: Cell<Option<Box<Gathered>>> = const { Cell::new(None) };
+    static SECTION_EFFECTS: Cell<Option<Box<SectionEffects>>> = const { Cell::new(None) };
 }
 
 /// The work of one section on one thread.
@@ -97,27 +99,21 @@ thread_local! {
 #[derive(Debug)]
 pub struct Work<'e> {
     pub(crate) engine: &'e Engine,
-    pub(crate) gathered: Box<Gathered>,
+    pub(crate) section_effects: Box<SectionEffects>,
     /// What anyone wants to hear of.
     pub(crate) wanted: Kinds,
-}
-
-impl Drop for Work<'_> {
-    fn drop(&mut self) {
-        GATHERED.set(Some(std::mem::take(&mut self.gathered)));
-    }
 }
 
 impl<'e> Work<'e> {
     /// Takes what the thread keeps for its sections.
     #[inline]
     pub(crate) fn begin(engine: &'e Engine) -> Self {
-        Self { engine, gathered: GATHERED.take().unwrap_or_default(), wanted: engine.taps.wanted() }
+        Self { engine, section_effects: SECTION_EFFECTS.take().unwrap_or_default(), wanted: engine.taps.wanted() }
     }
 
     /// The time of this section, in milliseconds since 1970. The clock is looked at only where a queue has times, and once.
     pub fn now_ms(&mut self) -> u64 {
-        *self.gathered.now_ms.get_or_insert_with(|| self.engine.clock.now_ms())
+        *self.section_effects.now_ms.get_or_insert_with(|| self.engine.clock.now_ms())
     }
 
     /// Has the queue looked after when something is due, unless it is already by then.
@@ -125,64 +121,64 @@ impl<'e> Work<'e> {
         let Some(due_ms) = entry.next_due() else { return };
         if entry.timer_at_ms == 0 || due_ms < entry.timer_at_ms {
             entry.timer_at_ms = due_ms;
-            self.gathered.timers.push((due_ms, entry.handle.clone().into()));
+            self.section_effects.timers.push((due_ms, entry.handle.clone().into()));
         }
     }
 
     /// Has something looked after, once the locks are gone.
     pub(crate) fn look_after_later(&mut self, due_ms: u64, timed: Timed) {
-        self.gathered.timers.push((due_ms, timed));
+        self.section_effects.timers.push((due_ms, timed));
     }
 
     /// Asks for messages to be read once the locks are gone.
     pub fn want(&mut self, queue: QueueId, load: queue::Load) {
-        self.gathered.wanted.push(Wanted { queue, load });
+        self.section_effects.wanted.push(RequestedRead { queue, load });
     }
 
     /// The records that the section's commit appends.
     pub fn records(&mut self) -> &mut RecordBatch {
-        &mut self.gathered.records
+        &mut self.section_effects.records
     }
 
     /// Appends what there is. Says where all that the section has appended is durable; `None`: it has nothing.
     pub(crate) fn append_so_far(&mut self) -> Option<JournalPosition> {
-        if !self.gathered.records.is_empty() {
+        if !self.section_effects.records.is_empty() {
             self.append();
         }
-        self.gathered.position
+        self.section_effects.position
     }
 
     /// Appends records by themselves, before what has been gathered.
     pub(crate) fn append_before(&mut self, records: &mut RecordBatch) -> JournalPosition {
         let position = self.engine.store.append(records);
-        self.gathered.position = Some(position);
+        self.section_effects.position = Some(position);
         position
     }
 
     pub(crate) fn append(&mut self) -> JournalPosition {
-        let position = self.engine.store.append(&mut self.gathered.records);
-        self.gathered.position = Some(position);
+        let position = self.engine.store.append(&mut self.section_effects.records);
+        self.section_effects.position = Some(position);
         position
     }
 
     /// Appends the records and fills the outboxes: the last thing under the locks. The position is where all of it is
     /// durable; `None` when nothing was journaled.
     pub(crate) fn commit(&mut self) -> Option<JournalPosition> {
-        if !self.gathered.records.is_empty() {
+        if !self.section_effects.records.is_empty() {
             self.append();
         }
-        let gathered = &mut *self.gathered;
-        if !gathered.places.is_empty() {
-            self.engine.store.settle_slots(&gathered.places);
-            gathered.places.clear();
+        let section_effects = &mut *self.section_effects;
+        if !section_effects.places.is_empty() {
+            self.engine.store.settle_slots(&section_effects.places);
+            section_effects.places.clear();
         }
-        self.engine.store.settle_ranges(&std::mem::take(&mut gathered.ranges));
-        if !gathered.timed.is_empty() {
-            gathered.timed.drain(..).for_each(|(outbox, probe)| outbox.time(probe));
+        self.engine.store.settle_ranges(&std::mem::take(&mut section_effects.ranges));
+        if !section_effects.timed.is_empty() {
+            section_effects.timed.drain(..).for_each(|(outbox, probe)| outbox.time(probe));
         }
-        let mut deliveries = gathered.effects.deliveries.drain(..);
+        let mut deliveries = section_effects.effects.deliveries.drain(..);
         let mut start = 0;
-        for run in gathered.runs.drain(..) {
+        for run in section_effects.runs.drain(..) {
             let outgoing = deliveries.by_ref().take(run.end - start).map(|delivery| Outgoing {
                 consumer: run.consumer,
                 is_redelivered: delivery.redelivered,
@@ -193,32 +189,34 @@ impl<'e> Work<'e> {
             // By now all that is handed out has been appended.
             let appended = run.waits_for_majority.then(|| self.engine.store.appended());
             let hold_until = run.hold_until.max(appended);
-            gathered.wakers.extend(run.outbox.deliver(outgoing, hold_until));
+            section_effects.wakers.extend(run.outbox.deliver(outgoing, hold_until));
             start = run.end;
         }
-        let position = gathered.position.take();
-        if std::mem::take(&mut gathered.keys.awaits_originals) {
+        let position = section_effects.position.take();
+        if std::mem::take(&mut section_effects.keys.awaits_originals) {
             // What duplicates were dropped for has been appended by now.
             return position.or_else(|| Some(self.engine.journal_end()));
         }
         position
     }
 
-    /// What is left to do once the locks are gone: wake connections, ask for reads, free content, republish dead letters.
-    pub(crate) fn finish(&mut self) {
+    /// What is left to do once the locks are released: wake connections, ask for reads, free content, republish dead letters. The thread
+    /// keeps the memory for its next section.
+    pub(crate) fn finish(mut self) {
         self.release();
-        if !self.gathered.giving_up.is_empty() {
+        if !self.section_effects.giving_up.is_empty() {
             self.republish();
         }
+        SECTION_EFFECTS.set(Some(self.section_effects));
     }
 
     /// Brings on what queues have given up, and what is given up by that, as far as a turn goes.
     #[cold]
     fn republish(&mut self) {
         let mut turn = Turn::begin();
-        while let Some(queue) = self.gathered.giving_up.pop_front() {
+        while let Some(queue) = self.section_effects.giving_up.pop_front() {
             if dead_letters::republish(self, &queue, &mut turn) {
-                self.gathered.giving_up.push_back(queue);
+                self.section_effects.giving_up.push_back(queue);
             }
             self.release();
         }
@@ -227,30 +225,33 @@ impl<'e> Work<'e> {
     /// Tells what was noted.
     #[cold]
     fn tell_notes(&mut self) {
-        self.gathered.client = None;
-        let mut notes = std::mem::take(&mut self.gathered.notes);
+        self.section_effects.client = None;
+        let mut notes = std::mem::take(&mut self.section_effects.notes);
         notes.drain(..).for_each(|note| note.tell(&self.engine.taps));
-        self.gathered.notes = notes;
+        self.section_effects.notes = notes;
     }
 
     fn release(&mut self) {
-        if !self.gathered.notes.is_empty() {
+        if !self.section_effects.notes.is_empty() {
             self.tell_notes();
         }
-        let gathered = &mut *self.gathered;
-        for waker in gathered.wakers.drain(..) {
+        let section_effects = &mut *self.section_effects;
+        for waker in section_effects.wakers.drain(..) {
             waker.wake();
         }
-        for wanted in gathered.wanted.drain(..) {
+        if let Some(drained) = section_effects.drained.take() {
+            drained.tell();
+        }
+        for wanted in section_effects.wanted.drain(..) {
             self.engine.store.load(wanted.queue, wanted.load);
         }
-        self.engine.timers.set(gathered.timers.drain(..));
-        gathered.keys.sweep(&self.engine.store);
-        gathered.now_ms = None;
-        gathered.settled.clear();
+        self.engine.timers.set(section_effects.timers.drain(..));
+        section_effects.keys.sweep(&self.engine.store);
+        section_effects.now_ms = None;
+        section_effects.settled.clear();
         // A thread does not keep the room of its largest purge for ever.
-        gathered.settled.shrink_to(KEPT_COUNT);
-        gathered.places.shrink_to(KEPT_COUNT);
-        gathered.effects.deliveries.shrink_to(KEPT_COUNT);
+        section_effects.settled.shrink_to(KEPT_COUNT);
+        section_effects.places.shrink_to(KEPT_COUNT);
+        section_effects.effects.deliveries.shrink_to(KEPT_COUNT);
     }
 }

@@ -1,8 +1,8 @@
 //! The upstream's end of an exchange's link: its exchange, the queue of the link, and the bindings that lead there.
 
 use amqp::{TableBuf, Value, basic, exchange, queue};
+use amqp_client::{CallError, Connection};
 use bridge::CHANNEL;
-use client::{CallError, Connection};
 use model::definition::{self, BindingChange};
 use model::shovel::AckMode;
 
@@ -215,7 +215,7 @@ impl ExchangeEnd {
 /// Deletes what a link has made, whether it is there or not.
 pub(crate) async fn clean_up(connection: &mut Connection, link: &Link, upstream_vhost: &str) -> Result<(), Failure> {
     let queue = names::queue(ends(link, upstream_vhost));
-    let refused = refused("what is to be deleted of queue", &queue);
+    let refused = refused("deleting bindings of queue", &queue);
     connection.set_receiving(true);
     connection.open_channel(ASKING).await.map_err(&refused)?;
     let delete = queue::Delete { queue: queue.as_bytes(), ..Default::default() };

@@ -1,7 +1,7 @@
 //! Why a life of a link is over. Texts have no passwords.
 
+use amqp_client::{CallError, Closed, OpenError};
 use bridge::ConnectError;
-use client::{CallError, Closed, OpenError};
 
 use crate::status::LinkState;
 
@@ -23,15 +23,17 @@ pub(crate) enum Failure {
     UpstreamChannel { code: u16, text: String },
     #[error("this broker: the channel was closed: {code} {text}")]
     HereChannel { code: u16, text: String },
-    #[error("upstream: the consumer was cancelled, as it is when its queue is deleted")]
+    #[error("upstream: the consumer was cancelled, probably because its queue was deleted")]
     Cancelled,
     #[error("this broker: a message was returned: {code} {text}")]
     Returned { code: u16, text: String },
-    #[error("upstream: the exchange '{0}' of the link is gone")]
+    #[error("upstream: the link's exchange '{0}' was deleted")]
     ExchangeGone(String),
-    #[error("what is fed is gone, or its bindings change faster than the upstream takes them")]
+    #[error(
+        "the federated exchange or queue was deleted, or its bindings change faster than the upstream accepts them"
+    )]
     Unfollowed,
-    #[error("the name '{0}' has more than 255 bytes")]
+    #[error("the name '{0}' is longer than 255 bytes")]
     Unnameable(String),
 }
 

@@ -5,8 +5,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use amqp::{Method, basic};
+use amqp_client::{Connection, Content, Event, Route};
 use bridge::{CHANNEL, Fate, Settlement, Taken, Transfer};
-use client::{Connection, Content, Event, Route};
 
 use crate::failure::Failure;
 use crate::message::{Way, WayKind};

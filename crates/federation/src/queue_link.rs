@@ -2,8 +2,8 @@
 //! messages.
 
 use amqp::{TableBuf, Value, basic, queue};
+use amqp_client::Connection;
 use bridge::CHANNEL;
-use client::Connection;
 use model::definition;
 use model::shovel::AckMode;
 

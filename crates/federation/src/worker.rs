@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amqp::Uri;
+use amqp_client::Connection;
 use bridge::{Author, CHANNEL, Transfer, Wish};
-use client::Connection;
 use model::definition::BindingChange;
 use model::shovel::AckMode;
 use tokio::sync::{mpsc, watch};
@@ -21,19 +21,19 @@ use crate::status::{Board, LinkState};
 use crate::wanted::{Fed, Link};
 
 /// How long what is under way may take to be settled when a link connects anew.
-const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
+const SETTLING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long an upstream may take to delete what a link has made there, and to be connected to for that.
-const CLEANING_PATIENCE: Duration = Duration::from_secs(5);
+const CLEANING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How often it is looked whether the exchange of a link is still there: without it messages go elsewhere, and no error tells of it.
 const CHECK_INTERVAL: Duration = Duration::from_secs(90);
 
 /// How long a link goes on that is told nothing more of bindings: where its exchange is gone it is to be stopped, and to clean up.
-const UNFOLLOWED_PATIENCE: Duration = Duration::from_secs(1);
+const UNFOLLOWED_TIMEOUT: Duration = Duration::from_secs(1);
 /// Bytes that wait for an upstream at most: as long as there are more, no more is asked of it.
 const ASKED_LEN_MAX: usize = 1 << 20;
 
 /// How long a broker may take to say goodbye.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// What is wanted of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,7 +118,7 @@ impl End {
         match (self, task) {
             (End::Exchange { end, .. }, Task::Bind(change)) => end.follow(upstream, &change),
             (End::Exchange { fails_at, .. }, Task::Unfollowed) => {
-                *fails_at = Some(Instant::now() + UNFOLLOWED_PATIENCE);
+                *fails_at = Some(Instant::now() + UNFOLLOWED_TIMEOUT);
             }
             (End::Exchange { end, check_at, .. }, Task::Check) => {
                 upstream.set_receiving(true);
@@ -157,11 +157,11 @@ impl Worker {
                 Err(failure) => failure,
             };
             if self.knows_type && failure.is_of_unknown_type() {
-                tracing::info!(link = %self.link.id, "the upstream has no federation: messages are kept from going round here alone");
+                tracing::info!(link = %self.link.id, "upstream without federation: only this broker prevents cycles of messages");
                 self.knows_type = false;
                 continue;
             }
-            tracing::warn!(link = %self.link.id, reason = %failure, "a federation link has failed");
+            tracing::warn!(link = %self.link.id, reason = %failure, "federation link failed");
             self.enter(failure.state());
             self.first_uri += 1;
             // What is said meanwhile is looked at above.
@@ -182,7 +182,7 @@ impl Worker {
             _ = orders.changed() => return Ok(None),
         };
         self.enter(LinkState::Running { local_connection });
-        tracing::info!(link = %self.link.id, uri = %self.board.status().uri, "a federation link is up");
+        tracing::info!(link = %self.link.id, uri = %self.board.status().uri, "federation link started");
         loop {
             tokio::select! {
                 moved = life.step() => moved?,
@@ -192,10 +192,10 @@ impl Worker {
         }
         let patience = match *orders.borrow() {
             Order::Stop { patience, .. } => patience,
-            Order::Run(_) => SETTLING_PATIENCE,
+            Order::Run(_) => SETTLING_TIMEOUT,
         };
         life.settle(patience).await?;
-        life.here.close(CLOSE_PATIENCE).await;
+        life.here.close(CLOSE_TIMEOUT).await;
         Ok(Some((life.upstream, upstream_vhost)))
     }
 
@@ -219,12 +219,12 @@ impl Worker {
             exchange_link::clean_up(&mut upstream, &self.link, &vhost).await?;
             Ok::<_, Failure>((upstream, vhost))
         };
-        let reason = match tokio::time::timeout(CLEANING_PATIENCE, cleaning).await {
+        let reason = match tokio::time::timeout(CLEANING_TIMEOUT, cleaning).await {
             Ok(Ok(rest)) => return close(Some(rest)).await,
             Ok(Err(failure)) => failure.to_string(),
-            Err(_) => "the upstream takes too long".to_owned(),
+            Err(_) => "the upstream does not answer in time".to_owned(),
         };
-        tracing::warn!(link = %self.link.id, reason, "what a federation link has made at its upstream could not be deleted");
+        tracing::warn!(link = %self.link.id, reason, "deleting a federation link's objects at its upstream failed");
     }
 
     fn wish(&self, is_here: bool) -> Wish {
@@ -290,6 +290,6 @@ impl Worker {
 
 async fn close(rest: Rest) {
     if let Some((upstream, _)) = rest {
-        upstream.close(CLOSE_PATIENCE).await;
+        upstream.close(CLOSE_TIMEOUT).await;
     }
 }

@@ -46,6 +46,18 @@ impl Interrupt {
         Ok(Interrupt(interrupt))
     }
 
+    /// What work gives; the default, where an interrupt ends it.
+    ///
+    /// # Errors
+    ///
+    /// Those of the work.
+    pub async fn or<T: Default, E>(&mut self, work: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+        tokio::select! {
+            result = work => result,
+            () = self.come() => Ok(T::default()),
+        }
+    }
+
     /// Waits until one has come.
     pub async fn come(&mut self) {
         if self.0.wait_for(|is_interrupted| *is_interrupted).await.is_err() {

@@ -22,7 +22,7 @@ pub enum HttpError {
     #[error("the answer is longer than {} MiB", .0 >> 20)]
     TooLong(usize),
     /// Of its body less has come in so long a time than has to.
-    #[error("the answer comes too slowly: not {} KiB in {} s", crate::PACE_LEN_MIN >> 10, .0.as_secs_f64())]
+    #[error("the response is too slow: less than {} KiB in {} s", crate::PACE_LEN_MIN >> 10, .0.as_secs_f64())]
     TooSlow(Duration),
     /// It took too long.
     #[error("no answer within {} s", .0.as_secs_f64())]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use amqp::uri::without_passwords;
 use base64::Engine as _;
-use client::without_passwords;
 use hyper::Uri;
 use hyper::header::HeaderValue;
 use net::ClientTls;

@@ -62,7 +62,7 @@ pub struct BrokenBody;
 
 impl fmt::Display for BrokenBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an answer could not be made")
+        f.write_str("generating a response failed")
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use foreground::Interrupt;
 use http_client::{AnswerStream, Client, Method, Request, StatusCode};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
@@ -14,12 +15,14 @@ use crate::target::Target;
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How long the next line of an answer that goes on may take. A broker that has nothing to say sends an empty one every 15 s.
-const LINE_PATIENCE: Duration = Duration::from_secs(60);
+const LINE_TIMEOUT: Duration = Duration::from_secs(60);
+/// How long the end of an answer may take that was interrupted.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest line.
 const LINE_LEN_MAX: usize = 16 << 20;
 
 /// How long a reason for a refusal may take, and how long it may be.
-const REASON_PATIENCE: Duration = Duration::from_secs(10);
+const REASON_TIMEOUT: Duration = Duration::from_secs(10);
 const REASON_LEN_MAX: usize = 64 << 10;
 
 /// What stays as it is in a parameter.
@@ -64,7 +67,7 @@ impl Api {
     fn foreign(&self, path: &str) -> Failure {
         let path = path.split('?').next().unwrap_or_default();
         Failure::failed(format!(
-            "{} may be no broker's management API: its answer to {path} is another thing",
+            "{} may not be the management API of a broker: its answer to {path} has an unexpected form",
             self.place
         ))
     }
@@ -78,12 +81,30 @@ impl Api {
         }
     }
 
+    /// The lines of an answer that goes on until one side ends it. An interrupt asks the broker to end it, so that its last lines say what
+    /// it came to.
+    pub(crate) async fn session(
+        self,
+        path_of: &str,
+        parameters: &[(&str, Option<String>)],
+        interrupt: &Interrupt,
+    ) -> Result<Lines, Failure> {
+        let name = format!("{:x}-{:x}", std::process::id(), fastrand::u64(..));
+        let named = [parameters, &[("session", Some(name.clone()))]].concat();
+        let request = Request::new(Method::DELETE).below(format!("/api/trace/sessions/{name}"));
+        let mut api = self;
+        let mut lines = api.lines(&path(path_of, &named)).await?;
+        lines.ending = Some(Ending { interrupt: interrupt.clone(), request, api });
+        Ok(lines)
+    }
+
     /// The lines of an answer that goes on until one side ends it.
     pub(crate) async fn lines(&mut self, path: &str) -> Result<Lines, Failure> {
         let request = Request::new(Method::GET).below(path);
         let mut stream = self.client.open(&request).await.map_err(|error| self.silent(&error))?;
         if stream.status.is_success() {
-            return Ok(Lines { stream, rest: Vec::new(), place: self.place.clone() });
+            let (rest, place) = (Vec::new(), self.place.clone());
+            return Ok(Lines { stream, rest, place, ending: None, is_interrupted: false });
         }
         let (mut body, status) = (Vec::new(), stream.status);
         let reading = async {
@@ -95,7 +116,7 @@ impl Api {
             }
         };
         // What has come by then is the reason.
-        let _ = tokio::time::timeout(REASON_PATIENCE, reading).await;
+        let _ = tokio::time::timeout(REASON_TIMEOUT, reading).await;
         Err(self.refused(status, &body))
     }
 
@@ -108,7 +129,9 @@ impl Api {
         let said = serde_json::from_slice::<Value>(body).ok();
         let reason = said.as_ref().and_then(|said| said["reason"].as_str()).unwrap_or_default();
         let text = match status {
-            StatusCode::UNAUTHORIZED => format!("{} refused the login, or the user is no administrator", self.place),
+            StatusCode::UNAUTHORIZED => {
+                format!("{} refused the login, or the user is not an administrator", self.place)
+            }
             StatusCode::NOT_FOUND if reason.is_empty() || reason == "Not Found" => {
                 format!("{} has no such thing: is it a Warren, of this version?", self.place)
             }
@@ -125,9 +148,24 @@ pub(crate) struct Lines {
     stream: AnswerStream,
     rest: Vec<u8>,
     place: String,
+    ending: Option<Ending>,
+    is_interrupted: bool,
+}
+
+/// How an interrupt ends an answer.
+#[derive(Debug)]
+struct Ending {
+    interrupt: Interrupt,
+    request: Request,
+    api: Api,
 }
 
 impl Lines {
+    /// Whether an interrupt has ended it.
+    pub(crate) fn is_interrupted(&self) -> bool {
+        self.is_interrupted
+    }
+
     /// The next line that says something, and what it says. None: the answer has ended.
     pub(crate) async fn next_event(&mut self) -> Result<Option<(String, Value)>, Failure> {
         while let Some(line) = self.next().await? {
@@ -136,7 +174,7 @@ impl Lines {
                 continue;
             }
             let event = serde_json::from_str(&line)
-                .map_err(|_| Failure::failed(format!("{} sent a line that is no JSON", self.place)))?;
+                .map_err(|_| Failure::failed(format!("{} sent a line that is not valid JSON", self.place)))?;
             return Ok(Some((line, event)));
         }
         Ok(None)
@@ -144,9 +182,25 @@ impl Lines {
 
     /// The next line. None: the answer has ended.
     pub(crate) async fn next(&mut self) -> Result<Option<String>, Failure> {
-        let silent = || format!("{} has said nothing for {} s", self.place, LINE_PATIENCE.as_secs());
+        let Some(mut ending) = self.ending.take() else { return self.next_in(LINE_TIMEOUT).await };
+        let line = tokio::select! {
+            line = self.next_in(LINE_TIMEOUT) => Some(line),
+            () = ending.interrupt.come() => None,
+        };
+        if let Some(line) = line {
+            self.ending = Some(ending);
+            return line;
+        }
+        self.is_interrupted = true;
+        let ended = tokio::time::timeout(END_TIMEOUT, ending.api.ask(ending.request)).await;
+        // A broker that cannot be asked any more sees that its viewer has gone.
+        if !matches!(ended, Ok(Ok(_))) { Ok(None) } else { self.next_in(END_TIMEOUT).await }
+    }
+
+    async fn next_in(&mut self, timeout: Duration) -> Result<Option<String>, Failure> {
+        let silent = || format!("{} has sent nothing for {} s", self.place, timeout.as_secs());
         let silent = Failure::failed(silent());
-        tokio::time::timeout(LINE_PATIENCE, self.read_line()).await.unwrap_or(Err(silent))
+        tokio::time::timeout(timeout, self.read_line()).await.unwrap_or(Err(silent))
     }
 
     async fn read_line(&mut self) -> Result<Option<String>, Failure> {

@@ -21,4 +21,4 @@ mod target;
 pub mod top;
 pub mod trace;
 
-pub use run::main;
+pub use run::{main, main_with};

@@ -28,12 +28,19 @@ impl Outcome for u8 {
 /// Runs what a command does. Returns the exit status: that of its outcome, 1 failed, 2 bad usage. Ctrl-C and SIGTERM end what goes on,
 /// which is no failure; nor is it one that what reads the output has had enough.
 pub fn main<T: Outcome>(command: impl Future<Output = Result<T, Failure>>) -> u8 {
-    let done = foreground::run(async {
-        let mut interrupt = Interrupt::listen()?;
-        Ok::<_, io::Error>(tokio::select! {
+    main_with(async |mut interrupt| {
+        tokio::select! {
             result = command => result.map(Outcome::status),
             () = interrupt.come() => Ok(0),
-        })
+        }
+    })
+}
+
+/// The same for a command that has something to do when Ctrl-C or SIGTERM comes, and then ends by itself.
+pub fn main_with<T: Outcome>(command: impl AsyncFnOnce(Interrupt) -> Result<T, Failure>) -> u8 {
+    let done = foreground::run(async {
+        let interrupt = Interrupt::listen()?;
+        Ok::<_, io::Error>(command(interrupt).await.map(Outcome::status))
     });
     let cannot_start = |error: io::Error| Err(Failure::failed(format!("cannot start: {error}")));
     let result = done.and_then(|done| done).unwrap_or_else(cannot_start);

@@ -14,12 +14,12 @@ const SOCKET_NAME: &str = "control.sock";
 const DEFAULT_URL: &str = "http://127.0.0.1:15672";
 const DEFAULT_USER: &str = "guest";
 
-/// The broker to look into. Without any of these, the one of WARREN_CTL_URL, else the one whose data is in ./warren-data, else the one at
-/// port 15672 of this machine.
+/// The broker to inspect. Without these options, the broker of WARREN_CTL_URL, or else the broker whose data is in ./warren-data, or else
+/// the broker at port 15672 of this machine.
 #[derive(Debug, Clone, Default, clap::Args)]
 #[command(next_help_heading = "Which broker")]
 pub(crate) struct Target {
-    /// Where the management API is: http[s]://user:password@host:port, or unix:/path.
+    /// The URL of the management API: http[s]://user:password@host:port, or unix:/path.
     #[arg(long, value_name = "URL", global = true)]
     url: Option<String>,
     /// The Unix socket that a broker on this machine listens on.
@@ -28,16 +28,16 @@ pub(crate) struct Target {
     /// The data directory of a broker on this machine, which has its socket.
     #[arg(long, value_name = "DIR", global = true)]
     data_dir: Option<PathBuf>,
-    /// Who asks: an administrator [default: guest].
+    /// The user, an administrator [default: guest].
     #[arg(short, long, value_name = "USER", global = true)]
     username: Option<String>,
     /// The password [default: guest].
     #[arg(short, long, value_name = "PASSWORD", global = true)]
     password: Option<String>,
-    /// Authorities to trust, as PEM.
+    /// Trusted authorities, as PEM.
     #[arg(long, value_name = "FILE", global = true)]
     ssl_ca_cert_file: Option<PathBuf>,
-    /// Trust any server that answers.
+    /// Trust any certificate.
     #[arg(long, global = true)]
     ssl_insecure: bool,
 }

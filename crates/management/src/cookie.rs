@@ -57,8 +57,7 @@ pub(crate) fn check_page(headers: &HeaderMap) -> Result<(), Problem> {
     check_origin(&Method::POST, headers)
 }
 
-const FOREIGN: &str =
-    "a request that is logged in by a cookie changes something only if its header 'origin' names this host";
+const FOREIGN: &str = "a request with a session cookie may make changes only if its header 'origin' names this host";
 
 /// Whether `origin` names the host and port that `host` does. Whether it is http or https is not compared: a proxy may carry the one over
 /// the other.

@@ -45,6 +45,7 @@ pub(crate) type Handler = fn(&Inside) -> Result<Answer, Problem>;
 const HANDLERS: &[(&str, Verb, Handler)] = &[
     (trace::POINTS, Verb::Get, trace::points),
     (trace::SESSIONS, Verb::Get, trace::sessions),
+    (trace::SESSION, Verb::Delete, trace::end_session),
     (trace::CALLS, Verb::Get, trace::calls),
     (trace::WALL, Verb::Get, trace::wall),
     (trace::FLIGHT_RECORDER, Verb::Get, trace::flight_recorder),
@@ -79,7 +80,7 @@ impl Inside {
 
     /// One who is to be told of it for a while.
     pub(crate) fn observer(&self) -> Result<Observer, Problem> {
-        Observer::new(self.watched.clone(), &self.places, self.stage.clone())
+        Observer::new(self.watched.clone(), &self.places, self.stage.clone(), self.query.get("session"))
     }
 
     pub(crate) fn object(&self) -> Result<Map<String, Value>, Problem> {

@@ -46,7 +46,7 @@ pub(crate) const LIVE_LOG_INTERVAL: Duration = Duration::from_secs(1);
 /// How often back ends are asked whether the user may still see what a stream tells.
 pub(crate) const LIVE_CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// How long a stop waits for requests that are being answered.
-pub const STOP_PATIENCE: Duration = Duration::from_secs(5);
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 /// Objects of which one answer tells what keeps the broker busy.
 pub(crate) const TOP_COUNT_MAX: u64 = 500;
 /// For how long they are compared.

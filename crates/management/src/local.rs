@@ -92,7 +92,14 @@ impl LocalSite {
     /// Whether the answer is about what goes on inside this process, for administrators only.
     #[must_use]
     pub fn looks_inside(&self, method: &Method, path: &str) -> bool {
-        self.find(path).is_some_and(|found| inside_handler(method, &found).is_some())
+        self.find(path).is_some_and(|found| self.is_inside(method, &found))
+    }
+
+    /// The same of what was found. A session that was not begun here may be the leader's, where traces of messages are begun whichever
+    /// node is asked.
+    fn is_inside(&self, method: &Method, found: &RouteMatch) -> bool {
+        let name = || found.arguments.get("name").unwrap_or_default();
+        inside_handler(method, found).is_some() && (found.route.path != trace::SESSION || self.places.has(name()))
     }
 
     /// The path of what only administrators may ask, so that a node that knows users says who they are.
@@ -106,7 +113,7 @@ impl LocalSite {
     pub fn has_answer(&self, method: &Method, path: &str) -> bool {
         match self.find(path) {
             Some(found) if cluster::is_about_cluster(found.route.path) => self.is_operators,
-            Some(found) if inside_handler(method, &found).is_some() => self.is_operators,
+            Some(found) if self.is_inside(method, &found) => self.is_operators,
             Some(found) => health::is_of_node(found.route.path) && Verb::of(method) == Some(Verb::Get),
             None => false,
         }
@@ -218,6 +225,6 @@ fn turned_away(status: StatusCode) -> Problem {
     match status {
         StatusCode::UNAUTHORIZED => Problem::not_authenticated(),
         StatusCode::FORBIDDEN => Problem::bare(status),
-        _ => Problem::unavailable(format!("the node that leads did not say who asks: it answered {status}")),
+        _ => Problem::unavailable(format!("the leader did not authenticate the request: it answered {status}")),
     }
 }

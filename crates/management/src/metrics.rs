@@ -56,7 +56,7 @@ enum Told {
 
 /// What those who scrape are told where a login is needed, and there are no users.
 const NO_USERS: &str =
-    "no broker runs on this node, so there are no users that prometheus.authentication.enabled could let in";
+    "no broker is running on this node, so prometheus.authentication.enabled cannot authenticate users";
 
 /// What a browser shows.
 const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"RabbitMQ Prometheus\"");

@@ -42,17 +42,17 @@ pub fn description() -> Value {
 }
 
 const ERROR: &[Field] = &[
-    Field::required("error", Kind::Text, "What kind of error."),
-    Field::required("reason", Kind::Any, "What is wrong."),
+    Field::required("error", Kind::Text, "The kind of error."),
+    Field::required("reason", Kind::Any, "The reason of the error."),
 ];
 
 const PAGE: &[Field] = &[
-    Field::required("total_count", Kind::Integer, "How many objects there are."),
-    Field::required("filtered_count", Kind::Integer, "How many of them match the filter."),
-    Field::required("item_count", Kind::Integer, "How many of them are on this page."),
-    Field::required("page", Kind::Integer, "Which page this is, from 1."),
-    Field::required("page_size", Kind::Integer, "How many objects a page has."),
-    Field::required("page_count", Kind::Integer, "How many pages there are."),
+    Field::required("total_count", Kind::Integer, "The number of all objects."),
+    Field::required("filtered_count", Kind::Integer, "The number of objects that match the filter."),
+    Field::required("item_count", Kind::Integer, "The number of objects on this page."),
+    Field::required("page", Kind::Integer, "The number of this page, from 1."),
+    Field::required("page_size", Kind::Integer, "The number of objects per page."),
+    Field::required("page_count", Kind::Integer, "The number of pages."),
     Field::required("items", Kind::List, "The objects on this page."),
 ];
 
@@ -133,7 +133,7 @@ fn role(role: Role) -> &'static str {
 }
 
 fn refusals(operation: &Operation) -> Vec<(&'static str, &'static str)> {
-    let mut refusals = vec![("400", "The request makes no sense."), ("404", "There is no such thing.")];
+    let mut refusals = vec![("400", "The request is invalid."), ("404", "The object does not exist.")];
     if operation.role != Role::Public {
         refusals.extend(LOGIN_REFUSED);
     }
@@ -147,16 +147,16 @@ fn query_parameters(group: Parameters) -> Vec<Value> {
         Parameters::Columns => vec![parameter(
             "columns",
             Kind::Text,
-            "The members to return, separated by commas; `a.b` is the member `b` of `a`.",
+            "The fields to return, separated by commas. `a.b` is the field `b` of `a`.",
         )],
         Parameters::Sort => vec![
-            parameter("sort", Kind::Text, "The members to sort by, separated by commas."),
+            parameter("sort", Kind::Text, "The fields to sort by, separated by commas."),
             parameter("sort_reverse", Kind::Boolean, "`true`: sorts in reverse order."),
         ],
         Parameters::Page => vec![
-            parameter("page", Kind::Integer, "The page, from 1. Without it all objects are returned."),
-            parameter("page_size", Kind::Integer, "Objects on a page. Default: 100; at most 500."),
-            parameter("name", Kind::Text, "Returns only objects whose names contain this; only with `page`."),
+            parameter("page", Kind::Integer, "The page, from 1. Without it, all objects are returned."),
+            parameter("page_size", Kind::Integer, "The number of objects per page. Default: 100; at most 500."),
+            parameter("name", Kind::Text, "Returns only objects whose names contain this text. Only with `page`."),
             parameter("use_regex", Kind::Boolean, "`true`: `name` is a regular expression."),
         ],
         Parameters::Stats => vec![
@@ -164,7 +164,7 @@ fn query_parameters(group: Parameters) -> Vec<Value> {
             parameter(
                 "enable_queue_totals",
                 Kind::Boolean,
-                "`true`: returns the counts of queues' messages all the same.",
+                "`true`: includes the message counts of queues, even without statistics.",
             ),
         ],
         Parameters::Other(name, text) => vec![parameter(name, Kind::Text, text)],
@@ -176,11 +176,11 @@ fn answers(operation: &Operation, schemas: &mut BTreeMap<String, Value>, respons
         let content = json!({ "application/json": { "schema": schema } });
         responses.insert(status.to_owned(), json!({"description": description, "content": content}));
     };
-    let asked_for = "What was asked for.";
+    let asked_for = "The requested object.";
     match &operation.answer {
         Shape::Done => {
-            responses.insert("201".to_owned(), json!({"description": "It was created."}));
-            responses.insert("204".to_owned(), json!({"description": "It existed, and was updated."}));
+            responses.insert("201".to_owned(), json!({"description": "The object was created."}));
+            responses.insert("204".to_owned(), json!({"description": "The object existed and was updated."}));
         }
         Shape::NoContent => {
             responses.insert("204".to_owned(), json!({"description": "Done."}));
@@ -192,8 +192,8 @@ fn answers(operation: &Operation, schemas: &mut BTreeMap<String, Value>, respons
         }
         Shape::Object(fields) => json("200", asked_for, selected(object(fields), operation)),
         Shape::Check(fields) => {
-            json("200", "All is well.", object(fields));
-            json("503", "Something is wrong.", object(fields));
+            json("200", "The check passed.", object(fields));
+            json("503", "The check failed.", object(fields));
         }
         Shape::List => json("200", asked_for, json!({"type": "array"})),
         Shape::Text => json("200", asked_for, json!({"type": "string"})),
@@ -209,7 +209,7 @@ fn selected(object: Value, operation: &Operation) -> Value {
     if !operation.query.contains(&Parameters::Columns) {
         return object;
     }
-    json!({"anyOf": [object, {"type": "array", "maxItems": 0, "description": "None of its members was asked for."}]})
+    json!({"anyOf": [object, {"type": "array", "maxItems": 0, "description": "None of the object's fields was requested."}]})
 }
 
 /// A list of which pages can be asked for.
@@ -291,7 +291,8 @@ mod tests {
 
     #[test]
     fn an_object_without_wanted_members_is_described_as_an_empty_list() {
-        let nothing = json!({"type": "array", "maxItems": 0, "description": "None of its members was asked for."});
+        let nothing =
+            json!({"type": "array", "maxItems": 0, "description": "None of the object's fields was requested."});
         assert_eq!(schema_of("/api/overview", "200")["anyOf"][1], nothing);
         assert_eq!(schema_of("/api/nodes", "200")["items"]["anyOf"][1], nothing);
         assert_eq!(schema_of("/api/whoami", "200")["type"], "object");

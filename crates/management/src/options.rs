@@ -29,8 +29,8 @@ pub struct Options {
     pub refuses_basic: bool,
     /// How long a login by a cookie lasts.
     pub session_lifetime: Duration,
-    /// How the console logs in by OAuth 2; None: it does not.
-    pub oauth: Option<Arc<OAuthOptions>>,
+    /// How the console logs in by OAuth 2, for each resource server; empty: it does not.
+    pub oauth: Vec<Arc<OAuthOptions>>,
     /// Whether listings leave out statistics whatever a request says.
     pub disables_stats: bool,
     /// Whether listings without statistics still have the three totals of queues.
@@ -208,7 +208,7 @@ impl Default for Options {
             cors: Cors::default(),
             refuses_basic: false,
             session_lifetime: Duration::from_secs(480 * 60),
-            oauth: None,
+            oauth: Vec::new(),
             disables_stats: false,
             enables_queue_totals: false,
             operator_policies_change: true,

@@ -40,7 +40,7 @@ pub(crate) fn plant() {
             }
         };
         if let Err(error) = std::thread::Builder::new().name("row refresher".to_owned()).spawn(refresh) {
-            tracing::warn!(%error, "the slow listing could not be planted");
+            tracing::warn!(%error, "planting the slow listing failed");
         }
     });
 }

@@ -137,6 +137,7 @@ impl Viewer for Lines {
             "samples": summary.sample_count,
             "dropped": summary.dropped_count,
             "unseen_threads": summary.unseen_thread_count,
+            "coarse_threads": summary.coarse_thread_count,
             "handler_ns": summary.handler_ns,
             "session_ns": summary.session_ns,
             "process_ns": summary.process_ns,
@@ -144,7 +145,7 @@ impl Viewer for Lines {
         self.line(&json!({"end": end}));
         self.flush();
         let (samples, dropped) = (summary.sample_count, summary.dropped_count);
-        tracing::info!(reason, samples, dropped, "a CPU profile ended");
+        tracing::info!(reason, samples, dropped, "CPU profile ended");
     }
 }
 

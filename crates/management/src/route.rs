@@ -137,7 +137,8 @@ impl Operation {
 }
 
 /// How requests without a valid login are answered.
-pub(crate) const LOGIN_REFUSED: &[(&str, &str)] = &[("401", "There is no valid login, or the user may not do this.")];
+pub(crate) const LOGIN_REFUSED: &[(&str, &str)] =
+    &[("401", "The login is missing or invalid, or the user may not do this.")];
 /// What listings understand that have no pages.
 pub(crate) const LIST: &[Parameters] = &[Parameters::Columns, Parameters::Sort];
 /// What listings understand that have pages.

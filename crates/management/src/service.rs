@@ -72,7 +72,7 @@ pub struct Service {
     /// None where there can be no cluster.
     control: OnceLock<Arc<dyn Control>>,
     /// None where the console does not log in by OAuth 2.
-    oauth: Option<Arc<OAuth>>,
+    oauth: Vec<Arc<OAuth>>,
     pub(crate) live: Live,
     pub(crate) flight_recorder: Arc<FlightRecorder>,
     pub(crate) observers: Places,
@@ -99,7 +99,7 @@ const REALM: HeaderValue = HeaderValue::from_static("Basic realm=\"RabbitMQ Mana
 
 /// What a caller is told whose change can be gone with this node.
 const NOT_DURABLE: &str =
-    "nothing can be made durable on this node any more: what was asked for may have been done, and may be undone";
+    "the node can no longer make changes durable: the requested change may have been made, and may be lost";
 
 impl Service {
     /// A service over a broker.
@@ -112,7 +112,7 @@ impl Service {
         let flight_recorder =
             FlightRecorder::new(&options.data_dir, &options.node, &options.flight_recorder, watch::is_as_long_as_asked);
         let live_limits = options.live;
-        let oauth = options.oauth.clone().map(|options| Arc::new(OAuth::new(options)));
+        let oauth = options.oauth.iter().map(|options| Arc::new(OAuth::new(options.clone()))).collect();
         Arc::new(Service {
             broker,
             oauth,
@@ -158,9 +158,9 @@ impl Service {
         self.alerting.get()
     }
 
-    /// How the console logs in by OAuth 2.
-    pub(crate) fn oauth(&self) -> Option<&Arc<OAuth>> {
-        self.oauth.as_ref()
+    /// How the console logs in by OAuth 2, for each resource server.
+    pub(crate) fn oauth(&self) -> &[Arc<OAuth>] {
+        &self.oauth
     }
 
     /// Tells what can be changed of the process. Only the first one counts.
@@ -304,7 +304,7 @@ impl Service {
                 return Begun::Ordered(Box::pin(async move {
                     let answer = CatchPanic(order).await.unwrap_or_else(|_| {
                         panics.add(1);
-                        tracing::error!("an order to the cluster panicked");
+                        tracing::error!("cluster command panicked");
                         Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
                     });
                     let mut response = response_of(answer, &panics);
@@ -456,7 +456,7 @@ impl Service {
         let answer = answer.unwrap_or_else(|_| {
             // The panic's own text is in the log already.
             self.counters.panics.add(1);
-            tracing::error!(method = operation.method.name(), path = found.route.path, "a request's handler panicked");
+            tracing::error!(method = operation.method.name(), path = found.route.path, "request handler panicked");
             Err(Problem::bare(StatusCode::INTERNAL_SERVER_ERROR))
         })?;
         // A client that is told that something is so finds it so after a crash, also if another client made it so.

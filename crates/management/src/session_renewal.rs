@@ -49,7 +49,7 @@ impl RenewedSession {
         let tokens = match oauth.refresh(&self.refresh_token, Instant::now()).await {
             Ok(tokens) => tokens,
             Err(reason) => {
-                tracing::warn!(%reason, "a session's token could not be renewed");
+                tracing::warn!(%reason, "renewal of a session's token failed");
                 return false;
             }
         };

@@ -16,7 +16,7 @@ pub(crate) fn check(operation: &Operation, query: &Query, body: &[u8]) -> Result
             return Err(unknown("parameter", name, &parameters, ("the body", &fields)));
         }
         if seen.contains(&name) {
-            return Err(Problem::bad_request(format!("the parameter '{name}' is there more than once")));
+            return Err(Problem::bad_request(format!("the parameter '{name}' is given more than once")));
         }
         seen.push(name);
     }

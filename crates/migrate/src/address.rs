@@ -1,6 +1,6 @@
 //! Where a broker is: an AMQP URI as shovels are given it, and the URL of its HTTP API.
 
-use client::Uri;
+use amqp_client::Uri;
 use http_client::HttpUrl;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
 
@@ -40,7 +40,7 @@ impl Address {
     pub(crate) fn parse(option: &str, text: &str, api: Option<&str>) -> Result<Self, String> {
         let uri = Uri::parse(text).map_err(|error| format!("{option}: {error}"))?;
         if uri.is_hostless {
-            return Err(format!("{option}: '{uri}' names no host"));
+            return Err(format!("{option}: '{uri}' has no host"));
         }
         let api = match api {
             None => {

@@ -15,65 +15,65 @@ use crate::machine::CutOver;
 /// Shovels at once, unless said otherwise.
 const AT_ONCE_DEFAULT: u16 = 100;
 
-/// Move everything from a RabbitMQ to Warren while both serve clients: definitions, then messages, queue by queue.
+/// Move everything from RabbitMQ to Warren while both serve clients: definitions, then messages, queue by queue.
 ///
-/// Run it, let clients connect to the new broker, and it ends when the old one has nothing left. Killed, it goes on where it was when it
-/// is run again. Exit status: 0 done; 1 it cannot go on; 2 bad usage; 3 interrupted, or out of time: run it again to go on; 4 counts
-/// are not right.
+/// Run the command and let clients connect to the new broker. The command ends when the old broker has no messages left. After an
+/// interruption, run it again to continue. Exit status: 0 done; 1 it cannot continue; 2 bad usage; 3 interrupted, or out of time: run it
+/// again to continue; 4 the counts are wrong.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Arguments {
-    /// The old broker: amqp[s]://user:password@host:port, or @FILE that has it in its first line. The user is an administrator.
+    /// The old broker: amqp[s]://user:password@host:port, or @FILE with the URI in its first line. The user must be an administrator.
     #[arg(long, value_name = "URI", env = "WARREN_MIGRATE_FROM", hide_env_values = true)]
     from: String,
-    /// The new broker, a Warren, likewise.
+    /// The new broker, a Warren, in the same form.
     #[arg(long, value_name = "URI", env = "WARREN_MIGRATE_TO", hide_env_values = true)]
     to: String,
-    /// The old broker's HTTP API, where that is not the port 15672 (with amqps 15671) of the same host.
+    /// The old broker's HTTP API, if it is not port 15672 (with amqps 15671) of the same host.
     #[arg(long, value_name = "URL", env = "WARREN_MIGRATE_FROM_API", hide_env_values = true)]
     from_api: Option<String>,
     /// The new broker's HTTP API: http[s]://…, or unix:/path of its control socket.
     #[arg(long, value_name = "URL", env = "WARREN_MIGRATE_TO_API", hide_env_values = true)]
     to_api: Option<String>,
-    /// The old broker as the new one reaches it, where that is another way than from here.
+    /// The old broker's URI for the new broker, if it differs from --from.
     #[arg(long, value_name = "URI", env = "WARREN_MIGRATE_SHOVEL_URI", hide_env_values = true)]
     shovel_uri: Option<String>,
     /// Move everything back: from the new broker to the old one.
     #[arg(long)]
     back: bool,
-    /// Say what would be moved and what would not, step by step, and change nothing.
+    /// Report step by step what would be moved and what would not, without any change.
     #[arg(long)]
     plan: bool,
-    /// Say each thing that would be done, and do nothing.
+    /// Report each action, without executing it.
     #[arg(long, conflicts_with = "plan")]
     dry_run: bool,
-    /// Stop after this step. Run again without it to go on.
+    /// Stop after this step. Run the command again without this option to continue.
     #[arg(long, value_name = "STEP", value_enum)]
     until: Option<Until>,
-    /// Leave out what the new broker cannot do, and list it.
+    /// Skip and list objects that the new broker does not support.
     #[arg(long)]
     skip_unsupported: bool,
-    /// Whom the cut-over waits for at the broker that is left.
+    /// The clients of the old broker that the cut-over waits for.
     #[arg(long, value_name = "WHEN", value_enum, default_value = "gone")]
     cut_over: CutOver,
-    /// Go on where messages are left that cannot be moved now, or where there are fewer than there were.
+    /// Continue even if messages are left that cannot be moved, or if there are fewer messages than before.
     #[arg(long)]
     accept: bool,
-    /// Queues that are moved at a time.
+    /// The number of queues that are moved at a time.
     #[arg(long, value_name = "COUNT", default_value_t = AT_ONCE_DEFAULT, value_parser = clap::value_parser!(u16).range(1..))]
     at_once: u16,
-    /// Where it is kept how far this has come.
+    /// The file that stores the progress.
     #[arg(long, value_name = "FILE", default_value = "warren-migrate.state")]
     state: PathBuf,
-    /// Begin anew, whatever the state says.
+    /// Start again, and ignore the stored progress.
     #[arg(long)]
     again: bool,
-    /// How long it may take, such as 30s or 2h; then it ends with status 3, and shovels go on.
+    /// The maximum duration, such as 30s or 2h. After that, the command ends with status 3, and shovels continue.
     #[arg(long, value_name = "TIME", value_parser = time)]
     timeout: Option<Duration>,
-    /// How it is told: lines for people, or a JSON object a line.
+    /// The output format: lines for people, or one JSON object per line.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     format: Format,
-    /// Certificates to trust, in a PEM file, instead of the system's.
+    /// Trusted certificates, in a PEM file, instead of the system's.
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     /// Trust any certificate.
@@ -172,10 +172,7 @@ impl Arguments {
             return Err(format!("--from and --to are the same broker: {}", old.shown()));
         }
         if (old.api.to_string(), old.api.path()) == (new.api.to_string(), new.api.path()) {
-            return Err(format!(
-                "both brokers would have one HTTP API, {}: --from-api and --to-api say otherwise",
-                old.api
-            ));
+            return Err(format!("both brokers would have the same HTTP API, {}: set --from-api and --to-api", old.api));
         }
         Ok(Settings {
             old,
@@ -211,7 +208,7 @@ fn said(option: &str, text: &str) -> Result<String, String> {
 fn time(text: &str) -> Result<Duration, String> {
     match human::parse_duration_ms(text, 1000) {
         Some(ms) if ms > 0 => Ok(Duration::from_millis(ms)),
-        _ => Err("a time is 30s, 10m, 2h, or a number of seconds".to_owned()),
+        _ => Err("a time must be 30s, 10m, 2h, or a number of seconds".to_owned()),
     }
 }
 
@@ -248,12 +245,15 @@ mod tests {
     fn what_cannot_be_meant_is_refused() {
         check_wrong("--from amqp://a", "--to");
         check_wrong("--from amqp://u:secret@a --to amqp://x:secret@a", "are the same broker: a:5672");
-        check_wrong("--from amqp://u:secret@a --to amqp://a:5673", "both brokers would have one HTTP API, a:15672");
+        check_wrong(
+            "--from amqp://u:secret@a --to amqp://a:5673",
+            "both brokers would have the same HTTP API, a:15672",
+        );
         check_wrong("--from http://u:secret@a --to amqp://b", "it has to begin with amqp://");
         check_wrong("--from @/does/not/exist --to amqp://b", "cannot read /does/not/exist");
         check_wrong("--from amqp://a --to amqp://b --until done", "possible values");
         check_wrong("--from amqp://a --to amqp://b --at-once 0", "0 is not in 1..");
-        check_wrong("--from amqp://a --to amqp://b --timeout 0", "a time is");
+        check_wrong("--from amqp://a --to amqp://b --timeout 0", "a time must be");
         check_wrong("--from amqp://a --to amqp://b --plan --dry-run", "cannot be used with");
     }
 }

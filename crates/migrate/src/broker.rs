@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use client::{CallError, ConnectOptions, Connection, Uri};
+use amqp_client::{CallError, ConnectOptions, Connection, Uri};
 use http_client::{Answer, Client, DEFINITIONS_LEN_MAX, HttpError, Method, Request};
 use net::ClientTls;
 use serde::de::IgnoredAny;
@@ -16,9 +16,9 @@ use crate::failure::Failure;
 use crate::queue::{COLUMNS, Queue, QueueId};
 
 /// How long an answer may take: RabbitMQ takes its time for long lists.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 /// How long a document may take to be imported.
-const IMPORT_PATIENCE: Duration = Duration::from_secs(600);
+const IMPORT_TIMEOUT: Duration = Duration::from_secs(600);
 /// How old RabbitMQ's numbers of queues may be: its queues tell them every five seconds.
 const RABBITMQ_LAG_MS: u64 = 6_000;
 
@@ -47,7 +47,7 @@ pub(crate) struct Broker {
 
 impl Broker {
     pub(crate) fn new(role: &'static str, address: &Address, tls: &ClientTls) -> Self {
-        let mut api = Client::new(address.api.clone(), PATIENCE);
+        let mut api = Client::new(address.api.clone(), TIMEOUT);
         api.set_answer_len_max(DEFINITIONS_LEN_MAX);
         Broker {
             role,
@@ -75,7 +75,8 @@ impl Broker {
         let overview = self.get("/api/overview?columns=product_name,product_version,rabbitmq_version").await?;
         let text = |name: &str| overview[name].as_str();
         let Some(version) = text("product_version").or(text("rabbitmq_version")) else {
-            let text = format!("{} may be no broker: its overview at {} has no version", self.named(), self.api.url());
+            let text =
+                format!("{} may not be a broker: its overview at {} has no version", self.named(), self.api.url());
             return Err(Failure::Stopped(text));
         };
         let name = text("product_name").unwrap_or("RabbitMQ");
@@ -89,7 +90,7 @@ impl Broker {
         };
         if !tags.iter().any(|tag| tag.trim() == "administrator") {
             let text = format!(
-                "user '{}' is no administrator of {}: only these may export and import",
+                "user '{}' is not an administrator of {}: only administrators may export and import",
                 self.user,
                 self.named()
             );
@@ -115,7 +116,9 @@ impl Broker {
             text.ok_or_else(|| Failure::Stopped(format!("{} does not answer {path} with JSON", self.named())))?;
         match text.trim_start().starts_with(['{', '[']) {
             true => Ok(text),
-            false => Err(Failure::Stopped(format!("{} answers {path} with neither object nor list", self.named()))),
+            false => {
+                Err(Failure::Stopped(format!("{} answers {path} with neither an object nor a list", self.named())))
+            }
         }
     }
 
@@ -152,9 +155,9 @@ impl Broker {
     /// Imports a document of definitions. Returns what was left out.
     pub(crate) async fn import(&mut self, document: &Value, skips_unsupported: bool) -> Result<Vec<String>, Failure> {
         let path = if skips_unsupported { "/api/definitions?skip_unsupported=true" } else { "/api/definitions" };
-        self.api.set_timeout(IMPORT_PATIENCE);
+        self.api.set_timeout(IMPORT_TIMEOUT);
         let answer = self.ask(Request::new(Method::POST).below(path).with_json(document.to_string()), path).await;
-        self.api.set_timeout(PATIENCE);
+        self.api.set_timeout(TIMEOUT);
         let answer = answer?;
         if answer.body.is_empty() {
             return Ok(Vec::new());
@@ -193,7 +196,9 @@ impl Broker {
         }
         match serde_json::from_slice(&answer.body) {
             Ok(value @ (Value::Object(_) | Value::Array(_))) => Ok(value),
-            Ok(_) => Err(Failure::Stopped(format!("{} answers {path} with neither object nor list", self.named()))),
+            Ok(_) => {
+                Err(Failure::Stopped(format!("{} answers {path} with neither an object nor a list", self.named())))
+            }
             Err(_) => Err(Failure::Stopped(format!("{} does not answer {path} with JSON", self.named()))),
         }
     }
@@ -242,20 +247,20 @@ impl Broker {
         let options = ConnectOptions {
             name: Some(OWN_NAME.to_owned()),
             tls: self.uri.is_tls.then(|| self.tls.clone()),
-            timeout: PATIENCE,
-            answer_timeout: PATIENCE,
+            timeout: TIMEOUT,
+            answer_timeout: TIMEOUT,
             ..ConnectOptions::default()
         };
         let uri = Uri { vhost: vhost.to_owned(), ..self.uri.clone() };
         let opened = Connection::open(&uri, &options).await;
         let mut open =
-            opened.map_err(|error| Failure::Away(format!("{} takes no connection: {error}", self.named())))?;
+            opened.map_err(|error| Failure::Away(format!("{} accepts no connection: {error}", self.named())))?;
         open.open_channel(CHANNEL).await.map_err(|error| self.away_from(&error))?;
         Ok(open)
     }
 
     fn away_from(&self, error: &CallError) -> Failure {
-        Failure::Away(format!("{} does not count messages: {error}", self.named()))
+        Failure::Away(format!("{} does not return message counts: {error}", self.named()))
     }
 }
 

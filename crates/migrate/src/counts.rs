@@ -68,7 +68,7 @@ pub(crate) fn counts(journal: &Journal, facts: &Facts, held: &BTreeMap<QueueId, 
             Some(stays) => Outcome::Stays(stays.reason()),
             None if now.0 > 0 => {
                 let reason = held.get(id).map(|held| held.reason(journal.direction));
-                Outcome::Left(reason.unwrap_or_else(|| "they came after the others had been moved".to_owned()))
+                Outcome::Left(reason.unwrap_or_else(|| "they arrived after the others had been moved".to_owned()))
             }
             None if now.1 < baseline.source + baseline.destination && !is_touched => Outcome::Fewer,
             None => Outcome::Moved,

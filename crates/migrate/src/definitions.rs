@@ -97,7 +97,7 @@ pub(crate) fn lacking(mut source: Value, destination: &Value, user: &str) -> Val
         }
         document.insert((*list).to_owned(), Value::Array(lacking));
     }
-    // A binding without one of its ends would have the whole import refused.
+    // A binding without one of its ends would be left out with a warning each time.
     preflight::retain_bindings_with_ends(&mut document, destination, |name| EVERYWHERE.contains(&name));
     Value::Object(document)
 }

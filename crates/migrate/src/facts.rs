@@ -98,7 +98,7 @@ pub(crate) fn clients(
         let own_name = connection["user_provided_name"].as_str().filter(|own| !own.is_empty());
         // RabbitMQ's links and shovels use their own broker without a socket.
         let is_direct = connection["protocol"].as_str().is_some_and(|protocol| protocol.starts_with("Direct"));
-        let own_name = own_name.or(is_direct.then_some("a link or shovel of that broker itself"));
+        let own_name = own_name.or(is_direct.then_some("a link or shovel of this broker itself"));
         let shown = own_name.map_or_else(|| name.clone(), |own| format!("{own} ({name})"));
         let (user, vhost) = (text(&connection["user"]), text(&connection["vhost"]));
         clients.insert(name, Client { name: shown, user, vhost, consumer_count: 0, publishes: false });
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(consumers, BTreeMap::from([(QueueId::new("/", "q"), 1)]));
         let shown: Vec<_> =
             clients.iter().map(|client| (&*client.name, client.consumer_count, client.publishes)).collect();
-        let direct = "a link or shovel of that broker itself (<0.1>)";
+        let direct = "a link or shovel of this broker itself (<0.1>)";
         assert_eq!(shown, [(direct, 0, false), ("shop (b:1)", 1, false), ("c:1", 0, true)]);
     }
 

@@ -13,7 +13,7 @@ pub(crate) enum Failure {
     #[error("interrupted")]
     Interrupted,
     /// What is written is not read any more.
-    #[error("nothing reads what is written")]
+    #[error("the reader of the output has closed it")]
     Unread,
 }
 

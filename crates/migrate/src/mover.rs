@@ -52,11 +52,11 @@ impl Held {
     pub(crate) fn reason(&self, direction: Direction) -> String {
         let (source, destination) = (direction.source(), direction.destination());
         match self {
-            Held::Consumed => format!("its consumers are at the {source} broker, and none at the {destination} one"),
-            Held::Missing => format!("the {destination} broker has no such queue"),
+            Held::Consumed => format!("it has consumers at the {source} broker, and none at the {destination} broker"),
+            Held::Missing => format!("the queue does not exist at the {destination} broker"),
             Held::WouldExpire => format!("it would expire at the {destination} broker, where nothing consumes from it"),
             Held::Full => format!("it is full at the {destination} broker: it would drop messages"),
-            Held::Failing(reason) => format!("its shovel fails: {reason}"),
+            Held::Failing(reason) => format!("its shovel failed: {reason}"),
         }
     }
 

@@ -57,21 +57,25 @@ impl Checked {
         }
         if self.upstream_count > 0 {
             let upstreams = counted(self.upstream_count, "upstream");
-            let does = if self.upstream_count == 1 { "comes along and feeds" } else { "come along and feed" };
+            let does = if self.upstream_count == 1 {
+                "is also imported and connects"
+            } else {
+                "are also imported and connect"
+            };
             lines.push(format!(
-                "{upstreams} of federation {does} both brokers: federated exchanges get messages twice, \
-                 unless upstreams are deleted at the old one first"
+                "{upstreams} of federation {does} both brokers: federated exchanges get messages twice, unless the upstreams are \
+                 deleted at the old broker first"
             ));
         }
         for runner in self.runners.iter().take(PLACE_COUNT_MAX) {
             lines.push(format!(
-                "the old broker itself runs the {}, and the cut-over waits for that: {}",
+                "the old broker itself runs the {}, and the cut-over waits until it stops: {}",
                 runner.name, runner.advice
             ));
         }
         if self.runners.len() > PLACE_COUNT_MAX {
             let others = self.runners.iter().skip(PLACE_COUNT_MAX).map(|runner| runner.name.as_str());
-            lines.push(format!("and for these, likewise: {}", others.collect::<Vec<_>>().join(", ")));
+            lines.push(format!("it also waits for these: {}", others.collect::<Vec<_>>().join(", ")));
         }
         for (exchange, count) in &self.delayed {
             lines.push(format!("{count} messages are delayed in {exchange}: they stay there until they are due"));
@@ -115,12 +119,14 @@ fn shovels(listed: &[Value]) -> Vec<Runner> {
             Some(vhost) => (
                 format!("shovel '{name}' in '{vhost}'"),
                 format!(
-                    "it comes along and runs at the new broker: then `rabbitmqctl clear_parameter -p {vhost} shovel {name}` there"
+                    "it is imported and runs at the new broker: then run `rabbitmqctl clear_parameter -p {vhost} shovel {name}` at the \
+                     old broker"
                 ),
             ),
             None => (
                 format!("shovel '{name}' of the configuration"),
-                "write it into the new broker's configuration, take it out there, and restart that node".to_owned(),
+                "add it to the new broker's configuration, remove it from the old broker's, and restart the old node"
+                    .to_owned(),
             ),
         };
         Some(Runner { name, advice })
@@ -136,7 +142,8 @@ fn upstreams(parameters: &[Value]) -> Vec<Runner> {
         Some(Runner {
             name: format!("links of the upstream '{name}' in '{vhost}'"),
             advice: format!(
-                "the upstream comes along: then `rabbitmqctl clear_parameter -p {vhost} federation-upstream {name}` there"
+                "the upstream is imported: then run `rabbitmqctl clear_parameter -p {vhost} federation-upstream {name}` at the old \
+                 broker"
             ),
         })
     };
@@ -159,7 +166,9 @@ impl Shell {
         self.new.identify().await?;
         if !self.new.is_warren {
             let (named, product) = (self.new.named(), &self.new.product);
-            return Err(Failure::Stopped(format!("{named} is {product}: --to is a Warren, and --back moves from it")));
+            return Err(Failure::Stopped(format!(
+                "{named} is {product}: --to must be a Warren, and --back moves from it"
+            )));
         }
         Ok(())
     }
@@ -222,7 +231,8 @@ impl Shell {
         }
         let vhosts = lacking.iter().map(|vhost| format!("'{vhost}'")).collect::<Vec<_>>().join(", ");
         Err(Failure::Stopped(format!(
-            "user '{user}' has no permissions at {} in {vhosts}: rabbitmqctl set_permissions -p VHOST {user} '.*' '.*' '.*' gives them",
+            "user '{user}' has no permissions at {} in {vhosts}: grant them with rabbitmqctl set_permissions -p VHOST {user} '.*' '.*' \
+             '.*'",
             self.old.named()
         )))
     }
@@ -311,9 +321,8 @@ mod tests {
         assert!(runners[0].advice.contains("clear_parameter -p / shovel mine"), "{}", runners[0].advice);
         let checked = Checked { report: None, upstream_count: 0, runners, delayed: Vec::new() };
         let lines = checked.lines();
-        assert!(
-            lines[0]
-                .starts_with("the old broker itself runs the shovel 'mine' in '/', and the cut-over waits for that: ")
-        );
+        assert!(lines[0].starts_with(
+            "the old broker itself runs the shovel 'mine' in '/', and the cut-over waits until it stops: "
+        ));
     }
 }

@@ -79,10 +79,10 @@ impl Stays {
     /// A reason, as the end of a sentence.
     pub(crate) fn reason(self) -> &'static str {
         match self {
-            Stays::Exclusive => "exclusive: it goes with its connection",
-            Stays::AutoDelete => "auto-delete: it goes with its last consumer",
-            Stays::Stream => "a stream: there are none in Warren",
-            Stays::Link => "a federation link's: it makes its own where its upstream is",
+            Stays::Exclusive => "exclusive: it is deleted with its connection",
+            Stays::AutoDelete => "auto-delete: it is deleted with its last consumer",
+            Stays::Stream => "a stream: Warren does not support streams",
+            Stays::Link => "a queue of a federation link: the link creates its own at its upstream",
         }
     }
 }

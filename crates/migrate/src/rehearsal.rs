@@ -69,9 +69,9 @@ impl Rehearsed<'_> {
         let (source, destination) = (direction.source(), direction.destination());
         let brokers =
             [&self.shell.old, &self.shell.new].map(|broker| format!("{} is {}", broker.named(), broker.product));
-        let mut text = format!("From the {source} broker to the {destination} one: {}.\n", brokers.join(", "));
+        let mut text = format!("From the {source} broker to the {destination} broker: {}.\n", brokers.join(", "));
         if self.journal.step > Step::Check {
-            text.push_str(&format!("It has come as far as {}.\n", self.journal.step.name()));
+            text.push_str(&format!("Reached step: {}.\n", self.journal.step.name()));
         }
         let mut put = |step: Step, lines: Vec<String>| {
             for (at, line) in lines.into_iter().enumerate() {
@@ -81,20 +81,20 @@ impl Rehearsed<'_> {
         };
         let mut check = self.checked.lines();
         if self.checked.is_refused() && !self.shell.settings.skips_unsupported {
-            check.push("it would stop here: --skip-unsupported leaves out what is refused".to_owned());
+            check.push("it would stop here: --skip-unsupported skips the objects that are refused".to_owned());
         }
         if check.is_empty() {
-            check.push("nothing stands in the way".to_owned());
+            check.push("nothing prevents it".to_owned());
         }
         put(Step::Check, check);
         put(Step::Definitions, vec![self.definitions_line(destination)]);
         put(Step::Feed, self.feed_lines());
         put(Step::CutOver, self.cut_over_lines(source));
-        put(Step::Drain, vec![format!("until the {source} broker has no message left, ready or unacked")]);
+        put(Step::Drain, vec![format!("until the {source} broker has no messages left, ready or unacked")]);
         put(Step::Verify, vec!["counts of each queue, before and after".to_owned()]);
         put(
             Step::Finish,
-            vec!["what was made for the migration is removed: shovels, exchanges, permissions".to_owned()],
+            vec!["objects that were created for the migration are removed: shovels, exchanges, permissions".to_owned()],
         );
         for (stays, queues, total) in report::staying(&self.facts) {
             let (queues, total) = (examples(&queues), counted(total, "message"));
@@ -132,13 +132,13 @@ impl Rehearsed<'_> {
         let waits = match self.shell.settings.cut_over {
             CutOver::Gone => format!("waits until no client is connected to the {source} broker"),
             CutOver::Idle => format!("waits until no client of the {source} broker publishes or consumes"),
-            CutOver::Now => "waits for no client".to_owned(),
+            CutOver::Now => "does not wait for clients".to_owned(),
         };
         let publish = clients.iter().filter(|client| client.publishes).count();
         let consume = clients.iter().filter(|client| client.consumer_count > 0).count();
         let count = counted(clients.len() as u64, "client");
         match clients.is_empty() {
-            true => vec![format!("{waits}; now there is none")],
+            true => vec![format!("{waits}; now: none")],
             false => vec![format!("{waits}; now: {count}, {publish} publishing, {consume} consuming")],
         }
     }
@@ -163,8 +163,8 @@ impl Rehearsed<'_> {
         for client in &self.facts.clients {
             put(Step::CutOver, format!("would wait for {}, user {} in '{}'", client.name, client.user, client.vhost));
         }
-        put(Step::Drain, format!("would move what is left at the {source} broker"));
-        put(Step::Finish, "would remove what was made for the migration".to_owned());
+        put(Step::Drain, format!("would move the messages left at the {source} broker"));
+        put(Step::Finish, "would remove the objects that were created for the migration".to_owned());
         text
     }
 

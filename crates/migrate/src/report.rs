@@ -96,9 +96,9 @@ impl Reporter {
         let (moved, shovels, waiting) = (machine.moved(), facts.shovels.len() as u64, machine.waiting_count() as u64);
         let (before, source) = (machine.before(), machine.journal().direction.source());
         let mut text =
-            format!("{} left at the {source} broker, of {} at first", counted(left, "message"), number(before));
+            format!("{} left at the {source} broker, initially {}", counted(left, "message"), number(before));
         if machine.is_settling() {
-            text.push_str("; looks whether anything comes back");
+            text.push_str("; checks for messages that come back");
         } else {
             text.push_str(&format!("; {} being moved", counted(shovels, "queue")));
             if waiting > 0 {
@@ -126,7 +126,7 @@ impl Reporter {
         for (id, held) in machine.held() {
             by_reason.entry(held.reason(machine.journal().direction)).or_default().push(id);
         }
-        let hint = if step == Step::Drain { "; --accept leaves it behind" } else { "" };
+        let hint = if step == Step::Drain { "; --accept leaves them behind" } else { "" };
         let digest = format!("{hint}{by_reason:?}");
         if self.last_held == digest {
             return Ok(());
@@ -223,7 +223,7 @@ fn table(journal: &Journal, counts: &Counts) -> String {
     for row in &rows {
         let outcome = match &row.outcome {
             Outcome::Moved => "moved".to_owned(),
-            Outcome::Fewer => "fewer than there were".to_owned(),
+            Outcome::Fewer => "fewer than before".to_owned(),
             Outcome::Left(reason) => format!("left: {reason}"),
             Outcome::Stays(reason) => format!("not moved: {reason}"),
         };

@@ -45,7 +45,7 @@ pub fn main(arguments: &Arguments) -> u8 {
         Ok(status) => status,
         Err(Failure::Unread) => 0,
         Err(Failure::Interrupted) => {
-            complain("interrupted: shovels that run go on; run it again to go on");
+            complain("interrupted: running shovels continue; run the command again to continue");
             EXIT_UNFINISHED
         }
         Err(Failure::Away(text) | Failure::Stopped(text)) => {
@@ -69,7 +69,7 @@ async fn run(settings: Settings) -> Result<u8, Failure> {
         status = working => status,
         () = interrupt.come() => Err(Failure::Interrupted),
         () = out_of_time(timeout) => {
-            complain("out of time: shovels that run go on; run it again to go on");
+            complain("out of time: running shovels continue; run the command again to continue");
             Ok(EXIT_UNFINISHED)
         }
     }
@@ -94,7 +94,7 @@ pub(crate) fn journal(settings: &Settings, remembered: Option<Journal>) -> Resul
             if (&journal.old, &journal.new) != (&old, &new) {
                 let (file, told) = (settings.state.display(), format!("from {} to {}", journal.old, journal.new));
                 return Err(Failure::stopped(format!(
-                    "{file} is of a migration {told}: --state names another file, --again begins anew"
+                    "{file} belongs to a migration {told}: name another file with --state, or start again with --again"
                 )));
             }
             Ok(journal)
@@ -108,7 +108,7 @@ async fn migrate(settings: Settings) -> Result<u8, Failure> {
     let journal = journal(&settings, remembered)?;
     let mut reporter = Reporter::new(settings.format);
     if journal.step == Step::Done {
-        reporter.tell(Step::Done, "done", "done already: --again begins anew", json!({}))?;
+        reporter.tell(Step::Done, "done", "already done: start again with --again", json!({}))?;
         return Ok(0);
     }
     let mut shell = Shell::new(settings);
@@ -168,7 +168,7 @@ fn greet(shell: &Shell, reporter: &Reporter, step: Step) -> Result<(), Failure> 
 fn conclude(machine: &Machine, reporter: &Reporter) -> Result<u8, Failure> {
     match machine.end() {
         Some(End::Fewer) => {
-            let text = "there are fewer messages than there were: --accept goes on nevertheless";
+            let text = "there are fewer messages than before: continue anyway with --accept";
             reporter.tell(Step::Verify, "stopped", text, json!({"reason": text}))?;
             Ok(EXIT_FEWER)
         }
@@ -179,7 +179,7 @@ fn conclude(machine: &Machine, reporter: &Reporter) -> Result<u8, Failure> {
             Ok(0)
         }
         _ => {
-            let text = "comes next: run it again without --until";
+            let text = "is the next step: run the command again without --until";
             reporter.tell(machine.step(), "until", text, json!({}))?;
             Ok(0)
         }
@@ -217,7 +217,7 @@ async fn act(shell: &mut Shell, machine: &mut Machine, reporter: &Reporter, acti
             }
             if checked.is_refused() && !shell.settings.skips_unsupported {
                 let text =
-                    "something is refused, and --skip-unsupported would leave it out: warren ctl check says more";
+                    "some objects are refused, and --skip-unsupported would skip them: warren ctl check shows more";
                 return Err(Failure::stopped(text));
             }
         }
@@ -260,7 +260,7 @@ async fn act(shell: &mut Shell, machine: &mut Machine, reporter: &Reporter, acti
 
 fn tell_brought(reporter: &Reporter, step: Step, brought: &Brought) -> Result<(), Failure> {
     let what = match definitions::enumerated(&brought.counts) {
-        counts if counts.is_empty() => "nothing was lacking".to_owned(),
+        counts if counts.is_empty() => "nothing was missing".to_owned(),
         counts => format!("imported {counts}"),
     };
     let value: serde_json::Map<String, serde_json::Value> =

@@ -25,14 +25,13 @@ impl StateFile {
         let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
         let lock = lock.map_err(|error| Failure::stopped(format!("cannot open {}: {error}", lock_path.display())))?;
         if lock.try_lock().is_err() {
-            return Err(Failure::stopped(format!("another run uses {shown}: --state names another file")));
+            return Err(Failure::stopped(format!("another run uses {shown}: name another file with --state")));
         }
         let journal = match fs::read(path) {
             Ok(bytes) => {
                 let value = serde_json::from_slice(&bytes).ok();
                 let journal = value.as_ref().and_then(Journal::decode);
-                let strange =
-                    || Failure::stopped(format!("{shown} is no state of a migration that this version knows"));
+                let strange = || Failure::stopped(format!("{shown} is not a migration state of a known version"));
                 Some(journal.ok_or_else(strange)?)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,

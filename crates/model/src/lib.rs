@@ -20,6 +20,7 @@ pub mod name;
 pub mod parameter;
 pub mod pattern;
 pub mod policy;
+pub mod refusal;
 pub mod resource;
 pub mod shovel;
 pub mod user;

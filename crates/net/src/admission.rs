@@ -28,10 +28,10 @@ pub struct Admission {
 #[derive(Debug, thiserror::Error)]
 pub enum AdmitError {
     /// It was closed before anything came, as probes of ports do. Not worth a line in a log.
-    #[error("the client went away without a word")]
+    #[error("the client closed the connection without sending anything")]
     Gone,
     /// It comes from an address that is none of a trusted proxy.
-    #[error("the connection comes from none of the trusted senders of the PROXY protocol")]
+    #[error("the connection does not come from a trusted sender of the PROXY protocol")]
     Untrusted,
     /// It did not come through the proxy.
     #[error(transparent)]

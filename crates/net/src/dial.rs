@@ -122,7 +122,7 @@ pub async fn start_tls(
     timeout: Duration,
 ) -> Result<Stream, DialError> {
     let Stream::Tcp(tcp) = stream else {
-        let source = io::Error::new(io::ErrorKind::InvalidInput, "it is no plain TCP connection");
+        let source = io::Error::new(io::ErrorKind::InvalidInput, "it is not a plain TCP connection");
         return Err(DialError::Tls { host: host.to_owned(), port, source });
     };
     match tokio::time::timeout(timeout, shake_hands(host, port, tls, tcp)).await {

@@ -255,7 +255,7 @@ impl Listener {
                         tokio::time::sleep(EXHAUSTION_PAUSE).await;
                     }
                 }
-                // The client went away between its SYN and our accept; nothing to tell.
+                // The client disconnected between its SYN and our accept; nothing to tell.
                 Err(_) => tokio::task::yield_now().await,
             }
         }

@@ -144,27 +144,27 @@ fn parse_1(bytes: &[u8]) -> Result<HeaderProgress, HeaderError> {
         if seen.len() < LEN_MAX_1 {
             return Ok(HeaderProgress::Incomplete);
         }
-        return Err(HeaderError::Malformed("it has no end"));
+        return Err(HeaderError::Malformed("it is not terminated"));
     };
     let Some(line) = seen[..line_len].strip_prefix(SIGNATURE_1) else { return Err(HeaderError::Missing) };
     let complete = |endpoints| Ok(HeaderProgress::Complete { header: Header { endpoints }, len: line_len + 2 });
     if line == b"UNKNOWN" || line.starts_with(b"UNKNOWN ") {
         return complete(None);
     }
-    let line = str::from_utf8(line).map_err(|_| HeaderError::Malformed("it is no text"))?;
+    let line = str::from_utf8(line).map_err(|_| HeaderError::Malformed("it is not text"))?;
     let mut words = line.split(' ');
     let address: fn(&str) -> Option<IpAddr> = match words.next() {
         Some("TCP4") => |text| text.parse().ok().map(IpAddr::V4),
         Some("TCP6") => |text| text.parse().ok().map(IpAddr::V6),
-        _ => return Err(HeaderError::Malformed("its protocol is none of TCP4, TCP6 and UNKNOWN")),
+        _ => return Err(HeaderError::Malformed("its protocol is not TCP4, TCP6 or UNKNOWN")),
     };
     let [peer, local] = [(); 2].map(|()| words.next().and_then(address));
     let (Some(peer), Some(local)) = (peer, local) else {
-        return Err(HeaderError::Malformed("an address is missing or is none of its protocol"));
+        return Err(HeaderError::Malformed("an address is missing or does not fit its protocol"));
     };
     let [peer_port, local_port] = [(); 2].map(|()| words.next().and_then(port));
     let (Some(peer_port), Some(local_port), None) = (peer_port, local_port, words.next()) else {
-        return Err(HeaderError::Malformed("a port is missing or is none, or something follows"));
+        return Err(HeaderError::Malformed("a port is missing or invalid, or is followed by more text"));
     };
     complete(Some(Endpoints { peer: (peer, peer_port).into(), local: (local, local_port).into() }))
 }
@@ -215,7 +215,7 @@ pub(crate) enum ReadError {
     #[error(transparent)]
     Header(#[from] HeaderError),
     /// The peer went away first.
-    #[error("the client went away")]
+    #[error("the client closed the connection")]
     Gone,
 }
 

@@ -10,7 +10,7 @@ pub struct TcpInfo {
     /// From a segment to its acknowledgement, smoothed over the last ones. A kernel that has nothing to send back may wait for up to 40 ms
     /// before it acknowledges, so this may be longer than the way takes.
     pub round_trip: Duration,
-    /// How much it varies, smoothed alike.
+    /// Variation of the round-trip time, smoothed alike.
     pub round_trip_variation: Duration,
     /// The shortest of the last minutes. `None` from kernels before 4.6.
     pub round_trip_min: Option<Duration>,

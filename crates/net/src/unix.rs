@@ -63,7 +63,7 @@ impl Drop for UnixSocket {
 fn make_room(path: &Path, found: &Metadata) -> Result<(), BindError> {
     let refused = |source| BindError::UnixRefused { path: path.to_owned(), source };
     if !found.file_type().is_socket() {
-        return Err(refused(io::Error::new(io::ErrorKind::AlreadyExists, "there is a file that is no socket")));
+        return Err(refused(io::Error::new(io::ErrorKind::AlreadyExists, "a file that is not a socket exists")));
     }
     match std::os::unix::net::UnixStream::connect(path) {
         Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path).map_err(refused),
@@ -164,7 +164,7 @@ mod tests {
         let error = Listener::bind_unix(&path, 128).unwrap_err();
         assert_eq!(
             error.to_string(),
-            format!("cannot listen on {}: there is a file that is no socket", path.display())
+            format!("cannot listen on {}: a file that is not a socket exists", path.display())
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
         let nowhere = directory.0.join("none").join("socket");

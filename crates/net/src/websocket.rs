@@ -171,7 +171,7 @@ impl WebSocketStream {
                 Some(Ok(Message::Text(_))) => {
                     return Poll::Ready(Err(io::Error::new(
                         io::ErrorKind::InvalidData,
-                        "AMQP comes in binary messages",
+                        "AMQP requires binary messages",
                     )));
                 }
                 // The library answers pings and a close, when it is asked for what comes next.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use client::Uri;
+use amqp_client::Uri;
 use figures::quantity;
 use net::{ClientTlsOptions, Identity, Trust};
 
@@ -18,40 +18,40 @@ const SIZE_MAX: u32 = 128 << 20;
 /// Options of `warren ping`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Arguments {
-    /// The broker: amqp://user:password@host:port/vhost, amqps:// for TLS, or no more than a host.
+    /// The broker: amqp://user:password@host:port/vhost, amqps:// for TLS, or only a host.
     #[arg(value_name = "ADDRESS")]
     address: String,
-    /// How many rounds; 10, unless --duration or --forever ends it.
+    /// The number of rounds; 10, unless --duration or --forever is given.
     #[arg(short, long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
-    /// From one round to the next: 1s, 200ms, or a number of seconds.
+    /// The time between two rounds: 1s, 200ms, or a number of seconds.
     #[arg(short, long, value_name = "TIME", default_value = "1s", value_parser = time)]
     interval: Duration,
-    /// No round begins after this time.
+    /// No round starts after this time.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     duration: Option<Duration>,
-    /// Go on until Ctrl-C.
+    /// Continue until Ctrl-C.
     #[arg(short, long, conflicts_with_all = ["count", "duration"])]
     forever: bool,
-    /// Bytes of a message's body: 1000, 10kB, 1MiB.
+    /// The size of a message body: 1000, 10kB, 1MiB.
     #[arg(long, value_name = "BYTES", default_value = "12", value_parser = size)]
     size: u32,
-    /// The type of the queue that messages go through; what quorum queues are, durable, is then what the queue is.
+    /// The type of the queue that is used. A quorum queue is durable.
     #[arg(long, value_name = "TYPE", value_enum)]
     queue_type: Option<QueueKind>,
     /// Persistent messages through a durable queue, which is deleted at the end.
     #[arg(long)]
     persistent: bool,
-    /// How long publish to confirm may take: exit status 1 if p99 is longer, or a round is lost.
+    /// The maximum time from publish to confirm: the exit status is 1 if p99 is longer, or a round is lost.
     #[arg(long, value_name = "TIME", value_parser = time_above_zero)]
     budget: Option<Duration>,
-    /// How long a connection, an answer, a confirm or a delivery is waited for.
+    /// How long to wait for a connection, an answer, a confirm or a delivery.
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = time_above_zero)]
     timeout: Duration,
-    /// Write a JSON object a line, for programs.
+    /// Print one JSON object per line, for programs.
     #[arg(long)]
     json: bool,
-    /// Certificates to trust, in a PEM file, instead of the system's.
+    /// Trusted certificates, in a PEM file, instead of the system's.
     #[arg(long, value_name = "FILE")]
     tls_ca: Option<PathBuf>,
     /// The client certificate, in a PEM file.
@@ -63,7 +63,7 @@ pub struct Arguments {
     /// Trust any certificate.
     #[arg(long)]
     tls_insecure: bool,
-    /// The name that the broker's certificate has to be for, if not the host's.
+    /// The name that the broker's certificate must contain, if it is not the host's.
     #[arg(long, value_name = "NAME")]
     server_name_indication: Option<String>,
     /// Log in with the client certificate.
@@ -92,7 +92,7 @@ impl Arguments {
         let uri = address(&self.address)?;
         let tls = uri.is_tls.then(|| self.tls());
         if tls.is_none() && self.has_tls_option() {
-            return Err(format!("TLS is for addresses that begin with amqps://, which {uri} does not"));
+            return Err(format!("TLS options need an address that starts with amqps://, not {uri}"));
         }
         let count = match (self.count, self.duration) {
             (None, None) if !self.forever => Some(COUNT_DEFAULT),
@@ -145,12 +145,14 @@ fn address(text: &str) -> Result<Uri, String> {
 
 fn time(text: &str) -> Result<Duration, String> {
     let seconds = || text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
-    quantity::duration(text).or_else(seconds).ok_or_else(|| "a time is 1s, 200ms, or a number of seconds".to_owned())
+    quantity::duration(text)
+        .or_else(seconds)
+        .ok_or_else(|| "a time must be 1s, 200ms, or a number of seconds".to_owned())
 }
 
 fn time_above_zero(text: &str) -> Result<Duration, String> {
     match time(text)? {
-        Duration::ZERO => Err("it has to be longer than nothing".to_owned()),
+        Duration::ZERO => Err("it must be longer than 0".to_owned()),
         time => Ok(time),
     }
 }
@@ -158,8 +160,8 @@ fn time_above_zero(text: &str) -> Result<Duration, String> {
 fn size(text: &str) -> Result<u32, String> {
     match quantity::size(text) {
         Some(size) if size <= SIZE_MAX => Ok(size),
-        Some(_) => Err("it may be 128MiB at most".to_owned()),
-        None => Err("a size is 1000, 10kB or 1MiB".to_owned()),
+        Some(_) => Err("it must not be larger than 128MiB".to_owned()),
+        None => Err("a size must be 1000, 10kB or 1MiB".to_owned()),
     }
 }
 
@@ -235,19 +237,19 @@ mod tests {
         check_wrong("u:secret@h:x", "'amqp://u:***@h:x' is no AMQP URI: the port is no number");
         check_wrong("h -c 0", "0 is not in 1..");
         check_wrong("h -c many", "invalid digit");
-        check_wrong("h -i soon", "a time is 1s, 200ms, or a number of seconds");
+        check_wrong("h -i soon", "a time must be 1s, 200ms, or a number of seconds");
         check_wrong("h -i -1", "unexpected argument '-1'");
-        check_wrong("h --timeout 0", "longer than nothing");
-        check_wrong("h --budget 0ms", "longer than nothing");
-        check_wrong("h --size big", "a size is 1000, 10kB or 1MiB");
-        check_wrong("h --size 1GiB", "128MiB at most");
+        check_wrong("h --timeout 0", "longer than 0");
+        check_wrong("h --budget 0ms", "longer than 0");
+        check_wrong("h --size big", "a size must be 1000, 10kB or 1MiB");
+        check_wrong("h --size 1GiB", "larger than 128MiB");
         check_wrong("h --queue-type stream", "[possible values: classic, quorum]");
         check_wrong("h -f -c 3", "cannot be used with");
         check_wrong("h -f --duration 1s", "cannot be used with");
         check_wrong("amqps://h --tls-cert c.pem", "--tls-key");
         check_wrong(
             "h --tls-insecure",
-            "TLS is for addresses that begin with amqps://, which amqp://guest@h:5672 does not",
+            "TLS options need an address that starts with amqps://, not amqp://guest@h:5672",
         );
         check_wrong("h --sasl-external", "amqps://");
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use client::{CallError, Closed, OpenError};
+use amqp_client::{CallError, Closed, OpenError};
 use net::{DialError, TlsSetupError};
 
 #[derive(Debug, thiserror::Error)]
@@ -21,7 +21,7 @@ pub(crate) enum Failure {
     Refused { what: &'static str, error: CallError },
     #[error("no {what} within {} s", timeout.as_secs_f64())]
     TimedOut { what: &'static str, timeout: Duration },
-    #[error("the broker blocks who publishes: {reason}")]
+    #[error("the broker blocks publishers: {reason}")]
     Blocked { reason: String },
     #[error("the broker closed the channel: {code} {text}")]
     ChannelClosed { code: u16, text: String },
@@ -31,7 +31,7 @@ pub(crate) enum Failure {
     Nacked,
     #[error("the queue was deleted")]
     QueueDeleted,
-    #[error("cannot draw a name for the queue: {0}")]
+    #[error("cannot generate a name for the queue: {0}")]
     Random(getrandom::Error),
 }
 

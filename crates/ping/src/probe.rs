@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use amqp::{Method, Properties, TableBuf, Value, basic, queue};
-use client::{CallError, ConnectOptions, Connection, Event, Mechanism, Route};
+use amqp_client::{CallError, ConnectOptions, Connection, Event, Mechanism, Route};
 use net::{ClientTls, DialOptions};
 
 use crate::arguments::Settings;
@@ -15,7 +15,7 @@ use crate::text::Subject;
 /// The only channel.
 const CHANNEL: u16 = 1;
 /// How long a goodbye is waited for: it is no part of what is measured.
-const GOODBYE_PATIENCE: Duration = Duration::from_secs(1);
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 /// What the request without work asks for each time.
 const PREFETCH: basic::Qos = basic::Qos { prefetch_size: 0, prefetch_count: 1, global: false };
 
@@ -124,7 +124,7 @@ impl<'a> Probe<'a> {
                     kept.connection.send(CHANNEL, &delete);
                 }
                 // Who says goodbye back has read all that came before.
-                kept.connection.close(GOODBYE_PATIENCE).await
+                kept.connection.close(GOODBYE_TIMEOUT).await
             }
             None => false,
         };
@@ -134,7 +134,7 @@ impl<'a> Probe<'a> {
         // The connection that was kept may be one that the broker does not read any more: that which has published is blocked.
         match self.delete_anew(&delete).await {
             Ok(()) => None,
-            Err(failure) => Some(format!("the queue {} could not be deleted, and will expire: {failure}", self.queue)),
+            Err(failure) => Some(format!("deleting the queue {} failed, it will expire: {failure}", self.queue)),
         }
     }
 
@@ -143,7 +143,7 @@ impl<'a> Probe<'a> {
         let of_call = |error| Failure::of_call("answer", error);
         connection.open_channel(CHANNEL).await.map_err(of_call)?;
         connection.call(CHANNEL, delete).await.map_err(of_call)?;
-        connection.close(GOODBYE_PATIENCE).await;
+        connection.close(GOODBYE_TIMEOUT).await;
         Ok(())
     }
 
@@ -190,7 +190,7 @@ impl<'a> Probe<'a> {
         // The first request is the one that changes something.
         connection.call(CHANNEL, &PREFETCH).await.map_err(|error| Failure::of_call("answer", error))?;
         let route = Route::new(b"", name.as_bytes(), true).ok_or_else(|| {
-            Failure::Closed(client::Closed::Garbled(format!("a queue's name of {} bytes", name.len())))
+            Failure::Closed(amqp_client::Closed::Garbled(format!("a queue's name of {} bytes", name.len())))
         })?;
         self.kept = Some(KeptConnection { connection, route, published: 0, resent: 0 });
         Ok(())
@@ -199,7 +199,7 @@ impl<'a> Probe<'a> {
     async fn measure(&mut self, number: u64) -> Result<Times, Failure> {
         let (connection, mut times, _) = self.open().await?;
         // What the broker does to clear up is not to be in the way of what is measured next.
-        connection.close(GOODBYE_PATIENCE).await;
+        connection.close(GOODBYE_TIMEOUT).await;
         if self.kept.is_none() {
             let (connection, _, _) = self.open().await?;
             self.keep(connection).await?;

@@ -168,8 +168,8 @@ ms                     min    p50    p90    p99    max   mean  jitter
 TCP connect          0.100  0.100  0.300  0.300  0.300  0.200   0.200
 answer without work  0.200  0.200  0.600  0.600  0.600  0.400   0.400
 publish to confirm   10.00  10.00  30.00  30.00  30.00  20.00   20.00
-the network takes 100 µs of 10 ms: the broker's confirm is what is slow
-p99 of publish to confirm is 30 ms, over the budget of 1 ms; 2 lost rounds have no time that could be within it
+the network takes 100 µs of 10 ms: the broker's confirm is slow
+p99 of publish to confirm is 30 ms, over the budget of 1 ms; 2 lost rounds cannot meet it
 ";
         assert_eq!(end(&subject(), &statistics, Duration::from_secs(3), &verdict), expected);
     }

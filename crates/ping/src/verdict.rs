@@ -97,8 +97,8 @@ fn judge_budget(statistics: &Statistics, budget: Duration) -> BudgetVerdict {
     };
     let sentence = match lost {
         0 => measured,
-        1 => format!("{measured}; a lost round has no time that could be within it"),
-        lost => format!("{measured}; {lost} lost rounds have no time that could be within it"),
+        1 => format!("{measured}; a lost round cannot meet it"),
+        lost => format!("{measured}; {lost} lost rounds cannot meet it"),
     };
     BudgetVerdict { is_kept: !is_over && lost == 0, sentence }
 }
@@ -178,15 +178,15 @@ impl Parts {
         let takes = format!("{rounds}the network takes {network} of {whole}");
         match cause {
             Cause::Nothing => format!("{takes}: neither the network nor the broker is slow"),
-            Cause::Network => format!("{takes}: the network is what is slow"),
-            Cause::Confirm => format!("{takes}: the broker's confirm is what is slow"),
+            Cause::Network => format!("{takes}: the network is slow"),
+            Cause::Confirm => format!("{takes}: the broker's confirm is slow"),
             Cause::Between => format!(
-                "{takes}, but any answer takes {answer}, and never less than {}: the network behind a proxy, a tunnel or a load balancer \
-                 is what is slow",
+                "{takes}, but any answer takes {answer}, and never less than {}: the network behind a proxy, a tunnel or a load \
+                 balancer is slow",
                 time(self.answer_min)
             ),
             Cause::BusyBroker => format!(
-                "{takes}, but an answer without any work takes {answer}, and {} at best: the broker is busy, and that is what is slow",
+                "{takes}, but an answer without any work takes {answer}, and {} at best: the broker is slow because it is busy",
                 time(self.answer_min)
             ),
             Cause::Unknown => String::new(),
@@ -223,20 +223,20 @@ mod tests {
 
     #[test]
     fn slow_confirm_is_the_brokers() {
-        let sentence = "the network takes 300 µs of 4.1 ms: the broker's confirm is what is slow";
+        let sentence = "the network takes 300 µs of 4.1 ms: the broker's confirm is slow";
         check(&rounds(&[[310, 350, 4_100, 300]; 5]), None, Cause::Confirm, sentence);
     }
 
     #[test]
     fn long_way_is_the_networks() {
-        let sentence = "the network takes 40 ms of 41 ms: the network is what is slow";
+        let sentence = "the network takes 40 ms of 41 ms: the network is slow";
         check(&rounds(&[[40_100, 40_200, 41_000, 40_000]; 5]), None, Cause::Network, sentence);
     }
 
     #[test]
     fn steady_detour_that_no_kernel_sees_is_between() {
         let sentence = "the network takes 100 µs of 41 ms, but any answer takes 40.2 ms, and never less than 40.2 ms: the network behind a \
-                        proxy, a tunnel or a load balancer is what is slow";
+                        proxy, a tunnel or a load balancer is slow";
         check(&rounds(&[[100, 40_200, 41_000, 120]; 5]), None, Cause::Between, sentence);
     }
 
@@ -244,7 +244,7 @@ mod tests {
     fn answers_that_are_quick_at_times_are_a_busy_brokers() {
         let slow = [100, 12_000, 13_000, 120];
         let sentence = "the network takes 100 µs of 13 ms, but an answer without any work takes 12 ms, and 400 µs at best: the broker is \
-                        busy, and that is what is slow";
+                        slow because it is busy";
         check(&rounds(&[slow, slow, [100, 400, 900, 120], slow, slow]), None, Cause::BusyBroker, sentence);
     }
 
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn budget_says_what_slow_is() {
         let statistics = rounds(&[[50, 100, 300, 60]; 5]);
-        let sentence = "the network takes 50 µs of 300 µs: the broker's confirm is what is slow";
+        let sentence = "the network takes 50 µs of 300 µs: the broker's confirm is slow";
         let verdict = check(&statistics, Some(200), Cause::Confirm, sentence);
         let budget = verdict.budget.unwrap();
         assert!(!budget.is_kept);
@@ -275,7 +275,7 @@ mod tests {
     fn few_slow_rounds_are_looked_at_by_themselves() {
         let mut all = vec![[50, 100, 300, 60]; 20];
         all.push([60, 110, 48_000, 60]);
-        let sentence = "in the slowest rounds the network takes 60 µs of 48 ms: the broker's confirm is what is slow";
+        let sentence = "in the slowest rounds the network takes 60 µs of 48 ms: the broker's confirm is slow";
         check(&rounds(&all), Some(1_000), Cause::Confirm, sentence);
         let sentence = "the network takes 50 µs of 300 µs: neither the network nor the broker is slow";
         check(&rounds(&all), None, Cause::Nothing, sentence);
@@ -295,7 +295,7 @@ mod tests {
         statistics.lose();
         let budget = judge(&statistics, Some(Duration::from_millis(1))).budget.unwrap();
         assert!(!budget.is_kept);
-        let expected = "p99 of publish to confirm is 300 µs, within the budget of 1 ms; a lost round has no time that could be within it";
+        let expected = "p99 of publish to confirm is 300 µs, within the budget of 1 ms; a lost round cannot meet it";
         assert_eq!(budget.sentence, expected);
     }
 
@@ -311,14 +311,14 @@ mod tests {
 
     #[test]
     fn kernel_that_does_not_tell_is_done_without() {
-        let sentence = "the network takes 310 µs of 4.1 ms: the broker's confirm is what is slow";
+        let sentence = "the network takes 310 µs of 4.1 ms: the broker's confirm is slow";
         check(&rounds(&[[310, 350, 4_100, 0]; 5]), None, Cause::Confirm, sentence);
     }
 
     #[test]
     fn answer_slower_than_the_confirm_is_the_whole() {
         let sentence = "the network takes 100 µs of 5 ms, but any answer takes 5 ms, and never less than 5 ms: the network behind a \
-                        proxy, a tunnel or a load balancer is what is slow";
+                        proxy, a tunnel or a load balancer is slow";
         check(&rounds(&[[100, 5_000, 4_900, 120]; 5]), None, Cause::Between, sentence);
     }
 }

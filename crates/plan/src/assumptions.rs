@@ -85,6 +85,12 @@ pub(crate) const FROM_ONE_JOURNAL: &str =
     "one journal alone, measured: docs/dev/cluster.md; --sync-us says what your disk takes";
 pub(crate) const COMMITS_ALONE: Assumption = Assumption::new("commits at most", 7_880.0, Unit::PerSecond);
 
+/// What a write and a sync take, and how far commits of a cluster are apart.
+pub(crate) const SYNC: Assumption = Assumption::new("a write and a sync", 127.0, Unit::Micros);
+pub(crate) const PACE: Assumption = Assumption::new("pace of commits", 1_000.0, Unit::Micros);
+pub(crate) const FROM_CONFIRM: &str = "it waits for the commit that goes on, then for its own, in a cluster on a follower's disk as well; \
+    processors that are busy, and the way to the client, come on top";
+
 /// What a data directory has besides messages.
 pub(crate) const FROM_STORE: &str = "warren.journal.bound, docs/durability.md, disk_free_limit";
 pub(crate) const JOURNAL: Assumption = Assumption::new("journal", 268_435_456.0, Unit::Bytes);
@@ -103,16 +109,22 @@ pub(crate) const QUEUE_MEMORY: Assumption = Assumption::new("queue", 1_946.0, Un
 pub(crate) const FROM_WATERMARK: &str = "the alarm goes on at 60 %: docs/alarms.md";
 pub(crate) const WATERMARK: Assumption = Assumption::new("memory alarm", 0.6, Unit::Share);
 
+pub(crate) const FROM_SOCKETS: &str = "an idle TCP connection, measured: 3 to 4 KiB";
+pub(crate) const SOCKET_MEMORY: Assumption = Assumption::new("kernel's socket", 4_096.0, Unit::Memory);
+pub(crate) const FROM_SEND_BUFFERS: &str =
+    "net.ipv4.tcp_wmem, the most: what clients leave unread; not part of what is needed";
+pub(crate) const SEND_BUFFER: Assumption = Assumption::new("send buffer", 4_194_304.0, Unit::Memory);
+
 /// Processor time: bench/RESULTS.md, messages per broker CPU-second of Warren.
 pub(crate) const FROM_PERSISTENT: &str =
     "356,883 messages a CPU-second: bench/RESULTS.md, dq-confirm-multiack; --cpu-us says another";
-pub(crate) const CPU_PERSISTENT: Assumption = Assumption::new("processor time a message", 2.8, Unit::Micros);
+pub(crate) const CPU_PERSISTENT: Assumption = Assumption::new("processor time per message", 2.8, Unit::Micros);
 pub(crate) const FROM_CONFIRMED: &str = "57,389 messages a CPU-second: bench/RESULTS.md, confirm-every-n, \
     confirm_window=1, publishers=20; --cpu-us says another";
-pub(crate) const CPU_CONFIRMED: Assumption = Assumption::new("processor time a message", 17.4, Unit::Micros);
+pub(crate) const CPU_CONFIRMED: Assumption = Assumption::new("processor time per message", 17.4, Unit::Micros);
 pub(crate) const FROM_TRANSIENT: &str =
     "756,405 messages a CPU-second: bench/RESULTS.md, ndq-multiack; --cpu-us says another";
-pub(crate) const CPU_TRANSIENT: Assumption = Assumption::new("processor time a message", 1.32, Unit::Micros);
+pub(crate) const CPU_TRANSIENT: Assumption = Assumption::new("processor time per message", 1.32, Unit::Micros);
 /// Those messages had bodies of a kilobyte at most.
 pub(crate) const FROM_BYTES: &str = "1 KiB takes 0.9 µs more than 16 B: bench/results/throughput.md";
 pub(crate) const CPU_BYTE: Assumption = Assumption::new("processor time a byte", 0.000_9, Unit::Micros);
@@ -121,6 +133,11 @@ pub(crate) const FROM_MEASURED_CPU: &str = "as was said: for all of the broker";
 /// What a commit costs, whatever is in it.
 pub(crate) const FROM_LONE: &str = "58 to 62 µs: docs/dev/lone-messages.md, 10,000/s";
 pub(crate) const CPU_COMMIT: Assumption = Assumption::new("processor time a commit", 62.0, Unit::Micros);
+/// What it costs to wake threads that sleep between messages: at low rates all of them for each message, at high rates hardly any.
+pub(crate) const FROM_WAKING: &str =
+    "measured at 200 to 20,000/s, one publisher and one consumer: docs/dev/lone-messages.md";
+pub(crate) const WAKING: Assumption = Assumption::new("waking threads, at most", 0.19, Unit::Cores);
+pub(crate) const WAKING_HALF: Assumption = Assumption::new("half of that at", 1_000.0, Unit::PerSecond);
 pub(crate) const FROM_REPLICATION: &str = "515 µs with its message at 1,000/s: docs/dev/cluster.md, whole brokers";
 pub(crate) const CPU_COMMIT_OF_LEADER: Assumption = Assumption::new("processor time a commit", 512.0, Unit::Micros);
 pub(crate) const FROM_FOLLOWER: &str =

@@ -20,18 +20,18 @@ const USAGE: u8 = 2;
 const INTRODUCTION: &str = "\
 usage: warren plan [FILE] [OPTION…]
 
-Works out what a workload needs of network, disk, memory and processors, and shows the arithmetic of every line.
-FILE describes the workload in TOML: options by their names, with _ for -, such as `rate = 20000`.
+Calculates the network, disk, memory and processors that a workload needs, and shows the arithmetic of every line.
+FILE describes the workload in TOML, with options by their names and _ for -, such as `rate = 20000`.
 
   --from FILE       take the workload from results of warren perf (--json)
-  --run LABEL       which run of them, if there are several
-  --url URL         take it from a broker that runs: its HTTP API, http://user:password@host:15672, or unix:PATH
-  --here            look what this machine has, and say of each line whether it fits; measures the disk for some seconds
+  --run LABEL       select one of several runs
+  --url URL         take it from a running broker: its HTTP API, http://user:password@host:15672, or unix:PATH
+  --here            examine this machine, and report for each line whether it fits; measures the disk for some seconds
   --data-dir DIR    where the broker's data will be, for --here
   --json            one JSON object instead of text
   --set KEY=VALUE   the same as --KEY VALUE
 
-About the workload and the machines:
+The workload and the machines:
 
 ";
 
@@ -194,7 +194,7 @@ fn take(parsed: &mut Words, name: &str, value: String) -> Result<(), Failure> {
         _ => {
             let (key, value) = value
                 .split_once('=')
-                .ok_or_else(|| Failure::usage(format!("--set takes KEY=VALUE, and '{value}' has no '='")))?;
+                .ok_or_else(|| Failure::usage(format!("--set requires KEY=VALUE, and '{value}' has no '='")))?;
             let setting = find(key.trim()).ok_or_else(|| unknown("key", key.trim(), ""))?;
             set(&mut parsed.description, setting, value)?;
         }
@@ -209,10 +209,10 @@ fn set(description: &mut Description, setting: &Setting, value: &str) -> Result<
 fn check(words: &Words) -> Result<(), Failure> {
     let sentence = match words {
         _ if words.wants_help => return Ok(()),
-        Words { from: Some(_), url: Some(_), .. } => "--from and --url both say what the workload is: leave one out",
-        Words { run: Some(_), from: None, .. } => "--run chooses from results: say with --from which",
+        Words { from: Some(_), url: Some(_), .. } => "--from and --url exclude each other: both describe the workload",
+        Words { run: Some(_), from: None, .. } => "--run selects from results: it requires --from",
         Words { data_dir: Some(_), is_here: false, .. } => {
-            "--data-dir is where --here measures the disk: say --here, too"
+            "--data-dir is the place where --here measures the disk: it requires --here"
         }
         _ => return Ok(()),
     };
@@ -223,7 +223,7 @@ fn unknown(what: &str, word: &str, dashes: &str) -> Failure {
     let settings = SETTINGS.iter().map(|setting| setting.name);
     let known = settings.chain(WITH_VALUE).chain(ALONE).map(|name| format!("{dashes}{name}"));
     let hint = human::closest(word, known)
-        .map_or("warren plan --help has all".to_owned(), |near| format!("did you mean '{near}'?"));
+        .map_or("see warren plan --help".to_owned(), |near| format!("did you mean '{near}'?"));
     Failure::usage(format!("unknown {what} '{word}'; {hint}"))
 }
 
@@ -288,16 +288,16 @@ mod tests {
     #[test]
     fn what_is_unknown_or_contradicts_is_refused_with_a_sentence() {
         check_refused("--rat 5", "unknown option '--rat'; did you mean '--rate'?");
-        check_refused("-x", "unknown option '-x'; warren plan --help has all");
+        check_refused("-x", "unknown option '-x'; see warren plan --help");
         check_refused("--rate", "option '--rate' needs a value");
         check_refused("--json=yes", "option '--json' takes no value");
-        check_refused("--set rate", "--set takes KEY=VALUE, and 'rate' has no '='");
+        check_refused("--set rate", "--set requires KEY=VALUE, and 'rate' has no '='");
         check_refused("--set rat=1", "unknown key 'rat'; did you mean 'rate'?");
-        check_refused("--body 5XB", "body has to be a size such as 4KiB or 2MB, and '5XB' is none");
+        check_refused("--body 5XB", "body must be a size such as 4KiB or 2MB, not '5XB'");
         check_refused("a.toml b.toml", "one file describes a workload, not both a.toml and b.toml");
-        check_refused("--from a --url b", "--from and --url both say what the workload is: leave one out");
-        check_refused("--run a", "--run chooses from results: say with --from which");
-        check_refused("--data-dir a", "--data-dir is where --here measures the disk: say --here, too");
+        check_refused("--from a --url b", "--from and --url exclude each other: both describe the workload");
+        check_refused("--run a", "--run selects from results: it requires --from");
+        check_refused("--data-dir a", "--data-dir is the place where --here measures the disk: it requires --here");
     }
 
     #[test]

@@ -69,7 +69,7 @@ mod tests {
     #[test]
     fn errors_say_where() {
         check_refused("rate = 1\nbdy = 2\n", "orders.toml:2:1: unknown key \"bdy\"; did you mean \"body\"?");
-        check_refused("rate = \"fast\"\n", "orders.toml:1:8: rate has to be a number a second");
+        check_refused("rate = \"fast\"\n", "orders.toml:1:8: rate must be a number per second");
         check_refused("rate = [1]\n", "orders.toml:1:8: expected a number, a text, true or false");
         check_refused("rate = 1\nrate = 2\n", "orders.toml:2:1: not TOML: duplicate key");
         check_refused("rate\n", "not TOML: ");

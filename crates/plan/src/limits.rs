@@ -104,13 +104,13 @@ impl Fit {
         match self {
             Fit::Known { limit, share } if *share > 1.0 => {
                 format!(
-                    "DOES NOT FIT: {} is there, and {} times that is needed",
+                    "DOES NOT FIT: {} is available, and {} times that is required",
                     unit.show(*limit),
                     Unit::Count.show(*share)
                 )
             }
             Fit::Known { limit, share } => format!("fits: {} of {}", Unit::Share.show(*share), unit.show(*limit)),
-            Fit::Unknown { reason } => format!("not known whether it fits: {reason}"),
+            Fit::Unknown { reason } => format!("unknown whether it fits: {reason}"),
         }
     }
 }
@@ -143,7 +143,7 @@ mod tests {
         assert_eq!(known(0.41).show(Unit::BitsPerSecond), "fits: 41 % of 10 Gbit/s");
         assert_eq!(known(1.0).show(Unit::BitsPerSecond), "fits: 100 % of 10 Gbit/s");
         let too_much = known(2.1).show(Unit::BitsPerSecond);
-        assert_eq!(too_much, "DOES NOT FIT: 10 Gbit/s is there, and 2.1 times that is needed");
+        assert_eq!(too_much, "DOES NOT FIT: 10 Gbit/s is available, and 2.1 times that is required");
         assert!(known(1.01).is_too_much() && !known(1.0).is_too_much());
     }
 }

@@ -56,7 +56,7 @@ async fn gather(client: &mut Client, place: &str) -> Result<Answers, String> {
         if answer.status != StatusCode::OK {
             return Err(format!("{place} answers {} to {path}", answer.status));
         }
-        serde_json::from_slice(&answer.body).map_err(|_| format!("{place} answers no JSON to {path}"))
+        serde_json::from_slice(&answer.body).map_err(|_| format!("{place} does not answer {path} with JSON"))
     };
     Ok(Answers {
         overview: get(OVERVIEW).await?,
@@ -71,7 +71,7 @@ fn describe(answers: &Answers, is_rate_said: bool, place: &str) -> Result<Descri
     let rate_of = |name: &str| stats[format!("{name}_details")]["rate"].as_f64().unwrap_or_default();
     let rate = rate_of("publish");
     if rate <= 0.0 && !is_rate_said {
-        return Err(format!("nothing is published at {place} at this moment: say what will be, with --rate"));
+        return Err(format!("nothing is published at {place} at the moment: set the expected rate with --rate"));
     }
     let mut description = Description::default();
     let mut put = |key, value: f64| description.note(key, value, place);
@@ -181,8 +181,8 @@ mod tests {
         let mut answers = answers();
         answers.overview = json!({});
         let error = describe(&answers, false, "here:1").unwrap_err();
-        assert_eq!(error, "nothing is published at here:1 at this moment: say what will be, with --rate");
+        assert_eq!(error, "nothing is published at here:1 at the moment: set the expected rate with --rate");
         let description = describe(&answers, true, "here:1").unwrap();
-        assert!(description.resolve().unwrap_err().contains("is not known"));
+        assert!(description.resolve().unwrap_err().contains("is unknown"));
     }
 }

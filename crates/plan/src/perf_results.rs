@@ -33,13 +33,13 @@ pub(crate) fn describe(results: &Results, label: Option<&str>, place: &str) -> R
 fn choose<'a>(runs: &'a [Run], label: Option<&str>, place: &str) -> Result<&'a Run, String> {
     let labels = || runs.iter().map(|run| format!("'{}'", run.label)).collect::<Vec<_>>().join(", ");
     match (runs, label) {
-        ([], _) => Err(format!("{place}: there is no run in it")),
+        ([], _) => Err(format!("{place}: it contains no run")),
         ([run], None) => Ok(run),
-        (_, None) => Err(format!("{place} has {} runs: say with --run which, of {}", runs.len(), labels())),
+        (_, None) => Err(format!("{place} has {} runs: select one with --run, of {}", runs.len(), labels())),
         (_, Some(label)) => runs
             .iter()
             .find(|run| run.label == label)
-            .ok_or_else(|| format!("{place} has no run '{label}': there are {}", labels())),
+            .ok_or_else(|| format!("{place} has no run '{label}', only {}", labels())),
     }
 }
 
@@ -124,8 +124,8 @@ mod tests {
     fn one_of_several_runs_is_chosen_by_its_label() {
         let results = results(vec![run("publishers=1"), run("publishers=5")]);
         let error = |label| describe(&results, label, "r.json").unwrap_err();
-        assert_eq!(error(None), "r.json has 2 runs: say with --run which, of 'publishers=1', 'publishers=5'");
-        assert!(error(Some("x")).starts_with("r.json has no run 'x': there are "));
+        assert_eq!(error(None), "r.json has 2 runs: select one with --run, of 'publishers=1', 'publishers=5'");
+        assert!(error(Some("x")).starts_with("r.json has no run 'x', only "));
         assert!(describe(&results, Some("publishers=5"), "r.json").is_ok());
     }
 

@@ -32,6 +32,7 @@ pub enum Key {
     Tls,
     CpuUs,
     SyncUs,
+    RttUs,
     Network,
     LbNetwork,
     Cpus,
@@ -87,13 +88,13 @@ impl Setting {
 
 /// All of them, in the order in which they are shown: the place of each is its key's number.
 pub const SETTINGS: &[Setting] = &[
-    setting(Key::Rate, "rate", "rate", Unit::PerSecond, "messages published a second, on average").within(0.001, 1e9),
+    setting(Key::Rate, "rate", "rate", Unit::PerSecond, "messages published per second, on average").within(0.001, 1e9),
     setting(
         Key::Throughput,
         "throughput",
         "throughput",
         Unit::BitsPerSecond,
-        "instead of the rate: bodies published, such as 5Gbit/s or 600MB/s",
+        "instead of the rate: the bandwidth of published bodies, such as 5Gbit/s or 600MB/s",
     )
     .within(1e-6, MOST),
     setting(Key::Body, "body", "body", Unit::Bytes, "a body's size").or("1KiB").within(0.0, 536_870_912.0),
@@ -102,7 +103,7 @@ pub const SETTINGS: &[Setting] = &[
         "properties",
         "properties",
         Unit::Bytes,
-        "size of a message's properties and headers, as they are encoded",
+        "encoded size of a message's properties and headers",
     )
     .or("64")
     .within(0.0, 131_072.0),
@@ -117,22 +118,21 @@ pub const SETTINGS: &[Setting] = &[
         "copies",
         "copies",
         Unit::Count,
-        "queues that a message goes to, each of which is consumed once",
+        "queues that a message is routed to, each of which is consumed once",
     )
     .or("1")
     .within(1.0, 1e6),
     setting(
         Key::AckEvery,
         "ack-every",
-        "messages an ack",
+        "messages per ack",
         Unit::Count,
-        "messages that a consumer acknowledges at a time; 0: it does not (auto-ack)",
+        "messages that a consumer acknowledges at a time; 0: none (auto-ack)",
     )
     .or("1")
     .within(0.0, 1e6)
     .whole(),
-    setting(Key::Confirms, "confirms", "confirms", Unit::Flag, "whether publishers have their messages confirmed")
-        .or("yes"),
+    setting(Key::Confirms, "confirms", "confirms", Unit::Flag, "whether publishers use confirms").or("yes"),
     setting(
         Key::Persistent,
         "persistent",
@@ -141,7 +141,7 @@ pub const SETTINGS: &[Setting] = &[
         "whether messages are persistent, in durable queues",
     )
     .or("yes"),
-    setting(Key::Peak, "peak", "peak factor", Unit::Count, "how many times the average the busiest moment is")
+    setting(Key::Peak, "peak", "peak factor", Unit::Count, "the peak rate, as a multiple of the average")
         .or("1")
         .within(1.0, 1e4),
     setting(
@@ -149,13 +149,13 @@ pub const SETTINGS: &[Setting] = &[
         "outage",
         "outage",
         Unit::Seconds,
-        "how long consumers may be away: the backlog to have room for",
+        "how long consumers may be absent; the backlog of this time must fit",
     )
     .or("1h"),
-    setting(Key::Delayed, "delayed", "delayed share", Unit::Share, "the part of messages that is delivered later")
+    setting(Key::Delayed, "delayed", "delayed share", Unit::Share, "the share of messages that are delayed")
         .or("0")
         .within(0.0, 1.0),
-    setting(Key::Delay, "delay", "delay", Unit::Seconds, "how much later, on average"),
+    setting(Key::Delay, "delay", "delay", Unit::Seconds, "the average delay"),
     setting(Key::Connections, "connections", "connections", Unit::Count, "open connections of clients")
         .or("100")
         .whole(),
@@ -164,11 +164,11 @@ pub const SETTINGS: &[Setting] = &[
         "channels",
         "channels",
         Unit::Count,
-        "open channels, over all connections; one each if nothing is said",
+        "open channels of all connections; default: one per connection",
     )
     .whole(),
     setting(Key::Queues, "queues", "queues", Unit::Count, "queues").or("100").whole(),
-    setting(Key::Replicas, "replicas", "replicas", Unit::Count, "nodes that keep each message: 1, 3 or 5")
+    setting(Key::Replicas, "replicas", "replicas", Unit::Count, "nodes that store each message: 1, 3 or 5")
         .or("1")
         .within(1.0, 5.0)
         .whole(),
@@ -177,7 +177,7 @@ pub const SETTINGS: &[Setting] = &[
         "nodes",
         "nodes",
         Unit::Count,
-        "nodes in all; more than replicas are several clusters (or brokers) that share the load",
+        "all nodes; more nodes than replicas form several clusters (or brokers) that share the load",
     )
     .within(1.0, 1e4)
     .whole(),
@@ -186,12 +186,12 @@ pub const SETTINGS: &[Setting] = &[
         "load-balancers",
         "load balancers",
         Unit::Count,
-        "load balancers or proxies between clients and brokers, all in use",
+        "load balancers or proxies between clients and brokers, all active",
     )
     .or("0")
     .within(0.0, 1e4)
     .whole(),
-    setting(Key::Headroom, "headroom", "headroom", Unit::Share, "the part of each machine that is to stay free")
+    setting(Key::Headroom, "headroom", "headroom", Unit::Share, "the share of each machine that stays free")
         .or("30%")
         .within(0.0, 0.99),
     setting(
@@ -199,18 +199,18 @@ pub const SETTINGS: &[Setting] = &[
         "frame-max",
         "frame_max",
         Unit::Bytes,
-        "the largest frame, as clients and broker agree on it",
+        "the maximum frame size that clients and broker negotiate",
     )
     .or("131072")
     .within(4_096.0, 2_147_483_648.0)
     .whole(),
-    setting(Key::Tls, "tls", "TLS", Unit::Flag, "whether clients speak TLS with the broker").or("no"),
+    setting(Key::Tls, "tls", "TLS", Unit::Flag, "whether clients use TLS").or("no"),
     setting(
         Key::CpuUs,
         "cpu-us",
-        "processor time a message",
+        "processor time per message",
         Unit::Micros,
-        "processor time of the broker for a message, in µs: instead of what bench/RESULTS.md has",
+        "processor time of the broker per message, in µs, instead of the value in bench/RESULTS.md",
     )
     .within(0.001, 1e6),
     setting(
@@ -218,15 +218,24 @@ pub const SETTINGS: &[Setting] = &[
         "sync-us",
         "time of a sync",
         Unit::Micros,
-        "what a write and a sync of the disk take together, in µs; --here measures it",
+        "duration of a write and a sync of the disk together, in µs; --here measures it",
     )
+    .within(1.0, 1e7),
+    setting(
+        Key::RttUs,
+        "rtt-us",
+        "round trip between nodes",
+        Unit::Micros,
+        "duration of a packet from one node of a cluster to another and back, in µs, as reported by ping",
+    )
+    .or("200")
     .within(1.0, 1e7),
     setting(
         Key::Network,
         "network",
         "network",
         Unit::BitsPerSecond,
-        "what a node's network carries each way, such as 10Gbit/s",
+        "bandwidth of a node's network in each direction, such as 10Gbit/s",
     )
     .within(1.0, MOST),
     setting(
@@ -234,12 +243,12 @@ pub const SETTINGS: &[Setting] = &[
         "lb-network",
         "network",
         Unit::BitsPerSecond,
-        "what a load balancer's network carries each way",
+        "bandwidth of a load balancer's network in each direction",
     )
     .within(1.0, MOST),
     setting(Key::Cpus, "cpus", "processors", Unit::Cores, "processors of a node").within(0.01, 1e5),
     setting(Key::Memory, "memory", "memory", Unit::Memory, "memory of a node").within(1.0, MOST),
-    setting(Key::Files, "files", "open files", Unit::Count, "how many files a node's broker may have open")
+    setting(Key::Files, "files", "open files", Unit::Count, "the maximum number of open files of a node's broker")
         .within(1.0, MOST)
         .whole(),
     setting(
@@ -247,10 +256,10 @@ pub const SETTINGS: &[Setting] = &[
         "disk-write",
         "disk bandwidth",
         Unit::BytesPerSecond,
-        "what a node's disk writes, such as 500MB/s",
+        "write bandwidth of a node's disk, such as 500MB/s",
     )
     .within(1.0, MOST),
-    setting(Key::DiskSpace, "disk-space", "disk space", Unit::Bytes, "what is free on a node's disk").within(1.0, MOST),
+    setting(Key::DiskSpace, "disk-space", "disk space", Unit::Bytes, "free space on a node's disk").within(1.0, MOST),
 ];
 
 /// The row of a key.

@@ -32,6 +32,9 @@ pub struct Section {
     pub lines: Vec<Line>,
 }
 
+/// Lines that are answers, though no machine has to have them; the first of them comes first.
+const ANSWERS: [&str; 3] = ["count.nodes", "latency.mean", "latency.most"];
+
 /// All of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
@@ -104,6 +107,13 @@ impl Sheet {
     pub fn fits(&self) -> Option<bool> {
         let known = self.lines().filter_map(|line| line.fit.as_ref()).filter(|fit| matches!(fit, Fit::Known { .. }));
         known.map(|fit| !fit.is_too_much()).reduce(|all, fits| all && fits)
+    }
+
+    /// The lines that answer what a machine has to have, how many there have to be, and how long a confirm takes.
+    pub fn answers(&self) -> impl Iterator<Item = &Line> {
+        let is_answer = |line: &&Line| line.needs.is_some() || ANSWERS.contains(&line.id.as_str());
+        let (count, rest): (Vec<_>, Vec<_>) = self.lines().filter(is_answer).partition(|line| line.id == ANSWERS[0]);
+        count.into_iter().chain(rest)
     }
 
     /// What a line comes to, by its id.

@@ -8,7 +8,7 @@ pub(crate) fn parse(setting: &Setting, text: &str) -> Result<f64, String> {
     let text = text.trim();
     let value = read(setting.unit, text)
         .filter(|value| value.is_finite())
-        .ok_or_else(|| format!("{} has to be {}, and '{text}' is none", setting.name, kind(setting.unit)))?;
+        .ok_or_else(|| format!("{} must be {}, not '{text}'", setting.name, kind(setting.unit)))?;
     check(setting, value)
 }
 
@@ -16,13 +16,13 @@ pub(crate) fn parse(setting: &Setting, text: &str) -> Result<f64, String> {
 pub(crate) fn check(setting: &Setting, value: f64) -> Result<f64, String> {
     let (name, unit) = (setting.name, setting.unit);
     if value < setting.least {
-        return Err(format!("{name} has to be at least {}, not {}", unit.show(setting.least), unit.show(value)));
+        return Err(format!("{name} must be at least {}, not {}", unit.show(setting.least), unit.show(value)));
     }
     if value > setting.most {
-        return Err(format!("{name} has to be at most {}, not {}", unit.show(setting.most), unit.show(value)));
+        return Err(format!("{name} must be at most {}, not {}", unit.show(setting.most), unit.show(value)));
     }
     if setting.is_whole && value.fract() != 0.0 {
-        return Err(format!("{name} has to be a whole number, not {value}"));
+        return Err(format!("{name} must be a whole number, not {value}"));
     }
     Ok(value)
 }
@@ -56,7 +56,7 @@ fn read(unit: Unit, text: &str) -> Option<f64> {
 fn kind(unit: Unit) -> &'static str {
     match unit {
         Unit::Count | Unit::Cores => "a number",
-        Unit::PerSecond => "a number a second, such as 20000",
+        Unit::PerSecond => "a number per second, such as 20000",
         Unit::Bytes | Unit::Memory => "a size such as 4KiB or 2MB",
         Unit::BitsPerSecond | Unit::BytesPerSecond => "a bandwidth such as 5Gbit/s or 500MB/s",
         Unit::Micros => "a number of microseconds",
@@ -166,18 +166,14 @@ mod tests {
 
     #[test]
     fn others_are_refused_with_a_sentence() {
-        check_refused("rate", "fast", "rate has to be a number a second, such as 20000, and 'fast' is none");
-        check_refused("rate", "0", "rate has to be at least 0.001/s, not 0/s");
-        check_refused("rate", "-1", "rate has to be a number a second, such as 20000, and '-1' is none");
-        check_refused("body", "4XB", "body has to be a size such as 4KiB or 2MB, and '4XB' is none");
-        check_refused(
-            "throughput",
-            "5",
-            "throughput has to be a bandwidth such as 5Gbit/s or 500MB/s, and '5' is none",
-        );
-        check_refused("outage", "1y", "outage has to be a time such as 90s, 10m or 2h, and '1y' is none");
-        check_refused("headroom", "100%", "headroom has to be at most 99 %, not 100 %");
-        check_refused("confirms", "maybe", "confirms has to be yes or no, and 'maybe' is none");
-        check_refused("nodes", "1.5", "nodes has to be a whole number, not 1.5");
+        check_refused("rate", "fast", "rate must be a number per second, such as 20000, not 'fast'");
+        check_refused("rate", "0", "rate must be at least 0.001/s, not 0/s");
+        check_refused("rate", "-1", "rate must be a number per second, such as 20000, not '-1'");
+        check_refused("body", "4XB", "body must be a size such as 4KiB or 2MB, not '4XB'");
+        check_refused("throughput", "5", "throughput must be a bandwidth such as 5Gbit/s or 500MB/s, not '5'");
+        check_refused("outage", "1y", "outage must be a time such as 90s, 10m or 2h, not '1y'");
+        check_refused("headroom", "100%", "headroom must be at most 99 %, not 100 %");
+        check_refused("confirms", "maybe", "confirms must be yes or no, not 'maybe'");
+        check_refused("nodes", "1.5", "nodes must be a whole number, not 1.5");
     }
 }

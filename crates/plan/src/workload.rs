@@ -117,13 +117,11 @@ impl Description {
         let rate = self.get(Key::Rate).map(|(value, origin)| (value, origin.clone()));
         let (throughput, origin) = match (rate, throughput) {
             (None, None) => {
-                let hint = "say it with --rate or --throughput, or have it found with --from or --url";
-                return Err(format!("how many messages are published a second is not known: {hint}"));
+                let hint = "set it with --rate or --throughput, or take it from --from or --url";
+                return Err(format!("the number of messages published per second is unknown: {hint}"));
             }
             (Some((_, Origin::Option | Origin::File(_))), Some((_, Origin::Option | Origin::File(_)))) => {
-                return Err(
-                    "rate and throughput are both given, and one follows from the other: leave one out".to_owned()
-                );
+                return Err("rate and throughput exclude each other, because one follows from the other".to_owned());
             }
             (Some(_), None) => return Ok(()),
             (Some((_, of_rate)), Some((_, of_throughput))) if of_rate > of_throughput => return Ok(()),
@@ -135,7 +133,7 @@ impl Description {
         }
         let body = self.get(Key::Body).map_or(0.0, |(value, _)| value);
         if body == 0.0 {
-            return Err("bodies of 0 B have no throughput: say how many there are with --rate".to_owned());
+            return Err("bodies of 0 B have no throughput: set the number of messages with --rate".to_owned());
         }
         let rate = value::check(setting_of(Key::Rate), throughput / 8.0 / body)?;
         self.said.retain(|(key, _, _)| *key != Key::Rate);
@@ -189,26 +187,23 @@ impl Workload {
         let (replicas, nodes) = (value(Key::Replicas), value(Key::Nodes));
         if ![1.0, 3.0, 5.0].contains(&replicas) {
             return Err(format!(
-                "replicas has to be 1, 3 or 5, not {replicas}: an even number survives no more losses"
+                "replicas must be 1, 3 or 5, not {replicas}: an even number does not tolerate more failures"
             ));
         }
         if nodes % replicas != 0.0 {
             return Err(format!(
-                "nodes has to be a multiple of replicas, and {nodes} is none of {replicas}: \
-                 all nodes of a cluster keep every message"
+                "nodes must be a multiple of replicas, and {nodes} is not a multiple of {replicas}: all nodes of a cluster store every \
+                 message"
             ));
         }
         if value(Key::Delayed) > 0.0 && !self.said.is_said(Key::Delay) {
-            return Err("delayed says that messages are delivered later: say with --delay how much later".to_owned());
+            return Err("delayed messages need a delay: set it with --delay".to_owned());
         }
         if self.said.is_said(Key::Delay) && value(Key::Delayed) == 0.0 {
-            return Err("delay says how much later messages are delivered: say with --delayed which share of them is"
-                .to_owned());
+            return Err("delay needs the share of delayed messages: set it with --delayed".to_owned());
         }
         if self.said.is_said(Key::LbNetwork) && value(Key::LoadBalancers) == 0.0 {
-            return Err(
-                "lb-network is a load balancer's, and there are none: say how many with --load-balancers".to_owned()
-            );
+            return Err("lb-network needs load balancers: set their number with --load-balancers".to_owned());
         }
         Ok(())
     }
@@ -235,14 +230,14 @@ mod tests {
 
     #[test]
     fn what_contradicts_itself_is_refused_with_a_sentence() {
-        check_refused(&[], "say it with --rate or --throughput");
-        check_refused(&[("rate", "1"), ("throughput", "1Mbit/s")], "leave one out");
+        check_refused(&[], "set it with --rate or --throughput");
+        check_refused(&[("rate", "1"), ("throughput", "1Mbit/s")], "exclude each other");
         check_refused(&[("throughput", "1Mbit/s"), ("body", "0")], "have no throughput");
-        check_refused(&[("rate", "1"), ("replicas", "2")], "replicas has to be 1, 3 or 5, not 2");
-        check_refused(&[("rate", "1"), ("replicas", "3"), ("nodes", "4")], "4 is none of 3");
-        check_refused(&[("rate", "1"), ("delayed", "10%")], "say with --delay");
-        check_refused(&[("rate", "1"), ("delay", "1h")], "say with --delayed");
-        check_refused(&[("rate", "1"), ("lb-network", "1Gbit/s")], "say how many with --load-balancers");
+        check_refused(&[("rate", "1"), ("replicas", "2")], "replicas must be 1, 3 or 5, not 2");
+        check_refused(&[("rate", "1"), ("replicas", "3"), ("nodes", "4")], "4 is not a multiple of 3");
+        check_refused(&[("rate", "1"), ("delayed", "10%")], "set it with --delay");
+        check_refused(&[("rate", "1"), ("delay", "1h")], "set it with --delayed");
+        check_refused(&[("rate", "1"), ("lb-network", "1Gbit/s")], "set their number with --load-balancers");
     }
 
     #[test]

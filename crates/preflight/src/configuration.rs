@@ -67,8 +67,8 @@ impl Reader<'_> {
             seen.push((set.origin.clone(), place, remarks));
         }
         for unset in unset_variables {
-            let text = format!("the value is to come from the variable {}", unset.name);
-            let advice = "set that variable in the environment of the broker; what it holds cannot be looked at here";
+            let text = format!("the value comes from the environment variable {}", unset.name);
+            let advice = "set this variable in the environment of the broker; its value cannot be checked here";
             let remarks = vec![Remark::different(text, pages::CONFIGURATION).advising(advice)];
             let place = self.place(&unset.origin, unset.key.to_string());
             seen.push((unset.origin, place, remarks));
@@ -132,9 +132,9 @@ impl Reader<'_> {
             }
             State::NoEffect => Some(Remark::different(format!("no effect: {}", set.reason), page_of(&key))),
             State::NotBuilt => {
-                Some(Remark::different(format!("not built, and without effect: {}", set.reason), page_of(&key)))
+                Some(Remark::different(format!("not supported, and without effect: {}", set.reason), page_of(&key)))
             }
-            State::Refused => Some(self.refused(&key, &format!("it stops the start: {}", set.reason))),
+            State::Refused => Some(self.refused(&key, &format!("the broker does not start with it: {}", set.reason))),
         }
     }
 
@@ -163,23 +163,23 @@ fn advice_on(key: &str, text: &str) -> &'static str {
     }
     if key.starts_with("cluster_formation.peer_discovery_backend") {
         return match text.contains(" needs ") {
-            true => "set what is missing, the same on all nodes",
+            true => "set what is missing, with the same value on all nodes",
             false => "choose one of these, and give all nodes the same warren.cluster.secret",
         };
     }
     if key.starts_with("definitions.") {
-        return "fetch the file before the start, and name it in load_definitions";
+        return "download the file before the start, and name it in load_definitions";
     }
     if key.starts_with("password_hashing_module") {
-        return "take it out: hashes that exist are taken by any of RabbitMQ's algorithms, new ones are made with SHA-256";
+        return "remove it: existing hashes of all of RabbitMQ's algorithms are accepted, new ones use SHA-256";
     }
     if text.contains("is encrypted") {
-        return "write it in plain, or refer to a variable of the environment with $(NAME)";
+        return "write it in plain text, or refer to an environment variable with $(NAME)";
     }
     if text.starts_with("unknown key") {
-        return "correct it, or take it out";
+        return "correct it, or remove it";
     }
-    "change it, or take it out"
+    "change it, or remove it"
 }
 
 /// The page that tells of a key.

@@ -53,8 +53,8 @@ pub(crate) fn examine(read: &[Read<'_>], sheet: &mut Sheet) -> Vec<(String, Stri
         let Content::Environment(assignments) = content else { continue };
         for Assignment { line, name, value } in assignments {
             let Some(name) = name else {
-                let remark = Remark::different("files of variables are not run by a shell", pages::CONFIGURATION);
-                let remark = remark.advising("set what comes of this line in the environment of the broker");
+                let remark = Remark::different("files of variables are not evaluated by a shell", pages::CONFIGURATION);
+                let remark = remark.advising("set the result of this line in the environment of the broker");
                 sheet.put(VARIABLE, Place::of(source, Some(*line), ""), vec![remark]);
                 continue;
             };

@@ -52,7 +52,7 @@ impl<'a> Read<'a> {
     /// What a broker has answered.
     pub(crate) fn of_asked(asked: &'a Asked) -> Result<Read<'a>, Unreadable> {
         let name = &*asked.name;
-        let unreadable = |error| Unreadable { name: name.to_owned(), reason: format!("it is no JSON: {error}") };
+        let unreadable = |error| Unreadable { name: name.to_owned(), reason: format!("invalid JSON: {error}") };
         let answers = Answers::of_asked(asked).map_err(unreadable)?;
         Ok(Read { name, kind: Kind::Broker, content: Content::Running(answers) })
     }
@@ -60,19 +60,19 @@ impl<'a> Read<'a> {
     pub(crate) fn of(input: &'a Input) -> Result<Read<'a>, Unreadable> {
         let name = &*input.name;
         let unreadable = |reason: String| Unreadable { name: name.to_owned(), reason };
-        let text = std::str::from_utf8(&input.bytes).map_err(|_| unreadable("it is not text".to_owned()))?;
+        let text = std::str::from_utf8(&input.bytes).map_err(|_| unreadable("not a text file".to_owned()))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let kind = match input.kind.or_else(|| kind::of(name, text)) {
             Some(kind) => kind,
             None => {
                 let kinds = Kind::ALL.map(Kind::name).join(", ");
-                let reason = format!("it is nothing that is known here; --kind says what it is: {kinds}");
+                let reason = format!("unknown kind of file; set its kind with --kind: {kinds}");
                 return Err(unreadable(reason));
             }
         };
         let terms = || terms::parse(text).map_err(|error| unreadable(error.to_string()));
-        let no_json = |error: serde_json::Error| unreadable(format!("it is no JSON: {error}"));
-        let no_object = || unreadable("it is JSON, but no object".to_owned());
+        let no_json = |error: serde_json::Error| unreadable(format!("invalid JSON: {error}"));
+        let no_object = || unreadable("the JSON document is not an object".to_owned());
         let content = match kind {
             Kind::Configuration => Content::Configuration(text),
             Kind::Classic if terms::is_blank(text) => Content::Classic(Node { line: 1, term: Term::List(Vec::new()) }),

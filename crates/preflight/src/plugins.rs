@@ -43,12 +43,12 @@ enum Stand {
 }
 
 const NO_SERVICE: &str =
-    "peers are not found by this service: list them, or use cluster_formation.peer_discovery_backend = dns, or file";
-const NO_MQTT: &str = "MQTT is not spoken";
-const NO_STOMP: &str = "STOMP is not spoken";
-const NO_AMQP_1_0: &str = "AMQP 1.0 is not spoken";
-const NO_STREAMS: &str = "there are no streams, and their protocol is not spoken";
-const OF_TANZU: &str = "it is of Tanzu RabbitMQ, and nothing stands for it here";
+    "this service is not used to find peers: list them, or use cluster_formation.peer_discovery_backend = dns, or file";
+const NO_MQTT: &str = "MQTT is not supported";
+const NO_STOMP: &str = "STOMP is not supported";
+const NO_AMQP_1_0: &str = "AMQP 1.0 is not supported";
+const NO_STREAMS: &str = "streams and their protocol are not supported";
+const OF_TANZU: &str = "it is a plugin of Tanzu RabbitMQ, and Warren has no equivalent";
 
 const PLUGINS: &[(&str, Stand)] = {
     use Stand::{BuiltIn, Differs, If, NotNeeded, Nothing};
@@ -60,7 +60,7 @@ const PLUGINS: &[(&str, Stand)] = {
         (
             "prometheus_rabbitmq_exporter",
             NotNeeded(
-                "metrics for Prometheus are built in, on the port 15692, by the names of rabbitmq_prometheus",
+                "metrics for Prometheus are built in, on port 15692, with the names of rabbitmq_prometheus",
                 pages::PROMETHEUS,
             ),
         ),
@@ -75,19 +75,22 @@ const PLUGINS: &[(&str, Stand)] = {
         (
             "rabbitmq_delayed_message_exchange",
             Differs(
-                "delayed messages are built in, as durable as others; mandatory ones are returned only if no queue would take them",
+                "delayed messages are built in, as durable as others; mandatory ones are returned only if no queue would receive them",
                 pages::DELAYED,
             ),
         ),
         (
             "rabbitmq_message_deduplication",
-            Differs("deduplication is built in; keys last as their messages do", pages::DEDUPLICATION),
+            Differs("deduplication is built in; keys are as durable as their messages", pages::DEDUPLICATION),
         ),
         (
             "rabbitmq_consistent_hash_exchange",
-            Differs("keys go to other queues than RabbitMQ's, and to the same ones after a restart", pages::EXCHANGES),
+            Differs(
+                "keys are routed to other queues than in RabbitMQ, and to the same ones after a restart",
+                pages::EXCHANGES,
+            ),
         ),
-        ("rabbitmq_sharding", Differs("shards stay in use for as long as they are bound", pages::SHARDING)),
+        ("rabbitmq_sharding", Differs("shards are used for as long as they are bound", pages::SHARDING)),
         ("rabbitmq_random_exchange", BuiltIn),
         (
             "rabbitmq_recent_history_exchange",
@@ -101,10 +104,10 @@ const PLUGINS: &[(&str, Stand)] = {
         ("rabbitmq_peer_discovery_aws", NotNeeded(NO_SERVICE, pages::CLUSTERING)),
         ("rabbitmq_mqtt", If(MQTT, NO_MQTT, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
         ("rabbitmq_web_mqtt", If(WEB_MQTT, NO_MQTT, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
-        ("rabbitmq_web_mqtt_examples", NotNeeded("it has examples only", pages::DIFFERENCES)),
+        ("rabbitmq_web_mqtt_examples", NotNeeded("it contains only examples", pages::DIFFERENCES)),
         ("rabbitmq_stomp", If(STOMP, NO_STOMP, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
         ("rabbitmq_web_stomp", If(WEB_STOMP, NO_STOMP, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
-        ("rabbitmq_web_stomp_examples", NotNeeded("it has examples only", pages::DIFFERENCES)),
+        ("rabbitmq_web_stomp_examples", NotNeeded("it contains only examples", pages::DIFFERENCES)),
         ("rabbitmq_amqp1_0", If(AMQP_1_0, NO_AMQP_1_0, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
         ("rabbitmq_web_amqp", If(AMQP_1_0, NO_AMQP_1_0, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
         ("rabbitmq_stream", If(STREAMS, NO_STREAMS, KEEP_FOR_PROTOCOL, pages::DIFFERENCES)),
@@ -123,8 +126,8 @@ const PLUGINS: &[(&str, Stand)] = {
             "rabbitmq_jms_topic_exchange",
             If(
                 Sign::ExchangeType("x-jms-topic"),
-                "there is no exchange type for selectors of JMS",
-                "keep a RabbitMQ for clients of JMS that select",
+                "JMS selectors are not supported",
+                "keep a RabbitMQ for JMS clients that use selectors",
                 pages::EXCHANGES,
             ),
         ),
@@ -132,7 +135,7 @@ const PLUGINS: &[(&str, Stand)] = {
             "rabbitmq_lvc_exchange",
             If(
                 Sign::ExchangeType("x-lvc"),
-                "there is no exchange type that keeps last values",
+                "the exchange type for last values is not supported",
                 "use x-recent-history with x-recent-history-length = 1, if one value is enough",
                 pages::EXCHANGES,
             ),
@@ -145,16 +148,16 @@ const PLUGINS: &[(&str, Stand)] = {
         (
             "rabbitmq_auth_backend_internal_loopback",
             Nothing(
-                "there is no such back end",
-                "use loopback_users for users that may log in from the host only",
+                "this back end is not supported",
+                "use loopback_users for users that may log in only from the host itself",
                 pages::USERS,
             ),
         ),
         (
             "rabbitmq_auth_backend_ip_range",
             Nothing(
-                "there is no such back end",
-                "let an HTTP service decide (auth_backends.1 = http): it is told the address",
+                "this back end is not supported",
+                "let an HTTP service decide (auth_backends.1 = http): it receives the address",
                 pages::USERS,
             ),
         ),
@@ -163,14 +166,14 @@ const PLUGINS: &[(&str, Stand)] = {
             If(
                 Sign::Key("trust_store.directory"),
                 "certificates are not looked up in a trust store",
-                "put the authorities into the file of ssl_options.cacertfile, which is read again when it changes",
+                "add the authorities to the file of ssl_options.cacertfile, which is read again when it changes",
                 pages::TLS,
             ),
         ),
         (
             "rabbitmq_message_timestamp",
             Nothing(
-                "messages are passed on as they came: no timestamps are added",
+                "messages are not changed: no timestamps are added",
                 "let publishers set the property timestamp",
                 pages::DIFFERENCES,
             ),
@@ -178,22 +181,22 @@ const PLUGINS: &[(&str, Stand)] = {
         (
             "rabbitmq_routing_node_stamp",
             Nothing(
-                "messages are passed on as they came: no headers are added",
-                "let publishers set what consumers look at",
+                "messages are not changed: no headers are added",
+                "let publishers set the headers that consumers need",
                 pages::DIFFERENCES,
             ),
         ),
         (
             "rabbitmq_rtopic_exchange",
             Nothing(
-                "there is no exchange type x-rtopic",
-                "turn keys and patterns around, and use a topic exchange",
+                "the exchange type x-rtopic is not supported",
+                "swap routing keys and patterns, and use a topic exchange",
                 pages::EXCHANGES,
             ),
         ),
         (
             "rabbitmq_queue_master_balancer",
-            NotNeeded("there are no leaders of single queues that could be balanced", pages::CLUSTERING),
+            NotNeeded("queues have no leaders of their own that could be balanced", pages::CLUSTERING),
         ),
         ("rabbitmq_management_visualiser", NotNeeded("the console has pages of its own", pages::DIFFERENCES)),
         ("rabbitmq_schema_definition_sync", Nothing(OF_TANZU, "import definitions into each broker", pages::HTTP_API)),
@@ -289,7 +292,8 @@ fn stand_of(name: &str) -> Option<Stand> {
 
 /// The plugins that a term lists.
 pub(crate) fn listed(term: &Node) -> Result<Vec<EnabledPlugin>, String> {
-    let wrong = |line| format!("line {line} is no list of plugins, such as [rabbitmq_management,rabbitmq_prometheus].");
+    let wrong =
+        |line| format!("line {line} is not a list of plugins, such as [rabbitmq_management,rabbitmq_prometheus].");
     let items = term.list().ok_or_else(|| wrong(term.line))?;
     let named = |item: &Node| {
         let name = item.atom().ok_or_else(|| wrong(item.line))?;
@@ -318,9 +322,9 @@ fn remark(name: &str) -> Option<Remark> {
             Some(Remark::refused(text, page).advising(advice))
         }
         None => {
-            let remark = Remark::refused("no such plugin is known here, and none can be added", pages::DIFFERENCES);
+            let remark = Remark::refused("unknown plugin, and plugins cannot be added", pages::DIFFERENCES);
             Some(remark.advising(
-                "find out what uses it; an exchange type, a queue argument or a port of it will not be there",
+                "find out what uses it; its exchange types, queue arguments and ports do not exist in Warren",
             ))
         }
     }
@@ -352,7 +356,7 @@ mod tests {
     fn a_list_of_plugins_is_one_of_names() {
         let listed = |text| listed(&terms::parse(text).unwrap());
         assert_eq!(listed("[a,\n'b-c'].").unwrap()[1], EnabledPlugin { name: "b-c".to_owned(), line: Some(2) });
-        assert!(listed("[{rabbit, []}].").unwrap_err().starts_with("line 1 is no list of plugins"));
+        assert!(listed("[{rabbit, []}].").unwrap_err().starts_with("line 1 is not a list of plugins"));
         assert!(listed("a.").is_err());
     }
 }

@@ -36,12 +36,12 @@ const EXCLUSIVE_QUEUE: Noun = Noun::object("exclusive queue", "exclusive queues"
 const PROTOCOLS: &[(&str, Option<Sign>, &str)] = &[
     ("amqp 0-9-1", None, ""),
     ("direct", None, ""),
-    ("mqtt", Some(support::MQTT), "MQTT is not spoken"),
-    ("web mqtt", Some(support::WEB_MQTT), "MQTT is not spoken"),
-    ("stomp", Some(support::STOMP), "STOMP is not spoken"),
-    ("web stomp", Some(support::WEB_STOMP), "STOMP is not spoken"),
-    ("stream", Some(support::STREAMS), "the stream protocol is not spoken"),
-    ("amqp 1", Some(support::AMQP_1_0), "AMQP 1.0 is not spoken"),
+    ("mqtt", Some(support::MQTT), "MQTT is not supported"),
+    ("web mqtt", Some(support::WEB_MQTT), "MQTT is not supported"),
+    ("stomp", Some(support::STOMP), "STOMP is not supported"),
+    ("web stomp", Some(support::WEB_STOMP), "STOMP is not supported"),
+    ("stream", Some(support::STREAMS), "the stream protocol is not supported"),
+    ("amqp 1", Some(support::AMQP_1_0), "AMQP 1.0 is not supported"),
     ("amqp 0-9", None, ""),
     ("amqp 0-8", None, ""),
 ];
@@ -227,7 +227,7 @@ fn connections(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
             Some((_, _, text)) => Some((*text).to_owned()),
             // A connection that is being opened has none yet.
             None if name.is_empty() => None,
-            None => Some(format!("the protocol {protocol} is not known here")),
+            None => Some(format!("unknown protocol {protocol}")),
         };
         let remark = remark.map(|text| Remark::refused(text, pages::DIFFERENCES).advising(support::KEEP_FOR_PROTOCOL));
         let object = match remark {
@@ -243,9 +243,9 @@ fn shovels(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
     for shovel in &answers.shovels {
         let text = |member: &str| shovel.get(member).and_then(Value::as_str).unwrap_or_default();
         if text("type") == "static" {
-            let why = "the shovel is of a file of RabbitMQ's, and not of its definitions";
+            let why = "the shovel is defined in a file of RabbitMQ, and not in its definitions";
             let remark = Remark::refused(why, pages::SHOVELS);
-            let remark = remark.advising("check its advanced.config, too: that says what to write");
+            let remark = remark.advising("check its advanced.config, too: the report shows the keys to write");
             sheet.put(SHOVEL, Place::of(source, None, format!("shovel {}", text("name"))), vec![remark]);
         }
     }
@@ -265,7 +265,9 @@ fn notes(source: &str, answers: &Answers<'_>, sheet: &mut Sheet) {
     if let Some(messages) = totals.and_then(|messages| usize::try_from(messages).ok()).filter(|messages| *messages > 0)
     {
         let messages = grouped(messages);
-        sheet.note(format!("messages are no part of definitions: {messages} wait on {source}, to be consumed there or moved by a shovel"));
+        let text = "definitions do not include messages:";
+        let advice = "must be consumed there or moved by a shovel";
+        sheet.note(format!("{text} {messages} are on {source}, and {advice}"));
     }
 }
 

@@ -33,14 +33,14 @@ pub(crate) const AMQP_1_0: Sign = Sign::Key("amqp1_0.default_user");
 pub(crate) const STREAMS: Sign = Sign::QueueType("stream");
 
 /// What to do where a protocol is missing.
-pub(crate) const KEEP_FOR_PROTOCOL: &str = "keep a RabbitMQ for these clients, or move them to AMQP 0-9-1; \
-    a shovel on that RabbitMQ can pass messages on to this broker";
+pub(crate) const KEEP_FOR_PROTOCOL: &str = "keep a RabbitMQ for these clients, or move them to AMQP 0-9-1; a shovel on this RabbitMQ \
+    can move messages to Warren";
 /// What to do where streams are missing.
-pub(crate) const WITHOUT_STREAMS: &str = "make it a quorum queue, with x-max-length or a TTL for retention, if each message is read \
-    once; otherwise keep a RabbitMQ for it";
+pub(crate) const WITHOUT_STREAMS: &str = "use a quorum queue, with x-max-length or a TTL for retention, if each message is read once; \
+    otherwise keep a RabbitMQ for it";
 /// What to do where LDAP is missing.
 pub(crate) const WITHOUT_LDAP: &str =
-    "let an HTTP service ask the directory (auth_backends.1 = http), use OAuth 2, or make internal users";
+    "let an HTTP service query the directory (auth_backends.1 = http), use OAuth 2, or create internal users";
 
 #[cfg(test)]
 mod tests {

@@ -38,7 +38,7 @@ fn keys_of_a_protocol_are_refused_unless_its_plugin_is_known_not_to_run() {
     if support::MQTT.is_there() {
         return;
     }
-    assert_eq!(refused(&report(&[conf])), ["MQTT is not spoken (rabbitmq.conf:1: mqtt.listeners.tcp.default)"]);
+    assert_eq!(refused(&report(&[conf])), ["MQTT is not supported (rabbitmq.conf:1: mqtt.listeners.tcp.default)"]);
     let without = report(&[conf, ("enabled_plugins", "[rabbitmq_management].")]);
     assert_eq!((without.refused, without.different), (0, 1));
     assert_eq!(report(&[conf, ("enabled_plugins", "[rabbitmq_mqtt].")]).refused, 2);
@@ -60,6 +60,31 @@ fn what_the_configuration_forbids_definitions_may_not_have() {
     assert_eq!(report(&[definitions]).refused, 0);
     let conf = ("rabbitmq.conf", "deprecated_features.permit.transient_nonexcl_queues = false\n");
     assert_eq!(report(&[conf, definitions]).refused, 1);
+}
+
+#[test]
+fn a_start_refuses_definitions_of_one_virtual_host() {
+    let by_entries = r#"{"queues":[{"name":"q","durable":true,"auto_delete":false,"arguments":{}}]}"#;
+    let by_format = r#"{"rabbitmq_definition_format":"single_virtual_host","queues":[]}"#;
+    let of_broker = r#"{"queues":[{"name":"q","vhost":"/","durable":true,"auto_delete":false,"arguments":{}}]}"#;
+    let loading = |path: &str| format!("load_definitions = {path}\n");
+    let check = |text: &str, conf: &str, count: usize| {
+        let inputs = [("rabbitmq.conf", conf), ("./defs/d.json", text)];
+        let report = report(&inputs[usize::from(conf.is_empty())..]);
+        assert_eq!(report.refused, count, "{conf}: {report:?}");
+        assert_eq!(report.notes.iter().any(|note| note.contains("load_definitions refuses it")), text != of_broker);
+    };
+    for text in [by_entries, by_format] {
+        check(text, "", 0);
+        check(text, "heartbeat = 60\n", 0);
+        check(text, &loading("/etc/rabbitmq/other.json"), 0);
+        check(text, &loading("/etc/rabbitmq/d.json"), 1);
+        check(text, &loading("/etc/rabbitmq/defs/"), 1);
+    }
+    check(of_broker, &loading("d.json"), 0);
+    let refused = refused(&report(&[("rabbitmq.conf", &loading("d.json")), ("d.json", by_format)]));
+    let text = "the file is an export of one virtual host: load_definitions refuses it, and the broker does not start";
+    assert_eq!(refused, [format!("{text} (d.json)")]);
 }
 
 #[test]
@@ -88,16 +113,16 @@ fn erlang_terms_are_judged_as_the_keys_that_say_the_same() {
 #[test]
 fn what_cannot_be_read_is_an_error_that_names_it() {
     let error = |name, text| examine(&[input(name, text)]).unwrap_err().to_string();
-    assert!(error("d.json", "{\"queues\":[").starts_with("d.json: it is no JSON: "));
+    assert!(error("d.json", "{\"queues\":[").starts_with("d.json: invalid JSON: "));
     assert!(
-        error("values.yaml", "a:\n  b: c\n").starts_with("values.yaml: it is nothing that is known here; --kind says")
+        error("values.yaml", "a:\n  b: c\n").starts_with("values.yaml: unknown kind of file; set its kind with --kind")
     );
     assert_eq!(
         error("advanced.config", "[{rabbit, [").as_str(),
-        "advanced.config: line 1 is no Erlang term: it ends in the middle of something"
+        "advanced.config: line 1 is not a valid Erlang term: unexpected end of the file"
     );
     let bytes = Input { name: "x".to_owned(), bytes: vec![0xff, 0xfe], kind: None };
-    assert_eq!(examine(&[bytes]).unwrap_err().to_string(), "x: it is not text");
+    assert_eq!(examine(&[bytes]).unwrap_err().to_string(), "x: not a text file");
 }
 
 /// JSON that looks like definitions, with anything in it.

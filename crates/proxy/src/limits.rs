@@ -17,10 +17,10 @@ pub(crate) const CLIENT_OUTPUT_LEN_GONE: usize = 256 << 20;
 pub(crate) const HELD_LEN_MAX: u64 = 16 << 20;
 
 /// How long a client may take to answer a close, and an upstream.
-pub(crate) const CLOSE_PATIENCE_MS: u64 = 5_000;
+pub(crate) const CLOSE_TIMEOUT_MS: u64 = 5_000;
 
 /// How long a client whose close was answered may take to close its socket: RabbitMQ's time.
-pub(crate) const PARTING_PATIENCE_MS: u64 = 30_000;
+pub(crate) const PARTING_TIMEOUT_MS: u64 = 30_000;
 
 /// How long a client whose login was refused, and that cannot be told, waits: guessing is to be slow.
 pub(crate) const REFUSED_LOGIN_DELAY_MS: u64 = 1_000;
@@ -31,7 +31,7 @@ pub(crate) const LOGIN_TOKEN_LEN_MAX: usize = 3_500;
 
 /// How long an upstream waits for the vhost of a login that it has accepted, before the upstream connection is given up: less than its own
 /// patience.
-pub(crate) const LOGIN_CONNECTION_PATIENCE_MS: u64 = 8_000;
+pub(crate) const LOGIN_CONNECTION_TIMEOUT_MS: u64 = 8_000;
 
 /// When to ask again for an upstream that may be usable at any moment: one that is being tried, drains, or has just failed.
 pub(crate) const LOOK_AGAIN_MS: u64 = 100;
@@ -62,7 +62,7 @@ pub(crate) const USER_SHOWN_LEN_MAX: usize = 128;
 
 /// How long publishes of a client that has gone may wait for their confirm. A queue that cannot confirm would fill the pool with their
 /// channels.
-pub(crate) const UNCONFIRMED_PATIENCE_MS: u64 = 120_000;
+pub(crate) const UNCONFIRMED_TIMEOUT_MS: u64 = 120_000;
 
 /// Files that no client gets, so that there are some for connections to upstreams: a quarter of those that the process may have, but at
 /// least so many, since it has some open by itself,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use model::ids::Place;
-use queue::{Consumer, Effects, Gate, Message, Queue, Settings};
+use queue::{Consumer, Credit, Effects, Gate, Message, Queue, Settings};
 
 /// The size of the broker's handle, and its costs: cloning counts a reference.
 #[derive(Clone)]
@@ -81,8 +81,14 @@ fn measure(consumer_count: usize, batch: usize, no_ack: bool, has_groups: bool) 
     let mut queue = Queue::new(Settings::default());
     queue.set_groups(has_groups.then_some("group"));
     for _ in 0..consumer_count {
-        let consumer =
-            Consumer { gate: Room(Cell::new(0)), no_ack, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None };
+        let consumer = Consumer {
+            gate: Room(Cell::new(0)),
+            no_ack,
+            exclusive: false,
+            priority: 0,
+            credit: Credit::UNLIMITED,
+            timeout_ms: None,
+        };
         queue.consume(consumer).expect("none is exclusive");
     }
     let handle = Handle { _chunk: Arc::new(()), len: 100, place: None, group: 0 };

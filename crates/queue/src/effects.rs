@@ -2,7 +2,7 @@
 
 use model::ids::QueueSeq;
 
-use crate::consumers::ConsumerId;
+use crate::consumers::{ConsumerId, DrainedCredit};
 use crate::lane::Load;
 
 /// How often a message has come back.
@@ -84,6 +84,8 @@ pub struct Effects<M> {
     pub returned: Vec<ReturnedMessage>,
     /// What must be read from segments.
     pub loads: Vec<Load>,
+    /// Drains that have ended, after the deliveries to these consumers.
+    pub drained: Vec<DrainedCredit>,
 }
 
 impl<M> Default for Effects<M> {
@@ -94,6 +96,7 @@ impl<M> Default for Effects<M> {
             leaving: Vec::new(),
             returned: Vec::new(),
             loads: Vec::new(),
+            drained: Vec::new(),
         }
     }
 }

@@ -20,7 +20,8 @@
 //!   the middle, `looking`: what is only looked at; `purge`: when all is to go, `purged_messages`: what went; `spill`: its messages' way to
 //!   segments and from one segment to another.
 //! - `ready`: what is ready, by priority; `lane`, `fifo`, `ranges`: of one priority. `unacked`: what has been handed out; `set_aside`: what
-//!   is neither. `consumers`: whose turn it is; `holding`: who holds messages for too long.
+//!   is neither. `consumers`: whose turn it is; `credit`: how many messages a consumer may be handed; `grants`: credit that is granted, and
+//!   drained; `holding`: who holds messages for too long.
 //! - `groups`: which of what is ready may go to whom, where messages of a group stay with one consumer.
 //! - `rules`, `expiry`: what the queue is asked to do. `effects`: what follows. `limits`: every number.
 //! - `delays`: messages that wait until they are due, which are in no queue yet: a state machine of its own.
@@ -38,10 +39,12 @@
 mod browse;
 mod consumer_timeout;
 mod consumers;
+mod credit;
 mod delays;
 mod effects;
 mod expiry;
 mod fifo;
+mod grants;
 mod groups;
 mod keys;
 mod lane;
@@ -63,7 +66,8 @@ mod tree_len;
 mod unacked;
 
 pub use browse::{Look, LookFailure, LookOutcome, Position, SeenMessage};
-pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, Gate};
+pub use consumers::{ConsumeError, Consumer, ConsumerId, ConsumerView, DrainedCredit, Gate};
+pub use credit::{Credit, Grant};
 pub use delays::{
     Ask, Cancel, DelayId, Delays, Find, LoadOutcome, Page, PageNumber, Progress, PurgedDelays, RestoredGeneration,
     SearchEnd, SearchOutcome, SettledDelays,

@@ -107,6 +107,8 @@ pub struct Queue<M, G> {
     pub(crate) returning_count: u32,
     /// An operator has paused it: consumers get nothing.
     is_paused: bool,
+    /// Drains go on, or have ended and are not reported. They may also have ended with their consumers.
+    pub(crate) has_drains: bool,
     /// When the queue was last used, in milliseconds since 1970.
     pub(crate) used_at_ms: u64,
     /// How often messages in segments have been moved to others: who looks at them must know.
@@ -135,6 +137,7 @@ impl<M: Message, G: Gate> Queue<M, G> {
             has_timed_out: false,
             returning_count: 0,
             is_paused: false,
+            has_drains: false,
             used_at_ms: 0,
             move_count: 0,
         }
@@ -235,11 +238,12 @@ impl<M: Message, G: Gate> Queue<M, G> {
 
     /// Hands ready messages, highest priority and then lowest seq first, to the consumers: by turns, one message each, among those
     /// of the highest priority that have credit and whose gate opens. Before that, what has waited for long enough is ready
-    /// again; after it, what has expired or is too much is dropped.
+    /// again; after it, what has expired or is too much is dropped, and drains end for which there is nothing.
     ///
     /// Loads are asked for where messages must be read from a segment for this to go on: at once, or soon. Each is asked for
     /// only once. Dispatch again after its answer.
     pub fn dispatch(&mut self, now_ms: u64, effects: &mut Effects<M>) {
+        let start = effects.deliveries.len();
         if self.set_aside.is_some() {
             self.end_waits(now_ms);
         }
@@ -252,6 +256,9 @@ impl<M: Message, G: Gate> Queue<M, G> {
         }
         if self.may_expire || self.rules.is_some() {
             self.drop_head_if_due(now_ms, effects);
+        }
+        if self.has_drains {
+            self.end_drains(start, now_ms, effects);
         }
         self.fresh_from = self.next_seq;
     }

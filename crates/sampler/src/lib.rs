@@ -4,12 +4,13 @@
 //!  kernel ── SIGPROF, to each thread after so much time of its own ──► signal ─► walk ─► ring    in the thread, in its own stack
 //!                                                                                         │
 //!  session (a thread of its own) ◄────────────────────────────────────────────────────────┘
-//!    │  timers for threads as they come, an end to everything
+//!    │  events or timers for threads as they come, an end to everything
 //!    └─► viewer    addresses within files, for the command line to name
 //! ```
 //!
-//! - Each thread has a timer that counts its own processor time: threads that wait are not disturbed, and those that work are seen as
-//!   often as they work. The kernel looks at these timers at its own ticks; ticks that it was late for are counted in the next sample.
+//! - Each thread has a clock that counts its own processor time: threads that wait are not disturbed, and those that work are seen as
+//!   often as they work. It is a performance event where the process may have these, and else a timer, which the kernel looks at only
+//!   at its own ticks. A sample stands for all that its thread has worked since the one before.
 //! - A stack is walked by frame pointers, within the thread's own stack: whatever these are, no other memory is read.
 //!   Code without them (parts of the C library, assembly) loses a caller, never more.
 //! - The ring has a fixed size, is mapped while a session runs, and is gone after it. What has no room in it is counted as dropped.
@@ -19,6 +20,7 @@
 //! Deliberately absent: symbols. Only Linux on 64-bit x86 and ARM is known; elsewhere a session cannot be started.
 
 mod clock;
+mod event;
 mod modules;
 mod ring;
 mod session;

@@ -43,9 +43,9 @@ pub(crate) struct Ring {
 /// What is known of a sample besides its addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Head {
-    /// The number that the session gave to the thread.
+    /// The thread's number, as the kernel has it.
     pub(crate) thread: u32,
-    /// How many ticks it stands for.
+    /// How many periods it stands for.
     pub(crate) count: u16,
     pub(crate) work: u8,
     /// How many addresses there are.

@@ -81,6 +81,8 @@ pub struct Summary {
     pub dropped_count: u64,
     /// Times that a thread could not be looked at.
     pub unseen_thread_count: u64,
+    /// Threads that were looked at only at the kernel's ticks, as the process may have no performance events.
+    pub coarse_thread_count: u64,
     /// Processor time that the handlers took of the threads that they looked at, in nanoseconds.
     pub handler_ns: u64,
     /// Processor time of the session's own thread.
@@ -138,7 +140,7 @@ impl Session {
             sample_count: 0,
             place: Some(place),
         };
-        signal::open(&running.mapped, session, layout);
+        signal::open(&running.mapped, session, period_ns, layout);
         let begin = running.begin();
         if let Err(error) = begin {
             running.close();
@@ -230,6 +232,7 @@ impl Running {
             sample_count: self.sample_count,
             dropped_count: self.mapped.ring().dropped() + unread_count,
             unseen_thread_count: self.threads.without,
+            coarse_thread_count: self.threads.coarse,
             handler_ns: self.mapped.ring().handler_ns.load(Relaxed),
             session_ns: clock::of_thread(),
             process_ns: clock::of_process().saturating_sub(process_ns),

@@ -5,6 +5,7 @@
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
+use std::{cell::Cell, process};
 
 use crate::clock;
 use crate::ring::{DEPTH_MAX, Head, Mapped, Ring};
@@ -15,33 +16,27 @@ use crate::work;
 static RING: AtomicPtr<Ring> = AtomicPtr::new(std::ptr::null_mut());
 /// Handlers that may use it.
 static RUNNING: AtomicU32 = AtomicU32::new(0);
-/// Which session it is: signals of the one before are no samples of this one.
+/// Which session it is: signals of timers of the one before are no samples of this one.
 static SESSION: AtomicU32 = AtomicU32::new(0);
+/// Processor time from one look to the next.
+static PERIOD_NS: AtomicU64 = AtomicU64::new(1);
+/// The main thread's number.
+static MAIN_THREAD: AtomicU32 = AtomicU32::new(0);
 /// The end of the main thread's stack.
 static MAIN_STACK_END: AtomicU64 = AtomicU64::new(0);
 /// Where the code of the program is.
 static CODE_START: AtomicU64 = AtomicU64::new(0);
 static CODE_END: AtomicU64 = AtomicU64::new(0);
 
+/// Why the kernel says that it signals for an event: `POLL_IN`, which libc does not name.
+const SI_OVERFLOW: libc::c_int = 1;
 /// A thread's own stack is not larger. Where it seems to be, the thread is on another one.
 const STACK_LEN_MAX: u64 = 1 << 30;
 
-/// What a timer's signal carries: the session and the thread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Mark {
-    pub(crate) session: u32,
-    /// The number that the session gave to it. The main thread has number 0.
-    pub(crate) thread: u32,
-}
-
-impl Mark {
-    pub(crate) fn packed(self) -> usize {
-        (self.session as usize) << 32 | self.thread as usize
-    }
-
-    fn unpacked(word: usize) -> Mark {
-        Mark { session: (word >> 32) as u32, thread: word as u32 }
-    }
+thread_local! {
+    // Const and without a destructor: an access is one instruction, and allowed in a signal handler.
+    /// The session that has seen this thread last, and up to which processor time of the thread its samples stand.
+    static SEEN: Cell<(u32, u64)> = const { Cell::new((0, 0)) };
 }
 
 /// Where things are in this process.
@@ -68,11 +63,13 @@ pub(crate) fn install() -> io::Result<()> {
 }
 
 /// From now on samples go into this ring.
-pub(crate) fn open(mapped: &Mapped, session: u32, layout: Layout) {
+pub(crate) fn open(mapped: &Mapped, session: u32, period_ns: u64, layout: Layout) {
     MAIN_STACK_END.store(layout.main_stack_end, Relaxed);
     CODE_START.store(layout.code_start, Relaxed);
     CODE_END.store(layout.code_end, Relaxed);
     SESSION.store(session, Relaxed);
+    PERIOD_NS.store(period_ns.max(1), Relaxed);
+    MAIN_THREAD.store(process::id(), Relaxed);
     RING.store(mapped.as_ptr(), SeqCst);
 }
 
@@ -108,21 +105,24 @@ extern "C" fn on_tick(_signal: libc::c_int, info: *mut libc::siginfo_t, context:
 /// `info` and `context` are the kernel's, of a signal that interrupted this thread.
 #[expect(unsafe_code, reason = "reads what the kernel has written, and the thread's own stack")]
 unsafe fn record(ring: &Ring, info: &libc::siginfo_t, context: &libc::ucontext_t) {
-    // A signal that no timer of this session sent stands for no time.
-    if info.si_code != libc::SI_TIMER {
-        return;
-    }
-    // SAFETY: signals of timers carry what the timer was made with.
-    let mark = Mark::unpacked(unsafe { info.si_value() }.sival_ptr.expose_provenance());
-    if mark.session != SESSION.load(Relaxed) {
+    let session = SESSION.load(Relaxed);
+    // A signal that neither an event nor a timer of this session sent stands for no time.
+    let is_ours = match info.si_code {
+        SI_OVERFLOW => true,
+        // SAFETY: signals of timers carry what the timer was made with.
+        libc::SI_TIMER => unsafe { info.si_value() }.sival_ptr.addr() == session as usize,
+        _ => false,
+    };
+    if !is_ours {
         return;
     }
     let began_at = clock::of_thread();
+    // SAFETY: returns a number.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) } as u32;
     let registers = registers(context);
-    let end = stack_end(mark, registers.stack);
+    let end = stack_end(thread, registers.stack);
     let code = CODE_START.load(Relaxed)..CODE_END.load(Relaxed);
-    // SAFETY: signals of timers say how many ticks were missed.
-    let missed = unsafe { overrun(info) };
+    let count = periods(session, began_at);
     ring.write(|places| {
         let mut depth = 0;
         let found = |address: u64| {
@@ -132,10 +132,21 @@ unsafe fn record(ring: &Ring, info: &libc::siginfo_t, context: &libc::ucontext_t
         };
         // SAFETY: from its stack pointer to the end of its stack, a thread's memory is mapped.
         unsafe { walk(registers, end, code, found) };
-        let count = missed.saturating_add(1).min(u32::from(u16::MAX)) as u16;
-        Head { thread: mark.thread, count, work: work::current(), depth: depth as u8 }
+        Head { thread, count, work: work::current(), depth: depth as u8 }
     });
     ring.handler_ns.fetch_add(clock::of_thread().saturating_sub(began_at), Relaxed);
+}
+
+/// How many periods this thread has worked since it was seen last, rounded, at least one: signals that find one waiting are lost, and a
+/// timer's come at the kernel's ticks. What rounding leaves out or adds is made good in the next sample.
+fn periods(session: u32, now_ns: u64) -> u16 {
+    let period_ns = PERIOD_NS.load(Relaxed);
+    let (seen_by, until_ns) = SEEN.get();
+    let before_ns = if seen_by == session { until_ns } else { now_ns.saturating_sub(period_ns) };
+    let count = (now_ns.saturating_sub(before_ns) + period_ns / 2) / period_ns;
+    let count = count.clamp(1, u64::from(u16::MAX)) as u16;
+    SEEN.set((session, before_ns + u64::from(count) * period_ns));
+    count
 }
 
 /// Where the stack of this thread ends. `stack` itself, so that nothing is walked, if that is not known.
@@ -143,29 +154,16 @@ unsafe fn record(ring: &Ring, info: &libc::siginfo_t, context: &libc::ucontext_t
 /// The C library puts what it knows of a thread at the end of its stack, and that is what `pthread_self` returns; a test holds it to that.
 /// The main thread is the kernel's.
 #[expect(unsafe_code, reason = "pthread_self has no safe name that promises to call nothing else")]
-fn stack_end(mark: Mark, stack: u64) -> u64 {
-    let end = match mark.thread {
-        0 => MAIN_STACK_END.load(Relaxed),
+fn stack_end(thread: u32, stack: u64) -> u64 {
+    let end = match thread == MAIN_THREAD.load(Relaxed) {
+        true => MAIN_STACK_END.load(Relaxed),
         // SAFETY: reads a register.
-        _ => unsafe { libc::pthread_self() as u64 },
+        false => unsafe { libc::pthread_self() as u64 },
     };
     match end.checked_sub(stack) {
         Some(..STACK_LEN_MAX) => end,
         _ => stack,
     }
-}
-
-/// How many ticks of a timer were missed before its signal: the word before the value, which `libc` does not name.
-///
-/// # Safety
-///
-/// The signal is a timer's.
-#[expect(unsafe_code, reason = "reads a field of the kernel's that has no name in libc")]
-unsafe fn overrun(info: &libc::siginfo_t) -> u32 {
-    const WORD: usize = 5;
-    // SAFETY: a siginfo_t has 128 bytes; of a timer's, on 64 bits, this word is `si_overrun`.
-    let missed = unsafe { *std::ptr::from_ref(info).cast::<i32>().add(WORD) };
-    u32::try_from(missed).unwrap_or(0)
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -187,8 +185,6 @@ fn registers(_: &libc::ucontext_t) -> Registers {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     #[test]
     #[expect(unsafe_code, reason = "asks the C library where the stack is")]
     fn what_pthread_self_returns_is_within_the_stack() {
@@ -212,13 +208,6 @@ mod tests {
             let (start, here, of_thread, end) = seen.unwrap().join().unwrap();
             assert!(start < here && here < of_thread && of_thread < end, "{start:x} {here:x} {of_thread:x} {end:x}");
             assert!(end - of_thread < 64 << 10, "most of the stack is walked");
-        }
-    }
-
-    #[test]
-    fn a_mark_is_read_as_it_was_written() {
-        for mark in [Mark { session: 0, thread: 1 }, Mark { session: u32::MAX, thread: 70_000 }] {
-            assert_eq!(Mark::unpacked(mark.packed()), mark);
         }
     }
 }

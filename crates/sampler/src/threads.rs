@@ -4,80 +4,98 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 
-use crate::signal::Mark;
+use crate::event::Event;
 use crate::timer::Timer;
 
-/// Threads that have timers. More are not looked at, and counted.
+/// Threads that have clocks. More are not looked at, and counted.
 const THREAD_COUNT_MAX: usize = 4096;
 
-/// Timers of all threads that were seen.
+/// Clocks of all threads that were seen.
 pub(crate) struct Threads {
     session: u32,
     period_ns: u64,
-    timers: HashMap<i32, Known>,
-    /// Numbers are given once: a sample that waits in the ring is not taken for another thread's.
-    next: u32,
+    known: HashMap<i32, Known>,
     /// Threads that could have none.
     pub(crate) without: u64,
+    /// Threads that have timers, as they could have no events.
+    pub(crate) coarse: u64,
+}
+
+/// What has a thread looked at.
+enum Clock {
+    Event(#[expect(dead_code, reason = "it is kept")] Event),
+    Timer(#[expect(dead_code, reason = "it is kept")] Timer),
 }
 
 struct Known {
-    _timer: Timer,
-    number: u32,
+    _clock: Clock,
     /// What it was told to be called; None when it has been read twice.
     name: Option<String>,
 }
 
 /// A thread that is looked at from now on, or has another name than was told.
 pub(crate) struct NamedThread {
+    /// As the kernel has it.
     pub(crate) number: u32,
     pub(crate) name: String,
 }
 
 impl Threads {
     pub(crate) fn new(session: u32, period_ns: u64) -> Threads {
-        Threads { session, period_ns, timers: HashMap::new(), next: 1, without: 0 }
+        Threads { session, period_ns, known: HashMap::new(), without: 0, coarse: 0 }
     }
 
-    /// Ends all timers.
+    /// Ends all clocks.
     pub(crate) fn clear(&mut self) {
-        self.timers.clear();
+        self.known.clear();
     }
 
-    /// Starts timers for threads that have come, and ends those of threads that have gone.
+    /// Starts clocks for threads that have come, and ends those of threads that have ended.
     pub(crate) fn refresh(&mut self) -> io::Result<Vec<NamedThread>> {
         let here = numbers()?;
-        self.timers.retain(|thread, _| here.contains(thread));
+        self.known.retain(|thread, _| here.contains(thread));
         let mut new = Vec::new();
         for thread in here {
-            if let Some(known) = self.timers.get_mut(&thread) {
+            if let Some(known) = self.known.get_mut(&thread) {
                 // It gives itself its name a moment after its start; until then it has the name of the thread that started it.
-                if let Some(told) = known.name.take() {
-                    let (number, name) = (known.number, name(thread));
-                    new.extend((name != told && !name.is_empty()).then_some(NamedThread { number, name }));
+                if let Some(reported) = known.name.take() {
+                    let name = name(thread);
+                    new.extend((name != reported && !name.is_empty()).then(|| NamedThread::new(thread, name)));
                 }
                 continue;
             }
-            if self.timers.len() >= THREAD_COUNT_MAX {
+            if self.known.len() >= THREAD_COUNT_MAX {
                 self.without += 1;
                 continue;
             }
-            let is_main = u32::try_from(thread).is_ok_and(|thread| thread == std::process::id());
-            let number = if is_main { 0 } else { self.next };
-            match Timer::start(thread, self.period_ns, Mark { session: self.session, thread: number }) {
-                Ok(timer) => {
-                    self.next += u32::from(!is_main);
+            match self.start(thread) {
+                Ok(clock) => {
+                    self.coarse += u64::from(matches!(clock, Clock::Timer(_)));
                     let name = name(thread);
-                    self.timers.insert(thread, Known { _timer: timer, number, name: Some(name.clone()) });
-                    new.push(NamedThread { number, name });
+                    self.known.insert(thread, Known { _clock: clock, name: Some(name.clone()) });
+                    new.push(NamedThread::new(thread, name));
                 }
                 // It has ended meanwhile.
-                Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {}
-                Err(error) if self.timers.is_empty() => return Err(error),
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ESRCH)) => {}
+                Err(error) if self.known.is_empty() => return Err(error),
                 Err(_) => self.without += 1,
             }
         }
         Ok(new)
+    }
+
+    /// An event, or a timer where none may be had.
+    fn start(&self, thread: i32) -> io::Result<Clock> {
+        if let Ok(event) = Event::start(thread, self.period_ns) {
+            return Ok(Clock::Event(event));
+        }
+        Timer::start(thread, self.period_ns, self.session).map(Clock::Timer)
+    }
+}
+
+impl NamedThread {
+    fn new(thread: i32, name: String) -> NamedThread {
+        NamedThread { number: thread.cast_unsigned(), name }
     }
 }
 

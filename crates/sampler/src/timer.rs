@@ -2,8 +2,6 @@
 
 use std::io;
 
-use crate::signal::Mark;
-
 /// A timer. It ends with this.
 #[derive(Debug)]
 pub(crate) struct Timer {
@@ -15,15 +13,15 @@ pub(crate) struct Timer {
 unsafe impl Send for Timer {}
 
 impl Timer {
-    /// One for a thread of this process, that ticks each time it has worked for so long.
+    /// One for a thread of this process, that signals it each time it has worked for so long, at the kernel's next tick.
     #[expect(unsafe_code, reason = "no library has these timers for other threads")]
-    pub(crate) fn start(thread: i32, period_ns: u64, mark: Mark) -> io::Result<Timer> {
+    pub(crate) fn start(thread: i32, period_ns: u64, session: u32) -> io::Result<Timer> {
         // SAFETY: zeros are an event without a thread.
         let mut event: libc::sigevent = unsafe { std::mem::zeroed() };
         event.sigev_notify = libc::SIGEV_THREAD_ID;
         event.sigev_signo = libc::SIGPROF;
         event.sigev_notify_thread_id = thread;
-        event.sigev_value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(mark.packed()) };
+        event.sigev_value = libc::sigval { sival_ptr: std::ptr::without_provenance_mut(session as usize) };
         let mut id = std::ptr::null_mut();
         // SAFETY: reads the event and writes the number; a thread that has ended is refused.
         if unsafe { libc::timer_create(clock_of(thread), &raw mut event, &raw mut id) } != 0 {

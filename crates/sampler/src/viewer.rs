@@ -18,11 +18,11 @@ pub enum Wish {
 /// One look at a thread.
 #[derive(Debug)]
 pub struct Sample<'a> {
-    /// The thread's number in this session.
+    /// The thread's number, as the kernel has it.
     pub thread: u32,
     /// What it worked on.
     pub work: Work,
-    /// How many ticks of its timer it stands for.
+    /// How many times the thread has worked as long as from one look to the next, since it was seen last.
     pub count: u16,
     /// The innermost first: a module by its place, and an offset in its file; None for what is in no file.
     pub stack: &'a [Option<(usize, u64)>],

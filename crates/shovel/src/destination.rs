@@ -4,8 +4,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use amqp::basic;
+use amqp_client::{Connection, Content, Event};
 use bridge::{CHANNEL, Fate};
-use client::{Connection, Content, Event};
 
 use crate::message::Forwarding;
 use crate::status::Flow;

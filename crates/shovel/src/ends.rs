@@ -1,8 +1,8 @@
 //! Declaring what a shovel consumes and publishes to.
 
 use amqp::{TableBuf, Uri, basic, queue};
+use amqp_client::{CallError, Connection};
 use bridge::{Author, CHANNEL, ConnectError, End, Wish};
-use client::{CallError, Connection};
 use model::shovel::{AckMode, BrokerDestination, DeleteAfter, Protocol, Source, SourceQueue, Target};
 
 use crate::host::Host;
@@ -64,7 +64,7 @@ pub(crate) async fn prepare_source(
     if count == Some(0) {
         return Ok(count);
     }
-    let refused = |source| EndError::Refused { what: format!("queue '{queue}' cannot be consumed from"), source };
+    let refused = |source| EndError::Refused { what: format!("cannot consume from queue '{queue}'"), source };
     let is_without_acks = is_without_acks(ack_mode, count);
     if !is_without_acks {
         let qos = basic::Qos { prefetch_size: 0, prefetch_count: source.prefetch, global: false };
@@ -100,7 +100,7 @@ pub(crate) async fn prepare_destination(
         Target::Exchange { .. } => {}
     }
     if ack_mode == AckMode::OnConfirm {
-        let refused = |source| EndError::Refused { what: "publishes cannot be confirmed".to_owned(), source };
+        let refused = |source| EndError::Refused { what: "cannot enable publisher confirms".to_owned(), source };
         connection.select_confirms(CHANNEL).await.map_err(refused)?;
     }
     Ok(())

@@ -17,7 +17,7 @@ use crate::status::{Board, ShovelId, ShovelStatus, State};
 use crate::worker::{Order, Worker};
 
 /// How long what is under way may take to be settled when a shovel ends.
-const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
+const SETTLING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A shovel that is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +79,7 @@ impl Shovels {
             let entry = match same {
                 Some(entry) if entry.shovel == shovel => entry,
                 before => {
-                    let before = before.and_then(|before| before.end(SETTLING_PATIENCE));
+                    let before = before.and_then(|before| before.end(SETTLING_TIMEOUT));
                     self.start(&id, shovel, is_paused, before)
                 }
             };
@@ -88,7 +88,7 @@ impl Shovels {
         }
         drop(running);
         for (_, entry) in gone {
-            entry.end(SETTLING_PATIENCE);
+            entry.end(SETTLING_TIMEOUT);
         }
     }
 

@@ -6,8 +6,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use amqp::basic;
+use amqp_client::{BackOff, Content};
 use bridge::Fate;
-use client::{BackOff, Content};
 use http_client::{Client, HeaderName, HeaderValue, HttpUrl, HttpUrlError, Method, Request, StatusCode};
 use model::shovel::HttpDestination;
 

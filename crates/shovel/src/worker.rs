@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use amqp_client::{Closed, Connection, Event};
 use bridge::{CHANNEL, ConnectError, Fate, Settlement, Taken, Transfer};
-use client::{Closed, Connection, Event};
 use http_client::HttpUrlError;
 use model::shovel::{self, Shovel};
 use tokio::sync::watch;
@@ -21,9 +21,9 @@ use crate::status::{Board, Ends, Flow, Progress, ShovelId, State};
 use crate::web_server::{self, WebServer};
 
 /// How long what is under way may take to be settled when a shovel is done, or is to wait.
-const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
+const SETTLING_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a broker may take to say goodbye.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(1);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Deliveries taken in a row before the destination's words are looked at.
 const DELIVERY_COUNT: usize = 512;
@@ -54,7 +54,7 @@ pub(crate) enum Failure {
     SourceChannel { code: u16, text: String },
     #[error("destination: the channel was closed: {code} {text}")]
     DestinationChannel { code: u16, text: String },
-    #[error("source: the consumer was cancelled, as it is when its queue is deleted")]
+    #[error("source: the consumer was cancelled, probably because its queue was deleted")]
     Cancelled,
     #[error("destination: a message was returned: {code} {text} (routing key '{key}')")]
     Returned { code: u16, text: String, key: String },
@@ -62,7 +62,7 @@ pub(crate) enum Failure {
     WebServer(String),
     #[error("destination: {0}")]
     Url(HttpUrlError),
-    #[error("an exchange or a routing key has more than 255 bytes")]
+    #[error("an exchange name or a routing key is longer than 255 bytes")]
     Unnameable,
 }
 
@@ -105,14 +105,14 @@ impl Worker {
             match self.live().await {
                 Ok(Ended::Ordered) => {}
                 Ok(Ended::Finished) => {
-                    tracing::info!(shovel = %self.id, "a shovel has moved all that it was to move");
+                    tracing::info!(shovel = %self.id, "shovel finished");
                     // Those of the configuration stay listed.
-                    self.enter(State::Terminated { reason: "it has moved all that it was to move".into() });
+                    self.enter(State::Terminated { reason: "the shovel finished".into() });
                     self.host.finished(&self.id);
                     return;
                 }
                 Err(failure) => {
-                    tracing::warn!(shovel = %self.id, reason = %failure, "a shovel has failed");
+                    tracing::warn!(shovel = %self.id, reason = %failure, "shovel failed");
                     self.enter(State::Terminated { reason: failure.to_string().into() });
                     self.first_uri += 1;
                     if !Box::pin(self.wait_to_begin_again()).await {
@@ -172,7 +172,7 @@ impl Worker {
         };
         let patience = match *self.orders.borrow() {
             Order::Stop(patience) => patience,
-            Order::Run(_) | Order::Pause => SETTLING_PATIENCE,
+            Order::Run(_) | Order::Pause => SETTLING_TIMEOUT,
         };
         Box::pin(life.settle(patience)).await?;
         life.tell(&self.board);
@@ -350,6 +350,6 @@ impl Life {
 
     async fn close(self: Box<Self>) {
         let Life { source, destination, .. } = *self;
-        tokio::join!(source.close(CLOSE_PATIENCE), destination.close(CLOSE_PATIENCE));
+        tokio::join!(source.close(CLOSE_TIMEOUT), destination.close(CLOSE_TIMEOUT));
     }
 }

@@ -30,13 +30,13 @@ pub(crate) fn read(disk: &dyn Disk, path: &Path, expected: CheckpointFile) -> Re
     };
     let len = file.len().map_err(attempting("reading", path))?;
     if len != expected.len {
-        return Err(corrupt("it has another length than the manifest says"));
+        return Err(corrupt("its length differs from the manifest"));
     }
     let mut bytes = vec![0; usize::try_from(len).map_err(|_| corrupt("it is too long"))?];
     read_exact_at(&*file, &mut bytes, 0).map_err(attempting("reading", path))?;
     let crc = bytes.last_chunk().copied().map(u32::from_le_bytes);
     if crc != Some(expected.crc) {
-        return Err(corrupt("it has another checksum than the manifest says"));
+        return Err(corrupt("its checksum differs from the manifest"));
     }
     let content = bytes.len() - CRC_LEN as usize;
     if crc32c::crc32c(&bytes[..content]) != expected.crc { Err(corrupt("bad checksum")) } else { Ok(bytes) }
@@ -62,7 +62,7 @@ pub(crate) fn make(disk: &dyn Disk, paths: &Paths, checkpoint: CheckpointFile) -
 }
 
 fn copy(from: &dyn File, to: &dyn File, checkpoint: CheckpointFile) -> io::Result<()> {
-    let is_other = || io::Error::new(io::ErrorKind::InvalidData, "it is not what was written");
+    let is_other = || io::Error::new(io::ErrorKind::InvalidData, "it differs from what was written");
     if from.len()? != checkpoint.len {
         return Err(is_other());
     }

@@ -83,7 +83,7 @@ impl Damages {
         self.lost_count.fetch_add(count, Ordering::Relaxed);
         drop(segments);
         if !is_known {
-            tracing::error!(path = %path.display(), %error, lost = count, "a segment is damaged");
+            tracing::error!(path = %path.display(), %error, lost = count, "segment damaged");
         }
         count
     }

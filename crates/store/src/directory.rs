@@ -52,7 +52,7 @@ pub enum DirError {
         format: u32,
     },
     /// The file that says the format is missing or unreadable, and the directory is not empty.
-    #[error("data directory {} does not say its format ({what}); is it a Warren data directory?", dir.display())]
+    #[error("data directory {} has no valid format ({what}); is it a Warren data directory?", dir.display())]
     UnknownFormat {
         /// The directory.
         dir: PathBuf,
@@ -89,7 +89,7 @@ impl DataDir {
         let has = |name| names.iter().any(|found| found == name);
         if !has("format") {
             if has("manifest") {
-                return Err(DirError::UnknownFormat { dir: dir.to_owned(), what: "there is no file `format`" });
+                return Err(DirError::UnknownFormat { dir: dir.to_owned(), what: "the file `format` is missing" });
             }
             let path = dir.join("format");
             file::replace(disk, &path, format_text().as_bytes()).map_err(io_error("writing", &path))?;
@@ -206,7 +206,8 @@ mod tests {
 
     #[test]
     fn unknown_formats_are_refused() {
-        let damaged = "data directory /data does not say its format (the file `format` is damaged); is it a Warren data directory?";
+        let damaged =
+            "data directory /data has no valid format (the file `format` is damaged); is it a Warren data directory?";
         check_refused("format", "", damaged);
         check_refused("format", "hello", damaged);
         check_refused("format", "warren data directory, format x\n", damaged);
@@ -218,7 +219,7 @@ mod tests {
         check_refused(
             "manifest",
             "",
-            "data directory /data does not say its format (there is no file `format`); is it a Warren data directory?",
+            "data directory /data has no valid format (the file `format` is missing); is it a Warren data directory?",
         );
     }
 

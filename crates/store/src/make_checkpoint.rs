@@ -101,9 +101,9 @@ impl Shared {
         if self.is_disk_full()
             && let Err(error) = self.reserve.refill_for(Purpose::Checkpoint)
         {
-            tracing::warn!(%error, "the reserve for a checkpoint could not be made whole");
+            tracing::warn!(%error, "refilling the disk reserve for a checkpoint failed");
         }
-        tracing::debug!(number, len, position = position.0, segments = segments.len(), "made a checkpoint");
+        tracing::debug!(number, len, position = position.0, segments = segments.len(), "checkpoint written");
         Ok(())
     }
 
@@ -157,7 +157,7 @@ impl Shared {
         let room_len = checkpoint.len + 2 * self.options.segment_len;
         let has_room = || self.disk.free_space(&self.paths.checkpoints()).is_ok_and(|free| free >= room_len);
         if self.is_disk_full() || !has_room() {
-            tracing::warn!(number = checkpoint.number, "there is no room for a copy of the checkpoint");
+            tracing::warn!(number = checkpoint.number, "no space for a copy of the checkpoint");
             return Ok(());
         }
         let path = self.paths.checkpoint(checkpoint.number);

@@ -133,7 +133,7 @@ impl Manifest {
 #[derive(Debug, Error)]
 pub(crate) enum ManifestError {
     /// There is none.
-    #[error("there is no manifest")]
+    #[error("the manifest is missing")]
     Missing,
     /// Neither slot is valid.
     #[error("neither of the manifest's two slots is valid")]
@@ -206,7 +206,7 @@ impl ManifestFile {
         position: JournalPosition,
         base: Option<Arc<Base>>,
     ) -> io::Result<()> {
-        assert!(position >= self.current.position, "replay would begin where the journal has been recycled");
+        assert!(position >= self.current.position, "replay would start where the journal has been recycled");
         assert!(base.is_some() || self.current.base.is_none(), "a member's checkpoint has a base");
         let journal_generation_min = self.current.journal_generation_min;
         self.put_in_force(Manifest {

@@ -167,7 +167,7 @@ impl Reserve {
             let is_short = attempt.as_ref().is_err_and(is_full);
             // At once: what was not needed of it is free, and others look for just that.
             if let Err(error) = self.refill_for(*source) {
-                tracing::warn!(%error, "the reserve could not be made whole");
+                tracing::warn!(%error, "refilling the disk reserve failed");
             }
             filled = Some(attempt);
             if !is_short {
@@ -196,7 +196,7 @@ impl Reserve {
             None if self.free_space()? >= len => self.create_synced(path)?,
             None => return Ok(None),
         };
-        tracing::error!(path = %path.display(), len, "disk is full, the journal goes on in what was reserved");
+        tracing::error!(path = %path.display(), len, "disk full, the journal continues in the reserve");
         let has_len = match file.len()? > len {
             true => file.truncate(len),
             false => file.allocate(len),

@@ -115,9 +115,8 @@ impl Shared {
             // An error tells nothing: what cannot be looked at now may be there.
             if is_there.is_ok_and(|is_there| !is_there) {
                 let path = path.display();
-                self.journal.fail(&format!(
-                    "{path} is not there any more: it was removed, moved or replaced while the broker ran"
-                ));
+                self.journal
+                    .fail(&format!("{path} no longer exists: it was removed, moved or replaced while the broker ran"));
             }
         }
         self.journal.check_files()
@@ -142,7 +141,7 @@ impl Shared {
     /// Makes the reserve whole, as far as there is room; says whether it is.
     pub(crate) fn refill_reserve(&self) -> bool {
         self.reserve.refill(self.journal.prepared_count()).unwrap_or_else(|error| {
-            tracing::warn!(%error, "the reserve could not be made whole");
+            tracing::warn!(%error, "refilling the disk reserve failed");
             false
         })
     }

@@ -65,7 +65,7 @@ impl AuditWriter {
         // An error means that the thread has ended, which joining it tells, too.
         let _ = self.entries.send(None);
         if self.thread.join().is_err() {
-            tracing::error!("the audit log's thread ended early");
+            tracing::error!("audit log thread ended unexpectedly");
         }
     }
 }
@@ -90,7 +90,7 @@ fn write_all(mut target: RotatedFile, waiting: &Receiver<Option<String>>, lost_c
         };
         let result = if lost > 0 { result.and_then(|()| target.write_line(&line)) } else { result };
         if let Err(error) = result {
-            tracing::error!(path = %target.path.display(), %error, "an entry could not be written to the audit log");
+            tracing::error!(path = %target.path.display(), %error, "writing an entry to the audit log failed");
         }
     }
 }
@@ -133,7 +133,7 @@ impl RotatedFile {
             }
             Err(error) if !self.is_stuck => {
                 self.is_stuck = true;
-                tracing::error!(path = %self.path.display(), %error, "the audit log could not be put aside and grows on");
+                tracing::error!(path = %self.path.display(), %error, "rotating the audit log failed, it keeps growing");
             }
             Err(_) => {} // told already
         }

@@ -56,10 +56,10 @@ impl BackendsByName<'_> {
                     BackendKind::Http | BackendKind::OAuth2 => {
                         Arc::new(Cache::new(self.backend(cache.cached_backend)?, cache.cache_ttl))
                     }
-                    BackendKind::Internal | BackendKind::Cache => bail!("a cache needs another back end to ask"),
+                    BackendKind::Internal | BackendKind::Cache => bail!("the cache needs another back end"),
                 }
             }
-            BackendKind::Internal => bail!("the broker's own users are no back end of their own"),
+            BackendKind::Internal => bail!("the back end internal cannot be cached"),
         };
         self.known.push((kind, backend.clone()));
         Ok(backend)

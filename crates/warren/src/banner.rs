@@ -32,7 +32,7 @@ impl Banner<'_> {
         let ms = self.ready_after.as_millis();
         match self.is_serving {
             true => writeln!(out, "  ready in {ms} ms")?,
-            false => writeln!(out, "  started in {ms} ms; clients are served as soon as there is a cluster that can")?,
+            false => writeln!(out, "  started in {ms} ms; clients are served as soon as the cluster is ready")?,
         }
         out.flush()
     }

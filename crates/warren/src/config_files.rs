@@ -82,7 +82,7 @@ pub(crate) fn parse(
         let (terms, flags) = preflight::terms_of_arguments(text);
         files.add_terms(&Source { name: (*variable).to_owned(), text: terms })?;
         if !flags.is_empty() {
-            said.push(format!("{variable}: {} have no effect: there is no Erlang machine", flags.join(", ")));
+            said.push(format!("{variable}: {} have no effect: Warren does not run on Erlang", flags.join(", ")));
         }
     }
     let origin = |origin| files.terms.iter().fold(origin, |origin, terms| terms.origin(origin));

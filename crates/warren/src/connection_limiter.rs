@@ -46,8 +46,8 @@ pub(crate) struct ConnectionPermits {
     _of_address: Option<AddressPermit>,
 }
 
-const ADDRESS_FULL: &str = "a connection was refused because its address has as many as it may at this listener \
-    (warren.http.max_connections_per_address)";
+const ADDRESS_FULL: &str = "connection refused: its address has reached the limit of this listener \
+     (warren.http.max_connections_per_address)";
 
 impl ConnectionPermits {
     /// One of each, and one of those of the address; or what to complain of.
@@ -86,7 +86,7 @@ impl GlobalLimit {
             amqp: ConnectionLimiter::new(max - reserved, OUT_OF_FILES),
             http: ConnectionLimiter::new(
                 max.div_ceil(4),
-                "an HTTP connection was refused: they have a quarter of the limit of open files",
+                "HTTP connection refused: HTTP connections use a quarter of the limit of open files",
             ),
         }
     }
@@ -102,7 +102,7 @@ impl GlobalLimit {
     }
 }
 
-pub(crate) const OUT_OF_FILES: &str = "a connection was refused because the limit of open files is reached";
+pub(crate) const OUT_OF_FILES: &str = "connection refused: the limit of open files is reached";
 
 #[cfg(test)]
 mod tests {

@@ -17,18 +17,21 @@ pub(crate) async fn load(broker: &Arc<Broker>, path: &str, unsupported: Unsuppor
         let imported = import(broker, &Actor::broker(), &mut definitions, Scope::Broker, unsupported);
         let imported = imported.map_err(|error| hinted(error, &definitions)).with_context(named)?;
         if !broker.until_durable(imported.position).await {
-            return Err(anyhow!("nothing can be made durable any more")).with_context(named);
+            return Err(anyhow!("data can no longer be made durable")).with_context(named);
         }
         for warning in &imported.warnings {
-            tracing::warn!(file = %file.display(), %warning, "definitions were imported with a remark");
+            tracing::warn!(file = %file.display(), %warning, "definitions imported with a remark");
         }
         for entry in &imported.left_out {
-            tracing::warn!(file = %file.display(), %entry, "definitions were imported without what is not supported");
+            tracing::warn!(file = %file.display(), %entry, "definitions imported without unsupported entries");
         }
-        tracing::info!(file = %file.display(), "definitions were imported");
+        tracing::info!(file = %file.display(), "definitions imported");
     }
     if broker.users().is_empty() {
-        tracing::warn!("no user can log in: the definitions have no user, and where they are imported none is made");
+        tracing::warn!(
+            "no user can log in: the definitions contain no users, and the default user is not created if definitions are \
+             imported"
+        );
     }
     Ok(())
 }
@@ -39,7 +42,8 @@ fn hinted(error: DefinitionsError, definitions: &Definitions) -> anyhow::Error {
     match definitions.unsupported() {
         [] => error,
         _ => error.context(
-            "some of it is not supported; with management.load_definitions_skip_unsupported = true that is left out, and all else imported",
+            "some entries are not supported; with management.load_definitions_skip_unsupported = true they are left out, and all \
+             others are imported",
         ),
     }
 }

@@ -11,13 +11,13 @@ pub(crate) fn obey(order: DirectoryOrder, dir: &Path) -> Result<String, String> 
     let done = match order {
         DirectoryOrder::ForceBoot => cluster::force_boot(&RealDisk, dir).map(|member| match member {
             Some(name) => format!(
-                "{name} belongs to no cluster any more: it starts alone with all that is in {shown}, and nodes with empty directories may \
+                "{name} no longer belongs to a cluster: it starts alone with the data in {shown}, and nodes with empty directories may \
                  join it"
             ),
-            None => format!("{shown} belongs to no cluster: a node starts alone with all that is in it"),
+            None => format!("{shown} belongs to no cluster: a node starts alone with its data"),
         }),
         DirectoryOrder::AcceptCopy => cluster::accept_copy(&RealDisk, dir)
-            .map(|name| format!("{name} runs on {shown} from now on: the directory that it is a copy of must not be started again")),
+            .map(|name| format!("{name} runs on {shown} from now on: do not start a node on the original directory again")),
     };
     done.map_err(|error| error.to_string())
 }

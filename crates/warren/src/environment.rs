@@ -87,7 +87,7 @@ impl Environment {
             match name {
                 Some(name) => self.set_if_missing(&full_name(name), value.to_owned()),
                 None => self.remarks.push(format!(
-                    "{}:{line}: has no effect: files of variables are not run by a shell",
+                    "{}:{line}: has no effect: files of variables are not evaluated by a shell",
                     file.display()
                 )),
             }
@@ -98,7 +98,7 @@ impl Environment {
         let naming = format!("{variable}_FILE");
         let Some(file) = self.get(&naming).map(str::to_owned) else { return Ok(()) };
         if self.get(variable).is_some() {
-            self.remarks.push(format!("{naming}: has no effect; {variable} is set, and goes before it"));
+            self.remarks.push(format!("{naming}: has no effect; {variable} is set and takes precedence"));
             return Ok(());
         }
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read {file}, which {naming} names"))?;

@@ -27,9 +27,9 @@ pub(crate) fn fsck(args: &FsckArgs) -> Result<()> {
     match (report.is_sound(), args.repair) {
         (true, _) => Ok(()),
         (false, true) if report.is_refused => {
-            bail!("the data directory {} was not repaired, because something would be lost", dir.display())
+            bail!("the data directory {} was not repaired, because data would be lost", dir.display())
         }
-        (false, true) => bail!("the data directory {} could not be repaired as a whole", dir.display()),
+        (false, true) => bail!("the data directory {} could not be repaired completely", dir.display()),
         (false, false) => {
             bail!(
                 "the data directory {} is damaged; `warren fsck --repair` repairs what can be repaired",

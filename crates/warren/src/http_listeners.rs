@@ -98,7 +98,7 @@ impl HttpListeners {
         match OpenListener::open_control(data_dir) {
             Ok(listener) => accepting.push(spawn(listener, Vec::new())),
             // Everything else works without it.
-            Err(error) => tracing::warn!(%error, "`warren ctl` has to log in, because there is no control socket"),
+            Err(error) => tracing::warn!(%error, "no control socket, so `warren ctl` must log in"),
         }
         accepting
     }
@@ -163,4 +163,4 @@ impl OpenListener {
     }
 }
 
-const LISTENER_FULL: &str = "an HTTP connection was refused: its listener has as many as it may";
+const LISTENER_FULL: &str = "HTTP connection refused: the connection limit of its listener is reached";

@@ -177,8 +177,8 @@ pub(crate) fn options(config: &Config, data_dir: &Path) -> Result<management::Op
             hides_allow: headers.hide_allow,
         },
         cors: Cors { origins: own.cors_allow_origins.clone(), max_age_s: Some(own.cors_max_age) },
-        refuses_basic: own.disable_basic_auth || own.oauth.as_ref().is_some_and(|oauth| oauth.disable_basic_auth),
-        oauth: own.oauth.as_ref().map(oauth_options).transpose()?,
+        refuses_basic: own.disable_basic_auth || own.oauth.iter().any(|oauth| oauth.disable_basic_auth),
+        oauth: own.oauth.iter().map(oauth_options).collect::<Result<_>>()?,
         session_lifetime: own.login_session_timeout,
         disables_stats: own.disable_stats,
         enables_queue_totals: own.enable_queue_totals,
@@ -219,6 +219,8 @@ fn oauth_options(own: &ManagementOAuth) -> Result<Arc<OAuthOptions>> {
         None => backends::client_tls(None, true),
     };
     Ok(Arc::new(OAuthOptions {
+        id: own.id.clone(),
+        label: own.label.clone(),
         client_id: own.client_id.clone().unwrap_or_default(),
         client_secret: own.client_secret.clone(),
         metadata: backends::url("management.oauth_metadata_url", &own.metadata_url, &tls)?,

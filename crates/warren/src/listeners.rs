@@ -106,7 +106,7 @@ impl Listeners {
             Ok(ListenerSummary { address, protocol: AMQP, tls, gate: Some(listener.socket.gate()?) })
         };
         let listening: io::Result<_> = self.0.iter_mut().map(listening).collect();
-        listening.context("cannot look at a listener")
+        listening.context("cannot inspect a listener")
     }
 
     /// Accepts until `stopping` changes. Each connection takes a place of each of `limiters`, too.
@@ -141,7 +141,7 @@ fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>)
     Acceptor { socket, admission, limiter: ConnectionLimiter::new(max, LISTENER_FULL), address_limiter: None }
 }
 
-const LISTENER_FULL: &str = "a connection was refused because its listener has as many as it may (connection_max)";
+const LISTENER_FULL: &str = "connection refused: the limit of its listener (connection_max) is reached";
 
 /// The options of a listening socket and of what it accepts.
 pub(crate) fn socket_options(tcp: &TcpOptions) -> SocketOptions {

@@ -57,7 +57,7 @@ pub(crate) fn host_name() -> String {
 /// a little: they were half of the broker's memory, and made no load faster that we know of.
 pub(crate) fn use_small_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        tracing::debug!(%error, "memory is taken in huge pages");
+        tracing::debug!(%error, "huge pages are used for memory");
     }
 }
 

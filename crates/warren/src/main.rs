@@ -54,43 +54,43 @@ enum Command {
     Serve(ServeArgs),
     /// Check a stopped broker's files.
     Fsck(FsckArgs),
-    /// Pool connections of clients that come and go: a proxy in front of brokers.
+    /// Run a proxy in front of brokers that pools connections of short-lived clients.
     #[command(disable_help_flag = true)]
     Proxy {
-        /// `warren proxy --help` says which.
+        /// Options, see `warren proxy --help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Put load on a broker and measure it: PerfTest's options, workloads, reports.
+    /// Put load on a broker and measure its performance: PerfTest's options, workloads, reports.
     #[command(disable_help_flag = true)]
     Perf {
-        /// `warren perf --help` and `warren perf help` say which.
+        /// Options, see `warren perf --help` and `warren perf help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Say whether the network is slow or the broker: round trips of AMQP, each part of them measured.
+    /// Find out whether the network or the broker is slow: measure each part of AMQP round trips.
     Ping(Box<ping::Arguments>),
-    /// Work out what a workload needs of network, disk, memory and processors, with the arithmetic shown.
+    /// Calculate the network, disk, memory and processors that a workload needs, and show the arithmetic.
     #[command(disable_help_flag = true)]
     Plan {
-        /// `warren plan --help` says which.
+        /// Options, see `warren plan --help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
-    /// Move everything from a RabbitMQ to Warren while both serve clients: definitions, then messages, queue by queue; and back.
+    /// Move everything from RabbitMQ to Warren, or back, while both serve clients: definitions, then messages, queue by queue.
     Migrate(Box<migrate::Arguments>),
-    /// See what a running broker does, while it does it: calls of its functions, with their arguments, results and durations.
+    /// Show what a running broker does, live: calls of its functions, with their arguments, results and durations.
     Trace(Box<inspect::trace::Arguments>),
-    /// See where the time of a running broker goes.
+    /// Show what a running broker spends its time on.
     Profile(Box<inspect::profile::Arguments>),
-    /// Say what is the matter with a running broker, and keep all that this follows from in one archive.
+    /// Report the problems of a running broker, and store all data behind the findings in one archive.
     Diagnose(Box<inspect::diagnose::Arguments>),
-    /// See what keeps a running broker busy: queues, connections, channels, vhosts or users.
+    /// Show what keeps a running broker busy: queues, connections, channels, vhosts or users.
     Top(Box<inspect::top::Arguments>),
-    /// Operate a broker over its HTTP API: rabbitmqctl's and rabbitmqadmin's commands.
+    /// Operate a broker over its HTTP API, with the commands of rabbitmqctl and rabbitmqadmin.
     #[command(disable_help_flag = true)]
     Ctl {
-        /// `warren ctl help` says which.
+        /// Options, see `warren ctl help`.
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         words: Vec<String>,
     },
@@ -103,10 +103,10 @@ struct ServeArgs {
     /// Without this option, the file that the environment variable RABBITMQ_CONFIG_FILE names.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Where the broker keeps its data.
+    /// The broker's data directory.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Set a configuration key; goes before the file. May be given more than once.
+    /// Set a configuration key; takes precedence over the file. May be given more than once.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
 }
@@ -120,12 +120,12 @@ struct FsckArgs {
     /// The data directory.
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
-    /// Repair what is damaged, if nothing is lost by that; else say what would be, and change nothing. Copy the directory first: damaged
-    /// segments and checkpoints are moved to `quarantine`, but damaged files of the journal, the manifest and `format` are
-    /// written anew in their place.
+    /// Repair damaged files if nothing is lost by the repair; otherwise report what would be lost, and change nothing. Copy the directory
+    /// first: damaged segments and checkpoints are moved to `quarantine`, but damaged files of the journal, the manifest and `format` are
+    /// rewritten in place.
     #[arg(long)]
     repair: bool,
-    /// Repair what is damaged though something is lost by that: what `--repair` alone has listed.
+    /// Repair damaged files even if data is lost: the data that `--repair` alone has listed.
     #[arg(long, requires = "repair")]
     accept_loss: bool,
 }
@@ -147,9 +147,13 @@ fn main() -> ExitCode {
         Command::Ping(arguments) => return ExitCode::from(ping::main(&arguments)),
         Command::Plan { words } => return ExitCode::from(plan::command::main(&words)),
         Command::Migrate(arguments) => return ExitCode::from(migrate::main(&arguments)),
-        Command::Trace(arguments) => return ExitCode::from(inspect::main(arguments.run())),
+        Command::Trace(arguments) => {
+            return ExitCode::from(inspect::main_with(async |interrupt| arguments.run(interrupt).await));
+        }
         Command::Diagnose(arguments) => return ExitCode::from(inspect::main(arguments.run())),
-        Command::Profile(arguments) => return ExitCode::from(inspect::main(arguments.run())),
+        Command::Profile(arguments) => {
+            return ExitCode::from(inspect::main_with(async |interrupt| arguments.run(interrupt).await));
+        }
         Command::Top(arguments) => return ExitCode::from(inspect::main(arguments.run())),
         Command::Ctl { words } => return ExitCode::from(ctl::main(&words, &directories::obey)),
     };

@@ -53,7 +53,7 @@ fn run(line: &CommandLine) -> Result<()> {
     let log_level = logging::start(&config.log);
     tell(warnings);
     let files = net::raise_open_files_limit();
-    tracing::debug!(limit = files.limit, "limit of open files was raised");
+    tracing::debug!(limit = files.limit, "limit of open files raised");
     tell_of_files(&config, files);
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
@@ -87,7 +87,7 @@ fn load(line: &CommandLine) -> Result<(Config, Vec<Warning>)> {
 
 fn tell(warnings: Vec<Warning>) {
     for warning in warnings {
-        tracing::warn!(%warning, "configuration was accepted with a remark");
+        tracing::warn!(%warning, "configuration accepted with a remark");
     }
 }
 
@@ -130,7 +130,7 @@ async fn serve(line: &CommandLine, config: Config, log_level: &LogLevelHandle) -
             if let Err(error) = reload(line, &current, &service.handle(), log_level) {
                 tracing::error!(
                     error = in_one_line(&error),
-                    "the configuration cannot be used; the old one stays in force"
+                    "reloading the configuration failed; the old one stays in use"
                 );
             }
         })
@@ -166,8 +166,8 @@ fn open_spool(options: spool::Options) -> Result<Arc<Spool>> {
         Spool::open(options, Arc::new(RealDisk)).with_context(|| format!("cannot open the spool in '{dir}'"))?;
     let report = spool.report();
     match report.is_empty() {
-        true => tracing::info!(dir, "what cannot be sent is kept"),
-        false => tracing::info!(dir, messages = report.count(), "messages are kept that could not be sent before"),
+        true => tracing::info!(dir, "messages that cannot be sent are stored"),
+        false => tracing::info!(dir, messages = report.count(), "stored messages found that could not be sent before"),
     }
     Ok(spool)
 }
@@ -182,7 +182,7 @@ fn reload(line: &CommandLine, current: &RefCell<Config>, handle: &Handle, log_le
     drain_as_configured(&current.borrow().upstreams, &config.upstreams, handle);
     log_level.set(config.log.level);
     *current.borrow_mut() = config;
-    tracing::info!("the configuration was reloaded");
+    tracing::info!("configuration reloaded");
     Ok(())
 }
 

@@ -91,7 +91,7 @@ fn a_check_refuses_what_a_start_refuses_and_nothing_else() {
         // What enables a protocol that is not spoken is started without it: a check says what is missed.
         let is_missed = checked
             .as_deref()
-            .is_some_and(|text| text.contains("not built, and without effect") || IS_MISSED.contains(&&*each.name));
+            .is_some_and(|text| text.contains("not supported, and without effect") || IS_MISSED.contains(&&*each.name));
         if started.is_ok() != checked.is_none() && !is_missed {
             wrong.push(format!("{}: a check says {checked:?}, and a start {started:?}", each.name));
         }

@@ -31,25 +31,26 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
 }
 
 /// Runs a broker with this configuration until it is told to stop. `remarks` are what there is to say of where it is from.
-pub(crate) fn start(config: Config, remarks: Vec<String>, data_dir: &Path) -> Result<()> {
+pub(crate) fn start(mut config: Config, remarks: Vec<String>, data_dir: &Path) -> Result<()> {
     let started_at = Instant::now();
     // First of all: an operator who starts a process may end it at every moment.
     let signals = Signals::listen_early()?;
+    config.cluster = config.cluster.for_node(&machine::node_name(&config)).map_err(|why| anyhow::anyhow!(why))?;
     let config = Arc::new(config);
     let log_level = logging::start(&config.log);
     for remark in remarks {
         // Told even where the same configuration has switched the log off.
         if tracing::enabled!(tracing::Level::WARN) {
-            tracing::warn!(warning = %remark, "configuration was accepted with a remark");
+            tracing::warn!(warning = %remark, "configuration accepted with a remark");
         } else {
             eprintln!("warren: {}", human::printable(&remark));
         }
     }
     if !config.files.is_empty() {
-        tracing::info!(files = ?config.files, "configuration was read");
+        tracing::info!(files = ?config.files, "configuration read");
     }
     let files = net::raise_open_files_limit();
-    tracing::debug!(limit = files.limit, "limit of open files was raised");
+    tracing::debug!(limit = files.limit, "limit of open files raised");
     let connection_max = connection_max(files.limit);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(config.worker_threads.unwrap_or_else(machine::processor_count))
@@ -105,7 +106,7 @@ async fn run(
         }
         // Alone, this node leads for as long as it can: whatever the cause, it is over.
         failed = node.failed() => {
-            tracing::error!(%failed, "stopping: nothing can be made durable any more");
+            tracing::error!(%failed, "stopping because data can no longer be made durable");
             Some(failed)
         }
     };
@@ -113,11 +114,11 @@ async fn run(
     watching.abort();
     let hurry = async {
         let signal = signals.next(|| ()).await;
-        tracing::info!(signal, "stopping without waiting for clients any longer");
+        tracing::info!(signal, "stopping without waiting longer for clients");
     };
     let closed = node.shut_down(config.shutdown_timeout, hurry).await;
     if let Some(failed) = failed {
-        return Err(failed).context("the data directory cannot be written any more");
+        return Err(failed).context("the data directory can no longer be written");
     }
     closed.context("cannot close the store")?;
     tracing::info!("stopped");
@@ -130,7 +131,7 @@ fn refuse_member(data_dir: &Path) -> Result<()> {
         .with_context(|| format!("cannot read {}", data_dir.join("group").display()))?;
     if let Some(identity) = identity {
         bail!(
-            "the data directory {} belongs to cluster {:032x} as {}, and the configuration has no key of a cluster: set those that it had \
+            "the data directory {} belongs to cluster {:032x} as {}, and the configuration has no cluster keys: set them as before \
              (warren.cluster.secret and so on), or choose another directory",
             data_dir.display(),
             identity.cluster,

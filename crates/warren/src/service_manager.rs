@@ -19,7 +19,7 @@ pub(crate) fn stopping() {
 fn tell(text: &str) {
     let Some(place) = std::env::var("NOTIFY_SOCKET").ok().filter(|place| !place.is_empty()) else { return };
     if let Err(error) = send(&place, text) {
-        tracing::warn!(%place, %error, "the service manager could not be told");
+        tracing::warn!(%place, %error, "notifying the service manager failed");
     }
 }
 

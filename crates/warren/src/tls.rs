@@ -54,9 +54,9 @@ impl TlsFiles {
 fn tell(prefix: &str, outcome: Result<Reload, TlsSetupError>) {
     match outcome {
         Ok(Reload::Unchanged) => {}
-        Ok(Reload::Reloaded) => tracing::info!(prefix, "certificates and keys were reloaded"),
+        Ok(Reload::Reloaded) => tracing::info!(prefix, "certificates and keys reloaded"),
         Err(error) => {
-            tracing::error!(prefix, %error, "changed certificates or keys cannot be used; the old ones stay in force");
+            tracing::error!(prefix, %error, "reloading certificates or keys failed; the old ones stay in use");
         }
     }
 }

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { readFileSync, existsSync, mkdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
-import { chromium } from "playwright-core";
+import playwright from "playwright-core";
 import { Keys } from "./keys.mjs";
 
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -18,20 +18,33 @@ export class Harness {
     Object.assign(this, { broker, screenshots, only: only ? new RegExp(only) : /./ });
     this.failed = 0;
     this.passed = 0;
+    /** Of all scenarios, also of those that do not run. @type {Set<string>} */
+    this.names = new Set();
   }
 
   async open() {
     const executablePath = process.env.CHROMIUM ?? ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find(existsSync);
-    this.browser = await chromium.launch({ executablePath, args: ["--no-sandbox"] });
+    this.browser = await playwright.chromium.launch({ executablePath, args: ["--no-sandbox"] });
+  }
+
+  /** The same with a Firefox as it is installed, by WebDriver BiDi. */
+  async openFirefox(executablePath) {
+    this.browser = await playwright._bidiFirefox.launch({ executablePath });
   }
 
   async close() {
     await this.browser?.close();
   }
 
+  /** What scenarios need could not be had. */
+  miss(error) {
+    console.log(`not ok: ${error.stack ?? error}`);
+    this.failed += 1;
+  }
+
   /** A profile of the browser, and what the browser complains of in it. */
-  async profile({ url = this.broker.url, width = 1280, height = 860, colorScheme = "light" } = {}) {
-    const context = await this.browser.newContext({ viewport: { width, height }, colorScheme, reducedMotion: "reduce" });
+  async profile({ url = this.broker.url, width = 1280, height = 860, colorScheme = "light", deviceScaleFactor } = {}) {
+    const context = await this.browser.newContext({ viewport: { width, height }, deviceScaleFactor, colorScheme, reducedMotion: "reduce" });
     context.setDefaultTimeout(STEP_TIMEOUT_MS);
     const complaints = [];
     const watch = (page) => {
@@ -47,12 +60,15 @@ export class Harness {
   /** Runs one scenario. `allowed`: complaints that belong to what it does, such as a broker that is away. `url`: of
    *  another broker than the usual one. `keyboard`: only keys may act. `within`: a profile that has been there before
    *  and stays, with its own pages. */
-  async scenario(name, check, { user = "guest", password = user, width, height, colorScheme, allowed = /^$/, hash = "", url = this.broker.url, keyboard = false, within } = {}) {
+  async scenario(name, check, { user = "guest", password = user, width, height, colorScheme, deviceScaleFactor, allowed = /^$/, hash = "", url = this.broker.url, keyboard = false, within } = {}) {
+    this.names.add(name);
     if (!this.only.test(name)) return;
-    const { context, complaints } = within ?? (await this.profile({ url, width, height, colorScheme }));
+    const { context, complaints } = within ?? (await this.profile({ url, width, height, colorScheme, deviceScaleFactor }));
     complaints.splice(0);
     if (keyboard) await watchPointers(context, complaints);
     const page = within ? context.pages()[0] : await context.newPage();
+    const startedAt = performance.now();
+    const taken = () => `${((performance.now() - startedAt) / 1000).toFixed(1)} s`;
     try {
       if (!within) {
         if (user) await this.logIn(context, user, password, url);
@@ -61,11 +77,11 @@ export class Harness {
       await check(page, { context, complaints, keys: new Keys(page) });
       assert.deepEqual(complaints.filter((complaint) => !allowed.test(complaint)), [], "the browser complained");
       this.passed += 1;
-      console.log(`ok ${name}`);
+      console.log(`ok ${name} (${taken()})`);
     } catch (error) {
       this.failed += 1;
       const said = String(error.message ?? error).replaceAll("\n", " | ").slice(0, 1200);
-      console.log(`not ok ${name}: ${said}${complaints.length ? ` [the browser: ${complaints.slice(0, 3).join(" / ").slice(0, 500)}]` : ""}`);
+      console.log(`not ok ${name} (${taken()}): ${said}${complaints.length ? ` [the browser: ${complaints.slice(0, 3).join(" / ").slice(0, 500)}]` : ""}`);
       await this.shoot(page, `failed ${name}`);
     }
     if (!within) await context.close();

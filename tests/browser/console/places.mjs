@@ -106,3 +106,25 @@ export async function tabsOf(page, hash) {
   const tabs = await page.locator("nav.tabs a").evaluateAll((links) => links.map((link) => link.getAttribute("href")));
   return tabs.length > 0 ? tabs : [hash];
 }
+
+/**
+ * What is the matter with pages, each with the tabs inside it: what they say of themselves, how wide they are, and what the browser complains
+ * of. `look` does and finds more at each: what it returns are faults.
+ * @param {(tab: string) => Promise<string[] | void>} [look]
+ */
+export async function faultsOf(harness, page, complaints, hashes, look = async () => []) {
+  const faults = [];
+  for (const hash of hashes) {
+    await harness.go(page, hash);
+    for (const tab of await tabsOf(page, hash)) {
+      if (tab !== hash) await harness.go(page, tab);
+      const title = await page.locator("h1").first().textContent();
+      if (/no such page|could not be loaded|failed/i.test(title)) faults.push(`${tab}: ${title}`);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      if (wide > 0) faults.push(`${tab}: ${wide} px wider than the window`);
+      for (const fault of (await look(tab)) ?? []) faults.push(`${tab}: ${fault}`);
+    }
+    if (complaints.length > 0) faults.push(`${hash}: ${complaints.splice(0).join(" / ").slice(0, 300)}`);
+  }
+  return faults;
+}

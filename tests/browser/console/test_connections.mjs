@@ -61,7 +61,7 @@ export default async function connections(harness, broker) {
     await page.getByRole("button", { name: "Close…" }).click();
     const dialog = page.getByRole("dialog", { name: "Close the connection" });
     await page.keyboard.type("maintenance");
-    assert.equal(await dialog.getByLabel("Reason, which the client is told").inputValue(), "maintenance");
+    assert.equal(await dialog.getByLabel("Reason, which the client gets").inputValue(), "maintenance");
     await dialog.getByRole("button", { name: "Close the connection" }).click();
     await page.getByRole("heading", { level: 1, name: "Connections" }).waitFor();
     await until("it is closed", async () => !(await broker.api("GET", "/api/connections?columns=name")).some(({ name }) => name === names[0]));

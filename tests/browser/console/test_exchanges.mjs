@@ -155,6 +155,6 @@ export default async function exchanges(harness, broker) {
     await page.getByRole("button", { name: "Delete exchange" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Delete exchange" }).click();
     await page.getByRole("heading", { level: 1, name: "Exchanges" }).waitFor();
-    await watching.getByText("There is no such exchange, not any more, or not for this user.").waitFor();
+    await watching.getByText("There is no such exchange, or this user may not see it.").waitFor();
   }, { allowed: /status of 404/ });
 }

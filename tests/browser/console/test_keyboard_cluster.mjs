@@ -84,7 +84,7 @@ async function order(harness, nodes) {
     await keys.finds(`Type ${of} to go on`);
     await page.keyboard.type(of);
     await keys.press("Enter");
-    await page.getByText(`${of} is not in the cluster any more.`).waitFor();
+    await page.getByText(`${of} is removed from the cluster.`).waitFor();
     await page.getByRole("button", { name: `Forget ${of}` }).waitFor({ state: "detached" });
     await keys.to(page.locator("summary", { hasText: "Links between the nodes" }));
   }, options);

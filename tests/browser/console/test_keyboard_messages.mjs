@@ -186,7 +186,7 @@ async function connections(harness, broker) {
     await page.getByRole("heading", { level: 1, name: /^Channel/ }).waitFor();
     await harness.go(page, "#/queues/%2F/keyed");
     await keys.act(page.getByRole("button", { name: "Watch this queue" }));
-    await keys.act(page.getByRole("button", { name: "Watch it no more" }));
+    await keys.act(page.getByRole("button", { name: "Stop watching this queue" }));
     await page.getByRole("button", { name: "Watch this queue" }).waitFor();
     await keys.act(page.getByRole("link", { name: /^Consumers/ }));
     await keys.act(page.getByRole("button", { name: /^Close the connection of consumer/ }));
@@ -197,11 +197,11 @@ async function connections(harness, broker) {
     await keys.act(page.getByRole("link", { name: all[0], exact: true }));
     await keys.act(page.getByRole("button", { name: "Close…" }));
     const dialog = page.getByRole("dialog", { name: "Close the connection" });
-    await keys.finds("Reason, which the client is told");
+    await keys.finds("Reason, which the client gets");
     await keys.press("Escape");
     await keys.finds("Close…");
     await keys.press("Enter");
-    await keys.enter(dialog.getByLabel("Reason, which the client is told"), "maintenance");
+    await keys.enter(dialog.getByLabel("Reason, which the client gets"), "maintenance");
     await keys.act(dialog.getByRole("button", { name: "Close the connection" }));
     await page.getByRole("heading", { level: 1, name: "Connections" }).waitFor();
     await until("it is closed", async () => !(await names()).includes(all[0]));

@@ -59,7 +59,7 @@ export default async function keyboardWatch(harness, broker) {
     await keys.press("ArrowDown", "ArrowDown");
     assert.equal(await level.inputValue(), "info", "arrows go from level to level");
     await keys.act(page.getByRole("button", { name: "Change the level" }));
-    await page.getByText("From now on, what is info").waitFor();
+    await page.getByText("The broker logs lines of level info or more severe").waitFor();
     await keys.act(page.getByRole("button", { name: "Earlier lines" }));
     await page.getByText(", paused").waitFor();
     await keys.act(page.getByRole("button", { name: "Later lines" }));

@@ -87,7 +87,7 @@ export default async function queues(harness, broker) {
     await broker.api("PUT", "/api/queues/%2F/fleeting", { durable: true });
     await harness.go(page, "#/queues/%2F/fleeting");
     await broker.api("DELETE", "/api/queues/%2F/fleeting");
-    await page.getByText("There is no such queue, not any more, or not for this user.").waitFor();
+    await page.getByText("There is no such queue, or this user may not see it.").waitFor();
     await page.getByRole("navigation", { name: "Way" }).getByRole("link", { name: "Queues" }).waitFor();
   }, { allowed: /status of 404/ });
 

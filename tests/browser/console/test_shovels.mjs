@@ -94,7 +94,7 @@ export default async function shovels(harness, broker) {
       await page.getByText("failing").first().waitFor();
       if (hash.endsWith("failing")) {
         await page.locator("summary", { hasText: "Change the shovel" }).click();
-        await page.getByText(/^It failed, and begins again/).waitFor();
+        await page.getByText(/^It failed, and starts again/).waitFor();
         await page.getByRole("form", { name: "Change the shovel" }).waitFor();
       }
       assert.ok(!(await everything(page)).includes("hush-hush"), hash);

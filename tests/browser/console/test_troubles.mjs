@@ -44,7 +44,7 @@ export default async function troubles(harness, broker) {
   }, { hash: "#/queues/%2F/steady" });
 
   await harness.scenario("dead letters that go round in circles are named on the overview and on the page of their queue", async (page) => {
-    await page.getByRole("note").getByText(/Dead letters go round in circles: .* come back to the queue round/).waitFor({ timeout: 30_000 });
+    await page.getByRole("note").getByText(/Dead letters go round in circles: .* return to the queue round/).waitFor({ timeout: 30_000 });
     await page.getByRole("note").getByRole("link", { name: "The queue" }).click();
     await page.getByRole("heading", { level: 1, name: "round" }).waitFor();
     await page.getByRole("note").getByText(/^Dead letters in circles\./).waitFor({ timeout: 30_000 });
@@ -63,7 +63,7 @@ export default async function troubles(harness, broker) {
     await harness.go(page, `#/connections/${segment(publisher)}`);
     await page.getByRole("note").getByText(/^The broker\. An alarm blocks it/).waitFor();
     await harness.go(page, "#/alerts");
-    await page.getByText("no webhook is told of what the banner above says").waitFor();
+    await page.getByText("no webhook gets a notice of what the banner above says").waitFor();
     await banners.getByRole("link", { name: "The node" }).click();
     await page.getByRole("heading", { level: 1, name: /^Node/ }).waitFor();
     await broker.api("PUT", "/api/warren/memory-limit", { relative: 0.9 });

@@ -10,7 +10,7 @@ const { BasicQos, BasicQosOk } = require(path.join(path.dirname(require.resolve(
 
 const [address] = process.argv.slice(2)
 const { WARREN_TLS_CA, WARREN_TLS_CERT, WARREN_TLS_KEY, WARREN_TLS_EXTERNAL } = process.env
-const PATIENCE_MS = 30_000
+const TIMEOUT_MS = 30_000
 let serial = 0
 
 /** As the environment says: whom to trust, which certificate to show. */
@@ -68,7 +68,7 @@ class Session {
 /** A promise that fails when nothing happens. */
 function inTime(promise, what) {
   let timer
-  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`${what} did not come`)), PATIENCE_MS) })
+  const late = new Promise((_, reject) => { timer = setTimeout(() => reject(new Error(`${what} did not come`)), TIMEOUT_MS) })
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 

@@ -21,7 +21,7 @@ export const ALERT_KINDS = [
   { id: "memory-alarm", title: "Memory alarm", about: "fires while memory runs short and publishers are blocked" },
   { id: "disk-alarm", title: "Disk alarm", about: "fires while the disk runs short and publishers are blocked" },
   { id: "data-loss", title: "Data loss", about: "fires while messages were lost to damaged files, and no operator has acknowledged it" },
-  { id: "cluster", title: "Cluster", about: "what is out of order among the nodes: gone, silent, late, or with another time", unit: "count", per: "troubles", usual: 0 },
+  { id: "cluster", title: "Cluster", about: "what is out of order among the nodes: one does not run, does not answer, is behind, or has another time", unit: "count", per: "troubles", usual: 0 },
   { id: "flow", title: "Flow control", about: "connections in flow control, in percent of all", unit: "percent", usual: 0 },
   { id: "lock-outs", title: "Lock-outs", about: "how often a user or an address was locked out, within the window", unit: "count", per: "times", usual: 0, hasWindow: true },
   { id: "connections", title: "Many connections", about: "open connections, in percent of the limit", unit: "percent" },

@@ -33,7 +33,7 @@ export function AlertRules() {
   const edited = place.value.query.get("edit") ?? "";
   const known = data?.find((/** @type {any} */ rule) => rule.name === edited && rule.source !== "configuration");
   const remove = async (/** @type {string} */ name) => {
-    const isYes = await ask({ title: `Delete the rule ${name}`, act: "Delete", isHarmful: true, text: html`<p>Its alerts end, and webhooks are told so.</p>`, run: () => change("DELETE", pathOf`api/alerts/rules/${name}`) });
+    const isYes = await ask({ title: `Delete the rule ${name}`, act: "Delete", isHarmful: true, text: html`<p>Its alerts end, and webhooks get a notice of that.</p>`, run: () => change("DELETE", pathOf`api/alerts/rules/${name}`) });
     if (!isYes) return;
     say(`The rule ${name} is deleted.`);
     await reload();
@@ -49,7 +49,7 @@ export function AlertRules() {
     { id: "queue", title: "Queues", about: "patterns of virtual hosts and queues", sort: "queue", cell: (rule) => (kindOf(rule.kind)?.isOfQueues ? html`<code title="queue">${rule.queue ?? ".*"}</code>${rule.vhost && rule.vhost !== ".*" && html` in <code title="virtual host">${rule.vhost}</code>`}` : "–") },
     { id: "severity", title: "Severity", sort: "severity", cell: ({ severity }) => h("span", { class: `badge ${SEVERITY[severity] ?? ""}` }, severity) },
     { id: "tells", title: "Tells", about: "webhooks", cell: ({ webhooks: told = [] }) => h("bdi", {}, told.length > 0 ? told.join(", ") : "all webhooks") },
-    { id: "state", title: "State", cell: ({ problem, untracked, source }) => [problem && h("span", { key: "problem", class: "badge bad", title: problem }, problem), untracked > 0 && h("span", { key: "untracked", class: "badge warn", title: "queues beyond the 1,000 of a rule" }, `${untracked} more`), source === "configuration" && h("span", { key: "source", class: "badge", title: "it is in the configuration, and cannot be changed here" }, "configuration")] },
+    { id: "state", title: "State", cell: ({ problem, untracked, source }) => [problem && h("span", { key: "problem", class: "badge bad", title: problem }, problem), untracked > 0 && h("span", { key: "untracked", class: "badge warn", title: "queues that are not watched: a rule watches at most 1,000" }, `${untracked} more`), source === "configuration" && h("span", { key: "source", class: "badge", title: "set in the configuration: it cannot be changed here" }, "configuration")] },
     ...(mayChange ? [{ id: "acts", title: "Change", cell: (/** @type {any} */ rule) => rule.source !== "configuration" && html`
       <button type="button" aria-label=${`Change rule ${rule.name}`} onClick=${() => setQuery({ edit: rule.name, add: undefined })}>Change</button> <button type="button" class="harmful" aria-label=${`Delete rule ${rule.name}`} onClick=${() => remove(rule.name)}>Delete</button>` }] : []),
   ];
@@ -82,14 +82,14 @@ function RuleForm({ known, webhooks, onDone }) {
       { name: "vhost", label: "Virtual hosts", placeholder: "all", help: "A regular expression of names." }] : []),
     .../** @type {import("../parts/form.js").Field[]} */ (kind?.unit ? [
       { name: "above", label: "Fires above", isRequired: kind.usual === undefined, placeholder: kind.usual === undefined ? undefined : String(kind.usual), pattern: "[0-9]+(\\.[0-9]+)?", help: kind.about },
-      { name: "clear", label: "Over at", placeholder: "90 % of that", pattern: "[0-9]+(\\.[0-9]+)?", help: "A firing alert is over when the value is at this or below." }] : []),
+      { name: "clear", label: "Over at", placeholder: "90 % of that", pattern: "[0-9]+(\\.[0-9]+)?", help: "A firing alert ends when the value is at this or below." }] : []),
     .../** @type {import("../parts/form.js").Field[]} */ (kind?.hasWindow ? [{ name: "window", label: "Window", placeholder: "1m", help: "The time over which it is measured, such as 90s, 5m, 1h." }] : []),
     .../** @type {import("../parts/form.js").Field[]} */ (id === "queue-length" ? [{ name: "unacked", label: "Unacked messages count, too", kind: "checkbox" }] : []),
-    { name: "for", label: "For", placeholder: "at once", help: "How long it has to be so before the alert fires, such as 90s, 5m, 1h." },
-    { name: "clear_for", label: "Over for", placeholder: "at once", help: "How long it has to be over before the alert is resolved." },
+    { name: "for", label: "For", placeholder: "at once", help: "How long the condition must last before the alert fires, such as 90s, 5m, 1h." },
+    { name: "clear_for", label: "Over for", placeholder: "at once", help: "How long the condition must have ended before the alert is resolved." },
     { name: "severity", label: "Severity", kind: "select", options: [["warning", "warning"], ["info", "info"], ["critical", "critical"]] },
     { name: "repeat", label: "Remind every", placeholder: "never", help: "How often webhooks are reminded while it fires; a minute or more." },
-    { name: "webhooks", label: "Webhooks", placeholder: "all", help: webhooks.length > 0 ? `Names, separated by commas. There are: ${webhooks.join(", ")}.` : "Names, separated by commas. There is none yet: it is listed here, logged, and published as an event." },
+    { name: "webhooks", label: "Webhooks", placeholder: "all", help: webhooks.length > 0 ? `Names, separated by commas. There are: ${webhooks.join(", ")}.` : "Names, separated by commas. There is no webhook yet: alerts are listed here, logged, and published as events." },
   ];
   return h(Form, { label: known ? "Change the rule" : "Add a rule", act: known ? "Change rule" : "Add rule", initial, keeps: Boolean(known), onSubmit: submit, onChange: (values) => setId(values.kind ?? "queue-length"), fields });
 }

@@ -60,7 +60,7 @@ export function AlertWebhooks() {
 /** Counts: name, title, what it is. @type {[string, string, string][]} */
 const NUMBERS = [
   ["waiting", "Waiting", "notices that are still to be sent"], ["delivered", "Delivered", "notices that were accepted"], ["failed", "Failed", "attempts that failed"],
-  ["dropped", "Dropped", "notices that were given up"], ["folded", "Folded", "notices that were merged with later ones"],
+  ["dropped", "Dropped", "notices that could not be delivered"], ["folded", "Folded", "notices that were merged with later ones"],
 ];
 
 /** @param {{ tested: { name: string, answer?: any, error?: string } }} props */
@@ -85,8 +85,8 @@ function WebhookForm({ known, onDone }) {
   return h(Form, { label: known ? "Change the webhook" : "Add a webhook", act: known ? "Change webhook" : "Add webhook", initial, keeps: Boolean(known), onSubmit: submit, fields: [
     .../** @type {import("../parts/form.js").Field[]} */ (known ? [] : [{ name: "name", label: "Name", isRequired: true }]),
     { name: "url", label: "URL", isRequired: true, placeholder: "https://hooks.example.com/warren" },
-    { name: "secret", label: "Secret", kind: "password", autocomplete: "new-password", help: known ? "Requests are signed with it. It is not shown: enter it again, or they are not signed any more." : "Requests are signed with it. Empty: they are not." },
-    { name: "headers", label: "Headers", kind: "arguments", help: known ? "Of every request. They are not shown: enter them again, or there are none any more." : "Of every request." },
+    { name: "secret", label: "Secret", kind: "password", autocomplete: "new-password", help: known ? "Requests are signed with it. It is hidden: enter it again, or requests are no longer signed." : "Requests are signed with it. Empty: they are not." },
+    { name: "headers", label: "Headers", kind: "arguments", help: known ? "Of every request. They are hidden: enter them again, or they are removed." : "Of every request." },
     { name: "timeout", label: "Timeout", placeholder: "5s", help: "How long an answer may take, from 100ms to 1m." },
   ] });
 }

@@ -51,7 +51,7 @@ function Now() {
   const { data: rules } = useResource("api/alerts/rules", 60_000);
   useLive("alerts", () => void reload());
   const empty = rules?.length === 0
-    ? html`${isInAlarm() ? "There is no rule of alerts yet, so no webhook is told of what the banner above says." : "There is no rule yet, so nothing can fire."}${may("administrator") && html` <a href=${href(["alerts"], { tab: "rules", add: "yes" })}>Add a rule</a>`}`
+    ? html`${isInAlarm() ? "There is no alert rule yet, so no webhook gets a notice of what the banner above says." : "There is no rule yet, so nothing can fire."}${may("administrator") && html` <a href=${href(["alerts"], { tab: "rules", add: "yes" })}>Add a rule</a>`}`
     : "Nothing fires.";
   return h(List, { label: "Alerts", rows: data, error, columns: NOW, keyOf: (alert) => `${alert.rule} ${alert.vhost ?? ""} ${alert.queue ?? ""}`, by: "since", isReversed: true, empty });
 }
@@ -61,7 +61,7 @@ const THEN = [
   { id: "at", title: "At", sort: "at", cell: ({ at }) => h(Time, { at }) },
   { id: "status", title: "Status", sort: "status", cell: ({ status }) => h("span", { class: `badge ${status === "firing" ? "bad" : "good"}` }, status) },
   ...ABOUT,
-  { id: "reason", title: "Reason", about: "gone: the queue is deleted, or the rule does not match it any more", sort: "reason", cell: ({ reason }) => String(reason ?? "").replaceAll("_", " ") },
+  { id: "reason", title: "Reason", about: "gone: the queue is deleted, or the rule no longer matches it", sort: "reason", cell: ({ reason }) => String(reason ?? "").replaceAll("_", " ") },
   { id: "since", title: "Fired since", sort: "since", cell: ({ since }) => h(Time, { at: since }) },
 ];
 

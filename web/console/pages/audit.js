@@ -63,9 +63,9 @@ export default function Audit() {
     ${error !== undefined && h(Note, { error })}
     ${(!isThere || isOld) && error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${isThere && !isOld && h(Table, { label: "Audit log", columns: columns(setShown), count: entries.length, rowAt: (index) => entries[index], keyOf: (entry) => String(entry.id), height: "calc(100vh - 16rem)",
-      empty: key === "{}" ? "Nothing has been done yet. What users create, change and delete appears here, and logins." : "Nothing like that has been done. Clear a filter to see more." })}
+      empty: key === "{}" ? "Nothing has been done yet. What users create, change and delete appears here, and logins." : "No event matches. Clear a filter to see more." })}
     ${isThere && !isOld && entries.length >= COUNT && isEnd !== key && html`<p class="acts"><button type="button" onClick=${older}>Older entries</button></p>`}
-    ${isEnd === key && html`<p class="about">Nothing older is kept: at most 2,000 events, from the start of the broker on. With warren.audit.file they are also in a file.</p>`}
+    ${isEnd === key && html`<p class="about">The broker keeps the last 2,000 events since its start. With warren.audit.file they are also written to a file.</p>`}
     ${shown && h(Dialog, { title: shown.event, onClose: () => setShown(null), children: h(EntryFacts, { entry: shown }) })}` });
 }
 

@@ -64,7 +64,7 @@ export default function Channel({ values: [name = ""] }) {
     ${error !== undefined && h(Note, { error })}
     ${h(Section, { title: "Facts", children: h(Facts, { facts: factsOf({ ...data, message_stats: stats }) }) })}
     ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf(lines.map(([id, title]) => [title, stats[`${id}_details`]]), ratesOf) }) })}
-    ${h(Section, { title: "Consumers", children: h(List, { label: "Consumers", rows: data.consumer_details ?? [], columns: CONSUMERS, keyOf: (one) => one.consumer_tag, by: "consumer_tag", height: "24rem", hasFilter: (data.consumer_details ?? []).length > 20,
+    ${data.consumer_details && h(Section, { title: "Consumers", children: h(List, { label: "Consumers", rows: data.consumer_details, columns: CONSUMERS, keyOf: (one) => one.consumer_tag, by: "consumer_tag", height: "24rem", hasFilter: data.consumer_details.length > 20,
       empty: "It has no consumer: it publishes, or gets messages one by one." }) })}
     ${(data.publishes ?? []).length > 0 && h(Section, { title: "Publishes to", children: h(List, { label: "Exchanges that it publishes to", rows: data.publishes, columns: PUBLISHES, keyOf: nameOf, by: "exchange.name", height: "24rem", hasFilter: false }) })}
     ${(data.deliveries ?? []).length > 0 && h(Section, { title: "Gets from", children: h(List, { label: "Queues that it gets from", rows: data.deliveries, columns: DELIVERIES, keyOf: nameOf, by: "queue.name", height: "24rem", hasFilter: false }) })}`;

@@ -9,8 +9,8 @@ import { h, html } from "../parts/html.js";
 import { useLately } from "../parts/lately.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { Note } from "../parts/note.js";
+import { PagedTable } from "../parts/paged_table.js";
 import { SavedFilters } from "../parts/saved.js";
-import { Table } from "../parts/table.js";
 import { useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { place } from "../route.js";
 import { may } from "../session.js";
@@ -33,7 +33,7 @@ export default function Channels() {
       ${h(SavedFilters, { list: "channels", names: ["name", "vhost", "sort", "reverse"] })}${h(ColumnChoice, { choice, columns: CHANNEL_COLUMNS })}` })}
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${list.isThere && h(Table, { label: "Channels", columns: shown, count: list.count, rowAt: list.rowAt, keyOf: (one) => one.name, onSeen, order, onOrder,
+    ${list.isThere && h(PagedTable, { label: "Channels", columns: shown, count: list.count, rowAt: list.rowAt, keyOf: (one) => one.name, onSeen, order, onOrder,
       empty: list.all === 0 ? h(NoChannel, {}) : "No channel has such a name. Clear the filter to see all." })}`;
 }
 

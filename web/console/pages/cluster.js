@@ -31,7 +31,7 @@ export default function Cluster() {
     ${h(Heading, { title: "Cluster" })}
     ${error && h(Note, { kind: "warning", error })}
     ${data.waiting && h(Note, { kind: "warning", children: typeof data.waiting === "string" ? data.waiting : JSON.stringify(data.waiting) })}
-    ${!data.has_majority && h(Note, { children: "This node reaches no majority, and serves nothing until it does." })}
+    ${!data.has_majority && h(Note, { children: "This node cannot reach a majority of the nodes. It serves no clients until it can." })}
     ${h(Warnings, {})}
     ${h(Facts, { facts: [
       ["Name", h("bdi", {}, data.name)], ["Nodes", String(data.nodes.length)], ["Leader", data.leader ? nodeLink(data.leader) : "none"],
@@ -54,15 +54,15 @@ function Members({ cluster, nodes, isAlone, mayOrder, reload }) {
   const needed = Math.floor(cluster.nodes.length / 2) + 1;
   const rows = cluster.nodes.map((/** @type {any} */ node) => ({ key: node.name, cells: [
     nodeLink(node.name),
-    html`<span class=${`badge ${node.role === "leader" ? "good" : ""}`}>${node.role ?? "unknown"}</span> ${!node.running && html`<span class="badge bad">not running</span>`}${node.draining && html`<span class="badge warn" title="its clients were sent away, and it does not lead">drained</span>`}${alarmsOf(nodes.find(({ name }) => name === node.name))}`,
+    html`<span class=${`badge ${node.role === "leader" ? "good" : ""}`}>${node.role ?? "unknown"}</span> ${!node.running && html`<span class="badge bad">not running</span>`}${node.draining && html`<span class="badge warn" title="its clients were disconnected, and it does not lead">drained</span>`}${alarmsOf(nodes.find(({ name }) => name === node.name))}`,
     ...(isAlone ? [] : [behind(node), linkOf(node)]),
     h(Time, { at: node.last_seen_ms, isAgo: true }),
     node.address ?? "–", node.version ?? "–",
     ...(mayOrder && !isAlone ? [h(Orders, { node, cluster, reload })] : []),
   ] }));
   return html`${h(Plain, { label: "Nodes", rows, head: [
-    "Node", "State", ...(isAlone ? [] : [{ title: "Behind", about: "what it has still to write of what the leader has" }, { title: "Round trip", about: "of a question to it and its answer" }]), { title: "Seen", about: "when it was last heard of" }, "Address", "Version", ...(mayOrder && !isAlone ? ["Orders"] : [])] })}
-    ${!isAlone && html`<p class="about">${running} of ${cluster.nodes.length} run; ${needed} are needed to serve. ${running === needed && cluster.nodes.length > 1 ? "None of those that run may be stopped now." : running > needed ? `${running - needed} may be stopped or lost.` : ""}</p>`}`;
+    "Node", "State", ...(isAlone ? [] : [{ title: "Behind", about: "what the leader has written and this node has not" }, { title: "Round trip", about: "time from a request to the node until its answer" }]), { title: "Seen", about: "when the node last answered" }, "Address", "Version", ...(mayOrder && !isAlone ? ["Orders"] : [])] })}
+    ${!isAlone && html`<p class="about">${running} of ${cluster.nodes.length} run; ${needed} are needed to serve. ${running === needed && cluster.nodes.length > 1 ? "None of those that run may be stopped now." : running > needed ? `${running - needed} of them can be stopped or lost without an outage.` : ""}</p>`}`;
 }
 
 /** How far a node is. @param {any} node */
@@ -101,7 +101,7 @@ function Links({ nodes }) {
 
 /** What goes over each lane. @type {Record<string, string>} */
 const LANES = {
-  votes: "elections, and that the leader is there", commits: "entries of the journal", files: "files of messages; up only while some are sent", calls: "questions and answers", forward: "clients that are passed on to the leader; up only while there are some",
+  votes: "elections and heartbeats of the leader", commits: "entries of the journal", files: "files of messages; up only while files are sent", calls: "requests and responses", forward: "connections of clients that are forwarded to the leader; up only while there are some",
 };
 
 /** @param {{ name: string, reload: () => Promise<void> }} props */

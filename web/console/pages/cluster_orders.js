@@ -18,16 +18,16 @@ async function order(question, done, reload) {
 /** @param {{ name: string }} node @param {() => Promise<void>} reload */
 export const orderTransfer = ({ name }, reload) => order({
   title: `Make ${name} the leader`, act: "Make leader",
-  text: html`<p>All connections of clients are closed once, and clients connect again. Transient messages and exclusive queues are lost. Nothing that was confirmed is. A node that has not caught up is refused.</p>`,
+  text: html`<p>All connections of clients are closed once, and clients connect again. Transient messages and exclusive queues are lost. Confirmed persistent messages are kept. A node that is behind cannot become the leader.</p>`,
   run: () => change("POST", "api/warren/cluster/transfer", { node: name }),
 }, `${name} leads.`, reload);
 
 /** @param {{ name: string }} node @param {boolean} isLeader @param {() => Promise<void>} reload */
 export const orderDrain = ({ name }, isLeader, reload) => order({
   title: `Drain ${name}`, act: "Drain",
-  text: html`<p>${isLeader ? "It hands the lead over to another node, which closes all connections once." : "Clients that are connected to it are disconnected."} It takes no new clients until it is revived, and can then be stopped.</p>`,
+  text: html`<p>${isLeader ? "Another node becomes the leader, which closes all connections once." : "Clients that are connected to it are disconnected."} It takes no new clients until it is revived. You can stop it then.</p>`,
   run: () => change("POST", "api/warren/cluster/drain", { node: name }),
-}, `${name} is drained. It can be stopped; revive it when it is back.`, reload);
+}, `${name} is drained. You can stop it; revive it when it runs again.`, reload);
 
 /** @param {{ name: string }} node @param {() => Promise<void>} reload */
 export const orderRevive = ({ name }, reload) => order({
@@ -38,6 +38,6 @@ export const orderRevive = ({ name }, reload) => order({
 /** @param {{ name: string }} node @param {any} cluster @param {() => Promise<void>} reload */
 export const orderForget = ({ name }, cluster, reload) => order({
   title: `Forget ${name}`, act: "Forget", isHarmful: true, word: name,
-  text: html`<p>It is not in the cluster any more, which then has ${cluster.nodes.length - 1} nodes. To bring it back, empty its directory and let it join.</p>`,
+  text: html`<p>It is removed from the cluster, which then has ${cluster.nodes.length - 1} nodes. To bring it back, empty its directory and let it join.</p>`,
   run: () => change("DELETE", pathOf`api/warren/cluster/nodes/${name}`),
-}, `${name} is not in the cluster any more.`, reload);
+}, `${name} is removed from the cluster.`, reload);

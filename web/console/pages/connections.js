@@ -11,10 +11,10 @@ import { h, html } from "../parts/html.js";
 import { useLately } from "../parts/lately.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { Note } from "../parts/note.js";
+import { PagedTable } from "../parts/paged_table.js";
 import { SavedFilters } from "../parts/saved.js";
 import { Sparkline } from "../parts/sparkline.js";
 import { State } from "../parts/states.js";
-import { Table } from "../parts/table.js";
 import { useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { href, place } from "../route.js";
 import { may } from "../session.js";
@@ -30,9 +30,9 @@ const COLUMNS = [
   { id: "given", title: "Client's name", about: "the name that the client gave itself", sort: "user_provided_name", isHidden: true, cell: (one) => h("bdi", {}, one.user_provided_name) },
   { id: "user", title: "User", sort: "user", cell: (one) => h("bdi", {}, one.user) },
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: (one) => h("bdi", {}, one.vhost) },
-  { id: "state", title: "State", about: "blocked and flow: it publishes more than the broker takes now", sort: "state", isMain: true, cell: (one) => h(State, { state: one.state }) },
-  { id: "round_trip", title: "Round trip", about: "from the broker to the client and back, as the kernel measures it: long is a slow network", sort: "network.round_trip_us", isNumber: true, cell: (one) => h(Figure, { unit: "us", value: one.network?.round_trip_us }) },
-  { id: "retransmits", title: "Retransmits", about: "segments that the kernel had to send again: many are a network that loses", sort: "network.retransmits", isNumber: true, cell: (one) => h(Figure, { value: one.network?.retransmits }) },
+  { id: "state", title: "State", about: "blocked or flow: the client publishes more than the broker accepts now", sort: "state", isMain: true, cell: (one) => h(State, { state: one.state }) },
+  { id: "round_trip", title: "Round trip", about: "from the broker to the client and back, as the kernel measures it; a long one means a slow network", sort: "network.round_trip_us", isNumber: true, cell: (one) => h(Figure, { unit: "us", value: one.network?.round_trip_us }) },
+  { id: "retransmits", title: "Retransmits", about: "segments that the kernel had to send again; many mean that the network loses packets", sort: "network.retransmits", isNumber: true, cell: (one) => h(Figure, { value: one.network?.retransmits }) },
   { id: "from", title: "From client", about: "bytes a second that the client sends", sort: "recv_oct_details.rate", isNumber: true, cell: (one) => h(Figure, { unit: "byterate", value: one.recv_oct_details?.rate }) },
   { id: "to", title: "To client", about: "bytes a second that the client gets", sort: "send_oct_details.rate", isNumber: true, cell: (one) => h(Figure, { unit: "byterate", value: one.send_oct_details?.rate }) },
   { id: "lately", title: "Lately", about: "bytes a second both ways since this page shows it", cell: (one) => h(Sparkline, { of: traceOf(one), label: "Bytes a second" }) },
@@ -72,7 +72,7 @@ export default function Connections() {
       ${h(SavedFilters, { list: "connections", names: ["name", "vhost", "sort", "reverse"] })}${h(ColumnChoice, { choice, columns: COLUMNS })}` })}
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${list.isThere && h(Table, { label: "Connections", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, onSeen, order, onOrder,
+    ${list.isThere && h(PagedTable, { label: "Connections", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, onSeen, order, onOrder,
       ...(mayCloseAll() ? { chosen, onChosen: setChosen } : {}), empty: list.all === 0 ? h(NoConnection, {}) : "No connection has such a name. Clear the filter to see all." })}
     ${isClosing && h(CloseConnections, { names: [...chosen], onClose: () => setClosing(false), onDone: (left) => (setChosen(new Set(left)), list.reload()) })}`;
 }

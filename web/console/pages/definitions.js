@@ -17,7 +17,7 @@ const CHOICES_MAX = 100;
 export default function Definitions() {
   const names = useVhosts();
   return h(Admin, { title: "Definitions", children: [
-    h("p", { key: "about" }, "Users, virtual hosts, permissions, parameters, policies, exchanges, queues and bindings, as one JSON document. RabbitMQ's documents can be imported, and RabbitMQ imports those of here. Messages are not in it."),
+    h("p", { key: "about" }, "Users, virtual hosts, permissions, parameters, policies, exchanges, queues and bindings, as one JSON document. Documents of RabbitMQ can be imported, and RabbitMQ can import these. Messages are not included."),
     h(Section, { key: "export", title: "Export", children: h(Export, { names }) }),
     h(Section, { key: "import", title: "Compare and import", children: h(Import, { names }) }),
   ] });
@@ -30,7 +30,7 @@ function Export({ names }) {
   const link = address(withQuery(vhost === "" ? "api/definitions" : pathOf`api/definitions/${vhost}`, { download: file }));
   return html`<div class="acts"><label class="acts">Of ${h(VhostChoice, { names, value: vhost, onInput: setVhost, otherwise: "everything" })}</label>
     <a class="button main" href=${link} download=${file}>Download definitions</a></div>
-    <p class="about">The document has hashes of passwords, and secrets of webhooks. Of one virtual host it has neither users nor permissions.</p>`;
+    <p class="about">The document contains password hashes, and secrets of webhooks. That of one virtual host contains neither users nor permissions.</p>`;
 }
 
 /** @param {{ names: string[], value: string, onInput: (value: string) => void, otherwise: string }} props */
@@ -57,7 +57,7 @@ function Import({ names }) {
     try {
       return JSON.parse(given);
     } catch (error) {
-      throw new Error(`The document is no JSON: ${sentenceOf(error)}`);
+      throw new Error(`The document is not JSON: ${sentenceOf(error)}`);
     }
   };
   /** Does something with the document, and shows what comes of it. @param {string} kind @param {(body: any) => Promise<any>} act */
@@ -82,10 +82,10 @@ function Import({ names }) {
   const prune = () => run("pruned", async (body) => {
     const count = countOf(found?.data?.deleted);
     let answer;
-    const isYes = await ask({ title: "Import and prune", act: "Import and prune", isHarmful: true, word: "prune", text: html`<p>The document is imported, and <strong>${count.toLocaleString("en")}</strong> objects that it does not have are deleted, queues with their messages.</p>`,
+    const isYes = await ask({ title: "Import and prune", act: "Import and prune", isHarmful: true, word: "prune", text: html`<p>The document is imported, and <strong>${count.toLocaleString("en")}</strong> objects that are not in the document are deleted; queues with their messages.</p>`,
       run: async () => (answer = await change("POST", withQuery(path, { prune: "true" }), body)) });
     if (!isYes) return found?.data;
-    say("The definitions are imported, and what they do not have is deleted.");
+    say("The definitions are imported, and everything else is deleted.");
     return answer;
   });
   const take = async (/** @type {any} */ event) => {
@@ -98,7 +98,7 @@ function Import({ names }) {
       ${!file && html`<div class="field"><label for="definitions-text">Or the document itself</label><textarea id="definitions-text" rows="6" spellcheck=${false} value=${text} onInput=${(/** @type {any} */ event) => (setText(event.currentTarget.value), forget())}></textarea></div>`}
       <div class="field"><span>Into</span>${h(VhostChoice, { names, value: vhost, onInput: (value) => (setVhost(value), forget()), otherwise: "the whole broker" })}</div>
       <div class="field checkbox"><input id="definitions-skip" type="checkbox" checked=${isSkipping} onChange=${(/** @type {any} */ event) => setSkipping(event.currentTarget.checked)} /><label for="definitions-skip">Leave out what is not supported</label>
-        <p class="help">Streams, and what belongs to RabbitMQ's plugins. Otherwise the whole import is refused if some of it is in the document. It cannot be combined with pruning.</p></div>
+        <p class="help">Streams, and what belongs to RabbitMQ's plugins. Without this, the whole import is refused if the document contains any of them. It cannot be combined with pruning.</p></div>
       <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Compare with the broker</button>
         <button type="button" aria-disabled=${isRunning} onClick=${bring}>Import…</button>
         <button type="button" aria-disabled=${isRunning} onClick=${dryRun}>See what a prune would delete</button></div>

@@ -52,11 +52,11 @@ export function Difference({ diff }) {
   const same = Object.entries(diff.same ?? {}).filter(([, number]) => number > 0);
   const isSame = countOf(diff.added) + countOf(diff.changed) + countOf(diff.missing) === 0;
   return html`<section aria-label="Difference" aria-live="polite">
-    ${isSame ? h(Note, { kind: "hint", children: "The broker has all that is in the document, and nothing else." }) : html`
-      ${h(Kinds, { title: "Added by an import", kinds: diff.added, counts: diff.counts?.added, none: "Nothing: all of it is there." })}
+    ${isSame ? h(Note, { kind: "hint", children: "The broker has everything that is in the document, and nothing else." }) : html`
+      ${h(Kinds, { title: "Added by an import", kinds: diff.added, counts: diff.counts?.added, none: "Nothing: the broker has all of it." })}
       ${h(Kinds, { title: "Changed by an import", kinds: diff.changed, counts: diff.counts?.changed, none: "Nothing is different.", show: changesOf })}
-      ${h(Kinds, { title: "Missing in the document", kinds: diff.missing, counts: diff.counts?.missing, none: "The broker has nothing beyond it." })}
-      <p class="about">What is missing stays where it is, unless it is pruned.</p>`}
+      ${h(Kinds, { title: "Missing in the document", kinds: diff.missing, counts: diff.counts?.missing, none: "The broker has nothing else." })}
+      <p class="about">These objects stay, unless you import and prune.</p>`}
     ${same.length > 0 && html`<p>The same: ${same.map(([kind, number]) => `${(KINDS[kind] ?? kind).toLowerCase()} ${number}`).join(", ")}.</p>`}
   </section>`;
 }

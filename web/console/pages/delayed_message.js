@@ -28,7 +28,7 @@ export function DelayedDialog({ vhost, messages, id, onClose, onDone }) {
     } });
   }
   return h(Dialog, { title: `Delayed message ${id}`, isWide: true, onClose, children: html`
-    ${error !== undefined && (isMissing(error) ? html`<p class="note warning" role="status">It does not wait here any more: it was due, or has been cancelled or rescheduled.</p>` : h(Note, { error }))}
+    ${error !== undefined && (isMissing(error) ? html`<p class="note warning" role="status">This message no longer waits here: it became due, or was cancelled or rescheduled.</p>` : h(Note, { error }))}
     ${!data && error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
     ${data && h(MessageView, { message: data, vhost })}
     ${data && html`<div class="acts"><button type="button" onClick=${release}>Release now</button><button type="button" onClick=${() => setRescheduling(true)}>Reschedule…</button>

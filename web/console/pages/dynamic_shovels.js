@@ -38,8 +38,8 @@ export default function DynamicShovels() {
   const chosen = query.get("vhost") ?? "";
   const rows = chosen ? data?.filter((/** @type {any} */ { vhost }) => vhost === chosen) : data;
   return h(Admin, { title: "Shovel Management", children: html`
-    <p>A shovel takes messages out of a queue or an exchange, and publishes them at another broker, or at this one. It goes on by itself when either was away. <a href=${href(["shovels"])}>What they do now</a></p>
+    <p>A shovel takes messages out of a queue or an exchange, and publishes them at another broker, or at this one. It continues by itself after either end was unreachable. <a href=${href(["shovels"])}>What they do now</a></p>
     ${h(List, { label: "Dynamic shovels", rows, error, columns: COLUMNS, keyOf: ({ vhost, name }) => `${vhost}/${name}`, textOf: ({ name, value }) => `${name} ${value["src-queue"] ?? value["src-exchange"] ?? ""} ${value["dest-queue"] ?? value["dest-exchange"] ?? ""}`, by: "name", height: "60vh",
-      empty: "There is no dynamic shovel. Add one below: a source, a destination, and it begins.", tools: h(VhostChoice, { vhosts }) })}
+      empty: "There is no dynamic shovel. Add one below: it starts at once.", tools: h(VhostChoice, { vhosts }) })}
     ${vhosts.length > 0 && h(Section, { title: "Add a shovel", isClosed: data?.length !== 0, isAsked: query.get("add") === "yes", children: h(ShovelForm, { vhosts: chosen ? [chosen, ...vhosts.filter((one) => one !== chosen)] : vhosts, onDone: reload }) })}` });
 }

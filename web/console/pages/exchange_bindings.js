@@ -78,7 +78,7 @@ export function ExchangeBindings({ vhost, name }) {
     const { source, destination, destination_type: type, routing_key: key } = binding;
     const isDone = await ask({
       title: "Remove the binding?", act: "Unbind", isHarmful: true, run: () => change("DELETE", unbindPath(binding)),
-      text: ["Messages from the exchange ", h("bdi", {}, source), " with the key ", h("bdi", { class: "mono" }, key || "(empty)"), ` do not reach the ${type} `, h("bdi", {}, destination), " any more by it."],
+      text: ["Messages from the exchange ", h("bdi", {}, source), " with the key ", h("bdi", { class: "mono" }, key || "(empty)"), ` do not reach the ${type} `, h("bdi", {}, destination), " by it any longer."],
     });
     if (!isDone) return;
     say("The binding is removed.");
@@ -90,7 +90,7 @@ export function ExchangeBindings({ vhost, name }) {
   }
   const isThere = pictured !== undefined && before !== undefined;
   return html`
-    ${h(Section, { title: "Picture", about: "what is before this exchange, and behind it", children: isThere ? h(BindingGraph, { vhost, name, to: before, from: behind }) : html`<p class="awaited-text" role="status">Asking the broker…</p>` })}
+    ${h(Section, { title: "Picture", about: "what sends messages to this exchange, and what gets messages from it", children: isThere ? h(BindingGraph, { vhost, name, to: before, from: behind }) : html`<p class="awaited-text" role="status">Asking the broker…</p>` })}
     ${h(Section, { title: "From this exchange", children: h(List, { label: "Bindings from this exchange", rows: from.data, error: from.error, columns: columns.from, keyOf, textOf, by: "destination", height: "30rem",
       empty: "Nothing is bound from this exchange: what is published here reaches no queue. Add a binding below." }) })}
     ${h(Section, { title: "To this exchange", isClosed: (to.data?.length ?? 0) === 0, children: h(List, { label: "Bindings to this exchange", rows: to.data, error: to.error, columns: columns.to, keyOf, textOf, by: "source", height: "20rem", hasFilter: false,

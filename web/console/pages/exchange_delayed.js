@@ -115,7 +115,7 @@ async function cancelMatching({ messages, filter, name, run, onDone }) {
   }, { most: COUNT_MAX, isQuiet: true });
   if (!counted) return;
   const { count, isExhaustive } = counted;
-  if (count === 0) return say("Nothing matches any more.");
+  if (count === 0) return say("No messages match any longer.");
   const many = `${isExhaustive ? "" : "at least "}${count.toLocaleString("en")} ${count === 1 ? "message" : "messages"}`;
   const said = delayedFilterText(filter);
   const isYes = await ask({

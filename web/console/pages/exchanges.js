@@ -16,10 +16,10 @@ import { DEFAULT_EXCHANGE, ExchangeLink } from "../parts/links.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { Note } from "../parts/note.js";
 import { keyOf, objectOfKey } from "../parts/object_key.js";
+import { PagedTable } from "../parts/paged_table.js";
 import { FavouriteButton, SavedFilters } from "../parts/saved.js";
 import { forEach } from "../parts/several.js";
 import { Sparkline } from "../parts/sparkline.js";
-import { Table } from "../parts/table.js";
 import { chosenFirst, useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { exchangeSegment, href, place, setQuery } from "../route.js";
 
@@ -75,7 +75,7 @@ function AllExchanges() {
 function FavouriteExchanges() {
   const asked = useAsked();
   const list = useFavourites("exchanges", COLUMNS, asked.columns, asked.order, asked);
-  const empty = list.all === 0 ? "No exchange is a favourite yet. The star before an exchange's name makes it one." : "No favourite has such a name, or its exchange is not there any more.";
+  const empty = list.all === 0 ? "No exchange is a favourite yet. The star before an exchange's name makes it one." : "No favourite has such a name, or its exchange is deleted.";
   return h(ExchangeList, { asked, list, empty });
 }
 
@@ -86,7 +86,7 @@ function ExchangeList({ asked: { vhosts, vhost, shown, choice, order, onOrder },
   const { query } = place.value;
   const onSeen = useLately(list, traceOf, (one) => one.message_stats?.publish_in_details?.rate);
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
-  const favour = (/** @type {any} */ event) => setQuery({ favourites: event.currentTarget.checked ? "yes" : undefined });
+  const favour = (/** @type {any} */ event) => setQuery({ favourites: event.currentTarget.checked ? "yes" : undefined, page: undefined });
   return html`
     <${Heading} title="Exchanges">${chosen.size > 0 && html`<button type="button" class="harmful" onClick=${() => removeChosen(chosen, (left) => (setChosen(left), list.reload()))}>Delete ${chosen.size.toLocaleString("en")} chosen…</button>
       <button type="button" onClick=${() => setChosen(new Set())}>Choose none</button>`}<//>
@@ -95,7 +95,7 @@ function ExchangeList({ asked: { vhosts, vhost, shown, choice, order, onOrder },
       ${h(SavedFilters, { list: "exchanges", names: ["name", "vhost", "favourites", "sort", "reverse"] })}${h(ColumnChoice, { choice, columns: COLUMNS })}` })}
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${list.isThere && h(Table, { label: "Exchanges", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
+    ${list.isThere && h(PagedTable, { label: "Exchanges", columns: shown, count: list.count, rowAt: list.rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
     <p class="about"><a href="#/delayed">Delayed messages</a> of all exchanges are listed by when they are due.</p>
     ${vhosts.length > 0 && h(Section, { title: "Add an exchange", isClosed: true, isAsked: query.get("add") === "yes", children: h(AddExchange, { vhosts: chosenFirst(vhosts, vhost), onAdded: list.reload }) })}`;
 }
@@ -110,7 +110,7 @@ async function removeChosen(chosen, onDone) {
   const isYes = await ask({
     title: `Delete ${many}`, act: `Delete ${many}`, isHarmful: true, word: exchanges.length > 20 ? String(exchanges.length) : undefined,
     text: html`<p>${exchanges.slice(0, 5).map(({ vhost, name }, index) => html`${index > 0 && ", "}<bdi>${name}</bdi> in <bdi>${vhost}</bdi>`)}${exchanges.length > 5 && ` and ${(exchanges.length - 5).toLocaleString("en")} more`}</p>
-      <p>Their bindings go with them, and messages that are delayed there. Who publishes to them afterwards loses the channel.</p>
+      <p>Their bindings and delayed messages are deleted, too. A client that publishes to one of them afterwards gets its channel closed.</p>
       ${spared > 0 && html`<p>${spared === 1 ? "One exchange stays" : `${spared} exchanges stay`}: every virtual host has them.</p>`}`,
   });
   if (!isYes) return;

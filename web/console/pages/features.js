@@ -19,17 +19,17 @@ const FLAG_COLUMNS = [
 export function FeatureFlags() {
   const { data, error } = useResource("api/feature-flags", 60_000);
   return h(Admin, { title: "Feature Flags", children: [
-    h("p", { key: "about" }, "RabbitMQ's flags, for tools that ask for them. All are enabled and stay so: there is nothing to do before an upgrade."),
+    h("p", { key: "about" }, "RabbitMQ's feature flags, for tools that query them. All are always enabled: nothing needs to be done before an upgrade."),
     h(List, { key: "list", label: "Feature flags", rows: data, error, columns: FLAG_COLUMNS.filter((column) => !column.isHidden), keyOf: (row) => row.name, by: "name", empty: "There are none." }),
   ] });
 }
 
 /** What each phase means. @type {Record<string, string>} */
 const PHASES = {
-  permitted_by_default: "it may be used; a later version of RabbitMQ denies it",
+  permitted_by_default: "it can be used; a later version of RabbitMQ denies it",
   denied_by_default: "it is denied unless the configuration permits it",
-  disconnected: "it is there no more",
-  removed: "it is there no more",
+  disconnected: "RabbitMQ has removed it",
+  removed: "RabbitMQ has removed it",
 };
 
 /** @type {import("../parts/table.js").Column<any>[]} */
@@ -46,7 +46,7 @@ export function DeprecatedFeatures() {
   const names = used && new Set(used.map((/** @type {any} */ one) => one.name));
   const rows = data?.map((/** @type {any} */ one) => ({ ...one, isUsed: names?.has(one.name) }));
   return h(Admin, { title: "Deprecated Features", children: [
-    h("p", { key: "about" }, "What RabbitMQ will give up or has given up, and whether it may be used here. The setting deprecated_features.permit.NAME of the configuration permits or denies one."),
+    h("p", { key: "about" }, "What RabbitMQ will remove or has removed, and whether it can be used here. The setting deprecated_features.permit.NAME of the configuration permits or denies one."),
     h(List, { key: "list", label: "Deprecated features", rows, error, columns: DEPRECATED_COLUMNS, keyOf: (row) => row.name, by: "name", empty: "There are none." }),
   ] });
 }

@@ -19,8 +19,8 @@ import { Admin } from "./admin_frame.js";
 const STATES = {
   running: ["good", "it is connected to the upstream"],
   starting: ["", "it connects"],
-  error: ["bad", "it failed, and begins again after its delay"],
-  shutdown: ["warn", "the upstream has closed it; it begins again after its delay"],
+  error: ["bad", "it failed, and starts again after its delay"],
+  shutdown: ["warn", "the upstream has closed it; it starts again after its delay"],
 };
 
 /** @param {Link} link */
@@ -40,7 +40,7 @@ const nameOf = (link) => `${link.type} ${fedOf(link)} from ${link.upstream} in $
 const COLUMNS = [
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: ({ vhost }) => h("bdi", {}, vhost) },
   { id: "upstream", title: "Upstream", sort: "upstream", cell: ({ upstream }) => h("bdi", {}, upstream) },
-  { id: "fed", title: "Exchange / Queue", about: "what is fed, and what that is called at the upstream", cell: (link) => html`${link.type} <a href=${href([`${link.type}s`, link.vhost, exchangeSegment(fedOf(link))])}><bdi>${fedOf(link)}</bdi></a>${sourceOf(link) !== fedOf(link) && html` from <bdi>${sourceOf(link)}</bdi>`}` },
+  { id: "fed", title: "Exchange / Queue", about: "the exchange or queue that gets messages, and its name at the upstream", cell: (link) => html`${link.type} <a href=${href([`${link.type}s`, link.vhost, exchangeSegment(fedOf(link))])}><bdi>${fedOf(link)}</bdi></a>${sourceOf(link) !== fedOf(link) && html` from <bdi>${sourceOf(link)}</bdi>`}` },
   { id: "state", title: "State", sort: "status", cell: stateOf },
   { id: "error", title: "Error", about: "why it does not run", sort: "error", cell: ({ error }) => error && h("span", { title: error }, error) },
   { id: "rate", title: "Inbound message rate", about: "messages a second that it publishes here", sort: "local_channel.message_stats.publish_details.rate", isNumber: true, cell: (link) => h(Figure, { unit: "rate", value: link.local_channel?.message_stats?.publish_details?.rate }) },
@@ -51,7 +51,7 @@ const COLUMNS = [
 
 /** @param {Link} link @param {() => unknown} reload */
 async function restart(link, reload) {
-  const isYes = await ask({ title: "Restart the link", act: "Restart", text: html`<p>${link.type} <bdi>${fedOf(link)}</bdi> from the upstream <bdi>${link.upstream}</bdi>: it connects anew. What was on its way comes again.</p>`,
+  const isYes = await ask({ title: "Restart the link", act: "Restart", text: html`<p>${link.type} <bdi>${fedOf(link)}</bdi> from the upstream <bdi>${link.upstream}</bdi>: it connects anew. Messages that were on their way are sent again.</p>`,
     run: () => change("DELETE", pathOf`api/federation-links/vhost/${link.vhost}/${link.id}/${link.node}/restart`) });
   if (!isYes) return;
   say("The link is restarted.");

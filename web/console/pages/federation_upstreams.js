@@ -23,7 +23,7 @@ const TABS = [["upstreams", "Upstreams"], ["sets", "Upstream sets"]];
 
 export default function FederationUpstreams() {
   return h(Admin, { title: "Federation Upstreams", children: html`
-    <p>An upstream is another broker, from which exchanges and queues here are fed. A policy with the key <code>federation-upstream</code>, or <code>federation-upstream-set</code> with a set of several (<code>all</code> is always there), says which ones. <a href=${href(["federation"])}>What the links do now</a></p>
+    <p>An upstream is another broker, from which exchanges and queues here get messages. A policy with the key <code>federation-upstream</code>, or <code>federation-upstream-set</code> with a set of several (<code>all</code> is always there), says which ones. <a href=${href(["federation"])}>What the links do now</a></p>
     ${h(Tabs, { label: "Upstreams and sets", tabs: TABS })}
     ${chosenTab(TABS) === "sets" ? h(Sets, { key: "sets" }) : h(Upstreams, { key: "upstreams" })}` });
 }
@@ -39,7 +39,7 @@ function useParameters(component) {
 
 /** Asks, and deletes. True: it is deleted. @param {Parameter} upstream */
 export async function deleteUpstream({ vhost, name }) {
-  const isYes = await ask({ title: `Delete the upstream ${name}`, act: "Delete", isHarmful: true, text: html`<p>In the virtual host <bdi>${vhost}</bdi>. Its links end, and what they had made there goes with them.</p>`, run: () => change("DELETE", upstreamPath(vhost, name)) });
+  const isYes = await ask({ title: `Delete the upstream ${name}`, act: "Delete", isHarmful: true, text: html`<p>In the virtual host <bdi>${vhost}</bdi>. Its links end, and the queues that they declared at the upstream are deleted.</p>`, run: () => change("DELETE", upstreamPath(vhost, name)) });
   if (isYes) say(`The upstream ${name} is deleted.`);
   return isYes;
 }
@@ -89,6 +89,6 @@ function Sets() {
     ${vhosts.length > 0 && h(Section, { title: "Add an upstream set", isClosed: !isEmpty, children: h(Form, { label: "Add an upstream set", act: "Add set", onSubmit: add, fields: [
       { name: "vhost", label: "Virtual host", ...choiceOf(vhosts) },
       { name: "name", label: "Name", isRequired: true },
-      { name: "upstreams", label: "Upstreams", isRequired: true, placeholder: "north, south", help: "Names of upstreams, separated by commas. What a set says beyond that of an upstream is set on the page Parameters." },
+      { name: "upstreams", label: "Upstreams", isRequired: true, placeholder: "north, south", help: "Names of upstreams, separated by commas. Other keys of a set can be set on the page Parameters." },
     ] }) })}`;
 }

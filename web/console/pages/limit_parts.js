@@ -16,12 +16,12 @@ export const LIMITS = {
   vhost: [
     { name: "max-connections", title: "Connections", about: "Further connections are refused.", unit: "count" },
     { name: "max-queues", title: "Queues", about: "Further queues are refused.", unit: "count" },
-    { name: "max-publish-rate", title: "Messages a second", about: "Publishers are slowed down to it. Warren's own.", unit: "rate" },
-    { name: "max-publish-bytes-rate", title: "Bytes a second", about: "Bytes of bodies: publishers are slowed down to it. Warren's own.", unit: "byterate" },
+    { name: "max-publish-rate", title: "Messages a second", about: "Publishers are slowed down to this rate. Only Warren has it.", unit: "rate" },
+    { name: "max-publish-bytes-rate", title: "Bytes a second", about: "Bytes of bodies: publishers are slowed down to this rate. Only Warren has it.", unit: "byterate" },
   ],
   user: [
     { name: "max-connections", title: "Connections", about: "Further connections are refused.", unit: "count" },
-    { name: "max-channels", title: "Channels", about: "Over all of its connections; further ones are refused.", unit: "count" },
+    { name: "max-channels", title: "Channels", about: "Counted over all connections; further channels are refused.", unit: "count" },
   ],
 };
 
@@ -38,7 +38,7 @@ export const limitTitle = (kind, name) => LIMITS[kind].find((limit) => limit.nam
  * @param {"vhost" | "user"} kind @param {string} of @param {string} limit @param {() => Promise<void>} reload
  */
 export async function clearLimit(kind, of, limit, reload) {
-  await attempt(() => change("DELETE", pathOfLimit(kind, of, limit)), `${limitTitle(kind, limit)}: no limit any more.`);
+  await attempt(() => change("DELETE", pathOfLimit(kind, of, limit)), `${limitTitle(kind, limit)}: the limit is cleared.`);
   await reload();
 }
 

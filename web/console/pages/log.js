@@ -56,13 +56,13 @@ export default function Log() {
     </div>
     ${error !== undefined && h(Note, { error })}
     ${(!isThere || isOld) && error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${isThere && !isOld && entries.length === 0 && html`<p class="empty">${level || search ? "No line is like that. Choose another level, or another word." : "The log has no line yet."}</p>`}
+    ${isThere && !isOld && entries.length === 0 && html`<p class="empty">${level || search ? "No line matches. Choose another level, or another word." : "The log has no line yet."}</p>`}
     ${shown.length > 0 && h(Lines, { lines: shown, find: finder(search, isPattern), isFollowing: !isPaused && beyond === 0 })}
     ${entries.length > SHOWN_MAX && html`<p class="acts">
       <button type="button" aria-disabled=${end <= SHOWN_MAX} onClick=${() => (setPaused(true), setBeyond(entries.length - end + SHOWN_MAX))}>Earlier lines</button>
       <button type="button" aria-disabled=${beyond === 0} onClick=${() => setBeyond(Math.max(0, beyond - SHOWN_MAX))}>Later lines</button>
       <span class="about">${(end - shown.length + 1).toLocaleString("en")} to ${end.toLocaleString("en")} of ${entries.length.toLocaleString("en")}</span></p>`}
-    <p class="about">At most 2,000 lines and 256 KiB are kept in memory, of this process only. Where else the log goes, the configuration says.</p>`;
+    <p class="about">The broker keeps the last lines of this process in memory: at most 2,000, and 256 KiB. The configuration says where else it writes its log.</p>`;
 }
 
 /** @param {{ lines: Line[], find: RegExp | null, isFollowing: boolean }} props */
@@ -107,7 +107,7 @@ function LevelChange() {
   const [level, setLevel] = useState("");
   const set = (/** @type {Event} */ event) => {
     event.preventDefault();
-    if (level !== "") void attempt(() => change("PUT", "api/warren/log-level", { level }), `From now on, what is ${level} or more severe is logged, until the process ends.`);
+    if (level !== "") void attempt(() => change("PUT", "api/warren/log-level", { level }), `The broker logs lines of level ${level} or more severe, until the process ends.`);
   };
   return html`<form class="acts" onSubmit=${set}><label class="acts">Log from now on <select value=${level} onChange=${(/** @type {any} */ event) => setLevel(event.currentTarget.value)}><option value="">choose a level</option>${WRITTEN.map((one) => html`<option value=${one}>${one}</option>`)}</select></label>
     <button type="submit" aria-disabled=${level === ""}>Change the level</button></form>`;

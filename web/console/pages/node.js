@@ -23,22 +23,24 @@ const ABOVE = [["Cluster", ["cluster"]]];
 export default function Node({ values }) {
   const [name = ""] = values;
   const { data, error, reload } = useResource(`${pathOf`api/nodes/${name}`}?node_stats_age=600&node_stats_incr=5`);
+  const { data: overview } = useResource("api/overview?columns=node", 10_000);
   if (!data || isMissing(error)) return h(NotHere, { error, kind: "Node", title: name, above: ABOVE });
-  // Of another node than the one that answers, little is known here.
-  const isHere = data.mem_used !== undefined;
+  const hasFigures = data.mem_used !== undefined;
+  // What is changed here is changed at the node that answers, which leads.
+  const isHere = overview?.node === name;
   const mayChange = may("administrator") && isHere;
   return html`
     ${h(Heading, { title: name, kind: "Node", above: ABOVE })}
     ${error && h(Note, { kind: "warning", error })}
     <p>${data.running ? html`<span class="badge good">running</span>` : html`<span class="badge bad">not running</span>`}${data.being_drained && html`<span class="badge warn">drained</span>`}${alarmsOf(data)}</p>
-    ${!isHere && h(Note, { kind: "hint", children: "The node that leads answers here, and knows of this one whether it runs, and its alarms. Its memory, files and log are told by itself: at the socket in its data directory, and by its metrics." })}
-    ${isHere && h(Numbers, { node: data })}
-    ${isHere && html`<div class="columns">
+    ${overview && !isHere && h(Note, { kind: "hint", children: `The leader, ${overview.node}, answers here. To change limits, listeners or the log of this node, ask the node itself, by the socket in its data directory.` })}
+    ${hasFigures && h(Numbers, { node: data })}
+    ${hasFigures && html`<div class="columns">
       ${h(Section, { title: "Memory", about: "by what has it", children: h(Memory, { name, node: data, mayChange, reload }) })}
       ${h(Section, { title: "Disk", children: h(Disk, { node: data, mayChange, reload }) })}</div>`}
-    ${isHere && h(Section, { title: "Listeners", children: h(Listeners, { name, node: data, mayChange }) })}
+    ${hasFigures && h(Section, { title: "Listeners", children: h(Listeners, { name, node: data, mayChange }) })}
     ${isHere && h(DataLoss, { mayChange })}
-    ${isHere && h(Section, { title: "The process", isClosed: true, children: h(Process, { node: data }) })}`;
+    ${hasFigures && h(Section, { title: "The process", isClosed: true, children: h(Process, { node: data }) })}`;
 }
 
 /** @param {{ node: any }} props */
@@ -58,7 +60,7 @@ function Numbers({ node }) {
 /** What the parts of memory are called, and what they are. @type {Record<string, string>} */
 const OWNERS = {
   connection_readers: "Connections: reading", connection_writers: "Connections: writing", connection_channels: "Channels", connection_other: "Connections: other", queue_procs: "Classic queues", quorum_queue_procs: "Quorum queues",
-  plugins: "Delayed messages", metadata_store: "Definitions", metrics: "Statistics and metrics", mgmt_db: "Histories", quorum_ets: "Journal", binary: "Contents of messages", msg_index: "Index of segments", code: "Files, the program's among them",
+  plugins: "Delayed messages", metadata_store: "Definitions", metrics: "Statistics and metrics", mgmt_db: "Histories", quorum_ets: "Journal", binary: "Contents of messages", msg_index: "Index of segments", code: "Files, including the program",
   other_system: "Everything else", allocated_unused: "Allocated, not in use",
 };
 
@@ -82,14 +84,14 @@ function Memory({ name, node, mayChange, reload }) {
     ${mayChange && html`<h3>Change the limit</h3>`}
     ${mayChange && h(Form, { label: "Limit of memory", act: "Change the limit of memory", onSubmit: set, fields: [
       { name: "kind", label: "As", kind: "select", options: [["relative", "a share of the memory"], ["absolute", "so many bytes"]] },
-      { name: "value", label: "Limit", isRequired: true, placeholder: "0.6, or 2GiB", help: "A share from 0 to 1, or a size such as 2GiB. It holds until the process ends." }] })}`;
+      { name: "value", label: "Limit", isRequired: true, placeholder: "0.6, or 2GiB", help: "A share from 0 to 1, or a size such as 2GiB. It is in force until the process ends." }] })}`;
 }
 
 /** @param {any} values */
 function limitOf({ kind = "relative", value }) {
   if (kind === "absolute") return { absolute: String(value).trim() };
   const share = Number(value);
-  if (Number.isNaN(share)) throw new Error(`The limit is no number: ${value}`);
+  if (Number.isNaN(share)) throw new Error(`The limit is not a number: ${value}`);
   return { relative: share };
 }
 
@@ -107,7 +109,7 @@ function Disk({ node, mayChange, reload }) {
     ${mayChange && html`<h3>Change the limit</h3>`}
     ${mayChange && h(Form, { label: "Limit of free disk", act: "Change the limit of free disk", onSubmit: set, fields: [
       { name: "kind", label: "As", kind: "select", options: [["absolute", "so many bytes"], ["relative", "a multiple of the memory"]] },
-      { name: "value", label: "Limit", isRequired: true, placeholder: "2GiB, or 1.5", help: "A size such as 2GiB, or a multiple of the memory. It holds until the process ends." }].map((field) => /** @type {import("../parts/form.js").Field} */ (field)), initial: { kind: "absolute" } })}`;
+      { name: "value", label: "Limit", isRequired: true, placeholder: "2GiB, or 1.5", help: "A size such as 2GiB, or a multiple of the memory. It is in force until the process ends." }].map((field) => /** @type {import("../parts/form.js").Field} */ (field)), initial: { kind: "absolute" } })}`;
 }
 
 /** @param {{ name: string, node: any, mayChange: boolean }} props */
@@ -140,7 +142,7 @@ function Listeners({ name, node, mayChange }) {
 function DataLoss({ mayChange }) {
   const { data, error, reload } = useResource("api/warren/data-loss", 15_000);
   const acknowledge = async () => {
-    const isYes = await ask({ title: "Acknowledge the losses", act: "Acknowledge", text: html`<p>The health check passes again, and the alarm ends. What is lost stays lost; files stay for a repair with warren fsck.</p>`, run: () => change("DELETE", "api/warren/data-loss") });
+    const isYes = await ask({ title: "Acknowledge the losses", act: "Acknowledge", text: html`<p>The health check passes again, and the alarm ends. The messages stay lost; the files stay, for a repair with warren fsck.</p>`, run: () => change("DELETE", "api/warren/data-loss") });
     if (!isYes) return;
     say("The losses are acknowledged.");
     await reload();

@@ -44,7 +44,7 @@ export default function Overview() {
     </div>
     ${objects.queues === 0 && h(FirstSteps, {})}
     <div class="columns">
-      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages in all queues", unit: "messages", ...linesOf([["Ready", totals.messages_ready_details], ["Unacked", totals.messages_unacknowledged_details]], samplesOf) }) })}
+      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages in all queues", unit: "messages", ...linesOf([["Ready", totals.messages_ready_details], ["Unacked", totals.messages_unacknowledged_details]], samplesOf, { counters: stats }) }) })}
       ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([
         ["Publish", stats.publish_details], ["Confirm", stats.confirm_details], ["Deliver (manual ack)", stats.deliver_details], ["Deliver (auto ack)", stats.deliver_no_ack_details],
         ["Ack", stats.ack_details], ["Redelivered", stats.redeliver_details], ["Unroutable (return)", stats.return_unroutable_details], ["Unroutable (drop)", stats.drop_unroutable_details]], ratesOf) }) })}

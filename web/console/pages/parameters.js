@@ -33,7 +33,7 @@ function valueOf(text) {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Error("The value is no JSON. A text stands in quotation marks, as in \"text\".");
+    throw new Error("The value is not JSON. A text needs quotation marks, as in \"text\".");
   }
 }
 
@@ -73,7 +73,7 @@ function Runtime() {
       { name: "component", label: "Component", isRequired: true, placeholder: "vhost-limits", help: "vhost-limits, shovel, federation-upstream or federation-upstream-set. Policies have a page of their own." },
       { name: "vhost", label: "Virtual host", ...choiceOf(names) },
       { name: "name", label: "Name", isRequired: true },
-      { name: "value", label: "Value", kind: "area", isRequired: true, placeholder: "{\"max-connections\": 100}", help: "JSON. It replaces the whole value that is there." },
+      { name: "value", label: "Value", kind: "area", isRequired: true, placeholder: "{\"max-connections\": 100}", help: "JSON. It replaces the whole existing value." },
     ] }) })}`;
 }
 

@@ -48,7 +48,7 @@ export default function PermissionCheck() {
   if (!isAdministrator) given["user"] = me.value?.name ?? "";
   const names = isAdministrator ? users?.map((/** @type {any} */ one) => one.name) : [me.value?.name ?? ""];
   return h(Admin, { title: "Permissions check", children: html`
-    <p>Whether ${isAdministrator ? "a user" : "you"} may do something, which permissions decide it, and where a message would go. Nothing is done.</p>
+    <p>Whether ${isAdministrator ? "a user" : "you"} may do something, which permissions decide that, and where a message would go. The check changes nothing.</p>
     ${names && vhosts.length > 0 && h(Question, { given, users: names, vhosts })}
     ${query.get("asked") === "yes" && h(Answer, { given })}` });
 }
@@ -87,7 +87,7 @@ function Answer({ given }) {
   const { allowed, checks, routes_to: routes, routes_to_count: count = 0 } = data;
   return html`<section aria-label="Answer" aria-live="polite">
     <p class="verdict"><span class=${`badge ${allowed ? "good" : "bad"}`}>${allowed ? "Yes" : "No"}</span> <bdi>${given["user"]}</bdi> ${allowed ? "may" : "may not"} ${title} in <bdi>${given["vhost"]}</bdi>.</p>
-    ${h(Plain, { label: "Permissions that decide it", empty: "No permission was looked at.", head: ["On", "Name", "Permission", "Pattern", "Allowed", "Why"],
+    ${h(Plain, { label: "Permissions that decide it", empty: "No permission was checked.", head: ["On", "Name", "Permission", "Pattern", "Allowed", "Why"],
       rows: checks.map((/** @type {any} */ check, /** @type {number} */ index) => ({ key: `${index}`, cells: checkCells(check, given["vhost"] ?? "/") })) })}
     ${Array.isArray(routes) && html`<h2>Where the message would go</h2>
       ${count === 0 ? html`<p>Nowhere: no binding matches. The message would be dropped, or returned if it is mandatory.</p>` : html`<ul>${routes.map((name) => html`<li>${h(QueueLink, { vhost: given["vhost"] ?? "/", name })}</li>`)}</ul>`}

@@ -13,7 +13,7 @@ import { href } from "../route.js";
 /** @typedef {{ user?: string, vhost?: string }} Of what is given: the other one varies */
 
 /** @param {string} pattern */
-const patternText = (pattern) => (pattern === "" ? html`<span class="about" title="the empty pattern matches no name but the empty one">nothing</span>` : pattern === ".*" ? html`<code title="everything">.*</code>` : h("code", {}, pattern));
+const patternText = (pattern) => (pattern === "" ? html`<span class="about" title="an empty pattern matches only the empty name">nothing</span>` : pattern === ".*" ? html`<code title="everything">.*</code>` : h("code", {}, pattern));
 
 /** @param {Of} of @param {string} kind */
 const listPath = ({ user, vhost }, kind) => (user !== undefined ? `${pathOf`api/users/${user}`}/${kind}` : `${pathOf`api/vhosts/${vhost ?? ""}`}/${kind}`);
@@ -48,7 +48,7 @@ export function Permissions({ of }) {
   };
   const clear = async (/** @type {any} */ row) => {
     const isYes = await ask({ title: "Clear permissions", act: "Clear", isHarmful: true, run: () => change("DELETE", pathOf`api/permissions/${row.vhost}/${row.user}`),
-      text: html`<p>The user <bdi>${row.user}</bdi> has no access to the virtual host <bdi>${row.vhost}</bdi> any more. Its next requests there are refused.</p>` });
+      text: html`<p>The user <bdi>${row.user}</bdi> has no access to the virtual host <bdi>${row.vhost}</bdi> now. Its next requests there are refused.</p>` });
     if (!isYes) return;
     say("The permissions are cleared.");
     await reload();
@@ -80,7 +80,7 @@ export function TopicPermissions({ of }) {
   };
   const clear = async (/** @type {any} */ row) => {
     const isYes = await ask({ title: "Clear topic permissions", act: "Clear", isHarmful: true, run: () => change("DELETE", pathOf`api/topic-permissions/${row.vhost}/${row.user}/${row.exchange === "" ? "amq.default" : row.exchange}`),
-      text: html`<p>Routing keys of the exchange <bdi>${row.exchange}</bdi> in <bdi>${row.vhost}</bdi> are not restricted any more for the user <bdi>${row.user}</bdi>. Its permissions stay.</p>` });
+      text: html`<p>Routing keys of the exchange <bdi>${row.exchange}</bdi> in <bdi>${row.vhost}</bdi> are no longer restricted for the user <bdi>${row.user}</bdi>. Its permissions stay.</p>` });
     if (!isYes) return;
     say("The topic permissions are cleared.");
     await reload();

@@ -23,7 +23,7 @@ export function DefinitionBadges({ definition }) {
 export default function Policies() {
   const chosen = chosenTab(TABS) === "operator-policies" ? "operator-policies" : "policies";
   return h(Admin, { title: "Policies", children: [
-    h("p", { key: "about" }, "A policy sets arguments of all queues and exchanges whose names match, at once and for as long as it exists. Of the user policies that match, the one with the highest priority counts, and so it is with operator policies; of two numbers the smaller one counts."),
+    h("p", { key: "about" }, "A policy sets arguments of all queues and exchanges whose names match, at once and for as long as it exists. If several user policies match, the one with the highest priority applies; the same holds for operator policies. If both kinds set a number, the smaller one applies."),
     h(Tabs, { key: "tabs", label: "Kinds of policies", tabs: TABS }),
     h(PolicyList, { key: chosen, kind: chosen }),
   ] });
@@ -45,7 +45,7 @@ function PolicyList({ kind }) {
     { id: "pattern", title: "Pattern", about: "of names", sort: "pattern", cell: (policy) => h("code", { title: policy.pattern }, policy.pattern) },
     { id: "apply", title: "Apply to", sort: "apply-to", cell: (policy) => applyTitle(policy["apply-to"]) },
     { id: "definition", title: "Definition", cell: ({ definition }) => h(DefinitionBadges, { definition }) },
-    { id: "priority", title: "Priority", about: "the highest of all that match counts", sort: "priority", isNumber: true, cell: (policy) => String(policy.priority) },
+    { id: "priority", title: "Priority", about: "of all that match, the one with the highest priority applies", sort: "priority", isNumber: true, cell: (policy) => String(policy.priority) },
     ...(mayChange ? [{ id: "delete", title: "Delete", cell: (/** @type {any} */ policy) => html`<button type="button" class="harmful" aria-label=${`Delete ${policy.name} of ${policy.vhost}`} onClick=${() => remove(policy)}>Delete</button>` }] : []),
   ];
   return html`

@@ -32,7 +32,7 @@ function PolicyPage({ kind, values }) {
   const above = [["Policies", ["policies"]]];
   const frame = (/** @type {any} */ children, /** @type {any} */ acts = undefined) => h(Admin, { title: name, kind: noun[0]?.toUpperCase() + noun.slice(1), above, acts, children });
   if (!all) return frame(error ? h(Note, { error }) : html`<p class="awaited-text" role="status">Asking the broker…</p>`);
-  if (!policy) return frame(html`<p class="empty">There is no such ${noun}, not any more, or not for this user. <a href=${href(["policies"], kind === "policies" ? {} : { tab: kind })}>All of them</a></p>`);
+  if (!policy) return frame(html`<p class="empty">There is no such ${noun}, or this user may not see it. <a href=${href(["policies"], kind === "policies" ? {} : { tab: kind })}>All of them</a></p>`);
   const mayChange = may(kind === "policies" ? "policymaker" : "administrator");
   const remove = async () => void ((await deletePolicy(kind, policy)) && go(["policies"], kind === "policies" ? {} : { tab: kind }));
   return frame(html`

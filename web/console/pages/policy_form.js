@@ -65,7 +65,7 @@ export function PolicyForm({ kind, vhosts, known, onDone }) {
         .../** @type {import("../parts/form.js").Field[]} */ (known ? [] : [{ name: "vhost", label: "Virtual host", ...choiceOf(vhosts) }, { name: "name", label: "Name", isRequired: true }]),
         { name: "pattern", label: "Pattern", isRequired: true, placeholder: "^orders\\.", help: "A regular expression that matches anywhere in a name. ^orders$ is one name, .* is all." },
         { name: "apply-to", label: "Apply to", kind: "select", options: APPLY_TO },
-        { name: "priority", label: "Priority", kind: "number", help: "Of all that match, the one with the highest priority counts." },
+        { name: "priority", label: "Priority", kind: "number", help: "If several match, the one with the highest priority applies." },
       ],
       children: h(Definition, { kind, settings, onInput: (now) => (setSettings(now), setSeen(null)) }),
     })}

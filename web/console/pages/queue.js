@@ -46,7 +46,7 @@ export default function Queue({ values: [vhost = "", name = ""] }) {
 
   const above = /** @type {[string, string[]][]} */ ([["Queues", ["queues"]]]);
   if (!queue || isMissing(error)) return h(NotHere, { error, kind: "Queue", title: name, above });
-  const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"], ["unacked", `Unacked (${(queue.messages_unacknowledged ?? 0).toLocaleString("en")})`]] : []), ["consumers", `Consumers (${queue.consumers ?? 0})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
+  const tabs = /** @type {[string, string][]} */ ([["overview", "Overview"], ...(mayRead ? [["messages", "Messages"], ["unacked", `Unacked (${(queue.messages_unacknowledged ?? 0).toLocaleString("en")})`]] : []), ["consumers", queue.consumers === undefined ? "Consumers" : `Consumers (${queue.consumers})`], ["bindings", "Bindings"], ["policies", "Policies"]]);
   return html`
     <${Heading} title=${name} kind="Queue" above=${above}>
       <${FavouriteButton} list="queues" of=${keyOf({ vhost, name })} name=${`${name} in ${vhost}`} />
@@ -81,7 +81,7 @@ function contentOf(tab, props) {
 async function pause({ vhost, name, paused, consumers = 0 }, onDone) {
   const act = () => change("PUT", path`api/queues/${vhost}/${name}/${paused ? "resume" : "pause"}`);
   if (paused) {
-    await attempt(act, `The queue ${name} goes on.`);
+    await attempt(act, `The queue ${name} is resumed.`);
   } else {
     const who = consumers === 1 ? "Its consumer gets" : consumers > 1 ? `Its ${consumers.toLocaleString("en")} consumers get` : "Consumers get";
     const isDone = await ask({ title: "Pause the queue?", act: "Pause", text: [`${who} nothing more out of `, h("bdi", {}, name), " until it is resumed, after a restart of the broker, too. What is published still comes in; what consumers have they may acknowledge."], run: act });
@@ -110,7 +110,7 @@ async function purge({ vhost, name, messages_ready: count = 0 }, onDone) {
 async function remove({ vhost, name, messages: count = 0, consumers = 0 }) {
   const isDone = await ask({
     title: "Delete the queue?",
-    text: [h("bdi", {}, name), ` is deleted for good, with ${messages(count)}`, consumers > 0 ? `. Its ${consumers === 1 ? "consumer gets" : `${consumers} consumers get`} nothing any more.` : "."],
+    text: [h("bdi", {}, name), ` is deleted for good, with ${messages(count)}`, consumers > 0 ? `. Its ${consumers === 1 ? "consumer gets" : `${consumers} consumers get`} no more messages.` : "."],
     act: "Delete queue", isHarmful: true, word: count > MUCH ? name : undefined,
     run: () => change("DELETE", path`api/queues/${vhost}/${name}`),
   });

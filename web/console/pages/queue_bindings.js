@@ -22,7 +22,7 @@ export function QueueBindings({ vhost, name }) {
   const { mayWrite: mayBind } = useBindingRights({ vhost, queue: name });
   const unbind = async (/** @type {any} */ { source, routing_key: key, properties_key: properties }) => {
     const isDone = await ask({
-      title: "Remove the binding?", text: ["Messages that come over ", h("bdi", {}, source), " with the key ", h("bdi", { class: "mono" }, key || "(empty)"), " do not reach this queue any more by it."],
+      title: "Remove the binding?", text: ["Messages that come over ", h("bdi", {}, source), " with the key ", h("bdi", { class: "mono" }, key || "(empty)"), " no longer reach this queue through it."],
       act: "Unbind", isHarmful: true, run: () => change("DELETE", path`api/bindings/${vhost}/e/${source}/q/${name}/${properties}`),
     });
     if (!isDone) return;

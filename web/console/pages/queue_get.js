@@ -20,7 +20,7 @@ export function GetMessages({ vhost, name, onGot }) {
     await onGot();
   };
   return html`
-    ${h(Note, { kind: "warning", children: "Getting messages from a queue is a destructive action: they leave the queue, and those that are put back are marked as redelivered. The list above shows them without that." })}
+    ${h(Note, { kind: "warning", children: "Getting messages removes them from the queue, and those that are put back are marked as redelivered. The list above shows messages without that." })}
     ${h(Form, { label: "Get messages", act: "Get messages", keeps: true, onSubmit: take, initial: { count: "1" }, fields: [
       { name: "ackmode", label: "Ack mode", kind: "select", options: MODES, help: "Requeue true puts them back; Automatic ack removes them; Reject requeue false removes them, or sends them where dead letters go." },
       { name: "encoding", label: "Encoding", kind: "select", options: [["auto", "Auto string / base64"], ["base64", "base64"]] },

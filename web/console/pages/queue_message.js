@@ -29,7 +29,7 @@ function Whole({ vhost, name, id, isUnacked }) {
     try {
       const { messages } = await get(withQuery(path`api/queues/${vhost}/${name}/messages`, { from: id, count: 1, truncate, state: isUnacked ? "unacked" : undefined }));
       if (messages[0]?.id === id) setMessage(messages[0]);
-      else setError("This message is not there any more: it has been taken, has expired, or was moved or deleted.");
+      else setError("This message is no longer in the queue: it was delivered, expired, moved or deleted.");
     } catch (failure) {
       setError(sentenceOf(failure));
     }

@@ -41,7 +41,7 @@ export function MessageActs({ vhost, name, filter, chosen, hasAny, onDone }) {
       const { messages: found, next } = await get(`${messages}?${query}`, { signal });
       return { count: found.length, next };
     }, { most: COUNT_MAX, isQuiet: true });
-    if (result?.count === 0) say("No message matches any more.");
+    if (result?.count === 0) say("No message matches now.");
     return result && result.count > 0 ? { which, count: result.count, isExhaustive: result.isExhaustive } : undefined;
   };
   const remove = async () => {
@@ -103,8 +103,8 @@ function selectionOf(counted, from, done) {
 
 /** What stays, in words. @param {any} answer @returns {Record<string, number>} */
 function tallyOf({ unroutable = 0, refused = 0, not_dead = 0, already_there = 0, missing_queues = {} }) {
-  const missing = Object.entries(missing_queues).map(([queue, count]) => [`Stay because the queue ${queue} is gone`, Number(count)]);
-  return { "Stay because no other queue takes them": unroutable, "Stay because the queue is full or they are duplicates": refused, "Stay because they are no dead letters": not_dead, "Stay because they are there already": already_there, ...Object.fromEntries(missing) };
+  const missing = Object.entries(missing_queues).map(([queue, count]) => [`Stay because the queue ${queue} is deleted`, Number(count)]);
+  return { "Stay because no other queue takes them": unroutable, "Stay because the queue is full or they are duplicates": refused, "Stay because they are not dead letters": not_dead, "Stay because they are there already": already_there, ...Object.fromEntries(missing) };
 }
 
 /** @typedef {{ vhost: string, name: string, counted: Counted, onClose: () => void, onMove: (destination: Record<string, unknown>) => Promise<void> }} MoveProps */
@@ -129,14 +129,14 @@ function MoveDialog({ vhost, name, counted, onClose, onMove }) {
       { name: "exchange", label: "Exchange", isRequired: true, help: "amq.default: the default one" }, { name: "key", label: "Routing key", help: "Empty: each message keeps its own" }]),
   ];
   return h(Dialog, { title: `Move ${countText(counted)}`, onClose, children: h("div", {},
-    h("p", {}, "They arrive as if they were published now: at the end, with their properties and bodies as they are. One that no queue takes stays here."),
+    h("p", {}, "They arrive as if they were published now: at the end, with unchanged properties and bodies. A message that no queue accepts stays here."),
     h(Form, { label: "Move messages", act: "Move messages", fields, initial: values, keeps: true, onChange: setValues, onSubmit: submit })) });
 }
 
 /** @param {MoveProps} props */
 function BackDialog({ counted, onClose, onMove }) {
   return h(Dialog, { title: `Send ${countText(counted)} back`, onClose, children: h("div", {},
-    h("p", {}, "Each dead letter goes to the queue in which it died. What is no dead letter stays."),
+    h("p", {}, "Each dead letter is moved to the queue that dead-lettered it. Messages that are not dead letters stay."),
     h(Form, { label: "Send dead letters back", act: "Send back", keeps: true, onSubmit: (/** @type {any} */ { to = "last" }) => onMove({ to }), fields: [
       { name: "to", label: "To the queue", kind: "select", options: [["last", "in which it died last"], ["first", "in which it died first"]] }] })) });
 }

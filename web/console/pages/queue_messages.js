@@ -99,7 +99,7 @@ export function QueueMessages({ vhost, name, queue, reload, isUnacked: isOfUnack
   const columns = useMemo(() => columnsOf(isUnacked, open), [isUnacked]);
   const there = useMemo(() => new Set([...chosen].filter((id) => found.messages.some((message) => message.id === id))), [chosen, found.messages]);
   return html`
-    <p>Looking at messages changes nothing: none is taken, marked or delayed. <span class="about">${h(Figure, { unit: "messages", value: queue.messages_ready })} ready, ${h(Figure, { unit: "messages", value: queue.messages_unacknowledged })} unacked just now.</span></p>
+    <p>Looking at messages changes nothing: they stay in the queue, unmarked. <span class="about">${h(Figure, { unit: "messages", value: queue.messages_ready })} ready, ${h(Figure, { unit: "messages", value: queue.messages_unacknowledged })} unacked just now.</span></p>
     ${h(Section, { title: "Search", isClosed: !isSearched && !wrong, about: isSearched ? "what is shown matches all of it" : "by body, header, routing key, age, death", children: h(MessageFilterForm, { onSearch: found.reload }) })}
     ${wrong ? h(Note, { children: wrong }) : html`
     <div class="filter">
@@ -141,7 +141,7 @@ function statusOf({ messages, next, isRunning, requests }) {
 function emptyText(filter, isUnacked, from) {
   if (Object.keys(filter).some((name) => name !== "state")) return "No message matches. Clear the search to see all.";
   if (isUnacked) return "No message is unacked: consumers have acknowledged all that they got.";
-  return from ? "No message follows." : "No message waits. What is published into the queue and taken by no consumer appears here; a message can be published below.";
+  return from ? "No message follows." : "No message waits. Messages that no consumer has received appear here. You can publish one below.";
 }
 
 /** @param {boolean} isUnacked @param {(id: string) => void} open @returns {import("../parts/table.js").Column<any>[]} */

@@ -3,7 +3,7 @@
 import { attempt, Note } from "../parts/note.js";
 import { change } from "../api.js";
 import { path } from "../address.js";
-import { Chart, linesOf, ratesOf, samplesOf } from "../parts/chart.js";
+import { Chart, historyOf, linesOf, ratesOf, samplesOf } from "../parts/chart.js";
 import { Figure, Time } from "../parts/figure.js";
 import { Facts, Section } from "../parts/heading.js";
 import { Histogram } from "../parts/histogram.js";
@@ -32,7 +32,7 @@ export function QueueOverview({ vhost, name, queue, reload, at }) {
     <div class="filter">${h(HistoryChoice, {})}</div>
     <div class="columns">
       ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages in the queue", unit: "messages", ...linesOf([
-        ["Ready", queue.messages_ready_details], ["Unacked", queue.messages_unacknowledged_details], ["Total", queue.messages_details]], samplesOf) }) })}
+        ["Ready", historyOf(queue, "messages_ready", at)], ["Unacked", historyOf(queue, "messages_unacknowledged", at)], ["Total", historyOf(queue, "messages", at)]], samplesOf, { counters: stats, since: queue.idle_since }) }) })}
       ${h(Section, { title: "Message rates", children: h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([
         ["Publish", stats.publish_details], ["Deliver (manual ack)", stats.deliver_details], ["Deliver (auto ack)", stats.deliver_no_ack_details], ["Ack", stats.ack_details],
         ["Redelivered", stats.redeliver_details], ["Get (manual ack)", stats.get_details], ["Get (auto ack)", stats.get_no_ack_details], ["Get (empty)", stats.get_empty_details]], ratesOf) }) })}
@@ -72,7 +72,7 @@ function Details({ vhost, queue, laps }) {
       ["Bytes", h(Figure, { unit: "bytes", value: queue.message_bytes }), "of bodies"], ["Bytes ready", h(Figure, { unit: "bytes", value: queue.message_bytes_ready })], ["Bytes unacked", h(Figure, { unit: "bytes", value: queue.message_bytes_unacknowledged })],
       ["Oldest ready", h(Figure, { unit: "ms", value: queue.oldest_ready_age_ms }), "for how long it has been in the queue"], ["Oldest unacked", h(Figure, { unit: "ms", value: queue.oldest_unacked_age_ms })],
       ["Timestamp of the first", queue.head_message_timestamp ? h(Time, { at: queue.head_message_timestamp * 1000 }) : undefined],
-      ...counts(queue, [["messages_refused", "Refused"], ["messages_came_round", "Came round as dead letters"], ["messages_deduplicated", "Duplicates left out"], ["messages_dlx", "On the way as dead letters"], ["messages_delayed", "Wait to be delivered again"], ["delivery_limit", "Delivery limit"]]),
+      ...counts(queue, [["messages_refused", "Refused"], ["messages_came_round", "Returned here as dead letters"], ["messages_deduplicated", "Duplicates left out"], ["messages_dlx", "On the way as dead letters"], ["messages_delayed", "Wait to be delivered again"], ["delivery_limit", "Delivery limit"]]),
       ...givenUp(queue),
       ["Laps of dead letters", queue.messages_came_round ? h(Figure, { unit: "rate", value: laps }) : undefined, "that come back to where they died"],
     ] })}
@@ -113,7 +113,7 @@ const SHOWN_MAX = 100;
 function Incoming({ vhost, queue }) {
   const exchanges = (queue.incoming ?? []).slice(0, SHOWN_MAX);
   const publishers = (queue.publishers ?? []).slice(0, SHOWN_MAX);
-  if (exchanges.length + publishers.length === 0) return html`<p class="empty">No open channel has published into it.${queue.message_stats?.publish > 0 && " What came in came otherwise: as dead letters, by shovels or federation, moved by an operator, or from channels that are closed."} <a href=${href(["queues", vhost, queue.name], { tab: "bindings" })}>Its bindings</a> say what would come.</p>`;
+  if (exchanges.length + publishers.length === 0) return html`<p class="empty">No open channel has published into it.${queue.message_stats?.publish > 0 && " The messages came in another way: as dead letters, by shovels or federation, moved by an operator, or from channels that are closed."} <a href=${href(["queues", vhost, queue.name], { tab: "bindings" })}>Its bindings</a> say what would come.</p>`;
   const cells = (/** @type {any} */ head, /** @type {any} */ stats) => [head, h(Figure, { unit: "rate", value: stats?.publish_details?.rate }), h(Figure, { unit: "messages", value: stats?.publish })];
   return html`${h(Plain, { label: "Incoming", head: ["From", { title: "Rate", isNumber: true }, { title: "Messages", isNumber: true }], rows: [
     ...exchanges.map((/** @type {any} */ { exchange, stats }) => ({ key: `exchange ${exchange.name}`, cells: cells(h("span", {}, "exchange ", h(ExchangeLink, exchange)), stats) })),
@@ -128,10 +128,10 @@ function Latency({ vhost, name, queue, reload }) {
   const watch = (/** @type {"PUT" | "DELETE"} */ method, /** @type {string} */ done) => attempt(() => change(method, path`api/warren/watched-queues/${vhost}/${name}`), done).then(reload);
   if (!isWatched) {
     return may("administrator")
-      ? html`<p>The stages of this queue are counted once it is watched, until the broker stops or the queue is deleted. 64 queues may be.</p>
+      ? html`<p>The broker can watch this queue: it then measures the stages, until it stops or the queue is deleted. It watches at most 64 queues.</p>
         <p><button type="button" onClick=${() => watch("PUT", "The queue is watched.")}>Watch this queue</button></p>`
-      : h(Note, { kind: "hint", children: "This queue is not watched. An administrator can have it watched; then its stages are counted." });
+      : h(Note, { kind: "hint", children: "The broker does not watch this queue. An administrator can start that; the broker then measures its stages." });
   }
   return html`${h(LatencyStages, { stages: queue.latency_stages })}
-    ${may("administrator") && html`<p><button type="button" onClick=${() => watch("DELETE", "The queue is watched no more.")}>Watch it no more</button></p>`}`;
+    ${may("administrator") && html`<p><button type="button" onClick=${() => watch("DELETE", "The queue is no longer watched.")}>Stop watching this queue</button></p>`}`;
 }

@@ -15,9 +15,9 @@ import { useLately } from "../parts/lately.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { useLiveRows } from "../parts/live_rows.js";
 import { Note, say } from "../parts/note.js";
+import { PagedTable } from "../parts/paged_table.js";
 import { QUEUE_ARGUMENTS } from "../parts/queue_arguments.js";
 import { SavedFilters } from "../parts/saved.js";
-import { Table } from "../parts/table.js";
 import { chosenFirst, useVhostChosen, useVhosts, VhostChoice } from "../parts/vhosts.js";
 import { place, setQuery } from "../route.js";
 import { QueueBulk } from "./queue_bulk.js";
@@ -50,7 +50,7 @@ function AllQueues() {
 function FavouriteQueues() {
   const asked = useAsked();
   const list = useFavourites("queues", COLUMNS, askedFor(asked.shown), asked.order, asked);
-  const empty = list.all === 0 ? "No queue is a favourite yet. The star before a queue's name makes it one." : "No favourite has such a name, or its queue is not there any more.";
+  const empty = list.all === 0 ? "No queue is a favourite yet. The star before a queue's name makes it one." : "No favourite has such a name, or its queue is deleted.";
   return h(QueueList, { asked, list, empty });
 }
 
@@ -64,7 +64,7 @@ function QueueList({ asked: { vhosts, vhost, shown, choice, order, onOrder }, li
   const onSeen = useCallback((/** @type {number} */ start, /** @type {number} */ end) => (setSeen([start, end]), remembered(start, end)), [remembered]);
   const rowAt = useLiveRows(list, seen, ({ vhost, name }) => partOfObject("queue", vhost, name));
   const [chosen, setChosen] = useState(/** @type {Set<string>} */ (new Set()));
-  const favour = (/** @type {any} */ event) => setQuery({ favourites: event.currentTarget.checked ? "yes" : undefined });
+  const favour = (/** @type {any} */ event) => setQuery({ favourites: event.currentTarget.checked ? "yes" : undefined, page: undefined });
   return html`
     <${Heading} title="Queues">${h(QueueBulk, { chosen, onChosen: setChosen, onDone: list.reload })}<//>
     ${h(Filter, { label: "Filter queues", name: "name", count: list.isThere ? list.count : undefined, all: list.all, children: html`
@@ -73,7 +73,7 @@ function QueueList({ asked: { vhosts, vhost, shown, choice, order, onOrder }, li
       ${h(SavedFilters, { list: "queues", names: ["name", "vhost", "favourites", "sort", "reverse"] })}${h(ColumnChoice, { choice, columns: COLUMNS })}` })}
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${list.isThere && h(Table, { label: "Queues", columns: shown, count: list.count, rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
+    ${list.isThere && h(PagedTable, { label: "Queues", columns: shown, count: list.count, rowAt, keyOf, nameOf, onSeen, order, onOrder, chosen, onChosen: setChosen, empty })}
     ${vhosts.length > 0 && h(AddQueue, { vhosts: chosenFirst(vhosts, vhost), isOpen: query.get("add") === "yes", onAdded: list.reload })}`;
 }
 
@@ -91,7 +91,7 @@ function AddQueue({ vhosts, isOpen, onAdded }) {
       { name: "type", label: "Type", kind: "select", options: [["classic", "Classic"], ["quorum", "Quorum"], ["default", "Default of the virtual host"]] },
       { name: "name", label: "Name", isRequired: true },
       { name: "durable", label: "Durability", kind: "select", options: [["true", "Durable"], ["false", "Transient"]], help: "A durable queue outlives a restart of the broker." },
-      { name: "auto_delete", label: "Auto delete", kind: "checkbox", help: "The queue is deleted when its last consumer has gone." },
+      { name: "auto_delete", label: "Auto delete", kind: "checkbox", help: "The queue is deleted when its last consumer is cancelled or disconnected." },
       { name: "args", label: "Arguments", kind: "arguments", hints: QUEUE_ARGUMENTS },
     ] }) });
 }

@@ -40,7 +40,7 @@ export default function Shovel({ values }) {
 function Now({ shovel, vhost }) {
   const count = (/** @type {unknown} */ value) => (typeof value === "number" ? h(Figure, { unit: "messages", value }) : value);
   return html`
-    ${shovel.state === "terminated" && h(Note, { children: `It failed, and begins again after its delay: ${shovel.reason}` })}
+    ${shovel.state === "terminated" && h(Note, { children: `It failed, and starts again after its delay: ${shovel.reason}` })}
     ${h(Facts, { facts: [
       ["Virtual host", h("bdi", {}, vhost)], ["State", h(ShovelState, { shovel })], ["Last changed", h(Time, { at: since(shovel.timestamp) })], ["Node", h("bdi", {}, shovel.node)],
       ["Forwarded", count(shovel.forwarded), "messages published since it connected"], ["Pending", count(shovel.pending), "messages that wait for the destination"],

@@ -12,7 +12,7 @@ import { choiceOf } from "./permissions.js";
 /** @typedef {import("../parts/settings.js").Setting} Setting */
 /** @typedef {Record<string, any>} Values */
 
-const URIS = "amqp:// is this broker, amqp:///vhost another virtual host of it, amqps://user:password@host/vhost another broker with TLS. Of several, with spaces between them, the first that answers counts.";
+const URIS = "amqp:// is this broker, amqp:///vhost another virtual host of it, amqps://user:password@host/vhost another broker with TLS. If there are several, separated by spaces, the first that answers is used.";
 const QUEUE_OR_EXCHANGE = [["queue", "a queue"], ["exchange", "an exchange"]];
 
 /** What is entered, where these choices were made. @param {Values} values @returns {Setting[]} */
@@ -24,10 +24,10 @@ export function shovelFields(values) {
     { name: "src-uri", label: "Source URI", isUri: true, isRequired: true, placeholder: "amqp://", help: URIS },
     { name: "from", label: "Source is", kind: "select", options: QUEUE_OR_EXCHANGE, isNoKey: true },
     .../** @type {Setting[]} */ (isFromExchange ? [
-      { name: "src-exchange", label: "Source exchange", isRequired: true, help: "A queue of the shovel's own is bound to it. It goes with the shovel's connection." },
+      { name: "src-exchange", label: "Source exchange", isRequired: true, help: "A queue of the shovel's own is bound to it. It is deleted when the shovel's connection ends." },
       { name: "src-exchange-key", label: "Source routing key", help: "Of the binding." }] : [
-      { name: "src-queue", label: "Source queue", isRequired: true, help: "It is declared, durable, if it is not there." }]),
-    { name: "src-prefetch-count", label: "Prefetch count", kind: "number", placeholder: "1000", help: "Messages that are on their way at most." },
+      { name: "src-queue", label: "Source queue", isRequired: true, help: "The shovel declares it, durable, if it does not exist." }]),
+    { name: "src-prefetch-count", label: "Prefetch count", kind: "number", placeholder: "1000", help: "How many messages may be on their way at a time." },
     { name: "src-delete-after", label: "Auto-delete", placeholder: "never", hints: [["never", "it stays until it is deleted"], ["queue-length", "after so many messages as the queue has at the start"]], help: "When the shovel deletes itself: never, queue-length (as many messages as the queue has at the start), or after so many messages." },
   ];
   /** @type {Setting[]} */
@@ -42,8 +42,8 @@ export function shovelFields(values) {
       ...(values.to === "exchange" ? [
         { name: "dest-exchange", label: "Destination exchange", placeholder: "as published" },
         { name: "dest-exchange-key", label: "Destination routing key", placeholder: "as published" }] : [
-        { name: "dest-queue", label: "Destination queue", isRequired: true, help: "It is declared, durable, if it is not there." }]),
-      { name: "dest-add-forward-headers", label: "Add forwarding headers", kind: "checkbox", help: "x-shovelled tells which way a message came." },
+        { name: "dest-queue", label: "Destination queue", isRequired: true, help: "The shovel declares it, durable, if it does not exist." }]),
+      { name: "dest-add-forward-headers", label: "Add forwarding headers", kind: "checkbox", help: "The header x-shovelled says by which shovels a message came." },
       { name: "dest-add-timestamp-header", label: "Add a timestamp header", kind: "checkbox", help: "x-shovelled-timestamp tells when." },
     ]),
   ];
@@ -74,7 +74,7 @@ export function ShovelForm({ vhosts, known, onDone }) {
     // Passwords that stay are those of now.
     const { value: before } = known ? await get(path) : { value: {} };
     await change("PUT", path, { component: "shovel", vhost, name, value: definitionOf(values, fields, before) });
-    say(`The shovel ${name} is set, and begins.`);
+    say(`The shovel ${name} is set, and starts.`);
     if (!known) setChoices(choicesOf({}));
     await onDone();
   };

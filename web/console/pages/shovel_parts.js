@@ -13,7 +13,7 @@ import { reloadTwice } from "../parts/of_vhosts.js";
 const STATES = {
   running: ["good", "it is connected to both ends"],
   starting: ["", "it connects"],
-  terminated: ["bad", "it failed, and begins again after its delay"],
+  terminated: ["bad", "it failed, and starts again after its delay"],
   paused: ["warn", "it waits until it is resumed"],
 };
 /** @type {Record<string, [string, string]>} */
@@ -48,9 +48,9 @@ export function ShovelActs({ shovel, reload, onDeleted }) {
     await attempt(() => change(method, `${shovelPath(vhost, name)}/${what}`), done);
     await reloadTwice(reload);
   };
-  const pause = () => (state === "paused" ? act("PUT", "resume", `The shovel ${name} goes on.`) : act("PUT", "pause", `The shovel ${name} waits.`));
+  const pause = () => (state === "paused" ? act("PUT", "resume", `The shovel ${name} is resumed.`) : act("PUT", "pause", `The shovel ${name} waits.`));
   const restart = async () => {
-    const isYes = await ask({ title: `Restart the shovel ${name}`, act: "Restart", text: html`<p>It connects to both ends anew. What was on its way comes again.</p>`, run: () => change("DELETE", `${shovelPath(vhost, name)}/restart`) });
+    const isYes = await ask({ title: `Restart the shovel ${name}`, act: "Restart", text: html`<p>It connects to both ends anew. Messages that were on their way are sent again.</p>`, run: () => change("DELETE", `${shovelPath(vhost, name)}/restart`) });
     if (!isYes) return;
     say(`The shovel ${name} is restarted.`);
     await reloadTwice(reload);

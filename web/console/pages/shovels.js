@@ -18,7 +18,7 @@ const countOf = (value) => (typeof value === "string" ? value : h(Figure, { unit
 /** @type {import("../parts/table.js").Column<Shovel>[]} */
 const COLUMNS = [
   { id: "vhost", title: "Virtual host", sort: "vhost", cell: ({ vhost }) => h("bdi", {}, vhost ?? "–") },
-  { id: "name", title: "Name", sort: "name", cell: ({ vhost, name }) => (vhost === undefined ? html`<bdi>${name}</bdi> <span class="badge" title="it is in the configuration, and cannot be changed here">static</span>` : html`<a href=${href(["dynamic-shovels", vhost, name])}><bdi>${name}</bdi></a>`) },
+  { id: "name", title: "Name", sort: "name", cell: ({ vhost, name }) => (vhost === undefined ? html`<bdi>${name}</bdi> <span class="badge" title="set in the configuration: it cannot be changed here">static</span>` : html`<a href=${href(["dynamic-shovels", vhost, name])}><bdi>${name}</bdi></a>`) },
   { id: "state", title: "State", sort: "state", cell: (shovel) => h(ShovelState, { shovel }) },
   { id: "reason", title: "Reason", about: "why it failed", sort: "reason", cell: ({ reason }) => reason && h("span", { title: reason }, reason) },
   { id: "source", title: "Source", cell: (shovel) => h("span", { title: shovel.src_uri }, endOf(shovel, "src")) },

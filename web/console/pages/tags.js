@@ -6,7 +6,7 @@ export const TAGS = [
   ["monitoring", "to see the nodes, and connections and channels of all users"],
   ["policymaker", "what management gives, and policies and parameters of its vhosts"],
   ["management", "this console, and what the user's permissions allow in its vhosts"],
-  ["protected", "no change and no deletion over HTTP: only operators on the host can do it"],
+  ["protected", "cannot be changed or deleted over HTTP: only operators on the host can do that"],
 ];
 
 /** @param {string} tag */

@@ -16,11 +16,11 @@ export const upstreamPath = (vhost, name) => pathOf`api/parameters/federation-up
 
 /** @type {Setting[]} */
 const FIELDS = [
-  { name: "uri", label: "URI", isUri: true, isRequired: true, placeholder: "amqps://user:password@host/vhost", help: "Where the other broker is. Of several, with spaces between them, any one is taken." },
-  { name: "prefetch-count", label: "Prefetch count", kind: "number", placeholder: "1000", help: "Messages that are on their way at most." },
+  { name: "uri", label: "URI", isUri: true, isRequired: true, placeholder: "amqps://user:password@host/vhost", help: "The address of the other broker. If there are several, separated by spaces, one of them is used." },
+  { name: "prefetch-count", label: "Prefetch count", kind: "number", placeholder: "1000", help: "How many messages may be on their way at a time." },
   { name: "reconnect-delay", label: "Reconnect delay", kind: "number", placeholder: "5", help: "Seconds to wait after a failure." },
   { name: "ack-mode", label: "Acknowledgement mode", kind: "select", options: [["on-confirm", "on-confirm: a message is acknowledged there when it is confirmed here; none is lost"], ["on-publish", "on-publish: when it has been published here; some are lost with this broker"], ["no-ack", "no-ack: as it is received; some are lost with a connection"]] },
-  { name: "trust-user-id", label: "Trust User-ID", kind: "checkbox", help: "Messages keep the user that they came with." },
+  { name: "trust-user-id", label: "Trust User-ID", kind: "checkbox", help: "Messages keep their user-id." },
   { name: "exchange", label: "Exchange", placeholder: "as here", help: "Of federated exchanges: the name of the exchange there." },
   { name: "max-hops", label: "Max hops", kind: "number", placeholder: "1", help: "Of federated exchanges: over how many links a message may go." },
   { name: "expires", label: "Expires", kind: "number", placeholder: "never", help: "Of federated exchanges: after how many milliseconds without a link the queue there is deleted." },

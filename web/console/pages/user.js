@@ -24,14 +24,14 @@ export default function User({ values }) {
   const [name = ""] = values;
   const { data, error, reload } = useResource(pathOf`api/users/${name}`);
   const frame = (/** @type {any} */ children, /** @type {any} */ acts = undefined) => h(Admin, { title: name, kind: "User", above: ABOVE, acts, children });
-  if (error instanceof ApiError && error.status === 404) return frame(html`<p class="empty">There is no such user, or not any more. <a href="#/users">All users</a></p>`);
+  if (error instanceof ApiError && error.status === 404) return frame(html`<p class="empty">There is no such user. <a href="#/users">All users</a></p>`);
   if (!data) return frame(error ? h(Note, { error }) : html`<p class="awaited-text" role="status">Asking the broker…</p>`);
   const tags = tagsOf(data.tags);
   const isProtected = tags.includes("protected");
   const remove = async () => {
     const isYes = await ask({
       title: `Delete the user ${name}`, act: "Delete", isHarmful: true, word: name === me.value?.name ? name : undefined,
-      text: html`<p>Its connections are closed, and its permissions and limits go with it.</p>${name === me.value?.name && html`<p><strong>It is the user who is logged in here.</strong></p>`}`,
+      text: html`<p>Its connections are closed, and its permissions and limits are deleted.</p>${name === me.value?.name && html`<p><strong>This is your own user.</strong></p>`}`,
       run: () => change("DELETE", pathOf`api/users/${name}`),
     });
     if (!isYes) return;
@@ -61,6 +61,6 @@ export default function User({ values }) {
     ${!isProtected && h(Section, { title: "Change the user", about: "password and tags", isClosed: true, children: [
       h(UserForm, { key: `${data.password_hash} ${tags.join(",")}`, known: { ...data, tags }, onDone: reload }),
       h("h3", { key: "second" }, "Second password"),
-      h("p", { key: "about" }, "While a password is being replaced, two can be valid. When the last client uses the new one, end the old one."),
+      h("p", { key: "about" }, "While a password is being replaced, two can be valid. Clear the old one when the last client uses the new one."),
       h("p", { key: "act" }, h("button", { type: "button", onClick: clearSecond }, "Clear the second password"))] })}`, acts);
 }

@@ -8,7 +8,7 @@ import { Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { Note, say } from "../parts/note.js";
-import { Table } from "../parts/table.js";
+import { PagedTable } from "../parts/paged_table.js";
 import { useResource } from "../resource.js";
 import { href, place } from "../route.js";
 import { user as me } from "../session.js";
@@ -26,7 +26,7 @@ const columnsOf = (vhosts) => [
   { id: "name", title: "Name", sort: "name", cell: ({ name }) => html`<a href=${href(["users", name])}><bdi>${name}</bdi></a>` },
   { id: "tags", title: "Tags", about: "what the user may see and change here; nothing without a tag", cell: ({ tags }) => tagsOf(tags).map((tag) => h("span", { key: tag, class: "badge", title: aboutTag(tag) }, tag)) },
   { id: "vhosts", title: "Can access virtual hosts", about: "where it has permissions", cell: ({ name }) => accessOf(vhosts, name) },
-  { id: "password", title: "Has password", about: "without one it logs in by certificate, or where another back end knows it", cell: ({ password_hash }) => (password_hash ? "yes" : "no") },
+  { id: "password", title: "Has password", about: "a user without one logs in by certificate, or through another back end", cell: ({ password_hash }) => (password_hash ? "yes" : "no") },
   { id: "limits", title: "Limits", cell: ({ limits }) => Object.entries(limits ?? {}).map(([name, value]) => h("span", { key: name, class: "badge" }, `${name} ${value}`)) },
 ];
 
@@ -64,11 +64,11 @@ export default function Users() {
     const isYes = await ask({
       title: names.length === 1 ? "Delete the user" : `Delete ${names.length} users`, act: "Delete", isHarmful: true, word: names.length > 10 ? String(names.length) : undefined,
       text: html`<p><bdi>${names.slice(0, 20).join(", ")}</bdi>${names.length > 20 && ` and ${names.length - 20} more`}</p><p>Their connections are closed. Protected users stay.</p>
-        ${isMe && html`<p><strong>The user who is logged in here is among them.</strong></p>`}`,
+        ${isMe && html`<p><strong>Your own user is among them.</strong></p>`}`,
       run: () => change("POST", "api/users/bulk-delete", { users: names }),
     });
     if (!isYes) return;
-    say(names.length === 1 ? "The user is deleted." : `${names.length} users are deleted, but for those that are protected.`);
+    say(names.length === 1 ? "The user is deleted." : `${names.length} users are deleted, except protected ones.`);
     setChosen(new Set());
     await done();
   };
@@ -76,7 +76,7 @@ export default function Users() {
     h(Filter, { key: "filter", label: "Filter users", name: "name", count: list.isThere ? list.count : undefined, all: list.all, children: chosen.size > 0 && html`<button type="button" class="harmful" onClick=${remove}>Delete ${chosen.size === 1 ? "the chosen user" : `the ${chosen.size} chosen users`}</button>` }),
     list.error !== undefined && h(Note, { key: "error", error: list.error }),
     !list.isThere && list.error === undefined && h("p", { key: "awaited", class: "awaited-text", role: "status" }, "Asking the broker…"),
-    list.isThere && h(Table, { key: "list", label: "Users", columns, count: list.count, rowAt: list.rowAt, keyOf: (row) => row.name, onSeen, order, onOrder, chosen, onChosen: setChosen, height: "60vh",
+    list.isThere && h(PagedTable, { key: "list", label: "Users", columns, count: list.count, rowAt: list.rowAt, keyOf: (row) => row.name, onSeen, order, onOrder, chosen, onChosen: setChosen, height: "60vh",
       empty: list.all === 0 ? "There is no user. Add one below." : "No user has such a name. Clear the filter to see all." }),
     h(Section, { key: "add", title: "Add a user", isClosed: true, isAsked: query.get("add") === "yes", children: h(UserForm, { onDone: done }) }),
   ] });

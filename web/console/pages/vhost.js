@@ -11,6 +11,7 @@ import { Facts, Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { HistoryChoice, historyQuery } from "../parts/history.js";
 import { LatencyStages } from "../parts/latency.js";
+import { useHistories } from "../parts/newer.js";
 import { attempt, Note, say } from "../parts/note.js";
 import { useResource } from "../resource.js";
 import { exactly, go, href } from "../route.js";
@@ -35,7 +36,8 @@ function useVhost(name) {
 export default function Vhost({ values }) {
   const [name = ""] = values;
   const isAdministrator = may("administrator");
-  const { data: asked, error, reload, isGone } = useVhost(name);
+  const { data: answer, error, reload, isGone } = useVhost(name);
+  const asked = useHistories(answer);
   const [live, setLive] = useState(/** @type {{ of: any, data: any } | null} */ (null));
   useLive(`vhost:${encodeURIComponent(name)}`, ({ name: event, data: told }) => {
     if (event === "vhost") setLive({ of: asked, data: told });
@@ -45,7 +47,7 @@ export default function Vhost({ values }) {
   const { data: limits, reload: reloadLimits } = useResource(may("monitoring") || asked ? pathOf`api/vhost-limits/${name}` : null);
   const data = asked && { ...asked, ...numbersOf(live?.of === asked ? live?.data : undefined) };
   const frame = (/** @type {any} */ children, /** @type {any} */ acts = undefined) => h(Admin, { title: name, kind: "Virtual host", above: ABOVE, acts, children });
-  if (isGone || (error instanceof ApiError && error.status === 404)) return frame(html`<p class="empty">There is no such virtual host, not any more, or not for this user. <a href="#/vhosts">All virtual hosts</a></p>`);
+  if (isGone || (error instanceof ApiError && error.status === 404)) return frame(html`<p class="empty">There is no such virtual host, or this user may not see it. <a href="#/vhosts">All virtual hosts</a></p>`);
   if (!data) return frame(error ? h(Note, { error }) : html`<p class="awaited-text" role="status">Asking the broker…</p>`);
   const stats = data.message_stats ?? {};
   const own = /** @type {Record<string, number>} */ ((limits ?? [])[0]?.value ?? {});
@@ -67,7 +69,7 @@ export default function Vhost({ values }) {
     <p class="acts">${["queues", "exchanges", "connections", "policies"].map((kind) => html`<a class="button" href=${href([kind], { vhost: name })}>${kind[0]?.toUpperCase()}${kind.slice(1)}</a>`)}
       ${isAdministrator && html`<a class="button" href=${address(withQuery(pathOf`api/definitions/${name}`, { download: `${name.replaceAll(/[^\w.-]+/g, "_")}.json` }))} download>Export definitions</a>`}</p>
     ${data.messages_details?.samples && html`<div class="columns">
-      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages", unit: "messages", ...linesOf([["Ready", data.messages_ready_details], ["Unacked", data.messages_unacknowledged_details]], samplesOf) }) })}
+      ${h(Section, { title: "Queued messages", children: h(Chart, { title: "Messages", unit: "messages", ...linesOf([["Ready", data.messages_ready_details], ["Unacked", data.messages_unacknowledged_details]], samplesOf, { counters: stats }) }) })}
       ${h(Section, { title: "Message rates", children: data.message_stats ? h(Chart, { title: "Messages a second", unit: "rate", ...linesOf([["Publish", stats.publish_details], ["Confirm", stats.confirm_details], ["Deliver / get", stats.deliver_get_details], ["Ack", stats.ack_details]], ratesOf) }) : h("p", { class: "empty" }, "No message has been published here yet.") })}
     </div>`}
     ${data.latency_stages && h(Section, { title: "Where the latency is", about: "by stage, of the messages of this virtual host", children: h(LatencyStages, { stages: data.latency_stages }) })}

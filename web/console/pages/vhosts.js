@@ -11,7 +11,7 @@ import { Section } from "../parts/heading.js";
 import { h, html } from "../parts/html.js";
 import { Filter, useOrder, usePages } from "../parts/list.js";
 import { Note, say } from "../parts/note.js";
-import { Table } from "../parts/table.js";
+import { PagedTable } from "../parts/paged_table.js";
 import { href, place } from "../route.js";
 import { may } from "../session.js";
 import { Admin } from "./admin_frame.js";
@@ -53,7 +53,7 @@ export default function Vhosts() {
     ${h(Filter, { label: "Filter virtual hosts", name: "name", count: list.isThere ? list.count : undefined, all: list.all, children: h(ColumnChoice, { choice, columns: COLUMNS }) })}
     ${list.error !== undefined && h(Note, { error: list.error })}
     ${!list.isThere && list.error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${list.isThere && h(Table, { label: "Virtual hosts", columns: shown, count: list.count, rowAt: list.rowAt, keyOf: (vhost) => vhost.name, onSeen, order, onOrder, height: "60vh",
+    ${list.isThere && h(PagedTable, { label: "Virtual hosts", columns: shown, count: list.count, rowAt: list.rowAt, keyOf: (vhost) => vhost.name, onSeen, order, onOrder, height: "60vh",
       empty: list.all === 0 ? (may("administrator") ? "There is no virtual host. Add one below." : "This user has permissions in no virtual host. An administrator can set some.") : "No virtual host has such a name. Clear the filter to see all." })}
     ${may("administrator") && h(Section, { title: "Add a virtual host", isClosed: true, isAsked: query.get("add") === "yes", children: h(VhostForm, { onDone: list.reload }) })}` });
 }
@@ -64,7 +64,7 @@ export function VhostForm({ known, onDone }) {
     const name = known?.name ?? values.name;
     const type = values.type ?? "";
     await change("PUT", pathOf`api/vhosts/${name}`, { description: values.description ?? "", tags: values.tags ?? "", tracing: Boolean(values.tracing), ...(type === "" ? {} : { default_queue_type: type }) });
-    say(known ? `Virtual host ${name} is changed.` : `Virtual host ${name} is there, and the user who added it has all permissions in it.`);
+    say(known ? `Virtual host ${name} was changed.` : `Virtual host ${name} was created. You have all permissions in it.`);
     await onDone();
   };
   return h(Form, {
@@ -75,7 +75,7 @@ export function VhostForm({ known, onDone }) {
       { name: "description", label: "Description" },
       { name: "tags", label: "Tags", help: "Labels, separated by commas." },
       { name: "type", label: "Default queue type", kind: "select", options: [...(known ? [] : [["", "the broker's default"]]), ["classic", "classic"], ["quorum", "quorum"]], help: "Of queues that are declared without a type." },
-      { name: "tracing", label: "Tracing", kind: "checkbox", help: "Each message that is published or delivered here is copied to the exchange amq.rabbitmq.trace. It costs." },
+      { name: "tracing", label: "Tracing", kind: "checkbox", help: "Each message that is published or delivered here is copied to the exchange amq.rabbitmq.trace. That takes processor time and bandwidth." },
     ],
   });
 }

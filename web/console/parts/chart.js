@@ -5,7 +5,7 @@ import { appearance } from "./appearance.js";
 import { shown } from "./figure.js";
 import { h } from "./html.js";
 
-export { linesOf, ratesOf, samplesOf } from "./samples.js";
+export { historyOf, linesOf, ratesOf, samplesOf } from "./samples.js";
 
 /**
  * @typedef {{ label: string, values: (number | null)[] }} Line
@@ -47,7 +47,7 @@ export function Chart(props) {
   const said = lines.map(({ label, values }) => `${label}: ${shown(unit, values.at(-1))}`).join(", ");
   return h("figure", { class: "chart" },
     h("figcaption", {}, title),
-    h("div", { ref: box, class: "plot", role: "img", "aria-label": `${title}. ${said}`, style: { minHeight: `${height}px` } }),
+    h("div", { ref: box, class: "plot", role: "img", "aria-label": `${title}. ${said}`, "data-since": times[0], style: { minHeight: `${height}px` } }),
     h("ul", { class: "legend" }, lines.map(({ label, values }, index) => h("li", { key: label },
       h("span", { class: `swatch line-${index + 1}`, "aria-hidden": "true" }), label, " ", h("b", {}, shown(unit, values.at(-1)))))));
 }

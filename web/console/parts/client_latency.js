@@ -85,7 +85,7 @@ export function ClientLatency({ connection, channels }) {
   return html`<p class=${`note ${word === "neither" || word === "unknown" ? "hint" : "warning"}`} role="note"><b>${TITLES[word]}</b> ${text}</p>
     <div class="scrolled" tabindex="0" role="region" aria-label="What the verdict is from"><table class="plain">
       <thead><tr><th scope="col">Measured</th><th scope="col" class="number">Time</th><th scope="col">How</th></tr></thead>
-      <tbody>${row("Round trip at best", leastUs, "the way to the client and back, the shortest that the kernel has seen lately; its mean has in it what the client was slow to answer")}
+      <tbody>${row("Round trip at best", leastUs, "the way to the client and back, the shortest that the kernel has seen lately; the mean also contains the time that the client took to answer")}
       ${evidence.hasConsumers && row("Delivery to ack, this connection", ownUs, html`${unacked.toLocaleString("en")} unacked now, ${h(Figure, { unit: "rate", value: acks })} acknowledged; the mean of the last looks`)}
       ${evidence.queues.map((queue) => row(html`Delivery to ack, queue ${h(QueueLink, queue)}`, queue.p50Us, queue.isWatched ? "median of the queue, which is watched" : h(Watch, { queue })))}
       ${evidence.more > 0 && row(`${evidence.more} more queues`, undefined, "not looked at here")}
@@ -93,7 +93,7 @@ export function ClientLatency({ connection, channels }) {
 }
 
 /** @type {Record<import("./verdict.js").Word, string>} */
-const TITLES = { network: "Network.", consumer: "Consumer.", broker: "The broker.", neither: "Neither is slow.", unknown: "It cannot be told." };
+const TITLES = { network: "Network.", consumer: "Consumer.", broker: "The broker.", neither: "Neither is slow.", unknown: "Unknown." };
 
 /** @param {{ queue: Queue }} props */
 function Watch({ queue }) {

@@ -52,9 +52,9 @@ export function AddExchange({ vhosts, onAdded }) {
     { name: "type", label: "Type", kind: "select", options: types.map((one) => [one, one]) },
     ...(type === "x-delayed-message" ? [{ name: "delayed_type", label: "Delayed type", kind: /** @type {const} */ ("select"), options: TYPES.map((one) => [one, one]), help: "How it routes a message when it is due." }] : []),
     { name: "durable", label: "Durability", kind: "select", options: [["true", "Durable"], ["false", "Transient"]], help: "A durable exchange outlives a restart of the broker." },
-    { name: "auto_delete", label: "Auto delete", kind: "checkbox", help: "The exchange is deleted when the last binding from it has gone." },
+    { name: "auto_delete", label: "Auto delete", kind: "checkbox", help: "The exchange is deleted when the last binding from it is removed." },
     { name: "internal", label: "Internal", kind: "checkbox", help: "Clients cannot publish to it; messages come from other exchanges." },
-    { name: "alternate", label: "Alternate exchange", help: "Where messages go that reach no queue." },
+    { name: "alternate", label: "Alternate exchange", help: "The exchange that gets messages which reach no queue." },
     { name: "args", label: "Arguments", kind: "arguments", hints: EXCHANGE_ARGUMENTS },
   ] });
 }

@@ -30,7 +30,7 @@ export const isBytes = (value) => typeof value === "string" && value.startsWith(
 export function Text({ text }) {
   if (!isBytes(text)) return h("bdi", {}, text);
   const bytes = text.slice(NO_TEXT.length);
-  return h("span", { title: "bytes that are no text, in base64" }, `${Math.floor((bytes.replace(/=+$/, "").length * 3) / 4)} bytes: `, h("code", {}, bytes));
+  return h("span", { title: "bytes that are not text, in base64" }, `${Math.floor((bytes.replace(/=+$/, "").length * 3) / 4)} bytes: `, h("code", {}, bytes));
 }
 
 /** @param {{ value: unknown, depth: number }} props */

@@ -43,8 +43,8 @@ channel.Publish("", "first", false, false, amqp.Publishing{DeliveryMode: 2, Body
 export function FirstSteps() {
   const [language, setLanguage] = useState("Python");
   const sample = (SAMPLES[language] ?? "").replaceAll("HOST", location.hostname || "localhost");
-  const copy = () => navigator.clipboard?.writeText(sample).then(() => say("Copied."), () => say("The browser does not let pages copy here: choose the text and copy it.", "error"))
-    ?? say("The browser lets only pages that came by TLS copy: choose the text and copy it.", "error");
+  const copy = () => navigator.clipboard?.writeText(sample).then(() => say("Copied."), () => say("The browser does not let this page copy: select the text and copy it.", "error"))
+    ?? say("Browsers let only pages with TLS copy: select the text and copy it.", "error");
   const { data: vhosts } = useResource("api/vhosts?columns=name", 60_000);
   if (vhosts?.length === 0) return html`<p class="empty">This user sees no queue: it has no permissions in any virtual host. An administrator grants them.</p>`;
   return html`<div class="empty"><h3>There is no queue yet</h3>

@@ -66,7 +66,11 @@ function keep(records) {
 
 /** From now on the focus is kept. */
 export function keepFocus() {
-  addEventListener("focusin", ({ target }) => void (trail = trailOf(target instanceof Element ? target : null)), true);
+  addEventListener("focusin", ({ target }) => {
+    trail = trailOf(target instanceof Element ? target : null);
+    // Browsers leave what scrolls sideways where it is as soon as a part of it is seen.
+    if (target instanceof Element && target.matches("nav a, th button") && target.matches(":focus-visible")) target.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }, true);
   // A click beside all controls takes the focus away, and is meant to.
   addEventListener("pointerdown", () => void (trail = []), true);
   // A button that cannot be used just now keeps the focus, which `disabled` would take away.

@@ -116,7 +116,7 @@ function valueOf(name, type, text) {
   switch (type) {
     case "Number": {
       const value = Number(text);
-      if (text.trim() === "" || Number.isNaN(value)) throw new Error(`The argument ${name} is no number: ${text}`);
+      if (text.trim() === "" || Number.isNaN(value)) throw new Error(`The argument ${name} is not a number: ${text}`);
       return value;
     }
     case "Boolean":

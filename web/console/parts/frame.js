@@ -53,7 +53,7 @@ function Header() {
       h("a", { href: href(id ? [id] : []), "aria-current": (tab ?? "") === id || also?.includes(tab ?? "") ? "page" : undefined }, title))))),
     h("div", { class: "tools" },
       h("span", { class: isLive.value ? "live is" : "live", role: "img", "aria-label": isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for",
-        title: isLive.value ? "Live: numbers come by themselves" : "Not live: numbers are asked for from time to time" }),
+        title: isLive.value ? "Live: numbers come by themselves" : "Not live: the page asks for numbers from time to time" }),
       h("button", { type: "button", class: "quiet", title: "Find a page or an object (Ctrl+K)", onClick: () => (isPaletteOpen.value = true) }, "Find…"),
       h(AppearanceButton, {}),
       h("span", { class: "user", title: user.value?.tags.join(", ") }, user.value?.name),
@@ -64,7 +64,7 @@ function ReachNote() {
   const text = {
     well: "",
     slow: "The broker is slow to answer. What is shown may be old.",
-    lost: "The broker cannot be reached, or no node leads. What is shown is old; it is asked again by itself.",
+    lost: "The broker cannot be reached, or no node leads. What is shown is old; the page tries again by itself.",
   }[reach.value];
   return h("div", { class: `reach ${reach.value}`, role: "status", "aria-live": "polite" }, text);
 }

@@ -6,13 +6,18 @@ import { h } from "./html.js";
 /** Name, title, and seconds of all and between samples. @type {[string, string, number, number][]} */
 const SPANS = [["minute", "last minute", 60, 5], ["ten", "last ten minutes", 600, 5], ["hour", "last hour", 3600, 60], ["eight", "last eight hours", 28_800, 600], ["day", "last day", 86_400, 1800]];
 
+/** The span that the address says: its name, its title, and seconds of all and between samples. */
+const spanOf = () => SPANS.find(([name]) => name === (place.value.query.get("history") ?? "ten")) ?? ["", "", 600, 5];
+
+/** How far back charts look, in milliseconds. */
+export const historyMs = () => spanOf()[2] * 1000;
+
 /**
  * The span that the address says, as the API is asked for it.
  * @param {("lengths" | "msg_rates" | "data_rates")[]} kinds of histories
  */
 export function historyQuery(kinds) {
-  const asked = place.value.query.get("history") ?? "ten";
-  const [, , age, step] = SPANS.find(([name]) => name === asked) ?? ["", "", 600, 5];
+  const [, , age, step] = spanOf();
   return kinds.map((kind) => `${kind}_age=${age}&${kind}_incr=${step}`).join("&");
 }
 

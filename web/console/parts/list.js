@@ -7,6 +7,7 @@ import { follow, INTERVAL_MS } from "../resource.js";
 import { place, setQuery } from "../route.js";
 import { h, html } from "./html.js";
 import { Note } from "./note.js";
+import { PagedTable } from "./paged_table.js";
 import { Table } from "./table.js";
 
 /** Rows that are asked for at once. */
@@ -18,7 +19,7 @@ const PAGE_COUNT_MAX = 6;
 export function useOrder(by, isReversed) {
   const { query } = place.value;
   const order = { by: query.get("sort") ?? by, isReversed: query.has("sort") ? query.get("reverse") === "true" : isReversed };
-  const onOrder = (/** @type {string} */ by, /** @type {boolean} */ isReversed) => setQuery({ sort: by, reverse: isReversed ? "true" : undefined });
+  const onOrder = (/** @type {string} */ by, /** @type {boolean} */ isReversed) => setQuery({ sort: by, reverse: isReversed ? "true" : undefined, page: undefined });
   return { order, onOrder };
 }
 
@@ -151,7 +152,7 @@ export function matcher(filter) {
  */
 export function Filter({ label, count, all, children, name = "filter" }) {
   const { query } = place.value;
-  const set = (/** @type {string} */ value) => setQuery({ [name]: value });
+  const set = (/** @type {string} */ value) => setQuery({ [name]: value, page: undefined });
   const counted = count === undefined ? "" : all !== undefined && all !== count ? `${count.toLocaleString("en")} of ${all.toLocaleString("en")}` : count.toLocaleString("en");
   return h("div", { class: "filter", role: "search" },
     h("label", {}, h("span", {}, label), h("input", {
@@ -174,6 +175,6 @@ export function List({ label, rows, error, columns, keyOf, textOf, by, isReverse
     ${(hasFilter || tools) && (hasFilter ? h(Filter, { label: `Filter ${label.toLowerCase()}`, count: rows && found.length, all: rows?.length, children: tools }) : html`<div class="filter">${tools}</div>`)}
     ${error !== undefined && h(Note, { error })}
     ${rows === undefined && error === undefined && html`<p class="awaited-text" role="status">Asking the broker…</p>`}
-    ${rows !== undefined && h(Table, { label, columns, count: found.length, rowAt: (index) => found[index], keyOf, order, onOrder, chosen, onChosen, height,
-      empty: isFiltered ? "Nothing here has such a name. Clear the filter to see all." : empty })}`;
+    ${rows !== undefined && h(hasFilter ? PagedTable : Table, { label, columns, count: found.length, rowAt: (index) => found[index], keyOf, order, onOrder, chosen, onChosen, height,
+      empty: isFiltered ? "No row matches. Clear the filter to see all." : empty })}`;
 }

@@ -33,7 +33,7 @@ const MS = /** @type {Record<string, number>} */ ({ ms: 1, s: 1000, m: 60_000, h
 /** Milliseconds of a duration such as 90s; a number alone is seconds. @param {string} text */
 export function millisecondsOf(text) {
   const [, number = "", unit = "s"] = text.trim().match(/^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)?$/) ?? [];
-  if (number === "") throw new Error(`${text} is no duration: 90s, 10m, 2h and 1d are.`);
+  if (number === "") throw new Error(`${text} is not a duration. Examples: 90s, 10m, 2h, 1d.`);
   return Math.round(Number(number) * (MS[unit] ?? 1000));
 }
 

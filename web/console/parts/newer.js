@@ -2,7 +2,15 @@
 
 import { useRef, useState } from "../../vendor/modules/hooks.js";
 import { useLive } from "../live.js";
+import { historyMs } from "./history.js";
 import { withHistories, withNewer } from "./newer_numbers.js";
+
+/** An answer about an object, with the histories that earlier answers had while the page is open. @param {any} data */
+export function useHistories(data) {
+  const known = useRef(/** @type {{ answer: any, whole: any }} */ ({ answer: undefined, whole: undefined }));
+  if (data !== known.current.answer) known.current = { answer: data, whole: withHistories(known.current.whole, data, historyMs()) };
+  return known.current.whole;
+}
 
 /**
  * What a route has answered, with the numbers that the stream has told since.
@@ -16,7 +24,6 @@ export function useNewer(part, { data, error, at, reload }) {
     // It is deleted, or exists again.
     if (!isOfIt || error !== undefined) void reload();
   });
-  const known = useRef(/** @type {{ answer: any, whole: any }} */ ({ answer: undefined, whole: undefined }));
-  if (data !== known.current.answer) known.current = { answer: data, whole: withHistories(known.current.whole, data) };
-  return withNewer(known.current.whole, told && told.part === part && told.at > at ? told.data : undefined);
+  const whole = useHistories(data);
+  return withNewer(whole, told && told.part === part && told.at > at ? told.data : undefined);
 }

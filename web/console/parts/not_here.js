@@ -14,6 +14,6 @@ export function NotHere({ error, kind, title, above }) {
   const [back, path] = above[above.length - 1] ?? ["The overview", []];
   return html`${h(Heading, { kind, title, above })}
     ${error === undefined ? html`<p class="awaited-text" role="status">Asking the broker…</p>`
-      : isMissing(error) ? html`<p class="note warning" role="status">There is no such ${kind.toLowerCase()}, not any more, or not for this user.</p>` : h(Note, { error })}
+      : isMissing(error) ? html`<p class="note warning" role="status">There is no such ${kind.toLowerCase()}, or this user may not see it.</p>` : h(Note, { error })}
     ${error !== undefined && html`<p>Go on at <a href=${href(path)}>${back}</a>.</p>`}`;
 }

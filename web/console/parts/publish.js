@@ -11,10 +11,10 @@ import { Note, say } from "./note.js";
 /** @type {[string, string][]} */
 const PROPERTIES = [
   ["content_type", "such as application/json"], ["content_encoding", "such as gzip"], ["priority", "a number"], ["correlation_id", "of the request that this answers"], ["reply_to", "a queue for answers"],
-  ["expiration", "after so many milliseconds it expires"], ["message_id", ""], ["timestamp", "a number: seconds since 1970"], ["type", ""], ["user_id", "the user who publishes"], ["app_id", ""], ["cluster_id", ""],
+  ["expiration", "time to live in milliseconds"], ["message_id", ""], ["timestamp", "a number: seconds since 1970"], ["type", ""], ["user_id", "the user who publishes"], ["app_id", ""], ["cluster_id", ""],
 ];
 /** @type {[string, string][]} */
-const HEADERS = [["x-delay", "a number: for how many milliseconds an exchange that delays keeps it"], ["CC", "a list: further routing keys"], ["BCC", "the same, which receivers do not see"], ["x-deduplication-header", "what duplicates are told by"]];
+const HEADERS = [["x-delay", "a number: for how many milliseconds an exchange that delays keeps it"], ["CC", "a list: further routing keys"], ["BCC", "the same, which receivers do not see"], ["x-deduplication-header", "the header that identifies duplicates"]];
 /** Properties whose values are numbers of JSON. */
 const NUMBERS = ["priority", "timestamp", "delivery_mode"];
 
@@ -38,7 +38,7 @@ export function PublishForm({ vhost, exchange, queue, isDelaying, onPublished })
     const { routed } = await change("POST", path`api/exchanges/${vhost}/${exchangeSegment(exchange)}/publish`, publicationOf(values, queue ?? ""));
     if (queue === undefined) setRouted(routed);
     else if (routed) say("The message has been published.");
-    else say(`The message was published, and reached no queue: ${queue} is gone.`, "error");
+    else say(`The message was published, and reached no queue: ${queue} is deleted.`, "error");
     await onPublished?.();
   };
   /** @type {import("./form.js").Field[]} */

@@ -34,7 +34,7 @@ async function lookAtConsumers(vhost, name, signal) {
 }
 
 /** @type {Record<import("./queue_verdict.js").Verdict["word"], string>} */
-const TITLES = { nothing: "It is not slow.", paused: "Paused.", consumers: "Consumers.", network: "Network.", alarm: "An alarm.", loop: "Dead letters in circles.", rejected: "Redelivered.", stuck: "No acks.", broker: "The broker.", early: "It cannot be told yet." };
+const TITLES = { nothing: "It is not slow.", paused: "Paused.", consumers: "Consumers.", network: "Network.", alarm: "An alarm.", loop: "Dead letters in circles.", rejected: "Redelivered.", stuck: "No acks.", broker: "The broker.", early: "Not known yet." };
 
 /** @param {{ vhost: string, name: string, queue: any, laps: number }} props laps: dead letters a second that come back here */
 export function QueueSlowness({ vhost, name, queue, laps }) {

@@ -41,11 +41,11 @@ const messages = (count) => (count === 1 ? "1 message" : `${count.toLocaleString
 export function queueVerdictOf(seen) {
   const { ready, unacked, consumers, publish, deliver, laps, isPaused, isInAlarm } = seen;
   if (isPaused) return { word: "paused", text: `An operator has paused the queue: nothing is handed out until it is resumed.${ready > 0 ? ` ${messages(ready)} ${ready === 1 ? "waits" : "wait"}.` : ""}` };
-  if (laps >= LAPS_MIN) return { word: "loop", text: `Dead letters go round in circles: ${rate(laps)} come back here, where they died before. None is lost and none gets on: look at where dead letters of this queue go, and why they die.` };
+  if (laps >= LAPS_MIN) return { word: "loop", text: `Dead letters go round in circles: ${rate(laps)} come back here, where they died before. None is lost, and none is ever done: check where this queue's dead letters go, and why they die.` };
   if (ready > 0 && consumers === 0) return { word: "consumers", text: `It has no consumer: ${messages(ready)} ${ready === 1 ? "waits" : "wait"} until a program consumes.` };
-  if (seen.looks < LOOKS_MIN) return { word: "early", text: "It has not been looked at for long enough: the verdict comes in some seconds." };
+  if (seen.looks < LOOKS_MIN) return { word: "early", text: "The page needs some seconds of data for a verdict." };
   return consumersVerdictOf(seen) ?? (isInAlarm && publish === 0
-    ? { word: "alarm", text: "An alarm blocks publishers: nothing comes in until memory and disk suffice again." }
+    ? { word: "alarm", text: "An alarm blocks publishers: nothing comes in until memory and disk are sufficient again." }
     : { word: "nothing", text: ready + unacked === 0 && publish === 0 ? "Nothing waits in it, and nothing comes in." : `Nothing is slow: ${rate(publish)} come in, ${rate(deliver)} go out, and ${messages(ready)} ${ready === 1 ? "is" : "are"} ready.` });
 }
 
@@ -54,7 +54,7 @@ function consumersVerdictOf(seen) {
   const { ready, unacked, consumers, deliver, ack, redeliver, growth, acksNothing, prefetch, capacity = 0, roundTripUs } = seen;
   if (consumers === 0) return undefined;
   if (redeliver > 1 && redeliver >= deliver / 2 && redeliver > ack) {
-    return { word: "rejected", text: `Consumers send messages back: ${rate(redeliver)} of ${rate(deliver)} had been handed out before. A message that no consumer can work on comes again and again.` };
+    return { word: "rejected", text: `Consumers send messages back: ${rate(redeliver)} of ${rate(deliver)} had been handed out before. Perhaps no consumer can process one of the messages, and it comes back again and again.` };
   }
   if (!acksNothing && unacked > 0 && ack === 0) {
     return { word: "stuck", text: `Consumers acknowledge nothing: ${messages(unacked)} ${unacked === 1 ? "is" : "are"} with them.${isFull(unacked, prefetch) ? " They get no more until they do." : ""}` };
@@ -66,7 +66,7 @@ function consumersVerdictOf(seen) {
     if (word === "network") return { word, text: `It is the network: an ack comes ${duration(ackUs / 1000)} after its delivery, and the way to the consumers and back takes ${duration((roundTripUs ?? 0) / 1000)}. A larger prefetch (${prefetch} now) bridges it.` };
     return { word: "consumers", text: `Consumers are slow: they have all that their prefetch (${prefetch} together) allows, and acknowledge ${rate(ack)}, each message ${duration(ackUs / 1000)} after its delivery. More consumers, or faster ones, help.` };
   }
-  if (capacity >= CAPACITY_FREE && growth > 0) return { word: "broker", text: `Consumers could take more ${Math.round(capacity * 100)} % of the time, and ${messages(ready)} wait: what takes long is in the broker. The stages below say where.` };
+  if (capacity >= CAPACITY_FREE && growth > 0) return { word: "broker", text: `Consumers could take more ${Math.round(capacity * 100)} % of the time, and ${messages(ready)} wait: the time is spent in the broker. The stages below say where.` };
   if (growth > 0) return { word: "consumers", text: `Consumers take less than comes in: ${rate(deliver)} of ${rate(seen.publish)}. They could take messages ${Math.round(capacity * 100)} % of the time.` };
   return undefined;
 }

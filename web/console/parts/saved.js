@@ -21,7 +21,7 @@ export function FavouriteButton({ list, of, name = of }) {
   const all = favourites(list);
   const is = all.value.includes(of);
   const toggle = () => (all.value = is ? all.value.filter((one) => one !== of) : [...all.value, of]);
-  return h("button", { type: "button", class: "star", "aria-pressed": is, "aria-label": `Favourite ${name}`, title: is ? "No favourite any more" : "A favourite", onClick: toggle }, is ? "★" : "☆");
+  return h("button", { type: "button", class: "star", "aria-pressed": is, "aria-label": `Favourite ${name}`, title: is ? "Remove from favourites" : "Add to favourites", onClick: toggle }, is ? "★" : "☆");
 }
 
 /** @typedef {{ title: string, query: Record<string, string> }} SavedFilter */

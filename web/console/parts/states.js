@@ -5,10 +5,10 @@ import { h } from "./html.js";
 /** @type {Record<string, [string, string]>} */
 const STATES = {
   running: ["", "it works"],
-  flow: ["warn", "it publishes faster than the broker takes it: it is slowed down"],
-  blocking: ["warn", "memory or disk are short: its next publish will block it"],
-  blocked: ["bad", "memory or disk are short: what it publishes is not read"],
-  starting: ["", "it has begun to log in"],
+  flow: ["warn", "it publishes faster than the broker accepts: the broker slows it down"],
+  blocking: ["warn", "memory or disk is short: its next publish will block it"],
+  blocked: ["bad", "memory or disk is short: the broker does not read what it publishes"],
+  starting: ["", "the client is logging in"],
   tuning: ["", "it logs in"],
   opening: ["", "it logs in"],
   closing: ["warn", "it is being closed"],

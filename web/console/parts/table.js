@@ -39,6 +39,8 @@ const OVERSCAN = 6;
  * @property {Set<string>} [chosen] keys of rows that are chosen; absent: none can be
  * @property {(keys: Set<string>) => void} [onChosen]
  * @property {string} [height] the most it takes, of CSS
+ * @property {number} [before] rows of pages before this one, where the table is a page of a list
+ * @property {number} [all] rows of all pages
  */
 
 const phone = matchMedia("(max-width: 700px)");
@@ -48,7 +50,7 @@ phone.addEventListener("change", () => (isNarrow.value = phone.matches));
 /** @param {TableProps<any>} props */
 export function Table(props) {
   const columns = useMemo(() => (isNarrow.value ? [...props.columns].sort((a, b) => Number(b.isMain ?? false) - Number(a.isMain ?? false)) : props.columns), [props.columns, isNarrow.value]);
-  const { label, count, rowAt, keyOf, nameOf, onSeen, order, onOrder, empty, chosen, onChosen, height } = props;
+  const { label, count, rowAt, keyOf, nameOf, onSeen, order, onOrder, empty, chosen, onChosen, height, before = 0, all = count } = props;
   const box = useRef(/** @type {HTMLDivElement | null} */ (null));
   const [seen, setSeen] = useState({ start: 0, end: 40 });
   const look = () => {
@@ -83,13 +85,13 @@ export function Table(props) {
   const rows = [];
   for (let index = start; index < end; index += 1) {
     const row = rowAt(index);
-    if (row === undefined) rows.push(h(AwaitedRow, { key: String(index), index, width }));
-    else rows.push(h(TableRow, { key: String(index), index, columns, row, name: (nameOf ?? keyOf)(row), isChosen: chosen && chosen.has(keyOf(row)), onToggle }));
+    if (row === undefined) rows.push(h(AwaitedRow, { key: String(index), index: before + index, width }));
+    else rows.push(h(TableRow, { key: String(index), index: before + index, columns, row, name: (nameOf ?? keyOf)(row), isChosen: chosen && chosen.has(keyOf(row)), onToggle }));
   }
   const gap = (/** @type {number} */ rows, /** @type {string} */ key) =>
     rows > 0 && h("tr", { key, class: "gap", "aria-hidden": "true" }, h("td", { colSpan: width, style: { height: `${rows * ROW_HEIGHT}px` } }));
   return h("div", { class: "table", ref: box, onScroll: look, tabIndex: 0, role: "region", "aria-label": label, style: height ? { maxHeight: height } : undefined },
-    h("table", { "aria-label": label, "aria-rowcount": count + 1 },
+    h("table", { "aria-label": label, "aria-rowcount": all + 1 },
       h("thead", {}, h("tr", { "aria-rowindex": 1 },
         chosen && onChosen && h("th", { scope: "col", class: "choice" }, h(ChooseAll, { start, end, rowAt, keyOf, chosen, onChosen })),
         columns.map((column) => h(Heading, { key: column.id, column, order, onOrder })))),

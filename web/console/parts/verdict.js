@@ -21,21 +21,21 @@ const time = (us) => duration(us / 1000);
 /** @param {Seen} seen @returns {{ word: Word, text: string }} */
 export function verdictOf({ state, roundTripUs, ackUs, hasConsumers, acksNothing, isTooEarly }) {
   if (state === "blocked" || state === "blocking") {
-    return { word: "broker", text: state === "blocked" ? "An alarm blocks it: memory or disk are short, and what it publishes is not read until that is over. Its network has no part in it." : "An alarm is on: memory or disk are short, and what it publishes next will not be read until that is over." };
+    return { word: "broker", text: state === "blocked" ? "An alarm blocks it: memory or disk is short, and the broker does not read from it until the alarm ends. The network is not the cause." : "An alarm is on: memory or disk is short, and the broker will not read what it publishes next until the alarm ends." };
   }
   if (state === "flow") return { word: "broker", text: "It is slowed down (flow): it publishes faster than the broker can store it, or than consumers can take it." };
   if (roundTripUs === undefined) {
-    return { word: "unknown", text: "The kernel tells nothing of the way to this client: it is a WebSocket or a socket of this host, or it is at work all the time." };
+    return { word: "unknown", text: "The kernel has no round trip of this client: it uses a WebSocket or a socket of this host, or is busy all the time." };
   }
   if (!hasConsumers) {
-    return { word: roundTripUs > SHORT_US ? "network" : "neither", text: `It has no consumer. What a publisher waits for is its way here, ${time(roundTripUs)} there and back, and what the broker takes, which is in the stages of the overview.` };
+    return { word: roundTripUs > SHORT_US ? "network" : "neither", text: `It has no consumer. A publisher waits for the network, ${time(roundTripUs)} there and back, and for the broker; the stages of the overview show the broker's part.` };
   }
-  if (acksNothing) return { word: "unknown", text: `Its consumers acknowledge nothing (auto ack), so it cannot be told how long they take. The way there and back takes ${time(roundTripUs)}.` };
-  if (ackUs === undefined && isTooEarly) return { word: "unknown", text: "It has not been looked at for long enough: the verdict comes in some seconds." };
-  if (ackUs === undefined) return { word: "unknown", text: `Nothing was acknowledged lately. The way there and back takes ${time(roundTripUs)}.` };
+  if (acksNothing) return { word: "unknown", text: `Its consumers acknowledge nothing (auto ack), so the time that they take is unknown. The round trip takes ${time(roundTripUs)}.` };
+  if (ackUs === undefined && isTooEarly) return { word: "unknown", text: "The page needs some seconds of data for a verdict." };
+  if (ackUs === undefined) return { word: "unknown", text: `Nothing was acknowledged lately. The round trip takes ${time(roundTripUs)}.` };
   if (ackUs < SHORT_US) return { word: "neither", text: `Messages are acknowledged ${ackUs === 0 ? "at once" : `${time(ackUs)} after their delivery`}: neither the network nor the consumer is slow.` };
-  if (roundTripUs >= ackUs * PART) return { word: "network", text: `It is the network: of ${time(ackUs)} from a delivery to its ack, the way there and back takes ${time(roundTripUs)}.` };
-  return { word: "consumer", text: `It is the consumer: of ${time(ackUs)} from a delivery to its ack, the way there and back takes only ${time(roundTripUs)}. It works on messages that long, or has many of them waiting (its prefetch).` };
+  if (roundTripUs >= ackUs * PART) return { word: "network", text: `It is the network: of ${time(ackUs)} from a delivery to its ack, the round trip takes ${time(roundTripUs)}.` };
+  return { word: "consumer", text: `It is the consumer: of ${time(ackUs)} from a delivery to its ack, the round trip takes only ${time(roundTripUs)}. The consumer works on each message that long, or keeps many waiting (its prefetch).` };
 }
 
 /** Looks at a connection before it is known how long messages are with it: one look may meet a burst. */

@@ -38,7 +38,7 @@ export function VhostChoice({ vhosts }) {
   const vhost = useVhostChosen(vhosts);
   const choose = (/** @type {any} */ event) => {
     chosen.value = event.currentTarget.value;
-    setQuery({ vhost: event.currentTarget.value });
+    setQuery({ vhost: event.currentTarget.value, page: undefined });
   };
   if (vhosts.length > CHOICES_MAX) {
     return h("label", {}, "Virtual host ", h("input", { value: vhost, placeholder: "all", autocomplete: "off", spellcheck: false, onChange: choose }));

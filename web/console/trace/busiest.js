@@ -18,9 +18,9 @@ export function Busiest() {
   const choice = (/** @type {string} */ label, /** @type {string} */ name, /** @type {string} */ value, /** @type {string[][]} */ options) => html`<label>${label} <select value=${value} onChange=${(/** @type {any} */ event) => setQuery({ [name]: event.currentTarget.value })}>${options.map(([id, title]) => html`<option value=${id}>${title}</option>`)}</select></label>`;
   return html`<div class="filter">${choice("Of", "of", of, KINDS)}${choice("Most", "by", by, ORDERS)}</div>
     ${error !== undefined && h(Note, { error })}
-    ${!data && !error && html`<p class="awaited-text" role="status">The broker is looked at for a second…</p>`}
+    ${!data && !error && html`<p class="awaited-text" role="status">Measuring for a second…</p>`}
     ${data && html`<p class="about">${data.compared} compared; the process takes ${data.process_cpu_percent.toFixed(1)} % of a processor.</p>`}
-    ${data && data.rows.length === 0 && html`<p class="empty">There is nothing of this kind.</p>`}
+    ${data && data.rows.length === 0 && html`<p class="empty">Nothing of this kind exists.</p>`}
     ${data && data.rows.length > 0 && html`<div class="scrolled" tabindex="0" role="region" aria-label="Busiest"><table class="plain"><thead><tr><th scope="col">Name</th><th scope="col" class="number">Processor</th><th scope="col" class="number">Waiting</th><th scope="col" class="number">Messages</th><th scope="col" class="number">Bytes</th><th scope="col" class="number">Memory</th></tr></thead>
       <tbody>${data.rows.map((/** @type {any} */ row) => html`<tr><th scope="row">${nameOf(of, row)}</th><td class="number">${h(Figure, { unit: "percent", value: row.cpu_percent })}</td><td class="number">${h(Figure, { unit: "percent", value: row.waiting_percent })}</td>
         <td class="number">${h(Figure, { unit: "rate", value: row.messages_per_second })}</td><td class="number">${h(Figure, { unit: "byterate", value: row.bytes_per_second })}</td><td class="number">${h(Figure, { unit: "bytes", value: row.memory })}</td></tr>`)}</tbody></table></div>`}`;

@@ -41,7 +41,7 @@ export function Calls() {
 
 /** @param {{ line: any }} props */
 function CallLine({ line }) {
-  if (line.event === "missed") return html`<li>${line.count} events found no room.</li>`;
+  if (line.event === "missed") return html`<li>${line.count} events were dropped: the buffer was full.</li>`;
   const given = (line.arguments ?? []).map((/** @type {[string, unknown]} */ [name, value]) => `${name}=${typeof value === "string" ? JSON.stringify(value) : String(value)}`).join(", ");
   const said = line.event === "call" ? `(${given})` : ` → ${line.result} (${duration(line.duration_us / 1000)})`;
   return html`<li>${h(Time, { at: line.at, isMoment: true })}<b>${line.call}</b>${said} <span class="about">${line.task}</span></li>`;

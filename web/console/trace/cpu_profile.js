@@ -23,7 +23,7 @@ export function CpuProfile() {
       <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} aria-disabled=${!isRunning}>Break off</button></div>
     </form>
     ${end?.isError && h(Note, { children: end.text })}
-    ${isRunning && html`<p role="status">The processors are looked at for ${seconds} s…</p>`}
+    ${isRunning && html`<p role="status">Measuring the processors for ${seconds} s…</p>`}
     ${lines.length > 0 && h(Shares, { lines })}
     <p class="about">By function: <code>warren profile cpu --seconds ${seconds} -o flame.svg</code> on the broker's host; names come from the broker's own program, which the browser has not.
       The same as <code>-o FILE.folded</code> opens in the tab Flame graphs.</p>`;

@@ -51,5 +51,5 @@ export function FlameFiles() {
     ${error && h(Note, { children: error })}
     ${root && b && html`<p class="note hint">Red takes more of the whole in “${second}” than in “${first}”, blue less.</p>`}
     ${root && h(FlameGraph, { label: b ? `What differs between ${first} and ${second}` : first, root, show: (total) => (b ? `${(total * 100).toFixed(1)} %` : count(total)) })}
-    ${!root && html`<p class="empty">Nothing is chosen. Keep a profile in the tab “Where time goes”, or open a file.</p>`}`;
+    ${!root && html`<p class="empty">No profile is selected. Keep one in the tab “Where time goes”, or open a file.</p>`}`;
 }

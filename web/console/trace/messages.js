@@ -10,7 +10,7 @@ import { place, setQuery } from "../route.js";
 import { useTrace } from "./session.js";
 
 /** @type {[string, string, string][]} */
-const FILTERS = [["message_id", "Message id", ""], ["queue", "Queue", "what happens there, or goes there"], ["exchange", "Exchange", ""], ["routing_key", "Routing key", "a pattern as of topic exchanges: eu.#"], ["vhost", "Virtual host", ""],
+const FILTERS = [["message_id", "Message id", ""], ["queue", "Queue", "events in this queue, and messages routed to it"], ["exchange", "Exchange", ""], ["routing_key", "Routing key", "a pattern as of topic exchanges: eu.#"], ["vhost", "Virtual host", ""],
   ["user", "User", ""], ["connection", "Connection", ""], ["header", "Header", "name=value"], ["sample", "One message of", "100: one of a hundred, with all that happens to it"], ["body", "Bytes of bodies", "shown only where this asks for them"]];
 
 export function Messages() {

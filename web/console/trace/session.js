@@ -57,5 +57,5 @@ export function useTrace(keptCount = KEPT_COUNT, shorten = (line) => line) {
 /** @param {any} line */
 function endOf({ reason, cost_us: costUs, missed }) {
   const cost = typeof costUs === "number" ? ` It cost ${(costUs / 1000).toFixed(1)} ms of a processor.` : "";
-  return `Ended: ${reason ?? "the broker ended it"}.${missed > 0 ? ` ${missed} events found no room.` : ""}${cost}`;
+  return `Ended: ${reason ?? "the broker ended it"}.${missed > 0 ? ` ${missed} events were dropped: the buffer was full.` : ""}${cost}`;
 }

@@ -24,7 +24,7 @@ export function TraceFiles() {
     if (isYes && (await attempt(() => change("DELETE", path`api/traces/${trace.vhost}/${trace.name}`), `The trace ${trace.name} has ended.`))) await traces.reload();
   };
   const remove = async (/** @type {any} */ file) => {
-    const isYes = await ask({ title: `Delete the file ${file.name}?`, text: "What it tells is gone for good.", act: "Delete the file", isHarmful: true });
+    const isYes = await ask({ title: `Delete the file ${file.name}?`, text: "Its contents are deleted for good.", act: "Delete the file", isHarmful: true });
     if (isYes && (await attempt(() => change("DELETE", path`api/trace-files/${file.name}`), `The file ${file.name} is deleted.`))) await files.reload();
   };
   const add = async (/** @type {any} */ values) => {
@@ -36,7 +36,7 @@ export function TraceFiles() {
   return html`
     ${h(Section, { title: "Traces that run", children: h(List, { label: "Traces", rows: traces.data, error: traces.error, by: "name", keyOf: (trace) => `${trace.vhost} ${trace.name}`, height: "20rem", hasFilter: false, empty: "No trace runs. One that is added below writes what happens to messages into a file, also after a restart, until it is ended.", columns: [
       { id: "name", title: "Name", sort: "name", cell: (trace) => h("bdi", {}, trace.name) }, { id: "vhost", title: "Virtual host", sort: "vhost", cell: (trace) => h("bdi", {}, trace.vhost) }, { id: "pattern", title: "Pattern", cell: (trace) => trace.pattern }, { id: "format", title: "Format", cell: (trace) => trace.format },
-      { id: "written", title: "Written", about: "events in the file", isNumber: true, cell: (trace) => h(Figure, { value: trace.written }) }, { id: "missed", title: "Missed", about: "events that found no room", isNumber: true, cell: (trace) => h(Figure, { value: trace.missed }) },
+      { id: "written", title: "Written", about: "events in the file", isNumber: true, cell: (trace) => h(Figure, { value: trace.written }) }, { id: "missed", title: "Missed", about: "events that were dropped because the buffer was full", isNumber: true, cell: (trace) => h(Figure, { value: trace.missed }) },
       { id: "error", title: "Error", cell: (trace) => trace.error }, { id: "end", title: "End", cell: (trace) => h("button", { type: "button", "aria-label": `End ${trace.name}`, onClick: () => end(trace) }, "End") },
     ] }) })}
     ${h(Section, { title: "Files", children: h(List, { label: "Trace files", rows: files.data, error: files.error, by: "name", keyOf: (file) => file.name, height: "20rem", hasFilter: false, empty: "There are no files yet.", columns: [

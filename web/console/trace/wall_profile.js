@@ -39,7 +39,7 @@ export function WallProfile() {
       <div class="field"><label for="seconds">Seconds</label><input id="seconds" type="number" min="1" max="300" value=${seconds} onInput=${(/** @type {any} */ event) => setSeconds(event.currentTarget.value)} /></div>
       <div class="acts"><button type="submit" class="main" aria-disabled=${isRunning}>Begin</button><button type="button" onClick=${stop} aria-disabled=${!isRunning}>Break off</button></div>
     </form>
-    ${isRunning && html`<p role="status">The broker is looked at for ${seconds} s…</p>`}
+    ${isRunning && html`<p role="status">Measuring for ${seconds} s…</p>`}
     ${end?.isError && h(Note, { children: end.text })}
     ${answer?.frames && h(Shown, { answer, pattern })}`;
 }

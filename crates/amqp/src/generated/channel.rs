@@ -101,6 +101,30 @@ impl EncodeMethod for FlowOk {
     }
 }
 
+/// `channel.on-behalf-of`, sent by clients.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OnBehalfOf<'a> {
+    /// `client`, a shortstr.
+    pub client: &'a [u8],
+}
+
+impl<'a> OnBehalfOf<'a> {
+    #[inline]
+    pub(crate) fn decode(reader: &mut Reader<'a>) -> Result<Self, Malformed> {
+        let client = reader.short_str()?;
+        Ok(Self { client })
+    }
+}
+
+impl EncodeMethod for OnBehalfOf<'_> {
+    #[inline]
+    fn encode_method(&self, out: &mut Vec<u8>) {
+        wire::put_u16(out, 20);
+        wire::put_u16(out, 30);
+        wire::put_short_str(out, self.client);
+    }
+}
+
 /// `channel.close`, sent by clients and servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Close<'a> {

@@ -45,6 +45,8 @@ pub enum Method<'a> {
     ChannelFlow(channel::Flow),
     /// `channel.flow-ok`
     ChannelFlowOk(channel::FlowOk),
+    /// `channel.on-behalf-of`
+    ChannelOnBehalfOf(channel::OnBehalfOf<'a>),
     /// `channel.close`
     ChannelClose(channel::Close<'a>),
     /// `channel.close-ok`
@@ -180,6 +182,7 @@ impl<'a> Method<'a> {
             (20, 11) => Self::ChannelOpenOk(channel::OpenOk::decode(&mut reader)?),
             (20, 20) => Self::ChannelFlow(channel::Flow::decode(&mut reader)?),
             (20, 21) => Self::ChannelFlowOk(channel::FlowOk::decode(&mut reader)?),
+            (20, 30) => Self::ChannelOnBehalfOf(channel::OnBehalfOf::decode(&mut reader)?),
             (20, 40) => Self::ChannelClose(channel::Close::decode(&mut reader)?),
             (20, 41) => Self::ChannelCloseOk(channel::CloseOk::decode(&mut reader)?),
             (30, 10) => Self::AccessRequest(access::Request::decode(&mut reader)?),
@@ -255,6 +258,7 @@ impl<'a> Method<'a> {
             Self::ChannelOpenOk(method) => method.encode_method(out),
             Self::ChannelFlow(method) => method.encode_method(out),
             Self::ChannelFlowOk(method) => method.encode_method(out),
+            Self::ChannelOnBehalfOf(method) => method.encode_method(out),
             Self::ChannelClose(method) => method.encode_method(out),
             Self::ChannelCloseOk(method) => method.encode_method(out),
             Self::AccessRequest(method) => method.encode_method(out),
@@ -338,6 +342,7 @@ impl<'a> Method<'a> {
             Self::ChannelOpenOk(_) => (20, 11),
             Self::ChannelFlow(_) => (20, 20),
             Self::ChannelFlowOk(_) => (20, 21),
+            Self::ChannelOnBehalfOf(_) => (20, 30),
             Self::ChannelClose(_) => (20, 40),
             Self::ChannelCloseOk(_) => (20, 41),
             Self::AccessRequest(_) => (30, 10),
@@ -411,6 +416,7 @@ impl<'a> Method<'a> {
             Self::ChannelOpenOk(_) => "channel.open-ok",
             Self::ChannelFlow(_) => "channel.flow",
             Self::ChannelFlowOk(_) => "channel.flow-ok",
+            Self::ChannelOnBehalfOf(_) => "channel.on-behalf-of",
             Self::ChannelClose(_) => "channel.close",
             Self::ChannelCloseOk(_) => "channel.close-ok",
             Self::AccessRequest(_) => "access.request",
@@ -600,6 +606,13 @@ impl From<channel::FlowOk> for Method<'_> {
     #[inline]
     fn from(method: channel::FlowOk) -> Self {
         Method::ChannelFlowOk(method)
+    }
+}
+
+impl<'a> From<channel::OnBehalfOf<'a>> for Method<'a> {
+    #[inline]
+    fn from(method: channel::OnBehalfOf<'a>) -> Self {
+        Method::ChannelOnBehalfOf(method)
     }
 }
 

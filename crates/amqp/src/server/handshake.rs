@@ -18,6 +18,10 @@ const SERVER_CAPABILITIES: [&str; 9] = [
     "direct_reply_to",
 ];
 
+/// What Warren can do besides: a proxy may name the client that it does something for, on a channel by channel.on-behalf-of, for all of a
+/// connection by a client property of this name.
+pub const ON_BEHALF_OF: &str = "on_behalf_of";
+
 /// What a server can do (`server-properties.capabilities`).
 #[must_use]
 pub fn server_capabilities() -> TableBuf {

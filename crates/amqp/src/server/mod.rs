@@ -14,5 +14,5 @@ mod handshake;
 mod violation;
 
 pub use content::ContentProgress;
-pub use handshake::{ClientCapabilities, agree, server_capabilities};
+pub use handshake::{ClientCapabilities, ON_BEHALF_OF, agree, server_capabilities};
 pub use violation::{Violation, check_heartbeat};

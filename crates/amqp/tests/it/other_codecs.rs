@@ -149,6 +149,9 @@ fn debug_text(argument: &Argument, value: &str) -> String {
     }
 }
 
+/// The method that Warren has besides, for proxies.
+const OF_WARREN: &str = "channel.on-behalf-of";
+
 #[test]
 fn pika_writes_every_method_as_we_do() {
     let names: HashSet<&str> = include_str!("../encoders/pika-methods.txt")
@@ -159,7 +162,8 @@ fn pika_writes_every_method_as_we_do() {
     for class in protocol().classes {
         for method in class.methods {
             let name = format!("{}.{}", class.name, method.name);
-            assert!(names.contains(name.as_str()), "{name} is not in pika-methods.txt");
+            let is_written = names.contains(name.as_str()) || name == OF_WARREN;
+            assert!(is_written, "{name} is not in pika-methods.txt");
         }
     }
 }

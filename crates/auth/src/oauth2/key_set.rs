@@ -23,7 +23,7 @@ impl KeySet {
         let (mut keys, mut all) = (HashMap::new(), Vec::new());
         for listed in listed {
             let Some((id, key)) = read(listed) else {
-                tracing::debug!(kid = %listed["kid"], "a published key was passed over");
+                tracing::debug!(kid = %listed["kid"], "published key ignored");
                 continue;
             };
             let key = Arc::new(key);
@@ -51,9 +51,8 @@ impl KeySet {
 
 /// One key, as a configuration has it.
 pub fn web_key(text: &str) -> Result<DecodingKey, String> {
-    let jwk: Jwk =
-        serde_json::from_str(text).map_err(|error| format!("it is no JSON Web Key that is known: {error}"))?;
-    DecodingKey::from_jwk(&jwk).map_err(|error| format!("it is no JSON Web Key that can be used: {error}"))
+    let jwk: Jwk = serde_json::from_str(text).map_err(|error| format!("unknown kind of JSON Web Key: {error}"))?;
+    DecodingKey::from_jwk(&jwk).map_err(|error| format!("unusable JSON Web Key: {error}"))
 }
 
 fn read(listed: &Value) -> Option<(Option<String>, DecodingKey)> {

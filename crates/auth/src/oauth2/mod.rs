@@ -136,7 +136,7 @@ impl OAuth2 {
     async fn accept(&self, attempt: LoginAttempt) -> Result<BackendUser, TokenError> {
         let token = attempt.password.and_then(|bytes| String::from_utf8(bytes).ok());
         let token = token.filter(|token| !token.is_empty());
-        let token = token.ok_or_else(|| TokenError::Refused("there is no token".to_owned()))?;
+        let token = token.ok_or_else(|| TokenError::Refused("the token is missing".to_owned()))?;
         self.server_of(&token)?.log_in(&token).await
     }
 }
@@ -147,9 +147,7 @@ impl ResourceServer {
             |error: jsonwebtoken::errors::Error| TokenError::Refused(format!("the token is not valid: {error}"));
         let header = jsonwebtoken::decode_header(token).map_err(refuse)?;
         if has_critical_extensions(token) {
-            return Err(TokenError::Refused(
-                "the token has extensions that must be understood, and are not".to_owned(),
-            ));
+            return Err(TokenError::Refused("the token has critical extensions that are not supported".to_owned()));
         }
         let algorithms = match &self.options.algorithms[..] {
             [] => &ASYMMETRIC[..],
@@ -205,7 +203,7 @@ impl ResourceServer {
             } else {
                 match Scope::parse(own) {
                     Ok(scope) => scopes.push(scope),
-                    Err(error) => tracing::debug!(scope, %error, "a scope was passed over"),
+                    Err(error) => tracing::debug!(scope, %error, "scope ignored"),
                 }
             }
         }

@@ -17,10 +17,10 @@ pub struct Scope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScopeError {
     /// It does not begin with `configure:`, `write:` or `read:`.
-    #[error("it begins with none of configure:, write: and read:")]
+    #[error("it does not begin with configure:, write: or read:")]
     Access,
     /// It has no name, or more than a vhost, a name and a routing key.
-    #[error("it is not a vhost, a name and at most a routing key, with slashes between")]
+    #[error("it must be a vhost, a name and optionally a routing key, separated by slashes")]
     Parts,
     /// Its bytes are not text.
     #[error("it is not UTF-8")]

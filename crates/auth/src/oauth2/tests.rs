@@ -138,12 +138,12 @@ async fn a_token_that_cannot_be_believed_is_refused() {
         claims[name] = value;
         signed(&claims, Some("k1"))
     };
-    check_refused(&log_in(&backend, "").await, "no token");
+    check_refused(&log_in(&backend, "").await, "token is missing");
     check_refused(&log_in(&backend, "a.b.c").await, "not valid");
     check_refused(&log_in(&backend, &with("exp", json!(in_seconds(-5)))).await, "ExpiredSignature");
     check_refused(&log_in(&backend, &with("nbf", json!(in_seconds(50)))).await, "ImmatureSignature");
     check_refused(&log_in(&backend, &with("aud", json!("other"))).await, "InvalidAudience");
-    check_refused(&log_in(&backend, &signed(&claims(), Some("k2"))).await, "'k2' is not known");
+    check_refused(&log_in(&backend, &signed(&claims(), Some("k2"))).await, "unknown key 'k2' of the token");
     let mut cut = signed(&claims(), Some("k1"));
     cut.pop();
     check_refused(&log_in(&backend, &cut).await, "not valid");
@@ -207,7 +207,7 @@ async fn an_issuers_keys_are_asked_for_when_they_are_needed() {
     }
     accepted(&backend, &signed(&claims(), None)).await;
     for _ in 0..3 {
-        check_refused(&log_in(&backend, &signed(&claims(), Some("made up"))).await, "not known");
+        check_refused(&log_in(&backend, &signed(&claims(), Some("made up"))).await, "unknown key");
     }
     assert_eq!(asked.load(std::sync::atomic::Ordering::SeqCst), 1);
 }
@@ -252,7 +252,7 @@ async fn an_issuer_is_asked_where_its_keys_are() {
     };
     let backend = discovered("/realm/.well-known/openid-configuration?v=2");
     accepted(&backend, &signed(&claims(), Some("k9"))).await;
-    check_refused(&log_in(&backend, &signed(&claims(), Some("made up"))).await, "not known");
+    check_refused(&log_in(&backend, &signed(&claims(), Some("made up"))).await, "unknown key");
     let answer = log_in(&discovered("/elsewhere"), &signed(&claims(), Some("k9"))).await;
     let LoginAnswer::Failed(reason) = answer else { panic!("{answer:?}") };
     assert!(reason.ends_with("has no 'jwks_uri'"), "{reason}");
@@ -320,6 +320,6 @@ async fn a_token_with_extensions_that_must_be_understood_is_refused() {
     for crit in [json!(["exp"]), json!(["b64"]), json!([]), Value::Null] {
         let mut header = plain.clone();
         header["crit"] = crit;
-        check_refused(&log_in(&backend, &signed(&header)).await, "extensions that must be understood");
+        check_refused(&log_in(&backend, &signed(&header)).await, "critical extensions that are not supported");
     }
 }

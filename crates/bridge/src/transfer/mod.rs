@@ -10,7 +10,7 @@
 
 use std::collections::VecDeque;
 
-use client::Unconfirmed;
+use amqp_client::Unconfirmed;
 use model::shovel::AckMode;
 
 /// What is to be done with a delivery.

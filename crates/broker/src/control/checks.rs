@@ -7,11 +7,11 @@ use model::name::VhostName;
 use crate::binding_request::BindingRequest;
 use crate::broker::Broker;
 use crate::events;
-use crate::refusal::{self, Outcome};
 use crate::vhost::Vhost;
 use crate::vhost_access::{
     ExchangeRequest, QueueRequest, check_arguments, check_new_binding, check_new_exchange, check_new_queue, check_type,
 };
+use model::refusal::{self, Outcome};
 
 impl Broker {
     /// Whether there could be such an exchange; there is none so far.

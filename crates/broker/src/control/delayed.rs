@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use amqp::content::{ContentHeader, properties_bytes};
 use model::ids::{QueueId, QueueSeq};
 use queue::{DelayId, Message};
 
@@ -12,7 +11,8 @@ use crate::changed::Changed;
 use crate::selection::has_header;
 use engine::delayed::DelaySet;
 use engine::delayed::operators::Outcome;
-use engine::message::{Held, Parts};
+use engine::held::Held;
+use message::Parts;
 
 /// Messages that are looked at for one page of a listing, or for one request to cancel.
 const LOOKED_AT_COUNT_MAX: usize = 20_000;
@@ -176,7 +176,7 @@ impl Broker {
             due_ms: self.engine.clock.shown_ms(id.due_ms()),
             exchange: parts.exchange.to_vec(),
             routing_key: parts.routing_key.to_vec(),
-            properties: properties_bytes(parts.header).to_vec(),
+            properties: parts.header.to_amqp091_properties().into_owned(),
             body_len: parts.body.len() as u64,
             body: with_body.then(|| parts.body.to_vec()),
             is_durable: held.is_journaled(),
@@ -233,8 +233,8 @@ fn is_meant(filter: &DelayedFilter, held: &Held) -> bool {
         return false;
     }
     let Some((name, wanted)) = &filter.header else { return true };
-    let headers = ContentHeader::decode(parts.header).ok().and_then(|header| header.properties.headers);
-    headers.is_some_and(|headers| has_header(headers, name, wanted.as_deref()))
+    let view = parts.header.view();
+    view.as_ref().and_then(|view| view.headers()).is_some_and(|headers| has_header(headers, name, wanted.as_deref()))
 }
 
 fn show_id(DelayId { generation, seq }: DelayId) -> String {

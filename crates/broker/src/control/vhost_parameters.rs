@@ -66,7 +66,7 @@ impl Broker {
             PutParameter::Replaced(position) => (false, position),
             // The request that has set it may wait still.
             PutParameter::Unchanged => return Ok(Changed { is_new: false, position: self.journal_end() }),
-            PutParameter::Gone => return no_vhost(vhost.name().as_str()),
+            PutParameter::VhostDeleted => return no_vhost(vhost.name().as_str()),
         };
         self.vhost_parameters_changed();
         if let Some(event) = event {

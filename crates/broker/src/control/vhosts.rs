@@ -190,9 +190,9 @@ impl Broker {
         // No client can come in any more.
         let removed = {
             let _opening = self.opening.lock();
-            let mut gone = self.statistics.gone.lock();
+            let mut deleted = self.statistics.deleted_vhosts.lock();
             let removed = self.vhosts.remove(name);
-            gone.leave_all(removed.iter().map(|vhost| vhost.counters.clone()));
+            deleted.leave_all(removed.iter().map(|vhost| vhost.counters.clone()));
             removed
         };
         let Some(vhost) = removed else { return no_vhost(name) };

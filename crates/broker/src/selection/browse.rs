@@ -2,7 +2,6 @@
 
 use std::collections::BinaryHeap;
 
-use amqp::content::properties_bytes;
 use model::ids::QueueSeq;
 use model::name::QueueName;
 use model::user::Access;
@@ -12,10 +11,11 @@ use super::filter::is_redelivered;
 use super::limits::{LOOK_COUNT, LOOKED_AT_COUNT_MAX, PAGE_LEN_MAX, TAIL_COUNT_MAX};
 use super::sweep::Sweep;
 use super::{MessageFilter, MessageId};
-use crate::refusal::{self, Outcome};
 use crate::vhost_access::VhostAccess;
-use engine::message::{Held, Parts};
+use engine::held::Held;
 use engine::queue_handle::QueueHandle;
+use message::Parts;
+use model::refusal::{self, Outcome};
 
 /// What is to be seen of a queue.
 #[derive(Debug, Clone)]
@@ -235,7 +235,7 @@ impl<'a> Page<'a> {
             return;
         }
         let body = &parts.body[..parts.body.len().min(self.request.body_len_max)];
-        let properties = properties_bytes(parts.header).to_vec();
+        let properties = parts.header.to_amqp091_properties().into_owned();
         self.len += body.len() + properties.len();
         self.page.messages.push(BrowsedMessage {
             id: MessageId(position),

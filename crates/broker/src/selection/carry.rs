@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use amqp::content::ContentHeader;
 use amqp::table::{Table, Value};
 use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName};
@@ -20,16 +19,17 @@ use super::{MessageId, Selection};
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::permissions::Permitted;
-use crate::refusal::{self, Outcome};
 use crate::vhost_access::VhostAccess;
 use engine::delayed::header;
-use engine::message::{Held, History, Parts};
+use engine::held::Held;
 use engine::publish::Publish;
-use engine::publish::{PERSISTENT, PublishOptions};
+use engine::publish::PublishOptions;
 use engine::queue_handle::QueueHandle;
 use engine::router::Routing;
 use engine::targets::Targets;
 use engine::transfer::{Arrival, Leave, Transfer};
+use message::{History, Parts};
+use model::refusal::{self, Outcome};
 
 /// Where messages are moved to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +194,7 @@ impl VhostAccess {
             for attempt in 0..ATTEMPT_COUNT_MAX {
                 let mut transfers = Vec::new();
                 for seen in std::mem::take(&mut seen) {
-                    match self.fate_settled(target, way, &seen).await? {
+                    match self.outcome_when_authorized(target, way, &seen).await? {
                         MoveOutcome::Goes(arrival) => {
                             transfers.push(Transfer { source: seen, arrival: Some(*arrival) })
                         }
@@ -234,7 +234,7 @@ impl VhostAccess {
         Ok(carried)
     }
 
-    async fn fate_settled(
+    async fn outcome_when_authorized(
         &self,
         target: &VhostAccess,
         way: &Way<'_>,
@@ -242,16 +242,16 @@ impl VhostAccess {
     ) -> Outcome<MoveOutcome> {
         // Only keys of their own have to be asked about one by one.
         if let Way::Move(Destination::Exchange { routing_key: None, .. }) = way {
-            return target.retry_until_authorized(|target| target.fate(way, seen)).await;
+            return target.retry_until_authorized(|target| target.move_outcome(way, seen)).await;
         }
-        target.fate(way, seen)
+        target.move_outcome(way, seen)
     }
 
     /// Where a message goes, rewritten as it arrives there.
-    fn fate(&self, way: &Way<'_>, seen: &SeenMessage<Held>) -> Outcome<MoveOutcome> {
+    fn move_outcome(&self, way: &Way<'_>, seen: &SeenMessage<Held>) -> Outcome<MoveOutcome> {
         let Some(parts) = Parts::read(seen.message.content().bytes()) else { return Ok(MoveOutcome::Unroutable) };
-        let Ok(header) = ContentHeader::decode(parts.header) else { return Ok(MoveOutcome::Unroutable) };
-        let headers = header.properties.headers;
+        let Some(view) = parts.header.view() else { return Ok(MoveOutcome::Unroutable) };
+        let headers = view.headers();
         let (exchange, routing_key): (&[u8], &[u8]) = match way {
             Way::Move(Destination::Queue(queue)) => (b"", queue.as_bytes()),
             Way::Move(Destination::Exchange { exchange, routing_key }) => {
@@ -278,18 +278,17 @@ impl VhostAccess {
             Parts { published_at_ms, history, exchange, routing_key, header: parts.header, body: parts.body };
         let content = || arriving.to_kept();
         let due_ms = header::delay_in(headers).map(|delay_ms| self.broker.engine.clock.due_ms(delay_ms));
-        let (properties, is_delayed) = (&header.properties, due_ms.is_some());
-        let routing = Routing { exchange, routing_keys: &[routing_key], properties, content: &content, is_delayed };
+        let is_delayed = due_ms.is_some();
+        let routing = Routing { exchange, routing_keys: &[routing_key], view: &view, content: &content, is_delayed };
         let targets = self.vhost.route(&routing)?.targets;
         if targets.is_empty() {
             return Ok(MoveOutcome::Unroutable);
         }
-        let is_persistent = properties.delivery_mode == Some(PERSISTENT);
+        let is_persistent = view.is_persistent();
         let content =
             self.broker.engine.chunks.write(targets.kind(is_persistent), arriving.len(), |out| arriving.write(out));
-        let terms =
-            PublishOptions { is_persistent, ttl_ms, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
-        let publish = Publish::new(content, parts.body.len(), terms);
+        let options = PublishOptions { is_persistent, ttl_ms, priority: view.priority(), due_ms: due_ms.unwrap_or(0) };
+        let publish = Publish::new(content, parts.body.len(), options);
         Ok(MoveOutcome::Goes(Box::new(Arrival { publish, targets: Arc::new(targets) })))
     }
 

@@ -1,9 +1,8 @@
 //! Which messages are meant.
 
-use amqp::content::ContentHeader;
 use amqp::table::{Table, Value};
 
-use engine::message::Parts;
+use message::Parts;
 
 /// Which messages of a queue are meant: those to which all of this applies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -47,8 +46,8 @@ impl MessageFilter {
         if self.header.is_none() && self.is_dead.is_none() && self.death_reason.is_none() {
             return true;
         }
-        let header = ContentHeader::decode(parts.header).ok();
-        let headers = header.and_then(|header| header.properties.headers).unwrap_or(Table::EMPTY);
+        let view = parts.header.view();
+        let headers = view.as_ref().and_then(|view| view.headers()).unwrap_or(Table::EMPTY);
         let reason = headers.get("x-first-death-reason");
         let has_reason =
             |wanted: &String| reason.as_ref().and_then(|reason| reason.as_bytes()) == Some(wanted.as_bytes());

@@ -9,11 +9,11 @@ use super::sweep::Selected;
 use super::{MessageId, Selection};
 use crate::changed::Changed;
 use crate::events::Event;
-use crate::refusal::{self, Outcome};
 use crate::vhost_access::VhostAccess;
-use engine::message::Held;
+use engine::held::Held;
 use engine::shard::QueueEntry;
 use engine::work::Work;
+use model::refusal::{self, Outcome};
 
 /// What deleting messages came to.
 #[derive(Debug, Clone, Copy, Default)]

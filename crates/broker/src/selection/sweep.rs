@@ -10,9 +10,10 @@ use queue::{Look, Message, Position, SeenMessage};
 use super::MessageFilter;
 use super::limits::{ATTEMPT_COUNT_MAX, LOOK_COUNT, LOOK_LEN, LOOKED_AT_COUNT_MAX, LOOKED_AT_LEN_MAX};
 use crate::broker::Broker;
-use crate::refusal::{self, Outcome};
-use engine::message::{Held, Parts};
+use engine::held::Held;
 use engine::queue_handle::QueueHandle;
+use message::Parts;
+use model::refusal::{self, Outcome};
 
 /// By which a message is found again in its queue: where it stands there. Written as its priority and its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +113,7 @@ impl<'a> Sweep<'a> {
                 return Ok((looked.messages, looked.next));
             }
         }
-        refusal::internal_error(format!("messages of {} could not be read from disk", self.queue.definition.resource()))
+        refusal::internal(format!("messages of {} could not be read from disk", self.queue.definition.resource()))
     }
 
     /// Reads what a look needs. False: some of it lies elsewhere by now.

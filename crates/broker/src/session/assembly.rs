@@ -1,41 +1,14 @@
-//! A publish, whose parts lie in the read buffer, in a transaction, or here until all have come.
+//! A publish whose content comes in more than one frame: it lies here until all have come.
 
 use amqp::content::ContentHeader;
 use amqp::method::basic;
 use amqp::reply::ReplyCode;
 use amqp::server::{ContentProgress, Violation};
+use message::Header;
 
+use crate::front::Incoming;
 use crate::publish_properties::check_body_len;
-use crate::refusal::{self, Outcome};
-use engine::message::{History, Parts};
-
-/// A publish in full, wherever its parts lie.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct CompletePublish<'a> {
-    pub(super) exchange: &'a [u8],
-    pub(super) routing_key: &'a [u8],
-    pub(super) mandatory: bool,
-    /// The payload of the content header frame.
-    pub(super) header: &'a [u8],
-    pub(super) body: &'a [u8],
-}
-
-impl<'a> CompletePublish<'a> {
-    /// As a message is stored.
-    pub(super) fn parts(&self, published_at_ms: u64, history: History<'a>) -> Parts<'a> {
-        let Self { exchange, routing_key, header, body, .. } = *self;
-        Parts { published_at_ms, history, exchange, routing_key, header, body }
-    }
-
-    /// The content header, decoded. Large: hold on to what is needed of it only.
-    #[inline(always)]
-    pub(super) fn decode_header(&self) -> Outcome<ContentHeader<'a>> {
-        match ContentHeader::decode(self.header) {
-            Ok(header) => Ok(header),
-            Err(error) => refusal::syntax_error(error.to_string()),
-        }
-    }
-}
+use crate::session::exception::Handled;
 
 /// A publish whose content is on its way.
 #[derive(Debug)]
@@ -68,7 +41,7 @@ impl Assembly {
     }
 
     /// Takes the content header. The body's length is checked before a byte of it is kept.
-    pub(super) fn header(&mut self, payload: &[u8], message_len_max: u64) -> Outcome<()> {
+    pub(super) fn header(&mut self, payload: &[u8], message_len_max: u64) -> Handled<()> {
         let header =
             ContentHeader::decode(payload).map_err(|error| Violation::content_header(error, ReplyCode::SyntaxError))?;
         check_body_len(header.body_len, message_len_max)?;
@@ -78,7 +51,7 @@ impl Assembly {
     }
 
     /// Takes a part of the body.
-    pub(super) fn body(&mut self, part: &[u8]) -> Outcome<()> {
+    pub(super) fn body(&mut self, part: &[u8]) -> Handled<()> {
         self.progress = self.progress.after_body(part.len())?;
         // Room grows with what arrives, not with what was announced.
         self.body.extend_from_slice(part);
@@ -98,12 +71,12 @@ impl Assembly {
         self.progress.is_complete()
     }
 
-    pub(super) fn whole(&self) -> CompletePublish<'_> {
-        CompletePublish {
+    pub(super) fn message(&self) -> Incoming<'_> {
+        Incoming {
             exchange: &self.exchange,
             routing_key: &self.routing_key,
-            mandatory: self.mandatory,
-            header: self.header.as_deref().unwrap_or_default(),
+            is_mandatory: self.mandatory,
+            header: Header::amqp091(self.header.as_deref().unwrap_or_default()),
             body: &self.body,
         }
     }

@@ -4,58 +4,60 @@ use amqp::frame::{Frame, FrameKind, Greeting, PROTOCOL_HEADER, decode_frame, rea
 use amqp::limits::FRAME_LEN_FUDGE;
 use amqp::method::{Method, decode_publish};
 use amqp::server::{Violation, check_heartbeat};
+use engine::BATCH_COUNT;
+use engine::lane::LaneNumber;
+use message::Header;
 
-use super::{Phase, Session, Site};
+use super::{Session, Site};
+use crate::front::{Incoming, Phase};
 use crate::limits::END_TIMEOUT;
 use crate::publish_properties::is_body_len_allowed;
-use crate::refusal::{Outcome, Refusal};
-use crate::session::assembly::CompletePublish;
 use crate::session::channel::Channel;
+use crate::session::exception::{Exception, Handled};
 use crate::session::handshake::Handshake;
-use engine::BATCH_COUNT;
 
 impl Session {
     /// Takes whole frames from the front of `bytes`, as many as it may, and tells how many bytes that were.
-    pub(crate) fn receive(&mut self, bytes: &[u8], now_ms: u64) -> usize {
-        self.turn.now_ms = now_ms;
+    pub(super) fn receive_frames(&mut self, bytes: &[u8], now_ms: u64) -> usize {
+        self.front.begin_receiving(now_ms);
         let mut at = 0;
-        if matches!(self.phase, Phase::Handshake(Handshake::Header)) {
+        if self.handshake == Handshake::Header {
             let Some(consumed) = self.protocol_header(bytes) else { return 0 };
             at = consumed;
         }
-        self.look_at_publishing();
+        self.front.look_at_publishing();
         let mut last_len = 0;
-        while self.wants_input() {
-            match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
+        while self.front.wants_input() {
+            match decode_frame(&bytes[at..], self.front.agreed().frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) => {
                     last_len = len + self.frame(&frame, &bytes[at + len..]);
                     at += last_len;
-                    if self.batch.publishes().len() >= BATCH_COUNT {
-                        self.apply_batch();
+                    if self.front.batched_publish_count() >= BATCH_COUNT {
+                        self.front.apply_batch();
                     }
                 }
                 Ok(None) => break,
-                Err(_) if matches!(self.phase, Phase::Closing { .. }) => {
+                Err(_) if matches!(self.front.phase(), Phase::Closing { .. }) => {
                     // It was told, and cannot be understood any more.
-                    self.end_output(END_TIMEOUT);
+                    self.front.end_output(END_TIMEOUT);
                     return bytes.len();
                 }
-                Err(_) if matches!(self.phase, Phase::Parting { .. }) => return bytes.len(),
+                Err(_) if matches!(self.front.phase(), Phase::Parting { .. }) => return bytes.len(),
                 Err(error) => {
-                    self.fail_connection(&<Box<Refusal>>::from(Violation::from(error)), Site::default());
+                    self.fail_connection(&<Box<Exception>>::from(Violation::from(error)), Site::default());
                     return bytes.len();
                 }
             }
         }
-        if self.waits.is_followed() {
+        if self.front.is_followed() {
             (at, last_len) = self.receive_definitions(bytes, at);
         }
-        if self.waits.has_question() || self.flow.take_put_back() {
+        if self.front.comes_again() {
             // The last frame comes again when there is an answer, when all alarms are over, or when the store has caught up.
             at -= last_len;
         }
-        self.apply_batch();
-        self.write_confirms();
+        self.front.apply_batch();
+        self.front.write_confirms();
         at
     }
 
@@ -65,18 +67,18 @@ impl Session {
     #[cold]
     fn receive_definitions(&mut self, bytes: &[u8], mut at: usize) -> (usize, usize) {
         let mut last_len = 0;
-        while self.waits.is_followed() && matches!(self.phase, Phase::Running) {
-            match decode_frame(&bytes[at..], self.frame_len_max + FRAME_LEN_FUDGE) {
+        while self.front.is_followed() && self.front.is_running() {
+            match decode_frame(&bytes[at..], self.front.agreed().frame_len_max + FRAME_LEN_FUDGE) {
                 Ok(Some((frame, len))) if is_definition(&frame) => {
-                    let start = self.out.len();
+                    let start = self.front.output().len();
                     self.single_frame(&frame);
-                    self.forget_answers();
-                    self.waits.hold_output(&mut self.out, start);
+                    self.front.forget_answers();
+                    self.front.hold_output(start);
                     last_len = len;
                     at += len;
                 }
                 Ok(None) => break,
-                _ => self.waits.end_following(),
+                _ => self.front.end_following(),
             }
         }
         (at, last_len)
@@ -91,8 +93,8 @@ impl Session {
             Greeting::Partial => None,
             Greeting::Other => {
                 // Any other protocol or version is answered with ours (AMQP 0-9-1, 4.2.2).
-                self.out.extend_from_slice(&PROTOCOL_HEADER);
-                self.end_output(END_TIMEOUT);
+                self.front.out().extend_from_slice(&PROTOCOL_HEADER);
+                self.front.end_output(END_TIMEOUT);
                 Some(bytes.len())
             }
         }
@@ -102,31 +104,23 @@ impl Session {
     #[inline]
     fn frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
         let len = self.handle_frame(frame, rest);
-        self.forget_answers();
+        self.front.forget_answers();
         len
-    }
-
-    /// What back ends have answered is good for one frame.
-    #[inline]
-    fn forget_answers(&mut self) {
-        if self.principal.asks_back_ends() && !self.waits.has_question() {
-            self.principal.access().permissions.forget_answers();
-        }
     }
 
     #[inline]
     fn handle_frame(&mut self, frame: &Frame<'_>, rest: &[u8]) -> usize {
-        if matches!(self.phase, Phase::Running) && frame.kind == FrameKind::Method && frame.channel != 0 {
+        if self.front.is_running() && frame.kind == FrameKind::Method && frame.channel != 0 {
             match self.try_whole_publish(frame, rest) {
                 Some(Ok(len)) => return len,
-                Some(Err((refusal, len))) => {
+                Some(Err((exception, len))) => {
                     let site = Site { channel: frame.channel, class_id: 60, method_id: 40 };
-                    if !self.waits_for_answer() {
-                        self.fail(&refusal, site);
+                    if !self.front.waits_for_answer() {
+                        self.fail(&exception, site);
                     }
                     return len;
                 }
-                None if self.flow.is_blocked() || self.flow.is_put_back() => return 0,
+                None if self.front.is_held_back() => return 0,
                 None => {}
             }
         }
@@ -144,18 +138,18 @@ impl Session {
             }
             FrameKind::Heartbeat => (check_heartbeat(frame).map_err(Into::into), Site::default()),
         };
-        if let Err(refusal) = result
-            && !self.waits_for_answer()
+        if let Err(exception) = result
+            && !self.front.waits_for_answer()
         {
-            self.fail(&refusal, site);
+            self.fail(&exception, site);
         }
     }
 
     /// A publish that lies in the buffer in full. `None` when it does not, or when anything about it is unusual.
     #[inline]
-    fn try_whole_publish(&mut self, frame: &Frame<'_>, rest: &[u8]) -> Option<Result<usize, (Box<Refusal>, usize)>> {
+    fn try_whole_publish(&mut self, frame: &Frame<'_>, rest: &[u8]) -> Option<Result<usize, (Box<Exception>, usize)>> {
         let publish = decode_publish(frame.payload)?;
-        let frame_len_max = self.frame_len_max + FRAME_LEN_FUDGE;
+        let frame_len_max = self.front.agreed().frame_len_max + FRAME_LEN_FUDGE;
         let (header, header_len) = decode_frame(rest, frame_len_max).ok()??;
         let is_basic = header.payload.starts_with(&[0, 60]);
         if header.kind != FrameKind::Header || header.channel != frame.channel || !is_basic {
@@ -171,30 +165,48 @@ impl Session {
             }
             (body.payload, header_len + len)
         };
-        if !is_body_len_allowed(body_len, self.broker.options.message_len_max) || publish.immediate {
+        if !is_body_len_allowed(body_len, self.front.broker().options.message_len_max) || publish.immediate {
             return None;
         }
-        let mut channel = self.channels.take(frame.channel)?;
-        if channel.is_closing || channel.assembly.is_some() {
-            self.channels.put(channel);
+        let mut channel = self.front.take_lane(LaneNumber(frame.channel))?;
+        if channel.state.is_closing || channel.state.assembly.is_some() {
+            self.front.put_lane(channel);
             return None;
         }
-        let whole = CompletePublish {
+        let message = Incoming {
             exchange: publish.exchange,
             routing_key: publish.routing_key,
-            mandatory: publish.mandatory,
-            header: header.payload,
+            is_mandatory: publish.mandatory,
+            header: Header::amqp091(header.payload),
             body,
         };
-        if self.flow.checks_publishes() {
-            return self.publish_checked(channel, &whole, len);
+        if self.front.checks_publishes() {
+            return self.publish_checked(channel, &message, len);
         }
-        let result = self.publish(&mut channel, &whole);
-        self.channels.put(channel);
-        Some(result.map(|()| len).map_err(|refusal| (refusal, len)))
+        let result = self.publish(&mut channel, &message);
+        self.front.put_lane(channel);
+        Some(result.map(|()| len).map_err(|exception| (exception, len)))
     }
 
-    fn method_frame(&mut self, frame: &Frame<'_>) -> (Outcome<()>, Site) {
+    /// A whole publish, which takes `len` bytes behind its method, of a read whose publishes are checked: `None` if it has to wait.
+    #[cold]
+    fn publish_checked(
+        &mut self,
+        mut channel: Box<Channel>,
+        message: &Incoming<'_>,
+        len: usize,
+    ) -> Option<Result<usize, (Box<Exception>, usize)>> {
+        let is_held = self.front.hold_publish();
+        let result = match telemetry::trace::is_active() {
+            _ if is_held => None,
+            false => Some(self.publish(&mut channel, message)),
+            true => Some(self.traced_publish(&mut channel, message)),
+        };
+        self.front.put_lane(channel);
+        Some(result?.map(|()| len).map_err(|exception| (exception, len)))
+    }
+
+    fn method_frame(&mut self, frame: &Frame<'_>) -> (Handled<()>, Site) {
         let method = match Method::decode(frame.payload) {
             Ok(method) => method,
             Err(error) => {
@@ -203,14 +215,14 @@ impl Session {
             }
         };
         let site = Site { channel: frame.channel, class_id: method.class_id(), method_id: method.method_id() };
-        let result = match (&self.phase, frame.channel) {
+        let result = match (self.front.phase(), frame.channel) {
             (Phase::Running, 0) => self.connection_method(method),
             (Phase::Running, number) => self.channel_method(number, method),
-            (Phase::Handshake(_), 0) => self.handshake_method(method),
-            (Phase::Handshake(_), _) => Err(Violation::channel_in_handshake(method.name()).into()),
+            (Phase::Opening, 0) => self.handshake_method(method),
+            (Phase::Opening, _) => Err(Violation::channel_in_handshake(method.name()).into()),
             (Phase::Closing { .. } | Phase::Parting { .. }, 0) => {
                 match method {
-                    Method::ConnectionCloseOk(_) => self.end_output(END_TIMEOUT),
+                    Method::ConnectionCloseOk(_) => self.front.end_output(END_TIMEOUT),
                     Method::ConnectionClose(_) => self.part(),
                     _ => {}
                 }
@@ -221,49 +233,49 @@ impl Session {
         (result, site)
     }
 
-    fn content_frame(&mut self, frame: &Frame<'_>) -> Outcome<()> {
-        if !matches!(self.phase, Phase::Running) {
-            return match self.phase {
-                Phase::Handshake(_) => Err(Violation::content_in_handshake().into()),
+    fn content_frame(&mut self, frame: &Frame<'_>) -> Handled<()> {
+        if !self.front.is_running() {
+            return match self.front.phase() {
+                Phase::Opening => Err(Violation::content_in_handshake().into()),
                 _ => Ok(()),
             };
         }
         if frame.channel == 0 {
             return Err(Violation::content_on_channel_0().into());
         }
-        let Some(mut channel) = self.channels.take(frame.channel) else {
+        let Some(mut channel) = self.front.take_lane(LaneNumber(frame.channel)) else {
             return Err(Violation::channel_not_open().into());
         };
         let result = self.content_of(&mut channel, frame);
-        self.channels.put(channel);
+        self.front.put_lane(channel);
         result
     }
 
-    fn content_of(&mut self, channel: &mut Channel, frame: &Frame<'_>) -> Outcome<()> {
-        if channel.is_closing {
+    fn content_of(&mut self, channel: &mut Channel, frame: &Frame<'_>) -> Handled<()> {
+        if channel.state.is_closing {
             return Ok(());
         }
-        let Some(mut assembly) = channel.assembly.take() else {
+        let Some(mut assembly) = channel.state.assembly.take() else {
             return Err(Violation::content_without_method().into());
         };
         let before = assembly.progress();
         before.check(frame.kind)?;
         match frame.kind {
-            FrameKind::Header => assembly.header(frame.payload, self.broker.options.message_len_max)?,
+            FrameKind::Header => assembly.header(frame.payload, self.front.broker().options.message_len_max)?,
             _ => assembly.body(frame.payload)?,
         }
         if !assembly.is_complete() {
-            channel.assembly = Some(assembly);
+            channel.state.assembly = Some(assembly);
             return Ok(());
         }
         let result = match telemetry::trace::is_active() {
-            false => self.publish(channel, &assembly.whole()),
-            true => self.traced_publish(channel, &assembly.whole()),
+            false => self.publish(channel, &assembly.message()),
+            true => self.traced_publish(channel, &assembly.message()),
         };
-        if result.is_err() && self.waits_for_answer() {
+        if result.is_err() && self.front.waits_for_answer() {
             // Its last frame comes again.
             assembly.undo(before);
-            channel.assembly = Some(assembly);
+            channel.state.assembly = Some(assembly);
             return Ok(());
         }
         result

@@ -4,20 +4,19 @@ use amqp::frame::put_method;
 use amqp::method::{Method, basic, channel};
 use amqp::server::Violation;
 
+use engine::lane::LaneNumber;
+
+use super::assembly::Assembly;
+use super::channel::{Channel, ChannelState};
+use super::exception::{self, Exception, Handled};
 use super::{Session, Site};
-use crate::events::Event;
-use crate::refusal::{self, Outcome, Refusal};
-use crate::session::assembly::Assembly;
-use crate::session::channel::Channel;
-use crate::usage::{Counted, Seat};
+use crate::front::client_name;
 
 impl Session {
-    pub(super) fn connection_method(&mut self, method: Method<'_>) -> Outcome<()> {
+    pub(super) fn connection_method(&mut self, method: Method<'_>) -> Handled<()> {
         match method {
             Method::ConnectionClose(_) => {
-                self.handle.outbox.close();
-                self.apply_batch();
-                self.release_everything();
+                self.front.begin_parting();
                 self.part();
                 Ok(())
             }
@@ -28,7 +27,7 @@ impl Session {
         }
     }
 
-    pub(super) fn channel_method(&mut self, number: u16, method: Method<'_>) -> Outcome<()> {
+    pub(super) fn channel_method(&mut self, number: u16, method: Method<'_>) -> Handled<()> {
         if let Method::ChannelOpen(_) = method {
             return self.open_channel(number);
         }
@@ -37,54 +36,54 @@ impl Session {
             Method::BasicAck(_) | Method::BasicPublish(_) => true,
             // What a rejection passes on comes after what was published before it.
             Method::BasicNack(_) | Method::BasicReject(_) | Method::BasicRecover(_) | Method::BasicRecoverAsync(_) => {
-                self.batch.publishes().is_empty()
+                self.front.batched_publish_count() == 0
             }
             _ => false,
         };
         if !is_gathered {
             self.stop_serving(number, &method);
-            self.apply_batch();
+            self.front.apply_batch();
         }
-        let Some(mut channel) = self.channels.take(number) else {
+        let Some(mut channel) = self.front.take_lane(LaneNumber(number)) else {
             // A channel that both sides have closed at once does not exist any more.
-            if matches!(method, Method::ChannelCloseOk(_)) && self.channels.end_crossing(number) {
+            if matches!(method, Method::ChannelCloseOk(_)) && self.end_crossing(number) {
                 return Ok(());
             }
             return Err(Violation::channel_not_open().into());
         };
-        if channel.is_closing {
+        if channel.state.is_closing {
             match method {
                 Method::ChannelCloseOk(_) => {}
                 Method::ChannelClose(_) => {
-                    self.channels.begin_crossing(number);
-                    put_method(&mut self.out, number, &channel::CloseOk);
+                    self.begin_crossing(number);
+                    put_method(self.front.out(), number, &channel::CloseOk);
                 }
-                _ => self.channels.put(channel),
+                _ => self.front.put_lane(channel),
             }
             return Ok(());
         }
-        if let Some(progress) = channel.assembly.as_ref().map(|assembly| assembly.progress()) {
-            self.channels.put(channel);
+        if let Some(progress) = channel.state.assembly.as_ref().map(|assembly| assembly.progress()) {
+            self.front.put_lane(channel);
             // It is the publish that failed, not what came in its way.
-            let refusal: Box<Refusal> = progress.violation().into();
-            self.fail(&refusal, Site { channel: number, class_id: 60, method_id: 40 });
+            let exception: Box<Exception> = progress.violation().into();
+            self.fail(&exception, Site { channel: number, class_id: 60, method_id: 40 });
             return Ok(());
         }
         if let Method::ChannelClose(_) = method {
-            self.release_channel(channel);
-            put_method(&mut self.out, number, &channel::CloseOk);
+            self.front.release_lane(*channel);
+            put_method(self.front.out(), number, &channel::CloseOk);
             return Ok(());
         }
         let result = match telemetry::trace::is_active() {
             false => self.do_method(&mut channel, method),
             true => self.traced_method(&mut channel, method),
         };
-        self.channels.put(channel);
+        self.front.put_lane(channel);
         result
     }
 
     /// The table of contents: what each method of a channel leads to.
-    pub(super) fn do_method(&mut self, channel: &mut Channel, method: Method<'_>) -> Outcome<()> {
+    pub(super) fn do_method(&mut self, channel: &mut Channel, method: Method<'_>) -> Handled<()> {
         match method {
             Method::BasicPublish(publish) => self.begin_publish(channel, &publish),
             Method::BasicAck(ack) => self.ack(channel, ack.delivery_tag, ack.multiple),
@@ -112,57 +111,73 @@ impl Session {
             Method::TxCommit(_) => self.tx_commit(channel),
             Method::TxRollback(_) => self.tx_rollback(channel),
             Method::AccessRequest(_) => {
-                put_method(&mut self.out, channel.number, &amqp::method::access::RequestOk { ticket: 1 });
+                put_method(self.front.out(), channel.number().0, &amqp::method::access::RequestOk { ticket: 1 });
                 Ok(())
             }
             Method::ChannelFlow(flow) if flow.active => {
-                put_method(&mut self.out, channel.number, &channel::FlowOk { active: true });
+                put_method(self.front.out(), channel.number().0, &channel::FlowOk { active: true });
                 Ok(())
             }
-            Method::ChannelFlow(_) => refusal::not_implemented("active=false"),
+            Method::ChannelFlow(_) => exception::not_implemented("active=false"),
             Method::ChannelFlowOk(_) => Ok(()),
-            _ => refusal::command_invalid("unimplemented method"),
+            Method::ChannelOnBehalfOf(method) => {
+                channel.act_on_behalf_of(client_name(method.client));
+                Ok(())
+            }
+            _ => exception::command_invalid("unimplemented method"),
         }
     }
 
-    fn open_channel(&mut self, number: u16) -> Outcome<()> {
-        if self.channels.is_open(number) {
+    fn open_channel(&mut self, number: u16) -> Handled<()> {
+        if self.front.has_lane(LaneNumber(number)) {
             return Err(Violation::channel_open_twice().into());
         }
-        // As in RabbitMQ the number of channels counts, not the channel's own.
-        let channel_max = self.login().channel_max;
-        if channel_max != 0 && self.channels.open_count() >= usize::from(channel_max) {
+        // As in RabbitMQ the number of channels counts, not the channel's own. Those that wait for close-ok are not open.
+        let channel_max = self.front.agreed().channel_max;
+        let open_count = || self.front.lanes().filter(|channel| !channel.state.is_closing).count();
+        if channel_max != 0 && open_count() >= usize::from(channel_max) {
             return Err(Violation::too_many_channels(channel_max.into(), channel_max).into());
         }
-        let mut channel = Box::new(Channel::new(number));
-        channel.seat = Some(self.take_channel_seat()?);
-        self.handle.channels.lock().insert(number, channel.handle.clone());
-        self.channels.put(channel);
-        put_method(&mut self.out, number, &channel::OpenOk { channel_id: b"" });
-        self.broker.counters.channels_opened.add(1);
-        self.broker.emit_if_wanted(|| Event::channel_created(&self.handle, number));
+        self.front.open_lane(LaneNumber(number), ChannelState::default())?;
+        put_method(self.front.out(), number, &channel::OpenOk { channel_id: b"" });
         Ok(())
     }
 
-    /// The user's channels over all its connections are limited.
-    fn take_channel_seat(&self) -> Outcome<Seat> {
-        let user = self.user_name();
-        let limit = self.broker.users.get(user).and_then(|user| user.limits.channel_max);
-        self.broker.usages.take(user, Counted::Channel, limit).or_else(|channel_max| {
-            refusal::not_allowed(format!(
-                "number of channels opened for user '{user}' has reached the maximum allowed user limit of {channel_max}"
-            ))
-        })
+    /// A method ends consumers, and what the client has sent before it is yet to be brought to queues: that is not to bring these consumers
+    /// anything more, for it would come back without ever having been sent.
+    fn stop_serving(&mut self, number: u16, method: &Method<'_>) {
+        let (Method::BasicCancel(_) | Method::ChannelClose(_)) = method else { return };
+        let Some(channel) = self.front.lane_mut(LaneNumber(number)) else { return };
+        match method {
+            Method::BasicCancel(cancel) if channel.state.assembly.is_none() => {
+                self.front.cancel_early(LaneNumber(number), cancel.consumer_tag);
+            }
+            Method::ChannelClose(_) => channel.stop_serving(),
+            _ => {}
+        }
     }
 
-    fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Outcome<()> {
-        if self.is_publish_held() {
+    /// Both sides have closed a channel at once. It does not exist any more, and the client's `close-ok` is yet to come.
+    fn begin_crossing(&mut self, number: u16) {
+        if !self.crossing.contains(&LaneNumber(number)) {
+            self.crossing.push(LaneNumber(number));
+        }
+    }
+
+    /// That answer has come, if any was to.
+    fn end_crossing(&mut self, number: u16) -> bool {
+        let found = self.crossing.iter().position(|crossing| crossing.0 == number);
+        found.map(|at| self.crossing.swap_remove(at)).is_some()
+    }
+
+    fn begin_publish(&mut self, channel: &mut Channel, publish: &basic::Publish<'_>) -> Handled<()> {
+        if self.front.is_publish_held() {
             return Ok(());
         }
         if publish.immediate {
-            return refusal::not_implemented("immediate=true");
+            return exception::not_implemented("immediate=true");
         }
-        channel.assembly = Some(Assembly::begin(publish));
+        channel.state.assembly = Some(Assembly::begin(publish));
         Ok(())
     }
 }

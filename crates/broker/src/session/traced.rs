@@ -4,10 +4,9 @@ use amqp::method::Method;
 use telemetry::trace::{Arguments, Call, Point};
 
 use super::Session;
-use super::assembly::CompletePublish;
 use super::channel::Channel;
-use super::confirms::Confirms;
-use crate::refusal::Outcome;
+use super::exception::Handled;
+use crate::front::Incoming;
 
 /// A point for each method that clients send, found by its class and number.
 macro_rules! methods {
@@ -65,7 +64,7 @@ methods! {
 impl Session {
     /// A method of a channel, as a call.
     #[cold]
-    pub(super) fn traced_method(&mut self, channel: &mut Channel, method: Method<'_>) -> Outcome<()> {
+    pub(super) fn traced_method(&mut self, channel: &mut Channel, method: Method<'_>) -> Handled<()> {
         // A publish is one when its body is there.
         let point = match method {
             Method::BasicPublish(_) => None,
@@ -73,43 +72,45 @@ impl Session {
         };
         let Some(point) = point else { return self.do_method(channel, method) };
         let mut call = point.enter(|arguments| {
-            arguments.number("channel", channel.number);
+            arguments.number("channel", channel.number().0);
             if point.arguments().contains(&"vhost") {
-                arguments.text("vhost", self.vhost().name().as_str());
+                arguments.text("vhost", self.front.vhost().name().as_str());
             }
             describe(&method, arguments);
         });
         let result = self.do_method(channel, method);
         tell(&mut call, &result);
-        self.follow_method(call, result.is_err());
+        self.front.follow_method(call, result.is_err());
         result
     }
 
     /// A publish with its body, as a call.
     #[cold]
-    pub(super) fn traced_publish(&mut self, channel: &mut Channel, whole: &CompletePublish<'_>) -> Outcome<()> {
+    pub(super) fn traced_publish(&mut self, channel: &mut Channel, message: &Incoming<'_>) -> Handled<()> {
         let mut call = BASIC_PUBLISH.enter(|arguments| {
-            arguments.number("channel", channel.number).text("vhost", self.vhost().name().as_str());
-            arguments.bytes("exchange", whole.exchange).bytes("routing_key", whole.routing_key);
-            arguments.flag("mandatory", whole.mandatory).number("body_len", whole.body.len()).body("body", whole.body);
+            arguments.number("channel", channel.number().0).text("vhost", self.front.vhost().name().as_str());
+            arguments.bytes("exchange", message.exchange).bytes("routing_key", message.routing_key);
+            arguments
+                .flag("mandatory", message.is_mandatory)
+                .number("body_len", message.body.len())
+                .body("body", message.body);
         });
-        let last_seq = |channel: &Channel| channel.confirms.as_ref().map_or(0, Confirms::last_seq);
-        let before = last_seq(channel);
-        let result = self.publish(channel, whole);
+        let before = channel.last_confirm_seq();
+        let result = self.publish(channel, message);
         tell(&mut call, &result);
-        let confirm_seq = last_seq(channel);
+        let confirm_seq = channel.last_confirm_seq();
         match &result {
-            Ok(()) => self.follow_publish(call, channel.number, (confirm_seq > before).then_some(confirm_seq)),
-            Err(_) => self.follow_method(call, true),
+            Ok(()) => self.front.follow_publish(call, channel.number(), (confirm_seq > before).then_some(confirm_seq)),
+            Err(_) => self.front.follow_method(call, true),
         }
         result
     }
 }
 
-fn tell(call: &mut Call, result: &Outcome<()>) {
+fn tell(call: &mut Call, result: &Handled<()>) {
     call.returns(|| match result {
         Ok(()) => "ok".to_owned(),
-        Err(refusal) => format!("{} {}", refusal.code.code(), refusal.text),
+        Err(exception) => format!("{} {}", exception.code.code(), exception.text),
     });
 }
 
@@ -117,6 +118,7 @@ fn tell(call: &mut Call, result: &Outcome<()>) {
 fn describe(method: &Method<'_>, arguments: &mut Arguments) {
     match method {
         Method::ChannelFlow(flow) => arguments.flag("active", flow.active),
+        Method::ChannelOnBehalfOf(method) => arguments.bytes("client", method.client),
         Method::ExchangeDeclare(declare) => arguments
             .bytes("exchange", declare.exchange)
             .bytes("type", declare.kind)

@@ -25,9 +25,9 @@ use parking_lot::MutexGuard;
 use routing::{BindingRef, Destination};
 
 use crate::broker::Broker;
-use crate::refusal::{self, Outcome};
 use crate::vhost::{BindingsOf, InForce, Vhost};
 use engine::queue_handle::QueueHandle;
+use model::refusal::{self, Outcome};
 
 /// The queue that a client reads from that named it, or its exchange. While this is there, no other client chooses a shard: a consumer
 /// keeps it until the queue knows the consumer.

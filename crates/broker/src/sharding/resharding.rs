@@ -21,8 +21,8 @@ use crate::events::Event;
 use crate::identity::Origin;
 use crate::vhost::{Declared, Vhost};
 use crate::vhost_access::check_new_binding;
-use engine::message::Kept;
 use engine::queue_handle::QueueHandle;
+use message::StoredContent;
 
 /// Who makes and binds shards, by RabbitMQ's name.
 const SHARDING_USER: &str = "rmq-sharding";
@@ -33,7 +33,7 @@ struct Done {
     events: Vec<Event>,
     removed: Vec<Removed>,
     /// What exchanges have kept for shards that were bound to them.
-    histories: Vec<(QueueId, Vec<Kept>)>,
+    histories: Vec<(QueueId, Vec<StoredContent>)>,
     position: Option<JournalPosition>,
 }
 
@@ -177,7 +177,7 @@ impl Vhost {
                     shards.push(queue);
                 }
                 Declared::Existing(queue) => shards.push(queue),
-                Declared::Gone => break,
+                Declared::VhostDeleted => break,
                 Declared::LimitReached { queue_max } => {
                     tracing::warn!(
                         vhost = %self.name(), exchange = %exchange.name, wanted = count, made = number, queue_max,

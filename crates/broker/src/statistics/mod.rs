@@ -7,7 +7,7 @@
 
 mod channel;
 mod channel_edges;
-mod gone;
+mod deleted_vhosts;
 mod node;
 
 pub(crate) use channel::{ChannelCounters, ChannelCounts, ChannelNumber, ConsumerCounters};
@@ -18,14 +18,14 @@ pub use engine::statistics::{
 };
 
 pub(crate) use engine::statistics::{
-    Edge, ExchangeCounters, Gathered, Keeping, Observable, Observed, VhostCounters, WaitRun,
+    Edge, ExchangeCounters, Keeping, Observable, Observed, TurnCounts, VhostCounters, WaitRun,
 };
 
 use engine::statistics::Watch;
 use parking_lot::Mutex;
 
 use crate::connections::ConnectionHandle;
-use gone::Gone;
+use deleted_vhosts::DeletedVhosts;
 use node::NodeObserved;
 use numbers::{CONNECTION_COUNT, NODE_COUNT, VHOST_COUNT};
 
@@ -35,7 +35,7 @@ pub(crate) struct Statistics {
     pub(crate) connections: Watch<ConnectionHandle, CONNECTION_COUNT>,
     pub(crate) node: NodeObserved,
     /// What has happened in vhosts that are gone. Held by each caller that takes one away, or adds up all: a vhost is always here or there.
-    pub(crate) gone: Mutex<Gone>,
+    pub(crate) deleted_vhosts: Mutex<DeletedVhosts>,
     /// When the last look was. Held during a look.
     looked_at_ms: Mutex<Option<u64>>,
 }
@@ -45,7 +45,7 @@ impl Statistics {
         Self {
             connections: Watch::new(options.has_rates()),
             node: NodeObserved::default(),
-            gone: Mutex::default(),
+            deleted_vhosts: Mutex::default(),
             looked_at_ms: Mutex::default(),
         }
     }

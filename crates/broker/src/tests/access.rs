@@ -262,7 +262,7 @@ fn who_is_deleted_while_it_opens_is_thrown_out_or_not_let_in() {
         let last = client.hear().pop();
         let is_closed = matches!(last, Some(Heard::ConnectionClose { code: 320 | 530, .. }));
         assert!(is_closed, "{last:?} in round {round}");
-        client.session.end();
-        node.broker.forget_connection(client.session.handle());
+        client.session.front.end();
+        node.broker.forget_connection(client.session.front.handle());
     }
 }

@@ -1,5 +1,6 @@
 //! What an alarm stops, and when.
 
+use crate::front::Protocol as _;
 use std::path::Path;
 
 use amqp::content::{put_body_frames, put_header_encoded};
@@ -145,7 +146,7 @@ fn a_client_that_goes_while_it_is_held_up_is_heard_to_its_end() {
     let heard = node.listen(&mut client);
     assert!(matches!(heard.last(), Some(Heard::ConnectionClose { code: 320, .. })), "{heard:?}");
     client.send(0, &amqp::method::connection::CloseOk);
-    assert!(matches!(*client.session.phase(), crate::session::Phase::Closed { .. }), "its answer is heard");
+    assert!(matches!(client.session.front.phase(), crate::front::Phase::Closed { .. }), "its answer is heard");
     assert_eq!(ready(&node), 1);
 }
 

@@ -154,7 +154,7 @@ fn what_defines_nothing_waits_until_the_answers_have_left() {
     let consume = frame(1, &amqp::method::basic::Consume { queue: b"a", ..Default::default() });
     let frames = [&definitions[..], &consume, &frame(1, &queue_named("c"))].concat();
     assert_eq!(client.send_bytes(&frames), definitions.len());
-    assert!(!client.session.wants_bytes(), "not even what defines something, behind it");
+    assert!(!client.session.front.wants_bytes(), "not even what defines something, behind it");
     node.sync();
     let heard = client.hear();
     assert!(matches!(&heard[..], [Heard::DeclareOk { .. }, Heard::DeclareOk { .. }]), "{heard:?}");

@@ -105,7 +105,7 @@ impl Patient {
             let taken_len = self.client.send_bytes(&self.rest);
             self.rest.drain(..taken_len);
             heard.append(&mut self.client.hear());
-            self.client.session.poll_answer(&mut cx);
+            self.client.session.front.poll_answer(&mut cx);
         }
         heard
     }
@@ -203,7 +203,7 @@ fn nothing_is_received_before_the_answer_and_then_the_same_goes_on() {
     *oracle.is_silent.lock() = true;
     let declare = queue::Declare { queue: b"q", durable: true, ..Default::default() };
     assert_eq!(patient.method(1, &declare), []);
-    assert!(!patient.client.session.wants_input() && !patient.rest.is_empty());
+    assert!(!patient.client.session.front.wants_input() && !patient.rest.is_empty());
     *oracle.is_silent.lock() = false;
     assert!(matches!(&patient.send(&[])[..], [Heard::DeclareOk { .. }]));
     assert!(patient.rest.is_empty());
@@ -448,17 +448,17 @@ fn a_login_that_holds_for_a_time_says_how_long() {
     *oracle.expires_at.lock() = Some(SystemTime::now() + Duration::from_secs(3600));
     let node = node_with(&oracle, only);
     let patient = connect(&node, "ann", "open sesame");
-    let left = patient.client.session.expires_in().unwrap();
+    let left = patient.client.session.front.expires_in().unwrap();
     assert!(left > Duration::from_secs(3500) && left <= Duration::from_secs(3600));
     *oracle.expires_at.lock() = Some(SystemTime::UNIX_EPOCH);
     let patient = connect(&node, "ann", "open sesame");
-    assert_eq!(patient.client.session.expires_in(), Some(Duration::ZERO));
+    assert_eq!(patient.client.session.front.expires_in(), Some(Duration::ZERO));
 }
 
 #[test]
 fn the_brokers_own_users_hold_for_ever() {
     let node = Node::new();
-    assert_eq!(node.connect().session.expires_in(), None);
+    assert_eq!(node.connect().session.front.expires_in(), None);
     let mut client = node.accept("127.0.0.1:1");
     let heard = client.try_log_in("guest", "wrong", Table::EMPTY);
     assert_eq!(heard, [Heard::Other("connection.start")]);

@@ -10,7 +10,8 @@ use amqp::table::{Table, TableBuf, Value};
 use parking_lot::Mutex;
 
 use super::group::Trio;
-use crate::session::{Phase, Session};
+use crate::front::{Phase, Protocol};
+use crate::session::Session;
 
 /// What a client hears.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,12 +76,12 @@ impl Client {
     /// Sends bytes, as far as the broker wants them. Says how many it took.
     /// Whether a publish would be taken now.
     pub(super) fn may_publish(&self) -> bool {
-        self.session.wants_input() && !self.session.broker().engine.store.is_congested()
+        self.session.front.wants_input() && !self.session.front.broker().engine.store.is_congested()
     }
 
     pub(super) fn send_bytes(&mut self, bytes: &[u8]) -> usize {
         self.now_ms += 1;
-        let now_ms = self.session.broker().engine.clock.set_to().unwrap_or(self.now_ms);
+        let now_ms = self.session.front.broker().engine.clock.set_to().unwrap_or(self.now_ms);
         self.session.receive(bytes, now_ms)
     }
 
@@ -94,8 +95,8 @@ impl Client {
     pub(super) fn hear(&mut self) -> Vec<Heard> {
         let mut bytes = Vec::new();
         loop {
-            let is_busy = self.session.drain_outbox(Waker::noop()) || !self.session.output().is_empty();
-            bytes.append(&mut self.session.take_output());
+            let is_busy = self.session.drain_outbox(Waker::noop()) || !self.session.front.output().is_empty();
+            bytes.append(&mut self.session.front.take_output());
             if !is_busy {
                 return understand(&bytes, &mut self.last_header);
             }
@@ -137,7 +138,7 @@ impl Client {
             match &self.group {
                 Some(group) if group.lock().is_over() => return None,
                 Some(group) => group.lock().step_on(),
-                None => self.session.broker().engine.store.step_journal().ok()?,
+                None => self.session.front.broker().engine.store.step_journal().ok()?,
             }
         }
         panic!("a definition is never answered");
@@ -222,7 +223,7 @@ impl Client {
         put_body_frames(&mut bytes, channel, body, 131_072);
         let taken_len = self.send_bytes(&bytes);
         assert!(
-            taken_len == bytes.len() || !matches!(*self.session.phase(), Phase::Running),
+            taken_len == bytes.len() || !matches!(self.session.front.phase(), Phase::Running),
             "the broker does not listen"
         );
     }

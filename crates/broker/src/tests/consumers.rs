@@ -1,5 +1,7 @@
 //! Consumers among themselves and with the rest of their connection: none is forgotten, none gets what is another's.
 
+use crate::front::Protocol as _;
+use engine::lane::LaneNumber;
 use std::sync::Arc;
 use std::task::Waker;
 
@@ -9,8 +11,8 @@ use amqp::table::Value;
 
 use super::client::{Client, Heard, PERSISTENT, TRANSIENT, table_of};
 use super::node::Node;
+use crate::front::Phase;
 use crate::limits::OUTPUT_LEN;
-use crate::session::Phase;
 use engine::outbox::{OUTBOX_OVERDRAFT_LEN, OUTBOX_WINDOW_LEN};
 
 /// First bytes of the bodies that were heard.
@@ -50,7 +52,7 @@ fn who_only_acknowledges_is_listened_to_while_publishers_wait() {
     consumer.consume(1, "q", "c", false);
     node.sync();
     assert_eq!(bodies(&consumer.hear()), [0]);
-    while publisher.session.wants_input() {
+    while publisher.session.front.wants_input() {
         publisher.publish(1, "", "other", PERSISTENT, &[9; 2000]);
     }
     assert!(node.broker.engine.store.is_congested());
@@ -106,7 +108,7 @@ fn consumers_of_one_connection_share_its_room() {
     // The client reads slowly: one part of the output after the other.
     for _ in 0..8 {
         client.session.drain_outbox(Waker::noop());
-        client.session.clear_output();
+        client.session.front.clear_output();
     }
     for queue in ["q2", "q3"] {
         let ready = node.broker.queue_counts("/", queue).unwrap().ready;
@@ -144,12 +146,12 @@ fn publishers_pause_for_consumers_that_would_take_more() {
             publisher.publish(1, "", queue, TRANSIENT, &vec![1; OUTBOX_WINDOW_LEN as usize / 8]);
             node.spill();
         }
-        assert_eq!(publisher.session.take_pause() > 0, pauses, "{queue}");
-        assert_eq!(publisher.session.take_pause(), 0, "one pause at a time");
+        assert_eq!(publisher.session.front.take_pause() > 0, pauses, "{queue}");
+        assert_eq!(publisher.session.front.take_pause(), 0, "one pause at a time");
     }
     consumer.hear();
     publisher.publish(1, "", "outrun", TRANSIENT, b"few");
-    assert_eq!(publisher.session.take_pause(), 0, "nothing waits any more");
+    assert_eq!(publisher.session.front.take_pause(), 0, "nothing waits any more");
 }
 
 /// Memory that waits for a client which does not read is given back when it is short.
@@ -171,7 +173,7 @@ fn a_client_that_does_not_read_stops_nobody() {
             stuck.session.drain_outbox(Waker::noop());
             publisher.hear();
         }
-        assert!(publisher.session.wants_input(), "the publisher waits for one who does not read");
+        assert!(publisher.session.front.wants_input(), "the publisher waits for one who does not read");
     }
     assert_eq!(bodies(&stuck.hear()), [7; 101]);
 }
@@ -195,7 +197,7 @@ fn requester(node: &Node) -> (Client, Arc<str>) {
     let mut client = node.connect();
     client.consume(1, "amq.rabbitmq.reply-to", "", true);
     client.hear();
-    let address = client.session.reply_consumer_address(1).unwrap();
+    let address = client.session.front.lane_mut(LaneNumber(1)).unwrap().reply_consumer_address().unwrap();
     (client, address)
 }
 
@@ -207,7 +209,7 @@ fn replies_that_nobody_reads_are_dropped() {
         replier.publish(1, "", &address, TRANSIENT, &vec![1; 1 << 20]);
         requester.session.drain_outbox(Waker::noop());
     }
-    let len = requester.session.output().len() as i64;
+    let len = requester.session.front.output().len() as i64;
     assert!((OUTBOX_OVERDRAFT_LEN..2 * OUTBOX_OVERDRAFT_LEN).contains(&len), "{len} bytes wait");
     requester.hear();
     replier.publish(1, "", &address, TRANSIENT, &[2]);
@@ -237,13 +239,13 @@ fn queues_that_delete_themselves_are_not_remembered() {
         client.send(1, &basic::Cancel { consumer_tag: b"c", no_wait: true });
         client.hear();
     }
-    assert!(!client.session.has_exclusive_queues());
+    assert!(!client.session.front.has_exclusive_queues());
 }
 
 #[test]
 fn a_connection_that_was_told_to_close_is_told_once() {
     let (_node, mut client) = node_with(&[]);
-    client.session.set_blocked();
+    client.session.front.set_blocked();
     client.session.close_by_server("shutdown");
     assert!(matches!(client.hear_one(), Heard::ConnectionClose { code: 320, .. }));
     let mut unknown = Vec::new();
@@ -252,10 +254,10 @@ fn a_connection_that_was_told_to_close_is_told_once() {
     unknown[len - 2] = 99;
     assert_eq!(client.send_bytes(&unknown), len, "it is listened to");
     assert_eq!(client.hear(), []);
-    assert!(matches!(*client.session.phase(), Phase::Closing { .. }));
+    assert!(matches!(client.session.front.phase(), Phase::Closing { .. }));
     client.send_bytes(b"\x01\x00\x00 this is not a frame");
     assert_eq!(client.hear(), []);
-    assert!(matches!(*client.session.phase(), Phase::Closed { .. }));
+    assert!(matches!(client.session.front.phase(), Phase::Closed { .. }));
 }
 
 #[test]

@@ -115,7 +115,7 @@ fn what_is_listed_is_how_things_stand() {
     }
     node.sync();
     client.hear();
-    client.session.report();
+    client.session.front.report();
     let queue = node.broker.queue_view("/", "q").unwrap();
     assert_eq!((queue.ready_count(), queue.unacked_count(), queue.consumer_count()), (2, 5, 1));
     assert_eq!((queue.ready_bytes(), queue.unacked_bytes()), (8, 20));

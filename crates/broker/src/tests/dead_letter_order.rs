@@ -168,7 +168,7 @@ impl Scene {
             self.node.at(self.now_ms);
         }
         assert_eq!(self.node.set_aside_count("q"), 0);
-        self.consumer.session.end();
+        self.consumer.session.front.end();
         let expected = match self.cause {
             Cause::Reject => self.rejected,
             Cause::TimeToLive => self.published,

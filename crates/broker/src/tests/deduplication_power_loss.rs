@@ -123,7 +123,7 @@ impl World {
 
     /// Gets one message, and acks it. False: there is none.
     fn take(&mut self, queue: usize) -> Result<bool, Cut> {
-        if !self.client.session.wants_input() {
+        if !self.client.session.front.wants_input() {
             self.node.spill();
             self.hear();
         }
@@ -192,7 +192,7 @@ impl World {
     }
 
     fn act(&mut self) -> Result<(), Cut> {
-        if !self.client.session.wants_input() {
+        if !self.client.session.front.wants_input() {
             self.hear();
         }
         let is_heard = self.client.may_publish();

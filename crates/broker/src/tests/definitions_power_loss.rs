@@ -121,7 +121,7 @@ impl World {
 
     fn act(&mut self) -> Result<(), Cut> {
         match self.random.below(100) {
-            0..50 if self.client.session.wants_bytes() => {
+            0..50 if self.client.session.front.wants_bytes() => {
                 let mut frames = Vec::new();
                 for _ in 0..self.random.range(1..6) {
                     self.ask(&mut frames);

@@ -80,7 +80,7 @@ impl World {
 
     /// Gets and acks one message, if there is one to be had now.
     fn take(&mut self) -> Result<bool, Cut> {
-        if !self.client.session.wants_input() {
+        if !self.client.session.front.wants_input() {
             self.hear();
             return Ok(false);
         }

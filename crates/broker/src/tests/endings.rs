@@ -1,5 +1,6 @@
 //! Whose it is to close the socket, and what is still read until then.
 
+use crate::front::Protocol as _;
 use std::time::{Duration, Instant};
 
 use amqp::frame::{PROTOCOL_HEADER, put_method};
@@ -11,8 +12,8 @@ use tokio::time::timeout;
 
 use super::client::Heard;
 use super::node::Node;
+use crate::front::Phase;
 use crate::limits::CLOSE_TIMEOUT_MAX;
-use crate::session::Phase;
 
 const CLOSE_OK: [u8; 12] = [1, 0, 0, 0, 0, 0, 4, 0, 10, 0, 51, 0xCE];
 
@@ -111,19 +112,21 @@ fn a_client_that_has_closed_is_answered_as_often_as_it_closes() {
     let mut client = node.connect();
     let close = connection::Close { reply_code: 200, ..Default::default() };
     client.send(0, &close);
-    let Phase::Parting { until } = *client.session.phase() else { panic!("{:?}", client.session.phase()) };
+    let Phase::Parting { until } = client.session.front.phase() else { panic!("{:?}", client.session.front.phase()) };
     assert!(until <= Instant::now() + CLOSE_TIMEOUT_MAX);
     client.send(0, &connection::Open { virtual_host: b"/", ..Default::default() });
     client.send(1, &amqp::method::queue::Declare { queue: b"late", ..Default::default() });
     client.send(0, &close);
     assert_eq!(client.hear(), [Heard::Other("connection.close-ok"), Heard::Other("connection.close-ok")]);
-    let Phase::Parting { until: again } = *client.session.phase() else { panic!("{:?}", client.session.phase()) };
+    let Phase::Parting { until: again } = client.session.front.phase() else {
+        panic!("{:?}", client.session.front.phase())
+    };
     assert_eq!(again, until, "it gains no time by that");
     assert_eq!(client.send_bytes(b"no frame at all"), 15);
     assert_eq!(client.hear(), []);
     client.session.close_by_server("shutdown");
     assert_eq!(client.hear(), []);
-    assert!(matches!(*client.session.phase(), Phase::Closed { until } if until <= Instant::now()));
+    assert!(matches!(client.session.front.phase(), Phase::Closed { until } if until <= Instant::now()));
 }
 
 #[test]
@@ -133,6 +136,6 @@ fn who_may_be_silent_for_less_has_less_time_to_close() {
     client.send_bytes(&opening(2));
     client.send(0, &connection::Close { reply_code: 200, ..Default::default() });
     assert!(
-        matches!(*client.session.phase(), Phase::Parting { until } if until <= Instant::now() + Duration::from_secs(2))
+        matches!(client.session.front.phase(), Phase::Parting { until } if until <= Instant::now() + Duration::from_secs(2))
     );
 }

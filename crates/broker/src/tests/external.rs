@@ -88,7 +88,7 @@ fn it_is_there_over_tls_and_where_it_is_configured_only() {
     let offered = |node: &Node, tls| {
         let mut client = client(node, "127.0.0.1:5", tls);
         client.send_bytes(&PROTOCOL_HEADER);
-        client.session.output().windows(8).any(|window| window == b"EXTERNAL")
+        client.session.front.output().windows(8).any(|window| window == b"EXTERNAL")
     };
     let configured = node(CONFIGURED);
     assert!(offered(&configured, tls(Some("guest"))));

@@ -140,7 +140,7 @@ fn a_publish_is_not_taken_while_the_store_is_behind() {
     let mut late = node.connect();
     late.get(1, "q", false);
     node.listen(&mut late);
-    while client.session.wants_input() {
+    while client.session.front.wants_input() {
         client.publish(1, "", "q", PERSISTENT, &[0; 20_000]);
     }
     let end = node.broker.engine.store.appended();
@@ -153,10 +153,10 @@ fn a_publish_is_not_taken_while_the_store_is_behind() {
     assert_eq!(late.send_bytes(&bytes), ack.len(), "the ack is taken, the publish is not");
     assert_eq!(node.counts("q").1, 0);
     let ack_len = node.broker.engine.store.appended().0 - end.0;
-    assert!(ack_len < 100 && !late.session.wants_input());
+    assert!(ack_len < 100 && !late.session.front.wants_input());
     node.spill();
     late.hear();
-    assert!(late.session.wants_input(), "it is listened to again");
+    assert!(late.session.front.wants_input(), "it is listened to again");
     assert_eq!(late.send_bytes(&bytes[ack.len()..]), bytes.len() - ack.len());
     assert_eq!(node.drain("q").last().map(String::as_str), Some("late"));
 }

@@ -71,7 +71,7 @@ fn what_a_lost_consumer_held_goes_on_in_order() {
     }
     assert_eq!(bodies(&node, &mut first), ["a1", "a2"]);
     assert_eq!(bodies(&node, &mut second), [""; 0]);
-    first.session.end();
+    first.session.front.end();
     assert_eq!(bodies(&node, &mut second), ["a1 again", "a2 again", "a3", "a4", "a5"]);
 }
 

@@ -1,5 +1,6 @@
 //! What a recent-history exchange keeps, who gets it, and what a restart leaves of it.
 
+use crate::front::Protocol as _;
 use amqp::content::Properties;
 use amqp::method::{channel, exchange, queue, tx};
 use amqp::table::{Table, TableBuf, Value};
@@ -161,7 +162,7 @@ fn properties_and_addresses_are_those_of_the_publish() {
     client.get(1, "q", true);
     node.sync();
     client.session.drain_outbox(std::task::Waker::noop());
-    let out = client.session.output();
+    let out = client.session.front.output();
     let has = |bytes: &[u8]| out.windows(bytes.len()).any(|window| window == bytes);
     assert!(has(b"\x01x\x07the key") && has(b"\x01hI\0\0\0\x01") && has(b"body"), "{out:?}");
 }

@@ -1,5 +1,6 @@
 //! What a consumer leaves behind, however it ends, goes before all that is ready.
 
+use crate::front::Protocol as _;
 use amqp::frame::put_method;
 use amqp::method::{basic, channel, connection};
 use amqp::table::Value;
@@ -66,7 +67,7 @@ fn close_connection(client: &mut Client) {
 }
 
 fn lose(client: &mut Client) {
-    client.session.end();
+    client.session.front.end();
 }
 
 fn fail_channel(client: &mut Client) {
@@ -164,7 +165,7 @@ fn the_next_active_consumer_may_be_of_another_priority() {
                 let heard = consumers.each_mut().map(|each| numbers(&node, each));
                 let at = heard.iter().position(|numbers| !numbers.is_empty()).expect("one is active");
                 assert_eq!(heard[at], [0, 1], "{queue_type}, {priorities:?}");
-                consumers[at].session.end();
+                consumers[at].session.front.end();
                 active.push(priorities[at]);
             }
             assert!(active.is_sorted_by(|left, right| left >= right) || queue_type == "classic", "{active:?}");

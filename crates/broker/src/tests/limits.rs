@@ -1,5 +1,6 @@
 //! Limits of vhosts and users, and what is counted for them.
 
+use crate::front::Protocol as _;
 use amqp::content::Properties;
 use amqp::method::{connection, queue};
 use amqp::table::Table;
@@ -56,7 +57,7 @@ fn channels_and_connections_that_ended_do_not_count_for_their_user_any_more() {
         assert!(matches!(client.hear_one(), Heard::ChannelClose { code: 404, .. }));
         client.open_channel(1);
         match round {
-            0 => client.session.end(),
+            0 => client.session.front.end(),
             1 => client.session.close_by_server("tonight"),
             2 => client.send(0, &connection::Close::default()),
             _ => client.send(1, &amqp::method::channel::Open::default()),
@@ -73,8 +74,8 @@ fn a_connection_that_ended_does_not_count_any_more() {
     node.broker.set_vhost_limits(&operator(), "/", |limits| limits.connection_max = Some(1)).unwrap();
     for _ in 0..3 {
         let mut client = connect(&node);
-        client.session.end();
-        node.broker.forget_connection(client.session.handle());
+        client.session.front.end();
+        node.broker.forget_connection(client.session.front.handle());
     }
     assert_eq!(node.broker.vhost_view("/").unwrap().connection_count, 0);
 }
@@ -87,16 +88,16 @@ fn what_a_connection_carried_stays_with_its_vhost() {
     assert_eq!(traffic().collect::<Vec<_>>(), [(0, 0)]);
     let mut ended = connect(&node);
     let mut open = connect(&node);
-    ended.session.note_received(3, std::time::Instant::now());
-    open.session.note_sent(4);
-    open.session.report();
-    ended.session.report();
+    ended.session.front.note_received(3, std::time::Instant::now());
+    open.session.front.note_sent(4);
+    open.session.front.report();
+    ended.session.front.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(3, 4)]);
-    ended.session.note_received(5, std::time::Instant::now());
-    ended.session.end();
-    node.broker.forget_connection(ended.session.handle());
-    open.session.note_received(5, std::time::Instant::now());
-    open.session.report();
+    ended.session.front.note_received(5, std::time::Instant::now());
+    ended.session.front.end();
+    node.broker.forget_connection(ended.session.front.handle());
+    open.session.front.note_received(5, std::time::Instant::now());
+    open.session.front.report();
     assert_eq!(traffic().collect::<Vec<_>>(), [(13, 4)]);
 }
 
@@ -107,13 +108,13 @@ fn a_rate_limit_stops_only_who_publishes_in_its_vhost() {
     let (mut publisher, mut reader) = (connect(&node), connect(&node));
     publisher.declare("q");
     publisher.publish(1, "", "q", TRANSIENT, b"x");
-    assert!(!publisher.session.is_throttled());
+    assert!(!publisher.session.front.is_throttled());
     publisher.publish(1, "", "q", TRANSIENT, b"x");
-    assert!(publisher.session.is_throttled() && !publisher.session.wants_input());
+    assert!(publisher.session.front.is_throttled() && !publisher.session.front.wants_input());
     reader.get(1, "q", true);
-    assert!(!reader.session.is_throttled());
+    assert!(!reader.session.front.is_throttled());
     node.broker.set_vhost_limits(&operator(), "/", |limits| limits.publish_rate_max_per_s = None).unwrap();
-    assert!(publisher.session.end_throttling() && publisher.session.wants_input());
+    assert!(publisher.session.front.end_throttling() && publisher.session.front.wants_input());
 }
 
 #[test]
@@ -126,9 +127,9 @@ fn a_transaction_is_paid_for_when_it_is_committed() {
     for _ in 0..3 {
         publisher.publish(1, "", "q", TRANSIENT, b"x");
     }
-    assert!(!publisher.session.is_throttled());
+    assert!(!publisher.session.front.is_throttled());
     publisher.send(1, &amqp::method::tx::Commit);
-    assert!(publisher.session.is_throttled());
+    assert!(publisher.session.front.is_throttled());
     assert_eq!(node.broker.queue_counts("/", "q").unwrap().ready, 3);
 }
 
@@ -151,5 +152,5 @@ fn who_publishes_without_a_channel_pays_and_waits_too() {
     }
     let mut publisher = connect(&node);
     publisher.publish(1, "", "q", TRANSIENT, b"x");
-    assert!(publisher.session.is_throttled());
+    assert!(publisher.session.front.is_throttled());
 }

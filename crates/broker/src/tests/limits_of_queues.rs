@@ -60,7 +60,7 @@ fn what_is_unacked_does_not_count_towards_the_limit() {
     client.publish(1, "", "q", PERSISTENT, b"b");
     assert_eq!(node.counts("q"), (1, 1));
     // When it comes back it is the oldest of two.
-    client.session.end();
+    client.session.front.end();
     assert_eq!(node.counts("q"), (1, 0));
     assert_eq!(node.drain("q"), ["b"]);
 }

@@ -4,7 +4,7 @@ use amqp::table::{Table, TableBuf, Value};
 
 use super::client::Heard;
 use super::node::Node;
-use crate::session::Phase;
+use crate::front::Phase;
 
 fn refused() -> Heard {
     let text =
@@ -45,7 +45,7 @@ fn a_client_that_cannot_be_told_is_kept_waiting() {
     let mut client = node.accept("127.0.0.1:5");
     let heard = client.try_log_in("guest", "wrong", Table::default());
     assert_eq!(heard, [Heard::Other("connection.start")]);
-    assert!(matches!(*client.session.phase(), Phase::Refused { .. }));
+    assert!(matches!(client.session.front.phase(), Phase::Refused { .. }));
 }
 
 #[test]
@@ -54,7 +54,7 @@ fn another_protocol_is_answered_with_ours() {
     for header in [&b"AMQP\x00\x01\x00\x00"[..], b"AMQP\x01\x01\x08\x00", b"GET / HTTP/1.1\r\n", b"A_"] {
         let mut client = node.accept("127.0.0.1:5");
         client.send_bytes(header);
-        assert_eq!(client.session.output(), b"AMQP\x00\x00\x09\x01");
-        assert!(matches!(*client.session.phase(), Phase::Closed { .. }));
+        assert_eq!(client.session.front.output(), b"AMQP\x00\x00\x09\x01");
+        assert!(matches!(client.session.front.phase(), Phase::Closed { .. }));
     }
 }

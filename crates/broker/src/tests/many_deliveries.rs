@@ -51,7 +51,7 @@ fn all_that_a_connection_held_comes_back_in_its_order() {
     let mut other = node.connect();
     other.consume(1, "q", "u", false);
     assert!(messages(&node, &mut other).is_empty());
-    gone.session.end();
+    gone.session.front.end();
     assert_eq!(messages(&node, &mut other), all_in_order(true));
 }
 

@@ -1,5 +1,6 @@
 //! A broker on a disk in memory, whose background work is done when a test says so.
 
+use crate::front::Protocol as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +87,7 @@ impl Node {
         let id = self.broker.connections.next_id();
         let handle = ConnectionHandle::new(id, peer, SocketAddr::from(([127, 0, 0, 1], 5672)), tls, 1);
         self.broker.connections.add(handle.clone());
-        Client::new(Session::new(self.broker.clone(), handle)).over(self.group.clone())
+        Client::new(Session::begin(self.broker.clone(), handle)).over(self.group.clone())
     }
 
     /// A client with an open connection and channel 1.

@@ -137,7 +137,7 @@ impl World {
     }
 
     fn listens(&self, side: usize) -> bool {
-        self.sides[side].client.session.wants_input()
+        self.sides[side].client.session.front.wants_input()
     }
 
     /// Does `act` and says when that was.
@@ -285,8 +285,8 @@ impl World {
         if self.sides[queue].is_consuming {
             self.listen();
             let side = &mut self.sides[queue];
-            side.client.session.end();
-            self.node.broker.connections.remove(side.client.session.handle().id);
+            side.client.session.front.end();
+            self.node.broker.connections.remove(side.client.session.front.handle().id);
             *side = Self::side(&self.node);
             return;
         }

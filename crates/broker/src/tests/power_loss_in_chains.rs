@@ -254,7 +254,7 @@ impl World {
         let queue = self.random.below(QUEUES.len() as u64) as usize;
         let tags: Vec<u64> = self.sides[queue].unacked.keys().copied().collect();
         let Some(&tag) = self.random.pick(&tags) else { return };
-        if !self.sides[queue].client.session.wants_input() {
+        if !self.sides[queue].client.session.front.wants_input() {
             return;
         }
         let number = self.sides[queue].unacked.remove(&tag).expect("it was listed");
@@ -287,14 +287,14 @@ impl World {
     /// A consumer comes, or goes without a word.
     fn come_or_go(&mut self) {
         let queue = self.random.below(QUEUES.len() as u64) as usize;
-        if !self.sides[queue].client.session.wants_input() {
+        if !self.sides[queue].client.session.front.wants_input() {
             return;
         }
         if self.sides[queue].is_consuming {
             self.listen();
-            let span = self.spanned(|world| world.sides[queue].client.session.end());
+            let span = self.spanned(|world| world.sides[queue].client.session.front.end());
             let side = &mut self.sides[queue];
-            self.node.broker.connections.remove(side.client.session.handle().id);
+            self.node.broker.connections.remove(side.client.session.front.handle().id);
             for number in side.unacked.values().filter(|_| queue == B) {
                 self.model.copies.get_mut(number).expect("it was published").fail(span);
             }
@@ -360,8 +360,8 @@ impl World {
             if last_tag > 0 {
                 client.send(1, &basic::Nack { delivery_tag: last_tag, multiple: true, requeue: true });
             }
-            self.node.broker.connections.remove(client.session.handle().id);
-            client.session.end();
+            self.node.broker.connections.remove(client.session.front.handle().id);
+            client.session.front.end();
         }
         found
     }

@@ -100,7 +100,7 @@ fn a_connection_that_ends_has_failed_with_what_it_holds() {
     declare(&mut client, &[]);
     client.publish(1, "", "q", PERSISTENT, b"m");
     take(&node, &mut client);
-    client.session.end();
+    client.session.front.end();
     assert_eq!(take(&node, &mut node.connect()), (1, Some(1), Some(1)));
 }
 

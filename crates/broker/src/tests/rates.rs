@@ -25,7 +25,7 @@ fn of_vhost(node: &Node) -> Vec<(&'static str, f64)> {
 
 fn publish_some(client: &mut Client, count: usize) {
     (0..count).for_each(|_| client.publish(1, "", "q", TRANSIENT, b"body"));
-    client.session.report();
+    client.session.front.report();
 }
 
 // The rate after a rest was the change divided by how long the rest had been.
@@ -60,7 +60,7 @@ fn a_look_that_is_late_divides_by_the_time_there_was() {
     // The same for what begins with the late look.
     client.declare("r");
     (0..50).for_each(|_| client.publish(1, "", "r", TRANSIENT, b"body"));
-    client.session.report();
+    client.session.front.report();
     ticks.tick_after(&node, 10_000);
     assert_eq!(moving(&QUEUE, &queue(&node, "r").numbers()), [("publish", 5.0), ("messages_ready", 5.0)]);
 }
@@ -119,7 +119,7 @@ fn what_is_published_without_a_channel_counts_as_over_one_that_confirms() {
     let (node, mut client) = Node::standing();
     client.declare("q");
     node.listen(&mut client);
-    client.session.report();
+    client.session.front.report();
     let access = guest(&node);
     (0..5).for_each(|_| assert!(publish(&access, "", "q")));
     assert!(!publish(&access, "", "nowhere"));
@@ -217,11 +217,11 @@ fn what_happens_in_a_vhost_that_goes_is_counted_to_its_end() {
         (all.sizes.count(), all.ready_count, all.received_len)
     };
     assert_eq!(counted(), (3, 0, 0));
-    client.session.note_received(100, std::time::Instant::now());
-    client.session.report();
+    client.session.front.note_received(100, std::time::Instant::now());
+    client.session.front.report();
     assert_eq!(counted(), (3, 0, 100));
-    client.session.end();
-    node.broker.forget_connection(client.session.handle());
+    client.session.front.end();
+    node.broker.forget_connection(client.session.front.handle());
     drop(client);
     // When no client is left, and none looks any more.
     let mut ticks = Ticks(NOW);
@@ -295,8 +295,8 @@ fn what_is_gone_has_no_history() {
     client.send(1, &exchange::Delete { exchange: b"x", ..Default::default() });
     node.listen(&mut client);
     for client in [&mut other, &mut client] {
-        client.session.end();
-        node.broker.forget_connection(client.session.handle());
+        client.session.front.end();
+        node.broker.forget_connection(client.session.front.handle());
     }
     assert_eq!(of_engine.history_count(), 0);
     // Who still knows them gets nothing, and begins nothing.
@@ -304,8 +304,7 @@ fn what_is_gone_has_no_history() {
     assert_eq!(node.broker.channel_history(&of_channel, RANGE), []);
     let mut ticks = Ticks(NOW);
     (0..4).for_each(|_| ticks.tick(&node));
-    // The default exchange is there still, and has one since the publish.
-    assert_eq!((of_engine.history_count(), of_engine.queues.count(), statistics.connections.count()), (1, 0, 0));
+    assert_eq!((of_engine.history_count(), of_engine.queues.count(), statistics.connections.count()), (0, 0, 0));
 }
 
 // Reads and writes were summed up over connections that are open: the node's counters fell when one closed.
@@ -313,13 +312,13 @@ fn what_is_gone_has_no_history() {
 fn what_a_connection_carried_counts_when_it_has_gone() {
     let (node, client) = Node::standing();
     let other = node.connect();
-    for handle in [client.session.handle(), other.session.handle()] {
+    for handle in [client.session.front.handle(), other.session.front.handle()] {
         handle.traffic.received(100);
         handle.traffic.received(100);
         handle.traffic.sent(100);
     }
     assert_eq!(node.broker.traffic_count(), (4, 2));
-    node.broker.forget_connection(other.session.handle());
-    node.broker.forget_connection(other.session.handle());
+    node.broker.forget_connection(other.session.front.handle());
+    node.broker.forget_connection(other.session.front.handle());
     assert_eq!(node.broker.traffic_count(), (4, 2));
 }

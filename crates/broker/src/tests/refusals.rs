@@ -78,3 +78,29 @@ fn exchange_types_to_come_are_refused() {
     client.send(1, &declare(b"nonsense"));
     assert!(matches!(client.hear_one(), Heard::ChannelClose { code: 406, .. }));
 }
+
+/// The broker knows only that it cannot read them; the session says what the codec found, however the frames came.
+#[test]
+fn of_properties_that_cannot_be_read_it_is_said_what_is_wrong() {
+    let node = Node::new();
+    // A content type of five bytes, of which one is there.
+    let properties = [0x80, 0, 5, b'a'];
+    let mut answers = Vec::new();
+    for body in [&b"m"[..], b""] {
+        let mut client = node.connect();
+        client.declare("q");
+        client.publish(1, "", "q", &properties, body);
+        answers.push(client.hear_one());
+    }
+    // The same in frames that come one by one.
+    let mut client = node.connect();
+    client.send(1, &basic::Publish { routing_key: b"q", ..Default::default() });
+    let mut header = Vec::new();
+    put_header_encoded(&mut header, 1, 1, &properties);
+    client.send_bytes(&header);
+    answers.push(client.hear_one());
+    for answer in answers {
+        let Heard::ConnectionClose { code: 502, text } = &answer else { panic!("{answer:?}") };
+        assert!(text.starts_with("SYNTAX_ERROR - content header: "), "{text}");
+    }
+}

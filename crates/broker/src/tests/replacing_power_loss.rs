@@ -122,7 +122,7 @@ impl World {
     }
 
     fn act(&mut self) -> Result<(), Cut> {
-        if !self.client.session.wants_input() {
+        if !self.client.session.front.wants_input() {
             self.hear();
         }
         let is_heard = self.client.may_publish();
@@ -159,8 +159,8 @@ impl World {
         if last_tag > 0 {
             client.send(1, &basic::Nack { delivery_tag: last_tag, multiple: true, requeue: true });
         }
-        self.node.broker.connections.remove(client.session.handle().id);
-        client.session.end();
+        self.node.broker.connections.remove(client.session.front.handle().id);
+        client.session.front.end();
         found
     }
 

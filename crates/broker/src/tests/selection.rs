@@ -8,11 +8,11 @@ use super::client::{Client, Heard};
 use super::exchange_types::{assert_done, bind, declare};
 use super::node::{NOW, Node};
 use super::operators::{connect, exchange_name, guest, node_with, permit, queue_name};
-use crate::refusal::Outcome;
 use crate::{
     BrowseRequest, BrowsedPage, Carried, Destination, MessageFilter, MessageId, RedriveTo, Removed, Selection, Start,
     VhostAccess,
 };
+use model::refusal::Outcome;
 
 /// Waits for what operators are answered; what has to be read or synced for it is.
 pub(super) fn wait_for<T>(node: &Node, answer: impl Future<Output = T>) -> T {
@@ -162,7 +162,7 @@ fn a_request_looks_at_so_much_and_says_where_to_go_on() {
     let mut client = node.connect();
     client.declare("q");
     for number in 0..45_000_u32 {
-        if !client.session.wants_input() {
+        if !client.session.front.wants_input() {
             node.spill();
             client.hear();
         }
@@ -429,7 +429,7 @@ fn who_may_not_read_or_write_may_not_browse_or_move() {
     };
     let everything = MessageFilter::default();
     assert_eq!(browse_as(&node, &ann(), "q", Start::Head, &everything, 10).unwrap().messages.len(), 1);
-    let code = |refusal: Box<crate::Refusal>| refusal.code.code();
+    let code = |refusal: Box<model::refusal::Refusal>| crate::reply_code(refusal.kind).code();
     assert_eq!(browse_as(&node, &ann(), "r", Start::Head, &everything, 10).map_err(code).unwrap_err(), 403);
     let to_r = Destination::Queue(queue_name("r"));
     let moved = wait_for(&node, ann().move_messages(&queue_name("q"), &all(), &ann(), &to_r));

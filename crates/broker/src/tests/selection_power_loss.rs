@@ -142,7 +142,7 @@ impl World {
 
     /// Rejects the first message of a queue: it goes to `dead`.
     fn reject(&mut self) -> Result<(), Cut> {
-        if !self.client.session.wants_input() {
+        if !self.client.session.front.wants_input() {
             return Ok(());
         }
         self.client.get(1, "a", false);

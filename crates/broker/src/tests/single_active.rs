@@ -39,7 +39,7 @@ fn the_second_consumer_gets_messages_when_the_first_is_gone() {
         assert_eq!(bodies(&node, &mut second), [""; 0], "{queue_type}");
         assert_eq!(bodies(&node, &mut first), ["0", "1", "2"], "{queue_type}");
         first.ack(1, 1, false);
-        first.session.end();
+        first.session.front.end();
         assert_eq!(bodies(&node, &mut second), ["1", "2"], "{queue_type}");
         publish(&mut second, 1);
         assert_eq!(bodies(&node, &mut second), ["0"], "{queue_type}");

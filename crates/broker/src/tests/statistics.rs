@@ -26,9 +26,10 @@ pub(super) fn queue(node: &Node, name: &str) -> QueueView {
 }
 
 pub(super) fn channel(node: &Node, client: &mut Client) -> ChannelView {
-    client.session.report();
+    client.session.front.report();
     let views = node.broker.channel_views();
-    let is_its = |view: &ChannelView| view.connection.connected_at_ms() == client.session.handle().connected_at_ms;
+    let is_its =
+        |view: &ChannelView| view.connection.connected_at_ms() == client.session.front.handle().connected_at_ms;
     views.into_iter().rfind(is_its).expect("it has a channel")
 }
 
@@ -175,7 +176,7 @@ fn rates_are_of_the_last_two_looks_and_rest_with_the_queue() {
     for _ in 0..50 {
         client.publish(1, "", "q", TRANSIENT, b"body");
     }
-    client.session.report();
+    client.session.front.report();
     ticks.tick(&node);
     let of_queue = queue(&node, "q").numbers();
     assert_eq!(moving(&QUEUE, &of_queue), [("publish", 10.0), ("messages_ready", 10.0)]);
@@ -198,7 +199,7 @@ fn nobody_looks_at_what_rests() {
         client.declare(&format!("q{number}"));
     }
     client.publish(1, "", "q7", TRANSIENT, b"body");
-    client.session.report();
+    client.session.front.report();
     let (statistics, of_engine) = (&node.broker.statistics, &node.broker.engine.statistics);
     assert!(of_engine.queues.count() > 0);
     let mut ticks = Ticks(NOW);
@@ -219,7 +220,7 @@ fn what_is_deleted_is_not_kept_by_those_who_look() {
     let (node, mut client) = Node::standing();
     client.declare("q");
     client.publish(1, "", "q", TRANSIENT, b"body");
-    client.session.report();
+    client.session.front.report();
     let mut ticks = Ticks(NOW);
     ticks.tick(&node);
     client.send(1, &queue::Delete { queue: b"q", ..Default::default() });
@@ -356,7 +357,7 @@ fn without_rates_nobody_is_watched_and_counters_count() {
     let mut client = node.connect();
     client.declare("q");
     client.publish(1, "", "q", TRANSIENT, b"body");
-    client.session.report();
+    client.session.front.report();
     assert_eq!(node.broker.engine.statistics.queues.count(), 0);
     assert_eq!(set(&QUEUE, &queue(&node, "q").numbers().now), [("publish", 1), ("messages_ready", 1)]);
     let range = Range { age_ms: 20_000, step_ms: 5000, is_of_list: false };

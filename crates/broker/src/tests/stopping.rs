@@ -19,7 +19,7 @@ use crate::broker::Broker;
 use crate::limits::CUT_TIMEOUT;
 use crate::options::Options;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A broker with all its threads, on a disk in memory.
 fn start(disk: &SimDisk) -> Arc<Broker> {
@@ -66,7 +66,7 @@ async fn hear_close(client: &mut TcpStream) -> (u16, String) {
         }
         _ => None,
     });
-    timeout(PATIENCE, close).await.expect("a close in time")
+    timeout(TIMEOUT, close).await.expect("a close in time")
 }
 
 /// A client that has declared the queue `q` and publishes with confirms.
@@ -101,7 +101,7 @@ async fn stop(broker: Arc<Broker>, reason: &str, patience: Duration) {
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    assert!(timeout(PATIENCE, is_gone).await.is_ok(), "{} {}", weak.strong_count(), store.strong_count());
+    assert!(timeout(TIMEOUT, is_gone).await.is_ok(), "{} {}", weak.strong_count(), store.strong_count());
 }
 
 #[tokio::test]
@@ -128,7 +128,7 @@ async fn clients_are_told_why_and_those_that_do_not_go_are_cut() {
         assert_eq!(told, (320, "CONNECTION_FORCED - another node leads".to_owned()));
         assert_eq!(hear_close(&mut deaf).await.0, 320);
         for mut client in [deaf, early, reluctant] {
-            let ended = timeout(PATIENCE, client.read(&mut [0])).await.expect("an end in time");
+            let ended = timeout(TIMEOUT, client.read(&mut [0])).await.expect("an end in time");
             assert_eq!(ended.unwrap_or(0), 0);
         }
     }
@@ -140,7 +140,7 @@ async fn a_client_that_comes_while_its_broker_stops_is_sent_away() {
     let (mut client, serving) = connect(&broker).await;
     broker.stop(Duration::ZERO).await.expect("the store closes");
     tokio::spawn(serving);
-    let ended = timeout(PATIENCE, client.read(&mut [0])).await.expect("an end in time");
+    let ended = timeout(TIMEOUT, client.read(&mut [0])).await.expect("an end in time");
     assert_eq!(ended.unwrap_or(0), 0);
 }
 
@@ -157,8 +157,8 @@ async fn what_was_received_before_a_pause_is_confirmed_and_nothing_is_received_a
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
     };
-    timeout(PATIENCE, received).await.expect("the second message");
-    assert!(broker.pause(PATIENCE).await);
+    timeout(TIMEOUT, received).await.expect("the second message");
+    assert!(broker.pause(TIMEOUT).await);
     assert_eq!(broker.engine.store.durable(), broker.engine.store.appended());
     client.write_all(&publish()).await.expect("room");
     // Nor is a client let in.

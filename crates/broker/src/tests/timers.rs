@@ -1,5 +1,6 @@
 //! Queues that are looked after at a time, by a clock that tests set.
 
+use crate::front::Protocol as _;
 use std::time::Duration;
 
 use amqp::content::{ContentHeader, Properties, properties_bytes, put_header_encoded};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use amqp::content::{ContentHeader, Properties};
-use amqp::method::{basic, exchange, queue};
+use amqp::content::{ContentHeader, Properties, put_body_frames, put_header_encoded};
+use amqp::frame::put_method;
+use amqp::method::{basic, channel, confirm, exchange, queue};
 use amqp::table::{Table, TableBuf, Value};
 use engine::tap::{Event, Kind, Kinds, Scope, Sink, What};
 use parking_lot::Mutex;
@@ -49,7 +50,11 @@ impl Sink for Diary {
             },
             _ => "",
         };
-        let by = event.client.map(|client| format!(" by {}", client.user)).unwrap_or_default();
+        let by = event.client.map(|client| {
+            let proxied = client.on_behalf_of.as_ref().map(|name| format!(" for {name}"));
+            format!(" by {}{}", client.user, proxied.unwrap_or_default())
+        });
+        let by = by.unwrap_or_default();
         let (body, targets) = (body.unwrap_or_default(), targets.unwrap_or_default());
         self.lines.lock().push(format!("{}{body}{queue}{targets}{more}{by}", event.kind().name()));
     }
@@ -108,6 +113,71 @@ fn the_whole_life_of_a_message_is_told() {
     client.send(1, &queue::Purge { queue: b"dead", ..Default::default() });
     node.listen(&mut client);
     diary.check(&["purged in dead"]);
+}
+
+/// A proxy's, of ours or not.
+fn named(name: &[u8]) -> channel::OnBehalfOf<'_> {
+    channel::OnBehalfOf { client: name }
+}
+
+/// A persistent publish to the queue `q` on channel 1, as bytes.
+fn put_publish(bytes: &mut Vec<u8>, body: &str) {
+    put_method(bytes, 1, &basic::Publish { routing_key: b"q", ..Default::default() });
+    put_header_encoded(bytes, 1, body.len() as u64, PERSISTENT);
+    put_body_frames(bytes, 1, body.as_bytes(), 131_072);
+}
+
+#[test]
+fn a_publish_is_its_own_clients_whoever_has_the_channel_when_it_is_confirmed() {
+    for is_closed in [true, false] {
+        let (node, mut client) = node();
+        client.send(1, &named(b"first"));
+        client.select_confirms(1);
+        let diary = watched(&node);
+        // By one read: nothing is synced before the channel is another client's.
+        let mut bytes = Vec::new();
+        put_publish(&mut bytes, "one");
+        if is_closed {
+            put_method(&mut bytes, 1, &channel::Close { reply_code: 200, ..Default::default() });
+            put_method(&mut bytes, 1, &channel::Open::default());
+            put_method(&mut bytes, 1, &confirm::Select { no_wait: true });
+        }
+        put_method(&mut bytes, 1, &named(b"second"));
+        put_publish(&mut bytes, "two");
+        assert_eq!(client.send_bytes(&bytes), bytes.len());
+        client.hear();
+        diary.check(&[
+            "published one to [q] by guest for first",
+            "stored one by guest for first",
+            "published two to [q] by guest for second",
+            "stored two by guest for second",
+        ]);
+        node.listen(&mut client);
+        diary.check(&["confirmed one by guest for first", "confirmed two by guest for second"]);
+        // A channel that nothing was said of is the connection's own.
+        client.open_channel(2);
+        client.get(2, "q", true);
+        node.listen(&mut client);
+        diary.check(&["got one in q by guest"]);
+    }
+}
+
+#[test]
+fn a_long_name_of_a_proxys_client_is_cut() {
+    let node = Node::new();
+    let long = "n".repeat(254) + "é" + &"n".repeat(7000);
+    let properties = TableBuf::new().with("on_behalf_of", Value::LongStr(long.as_bytes()));
+    let mut client = node.accept("127.0.0.1:50000");
+    let heard = client.try_log_in("guest", "guest", properties.as_table());
+    assert_eq!(heard.last(), Some(&Heard::Other("connection.open-ok")));
+    client.open_channel(1);
+    let diary = watched(&node);
+    client.publish(1, "", "nowhere", TRANSIENT, b"m");
+    diary.check(&[&format!("published m to [] by guest for {}", "n".repeat(254))]);
+    // What is no text takes three times its bytes.
+    client.send(1, &named(&[0xff; 255]));
+    client.publish(1, "", "nowhere", TRANSIENT, b"m");
+    diary.check(&[&format!("published m to [] by guest for {}", "\u{fffd}".repeat(85))]);
 }
 
 #[test]
@@ -240,7 +310,7 @@ fn the_firehose_is_rabbitmqs() {
     client.publish(1, "", "q", PERSISTENT, b"m");
     client.get(1, "q", false);
     node.listen(&mut client);
-    let connection = client.session.handle().name();
+    let connection = client.session.front.handle().name();
     let all: Vec<_> = traced(&node).iter().map(shown).collect();
     // Getting what is traced is traced no more than its publish is.
     let [published, delivered] = &all[..] else { panic!("{all:?}") };

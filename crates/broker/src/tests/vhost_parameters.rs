@@ -95,7 +95,7 @@ fn parameters_go_with_their_vhost() {
     node.broker.put_vhost(&operator(), VhostRequest::named(vhost("shop"))).unwrap();
     // Of an operator that has found the vhost before it was deleted.
     let late = stale.put_parameter(upstream("shop", "late", 1), |_| panic!("nothing is written"));
-    assert_eq!(late, crate::vhost::PutParameter::Gone);
+    assert_eq!(late, crate::vhost::PutParameter::VhostDeleted);
     node.sync();
     let node = node.kill();
     assert_eq!(node.broker.vhost_parameters(None, None), []);

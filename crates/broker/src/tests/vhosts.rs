@@ -10,8 +10,8 @@ use super::operators::{block_on, connect, connection_closed, guest, lasting, nod
 use crate::changed::Changed;
 use crate::control::{ControlError, VhostRequest};
 use crate::options::Options;
-use crate::refusal::Outcome;
 use crate::vhost_access::{ExchangeRequest, QueueRequest};
+use model::refusal::Outcome;
 
 #[test]
 fn nothing_comes_into_a_vhost_that_is_deleted() {
@@ -85,7 +85,7 @@ fn a_protected_vhost_stays_and_another_goes_with_everything_in_it() {
 #[track_caller]
 fn check_refused(outcome: Outcome<Changed>, code: u16, text: &str) {
     let refusal = outcome.unwrap_err();
-    assert_eq!((refusal.code.code(), &*refusal.text), (code, text));
+    assert_eq!((crate::reply_code(refusal.kind).code(), &*refusal.text), (code, text));
 }
 
 #[test]

@@ -100,10 +100,10 @@ fn a_queue_knows_its_consumers_until_they_go() {
     one.send(2, &closing);
     assert_eq!((tags(&node, "q"), tags(&node, "r")), (vec!["third".to_owned()], vec![]));
     // One goes without a word, the other says goodbye.
-    other.session.end();
+    other.session.front.end();
     one.consume(1, "q", "fourth", false);
     one.send(0, &connection::Close { reply_code: 200, reply_text: b"", class_id: 0, method_id: 0 });
-    one.session.end();
+    one.session.front.end();
     assert!(tags(&node, "q").is_empty());
     assert_eq!(node.broker.queue_consumers.count(), 0);
 }

@@ -9,7 +9,7 @@ use super::{Removal, Topology, Vhost};
 use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::limits::SHOWN_BINDING_COUNT;
-use engine::message::Kept;
+use message::StoredContent;
 
 impl Vhost {
     /// Binds. Doing it twice is the same as once. Gives the messages that the source has kept for its new destination.
@@ -18,7 +18,7 @@ impl Vhost {
         broker: &Broker,
         spec: &BindingSpec<'_>,
         destination: definition::Destination,
-    ) -> Result<(Changed, Vec<Kept>), BindError> {
+    ) -> Result<(Changed, Vec<StoredContent>), BindError> {
         self.change(|topology| {
             let is_new = !topology.is_gone && topology.exchanges.bind(spec)?;
             let mut position = None;

@@ -1,6 +1,6 @@
 //! A vhost's queues in the order of their names, which is the order of listings.
 //!
-//! Kept as queues come and go, so that no listing has to sort, and so that a long listing can go on after the queue that it
+//! StoredContent as queues come and go, so that no listing has to sort, and so that a long listing can go on after the queue that it
 //! was at: it holds no lock and no copy of the list in between.
 
 use std::borrow::Borrow;

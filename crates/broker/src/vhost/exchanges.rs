@@ -12,7 +12,7 @@ use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::history::History;
 use crate::statistics::ExchangeCounters;
-use engine::message::Kept;
+use message::StoredContent;
 
 impl Vhost {
     /// Declares an exchange that is not there. Not new when another has been quicker.
@@ -95,7 +95,7 @@ impl Vhost {
     }
 
     /// Puts a message of a history that recovery found where it was. False if there is no such exchange.
-    pub(crate) fn restore_history(&self, exchange: &[u8], seq: u64, message: Kept) -> bool {
+    pub(crate) fn restore_history(&self, exchange: &[u8], seq: u64, message: StoredContent) -> bool {
         let topology = self.topology.read();
         let history = topology.histories.get(exchange);
         history.inspect(|history| history.restore(seq, message)).is_some()

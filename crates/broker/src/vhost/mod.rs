@@ -46,7 +46,6 @@ use rustc_hash::FxBuildHasher;
 use telemetry::trace;
 
 use crate::history::History;
-use crate::refusal::{self, Outcome};
 use crate::statistics::{ExchangeCounters, VhostCounters};
 use crate::throttle::Throttle;
 use by_name::QueuesByName;
@@ -54,6 +53,7 @@ use engine::deduplication::ExchangeKeys;
 use engine::delayed::DelaySet;
 use engine::queue_handle::QueueHandle;
 use followed_bindings::FollowedBindings;
+use model::refusal::{self, Outcome};
 use parameters::Parameters;
 
 /// A vhost.

@@ -28,7 +28,7 @@ pub(crate) enum PutParameter {
     /// It has this value already.
     Unchanged,
     /// The vhost is deleted.
-    Gone,
+    VhostDeleted,
 }
 
 impl Vhost {
@@ -54,7 +54,7 @@ impl Vhost {
     ) -> PutParameter {
         let mut parameters = self.parameters.lock();
         if parameters.is_closed {
-            return PutParameter::Gone;
+            return PutParameter::VhostDeleted;
         }
         let key = key_of(&parameter.component, &parameter.name);
         if parameters.kept.get(&key).is_some_and(|kept| **kept == parameter) {

@@ -190,9 +190,9 @@ impl Vhost {
         &self,
         broker: &Broker,
         exchange: &[u8],
-        generations: Vec<RestoredGeneration<engine::message::Held>>,
+        generations: Vec<RestoredGeneration<engine::held::Held>>,
         records: &mut RecordBatch,
-    ) -> Result<(), Vec<RestoredGeneration<engine::message::Held>>> {
+    ) -> Result<(), Vec<RestoredGeneration<engine::held::Held>>> {
         let set = self.change(|topology| {
             let is_durable = topology.exchanges.exchange(exchange)?.is_durable;
             Some(self.delay_set(broker, topology, exchange, is_durable))

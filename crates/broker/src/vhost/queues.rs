@@ -27,7 +27,7 @@ use engine::shard_of;
 use engine::watermark::Watermark;
 
 /// A queue's state machine, as the engine has it.
-type Queue = queue::Queue<engine::message::Held, engine::gate::ConsumerGate>;
+type Queue = queue::Queue<engine::held::Held, engine::gate::ConsumerGate>;
 
 /// A queue that is to be put among the others.
 struct NewQueue {
@@ -62,7 +62,7 @@ pub(crate) enum Declared {
         queue_max: u64,
     },
     /// The vhost is deleted.
-    Gone,
+    VhostDeleted,
 }
 
 /// What has to hold for a queue to be deleted.
@@ -111,7 +111,7 @@ impl Vhost {
                 return Declared::Existing(topology.queues[&id].clone());
             }
             if topology.is_gone {
-                return Declared::Gone;
+                return Declared::VhostDeleted;
             }
             if let Some(queue_max) = self.facts().limits.queue_max.filter(|&max| topology.queues.len() as u64 >= max) {
                 return Declared::LimitReached { queue_max };

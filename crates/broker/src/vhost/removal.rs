@@ -16,15 +16,15 @@ use crate::long_turns::take_long;
 use engine::deduplication::ExchangeKeys;
 use engine::delayed::DelaySet;
 
-/// What belongs to exchanges that are gone.
+/// What belongs to exchanges that are deleted.
 #[must_use]
 #[derive(Default)]
-pub(super) struct Gone {
+pub(super) struct ExchangeState {
     delays: Vec<Arc<DelaySet>>,
     keys: Vec<Arc<ExchangeKeys>>,
 }
 
-impl Gone {
+impl ExchangeState {
     /// Forgets it, without the lock of a shard.
     pub(super) fn forget(&self, broker: &Broker) {
         self.delays.iter().for_each(|set| set.forget(&broker.engine));
@@ -34,7 +34,7 @@ impl Gone {
 
 /// What unbinding, or deleting an exchange, came to.
 pub(crate) struct Removal {
-    /// What is gone.
+    /// What is deleted.
     pub(crate) removed: Removed,
     /// Where that is durable.
     pub(crate) position: Option<JournalPosition>,
@@ -82,9 +82,9 @@ impl Vhost {
             self.change(|topology| {
                 let removed = unbind(&mut topology.exchanges, UNBOUND_COUNT_MAX);
                 let mut records = RecordBatch::new();
-                let gone = self.forget(topology, &removed, &mut records);
+                let state = self.forget(topology, &removed, &mut records);
                 broker.engine.append(&mut records);
-                gone.forget(broker);
+                state.forget(broker);
                 self.tell_federation_of_exchanges(broker, removed.exchanges.iter().map(|exchange| &*exchange.name));
                 removed
             })
@@ -98,8 +98,13 @@ impl Vhost {
 
     /// Records that what was removed is gone, as far as it was durable. What waited at exchanges is given back: it has to be forgotten
     /// once the exchanges are, and without the lock of a shard. Should a crash come in between, recovery finds it without its exchange.
-    pub(super) fn forget(&self, topology: &mut Topology, removed: &Removed, records: &mut RecordBatch) -> Gone {
-        let mut gone = Gone::default();
+    pub(super) fn forget(
+        &self,
+        topology: &mut Topology,
+        removed: &Removed,
+        records: &mut RecordBatch,
+    ) -> ExchangeState {
+        let mut state = ExchangeState::default();
         for binding in &removed.bindings {
             topology.followed.tell(|| undone(&self.name, binding), &binding.source);
         }
@@ -108,8 +113,8 @@ impl Vhost {
             if let Some(history) = topology.histories.remove(&exchange.name) {
                 history.forget().iter().for_each(|key| records.delete(key));
             }
-            gone.delays.extend(topology.delays.remove(&exchange.name));
-            gone.keys.extend(topology.keys.remove(&exchange.name));
+            state.delays.extend(topology.delays.remove(&exchange.name));
+            state.keys.extend(topology.keys.remove(&exchange.name));
             if let Some(counters) = self.exchange_counters.write().remove(&exchange.name) {
                 counters.end();
             }
@@ -135,6 +140,6 @@ impl Vhost {
                 records.delete(&Definition::Exchange(exchange).key());
             }
         }
-        gone
+        state
     }
 }

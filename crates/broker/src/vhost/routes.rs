@@ -3,18 +3,17 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use amqp::content::Properties;
 use amqp::table::{Table, Value};
 use routing::{Epoch, Routable};
 
 use super::Vhost;
-use crate::refusal::{self, Outcome};
 use engine::delayed::DelaySet;
-use engine::message::Kept;
 use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing, VhostRouter};
 use engine::statistics::VhostCounters;
 use engine::targets::Targets;
+use message::StoredContent;
+use model::refusal::{self, Outcome};
 
 thread_local! {
     static SCRATCH: RefCell<routing::RouteScratch> = RefCell::new(routing::RouteScratch::new(random_seed()));
@@ -45,10 +44,7 @@ impl Vhost {
     /// lock is free again, or by this route. No message is copied under the lock, so the way of one that is to be kept is looked for
     /// a second time when its copy is there.
     fn find_route(&self, routing: &Routing<'_>, sender: Sender) -> Outcome<Routed> {
-        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
-        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let is_delayed = routing.is_delayed;
-        let message = Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed };
+        let message = routable(routing, routing.is_delayed);
         let mut kept = None;
         loop {
             let topology = self.topology.read();
@@ -63,11 +59,11 @@ impl Vhost {
                         self.name
                     ));
                 }
-                if !routed.histories.is_empty() && !has_no_store(headers) {
+                if !routed.histories.is_empty() && !has_no_store(routing.view.headers()) {
                     let Some(kept) = &kept else { return Ok(None) };
                     let names = routed.histories.iter().map(|history| topology.exchanges.name_of(*history));
                     let histories = names.filter_map(|name| topology.histories.get(name));
-                    histories.for_each(|history| history.add(Kept::clone(kept)));
+                    histories.for_each(|history| history.add(StoredContent::clone(kept)));
                 }
                 let queues = routed.queues.iter().filter_map(|id| topology.queues.get(id).cloned());
                 let cacheable_at = routed.is_cacheable.then(|| topology.exchanges.epoch());
@@ -105,10 +101,7 @@ impl Vhost {
 
     /// Whether any queue would take a message from one of these exchanges, were it not to wait there.
     pub(crate) fn would_route(&self, routing: &Routing<'_>, sets: &[Arc<DelaySet>]) -> bool {
-        let Properties { headers, message_id, correlation_id, timestamp, .. } = *routing.properties;
-        let (routing_key, more_keys) = (routing.routing_keys[0], &routing.routing_keys[1..]);
-        let message =
-            Routable { routing_key, more_keys, headers, message_id, correlation_id, timestamp, is_delayed: false };
+        let message = routable(routing, false);
         let topology = self.topology.read();
         SCRATCH.with_borrow_mut(|scratch| {
             let mut takes = |set: &Arc<DelaySet>| {
@@ -136,6 +129,20 @@ impl VhostRouter for Vhost {
 
     fn counters(&self) -> &Arc<VhostCounters> {
         &self.counters
+    }
+}
+
+/// What bindings look at.
+fn routable<'a>(routing: &Routing<'a>, is_delayed: bool) -> Routable<'a> {
+    let view = routing.view;
+    Routable {
+        routing_key: routing.routing_keys[0],
+        more_keys: &routing.routing_keys[1..],
+        headers: view.headers(),
+        message_id: view.message_id(),
+        correlation_id: view.correlation_id(),
+        timestamp: view.timestamp(),
+        is_delayed,
     }
 }
 

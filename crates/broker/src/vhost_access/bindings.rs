@@ -14,9 +14,9 @@ use crate::binding_request::{BindingEnd, BindingRequest};
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::permissions::{Permitted, Resource};
-use crate::refusal::{self, Outcome};
 use crate::reply_to;
 use crate::vhost::Removal;
+use model::refusal::{self, Outcome, RefusalKind};
 
 /// So many `#` may be in the key of a topic binding (RabbitMQ since 4.3).
 const BINDING_HASH_COUNT_MAX: usize = 2;
@@ -64,7 +64,7 @@ impl VhostAccess {
         let id = match self.ends(request) {
             Ok((id, _)) => id,
             // Unbinding what is not there is as good as unbinding it.
-            Err(refusal) if refusal.code == amqp::reply::ReplyCode::NotFound => return Ok(Changed::default()),
+            Err(refusal) if refusal.kind == RefusalKind::NotFound => return Ok(Changed::default()),
             Err(refusal) => return Err(refusal),
         };
         self.remove_binding(permitted.with(id), request)

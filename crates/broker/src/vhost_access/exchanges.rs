@@ -12,8 +12,8 @@ use crate::broker::Broker;
 use crate::changed::Changed;
 use crate::events::Event;
 use crate::permissions::{Permitted, Resource};
-use crate::refusal::{self, Outcome};
 use crate::vhost::Removal;
+use model::refusal::{self, Outcome};
 
 /// An exchange that is to be there.
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +39,7 @@ pub(crate) fn default_exchange<T>() -> Outcome<T> {
 
 /// A name as it came over the wire.
 pub(crate) fn exchange_name(bytes: &[u8]) -> Outcome<ExchangeName> {
-    ExchangeName::parse(bytes).or_else(|error| refusal::syntax_error(error.to_string()))
+    ExchangeName::parse(bytes).or_else(|error| refusal::malformed(error.to_string()))
 }
 
 impl VhostAccess {

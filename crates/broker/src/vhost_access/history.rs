@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use amqp::content::ContentHeader;
+use message::{Parts, StoredContent, View};
 use model::ids::JournalPosition;
 use routing::Destination;
 
@@ -14,10 +14,7 @@ use crate::publish_properties::sender_selected_keys;
 use crate::vhost::Vhost;
 use engine::BATCH_COUNT;
 use engine::batch::Batch;
-use engine::message::Kept;
-use engine::message::Parts;
-use engine::publish::Publish;
-use engine::publish::{PERSISTENT, PublishOptions};
+use engine::publish::{Publish, PublishOptions};
 use engine::router::Routing;
 use engine::targets::Targets;
 
@@ -26,7 +23,7 @@ impl Vhost {
     pub(crate) fn hand_over(
         &self,
         broker: &Broker,
-        history: &[Kept],
+        history: &[StoredContent],
         destination: &Destination<'_>,
     ) -> Option<JournalPosition> {
         let queue = match destination {
@@ -39,21 +36,21 @@ impl Vhost {
             for message in part {
                 let Some(kept) = Parts::read(message) else { continue };
                 let parts = Parts { published_at_ms: broker.engine.clock.now_ms(), ..kept };
-                let Ok(header) = ContentHeader::decode(parts.header) else { continue };
+                let Some(view) = parts.header.view() else { continue };
                 let targets = match (&queue, destination) {
                     (Some(queue), _) => queue.clone(),
-                    (None, Destination::Exchange(name)) => self.onward(name, message, &parts, &header),
+                    (None, Destination::Exchange(name)) => self.onward(name, message, &parts, &view),
                     (None, Destination::Queue(_)) => continue,
                 };
                 if targets.queues.is_empty() {
                     continue;
                 }
-                let is_persistent = header.properties.delivery_mode == Some(PERSISTENT);
+                let is_persistent = view.is_persistent();
                 let content =
                     broker.engine.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
-                let (ttl_ms, priority) = (parts.history.ttl_ms, header.properties.priority);
-                let terms = PublishOptions { is_persistent, ttl_ms, priority, due_ms: 0 };
-                batch.publish(&targets, Publish::new(content, parts.body.len(), terms));
+                let (ttl_ms, priority) = (parts.history.ttl_ms, view.priority());
+                let options = PublishOptions { is_persistent, ttl_ms, priority, due_ms: 0 };
+                batch.publish(&targets, Publish::new(content, parts.body.len(), options));
             }
             durable_at = durable_at.max(batch.apply(&broker.engine, |_, _| ()));
         }
@@ -61,16 +58,14 @@ impl Vhost {
     }
 
     /// The queues to which an exchange routes a message.
-    fn onward(&self, exchange: &[u8], message: &Kept, parts: &Parts<'_>, header: &ContentHeader<'_>) -> Arc<Targets> {
+    fn onward(&self, exchange: &[u8], message: &StoredContent, parts: &Parts<'_>, view: &View<'_>) -> Arc<Targets> {
         let mut routing_keys = vec![parts.routing_key];
-        if let Some(headers) = &header.properties.headers {
+        if let Some(headers) = &view.headers() {
             // They were checked when it was published.
             let _ = sender_selected_keys(headers, &mut routing_keys);
         }
-        let properties = &header.properties;
         let content = || message.clone();
-        let routing =
-            Routing { exchange, routing_keys: &routing_keys, properties, content: &content, is_delayed: false };
+        let routing = Routing { exchange, routing_keys: &routing_keys, view, content: &content, is_delayed: false };
         // It may have been deleted meanwhile.
         self.route_from(&routing).map_or_else(|_| Arc::default(), |routed| Arc::new(routed.targets))
     }

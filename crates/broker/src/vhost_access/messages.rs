@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-use amqp::content::{ContentHeader, Properties, properties_bytes};
+use amqp::content::Properties;
+use message::{History, Parts, View};
 use model::ids::{JournalPosition, QueueSeq};
 use model::name::{ExchangeName, QueueName};
 use model::user::Access;
@@ -17,17 +18,17 @@ use super::VhostAccess;
 use crate::changed::Changed;
 use crate::permissions::Permitted;
 use crate::publish_properties::{ParsedProperties, check_body_len, hidden_keys_of, sender_selected_keys};
-use crate::refusal::{self, Outcome};
 use crate::reply_to;
-use crate::statistics::Gathered;
+use crate::statistics::TurnCounts;
 use engine::batch::Batch;
-use engine::message::{History, Parts};
+use engine::lane::LaneNumber;
 use engine::outbox::{Outbox, Taken};
 use engine::publish::Publish;
 use engine::queue_handle::QueueHandle;
 use engine::router::{Routed, Routing};
 use engine::tap::{self, Client, Event, Kinds, What};
 use engine::targets::Targets;
+use model::refusal::{self, Outcome};
 
 /// A message that is published without a channel.
 #[derive(Debug, Clone, Copy)]
@@ -104,7 +105,7 @@ pub struct GotMessage {
     pub is_redelivered: bool,
     /// How many messages waited behind it.
     pub remaining_count: u64,
-    /// Its properties, encoded ([`Properties::decode`]).
+    /// Its properties, encoded ([`amqp::content::Properties::decode`]).
     pub properties: Vec<u8>,
     /// As much of its body as was wanted.
     pub body: Vec<u8>,
@@ -118,17 +119,18 @@ const GOT_LEN_MAX: usize = 64 << 20;
 impl VhostAccess {
     /// Publishes a message.
     pub fn publish(&self, request: &PublishRequest<'_>) -> Outcome<Published> {
-        let PublishRequest { exchange, routing_key, mut properties, body } = *request;
+        let PublishRequest { exchange, routing_key, properties, body } = *request;
+        let view = View::of(properties, body.len());
         check_body_len(body.len() as u64, self.broker.options.message_len_max)?;
-        let asked = self.check_properties(&properties)?;
-        if asked.wants_fast_reply {
+        let parsed = self.check_properties(&view)?;
+        if parsed.wants_fast_reply {
             return refusal::precondition_failed("fast reply consumer does not exist");
         }
         let mut routing_keys = vec![routing_key];
-        let mut headers = asked.headers.map(|headers| headers.to_owned());
+        let mut headers = parsed.headers.map(|headers| headers.to_owned());
         let mut hidden_keys = Vec::new();
-        if asked.has_sender_selected
-            && let Some(table) = &asked.headers
+        if parsed.has_sender_selected
+            && let Some(table) = &parsed.headers
         {
             sender_selected_keys(table, &mut routing_keys)?;
             hidden_keys = hidden_keys_of(table);
@@ -137,19 +139,17 @@ impl VhostAccess {
             }
         }
         let permitted = self.check_publish(exchange.as_bytes(), &routing_keys)?;
-        properties.headers = headers.as_ref().map(|headers| headers.as_table());
-        let mut header = Vec::new();
-        ContentHeader { class_id: CLASS_BASIC, body_len: body.len() as u64, properties }.encode(&mut header);
+        let header = view.with_headers(headers.as_ref().map(|headers| headers.as_table())).encode();
         let exchange = exchange.as_bytes();
-        let history = History { ttl_ms: asked.terms.ttl_ms, hidden_keys: &hidden_keys, ..History::default() };
+        let history = History { ttl_ms: parsed.options.ttl_ms, hidden_keys: &hidden_keys, ..History::default() };
         let published_at_ms = self.broker.engine.clock.now_ms();
-        let parts = Parts { published_at_ms, history, exchange, routing_key, header: &header, body };
+        let parts = Parts { published_at_ms, history, exchange, routing_key, header: header.as_header(), body };
         if exchange.is_empty() && reply_to::is_address(routing_key) {
             return Ok(Published { is_routed: self.send_reply(permitted, &parts), ..Published::default() });
         }
         let (routing_keys, content) = (&routing_keys[..], || parts.to_kept());
-        let (properties, is_delayed) = (&request.properties, asked.terms.is_delayed());
-        let routing = Routing { exchange, routing_keys, properties, content: &content, is_delayed };
+        let is_delayed = parsed.options.is_delayed();
+        let routing = Routing { exchange, routing_keys, view: &view, content: &content, is_delayed };
         let targets = Arc::new(self.route(permitted, &routing)?.targets);
         let is_routed = match &targets.delay {
             Some(delay) if targets.queues.is_empty() => {
@@ -157,7 +157,7 @@ impl VhostAccess {
             }
             _ => !targets.queues.is_empty(),
         };
-        let mut counted = Gathered::default();
+        let mut counted = TurnCounts::default();
         counted.publish(body.len() as u64);
         counted.published_to_confirm = 1;
         if !is_routed {
@@ -173,10 +173,10 @@ impl VhostAccess {
             self.count(counted);
             return Ok(Published::default());
         }
-        let kind = targets.kind(asked.terms.is_persistent);
+        let kind = targets.kind(parsed.options.is_persistent);
         let content = self.broker.engine.chunks.write(kind, parts.len(), |out| parts.write(out));
         let mut batch = Batch::default();
-        batch.publish(&targets, Publish::new(content, body.len(), asked.terms));
+        batch.publish(&targets, Publish::new(content, body.len(), parsed.options));
         *self.throttled_for.lock() = self.vhost.throttle.charge_batch(&batch, Instant::now);
         let mut published = Published { is_routed, ..Published::default() };
         batch.apply(&self.broker.engine, |publish, position| {
@@ -202,9 +202,18 @@ impl VhostAccess {
         if !taps.want(Kinds::of(&[tap::Kind::Published, tap::Kind::Got])) {
             return;
         }
-        let client = Client { connection: Box::default(), user: self.identity().name().into() };
+        let client = Client { connection: Box::default(), user: self.identity().name().into(), on_behalf_of: None };
         let (vhost, client, message) = (self.vhost.name().as_str(), Some(&client), Some(*message));
-        taps.tell(&Event { what, vhost, queue, seq, client, channel: 0, publish: taps.number_publish(), message });
+        taps.tell(&Event {
+            what,
+            vhost,
+            queue,
+            seq,
+            client,
+            lane: LaneNumber::NONE,
+            publish: taps.number_publish(),
+            message,
+        });
     }
 
     /// Where a message goes that the user may publish.
@@ -213,15 +222,15 @@ impl VhostAccess {
     }
 
     /// What is published here counts as over a channel that confirms, and on which it is mandatory: so RabbitMQ publishes it.
-    fn count(&self, mut counted: Gathered) {
+    fn count(&self, mut counted: TurnCounts) {
         self.vhost.counters.take(&mut counted);
         self.broker.engine.statistics.vhosts.note(&self.vhost.counters);
     }
 
     /// Refuses properties that the user may not set, and says what they ask for.
     #[inline(always)]
-    pub(crate) fn check_properties<'p>(&self, properties: &Properties<'p>) -> Outcome<ParsedProperties<'p>> {
-        ParsedProperties::of(properties, self.identity(), &self.broker.engine.clock)
+    pub(crate) fn check_properties<'v>(&self, view: &'v View<'_>) -> Outcome<ParsedProperties<'v>> {
+        ParsedProperties::of(view, self.identity(), &self.broker.engine.clock)
     }
 
     /// Gets messages from the front of a queue. Once they are given back or removed, says where that is durable.
@@ -241,8 +250,6 @@ impl VhostAccess {
         Ok((messages, Changed { is_new: false, position }))
     }
 }
-
-const CLASS_BASIC: u16 = 60;
 
 /// Why a message that was taken is not handed out.
 const NOT_DURABLE: &str = "nothing can be made durable on this node any more";
@@ -269,10 +276,10 @@ impl HeldBack<'_> {
                 Get::Message(got) => {
                     self.seqs.push(got.seq);
                     if !broker.engine.until_durable(hold_until).await {
-                        return refusal::internal_error(NOT_DURABLE);
+                        return refusal::internal(NOT_DURABLE);
                     }
                     let Some(parts) = Parts::read(got.message.content().bytes()) else {
-                        return refusal::internal_error("a message's content was unreadable");
+                        return refusal::internal("a message's content was unreadable");
                     };
                     let what = What::Got { is_redelivered: got.redelivered, no_ack: false };
                     self.access.tell(what, Some(self.queue), Some(got.seq), &parts);
@@ -337,7 +344,7 @@ fn copied(parts: &Parts<'_>, is_redelivered: bool, remaining_count: u64, body_le
         routing_key: parts.routing_key.to_vec(),
         is_redelivered,
         remaining_count,
-        properties: properties_bytes(parts.header).to_vec(),
+        properties: parts.header.to_amqp091_properties().into_owned(),
         body: parts.body[..parts.body.len().min(wanted_len)].to_vec(),
         body_len: parts.body.len() as u64,
     }

@@ -24,9 +24,9 @@ use crate::events::Event;
 use crate::identity::{Actor, Identity, Origin};
 use crate::login::ASKING;
 use crate::permissions::{Permissions, Permitted, Resource};
-use crate::refusal::Outcome;
 use crate::vhost::Vhost;
 use engine::queue_handle::ConnectionId;
+use model::refusal::Outcome;
 use telemetry::trace::waiting;
 
 pub(crate) use bindings::check_new_binding;

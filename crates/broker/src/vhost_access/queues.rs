@@ -17,9 +17,9 @@ use crate::events::Event;
 use crate::limits::SETTLED_COUNT_MAX;
 use crate::long_turns::take_long;
 use crate::permissions::{Permitted, Resource};
-use crate::refusal::{self, Outcome};
 use crate::vhost::{Declared, DeleteConditions, Deletion};
 use engine::queue_handle::QueueHandle;
+use model::refusal::{self, Outcome};
 
 /// A queue that is to be there.
 #[derive(Debug, Clone, Copy)]
@@ -103,17 +103,17 @@ impl VhostAccess {
 
     /// Declares a queue that is among definitions: its name may be one that a broker has made up.
     pub fn import_queue(&self, request: &QueueRequest<'_>) -> Outcome<Changed> {
-        self.queue_made(request).map(|(_, changed)| changed)
+        self.declare_unchecked(request).map(|(_, changed)| changed)
     }
 
     pub(crate) fn queue_declared(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
         if let Err(error) = request.name.refuse_reserved() {
             return refusal::access_refused(error.to_string());
         }
-        self.queue_made(request)
+        self.declare_unchecked(request)
     }
 
-    fn queue_made(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
+    fn declare_unchecked(&self, request: &QueueRequest<'_>) -> Outcome<(Arc<QueueHandle>, Changed)> {
         let with_type = request.with_default_type(self.broker.default_queue_type(&self.vhost.facts()));
         let arguments = with_type.as_ref().map_or(request.arguments, TableBuf::as_table);
         let request = &QueueRequest { arguments, ..*request };
@@ -182,7 +182,7 @@ impl VhostAccess {
                 Ok((queue, Changed { is_new: true, position }))
             }
             Declared::Existing(existing) => Ok((self.redeclared(existing, request)?, Changed::default())),
-            Declared::Gone => refusal::not_found(format!("no vhost '{}'", self.vhost.name())),
+            Declared::VhostDeleted => refusal::not_found(format!("no vhost '{}'", self.vhost.name())),
             Declared::LimitReached { queue_max } => refusal::precondition_failed(format!(
                 "cannot declare queue '{name}': queue limit in vhost '{}' ({queue_max}) is reached",
                 self.vhost.name()
@@ -197,7 +197,7 @@ impl VhostAccess {
         if let Some(name) = &*generated {
             return Ok(name.clone());
         }
-        let name = QueueName::generate(self.broker.random()?);
+        let name = QueueName::generate(self.broker.random().or_else(|error| refusal::internal(error.to_string()))?);
         Ok(generated.insert(name).clone())
     }
 
@@ -315,7 +315,7 @@ pub(crate) fn check_new_queue(
     }
     let is_transient = !request.is_durable && !request.is_exclusive;
     if is_transient && !broker.options.permits_transient_nonexclusive_queues {
-        return refusal::internal_error(
+        return refusal::internal(
             "Feature `transient_nonexcl_queues` is deprecated and denied by \
              deprecated_features.permit.transient_nonexcl_queues = false",
         );
@@ -325,7 +325,7 @@ pub(crate) fn check_new_queue(
 
 /// 405 for an exclusive queue.
 fn locked<T>(queue: &QueueHandle) -> Outcome<T> {
-    refusal::resource_locked(format!(
+    refusal::locked(format!(
         "cannot obtain exclusive access to locked {}. It could be originally declared on another connection or the \
          exclusive property value does not match that of the original declaration.",
         queue.definition.resource()

@@ -164,8 +164,7 @@ impl Broker {
             Some(match (is_single, of_queue.is_active) {
                 (true, true) => Activity::SingleActive,
                 (true, false) => Activity::Waiting,
-                _ if asked.gate.is_parked.load(Ordering::Relaxed) => Activity::Blocked,
-                _ if asked.prefetch > 0 && of_queue.unacked_count >= asked.prefetch.into() => Activity::Blocked,
+                _ if asked.gate.is_parked.load(Ordering::Relaxed) || !asked.credit.has_room() => Activity::Blocked,
                 _ => Activity::Up,
             })
         };

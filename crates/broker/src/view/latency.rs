@@ -83,6 +83,6 @@ impl ConnectionView {
     /// connection that is at work all the time.
     #[must_use]
     pub fn tcp_info(&self) -> Option<TcpInfo> {
-        self.handle.carrier.get()?.tcp_info()
+        self.handle.socket_probe.get()?.tcp_info()
     }
 }

@@ -115,6 +115,6 @@ impl ConnectionView {
     /// What it takes; none of a connection that is at work all the time, or is ending.
     #[must_use]
     pub fn memory(&self) -> Option<ConnectionMemory> {
-        self.handle.carrier.get()?.memory()
+        self.handle.socket_probe.get()?.memory()
     }
 }

@@ -13,7 +13,7 @@ use crate::broker::Broker;
 use crate::selection;
 use crate::statistics::{LossCounts, Observable};
 use crate::vhost::Vhost;
-use engine::message::Held;
+use engine::held::Held;
 use engine::queue_handle::QueueHandle;
 use engine::shard::QueueEntry;
 

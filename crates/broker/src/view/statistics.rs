@@ -152,8 +152,8 @@ impl Broker {
     /// What has happened to messages on the whole node, in vhosts that are gone, too. Costs nothing by the number of queues.
     #[must_use]
     pub fn all_messages(&self) -> VhostMessages {
-        let mut gone = self.statistics.gone.lock();
-        let mut all = gone.messages();
+        let mut deleted = self.statistics.deleted_vhosts.lock();
+        let mut all = deleted.messages();
         self.vhosts.all().iter().for_each(|vhost| all.add(&vhost.counters.messages()));
         all
     }

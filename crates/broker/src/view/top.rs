@@ -372,7 +372,7 @@ impl Broker {
     fn memory_of(&self, object: &Object) -> Option<u64> {
         match object {
             Object::Queue(queue) => Some(self.memory_len_of(&super::QueueView { handle: queue.clone() })),
-            Object::Connection(connection) => connection.carrier.get()?.memory().map(|memory| memory.len()),
+            Object::Connection(connection) => connection.socket_probe.get()?.memory().map(|memory| memory.len()),
             Object::Channel(..) | Object::Named(_) => None,
         }
     }

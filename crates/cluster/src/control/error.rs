@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use crate::link::ClusterId;
+use crate::wire::ClusterId;
 
 /// Why an order was not carried out.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -52,7 +52,7 @@ pub enum ControlError {
     /// The operator waits, or gives another name.
     #[error("{name} cannot lead yet: {why}")]
     NotFit {
-        /// Whom.
+        /// Which node.
         name: String,
         /// Why.
         why: String,
@@ -60,7 +60,7 @@ pub enum ControlError {
     /// The operator looks at the network and at the other node.
     #[error("{name} cannot be reached: {why}")]
     Unreachable {
-        /// Whom.
+        /// Which node.
         name: String,
         /// Why.
         why: String,
@@ -87,7 +87,7 @@ pub enum ControlError {
     Impossible(String),
     /// What another node said.
     #[error("{sentence}")]
-    Told {
+    Remote {
         /// What sort of error it is.
         kind: ErrorKind,
         /// Its sentence.
@@ -95,7 +95,7 @@ pub enum ControlError {
     },
 }
 
-/// What became of an order that was not carried out, for those who answer over HTTP.
+/// What became of an order that was not carried out, for answers over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
     /// It cannot be done like this.
@@ -117,7 +117,7 @@ impl ControlError {
             | ControlError::Unreachable { .. }
             | ControlError::ChangeRuns
             | ControlError::TimedOut { .. } => ErrorKind::Unavailable,
-            ControlError::Told { kind, .. } => *kind,
+            ControlError::Remote { kind, .. } => *kind,
             _ => ErrorKind::Wrong,
         }
     }

@@ -6,7 +6,7 @@ use consensus::MemberId;
 
 use super::{ClusterMetrics, ClusterView, Control, ControlError, LogView, MemberView, Outcome, Role};
 use crate::address::Address;
-use crate::link::{ClusterId, NodeName};
+use crate::wire::{ClusterId, NodeName};
 
 /// Answers with what it was given, and remembers what it was ordered.
 #[derive(Debug)]

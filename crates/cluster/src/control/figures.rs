@@ -1,4 +1,4 @@
-//! What a node says of its process and its machine, for who shows all nodes of a cluster in one place.
+//! What a node reports of its process and its machine, for views of all nodes of a cluster in one place.
 
 /// Figures of a node. All of them are its own, whichever node shows them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -1,6 +1,6 @@
 //! What is measured of a cluster at one of its nodes.
 
-use crate::link::{Lane, NodeName};
+use crate::wire::{Lane, NodeName};
 
 /// What is measured here.
 #[derive(Debug, Clone, PartialEq, Default)]

@@ -42,19 +42,19 @@ pub trait Control: Send + Sync + fmt::Debug {
     /// A node that does not run leaves the cluster for ever.
     fn forget(&self, name: &str) -> Outcome<()>;
 
-    /// That node leaves its cluster, and all that it has is lost. `force`: also where the others cannot be told.
+    /// That node leaves its cluster, and all that it has is lost. `force`: also where the others cannot be reached.
     fn reset(&self, node: Option<&str>, force: bool) -> Outcome<()>;
 
-    /// That node hands over what it leads, and takes no clients any more.
+    /// That node hands over what it leads, and no longer takes clients.
     fn drain(&self, node: Option<&str>) -> Outcome<()>;
 
     /// That node takes clients again.
     fn revive(&self, node: Option<&str>) -> Outcome<()>;
 
-    /// That node serves no clients any more and leads nothing, while its process and its socket go on, also through a reset and into
+    /// That node no longer serves clients and leads nothing, while its process and its socket go on, also through a reset and into
     /// another cluster; or does again. A process begins with serving.
     fn run_app(&self, node: Option<&str>, runs: bool) -> Outcome<()>;
 
-    /// Leadership goes to that node, or to the one that is best for it; says to whom it went.
+    /// Leadership goes to that node, or to the one that is best for it; returns which node leads.
     fn transfer(&self, to: Option<&str>) -> Outcome<String>;
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::figures::NodeFigures;
 use crate::address::Address;
-use crate::link::{ClusterId, Lane, NodeName};
+use crate::wire::{ClusterId, Lane, NodeName};
 use consensus::MemberId;
 
 /// How things stand.
@@ -62,7 +62,7 @@ pub struct MemberView {
     pub role: Role,
     /// Whether it can be reached.
     pub is_running: bool,
-    /// Whether it was told to take no clients.
+    /// Whether it was ordered to take no clients.
     pub is_draining: bool,
     /// Where its peers reach it.
     pub address: Option<Address>,
@@ -143,7 +143,7 @@ impl ClusterView {
         (self.voters().count(), self.voters().filter(|voter| voter.is_running).count())
     }
 
-    /// Whether there would be no majority any more without that node. Alone it is not: there is nothing that others could go on with.
+    /// Whether there would no longer be a majority without that node. Alone it is not: there is nothing that others could go on with.
     #[must_use]
     pub fn is_critical(&self, name: &str) -> bool {
         let (voters, running) = self.voter_count();

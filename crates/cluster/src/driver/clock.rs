@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{DriverShared, TICK};
 
-/// Time between ticks while the leader is known to be gone: an election is held after 100 to 200 ms then.
+/// Time between ticks while the leader is known to have ended: an election is held after 100 to 200 ms then.
 const HASTENED_TICK: Duration = Duration::from_millis(2);
 
 pub(super) fn run(shared: &Arc<DriverShared>) {
@@ -24,12 +24,12 @@ pub(super) fn run(shared: &Arc<DriverShared>) {
 }
 
 impl DriverShared {
-    /// Whether there is reason to hold an election soon: the leader's process is gone, or there is no other voter to wait for.
+    /// Whether there is reason to hold an election soon: the leader's process has ended, or there is no other voter to wait for.
     fn is_hastened(&self) -> bool {
         let own = self.member.identity().member;
         let status = self.member.status();
-        let is_leader_gone = self.is_leader_gone.load(Ordering::Relaxed);
-        // As long as another one is believed to lead, it is the one that is gone.
-        (is_leader_gone && status.leader != Some(own)) || (status.leader.is_none() && status.members.voters == [own])
+        let has_leader_ended = self.has_leader_ended.load(Ordering::Relaxed);
+        // As long as another one is believed to lead, it is the one that has ended.
+        (has_leader_ended && status.leader != Some(own)) || (status.leader.is_none() && status.members.voters == [own])
     }
 }

@@ -8,34 +8,34 @@ use store::member::{Announcement, FilePiece, Installed, PullError, Pulled};
 
 use super::handler::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIPPED};
 use super::{DriverShared, GROUP};
-use crate::link::{FileRequest, NodeName};
-use crate::links::FetchError;
+use crate::peers::FetchError;
+use crate::wire::{FileRequest, NodeName};
 
 /// How often a follower asks for a newer checkpoint.
 const ASK_INTERVAL: Duration = Duration::from_secs(1);
 /// How long it waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a checkpoint waits for the journal to reach it before a newer one is asked for.
-const INSTALL_PATIENCE: Duration = Duration::from_secs(10);
-/// Before a leader is told that its files did not come: it tells at once again to fetch them.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(10);
+/// Before a failure is reported to a leader: it orders at once again to fetch its files.
 const FAILURE_PAUSE: Duration = Duration::from_millis(200);
 /// How often it is looked whether it has.
 const INSTALL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a leader has ordered this node to fetch.
-pub(super) struct Ordered {
+pub(super) struct FetchOrder {
     leader: NodeName,
     announcement: Announcement,
     message: Message,
 }
 
-impl Ordered {
+impl FetchOrder {
     /// Reads an order. `None`: these bytes are none.
-    pub(super) fn decode(leader: &NodeName, bytes: &[u8]) -> Option<Ordered> {
+    pub(super) fn decode(leader: &NodeName, bytes: &[u8]) -> Option<FetchOrder> {
         let (len, rest) = bytes.split_first_chunk()?;
         let (announcement, message) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
         let announcement = Announcement::decode(announcement)?;
-        Some(Ordered { leader: leader.clone(), announcement, message: Message::decode(message).ok()? })
+        Some(FetchOrder { leader: leader.clone(), announcement, message: Message::decode(message).ok()? })
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn run(shared: &Arc<DriverShared>) {
 }
 
 impl DriverShared {
-    fn wait_for_order(&self) -> Option<Ordered> {
+    fn wait_for_order(&self) -> Option<FetchOrder> {
         let mut ordered = self.ordered.lock();
         if ordered.is_none() && !self.is_stopping() {
             self.ordering.wait_for(&mut ordered, ASK_INTERVAL);
@@ -71,7 +71,7 @@ impl DriverShared {
 
     fn ask(&self) -> Option<(NodeName, Announcement)> {
         let leader = self.leader()?;
-        let answer = self.transport.links()?.call(&leader, CALL_CHECKPOINT, Vec::new(), PATIENCE).wait().ok()?;
+        let answer = self.transport.links()?.call(&leader, CALL_CHECKPOINT, Vec::new(), TIMEOUT).wait().ok()?;
         let announcement = Announcement::decode(&answer)?;
         self.member.wants(&announcement).then_some((leader, announcement))
     }
@@ -84,7 +84,7 @@ impl DriverShared {
         };
         let since = Instant::now();
         // What it is ordered to fetch is not there for ever.
-        while since.elapsed() < INSTALL_PATIENCE && !self.is_stopping() && self.ordered.lock().is_none() {
+        while since.elapsed() < INSTALL_TIMEOUT && !self.is_stopping() && self.ordered.lock().is_none() {
             match self.member.install(&pulled) {
                 Ok(Installed::Done) => return,
                 Ok(Installed::NotYet) => drop(self.sleep(INSTALL_INTERVAL)),
@@ -94,8 +94,8 @@ impl DriverShared {
     }
 
     /// This member is to begin with what the leader has.
-    fn obey(&self, ordered: Ordered) {
-        let Ordered { leader, announcement, message } = ordered;
+    fn obey(&self, ordered: FetchOrder) {
+        let FetchOrder { leader, announcement, message } = ordered;
         let index = announcement.base.id.index;
         let outcome = match self.pull(&leader, announcement) {
             Ok(pulled) => {
@@ -104,13 +104,13 @@ impl DriverShared {
                 CALL_SHIPPED
             }
             Err(error) => {
-                tracing::info!(%error, "what the leader has could not be fetched");
+                tracing::info!(%error, "the leader's files could not be fetched");
                 let _ = self.sleep(FAILURE_PAUSE);
                 CALL_NOT_SHIPPED
             }
         };
         if let Some(links) = self.transport.links() {
-            let _ = links.call(&leader, outcome, index.0.to_le_bytes().to_vec(), PATIENCE).wait();
+            let _ = links.call(&leader, outcome, index.0.to_le_bytes().to_vec(), TIMEOUT).wait();
         }
     }
 
@@ -119,8 +119,8 @@ impl DriverShared {
         let mut pull = self.member.pull(announcement)?;
         while let Some((name, offset)) = pull.next() {
             let file = match name {
-                store::member::FileName::Checkpoint(_) => crate::link::FileName::Checkpoint { index },
-                store::member::FileName::Segment(id) => crate::link::FileName::Segment { id: id.0 },
+                store::member::FileName::Checkpoint(_) => crate::wire::FileName::Checkpoint { index },
+                store::member::FileName::Segment(id) => crate::wire::FileName::Segment { id: id.0 },
             };
             let links = self.transport.links().ok_or(FetchFailure::NoLinks)?;
             let mut fetch = links.fetch(leader, FileRequest { group: GROUP, file, offset });

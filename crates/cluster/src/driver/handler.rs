@@ -8,10 +8,10 @@ use model::ids::{JournalPosition, SegmentId};
 use store::journal::{CommitKind, SharedCommit};
 use store::member::{Announcement, FileName};
 
-use super::fetch::Ordered;
+use super::fetch::FetchOrder;
 use super::{DriverShared, GROUP};
-use crate::link::{EntryBytes, FILE_PIECE_LEN_MAX, FileRequest, Identity, NodeName};
-use crate::links::{CallAnswer, FileAnswer, ForwardedClient, LinkHandler, PeerEvent};
+use crate::peers::{CallAnswer, FileAnswer, ForwardedClient, LinkHandler, PeerEvent};
+use crate::wire::{EntryBytes, FILE_PIECE_LEN_MAX, FileRequest, Identity, NodeName};
 
 /// The calls that a member answers.
 pub(crate) const CALLS: [&str; 4] = [CALL_CHECKPOINT, CALL_SHIP, CALL_SHIPPED, CALL_NOT_SHIPPED];
@@ -21,7 +21,7 @@ pub(super) const CALL_CHECKPOINT: &str = "checkpoint";
 pub(super) const CALL_SHIP: &str = "ship";
 /// The member has done so, and has heard the message; index of the checkpoint's entry.
 pub(super) const CALL_SHIPPED: &str = "shipped";
-/// The member could not, and is to be told again; index of the checkpoint's entry.
+/// The member could not, and is to be ordered again; index of the checkpoint's entry.
 pub(super) const CALL_NOT_SHIPPED: &str = "not shipped";
 
 impl LinkHandler for DriverShared {
@@ -43,8 +43,8 @@ impl LinkHandler for DriverShared {
                     self.member.unreachable(member);
                 }
             }
-            PeerEvent::Refused if is_leader() => self.is_leader_gone.store(true, Ordering::Relaxed),
-            PeerEvent::Connected { .. } if is_leader() => self.is_leader_gone.store(false, Ordering::Relaxed),
+            PeerEvent::Refused if is_leader() => self.has_leader_ended.store(true, Ordering::Relaxed),
+            PeerEvent::Connected { .. } if is_leader() => self.has_leader_ended.store(false, Ordering::Relaxed),
             PeerEvent::Refused | PeerEvent::Connected { .. } | PeerEvent::Rejected { .. } => {}
         }
     }
@@ -52,13 +52,13 @@ impl LinkHandler for DriverShared {
     fn file_wanted(&self, _: &Identity, request: FileRequest, answer: FileAnswer) {
         let announced = self.member.announcement();
         let name = match request.file {
-            crate::link::FileName::Segment { id } => Some(FileName::Segment(SegmentId(id))),
-            crate::link::FileName::Checkpoint { index } => {
+            crate::wire::FileName::Segment { id } => Some(FileName::Segment(SegmentId(id))),
+            crate::wire::FileName::Checkpoint { index } => {
                 announced.filter(|announced| announced.base.id.index == index).map(|announced| announced.name())
             }
         };
         let reader = self.member.file_reader();
-        let (Some(name), true) = (name, request.group == GROUP) else { return answer.gone() };
+        let (Some(name), true) = (name, request.group == GROUP) else { return answer.missing() };
         let mut answer = Some(answer);
         let read = move || {
             let Some(mut answer) = answer.take() else { return };
@@ -79,7 +79,7 @@ impl LinkHandler for DriverShared {
                             return answer.end();
                         }
                     }
-                    Ok(None) if !has_begun => return answer.gone(),
+                    Ok(None) if !has_begun => return answer.missing(),
                     // Dropped, it says that the file cannot be read.
                     Ok(None) | Err(_) => return,
                 }
@@ -96,7 +96,7 @@ impl LinkHandler for DriverShared {
                 answer.give(&announcement.unwrap_or_default());
             }
             CALL_SHIP => {
-                if let Some(ordered) = Ordered::decode(&from.name, payload) {
+                if let Some(ordered) = FetchOrder::decode(&from.name, payload) {
                     self.order(ordered);
                     answer.give(&[]);
                 }
@@ -120,7 +120,7 @@ impl LinkHandler for DriverShared {
 }
 
 impl DriverShared {
-    fn order(&self, ordered: Ordered) {
+    fn order(&self, ordered: FetchOrder) {
         *self.ordered.lock() = Some(ordered);
         self.ordering.notify_all();
     }

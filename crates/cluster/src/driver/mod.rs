@@ -3,7 +3,7 @@
 //! ```text
 //!  links' thread    what arrives ─► Member::receive
 //!  journal's writer Member ─► `transport` ─► links
-//!  clock            Member::tick, every 20 ms; faster while the leader's process is known to be gone
+//!  clock            Member::tick, every 20 ms; faster while the leader's process is known to have ended
 //!  work             elected: opens the store, and the owner serves clients on it; lost: the owner stops, and the member follows again
 //!  fetch            a follower's checkpoints, and what is shipped to a member that is far behind
 //! ```
@@ -26,10 +26,10 @@ use store::file::Disk;
 use store::member::{Member, MemberError, Situation, Timings};
 use store::{RecoveredStore, Store};
 
-use crate::link::NodeName;
-use crate::links::Links;
-use crate::switchboard::Switchboard;
-use fetch::Ordered;
+use crate::call_router::CallRouter;
+use crate::peers::Links;
+use crate::wire::NodeName;
+use fetch::FetchOrder;
 pub(crate) use handler::CALLS;
 use shipping::Shipments;
 use transport::LinkTransport;
@@ -48,11 +48,11 @@ pub trait NodeOwner: Send + Sync + 'static {
     /// It cannot. The node gives up.
     fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String>;
 
-    /// This node is about to hand over: it receives nothing any more, and returns when all that it has received is durable, or cannot
+    /// This node is about to hand over: it stops receiving, and returns when all that it has received is durable, or cannot
     /// become so in time. Then it is stopped.
     fn pause(&self);
 
-    /// This node does not lead any more: it stops serving, and returns when nothing of the store is in use.
+    /// This node no longer leads: it stops serving, and returns when nothing of the store is in use.
     fn stop(&self);
 
     /// Another node leads, or none is known to.
@@ -88,7 +88,7 @@ pub enum DriverError {
 /// A member that runs.
 pub struct Driver {
     shared: Arc<DriverShared>,
-    board: Arc<Switchboard>,
+    router: Arc<CallRouter>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -101,18 +101,18 @@ pub(crate) struct DriverShared {
     store: Mutex<Option<Arc<Store>>>,
     shipments: Mutex<Shipments>,
     /// What a leader has ordered this node to fetch.
-    ordered: Mutex<Option<Ordered>>,
+    ordered: Mutex<Option<FetchOrder>>,
     ordering: Condvar,
-    /// The leader's process is gone: its host refuses connections.
-    is_leader_gone: AtomicBool,
-    /// To whom this node is to hand over.
+    /// The leader's process has ended: its host refuses connections.
+    has_leader_ended: AtomicBool,
+    /// To which member this node is to hand over.
     handing_over: Mutex<Option<MemberId>>,
     is_stopping: AtomicBool,
     stopping: (Mutex<()>, Condvar),
 }
 
 impl Driver {
-    /// Opens the member, and has it run: what comes for it by `board` goes to it, and what it says goes over `links`.
+    /// Opens the member, and has it run: what comes for it by `router` goes to it, and what it says goes over `links`.
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl Driver {
     pub fn start(
         setup: DriverSetup,
         links: Arc<Links>,
-        board: Arc<Switchboard>,
+        router: Arc<CallRouter>,
         owner: Arc<dyn NodeOwner>,
     ) -> Result<Driver, DriverError> {
         let DriverSetup { store, disk, timing, seed } = setup;
@@ -136,13 +136,13 @@ impl Driver {
             shipments: Mutex::default(),
             ordered: Mutex::default(),
             ordering: Condvar::new(),
-            is_leader_gone: AtomicBool::new(false),
+            has_leader_ended: AtomicBool::new(false),
             handing_over: Mutex::default(),
             is_stopping: AtomicBool::new(false),
             stopping: Default::default(),
         });
-        board.set_member(Some(shared.clone()));
-        let mut driver = Driver { shared, board, threads: Vec::new() };
+        router.set_member(Some(shared.clone()));
+        let mut driver = Driver { shared, router, threads: Vec::new() };
         driver.spawn("cluster clock", clock::run)?;
         driver.spawn("cluster work", work::run)?;
         driver.spawn("cluster fetch", fetch::run)?;
@@ -203,9 +203,9 @@ impl Driver {
         self.shared.member.identity()
     }
 
-    /// Waits until this node does not serve any more, for a while at most.
-    pub fn wait_until_not_serving(&self, patience: Duration) {
-        let until = Instant::now() + patience;
+    /// Waits until this node no longer serves, for a while at most.
+    pub fn wait_until_not_serving(&self, timeout: Duration) {
+        let until = Instant::now() + timeout;
         while self.is_serving() && Instant::now() < until {
             self.shared.member.wait_for_change(TICK);
         }
@@ -220,7 +220,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        self.board.set_member(None);
+        self.router.set_member(None);
         self.shared.is_stopping.store(true, Ordering::SeqCst);
         drop(self.shared.stopping.0.lock());
         self.shared.stopping.1.notify_all();
@@ -252,7 +252,7 @@ impl DriverShared {
         self.is_stopping()
     }
 
-    /// Whom this member follows, if it follows another.
+    /// Which leader this member follows, if it follows another.
     fn leader(&self) -> Option<NodeName> {
         match self.member.situation() {
             Situation::Following { leader: Some(leader) } => self.transport.find(leader),

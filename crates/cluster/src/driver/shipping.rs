@@ -8,10 +8,10 @@ use consensus::{MemberId, Shipment};
 use super::DriverShared;
 use super::handler::CALL_SHIP;
 
-/// A member that has not fetched all in this time is told again, with a newer checkpoint.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// A member that has not fetched all in this time is ordered again, with a newer checkpoint.
+const TIMEOUT: Duration = Duration::from_secs(600);
 /// A member that does not answer an order in this time is not there.
-const ORDER_PATIENCE: Duration = Duration::from_secs(5);
+const ORDER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is under way.
 #[derive(Default)]
@@ -25,7 +25,7 @@ impl Shipments {
         self.take(member, index).for_each(Shipment::arrived);
     }
 
-    /// A member could not fetch them, and is to be told again.
+    /// A member could not fetch them, and is to be ordered again.
     pub(super) fn not_arrived(&mut self, member: MemberId, index: u64) {
         self.take(member, index).for_each(drop);
     }
@@ -39,7 +39,7 @@ impl Shipments {
 
     /// What takes too long has failed.
     fn expire(&mut self, now: Instant) {
-        self.under_way.retain(|(_, since)| now.duration_since(*since) < PATIENCE);
+        self.under_way.retain(|(_, since)| now.duration_since(*since) < TIMEOUT);
     }
 
     /// One that could not be ordered has failed.
@@ -68,8 +68,8 @@ impl DriverShared {
             let member = shipment.to();
             self.shipments.lock().under_way.push((shipment, Instant::now()));
             tracing::info!(peer = peer.as_str(), entry = %announcement.base.id, "a member is sent files");
-            if let Err(error) = links.call(&peer, CALL_SHIP, order, ORDER_PATIENCE).wait() {
-                tracing::info!(peer = peer.as_str(), %error, "a member could not be told to fetch files");
+            if let Err(error) = links.call(&peer, CALL_SHIP, order, ORDER_TIMEOUT).wait() {
+                tracing::info!(peer = peer.as_str(), %error, "a member could not be ordered to fetch files");
                 self.shipments.lock().fail(member);
             }
         }

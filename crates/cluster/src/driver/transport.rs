@@ -8,8 +8,8 @@ use store::journal::SharedCommit;
 use store::member::Transport;
 
 use super::GROUP;
-use crate::link::{EntryToSend, NodeName, Payload};
-use crate::links::Links;
+use crate::peers::Links;
+use crate::wire::{EntryToSend, NodeName, Payload};
 
 /// Sends over links, once there are any.
 #[derive(Default)]

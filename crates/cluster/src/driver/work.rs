@@ -1,4 +1,4 @@
-//! Opens and drops the store as the member is elected and is not the leader any more.
+//! Opens and drops the store as the member is elected and no longer leads.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -9,7 +9,7 @@ use store::member::{MemberError, Situation};
 use super::DriverShared;
 
 /// How long handing over may take, once all that was received is durable.
-const HAND_OVER_PATIENCE: Duration = Duration::from_secs(1);
+const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long at most it takes until a change is seen.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
@@ -42,7 +42,7 @@ pub(super) fn run(shared: &Arc<DriverShared>) {
         }
         if known.as_ref() != Some(&situation) {
             if let Situation::Following { leader } = &situation {
-                shared.is_leader_gone.store(false, Ordering::Relaxed);
+                shared.has_leader_ended.store(false, Ordering::Relaxed);
                 shared.owner.leader_changed(leader.and_then(|leader| shared.transport.find(leader)));
             }
             known = Some(situation);
@@ -86,7 +86,7 @@ impl DriverShared {
         }
         self.owner.pause();
         self.member.transfer(to);
-        let until = Instant::now() + HAND_OVER_PATIENCE;
+        let until = Instant::now() + HAND_OVER_TIMEOUT;
         while self.member.situation() == Situation::Leading && !self.is_stopping() {
             if Instant::now() >= until {
                 tracing::warn!(member = to.get(), "another node did not take over: this one begins anew");

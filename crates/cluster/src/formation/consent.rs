@@ -1,6 +1,6 @@
 //! Who may found the cluster: nodes agree on one, before there is a cluster that could agree on anything.
 //!
-//! One decision by Paxos: a node that wants to found bids; a majority of the listed names promises to hear no lower bid and tells what it
+//! One decision by Paxos: a node that wants to found bids; a majority of the listed names promises to hear no lower bid and reports what it
 //! has agreed to before; then that, or the bidder itself, is put to the majority. What a majority has agreed to is never changed, so there
 //! is one founder, whatever is delayed, cut off or started again meanwhile. Each node keeps its consent in a file:
 //!
@@ -13,8 +13,8 @@
 
 use consensus::MemberId;
 
-use crate::link::reader::{Reader, put_text};
-use crate::link::{ClusterId, FrameError, NODE_NAME_LEN_MAX, NodeName};
+use crate::wire::reader::{Reader, put_text};
+use crate::wire::{ClusterId, FrameError, NODE_NAME_LEN_MAX, NodeName};
 
 const MAGIC: &[u8; 8] = b"WRCONS01";
 

@@ -1,5 +1,5 @@
-//! How a node comes to belong to a cluster: which one it joins, who forms a new one, and what it waits for. No I/O, no clock, no random
-//! numbers.
+//! How a node comes to belong to a cluster: which one it joins, which node forms a new one, and what it waits for. No I/O, no clock, no
+//! random numbers.
 //!
 //! ```text
 //!  discovered(names) ─┐                          ┌─► Discover, Ask peers, Keep the consent
@@ -14,8 +14,8 @@
 //!   the listed names can be reached and all are empty, the lowest name among them asks for consent and founds.
 //! - Two clusters among the peers: it joins neither, and says so.
 //!
-//! What nodes see of each other may be old, partial and contradictory. That never makes two clusters: a cluster is founded only by whom a
-//! majority of the listed names has agreed on ([`Consent`]). All else here only decides who tries, and how soon.
+//! What nodes see of each other may be old, partial and contradictory. That never makes two clusters: a cluster is founded only by a node
+//! that a majority of the listed names has agreed on ([`Consent`]). All else here only decides which node tries, and how soon.
 //!
 //! Files: `consent`: promises, which a file keeps; `question`: what nodes say to each other; `reason`: sentences; `rounds`: what is done
 //! when.
@@ -33,14 +33,14 @@ use consensus::MemberId;
 pub use consent::{Bid, Consent, Founder};
 pub use limits::*;
 pub use question::{CALL, NodeState, Question, Reply, Status, VERSION_LEN_MAX};
-pub use reason::{GaveUp, Missing, Waiting};
+pub use reason::{FormationFailure, MissingPeer, WaitReason};
 
 use crate::address::Address;
-use crate::link::{ClusterId, NodeName};
+use crate::wire::{ClusterId, NodeName};
 
 /// Who this node is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Own {
+pub struct OwnIdentity {
     /// Its name.
     pub name: NodeName,
     /// The id of its directory.
@@ -54,7 +54,7 @@ pub struct Own {
 /// How a node looks for peers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
-    /// `cluster_formation.*`: whether it looks for any. If not, it stays alone until it is told to join, or asked to let another join.
+    /// `cluster_formation.*`: whether it looks for any. If not, it stays alone until it is ordered to join, or asked to let another join.
     pub is_configured: bool,
     /// `cluster_formation.target_cluster_size_hint`: a majority is one of so many, if fewer are listed.
     pub size_hint: usize,
@@ -74,7 +74,7 @@ impl Settings {
 
 /// A name that discovery has found.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
+pub struct SeedNode {
     /// The name.
     pub name: NodeName,
     /// Where it is.
@@ -92,23 +92,23 @@ pub enum Order {
     Ask {
         /// Which question it is.
         number: u64,
-        /// Whom.
-        peer: Listed,
+        /// Which peer.
+        peer: SeedNode,
         /// What.
         question: Question,
     },
     /// A cluster of that id is founded, with this node as its only member; then `set_state`.
     Found(ClusterId),
     /// A peer is asked to let this node join its cluster, or to found one; then `set_state` or `not_joined`.
-    Join(Listed),
+    Join(SeedNode),
     /// It is a member, and serves as one.
     GoOn,
     /// It serves alone, as it always did.
     StayAlone,
     /// To be said once in the log, and shown as long as it lasts.
-    Wait(Waiting),
+    Wait(WaitReason),
     /// The start ends with this sentence.
-    GiveUp(GaveUp),
+    GiveUp(FormationFailure),
 }
 
 /// What becomes of a node that asks this one to let it join.
@@ -127,7 +127,7 @@ enum Stage {
     Discovering { until: u64 },
     Asking { waiting: BTreeSet<NodeName>, until: u64 },
     Canvassing { canvass: Canvass, until: u64 },
-    Joining { peer: Listed },
+    Joining { peer: SeedNode },
     Settled,
 }
 
@@ -144,23 +144,23 @@ struct Canvass {
 
 /// What a peer has said in this round.
 #[derive(Debug)]
-enum Heard {
+enum PeerAnswer {
     Status(Status),
-    Nothing(String),
+    Failure(String),
 }
 
 /// A node on its way into a cluster.
 #[derive(Debug)]
 pub struct Formation {
-    own: Own,
+    own: OwnIdentity,
     state: NodeState,
     settings: Settings,
     consent: Consent,
     /// The id of the cluster, should this node found one.
     draw: ClusterId,
     leader: Option<(NodeName, Address)>,
-    listed: Vec<Listed>,
-    heard: BTreeMap<NodeName, Heard>,
+    listed: Vec<SeedNode>,
+    heard: BTreeMap<NodeName, PeerAnswer>,
     stage: Stage,
     /// What a majority has agreed on, as far as is known.
     chosen: Option<Founder>,
@@ -173,16 +173,16 @@ pub struct Formation {
     failures: u32,
     last_failure: Option<String>,
     majority_since: Option<u64>,
-    waiting: Option<Waiting>,
-    gave_up: Option<GaveUp>,
-    /// What has been said of how it ended: to be said once.
-    told: Option<Order>,
+    waiting: Option<WaitReason>,
+    gave_up: Option<FormationFailure>,
+    /// How it ended, as it was ordered last: to be ordered once.
+    last_end: Option<Order>,
 }
 
 impl Formation {
     /// Begins. `kept` is what this directory has kept, and `draw` a number of its own, drawn anew at each start.
     #[must_use]
-    pub fn new(own: Own, state: NodeState, settings: Settings, kept: Consent, draw: ClusterId) -> Self {
+    pub fn new(own: OwnIdentity, state: NodeState, settings: Settings, kept: Consent, draw: ClusterId) -> Self {
         let highest_round = kept.promised.as_ref().map_or(0, |bid| bid.round);
         Formation {
             own,
@@ -204,7 +204,7 @@ impl Formation {
             majority_since: None,
             waiting: None,
             gave_up: None,
-            told: None,
+            last_end: None,
         }
     }
 
@@ -224,18 +224,18 @@ impl Formation {
 
     /// What it waits for, if it does.
     #[must_use]
-    pub fn waiting(&self) -> Option<&Waiting> {
+    pub fn waiting(&self) -> Option<&WaitReason> {
         self.waiting.as_ref()
     }
 
     /// Why it has given up, if it has.
     #[must_use]
-    pub fn gave_up(&self) -> Option<&GaveUp> {
+    pub fn gave_up(&self) -> Option<&FormationFailure> {
         self.gave_up.as_ref()
     }
 
     /// Names have been found.
-    pub fn discovered(&mut self, mut names: Vec<Listed>) {
+    pub fn discovered(&mut self, mut names: Vec<SeedNode>) {
         names.sort_unstable();
         names.dedup_by(|a, b| a.name == b.name);
         self.listed = names;
@@ -261,7 +261,7 @@ impl Formation {
         self.is_asked_to_found = false;
     }
 
-    /// Who leads this node's cluster, for those who ask.
+    /// The node that leads this node's cluster, for nodes that ask.
     pub fn set_leader(&mut self, leader: Option<(NodeName, Address)>) {
         self.leader = leader;
     }
@@ -271,10 +271,10 @@ impl Formation {
         let Stage::Joining { peer } = &self.stage else { return };
         let by = peer.name.clone();
         if is_final {
-            self.gave_up = Some(GaveUp::Refused { by, why: why.to_owned() });
+            self.gave_up = Some(FormationFailure::Refused { by, why: why.to_owned() });
             self.stage = Stage::Settled;
         } else {
-            self.waiting_anew(Waiting::Join { by, why: Some(why.to_owned()) });
+            self.waiting_anew(WaitReason::Join { by, why: Some(why.to_owned()) });
             self.stage = Stage::Idle { next_at: now + self.settings.interval_ms };
         }
     }
@@ -286,7 +286,7 @@ impl Formation {
         }
         let can_stay_alone = self.state == NodeState::HasData || !self.settings.is_configured;
         if !can_stay_alone {
-            let reason = self.waiting.as_ref().map_or_else(|| "it has just started".to_owned(), Waiting::to_string);
+            let reason = self.waiting.as_ref().map_or_else(|| "it has just started".to_owned(), WaitReason::to_string);
             return Admission::Later(format!("{} belongs to no cluster itself: {reason}", self.own.name));
         }
         if !self.is_asked_to_found {
@@ -332,7 +332,7 @@ impl Formation {
         let Some(peer) = self.asked.remove(&number) else { return };
         if let Stage::Asking { waiting, .. } = &mut self.stage {
             waiting.remove(&peer);
-            self.heard.insert(peer, Heard::Nothing(why.to_owned()));
+            self.heard.insert(peer, PeerAnswer::Failure(why.to_owned()));
         }
     }
 

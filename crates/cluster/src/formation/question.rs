@@ -11,8 +11,8 @@ use consensus::MemberId;
 
 use super::consent::{Bid, Founder, put_agreed, put_bid, put_founder, read_agreed, read_bid, read_founder};
 use crate::address::Address;
-use crate::link::reader::{Reader, put_text};
-use crate::link::{ClusterId, FrameError, NODE_NAME_LEN_MAX, NodeName};
+use crate::wire::reader::{Reader, put_text};
+use crate::wire::{ClusterId, FrameError, NODE_NAME_LEN_MAX, NodeName};
 
 /// Bytes of a version as text.
 pub const VERSION_LEN_MAX: usize = 64;

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use crate::link::{ClusterId, NodeName};
+use crate::wire::{ClusterId, NodeName};
 
 /// A name that is missed, and why it does not answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Missing {
+pub struct MissingPeer {
     /// Which.
     pub name: NodeName,
     /// Why.
@@ -15,7 +15,7 @@ pub struct Missing {
 
 /// What a node waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Waiting {
+pub enum WaitReason {
     /// Its peers' names.
     Discovery {
         /// Why they are not known yet.
@@ -30,12 +30,12 @@ pub enum Waiting {
         /// How many there are to be: those listed, or what is hinted at.
         of: usize,
         /// Those that do not answer.
-        missing: Vec<Missing>,
+        missing: Vec<MissingPeer>,
     },
     /// The rest of the listed names, for a while: one of them might have data.
     Rest {
         /// Those that do not answer.
-        missing: Vec<Missing>,
+        missing: Vec<MissingPeer>,
         /// So long.
         for_ms: u64,
     },
@@ -48,7 +48,7 @@ pub enum Waiting {
         /// Whether it answers.
         is_reachable: bool,
     },
-    /// All listed names: this node was agreed on with a directory that it does not have any more.
+    /// All listed names: this node was agreed on with a directory that it no longer has.
     Replaced {
         /// Those that do not answer, or are not empty.
         missing: Vec<NodeName>,
@@ -57,7 +57,7 @@ pub enum Waiting {
     NotListed(NodeName),
     /// To be let in.
     Join {
-        /// By whom.
+        /// By which node.
         by: NodeName,
         /// Why it was not at once.
         why: Option<String>,
@@ -73,49 +73,49 @@ pub enum Waiting {
     },
 }
 
-impl fmt::Display for Waiting {
+impl fmt::Display for WaitReason {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Waiting::Discovery { why } => write!(to, "the names of this node's peers are not known yet: {why}"),
-            Waiting::Majority { reachable, needed, of, missing } => {
+            WaitReason::Discovery { why } => write!(to, "the names of this node's peers are not known yet: {why}"),
+            WaitReason::Majority { reachable, needed, of, missing } => {
                 write!(
                     to,
                     "{reachable} of {of} nodes can be reached, this one included, and {needed} are needed to form a cluster"
                 )?;
                 list_missing(to, missing)
             }
-            Waiting::Rest { missing, for_ms } => {
+            WaitReason::Rest { missing, for_ms } => {
                 let seconds = for_ms.div_ceil(1000);
                 write!(to, "a majority can be reached, and this node waits {seconds} s for the others")?;
                 list_missing(to, missing)
             }
-            Waiting::LowerName(name) => write!(to, "{name} has the lowest name and is to form the cluster"),
-            Waiting::Founder { name, is_reachable: true } => {
+            WaitReason::LowerName(name) => write!(to, "{name} has the lowest name and is to form the cluster"),
+            WaitReason::Founder { name, is_reachable: true } => {
                 write!(to, "the nodes have agreed that {name} forms the cluster, which it has not done yet")
             }
-            Waiting::Founder { name, is_reachable: false } => write!(
+            WaitReason::Founder { name, is_reachable: false } => write!(
                 to,
                 "the nodes have agreed that {name} forms the cluster, and it cannot be reached: start it, or, if its directory is lost \
                  for good, reset the other nodes, which are empty (warren ctl force_reset)"
             ),
-            Waiting::Replaced { missing } => {
+            WaitReason::Replaced { missing } => {
                 write!(
                     to,
-                    "this node was agreed on to form the cluster with a directory that it does not have any more; it does so as soon as \
+                    "this node was agreed on to form the cluster with a directory that it no longer has; it does so as soon as \
                      all others answer and are empty, missing: {}",
                     Names(missing)
                 )
             }
-            Waiting::NotListed(own) => {
+            WaitReason::NotListed(own) => {
                 write!(
                     to,
                     "{own} is not among the listed names, so it forms no cluster and waits for one of them to do so"
                 )
             }
-            Waiting::Join { by, why: None } => write!(to, "it asks {by} to let it join"),
-            Waiting::Join { by, why: Some(why) } => write!(to, "{by} does not let it join yet: {why}"),
-            Waiting::Consent => to.write_str("it asks a majority to agree that it forms the cluster"),
-            Waiting::Outside { cluster, peer } => write!(
+            WaitReason::Join { by, why: None } => write!(to, "it asks {by} to let it join"),
+            WaitReason::Join { by, why: Some(why) } => write!(to, "{by} does not let it join yet: {why}"),
+            WaitReason::Consent => to.write_str("it asks a majority to agree that it forms the cluster"),
+            WaitReason::Outside { cluster, peer } => write!(
                 to,
                 "{peer} belongs to cluster {cluster}, and this node has data of its own: it stays alone. To let it join and lose its \
                  data: warren ctl join_cluster --force {peer}"
@@ -126,7 +126,7 @@ impl fmt::Display for Waiting {
 
 /// Why a node gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum GaveUp {
+pub enum FormationFailure {
     /// Its peers belong to two clusters.
     TwoClusters {
         /// A peer and its cluster.
@@ -150,18 +150,18 @@ pub enum GaveUp {
     },
 }
 
-impl fmt::Display for GaveUp {
+impl fmt::Display for FormationFailure {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            GaveUp::TwoClusters { one: (peer, cluster), other: (other_peer, other_cluster) } => write!(
+            FormationFailure::TwoClusters { one: (peer, cluster), other: (other_peer, other_cluster) } => write!(
                 to,
                 "there are two clusters among the peers of this node, which joins neither: {peer} belongs to {cluster}, {other_peer} to \
                  {other_cluster}; take the nodes of one of them off the list"
             ),
-            GaveUp::Discovery { tries, why } => {
+            FormationFailure::Discovery { tries, why } => {
                 write!(to, "the names of this node's peers could not be found out in {tries} tries: {why}")
             }
-            GaveUp::Refused { by, why } => write!(to, "{by} does not let this node join: {why}"),
+            FormationFailure::Refused { by, why } => write!(to, "{by} does not let this node join: {why}"),
         }
     }
 }
@@ -178,8 +178,8 @@ impl fmt::Display for Names<'_> {
     }
 }
 
-fn list_missing(to: &mut fmt::Formatter<'_>, missing: &[Missing]) -> fmt::Result {
-    for (at, Missing { name, why }) in missing.iter().enumerate() {
+fn list_missing(to: &mut fmt::Formatter<'_>, missing: &[MissingPeer]) -> fmt::Result {
+    for (at, MissingPeer { name, why }) in missing.iter().enumerate() {
         let before = if at == 0 { "; missing: " } else { ", " };
         write!(to, "{before}{name} ({why})")?;
     }

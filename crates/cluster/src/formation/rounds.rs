@@ -5,19 +5,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::consent::{Bid, Founder};
 use super::limits::{ANSWER_WAIT_MS, DISCOVERY_WAIT_MS, REST_WAIT_MS};
 use super::question::{NodeState, Question, Reply, Status};
-use super::reason::{GaveUp, Missing, Waiting};
-use super::{Canvass, Formation, Heard, Listed, Order, Stage};
-use crate::link::{ClusterId, NodeName};
+use super::reason::{FormationFailure, MissingPeer, WaitReason};
+use super::{Canvass, Formation, Order, PeerAnswer, SeedNode, Stage};
+use crate::wire::{ClusterId, NodeName};
 
 /// What a round came to.
 enum Decision {
-    Wait(Waiting),
-    GiveUp(GaveUp),
+    Wait(WaitReason),
+    GiveUp(FormationFailure),
     Found(ClusterId),
-    Join(Listed),
+    Join(SeedNode),
     Bid,
     /// Of a node with data: what asked it to found has to wait for ever.
-    StayOutside(Waiting),
+    StayOutside(WaitReason),
 }
 
 impl Formation {
@@ -51,7 +51,7 @@ impl Formation {
     fn settle(&mut self, order: Order, orders: &mut Vec<Order>) {
         self.stage = Stage::Settled;
         self.waiting = match self.waiting.take() {
-            Some(waiting @ Waiting::Outside { .. }) => Some(waiting),
+            Some(waiting @ WaitReason::Outside { .. }) => Some(waiting),
             _ => None,
         };
         self.tell(order, orders);
@@ -59,24 +59,24 @@ impl Formation {
 
     /// What ends the formation is said once.
     fn tell(&mut self, order: Order, orders: &mut Vec<Order>) {
-        if self.told.as_ref() != Some(&order) {
-            self.told = Some(order.clone());
+        if self.last_end.as_ref() != Some(&order) {
+            self.last_end = Some(order.clone());
             orders.push(order);
         }
     }
 
     /// A reason to wait is said when it is another one than before.
-    pub(super) fn waiting_anew(&mut self, waiting: Waiting) -> bool {
+    pub(super) fn waiting_anew(&mut self, waiting: WaitReason) -> bool {
         // How long it still waits for the rest is no news.
         let is_same = match (&self.waiting, &waiting) {
-            (Some(Waiting::Rest { missing: before, .. }), Waiting::Rest { missing, .. }) => before == missing,
+            (Some(WaitReason::Rest { missing: before, .. }), WaitReason::Rest { missing, .. }) => before == missing,
             (before, waiting) => before.as_ref() == Some(waiting),
         };
         self.waiting = Some(waiting);
         !is_same
     }
 
-    fn wait(&mut self, waiting: Waiting, orders: &mut Vec<Order>) {
+    fn wait(&mut self, waiting: WaitReason, orders: &mut Vec<Order>) {
         if self.waiting_anew(waiting.clone()) {
             orders.push(Order::Wait(waiting));
         }
@@ -91,12 +91,12 @@ impl Formation {
         let Stage::Idle { next_at } = self.stage else { return };
         if let Some(why) = self.last_failure.clone() {
             if self.failures > self.settings.retry_limit {
-                let why = GaveUp::Discovery { tries: self.failures, why };
+                let why = FormationFailure::Discovery { tries: self.failures, why };
                 self.gave_up = Some(why.clone());
                 self.stage = Stage::Settled;
                 return self.tell(Order::GiveUp(why), orders);
             }
-            self.wait(Waiting::Discovery { why }, orders);
+            self.wait(WaitReason::Discovery { why }, orders);
         }
         if now >= next_at {
             self.stage = Stage::Discovering { until: now + DISCOVERY_WAIT_MS };
@@ -135,7 +135,7 @@ impl Formation {
                 if let Some(chosen) = &status.chosen {
                     self.chosen = Some(chosen.clone());
                 }
-                self.heard.insert(peer.clone(), Heard::Status(status));
+                self.heard.insert(peer.clone(), PeerAnswer::Status(status));
             }
             (Stage::Canvassing { canvass, .. }, Reply::Promised(bid, agreed)) if bid == canvass.bid => {
                 canvass.promised.insert(peer.clone(), agreed);
@@ -159,7 +159,7 @@ impl Formation {
             return;
         }
         for name in std::mem::take(waiting) {
-            self.heard.insert(name, Heard::Nothing("no answer".to_owned()));
+            self.heard.insert(name, PeerAnswer::Failure("no answer".to_owned()));
         }
         self.stage = Stage::Idle { next_at: now + self.settings.interval_ms };
         match self.decide(now) {
@@ -179,14 +179,14 @@ impl Formation {
                 self.tell(Order::Found(cluster), orders);
             }
             Decision::Join(peer) => {
-                if !matches!(&self.waiting, Some(Waiting::Join { by, .. }) if *by == peer.name) {
-                    self.wait(Waiting::Join { by: peer.name.clone(), why: None }, orders);
+                if !matches!(&self.waiting, Some(WaitReason::Join { by, .. }) if *by == peer.name) {
+                    self.wait(WaitReason::Join { by: peer.name.clone(), why: None }, orders);
                 }
                 self.stage = Stage::Joining { peer: peer.clone() };
                 orders.push(Order::Join(peer));
             }
             Decision::Bid => {
-                self.wait(Waiting::Consent, orders);
+                self.wait(WaitReason::Consent, orders);
                 self.bid(now, orders);
             }
         }
@@ -194,8 +194,8 @@ impl Formation {
 
     fn statuses(&self) -> impl Iterator<Item = &Status> {
         self.heard.values().filter_map(|heard| match heard {
-            Heard::Status(status) => Some(status),
-            Heard::Nothing(_) => None,
+            PeerAnswer::Status(status) => Some(status),
+            PeerAnswer::Failure(_) => None,
         })
     }
 
@@ -213,23 +213,23 @@ impl Formation {
             return Decision::Join(peer);
         }
         if self.listed_as(&self.own.name).is_none() {
-            return Decision::Wait(Waiting::NotListed(self.own.name.clone()));
+            return Decision::Wait(WaitReason::NotListed(self.own.name.clone()));
         }
         let missing = self.missing();
         let (reachable, of) = (self.listed.len() - missing.len(), self.listed.len().max(self.settings.size_hint));
         if reachable < self.needed() {
             self.majority_since = None;
-            return Decision::Wait(Waiting::Majority { reachable, needed: self.needed(), of, missing });
+            return Decision::Wait(WaitReason::Majority { reachable, needed: self.needed(), of, missing });
         }
         if self.state == NodeState::HasData {
             return Decision::Bid;
         }
         let since = *self.majority_since.get_or_insert(now);
         if !missing.is_empty() && now < since + REST_WAIT_MS {
-            return Decision::Wait(Waiting::Rest { missing, for_ms: since + REST_WAIT_MS - now });
+            return Decision::Wait(WaitReason::Rest { missing, for_ms: since + REST_WAIT_MS - now });
         }
         match self.statuses().map(|status| &status.name).min() {
-            Some(lowest) if *lowest < self.own.name => Decision::Wait(Waiting::LowerName(lowest.clone())),
+            Some(lowest) if *lowest < self.own.name => Decision::Wait(WaitReason::LowerName(lowest.clone())),
             _ => Decision::Bid,
         }
     }
@@ -241,14 +241,14 @@ impl Formation {
         });
         let (first, cluster) = members.next()?;
         if self.state == NodeState::HasData {
-            return Some(Decision::StayOutside(Waiting::Outside { cluster, peer: first.name.clone() }));
+            return Some(Decision::StayOutside(WaitReason::Outside { cluster, peer: first.name.clone() }));
         }
         if let Some((other, other_cluster)) = members.find(|(_, other)| *other != cluster) {
             let (one, other) = ((first.name.clone(), cluster), (other.name.clone(), other_cluster));
-            return Some(Decision::GiveUp(GaveUp::TwoClusters { one, other }));
+            return Some(Decision::GiveUp(FormationFailure::TwoClusters { one, other }));
         }
         let leader =
-            first.leader.as_ref().map(|(name, address)| Listed { name: name.clone(), address: address.clone() });
+            first.leader.as_ref().map(|(name, address)| SeedNode { name: name.clone(), address: address.clone() });
         let peer = leader.filter(|leader| leader.name != self.own.name).or_else(|| self.listed_as(&first.name))?;
         Some(Decision::Join(peer))
     }
@@ -262,7 +262,7 @@ impl Formation {
                     Decision::Join(peer)
                 }
                 (status, _) => {
-                    Decision::Wait(Waiting::Founder { name: chosen.name.clone(), is_reachable: status.is_some() })
+                    Decision::Wait(WaitReason::Founder { name: chosen.name.clone(), is_reachable: status.is_some() })
                 }
             };
         }
@@ -275,17 +275,17 @@ impl Formation {
         let missing: Vec<_> = others.filter(|name| !is_empty(name)).cloned().collect();
         match missing.is_empty() {
             true => Decision::Found(chosen.cluster),
-            false => Decision::Wait(Waiting::Replaced { missing }),
+            false => Decision::Wait(WaitReason::Replaced { missing }),
         }
     }
 
-    fn listed_as(&self, name: &NodeName) -> Option<Listed> {
+    fn listed_as(&self, name: &NodeName) -> Option<SeedNode> {
         self.listed.iter().find(|listed| listed.name == *name).cloned()
     }
 
-    fn missing(&self) -> Vec<Missing> {
-        let missing = |listed: &Listed| match self.heard.get(&listed.name) {
-            Some(Heard::Nothing(why)) => Some(Missing { name: listed.name.clone(), why: why.clone() }),
+    fn missing(&self) -> Vec<MissingPeer> {
+        let missing = |listed: &SeedNode| match self.heard.get(&listed.name) {
+            Some(PeerAnswer::Failure(why)) => Some(MissingPeer { name: listed.name.clone(), why: why.clone() }),
             _ => None,
         };
         self.listed.iter().filter_map(missing).collect()
@@ -315,10 +315,10 @@ impl Formation {
         self.ask_voters(&Question::Promise(bid), orders);
     }
 
-    /// Those who were heard of in this round; others could not answer.
+    /// The nodes that have answered in this round; others could not answer.
     fn ask_voters(&mut self, question: &Question, orders: &mut Vec<Order>) {
         self.asked.clear();
-        let has_answered = |listed: &&Listed| matches!(self.heard.get(&listed.name), Some(Heard::Status(_)));
+        let has_answered = |listed: &&SeedNode| matches!(self.heard.get(&listed.name), Some(PeerAnswer::Status(_)));
         for peer in self.listed.iter().filter(has_answered) {
             self.last_number += 1;
             self.asked.insert(self.last_number, peer.name.clone());

@@ -6,8 +6,8 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 
 use crate::address::Address;
-use crate::formation::Listed;
-use crate::link::NodeName;
+use crate::formation::SeedNode;
+use crate::wire::NodeName;
 
 /// Where names are.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,18 +38,18 @@ pub struct Names {
 
 /// Where a node is whose cluster this one is to join.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Seed {
+pub(super) enum JoinTarget {
     /// It is to be this one.
-    Node(Listed),
+    Node(SeedNode),
     /// Whichever is there.
     At(Address),
 }
 
-impl fmt::Display for Seed {
+impl fmt::Display for JoinTarget {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Seed::Node(node) => node.name.fmt(to),
-            Seed::At(address) => address.fmt(to),
+            JoinTarget::Node(node) => node.name.fmt(to),
+            JoinTarget::At(address) => address.fmt(to),
         }
     }
 }
@@ -62,7 +62,7 @@ impl fmt::Debug for Names {
 
 impl Names {
     /// Looks them up, which may take seconds. An error is a sentence.
-    pub(super) fn look_up(&self) -> Result<Vec<Listed>, String> {
+    pub(super) fn look_up(&self) -> Result<Vec<SeedNode>, String> {
         match &self.discovery {
             None => Ok(Vec::new()),
             Some(Discovery::Listed(names)) => names.iter().map(|name| self.listed(name)).collect(),
@@ -77,7 +77,7 @@ impl Names {
     }
 
     /// A node by its name: `rabbit@b`, or `rabbit@b=host:port`, or `rabbit@host:port`; or whatever node is at `host:port`.
-    pub(super) fn find(&self, text: &str) -> Result<Seed, String> {
+    pub(super) fn find(&self, text: &str) -> Result<JoinTarget, String> {
         let is_no_name = || {
             format!(
                 "'{text}' is neither a node's name, such as rabbit@host, nor an address, such as host:{}",
@@ -85,51 +85,51 @@ impl Names {
             )
         };
         if !text.contains(['@', '=']) && text.contains(':') {
-            return Address::parse(text, self.port).map(Seed::At).ok_or_else(is_no_name);
+            return Address::parse(text, self.port).map(JoinTarget::At).ok_or_else(is_no_name);
         }
-        self.find_name(text, is_no_name).map(Seed::Node)
+        self.find_name(text, is_no_name).map(JoinTarget::Node)
     }
 
-    fn find_name(&self, text: &str, is_no_name: impl Fn() -> String) -> Result<Listed, String> {
+    fn find_name(&self, text: &str, is_no_name: impl Fn() -> String) -> Result<SeedNode, String> {
         if let Some((name, address)) = text.split_once('=') {
             let name = NodeName::new(name.trim()).ok_or_else(&is_no_name)?;
             let address = Address::parse(address.trim(), self.port).ok_or_else(is_no_name)?;
-            return Ok(Listed { name, address });
+            return Ok(SeedNode { name, address });
         }
         let (_, host) = text.split_once('@').ok_or_else(&is_no_name)?;
         match host.rsplit_once(':') {
             Some((name, port)) if !name.contains(':') && port.parse::<u16>().is_ok() => {
                 let address = Address::parse(host, self.port).ok_or_else(&is_no_name)?;
                 let name = text.strip_suffix(&format!(":{port}")).and_then(NodeName::new).ok_or_else(is_no_name)?;
-                Ok(Listed { name, address })
+                Ok(SeedNode { name, address })
             }
             _ => self.listed(text),
         }
     }
 
-    fn listed(&self, name: &str) -> Result<Listed, String> {
+    fn listed(&self, name: &str) -> Result<SeedNode, String> {
         let is_nowhere = || format!("it is not known where {name} is: its name is to be rabbit@host");
         let address = (self.address_of)(name).ok_or_else(is_nowhere)?;
-        Ok(Listed { name: NodeName::new(name).ok_or_else(is_nowhere)?, address })
+        Ok(SeedNode { name: NodeName::new(name).ok_or_else(is_nowhere)?, address })
     }
 
-    fn look_up_dns(&self, host: &str) -> Result<Vec<Listed>, String> {
+    fn look_up_dns(&self, host: &str) -> Result<Vec<SeedNode>, String> {
         let found = (host, self.port).to_socket_addrs().map_err(|error| format!("{host} has no address: {error}"))?;
         let mut addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
         addresses.sort_unstable();
         addresses.dedup();
-        let mut names: Vec<Listed> = Vec::new();
+        let mut names: Vec<SeedNode> = Vec::new();
         for address in addresses {
             let name = dns_lookup::lookup_addr(&address)
                 .map_err(|error| format!("the address {address} of {host} has no name: {error}"))?;
             let name = format!("{}@{}", self.prefix, name.trim_end_matches('.'));
             // Where the configuration says otherwise, that counts.
-            let told = (self.address_of)(&name);
-            let address = told.or_else(|| Address::new(&address.to_string(), self.port));
+            let found = (self.address_of)(&name);
+            let address = found.or_else(|| Address::new(&address.to_string(), self.port));
             if let (Some(name), Some(address)) = (NodeName::new(&name), address)
                 && names.iter().all(|listed| listed.name != name)
             {
-                names.push(Listed { name, address });
+                names.push(SeedNode { name, address });
             }
         }
         if names.is_empty() { Err(format!("{host} has no address")) } else { Ok(names) }
@@ -150,7 +150,7 @@ mod tests {
         }
     }
 
-    fn shown(found: Result<Vec<Listed>, String>) -> Vec<String> {
+    fn shown(found: Result<Vec<SeedNode>, String>) -> Vec<String> {
         found.unwrap().iter().map(|listed| format!("{} {}", listed.name, listed.address)).collect()
     }
 
@@ -192,8 +192,8 @@ mod tests {
             ("fd00::2", "[fd00::2]:25672"),
         ] {
             let found = match names.find(text).unwrap() {
-                Seed::Node(listed) => format!("{} {}", listed.name, listed.address),
-                Seed::At(address) => address.to_string(),
+                JoinTarget::Node(listed) => format!("{} {}", listed.name, listed.address),
+                JoinTarget::At(address) => address.to_string(),
             };
             assert_eq!(found, expected, "{text}");
         }

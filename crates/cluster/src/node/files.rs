@@ -146,7 +146,7 @@ impl NodeFiles {
         self.write("lost", why.as_bytes())
     }
 
-    /// The directory has nothing any more: it is another one from now on. What it has agreed to about who founds is kept where it will look
+    /// The directory has been emptied: it is another one from now on. What it has agreed to about the founder is kept where it will look
     /// for the same peers again.
     pub(super) fn forget(&self, keeps_consent: bool) -> Result<(), FileError> {
         let names = ["roster", "memory", "seal", "lost", "time"];

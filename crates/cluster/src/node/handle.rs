@@ -1,38 +1,37 @@
-//! A node that runs, for those who own it and for operators.
+//! A node that runs, for its owner and for operators.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Instant;
 
 use parking_lot::Mutex;
-use store::{RecoveredStore, Store};
+use store::Store;
 use tokio::sync::oneshot;
 
 use super::files::NodeFiles;
 use super::inbox::{Event, Inbox, Order, Reply};
-use super::memory::Memory;
-use super::orders::draw_cluster;
-use super::shell::{Door, Phase, Shell, clock_ms, local};
+use super::io::NodeIo;
+use super::own::{OwnNode, local};
+use super::phase::OpenedStore;
+use super::sources::LinkEvents;
 use super::starts::{EarlierStarts, OwnId};
+use super::task::{FoundDirectory, NodeTask};
 use super::time::GroupTime;
-use super::view::Shown;
-use super::{Host, NodeAlarms, NodeError, NodeSetup};
+use super::view::NodeView;
+use super::{Host, NodeError, NodeSetup};
 use crate::address::Address;
+use crate::call_router::CallRouter;
 use crate::control::{ClusterMetrics, ClusterView, Control, ControlError, Outcome};
-use crate::formation::{Formation, NodeState, Own};
-use crate::link::{ClusterId, Identity, NodeName};
-use crate::links::{Links, Setup};
-use crate::roster::Roster;
-use crate::switchboard::Switchboard;
+use crate::formation::NodeState;
+use crate::peers::{self, Links};
+use crate::wire::{ClusterId, NodeName};
 
 /// A node that runs. Dropped, it ends as by [`ClusterNode::stop`].
 pub struct ClusterNode {
     inbox: Arc<Inbox>,
     links: Arc<Links>,
-    shown: Arc<Shown>,
+    view: Arc<NodeView>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -59,94 +58,43 @@ impl ClusterNode {
             None => Some(Store::open(setup.store.clone(), disk)?),
         };
         let files = NodeFiles::open(&dir)?;
-        let (own, earlier) = begin(&files, identity.as_ref(), &setup.name, &dir)?;
+        let (id, earlier) = begin(&files, identity.as_ref(), &setup.name, &dir)?;
         let cluster = identity.as_ref().and_then(|identity| ClusterId::new(identity.cluster));
         let state = state_of(cluster, opened.as_ref());
         let (inbox, events) = Inbox::new();
         let inbox = Arc::new(inbox);
-        let board = Switchboard::wary(Arc::new(Door { inbox: inbox.clone(), host: host.clone() }));
-        let on_links = Identity {
-            cluster,
-            name: setup.name.clone(),
-            member: Some(own.member),
-            incarnation: own.incarnation,
-            level: setup.level,
-        };
-        let links = Setup {
+        let router = CallRouter::wary(Arc::new(LinkEvents::new(inbox.clone(), host.clone())));
+        let links = peers::Setup {
             listen: setup.listen,
-            local: local(on_links, setup.secret.as_ref()),
+            local: local(&setup, id, cluster),
             tls: setup.tls.clone(),
             peers: Vec::new(),
         };
-        let links = Arc::new(Links::start(links, board.clone())?);
+        let links = Arc::new(Links::start(links, router.clone())?);
         let address = match &setup.advertise {
             Some(address) => address.clone(),
             None => own_address(&setup.name, links.address().port())
                 .ok_or_else(|| NodeError::NoAddress(setup.name.clone()))?,
         };
-        let roster = match cluster {
-            Some(cluster) => Some(own_roster(&files, cluster, &setup, own, &address)?),
-            None => None,
-        };
-        let of_own =
-            Own { name: setup.name.clone(), member: own.member, level: setup.level, version: setup.version.clone() };
-        let formation = Formation::new(of_own, state, setup.formation, files.consent()?, draw_cluster()?);
         // An empty directory that is to be in a cluster is opened again when it is known in which.
         let is_kept = state == NodeState::HasData || !setup.formation.is_configured;
-        let shown = Shown::of(&setup.name, setup.level);
-        let now = Instant::now();
-        let mut shell = Shell {
-            address,
-            host,
-            links: links.clone(),
-            board,
-            inbox: inbox.clone(),
+        let view = NodeView::of(&setup.name, setup.level);
+        let settings = setup.formation;
+        let own = OwnNode::new(setup, address, id, earlier);
+        let formation = own.formation(state, settings, files.consent()?)?;
+        let found = FoundDirectory {
+            opened: opened.filter(|_| is_kept),
+            roster: cluster.map(|cluster| own.roster(&files, cluster)),
             time: own_time(&files),
-            memory: Memory::open(files.clone()),
             files,
-            own,
-            earlier,
-            sealed_at: (now, 0),
-            phase: Phase::Forming(opened.filter(|_| is_kept)),
-            formation,
-            listed: Vec::new(),
-            roster,
-            told: BTreeMap::new(),
-            report_number: 0,
-            asked: BTreeSet::new(),
-            gone: BTreeMap::new(),
-            next_exchange: now,
-            vitals: BTreeMap::new(),
-            next_vitals: now,
-            plans: Vec::new(),
-            next_hand_over: now,
-            waiting: Vec::new(),
-            joining: None,
-            postponed: Vec::new(),
-            leaving: None,
-            leader: None,
-            leaderless_since: now,
-            leader_changes: 0,
-            standing: None,
-            is_draining: false,
-            is_app_stopped: false,
-            alarms: NodeAlarms::default(),
-            peer_alarms: Vec::new(),
-            emptied_at: None,
-            removed: None,
-            shown: shown.clone(),
-            started_at: now,
-            setup,
         };
-        if cluster.is_some() {
-            shell.start_member()?;
-        }
-        shell.show();
+        let io = NodeIo::new(host, links.clone(), router, inbox.clone());
+        let task = NodeTask::start(own, io, found, formation, view.clone())?;
         let thread = std::thread::Builder::new().name("cluster node".to_owned()).spawn(move || {
             sampler::does(sampler::Work::Cluster);
-            shell.run(&events);
+            task.run(&events);
         })?;
-        Ok(ClusterNode { inbox, links, shown, thread: Mutex::new(Some(thread)) })
+        Ok(ClusterNode { inbox, links, view, thread: Mutex::new(Some(thread)) })
     }
 
     /// The links to its peers.
@@ -155,11 +103,11 @@ impl ClusterNode {
         &self.links
     }
 
-    /// Hands over if it leads and another node can, and ends: the host is told to stop, and not called any more when this returns.
+    /// Hands over if it leads and another node can, and ends: the host is stopped, and no longer called when this returns.
     pub fn stop(&self) {
         self.inbox.put(Event::Stop);
         if let Some(thread) = self.thread.lock().take() {
-            // A panic has been told.
+            // A panic has been logged.
             let _ = thread.join();
         }
     }
@@ -204,11 +152,11 @@ fn begin(
 }
 
 /// What a directory holds.
-fn state_of(cluster: Option<ClusterId>, opened: Option<&(Arc<Store>, RecoveredStore)>) -> NodeState {
+fn state_of(cluster: Option<ClusterId>, opened: Option<&OpenedStore>) -> NodeState {
     if let Some(cluster) = cluster {
         return NodeState::Member(cluster);
     }
-    let has_data = |(store, recovered): &(Arc<Store>, RecoveredStore)| {
+    let has_data = |(store, recovered): &OpenedStore| {
         store.appended() > model::ids::JournalPosition::START || !recovered.definitions.is_empty()
     };
     if opened.is_some_and(has_data) { NodeState::HasData } else { NodeState::Empty }
@@ -216,7 +164,8 @@ fn state_of(cluster: Option<ClusterId>, opened: Option<&(Arc<Store>, RecoveredSt
 
 /// What time it is in the cluster, as far as this node has kept it.
 fn own_time(files: &NodeFiles) -> Arc<GroupTime> {
-    let kept_ms = files.ahead().inspect_err(|error| tracing::warn!(%error, "it is asked anew what time it is"));
+    let kept_ms =
+        files.ahead().inspect_err(|error| tracing::warn!(%error, "the cluster's time cannot be read: peers are asked"));
     Arc::new(GroupTime::new(kept_ms.ok().flatten()))
 }
 
@@ -225,46 +174,13 @@ fn own_address(name: &NodeName, port: u16) -> Option<Address> {
     Address::new(name.as_str().split_once('@')?.1, port)
 }
 
-/// What was known of the others, with this node where it is now.
-fn own_roster(
-    files: &NodeFiles,
-    cluster: ClusterId,
-    setup: &NodeSetup,
-    own: OwnId,
-    address: &Address,
-) -> Result<Roster, NodeError> {
-    let (name, member) = (&setup.name, own.member);
-    let kept = files.roster().inspect_err(|error| tracing::warn!(%error, "the list of nodes is made anew"));
-    let kept = kept.ok().flatten().filter(|roster| roster.cluster() == cluster);
-    let mut roster = kept.unwrap_or_else(|| Roster::new(cluster));
-    if roster.node(name).is_some_and(|node| node.member != member) {
-        let _ = roster.replace(name, member);
-    }
-    enter(&mut roster, setup, own, address);
-    Ok(roster)
-}
-
-/// Puts a node into a roster of its own.
-pub(super) fn enter(roster: &mut Roster, setup: &NodeSetup, own: OwnId, address: &Address) {
-    let identity = Identity {
-        cluster: Some(roster.cluster()),
-        name: setup.name.clone(),
-        member: Some(own.member),
-        incarnation: own.incarnation,
-        level: setup.level,
-    };
-    // It cannot be another's: then the roster would be another node's.
-    let _ = roster.add(&setup.name, own.member, address.clone());
-    let _ = roster.hear(&identity, Some(&setup.version), clock_ms(), |_| true);
-}
-
 impl Control for ClusterNode {
     fn view(&self) -> Arc<ClusterView> {
-        self.shown.view.lock().clone()
+        self.view.view()
     }
 
     fn metrics(&self) -> ClusterMetrics {
-        (**self.shown.metrics.lock()).clone()
+        (*self.view.metrics()).clone()
     }
 
     fn join(&self, seed: &str, force: bool) -> Outcome<()> {

@@ -1,4 +1,4 @@
-//! What comes to the shell's thread.
+//! What comes to the task's thread.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Instant;
@@ -10,25 +10,25 @@ use tokio::sync::oneshot;
 use super::report::{RemoteOrder, encode_outcome};
 use crate::address::Address;
 use crate::control::ControlError;
-use crate::formation::Listed;
-use crate::link::{Identity, NodeName};
-use crate::links::{CallAnswer, CallError, NoName};
+use crate::formation::SeedNode;
+use crate::peers::{CallAnswer, CallError, NameError};
+use crate::wire::{Identity, NodeName};
 
 /// Something has happened.
 pub(super) enum Event {
     /// A node asks.
     Called { from: Identity, name: String, payload: Vec<u8>, answer: CallAnswer },
     /// Names were looked up.
-    Discovered(Result<Vec<Listed>, String>),
+    Discovered(Result<Vec<SeedNode>, String>),
     /// A question of the formation was answered.
     Answered { number: u64, answer: Result<Vec<u8>, CallError> },
     /// A node was asked to let this one in, as this member.
-    JoinAnswered { peer: Listed, member: MemberId, answer: Result<Vec<u8>, CallError> },
+    JoinAnswered { peer: SeedNode, member: MemberId, answer: Result<Vec<u8>, CallError> },
     /// The node at an address that an operator gave has said its name.
-    Named { address: Address, name: Result<NodeName, NoName> },
-    /// A peer has told of itself.
+    Named { address: Address, name: Result<NodeName, NameError> },
+    /// A peer has reported itself, or has not.
     NodeAnswered { peer: NodeName, answer: Result<Vec<u8>, CallError> },
-    /// A peer has said how it is, or has not.
+    /// A peer has answered how it is, or has not.
     VitalsAnswered { peer: NodeName, asked_at: Instant, answered_at: Instant, answer: Result<Vec<u8>, CallError> },
     /// A node has answered the order that was passed on to it, or has not.
     OrderAnswered { passed: Box<PassedOrder>, answer: Result<Vec<u8>, CallError> },
@@ -36,7 +36,7 @@ pub(super) enum Event {
     Rejected { peer: NodeName, sentence: Option<String> },
     /// The leader has let this member go, or not.
     Left { outcome: Result<String, ControlError>, reply: Reply },
-    /// A link stands: its other end is to be told who this is.
+    /// A link stands: this node reports itself to its other end.
     Connected(NodeName),
     /// Another node leads, or none is known to.
     LeaderChanged(Option<NodeName>),
@@ -52,7 +52,7 @@ pub(super) enum Event {
 pub(super) struct PassedOrder {
     pub(super) to: NodeName,
     pub(super) order: RemoteOrder,
-    /// Who is taken out by it.
+    /// Which member is removed by it.
     pub(super) leaver: Option<MemberId>,
     /// Its answer was lost before.
     pub(super) is_again: bool,
@@ -101,7 +101,7 @@ pub(super) enum Reply {
 impl Reply {
     pub(super) fn give(self, outcome: Result<String, ControlError>) {
         match self {
-            // An operator that has gone does not hear it.
+            // An operator that has left does not hear it.
             Reply::Here(to) => drop(to.send(outcome)),
             Reply::ToPeer(answer) => answer.give(&encode_outcome(&outcome)),
         }

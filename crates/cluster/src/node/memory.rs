@@ -1,4 +1,4 @@
-//! What a member remembers of others' promises, on its disk: up to which entry each has said to have what is committed.
+//! What a member remembers of others' promises, on its disk: up to which entry each has reported to have what is committed.
 //!
 //! ```text
 //!  cluster/memory | "WRMEMRY1" | { member u64 | entry u64 } … | CRC-32C of all before |                 little-endian
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use consensus::MemberId;
 
 use super::files::NodeFiles;
-use crate::link::reader::Reader;
+use crate::wire::reader::Reader;
 
 const MAGIC: &[u8; 8] = b"WRMEMRY1";
 /// Between two times at which it is written.
@@ -27,7 +27,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 pub(super) struct Promises(BTreeMap<MemberId, u64>);
 
 impl Promises {
-    /// The most that a member has ever said to have.
+    /// The most that a member has ever reported to have.
     pub(super) fn of(&self, member: MemberId) -> u64 {
         self.0.get(&member).copied().unwrap_or(0)
     }
@@ -69,7 +69,9 @@ pub(super) struct Memory {
 impl Memory {
     /// What an earlier start has left. What cannot be read is logged and begun anew: this node only notices less then.
     pub(super) fn open(files: NodeFiles) -> Self {
-        let found = files.promises().inspect_err(|error| tracing::warn!(%error, "what others promised is not known"));
+        let found = files
+            .promises()
+            .inspect_err(|error| tracing::warn!(%error, "the memory of others' promises cannot be read"));
         let now = found.ok().flatten().unwrap_or_default();
         Memory { files, written: now.clone(), now, next_at: Instant::now(), is_writing: Arc::default() }
     }
@@ -78,18 +80,18 @@ impl Memory {
         self.now.of(member)
     }
 
-    /// A member has all that is committed up to there, on its disk, or has said so.
+    /// A member has all that is committed up to there, on its disk, or has reported that.
     pub(super) fn note(&mut self, member: MemberId, entry: u64) {
         let known = self.now.0.entry(member).or_default();
         *known = entry.max(*known);
     }
 
-    /// Those are no members any more.
+    /// Those are no longer members.
     pub(super) fn forget(&mut self, members: &[MemberId]) {
         self.now.0.retain(|member, _| !members.contains(member));
     }
 
-    /// It belongs to no cluster any more.
+    /// It no longer belongs to a cluster.
     pub(super) fn clear(&mut self) {
         (self.now, self.written) = (Promises::default(), Promises::default());
     }
@@ -105,7 +107,7 @@ impl Memory {
         let (files, bytes, is_writing) = (self.files.clone(), self.now.encode(), self.is_writing.clone());
         let write = move || {
             if let Err(error) = files.write_promises(&bytes) {
-                tracing::warn!(%error, "what others promised is not kept");
+                tracing::warn!(%error, "the memory of others' promises was not written");
             }
             is_writing.store(false, Ordering::SeqCst);
         };

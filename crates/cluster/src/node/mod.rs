@@ -1,38 +1,52 @@
 //! A node that may be one of several: from a directory and keys to a cluster, and what it does there.
 //!
 //! ```text
-//!  links ─► Switchboard ─┬─► member's Driver ─► Host::serve, stop
-//!                        └─► Inbox ─► Shell, one thread ─┬─► Formation, Roster, MembershipPlan
-//!  operators ─► ClusterNode (Control) ─► Inbox           ├─► Host::stand: where clients go
-//!                                                        └─► ClusterView: what operators see
+//!  links ─► CallRouter ─┬─► member's Driver ─► Host::serve, stop
+//!                       └─► Inbox ─► NodeTask, one thread ─┬─► its parts: what is to be done?
+//!  operators ─► ClusterNode (Control) ─► Inbox             ├─► Host::set_situation: where clients go
+//!                                                          ├─► links: calls to peers, whose answers come back as events
+//!                                                          └─► NodeView: what operators see
 //! ```
 //!
-//! The shell is the only one that changes what the node is: forming, alone, a member. What takes time is done elsewhere and comes back as
-//! an event: calls to peers, looking names up; only the broker's start and stop are waited for.
+//! The task is the only one that changes what the node is ([`phase`]): forming, alone, a member. What takes time is done elsewhere and
+//! comes back as an event: calls to peers, looking names up; only the broker's start and stop are waited for.
 //!
-//! Files: `shell`: the thread and what it keeps; `forming`: until there is a cluster; `exchange`: what members tell each other, and who is
-//! let in; `orders`: of operators, `passing`: to other nodes; `membership`: changes of members; `standing`: where clients go; `view`: what
-//! is shown; `vitals`: how peers are, `peer_vitals`: what is known of one; `time`: what time it is; `report`: the payloads of calls;
-//! `files`: what is kept; `starts`: which directory and which start of it this is, `seal`: by what else a copy is found; `memory`: what
-//! others promised; `offline`: for a node that does not run; `discovery`: looking names up; `handle`: [`ClusterNode`].
+//! The task is a thin shell. Its parts own the state, do no I/O but that of files, take the time as an argument, and return what is to be
+//! done: `formation`: until there is a cluster; `membership`: which nodes belong to it, with `plans` to change that and `loss` to find a
+//! member that lost what it promised; `exchange`: reports of peers, with their `alarms`; `vitals`: how peers are; `leadership`: which node
+//! leads; `pending_orders`: those of operators that wait, with `operator_join`; `clients` and `situation`: where clients go.
+//!
+//! Other files: `handle`: [`ClusterNode`]; `inbox`: events, and `sources`: where they come from; `io`: what the task reaches others
+//! through; `own`: who this node is; `report`: the payloads of calls; `view`: what operators see; `time`: what time it is; `durable`: what
+//! is kept, in `files`; `starts`: which directory and which start of it this is, `seal`: by what else a copy is found; `memory`: what
+//! others promised; `offline`: for a node that does not run; `discovery`: looking names up.
 
+mod alarms;
+mod clients;
 mod discovery;
+mod durable;
 mod exchange;
 mod files;
-mod forming;
+mod formation;
 mod handle;
 mod inbox;
+mod io;
+mod leadership;
+mod loss;
 mod membership;
 mod memory;
 mod offline;
-mod orders;
-mod passing;
-mod peer_vitals;
+mod operator_join;
+mod own;
+mod pending_orders;
+mod phase;
+mod plans;
 mod report;
 mod seal;
-mod shell;
-mod standing;
+mod situation;
+mod sources;
 mod starts;
+mod task;
 mod time;
 mod view;
 mod vitals;
@@ -50,13 +64,14 @@ use crate::address::Address;
 use crate::control::NodeFigures;
 use crate::driver::{DriverError, TICK};
 use crate::formation::Settings;
-use crate::link::{NodeName, Secret};
-use crate::links::{ForwardedClient, LinkTls, StartError};
+use crate::peers::{ForwardedClient, LinkTls, StartError};
+use crate::wire::{NodeName, Secret};
 
 pub use discovery::{Discovery, FindAddress, Names};
 pub use files::FileError;
 pub use handle::ClusterNode;
 pub use offline::{OfflineError, accept_copy, force_boot};
+pub use situation::Situation;
 
 /// Up to which level this program knows formats of journals, files and frames between nodes.
 pub const LEVEL: u32 = 1;
@@ -73,15 +88,15 @@ pub trait Host: Send + Sync + 'static {
     /// They cannot be.
     fn serve(&self, store: Arc<Store>, recovered: RecoveredStore, ahead_ms: Option<i64>) -> Result<(), String>;
 
-    /// Nothing is received from clients any more; returns when all that was received is durable, or cannot become so soon. What comes next
+    /// Stops receiving from clients; returns when all that was received is durable, or cannot become so soon. What comes next
     /// is `stop`.
     fn pause(&self);
 
-    /// Clients are told the reason and not served any more; returns when the store is not in use any more.
+    /// Stops serving clients, which get the reason; returns when the store is no longer in use.
     fn stop(&self, reason: &str);
 
     /// What becomes of clients while they are not served here.
-    fn stand(&self, standing: Standing);
+    fn set_situation(&self, situation: Situation);
 
     /// This node's own listeners take no clients, for this reason; those that other nodes pass on are served.
     fn refuse_own(&self, reason: Option<&str>);
@@ -98,7 +113,7 @@ pub trait Host: Send + Sync + 'static {
     /// What this node is short of. Asked twice a second.
     fn alarms(&self) -> NodeAlarms;
 
-    /// What other nodes are short of: those that this node serves wait with publishing. Told again at each start of serving.
+    /// What other nodes are short of: those that this node serves wait with publishing. Given again at each start of serving.
     fn peer_alarms(&self, alarms: &[(NodeName, NodeAlarms)]);
 
     /// What time it is for what waits in the store that is served, in milliseconds since 1970; None: none is. Asked once a second.
@@ -129,19 +144,6 @@ pub struct NodeAlarms {
     pub is_disk_low: bool,
 }
 
-/// What becomes of clients of a node that serves none.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
-    /// They are passed on to this peer.
-    Following(NodeName),
-    /// They are held: it is about to be known where they go.
-    Waiting,
-    /// They are held: this node was elected, and is about to serve them. No other one does any more.
-    Elected,
-    /// They are told why there is nothing for them.
-    Refusing(String),
-}
-
 /// How a node begins.
 pub struct NodeSetup {
     /// Its name.
@@ -150,7 +152,7 @@ pub struct NodeSetup {
     pub listen: SocketAddr,
     /// Where its peers reach it; None: the host of its name, and the port it listens on.
     pub advertise: Option<Address>,
-    /// What all nodes know; None: certificates say who may come.
+    /// What all nodes know; None: certificates decide which nodes may connect.
     pub secret: Option<Secret>,
     /// Mutual TLS, if wanted.
     pub tls: Option<Arc<LinkTls>>,

@@ -1,9 +1,9 @@
-//! What nodes of a cluster tell each other of themselves, ask and order, as the payloads of calls.
+//! What nodes of a cluster report to each other, ask and order, as the payloads of calls.
 //!
 //! ```text
 //!  report  | member u64 | incarnation u64 | number u64 | level u32 | flags u8 | applied u64 | last u64 | end u64
 //!          | name | address | version |, texts | starts_count u16 | earlier starts, u64 each
-//!          flags: 1 takes no clients, 2 has never been told of any members, 4 is short of memory, 8 is short of disk
+//!          flags: 1 takes no clients, 2 no members have been reported to it, 4 is short of memory, 8 is short of disk
 //!
 //!  call "node"   report ─► 1 report roster, or 2 and a sentence: a stranger, or 3 and a sentence: it must not go on
 //!  call "join"   report ─► 1 roster, or 2 and a sentence: later, or 3 and a sentence: never, or 4 name address: ask that one
@@ -17,11 +17,11 @@ use super::starts::STARTS_MAX;
 use crate::address::Address;
 use crate::control::{ControlError, ErrorKind};
 use crate::formation::VERSION_LEN_MAX;
-use crate::link::reader::{Reader, put_text};
-use crate::link::{FrameError, NODE_NAME_LEN_MAX, NodeName};
 use crate::roster::Roster;
+use crate::wire::reader::{Reader, put_text};
+use crate::wire::{FrameError, NODE_NAME_LEN_MAX, NodeName};
 
-/// A node tells of itself, and is told of the other.
+/// Two nodes report to each other.
 pub(super) const CALL_NODE: &str = "node";
 /// A node asks to be let in.
 pub(super) const CALL_JOIN: &str = "join";
@@ -31,7 +31,7 @@ pub(super) const CALL_ORDER: &str = "order";
 /// Bytes of a sentence.
 const SENTENCE_LEN_MAX: usize = 4096;
 
-/// What a node says of itself.
+/// What a node reports of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Report {
     pub(super) name: NodeName,
@@ -45,7 +45,7 @@ pub(super) struct Report {
     /// Which report of this start it is: they may arrive in another order.
     pub(super) number: u64,
     pub(super) is_draining: bool,
-    /// It has never been told of any members: it is new.
+    /// No members have ever been reported to it: it is new.
     pub(super) is_new: bool,
     pub(super) alarms: NodeAlarms,
     /// Up to there it has all that is committed, on its disk.
@@ -120,7 +120,7 @@ impl Report {
     }
 }
 
-/// What the other says of itself, or why it does not know this node.
+/// What the other reports of itself, or why it does not know this node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NodeReply {
     Known(Box<Report>, Roster),
@@ -312,7 +312,7 @@ pub(super) fn decode_outcome(by: &NodeName, bytes: &[u8]) -> Result<String, Cont
                     3 => ErrorKind::Unavailable,
                     _ => ErrorKind::Wrong,
                 };
-                Err(ControlError::Told { kind, sentence: sentence(&mut reader)? })
+                Err(ControlError::Remote { kind, sentence: sentence(&mut reader)? })
             }
         })
     };
@@ -327,7 +327,7 @@ fn sentence(reader: &mut Reader<'_>) -> Result<String, FrameError> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::link::ClusterId;
+    use crate::wire::ClusterId;
 
     pub(in crate::node) fn report() -> Report {
         Report {
@@ -336,8 +336,8 @@ pub(super) mod tests {
             address: Address::new("a.example", 25_672).unwrap(),
             version: "1.0.0".to_owned(),
             level: 1,
-            incarnation: 3,
-            earlier: vec![1, 2],
+            incarnation: 3 << 20,
+            earlier: vec![1 << 20, 2 << 20],
             number: 5,
             is_draining: true,
             is_new: false,
@@ -384,8 +384,8 @@ pub(super) mod tests {
     #[test]
     fn an_error_keeps_its_kind_and_its_sentence_on_its_way() {
         let error = ControlError::UnknownNode("rabbit@x".to_owned());
-        let told = decode_outcome(&report().name, &encode_outcome(&Err(error.clone()))).unwrap_err();
-        assert_eq!((told.kind(), told.to_string()), (error.kind(), error.to_string()));
+        let decoded = decode_outcome(&report().name, &encode_outcome(&Err(error.clone()))).unwrap_err();
+        assert_eq!((decoded.kind(), decoded.to_string()), (error.kind(), error.to_string()));
         assert_eq!(decode_outcome(&report().name, &encode_outcome(&Ok("x".to_owned()))).unwrap(), "x");
         let garbage = decode_outcome(&report().name, &[]).unwrap_err();
         assert!(garbage.to_string().starts_with("rabbit@a refuses: "), "{garbage}");

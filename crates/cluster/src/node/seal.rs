@@ -7,7 +7,7 @@
 //! A copy has the same contents and other files: another inode number, and another time at which the file was made, which no program can
 //! set. So the seal says of itself which file it is. While the member works it is written in place again and again, the count only: so what
 //! brings a directory up to date by what has changed, as rsync does, replaces it. What brings back a whole disk, or writes older contents
-//! into the same files, makes no other files: there its peers' memory tells (`memory`).
+//! into the same files, makes no other files: there its peers' memory finds it (`memory`).
 //!
 //! Device numbers are no part of it, since they change with a restart of the machine; nor is the time of the last change of the inode,
 //! which changes where owners are set at each start.
@@ -16,11 +16,35 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::Path;
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const MAGIC: &[u8; 8] = b"WRSEAL01";
 /// What the checksum covers, and the checksum.
 const SEALED_LEN: usize = 32;
+/// How often a member that is written to writes so to its seal.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
+
+/// When the seal of a member that works is to be written, with the count of its log's entries.
+#[derive(Debug)]
+pub(super) struct SealClock {
+    written_at: Instant,
+    count: u64,
+}
+
+impl SealClock {
+    pub(super) fn new(now: Instant) -> Self {
+        SealClock { written_at: now, count: 0 }
+    }
+
+    /// Whether the seal is to be written with this count now; then it counts as written.
+    pub(super) fn is_due(&mut self, count: u64, now: Instant) -> bool {
+        let is_due = self.count != count && now.saturating_duration_since(self.written_at) >= TOUCH_INTERVAL;
+        if is_due {
+            *self = SealClock { written_at: now, count };
+        }
+        is_due
+    }
+}
 
 /// What a seal says of the directory that it is in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_is_told_from_what_was_moved() {
+    fn a_copy_is_distinguished_from_what_was_moved() {
         let dir = dir("copy");
         let seal = dir.join("seal");
         assert_eq!(look(&seal).unwrap(), Seal::Missing);
@@ -102,6 +126,16 @@ mod tests {
         make(&seal).unwrap();
         assert_eq!(look(&seal).unwrap(), Seal::Whole);
         fs::remove_dir_all(&dir).unwrap();
+    }
+
+    #[test]
+    fn a_seal_is_written_once_a_second_and_only_if_something_was_appended() {
+        let start = Instant::now();
+        let mut clock = SealClock::new(start);
+        assert!(!clock.is_due(3, start));
+        assert!(clock.is_due(3, start + TOUCH_INTERVAL));
+        assert!(!clock.is_due(3, start + 3 * TOUCH_INTERVAL), "nothing was appended since");
+        assert!(clock.is_due(4, start + 3 * TOUCH_INTERVAL));
     }
 
     #[test]

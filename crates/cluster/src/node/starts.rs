@@ -1,4 +1,4 @@
-//! Which directory this is, and which start of it runs: how a copy of a directory is told from the original.
+//! Which directory this is, and which start of it runs: how a copy of a directory is distinguished from the original.
 //!
 //! ```text
 //!  DIR/cluster/node | "WRNODE02" | member u64 | incarnation u64 | earlier starts, u64 each | CRC-32C of all before |
@@ -8,7 +8,7 @@
 use consensus::MemberId;
 
 use super::files::{FileError, draw};
-use crate::link::reader::Reader;
+use crate::wire::reader::Reader;
 
 const MAGIC: &[u8; 8] = b"WRNODE02";
 const MAGIC_WITHOUT_STARTS: &[u8; 8] = b"WRNODE01";
@@ -73,7 +73,7 @@ pub(super) fn draw_member() -> Result<MemberId, FileError> {
 const DRAWN_BITS: u32 = 20;
 
 /// What a process is that starts a directory whose last start was `previous`; 0 for a new one. Two starts of one directory, and of a copy
-/// of it, have the same count, and are told apart by what is drawn.
+/// of it, have the same count, and differ in what is drawn.
 pub(super) fn next_incarnation(previous: u64) -> Result<u64, FileError> {
     let drawn = u64::from_le_bytes(draw()?) >> (64 - DRAWN_BITS);
     Ok(((start_count(previous) + 1) << DRAWN_BITS) | drawn)

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use cluster::link::{ClusterId, Expected, Identity, Local, NodeName, Secret};
+use cluster::wire::{ClusterId, ExpectedPeer, Identity, Local, NodeName, Secret};
 use cluster::{
-    CallAnswer, Driver, DriverSetup, ForwardedClient, Links, NodeCalls, NodeOwner, PeerAddress, PeerEvent, Setup,
-    Switchboard,
+    CallAnswer, CallRouter, Driver, DriverSetup, ForwardedClient, Links, NodeCalls, NodeOwner, PeerAddress, PeerEvent,
+    Setup,
 };
 use consensus::{MemberChange, MemberId, MemberStep, Timing};
 use parking_lot::Mutex;
@@ -19,7 +19,7 @@ use store::{RecordBatch, RecoveredStore, Store};
 use crate::no_queues::NoQueues;
 
 /// Longer than anything here takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What a node serves: definitions, found and put.
 #[derive(Default)]
@@ -93,14 +93,14 @@ impl Node {
             incarnation: 1,
             level: 1,
         };
-        let board = Switchboard::new(Arc::new(NoCalls));
+        let router = CallRouter::new(Arc::new(NoCalls));
         let links = Setup {
             listen: SocketAddr::from((Ipv4Addr::LOCALHOST, self.port)),
             local: Local::new(identity, Secret::new(b"what all three know").unwrap()),
             tls: None,
             peers: Vec::new(),
         };
-        let links = Arc::new(Links::start(links, board.clone()).unwrap());
+        let links = Arc::new(Links::start(links, router.clone()).unwrap());
         let setup = DriverSetup {
             store: options(&self.dir),
             disk: Arc::new(RealDisk),
@@ -108,7 +108,7 @@ impl Node {
             seed: self.id.get(),
         };
         self.port = links.address().port();
-        self.driver = Some(Driver::start(setup, links.clone(), board, self.served.clone()).unwrap());
+        self.driver = Some(Driver::start(setup, links.clone(), router, self.served.clone()).unwrap());
         self.links = Some(links);
     }
 
@@ -120,7 +120,7 @@ impl Node {
     }
 
     fn address(&self) -> PeerAddress {
-        let node = Expected { name: self.name.clone(), member: Some(self.id) };
+        let node = ExpectedPeer { name: self.name.clone(), member: Some(self.id) };
         PeerAddress { node, host: "127.0.0.1".to_owned(), port: self.port }
     }
 
@@ -143,7 +143,7 @@ fn introduce(nodes: &[Node]) {
 fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let since = Instant::now();
     while !is_so() {
-        assert!(since.elapsed() < PATIENCE, "{what} does not come");
+        assert!(since.elapsed() < TIMEOUT, "{what} does not come");
         std::thread::sleep(Duration::from_millis(5));
     }
 }
@@ -156,7 +156,7 @@ fn leader(nodes: &[Node]) -> Option<usize> {
 fn put(nodes: &[Node], key: &str) {
     let since = Instant::now();
     loop {
-        assert!(since.elapsed() < PATIENCE, "{key} is not committed");
+        assert!(since.elapsed() < TIMEOUT, "{key} is not committed");
         let Some(store) = leader(nodes).and_then(|leader| nodes[leader].store()) else {
             std::thread::sleep(Duration::from_millis(5));
             continue;
@@ -164,7 +164,7 @@ fn put(nodes: &[Node], key: &str) {
         let mut batch = RecordBatch::new();
         batch.put(key.as_bytes(), &[7; 1000]);
         let end = store.append(&mut batch);
-        while store.durable() < end && store.failure().is_none() && since.elapsed() < PATIENCE {
+        while store.durable() < end && store.failure().is_none() && since.elapsed() < TIMEOUT {
             std::thread::sleep(Duration::from_millis(1));
         }
         if store.durable() >= end {

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use cluster::link::{
+use cluster::wire::{
     CALL_LEN_MAX, CallFrame, EntryBytes, EntryToSend, FILE_PIECE_LEN_MAX, FileFrame, FileName, FileRequest,
-    ForwardHeader, FrameError, FrameReader, FrameWriter, Lane, ListenerKind, Outgoing, Payload, encode_replicated,
+    ForwardHeader, FrameError, FrameReader, FrameWriter, Lane, ListenerKind, OutgoingFrame, Payload, encode_replicated,
     replicated,
 };
 use consensus::{Body, Entry, GroupId, Index, Kind, LogId, MemberChange, MemberId, MemberStep, Message, Term};
@@ -26,7 +26,7 @@ impl Payload for Runs {
 }
 
 /// The bytes of frames, written in portions of at most so many bytes.
-fn written(frames: &[Outgoing], portion_len: usize) -> Vec<u8> {
+fn written(frames: &[OutgoingFrame], portion_len: usize) -> Vec<u8> {
     let mut all = Vec::new();
     let mut writer = FrameWriter::default();
     for frame in frames {
@@ -63,7 +63,7 @@ fn bodies(lane: Lane, bytes: &[u8], read_len: usize) -> Result<Vec<Vec<u8>>, Fra
     Ok(bodies)
 }
 
-fn body_of(lane: Lane, frame: &Outgoing) -> Vec<u8> {
+fn body_of(lane: Lane, frame: &OutgoingFrame) -> Vec<u8> {
     let bodies = bodies(lane, &written(std::slice::from_ref(frame), usize::MAX), usize::MAX).unwrap();
     bodies.into_iter().next().unwrap()
 }
@@ -221,7 +221,7 @@ proptest! {
             FileFrame::Begins { len },
             FileFrame::Piece(&piece),
             FileFrame::End { checksum: id },
-            FileFrame::Gone,
+            FileFrame::Missing,
             FileFrame::Broken,
         ];
         for frame in frames {
@@ -356,10 +356,10 @@ impl Payload for Liar {
     }
 }
 
-fn lie(told: u64, len: usize) -> Outgoing {
-    let entries = vec![Entry { id: LogId::new(9, 4), kind: Kind::Records, len: told as u32 }];
+fn lie(claimed: u64, len: usize) -> OutgoingFrame {
+    let entries = vec![Entry { id: LogId::new(9, 4), kind: Kind::Records, len: claimed as u32 }];
     let append = message(Body::Append { previous: LogId::new(8, 3), committed: Index(2), entries });
-    let payload = Arc::new(Liar(told, vec![7; len]));
+    let payload = Arc::new(Liar(claimed, vec![7; len]));
     encode_replicated(GroupId(1), &append, &[EntryToSend { first: 0, metas_len: 0, payload }])
 }
 

@@ -1,8 +1,8 @@
-//! The handshake: who is let in, and what the others are told.
+//! The handshake: who is let in, and which sentences the others get.
 
-use cluster::link::{
-    Acceptor, Agreement, ClusterId, Dialler, Expected, HandshakeError, Lane, Local, NONCE_LEN, NodeName, PREAMBLE_LEN,
-    Standing, Versions,
+use cluster::wire::{
+    Acceptor, Agreement, ClusterId, Dialler, ExpectedPeer, HandshakeError, Lane, Local, NONCE_LEN, NodeName,
+    PREAMBLE_LEN, Recognition, Versions,
 };
 use proptest::prelude::*;
 
@@ -15,10 +15,10 @@ const ACCEPTOR_NONCE: [u8; NONCE_LEN] = [2; NONCE_LEN];
 struct Meeting {
     dialler: Local,
     acceptor: Local,
-    expected: Expected,
+    expected: ExpectedPeer,
     /// Any node will do.
     is_any_welcome: bool,
-    standing: Standing,
+    recognition: Recognition,
     lane: Lane,
 }
 
@@ -37,13 +37,13 @@ struct Course {
 impl Meeting {
     /// `rabbit@a` dials `rabbit@b`.
     fn new() -> Self {
-        let expected = Expected { name: name("rabbit@b"), member: member(2) };
+        let expected = ExpectedPeer { name: name("rabbit@b"), member: member(2) };
         Meeting {
             dialler: local('a'),
             acceptor: local('b'),
             expected,
             is_any_welcome: false,
-            standing: Standing::Peer(member(1)),
+            recognition: Recognition::Peer(member(1)),
             lane: Lane::Votes,
         }
     }
@@ -70,7 +70,7 @@ impl Meeting {
             let piece = next_piece(&from_dialler, heard_by_acceptor, piece_len, acceptor.wanted());
             if acceptor_end.is_none() && !piece.is_empty() {
                 heard_by_acceptor += piece.len();
-                let fed = acceptor.feed(&piece, &|_| self.standing, &mut from_acceptor);
+                let fed = acceptor.feed(&piece, &|_| self.recognition, &mut from_acceptor);
                 *acceptor_end = fed.map(|fed| fed.agreement).transpose();
                 continue;
             }
@@ -130,8 +130,8 @@ fn two_nodes_that_know_the_secret_agree() {
 #[test]
 fn without_a_secret_certificates_have_to_do() {
     let mut meeting = Meeting::new();
-    meeting.dialler.secret = cluster::link::Secret::absent();
-    meeting.acceptor.secret = cluster::link::Secret::absent();
+    meeting.dialler.secret = cluster::wire::Secret::absent();
+    meeting.acceptor.secret = cluster::wire::Secret::absent();
     assert!(meeting.hold().dialler.unwrap().is_ok());
 }
 
@@ -145,7 +145,7 @@ fn another_secret_is_refused_before_anything_is_said() {
     assert_eq!(course.from_acceptor.len(), PREAMBLE_LEN + 4);
     assert_eq!(course.from_dialler.len(), PREAMBLE_LEN + 3 + 32);
     assert_eq!(course.proved, None);
-    meeting.acceptor.secret = cluster::link::Secret::absent();
+    meeting.acceptor.secret = cluster::wire::Secret::absent();
     meeting.check_refused("rabbit@b refuses rabbit@a: the secrets of the two differ (warren.cluster.secret)");
 }
 
@@ -179,11 +179,11 @@ fn what_was_heard_once_opens_nothing_again() {
     let mut answer = Vec::new();
     let mut again = meeting.accept(&ACCEPTOR_NONCE);
     assert!(
-        again.feed(&heard, &|_| meeting.standing, &mut answer).unwrap().agreement.is_some(),
+        again.feed(&heard, &|_| meeting.recognition, &mut answer).unwrap().agreement.is_some(),
         "with the same nonces"
     );
     let mut acceptor = meeting.accept(&[4; NONCE_LEN]);
-    let error = acceptor.feed(&heard, &|_| meeting.standing, &mut answer).unwrap_err();
+    let error = acceptor.feed(&heard, &|_| meeting.recognition, &mut answer).unwrap_err();
     assert!(error.sentence(&name("rabbit@b"), "127.0.0.1").contains("secrets of the two differ"), "{error:?}");
 }
 
@@ -216,7 +216,7 @@ fn another_cluster_is_refused() {
 
 #[test]
 fn a_node_without_a_cluster_may_come_to_join() {
-    let mut meeting = Meeting { lane: Lane::Calls, standing: Standing::Unknown, ..Meeting::new() };
+    let mut meeting = Meeting { lane: Lane::Calls, recognition: Recognition::Unknown, ..Meeting::new() };
     meeting.dialler.identity.cluster = None;
     meeting.dialler.identity.member = None;
     assert!(meeting.hold().acceptor.unwrap().is_ok());
@@ -224,7 +224,7 @@ fn a_node_without_a_cluster_may_come_to_join() {
 
 #[test]
 fn who_is_no_peer_may_only_call() {
-    let meeting = Meeting { lane: Lane::Commits, standing: Standing::Unknown, ..Meeting::new() };
+    let meeting = Meeting { lane: Lane::Commits, recognition: Recognition::Unknown, ..Meeting::new() };
     meeting.check_refused(
         "rabbit@b refuses rabbit@a: rabbit@a is none of the peers of rabbit@b, and wants to send on the lane commits",
     );
@@ -232,11 +232,11 @@ fn who_is_no_peer_may_only_call() {
 
 #[test]
 fn a_name_with_another_id_is_refused() {
-    let meeting = Meeting { standing: Standing::Peer(member(9)), ..Meeting::new() };
-    meeting.check_refused("rabbit@b refuses rabbit@a: rabbit@a is known as member 9 and says that it is member 1");
+    let meeting = Meeting { recognition: Recognition::Peer(member(9)), ..Meeting::new() };
+    meeting.check_refused("rabbit@b refuses rabbit@a: rabbit@a is known as member 9 and reports that it is member 1");
     let mut meeting = Meeting::new();
     meeting.expected.member = member(8);
-    meeting.check_refused("rabbit@a refuses rabbit@b: rabbit@b is known as member 8 and says that it is member 2");
+    meeting.check_refused("rabbit@a refuses rabbit@b: rabbit@b is known as member 8 and reports that it is member 2");
 }
 
 /// A replaced directory has no id yet: its node has to be able to ask for one.
@@ -274,7 +274,7 @@ fn a_node_that_dials_itself_is_told() {
 #[test]
 fn another_node_at_the_address_is_refused() {
     let mut meeting = Meeting::new();
-    meeting.expected = Expected { name: name("rabbit@c"), member: None };
+    meeting.expected = ExpectedPeer { name: name("rabbit@c"), member: None };
     let sentence = "rabbit@a refuses rabbit@c: rabbit@b is at the address where rabbit@c should be";
     let course = meeting.hold();
     assert_eq!(course.dialler.unwrap().unwrap_err().sentence(&name("rabbit@a"), "rabbit@c"), sentence);
@@ -288,7 +288,7 @@ fn another_node_at_the_address_is_refused() {
 #[test]
 fn who_is_at_an_address_says_its_name_to_one_that_has_the_secret() {
     let mut meeting = Meeting::new();
-    (meeting.is_any_welcome, meeting.standing, meeting.lane) = (true, Standing::Unknown, Lane::Calls);
+    (meeting.is_any_welcome, meeting.recognition, meeting.lane) = (true, Recognition::Unknown, Lane::Calls);
     let agreement = meeting.hold().dialler.unwrap().unwrap();
     assert_eq!(agreement.theirs.identity.name, name("rabbit@b"));
     meeting.dialler.secret = secret("another");
@@ -326,11 +326,11 @@ fn check_foreign(bytes: &[u8], sentence: &str) {
     for first_len in [bytes.len(), 3] {
         let mut output = Vec::new();
         let mut acceptor = meeting.accept(&ACCEPTOR_NONCE);
-        let error = acceptor.feed(&bytes[..first_len], &|_| meeting.standing, &mut output).unwrap_err();
+        let error = acceptor.feed(&bytes[..first_len], &|_| meeting.recognition, &mut output).unwrap_err();
         assert!(output.is_empty(), "nothing is answered");
         if first_len == bytes.len() {
-            let told = error.sentence(&name("rabbit@b"), "10.0.0.9");
-            assert_eq!(told, format!("10.0.0.9 cannot be linked with rabbit@b: {sentence}"));
+            let sentences = error.sentence(&name("rabbit@b"), "10.0.0.9");
+            assert_eq!(sentences, format!("10.0.0.9 cannot be linked with rabbit@b: {sentence}"));
         }
     }
     let mut output = Vec::new();
@@ -374,12 +374,12 @@ proptest! {
         let at = at % course.from_dialler.len();
         let mut output = Vec::new();
         let mut acceptor = meeting.accept(&ACCEPTOR_NONCE);
-        let fed = acceptor.feed(&course.from_dialler[..at], &|_| meeting.standing, &mut output).unwrap();
+        let fed = acceptor.feed(&course.from_dialler[..at], &|_| meeting.recognition, &mut output).unwrap();
         prop_assert_eq!(fed.agreement, None);
         let mut spoilt = course.from_dialler.clone();
         spoilt[at] ^= 1 << bit;
         let mut acceptor = meeting.accept(&ACCEPTOR_NONCE);
-        let fed = acceptor.feed(&spoilt, &|_| meeting.standing, &mut output);
+        let fed = acceptor.feed(&spoilt, &|_| meeting.recognition, &mut output);
         prop_assert!(fed.is_err() || fed.unwrap().agreement.is_none());
     }
 
@@ -404,11 +404,11 @@ proptest! {
         let mut dialler = meeting.dial(&mut said);
         let mut acceptor = meeting.accept(&ACCEPTOR_NONCE);
         if is_begun {
-            acceptor.feed(&said, &|_| meeting.standing, &mut output).unwrap();
+            acceptor.feed(&said, &|_| meeting.recognition, &mut output).unwrap();
             dialler.feed(&output.clone(), &mut output).unwrap();
         }
-        let is_agreed = |fed: Result<cluster::link::Fed, HandshakeError>| fed.is_ok_and(|fed| fed.agreement.is_some());
-        prop_assert!(!is_agreed(acceptor.feed(&bytes, &|_| meeting.standing, &mut output)));
+        let is_agreed = |fed: Result<cluster::wire::Progress, HandshakeError>| fed.is_ok_and(|fed| fed.agreement.is_some());
+        prop_assert!(!is_agreed(acceptor.feed(&bytes, &|_| meeting.recognition, &mut output)));
         prop_assert!(!is_agreed(dialler.feed(&bytes, &mut output)));
     }
 }
@@ -419,8 +419,8 @@ fn a_frame_is_bounded_before_it_has_come() {
     let (mut said, mut output) = (Vec::new(), Vec::new());
     meeting.dial(&mut said);
     let mut acceptor = meeting.accept(&ACCEPTOR_NONCE);
-    acceptor.feed(&said, &|_| meeting.standing, &mut output).unwrap();
-    let error = acceptor.feed(&1025_u16.to_le_bytes(), &|_| meeting.standing, &mut output).unwrap_err();
+    acceptor.feed(&said, &|_| meeting.recognition, &mut output).unwrap();
+    let error = acceptor.feed(&1025_u16.to_le_bytes(), &|_| meeting.recognition, &mut output).unwrap_err();
     assert!(matches!(error, HandshakeError::Garbled(_)), "{error:?}");
     assert_eq!(
         error.sentence(&name("rabbit@b"), "10.0.0.9"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cluster::link::{ClusterId, Identity, Local, NodeName, Secret};
+use cluster::wire::{ClusterId, Identity, Local, NodeName, Secret};
 use consensus::MemberId;
 
 pub(crate) fn name(text: &str) -> NodeName {

@@ -1,7 +1,7 @@
 //! Who belongs to the cluster, as hellos tell and a file keeps.
 
-use cluster::link::{Identity, Standing};
-use cluster::{Address, Heard, Roster, Stranger};
+use cluster::wire::{Identity, Recognition};
+use cluster::{Address, Roster, RosterUpdate, Stranger};
 use consensus::MemberId;
 use proptest::prelude::*;
 
@@ -20,20 +20,20 @@ fn roster() -> Roster {
     let mut roster = Roster::new(identity('a').cluster.unwrap());
     for letter in ['a', 'b'] {
         let Identity { name, member, .. } = identity(letter);
-        assert_eq!(roster.add(&name, member.unwrap(), address("h")), Ok(Heard::Changed));
+        assert_eq!(roster.add(&name, member.unwrap(), address("h")), Ok(RosterUpdate::Changed));
     }
     roster
 }
 
-fn hear(roster: &mut Roster, identity: &Identity, connected: &[u64]) -> Result<Heard, Stranger> {
+fn hear(roster: &mut Roster, identity: &Identity, connected: &[u64]) -> Result<RosterUpdate, Stranger> {
     roster.hear(identity, Some("1.0"), 99, |member| connected.contains(&member.get()))
 }
 
 #[test]
 fn a_hello_is_kept_once() {
     let mut roster = roster();
-    assert_eq!(hear(&mut roster, &identity('b'), &[]), Ok(Heard::Changed));
-    assert_eq!(hear(&mut roster, &identity('b'), &[2]), Ok(Heard::Known));
+    assert_eq!(hear(&mut roster, &identity('b'), &[]), Ok(RosterUpdate::Changed));
+    assert_eq!(hear(&mut roster, &identity('b'), &[2]), Ok(RosterUpdate::Unchanged));
     let node = roster.node(&name("rabbit@b")).unwrap();
     assert_eq!((node.incarnation, node.level, node.version.as_str(), node.last_seen_ms), (102, 1, "1.0", 99));
     assert_eq!(roster.level(), 1, "of the other one nothing is known yet");
@@ -46,11 +46,14 @@ fn a_name_has_one_id_while_that_is_connected() {
     let mut roster = roster();
     let other = Identity { member: Some(id(9)), ..identity('b') };
     let (name, old) = (other.name.clone(), id(2));
-    assert_eq!(hear(&mut roster, &other, &[2]), Err(Stranger::Taken { name: name.clone(), known: old, told: id(9) }));
+    assert_eq!(
+        hear(&mut roster, &other, &[2]),
+        Err(Stranger::Taken { name: name.clone(), known: old, claimed: id(9) })
+    );
     assert_eq!(hear(&mut roster, &other, &[]), Err(Stranger::Replaced { name: name.clone(), old, new: id(9) }));
-    assert_eq!(roster.standing(&name), Standing::Peer(Some(old)), "until the old one is removed from the group");
+    assert_eq!(roster.recognize(&name), Recognition::Peer(Some(old)), "until the old one is removed from the group");
     roster.replace(&name, id(9)).unwrap();
-    assert_eq!(hear(&mut roster, &other, &[]), Ok(Heard::Changed));
+    assert_eq!(hear(&mut roster, &other, &[]), Ok(RosterUpdate::Changed));
     assert!(matches!(hear(&mut roster, &identity('b'), &[9]), Err(Stranger::Taken { .. })));
 }
 
@@ -58,7 +61,7 @@ fn a_name_has_one_id_while_that_is_connected() {
 fn an_id_has_one_name() {
     let mut roster = roster();
     let thief = Identity { member: Some(id(1)), ..identity('b') };
-    let refusal = Stranger::OtherName { member: id(1), known: name("rabbit@a"), told: name("rabbit@b") };
+    let refusal = Stranger::OtherName { member: id(1), known: name("rabbit@a"), claimed: name("rabbit@b") };
     assert_eq!(hear(&mut roster, &thief, &[]), Err(refusal.clone()));
     assert_eq!(roster.replace(&name("rabbit@b"), id(1)), Err(refusal));
     assert!(matches!(roster.add(&name("rabbit@c"), id(1), address("h")), Err(Stranger::OtherName { .. })));
@@ -68,7 +71,7 @@ fn an_id_has_one_name() {
 fn strangers_are_told_apart() {
     let mut roster = roster();
     assert_eq!(hear(&mut roster, &identity('c'), &[]), Err(Stranger::Unknown(name("rabbit@c"))));
-    let foreign = Identity { cluster: cluster::link::ClusterId::new(8), ..identity('b') };
+    let foreign = Identity { cluster: cluster::wire::ClusterId::new(8), ..identity('b') };
     assert!(matches!(hear(&mut roster, &foreign, &[]), Err(Stranger::Cluster { .. })));
     let nowhere = Identity { cluster: None, ..identity('b') };
     let refusal = hear(&mut roster, &nowhere, &[]).unwrap_err();
@@ -80,14 +83,14 @@ fn who_has_left_is_unknown() {
     let mut roster = roster();
     assert_eq!(roster.remove(id(2)), Some(name("rabbit@b")));
     assert_eq!(roster.remove(id(2)), None);
-    assert_eq!(roster.standing(&name("rabbit@b")), Standing::Unknown);
+    assert_eq!(roster.recognize(&name("rabbit@b")), Recognition::Unknown);
 }
 
 #[test]
 fn an_address_may_change() {
     let mut roster = roster();
-    assert_eq!(roster.add(&name("rabbit@b"), id(2), address("h")), Ok(Heard::Known));
-    assert_eq!(roster.add(&name("rabbit@b"), id(2), address("i")), Ok(Heard::Changed));
+    assert_eq!(roster.add(&name("rabbit@b"), id(2), address("h")), Ok(RosterUpdate::Unchanged));
+    assert_eq!(roster.add(&name("rabbit@b"), id(2), address("i")), Ok(RosterUpdate::Changed));
     assert_eq!(roster.node(&name("rabbit@b")).unwrap().address, address("i"));
 }
 
@@ -96,7 +99,7 @@ fn there_is_an_end_to_nodes() {
     let mut roster = roster();
     let mut add = |number: u64| roster.add(&name(&format!("n{number}")), id(number), address("h"));
     for number in 3..=cluster::NODES_MAX as u64 {
-        assert_eq!(add(number), Ok(Heard::Changed));
+        assert_eq!(add(number), Ok(RosterUpdate::Changed));
     }
     assert_eq!(add(1_000), Err(Stranger::Full));
 }

@@ -24,7 +24,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("list_alert_rules", "lists the rules of alerts", |input| RULES.ask(input, path(&["alerts", "rules"])))
         .taking(&[repeated("column")])
         .saying("Listing alert rules ..."),
-    Command::new("set_alert_rule", "sets a rule of alerts, given as JSON", |input| set(input, "rules"))
+    Command::new("set_alert_rule", "sets an alert rule, given as JSON", |input| set(input, "rules"))
         .taking(&[required("name"), required("definition")])
         .saying("Setting alert rule \"{name}\" to \"{definition}\" ..."),
     Command::new("delete_alert_rule", "removes a rule of alerts", |input| delete(input, "rules", "alert rule"))
@@ -90,17 +90,17 @@ fn set(input: &Invocation, family: &str) -> StepResult {
 }
 
 fn delete(input: &Invocation, family: &str, what: &str) -> StepResult {
-    let missing = format!("there is no {what} '{}'", input.text("name"));
+    let missing = format!("no {what} '{}'", input.text("name"));
     Ask::delete(path(&["alerts", family, input.text("name")]))
         .then(move |reply| reply.unless(404, || Failure::unavailable(missing))?.done())
 }
 
 fn test(input: &Invocation) -> StepResult {
-    let missing = format!("there is no alert webhook '{}'", input.text("name"));
+    let missing = format!("no alert webhook '{}'", input.text("name"));
     Ask::post(path(&["alerts", "webhooks", input.text("name"), "test"]), &json!({})).then(move |reply| {
         let answer = answered(reply, missing)?;
         if answer["delivered"] == json!(false) {
-            return Err(Failure::unavailable(format!("the webhook was not told: {}", text(&answer, "error"))));
+            return Err(Failure::unavailable(format!("the webhook was not notified: {}", text(&answer, "error"))));
         }
         let text = format!("The webhook took it within {} ms", answer["duration"]);
         Ok(Step::Done(Output::Document { text, value: answer }))

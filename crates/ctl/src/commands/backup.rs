@@ -8,10 +8,8 @@ use crate::listing::text;
 use crate::output::Output;
 use crate::step::{Ask, Step};
 
-pub(crate) const COMMANDS: &[Command] = &[Command::new(
-    "backup",
-    "has the broker write a backup of all it has, on its own machine, while it goes on",
-    |input| {
+pub(crate) const COMMANDS: &[Command] =
+    &[Command::new("backup", "makes the running broker write a backup of all its data, on its own machine", |input| {
         let place = input.text("path").to_owned();
         Ask::post("warren/backup".to_owned(), &json!({"path": place})).then(move |reply| {
             if matches!(reply.status, 404 | 405 | 501) {
@@ -29,8 +27,7 @@ pub(crate) const COMMANDS: &[Command] = &[Command::new(
             };
             Ok(Step::Done(Output::Document { text, value: answer }))
         })
-    },
-)
-.taking(&[required("path")])
-.long()
-.saying("Making a backup at {path} ...")];
+    })
+    .taking(&[required("path")])
+    .long()
+    .saying("Making a backup at {path} ...")];

@@ -22,10 +22,10 @@ macro_rules! with_filter {
             $($own,)*
             option("header", "name[=value]", "only those with this header"),
             option("routing-key", "key", "only those with this routing key"),
-            option("exchange", "name", "only those that came over this exchange"),
+            option("exchange", "name", "only messages from this exchange"),
             option("body", "text", "only those with this text in the body"),
-            option("older-than", "time", "only those in the queue for so long or longer: 90s, 10m, 2h, 1d"),
-            option("younger-than", "time", "only those in the queue for so long or shorter"),
+            option("older-than", "time", "only messages in the queue for at least this long: 90s, 10m, 2h, 1d"),
+            option("younger-than", "time", "only messages in the queue for at most this long"),
             truth("redelivered", "only those that may have been handed out before; =false: only others"),
             truth("dead", "only dead letters; =false: only others"),
             option("death-reason", "reason", "only those first dead-lettered for this reason"),
@@ -39,16 +39,16 @@ macro_rules! with_selection {
         with_filter!(
             $($own,)*
             option("ids", "id,...", "only these, as browse_queue shows them"),
-            option("limit", "count", "so many at most"),
-            flag("all", "all, if nothing else says which"),
+            option("limit", "count", "the maximum number"),
+            flag("all", "all messages, if there is no other filter"),
         )
     };
 }
 
 const BROWSE: &[Opt] = with_filter!(
     option("count", "count", "how many at most, by default 100"),
-    option("from", "id", "begins at this message"),
-    option("tail", "count", "begins so many messages from the end"),
+    option("from", "id", "starts at this message"),
+    option("tail", "count", "starts this many messages before the end"),
     option("truncate", "bytes", "how much of each body"),
     flag("unacked", "unacked messages, rather than ready ones"),
 );
@@ -90,7 +90,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Deleting messages of queue '{queue}' in vhost '{vhost}' ..."),
     Command::new("move_messages", "moves ready messages of a queue to another one, or by an exchange", |input| {
         if input.has("to-queue") == input.has("to-exchange") {
-            return Err(Failure::usage("say either --to-queue or --to-exchange"));
+            return Err(Failure::usage("either --to-queue or --to-exchange is required"));
         }
         let to = ["to-queue", "to-exchange", "to-routing-key", "to-vhost"];
         post(input, "move", to.iter().filter_map(|name| Some((name.replace('-', "_"), json!(input.optional(name)?)))))
@@ -163,9 +163,9 @@ fn filter(input: &Invocation) -> Result<Map<String, Value>, Failure> {
 pub(super) fn duration_ms(input: &Invocation, name: &str) -> Result<Option<u64>, Failure> {
     let Some(text) = input.optional(name) else { return Ok(None) };
     let time_ms = human::parse_duration_ms(text, 1000);
-    time_ms.map(Some).ok_or_else(|| {
-        Failure::data(format!("{name} has to be a time such as 90s, 10m, 2h or 1d, and '{text}' is none"))
-    })
+    time_ms
+        .map(Some)
+        .ok_or_else(|| Failure::data(format!("{name} must be a time such as 90s, 10m, 2h or 1d, not '{text}'")))
 }
 
 /// Which messages are meant. Nothing is done with all of a queue's messages unless that is said.
@@ -173,7 +173,7 @@ fn selection(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     let mut body = filter(input)?;
     if let Some(ids) = input.optional("ids") {
         if !body.is_empty() || input.has("limit") || input.has("all") {
-            return Err(Failure::usage("say which messages either by --ids or by what they have"));
+            return Err(Failure::usage("--ids and other filters exclude each other"));
         }
         let ids: Vec<&str> = ids.split(',').map(str::trim).filter(|id| !id.is_empty()).collect();
         body.insert("ids".to_owned(), json!(ids));
@@ -181,7 +181,7 @@ fn selection(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     }
     body.extend(input.number("limit")?.map(|limit| ("limit".to_owned(), json!(limit))));
     if body.is_empty() && !input.has("all") {
-        return Err(Failure::usage("say which messages: by --ids, by what they have, by --limit, or --all"));
+        return Err(Failure::usage("a filter is required: --ids, other filters, --limit, or --all"));
     }
     if input.has("all") {
         body.insert("all".to_owned(), json!(true));
@@ -277,15 +277,15 @@ fn told(totals: Map<String, Value>) -> Output {
     let mut parts: Vec<String> =
         DONE.iter().filter_map(|name| Some(format!("{} messages {name}", count(name)?))).collect();
     for (name, text) in [
-        ("refused", "stay, for a full queue refuses more"),
-        ("unroutable", "stay, for no queue takes them"),
-        ("not_dead", "stay, for they are no dead letters"),
-        ("already_there", "stay, for it was in this queue that they died"),
+        ("refused", "stay, because a queue is full and refuses them"),
+        ("unroutable", "stay, because no queue would receive them"),
+        ("not_dead", "stay, because they are not dead letters"),
+        ("already_there", "stay, because this queue dead-lettered them"),
     ] {
         parts.extend(count(name).filter(|count| *count > 0).map(|count| format!("{count} {text}")));
     }
     if let Some(Value::Object(missing)) = totals.get("missing_queues") {
-        parts.extend(missing.keys().map(|queue| format!("queue '{queue}' is gone")));
+        parts.extend(missing.keys().map(|queue| format!("queue '{queue}' no longer exists")));
     }
     Output::Document { text: parts.join("; "), value: Value::Object(totals) }
 }

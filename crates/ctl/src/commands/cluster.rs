@@ -10,9 +10,9 @@ use crate::output::{Output, Table};
 use crate::step::{Ask, Step, StepResult, path, remark};
 
 pub(crate) const COMMANDS: &[Command] = &[
-    Command::new("join_cluster", "has the node that is asked join the cluster of another one", |input| {
+    Command::new("join_cluster", "makes this node join the cluster of another node", |input| {
         if input.has("ram") {
-            return Err(Failure::unavailable("all nodes keep what is durable on disk: leave out --ram"));
+            return Err(Failure::unavailable("all nodes store durable data on disk: omit --ram"));
         }
         let body = json!({"node": input.text("existing-cluster-member"), "force": input.has("force")});
         order(Ask::post("warren/cluster/join".to_owned(), &body))
@@ -22,11 +22,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         flag("force", "also if the node has queues and messages, which are lost"),
         flag("disc", "accepted: all nodes are such"),
         flag("disk", "accepted: all nodes are such"),
-        flag("ram", "refused: there are no such nodes"),
+        flag("ram", "refused: Warren has no such nodes"),
     ])
     .long()
     .saying("Clustering the node with {existing-cluster-member} ..."),
-    Command::new("forget_cluster_node", "takes a node that does not run out of the cluster, for ever", |input| {
+    Command::new("forget_cluster_node", "removes a stopped node from the cluster permanently", |input| {
         if input.has("offline") {
             return Err(Failure::unavailable(
                 "a node that does not run forgets no other: leave out --offline and ask one that runs, or, where a majority is lost for \
@@ -36,11 +36,11 @@ pub(crate) const COMMANDS: &[Command] = &[
         order(Ask::delete(path(&["warren", "cluster", "nodes", input.text("cluster-node")])))
     })
     .taking(&[required("cluster-node")])
-    .with(&[flag("offline", "refused: a node that runs is asked")])
+    .with(&[flag("offline", "refused: a running node is required")])
     .saying("Removing node {cluster-node} from the cluster ..."),
     Command::new(
         "reset",
-        "has the node that is asked, or the one that is named, leave its cluster and lose all it has",
+        "makes this node, or the named node, leave its cluster and delete all its data",
         |input| order(Ask::post("warren/cluster/reset".to_owned(), &about(input, json!({"force": false})))),
     )
     .taking(&[optional("node")])
@@ -48,7 +48,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Resetting the node ..."),
     Command::new(
         "force_reset",
-        "the same, also where the other nodes cannot be told: they have to forget it",
+        "the same, even if the other nodes cannot be reached: they must forget the node",
         |input| order(Ask::post("warren/cluster/reset".to_owned(), &about(input, json!({"force": true})))),
     )
     .taking(&[optional("node")])
@@ -56,24 +56,24 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Forcefully resetting the node ..."),
     Command::new(
         "drain",
-        "has the node that is asked, or named, hand over and take no clients until revive",
+        "puts this node, or the named node, into maintenance: it hands over leadership and accepts no clients until revive",
         drain,
     )
     .taking(&[optional("node")])
     .long()
     .saying("Will put the node into maintenance mode. The node will no longer serve any client traffic!"),
-    Command::new("revive", "has the node that is asked, or named, take clients again", revive)
+    Command::new("revive", "ends the maintenance of this node, or the named node: it accepts clients again", revive)
     .taking(&[optional("node")])
     .saying("Will undo maintenance mode for the node. The node will resume serving client traffic."),
     Command::new(
         "stop_app",
-        "has the node that is asked, or named, serve no clients and lead nothing, while its process goes on",
+        "stops the application of this node, or the named node: it serves no clients and does not lead, but its process continues",
         |input| order(Ask::post("warren/cluster/stop_app".to_owned(), &about(input, json!({})))),
     )
     .taking(&[optional("node")])
     .long()
     .saying("Stopping rabbit application on node ..."),
-    Command::new("start_app", "has the node that is asked, or named, serve clients again", |input| {
+    Command::new("start_app", "starts the application of this node, or the named node, again", |input| {
         order(Ask::post("warren/cluster/start_app".to_owned(), &about(input, json!({}))))
     })
     .taking(&[optional("node")])
@@ -85,8 +85,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[optional("queue-or-node"), optional("node-name")])
     .saying("Transferring leadership ..."),
-    Command::new("cluster_members", "lists the cluster's nodes: who leads, who is behind; Warren's own", |_| members())
-        .saying("Members of the cluster ..."),
+    Command::new(
+        "cluster_members",
+        "lists the cluster's nodes: the leader, and how far the others are behind; not in RabbitMQ",
+        |_| members(),
+    )
+    .saying("Members of the cluster ..."),
 ];
 
 /// A node alone has none to hand over to: it takes no clients any more, and ends those that it has.
@@ -128,7 +132,7 @@ fn transfer_leadership(input: &Invocation) -> StepResult {
         let shown = reply.unless(404, || Failure::data(super::queues::no_such_queue(&vhost, &queue)))?.value()?;
         match text(&shown, "type") {
             "quorum" => transfer(Some(&node)),
-            _ => Err(Failure::unavailable("cannot transfer leadership of a queue that is no quorum queue")),
+            _ => Err(Failure::unavailable("cannot transfer leadership of a queue that is not a quorum queue")),
         }
     })
 }

@@ -54,7 +54,7 @@ const NODE: &[Argument] = &[
     optional("tls-cert-file"),
     optional("tls-key-file"),
 ];
-const CREATE: Opt = flag("create-file-if-missing", "make the file if there is none");
+const CREATE: Opt = flag("create-file-if-missing", "create the file if it does not exist");
 const FLAGS: &[Opt] = &[flag("use-tls", "with TLS"), CREATE];
 
 /// Arguments, and the keys that rabbitmqadmin's successor has for them.
@@ -106,14 +106,14 @@ fn settings(input: &Invocation) -> Result<Vec<Setting>, Failure> {
     for (argument, key) in KEYS {
         let Some(text) = input.optional(argument) else { continue };
         if text.contains(['\n', '\r']) {
-            return Err(Failure::usage(format!("--{argument} has to be one line")));
+            return Err(Failure::usage(format!("--{argument} must be one line")));
         }
         let is_number = *argument == "port";
         if is_number && text.parse::<u16>().is_err() {
-            return Err(Failure::usage(format!("a port is a number up to 65535, and '{text}' is none")));
+            return Err(Failure::usage(format!("a port must be a number up to 65535, not '{text}'")));
         }
         if *argument == "scheme" && !["http", "https"].contains(&text) {
-            return Err(Failure::usage(format!("the scheme has to be http or https, and '{text}' is neither")));
+            return Err(Failure::usage(format!("the scheme must be http or https, not '{text}'")));
         }
         let value = if is_number { text.to_owned() } else { settings_file::quoted(text) };
         settings.push(Setting { key, value });
@@ -126,9 +126,7 @@ fn settings(input: &Invocation) -> Result<Vec<Setting>, Failure> {
 
 fn there(file: SettingsFile) -> Result<String, Failure> {
     let path = file.path;
-    file.text.ok_or_else(|| {
-        Failure::new(CONFIG, format!("there is no file {}, see --create-file-if-missing", path.display()))
-    })
+    file.text.ok_or_else(|| Failure::new(CONFIG, format!("no file {}, see --create-file-if-missing", path.display())))
 }
 
 fn broken(path: &std::path::Path, problem: &str) -> Failure {

@@ -48,7 +48,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("reason")])
     .with(&[
         flag("global", "of all virtual hosts"),
-        option("limit", "COUNT", "no more than so many"),
+        option("limit", "COUNT", "the maximum number"),
         option("per-connection-delay", "MILLISECONDS", "how long to wait between two"),
     ])
     .saying("Closing connections, reason: {reason}..."),
@@ -84,7 +84,7 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     .with(IDEMPOTENTLY),
 ];
 
-const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is closed")];
+const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "no error if the connection does not exist")];
 
 /// What a client is told where the command gives no reason.
 const BY_HAND: &str = "Closed via warren ctl";
@@ -119,7 +119,7 @@ fn names(items: &[Value], is_meant: impl Fn(&Value) -> bool) -> Vec<String> {
 }
 
 fn close(name: &str, reason: &str, is_idempotent: bool) -> StepResult {
-    let missing = format!("there is no connection '{name}'");
+    let missing = format!("no connection '{name}'");
     Ask::delete(path(&["connections", name])).because(reason).then(move |reply| match reply.status {
         404 if is_idempotent => done(),
         _ => reply.unless(404, || Failure::unavailable(missing))?.done(),

@@ -15,7 +15,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         .saying("Listing messages that were lost to damaged files ..."),
     Command::new(
         "acknowledge_data_losses",
-        "says that all that was lost so far is known: the check passes again",
+        "acknowledges all losses so far, so that the health check passes again",
         |_| Ask::delete("warren/data-loss".to_owned()).then(|reply| of_warren(reply)?.done()),
     )
     .saying("Acknowledging that messages were lost ..."),

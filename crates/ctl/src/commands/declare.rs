@@ -211,9 +211,7 @@ pub(crate) fn bindings(input: &Invocation) -> Result<Vec<String>, Failure> {
         "queue" | "q" => "q",
         "exchange" | "e" => "e",
         other => {
-            return Err(Failure::data(format!(
-                "the destination type has to be queue or exchange, and '{other}' is neither"
-            )));
+            return Err(Failure::data(format!("the destination type must be queue or exchange, not '{other}'")));
         }
     };
     let parts = ["bindings", input.vhost(), "e", input.text("source"), kind, input.text("destination")];
@@ -227,7 +225,7 @@ fn binding(input: &Invocation) -> StepResult {
     });
     let parts = bindings(input)?;
     let missing = format!(
-        "there is no exchange '{}' or no '{}' in virtual host '{}'",
+        "no exchange '{}' or no '{}' in virtual host '{}'",
         input.text("source"),
         input.text("destination"),
         input.vhost()
@@ -242,7 +240,7 @@ fn user(input: &Invocation) -> StepResult {
     let mut body = json!({"tags": input.optional("tags").unwrap_or_default()});
     let said = |name| input.optional(name).filter(|text| !text.is_empty());
     match (said("password"), said("password-hash")) {
-        (Some(_), Some(_)) => return Err(Failure::usage("a user has a password or a password hash, and not both")),
+        (Some(_), Some(_)) => return Err(Failure::usage("password and password hash exclude each other")),
         (None, None) => return Err(Failure::usage("declare user needs password or password-hash")),
         (Some(password), None) => body["password"] = json!(password),
         (None, Some(hash)) => body["password_hash"] = json!(hash),
@@ -264,6 +262,6 @@ fn user(input: &Invocation) -> StepResult {
 fn limit(input: &Invocation, parts: &[&str], done: &str) -> StepResult {
     let text = input.text("value");
     let value: i64 =
-        text.parse().map_err(|_| Failure::data(format!("a limit has to be a whole number, and '{text}' is none")))?;
+        text.parse().map_err(|_| Failure::data(format!("a limit must be a whole number, not '{text}'")))?;
     put(input, parts, &json!({"value": value}), done)
 }

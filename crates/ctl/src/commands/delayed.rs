@@ -27,7 +27,7 @@ macro_rules! with_filter {
 }
 
 const LIST: &[Opt] = with_filter!(option("count", "count", "how many at most, by default 100"));
-const CANCEL: &[Opt] = with_filter!(flag("all", "all, if nothing else says which"));
+const CANCEL: &[Opt] = with_filter!(flag("all", "all messages, if there is no other filter"));
 const WHEN: &[Opt] = &[
     option("due", "ms", "when, in milliseconds since 1970"),
     option("delay", "time", "or how long from now: 90s, 10m, 2h, 1d"),
@@ -67,7 +67,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         let body = match (input.number("due")?, duration_ms(input, "delay")?) {
             (Some(due_ms), None) => json!({"due": due_ms}),
             (None, Some(delay_ms)) => json!({"delay": delay_ms}),
-            _ => return Err(Failure::usage("say either --due or --delay")),
+            _ => return Err(Failure::usage("either --due or --delay is required")),
         };
         renamed_to(Ask::put(one(input, ""), &body), no_such_message(input), "Message is due then")
     })
@@ -172,7 +172,7 @@ fn cancel(input: &Invocation) -> StepResult {
     let mut query = query(input)?;
     if input.has("id") {
         if !query.is_empty() || input.has("all") {
-            return Err(Failure::usage("say which messages either by an id or by what they have"));
+            return Err(Failure::usage("an id and other filters exclude each other"));
         }
         let missing = no_such_message(input);
         return Ask::delete(one(input, "")).then(move |reply| {
@@ -181,7 +181,7 @@ fn cancel(input: &Invocation) -> StepResult {
         });
     }
     if query.is_empty() && !input.has("all") {
-        return Err(Failure::usage("say which messages: by an id, by what they have, or --all"));
+        return Err(Failure::usage("an id, a filter or --all is required"));
     }
     query.extend(input.has("all").then(|| "all=true".to_owned()));
     cancel_on(with_query(&place(input), &query), no_such_exchange(input), 0)
@@ -204,7 +204,7 @@ fn cancel_on(place: String, missing: String, before_count: u64) -> StepResult {
 /// How many messages are cancelled, and whether there may be more that are meant.
 fn cancelled(count: u64, is_partial: bool) -> Output {
     let text = match is_partial {
-        true => format!("{count} messages cancelled; there may be more behind those that were looked at"),
+        true => format!("{count} messages cancelled; more may match"),
         false => format!("{count} messages cancelled"),
     };
     Output::Document { text, value: json!({"cancelled": count, "partial": is_partial}) }

@@ -10,7 +10,7 @@ use crate::listing::text;
 use crate::step::{Ask, StepResult, path, remark};
 
 const NAME: &[Argument] = &[required("name")];
-const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "what is not there is deleted")];
+const IDEMPOTENTLY: &[Opt] = &[flag("idempotently", "no error if the object does not exist")];
 
 /// A command that deletes what is at a place.
 macro_rules! deleted {
@@ -32,8 +32,8 @@ pub(crate) const COMMANDS: &[Command] = &[
     .also(&["queues delete", "delete stream", "streams delete"])
     .taking(NAME)
     .with(&[
-        flag("idempotently", "what is not there is deleted"),
-        flag("if-empty", "only if there are no messages in it"),
+        flag("idempotently", "no error if the object does not exist"),
+        flag("if-empty", "only if the queue has no messages"),
         flag("if-unused", "only if it has no consumers"),
     ]),
     deleted!("delete exchange", &["exchanges delete"], "deletes an exchange", NAME, |input| &[
@@ -53,7 +53,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     deleted!(
         "delete permission",
         &["delete permissions", "permissions delete"],
-        "takes a user's permissions away",
+        "deletes a user's permissions",
         &[declare::USER],
         |input| &["permissions", input.vhost(), input.text("user")]
     ),
@@ -81,7 +81,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         NAME,
         |input| &["global-parameters", input.text("name")]
     ),
-    deleted!("delete vhost_limit", &["vhost_limits delete"], "takes a virtual host's limit away", NAME, |input| &[
+    deleted!("delete vhost_limit", &["vhost_limits delete"], "deletes a virtual host's limit", NAME, |input| &[
         "vhost-limits",
         input.vhost(),
         input.text("name")
@@ -89,7 +89,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     deleted!(
         "delete user_limit",
         &["user_limits delete"],
-        "takes a user's limit away",
+        "deletes a user's limit",
         &[declare::USER, required("name")],
         |input| &["user-limits", input.text("user"), input.text("name")]
     ),
@@ -111,7 +111,7 @@ fn delete(input: &Invocation, place: String) -> StepResult {
     let name = input.optional("name").or(input.optional("user")).unwrap_or_default().to_owned();
     Ask::delete(place).then(move |reply| {
         if !(reply.status == 404 && is_idempotent) {
-            reply.unless(404, || Failure::data(format!("there is no {kind} '{name}'")))?.accepted()?;
+            reply.unless(404, || Failure::data(format!("no {kind} '{name}'")))?.accepted()?;
         }
         remark(format!("{kind} deleted"))
     })
@@ -141,11 +141,11 @@ fn binding(input: &Invocation) -> StepResult {
         let meant: Vec<&Value> = bindings.iter().filter(is_meant).collect();
         match meant.as_slice() {
             [] if is_idempotent => remark("binding deleted"),
-            [] => Err(Failure::data(format!("there is no such binding with the routing key '{routing_key}'"))),
+            [] => Err(Failure::data(format!("no such binding with the routing key '{routing_key}'"))),
             [binding] => {
                 Ask::delete(format!("{place}/{}", path(&[text(binding, "properties_key")]))).say("binding deleted")
             }
-            _ => Err(Failure::data("there are several such bindings, say which with arguments or properties_key")),
+            _ => Err(Failure::data("several bindings match: select one with arguments or properties_key")),
         }
     })
 }

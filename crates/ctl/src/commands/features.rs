@@ -27,7 +27,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         DEPRECATED.ask(input, path.to_owned())
     })
     .taking(&[repeated("column")])
-    .with(&[flag("used", "only what is in use")])
+    .with(&[flag("used", "only features in use")])
     .saying("Listing deprecated features ...")
     .saying_if("used", "Listing deprecated features in use ..."),
 ];

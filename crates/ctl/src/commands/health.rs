@@ -41,7 +41,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("check_certificate_expiration", "fails if a certificate expires soon", |input| {
         let within = input
             .number("within")?
-            .ok_or_else(|| Failure::usage("--within says how long, as in --within 2 --unit weeks"))?;
+            .ok_or_else(|| Failure::usage("--within is required, such as --within 2 --unit weeks"))?;
         let unit = input.optional("unit").unwrap_or("weeks");
         let good = format!("No certificates expire within {within} {unit}");
         check(&["certificate-expiration", &within.to_string(), unit], &good)
@@ -100,7 +100,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     )
     .taking(&[optional("pattern")])
     .with(&[flag("across-all-vhosts", "in all virtual hosts")]),
-    Command::new("is_booting", "tells whether the broker is still starting", |_| {
+    Command::new("is_booting", "reports whether the broker is still starting", |_| {
         ask(&["ready-to-serve-clients"]).then(|reply| match reply.status {
             503 => say("The broker is booting, or in maintenance"),
             _ => {
@@ -109,9 +109,11 @@ pub(crate) const COMMANDS: &[Command] = &[
             }
         })
     }),
-    Command::new("check_if_node_is_mirror_sync_critical", "does nothing: classic queue mirroring is no more", |_| {
-        say("This command is DEPRECATED and is a no-op: classic queue mirroring is no more.")
-    }),
+    Command::new(
+        "check_if_node_is_mirror_sync_critical",
+        "does nothing: classic queue mirroring no longer exists",
+        |_| say("This command is DEPRECATED and is a no-op: classic queue mirroring is no more."),
+    ),
     Command::new("node_health_check", "does nothing, as rabbitmqctl's: use the other checks", |_| {
         say("This command is DEPRECATED and is a no-op. Use check_running, check_alarms, check_port_connectivity or \
             check_virtual_hosts instead.")
@@ -172,7 +174,7 @@ fn judged(reply: &Reply) -> Result<(), Failure> {
             _ => Err(reply.refusal()),
         };
     }
-    let reason = reply.reason().unwrap_or_else(|| "no reason is given".to_owned());
+    let reason = reply.reason().unwrap_or_else(|| "no reason given".to_owned());
     let details = found.as_object().into_iter().flatten();
     let details: Vec<String> = details
         .filter(|(name, _)| !matches!(name.as_str(), "status" | "reason"))
@@ -205,9 +207,8 @@ fn running() -> StepResult {
 
 fn port(input: &Invocation) -> StepResult {
     let text = input.text("port");
-    let port: u16 = text
-        .parse()
-        .map_err(|_| Failure::new(DATA, format!("a port is a number up to 65535, and '{text}' is none")))?;
+    let port: u16 =
+        text.parse().map_err(|_| Failure::new(DATA, format!("a port must be a number up to 65535, not '{text}'")))?;
     check(&["port-listener", &port.to_string()], &format!("A listener for port {port} is running"))
 }
 

@@ -65,7 +65,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         let user = input.optional("user").unwrap_or("guest");
         known_user(user, one(path(&["user-limits", user])))
     })
-    .with(&[option("user", "USER", "whose (default guest)"), flag("global", "of all users")])
+    .with(&[option("user", "USER", "the user (default guest)"), flag("global", "of all users")])
     .saying("Listing limits for user \"{user|guest}\" ...")
     .saying_if("global", "Listing limits for all users ..."),
 ];
@@ -78,7 +78,7 @@ const OF_USERS: Listing =
 fn limits(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     match input.json("definition")? {
         Some(Value::Object(limits)) => Ok(limits),
-        _ => Err(Failure::unavailable("limits have to be a JSON object: {\"max-connections\": 64}")),
+        _ => Err(Failure::unavailable("limits must be a JSON object: {\"max-connections\": 64}")),
     }
 }
 

@@ -136,7 +136,7 @@ const COLUMNS: &[Argument] = &[COLUMN];
 /// Lists that the server has in pages. What has none ignores them, as it does in its answer.
 const PAGE: &[Opt] = &[
     option("page", "NUMBER", "only this page, from 1 on"),
-    option("page-size", "COUNT", "so many on a page (default 100, at most 500)"),
+    option("page-size", "COUNT", "rows per page (default 100, at most 500)"),
 ];
 
 const OF_COMPONENT: &[Opt] = &[option("component", "NAME", "only those of a component")];

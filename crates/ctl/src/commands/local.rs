@@ -17,19 +17,17 @@ pub(crate) const COMMANDS: &[Command] = &[
         };
         match words::command_named(&name).or_else(|| words::command_named(first)) {
             Some((grammar, command)) => say(help::of(grammar, command)),
-            None => help::of_verb(first).map_or_else(
-                || Err(Failure::usage(format!("there is no command '{name}' to explain, see warren ctl help"))),
-                say,
-            ),
+            None => help::of_verb(first)
+                .map_or_else(|| Err(Failure::usage(format!("unknown command '{name}', see warren ctl help"))), say),
         }
     })
     .taking(&[crate::command::repeated("command")]),
     Command::new("version", "shows this program's version", |_| say(env!("CARGO_PKG_VERSION"))),
-    Command::new("completion", "prints what a shell completes commands with: bash, zsh or fish", |input| {
+    Command::new("completion", "prints the completion script for a shell: bash, zsh or fish", |input| {
         completion_for(input.text("shell"))
     })
     .taking(&[required("shell")]),
-    Command::new("autocomplete", "lists commands that begin with a text", |input| {
+    Command::new("autocomplete", "lists commands that start with a text", |input| {
         let prefix = input.optional("prefix").unwrap_or_default();
         let names = words::commands().flat_map(|(_, command)| command.names());
         let mut names: Vec<&str> = names.filter(|name| !name.contains(' ') && name.starts_with(prefix)).collect();
@@ -42,11 +40,11 @@ pub(crate) const COMMANDS: &[Command] = &[
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
     Command::new(
         "shell completions",
-        "prints what a shell completes commands with: bash (default), zsh or fish",
+        "prints the completion script for a shell: bash (default), zsh or fish",
         |input| completion_for(input.optional("shell").unwrap_or("bash")),
     )
     .taking(&[optional("shell")]),
-    Command::new("show endpoint", "shows which management API would be asked", |_| {
+    Command::new("show endpoint", "shows the management API that commands would use", |_| {
         Ok(Step::Locate(Box::new(|url| {
             let (columns, rows) = (vec!["endpoint".to_owned()], vec![vec![Value::String(url)]]);
             Ok(Step::Done(Output::Table(Table { columns, rows })))
@@ -57,6 +55,6 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 fn completion_for(shell: &str) -> StepResult {
     match completion::script(shell) {
         Some(script) => Ok(Step::Done(Output::Bytes(script.into_bytes()))),
-        None => Err(Failure::usage(format!("there is no completion for '{shell}': one of bash, zsh, fish"))),
+        None => Err(Failure::usage(format!("no completion for '{shell}': one of bash, zsh, fish"))),
     }
 }

@@ -47,7 +47,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Shrinking quorum queues on {on-node}..."),
 ];
 
-const ERRORS_ONLY: Opt = flag("errors-only", "accepted: the server tells of errors only");
+const ERRORS_ONLY: Opt = flag("errors-only", "accepted: the server reports only errors");
 
 fn place(input: &Invocation, what: &str) -> String {
     path(&["queues", "quorum", input.vhost(), input.text("queue"), "replicas", what])

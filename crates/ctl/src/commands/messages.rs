@@ -31,13 +31,15 @@ pub(crate) const COMMANDS: &[Command] = &[
         optional("properties").short('p'),
         optional("payload-encoding"),
     ]),
-    Command::new("get", "takes messages from a queue; they go back unless ackmode says otherwise", |input| {
+    Command::new("get", "gets messages from a queue, and returns them to it unless ackmode is set", |input| {
         get(input, "ack_requeue_true")
     })
     .taking(GET),
-    Command::new("get messages", "takes messages from a queue, for good unless ack-mode says otherwise", |input| {
-        get(input, "ack_requeue_false")
-    })
+    Command::new(
+        "get messages",
+        "gets messages from a queue, and removes them from it unless ack-mode is set",
+        |input| get(input, "ack_requeue_false"),
+    )
     .taking(GET),
 ];
 
@@ -68,7 +70,7 @@ fn publish_payload(input: &Invocation, usual: Option<&str>) -> StepResult {
             "properties": properties, "routing_key": routing_key, "payload": payload, "payload_encoding": encoding
         });
         Ask::post(place, &body).then(move |reply| {
-            let missing = || Failure::data(format!("there is no exchange '{exchange}' in virtual host '{vhost}'"));
+            let missing = || Failure::data(format!("no exchange '{exchange}' in virtual host '{vhost}'"));
             let is_routed = reply.unless(404, missing)?.value()?["routed"].as_bool().unwrap_or(false);
             say(if is_routed { "Message published" } else { "Message published but NOT routed" })
         })
@@ -93,7 +95,7 @@ fn get(input: &Invocation, default_mode: &str) -> StepResult {
     let missing = super::queues::no_such_queue(vhost, queue);
     let file = input.optional("payload-file").map(str::to_owned);
     if file.is_some() && input.number("count")?.unwrap_or(1) != 1 {
-        return Err(Failure::usage("payload_file is for one message, so count has to be 1"));
+        return Err(Failure::usage("payload_file is for one message, so count must be 1"));
     }
     Ask::post(path(&["queues", vhost, queue, "get"]), &body).then(move |reply| {
         let messages = reply.unless(404, || Failure::data(missing))?.list()?;
@@ -110,7 +112,7 @@ fn to_file(file: String, message: &Value) -> StepResult {
     let bytes = match text(message, "payload_encoding") {
         "base64" => STANDARD
             .decode(payload)
-            .map_err(|error| Failure::new(SOFTWARE, format!("the server's payload is no base64: {error}")))?,
+            .map_err(|error| Failure::new(SOFTWARE, format!("the server's payload is not valid base64: {error}")))?,
         _ => payload.as_bytes().to_vec(),
     };
     let text = format!("Payload written to {file}");

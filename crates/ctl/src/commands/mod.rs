@@ -48,7 +48,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     ctl("Virtual hosts", vhosts::COMMANDS),
     ctl("Limits", limits::COMMANDS),
     ctl("Policies", policies::COMMANDS),
-    ctl("Classic queue mirroring, which is no more", policies::MIRRORING_COMMANDS),
+    ctl("Classic queue mirroring, which no longer exists", policies::MIRRORING_COMMANDS),
     ctl("Parameters", parameters::COMMANDS),
     ctl("Queues", queues::COMMANDS),
     ctl("Messages of a queue", browsing::COMMANDS),
@@ -95,7 +95,7 @@ pub(crate) const FAMILIES: &[Family] = &[
     admin("rabbitmqadmin: logins", status::ADMIN_COMMANDS),
     admin("rabbitmqadmin: the file of settings", config_file::COMMANDS),
     admin("rabbitmqadmin: this program", local::ADMIN_COMMANDS),
-    admin("rabbitmqadmin: not here", elsewhere::ADMIN_COMMANDS),
+    admin("rabbitmqadmin: not supported", elsewhere::ADMIN_COMMANDS),
 ];
 
 const fn ctl(title: &'static str, commands: &'static [crate::command::Command]) -> Family {

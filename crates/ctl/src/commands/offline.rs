@@ -18,32 +18,32 @@ pub(crate) const COMMANDS: &[Command] = &[
             order(
                 input,
                 DirectoryOrder::ForceBoot,
-                "the node will stand alone with what is in its data directory, as a broker of its own: confirmed messages and definitions \
-                 that only the missing nodes have are lost, and those nodes cannot be in one cluster with it any more",
+                "the node will run alone with the data in its data directory: confirmed messages and definitions that only the missing \
+                 nodes have are lost, and these nodes can no longer be in a cluster with it",
             )
         },
     )
     .also(&["force_standalone_khepri_boot"])
-    .with(&[flag(ACCEPT_LOSS, "do it: without this it only says what may be lost")]),
+    .with(&[flag(ACCEPT_LOSS, "required to proceed: without it, the command only reports what may be lost")]),
     Command::new(
         "accept_copy",
-        "has a stopped node take a copy of its data directory, which was moved, for the directory itself",
+        "makes a stopped node accept a copy of its data directory, after a move, as the directory itself",
         |input| {
             order(
                 input,
                 DirectoryOrder::AcceptCopy,
-                "the node will run on this copy of its data directory: if anything has run on the original since it was copied, confirmed \
-                 messages may be lost, and the directory has to be emptied instead",
+                "the node will run on this copy of its data directory: if a node has run on the original since it was copied, \
+                 confirmed messages may be lost, and the directory must be emptied instead",
             )
         },
     )
-    .with(&[flag(ACCEPT_LOSS, "do it: without this it only says what may be lost")]),
+    .with(&[flag(ACCEPT_LOSS, "required to proceed: without it, the command only reports what may be lost")]),
 ];
 
 fn order(input: &Invocation, order: DirectoryOrder, loss: &str) -> StepResult {
     if ["url", "base-uri", "socket", "host", "port"].iter().any(|option| input.has_shared(option)) {
         return Err(Failure::usage(format!(
-            "{} is about the files of a node that does not run: --data-dir DIR says where they are",
+            "{} works on the files of a stopped node: name their directory with --data-dir DIR",
             input.command.name
         )));
     }

@@ -45,7 +45,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("name"), required("value")])
     .saying("Setting global runtime parameter \"{name}\" to \"{value}\" ..."),
     Command::new("clear_global_parameter", "removes a global parameter", |input| {
-        let missing = format!("there is no global parameter '{}'", input.text("name"));
+        let missing = format!("no global parameter '{}'", input.text("name"));
         Ask::delete(path(&["global-parameters", input.text("name")]))
             .then(move |reply| reply.unless(404, || Failure::unavailable(missing))?.done())
     })

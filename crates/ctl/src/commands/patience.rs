@@ -12,21 +12,20 @@ use crate::step::{Ask, Process, ProcessName, Step, StepResult, done};
 
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("await_startup", "waits until the server answers", |input| {
-        until_started(WaitLimit::of(input, STARTUP_PATIENCE)?, None)
+        until_started(WaitLimit::of(input, STARTUP_TIMEOUT)?, None)
     }),
     Command::new(
         "wait",
-        "waits until a process is there, of which a file has the id, and its server answers; fails if it ends",
+        "waits until the process with the id in a file runs and its server answers; fails if the process ends",
         |input| {
             let name = match (input.optional("pid"), input.optional("pid-file")) {
                 (Some(text), None) => ProcessName::Id(
-                    text.parse()
-                        .map_err(|_| Failure::data(format!("a process id is a number, and '{text}' is none")))?,
+                    text.parse().map_err(|_| Failure::data(format!("a process id must be a number, not '{text}'")))?,
                 ),
                 (None, Some(file)) => ProcessName::File(file.into()),
                 _ => return Err(Failure::usage("wait needs a file that has the process id, or --pid")),
             };
-            until_started(WaitLimit::of(input, WAIT_PATIENCE)?, Some(name))
+            until_started(WaitLimit::of(input, WAIT_TIMEOUT)?, Some(name))
         },
     )
     .taking(&[optional("pid-file")])
@@ -37,8 +36,8 @@ pub(crate) const COMMANDS: &[Command] = &[
         let text = input.text("count");
         let count: usize = text
             .parse()
-            .map_err(|_| Failure::data(format!("how many nodes has to be a whole number, and '{text}' is none")))?;
-        until(WaitLimit::of(input, STARTUP_PATIENCE)?, "nodes", move |reply| {
+            .map_err(|_| Failure::data(format!("the number of nodes must be a whole number, not '{text}'")))?;
+        until(WaitLimit::of(input, STARTUP_TIMEOUT)?, "nodes", move |reply| {
             let nodes = reply.list()?;
             let running = nodes.iter().filter(|node| node["running"] == Value::Bool(true)).count();
             Ok(if running >= count { None } else { Some(format!("{running} of {count} nodes run")) })
@@ -50,14 +49,12 @@ pub(crate) const COMMANDS: &[Command] = &[
         "await_online_quorum_plus_one",
         "waits until no quorum queue loses its quorum when the node stops",
         |input| {
-            until(WaitLimit::of(input, QUORUM_PATIENCE)?, "health/checks/node-is-quorum-critical", |reply| {
+            until(WaitLimit::of(input, QUORUM_TIMEOUT)?, "health/checks/node-is-quorum-critical", |reply| {
                 if reply.is_accepted() {
                     return Ok(None);
                 }
                 match reply.status {
-                    503 => {
-                        Ok(Some(reply.reason().unwrap_or_else(|| "there are queues with no member to lose".to_owned())))
-                    }
+                    503 => Ok(Some(reply.reason().unwrap_or_else(|| "some queues cannot lose a member".to_owned()))),
                     _ => Err(reply.refusal()),
                 }
             })
@@ -69,10 +66,10 @@ pub(crate) const COMMANDS: &[Command] = &[
 const PID: Opt = option("pid", "PID", "the process, instead of a file that names it").short('P');
 
 /// How long a node may take to start, if nothing else is said. As rabbitmqctl.
-const STARTUP_PATIENCE: Duration = Duration::from_secs(300);
-const QUORUM_PATIENCE: Duration = Duration::from_secs(120);
+const STARTUP_TIMEOUT: Duration = Duration::from_secs(300);
+const QUORUM_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long `wait` waits, if nothing else is said. As rabbitmqctl.
-const WAIT_PATIENCE: Duration = Duration::from_secs(10);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long to wait before looking again.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -114,7 +111,7 @@ fn until_started(waiting: WaitLimit, name: Option<ProcessName>) -> StepResult {
             Process::Unknown => waiting.again(Duration::ZERO, "no file has named the process in time", |waiting| {
                 until_started(waiting, Some(name))
             }),
-            Process::Gone(id) => Err(Failure::unavailable(format!("there is no process {id} (any more)"))),
+            Process::Gone(id) => Err(Failure::unavailable(format!("process {id} does not exist or has ended"))),
             Process::Running(_) => until_answered(waiting, Some(name)),
         }),
     ))
@@ -150,7 +147,7 @@ fn until(
             Err(failure) if failure.status == CONFIG || failure.status == USAGE => return Err(failure),
             Err(failure) => failure.text,
         };
-        waiting.again(took, &format!("it has taken too long: {why}"), move |waiting| until(waiting, place, check))
+        waiting.again(took, &format!("timeout: {why}"), move |waiting| until(waiting, place, check))
     };
     Ok(Step::Try { ask: Ask::get(place.to_owned()), patience: waiting.left.min(ATTEMPT), next: Box::new(next) })
 }

@@ -13,7 +13,7 @@ use crate::step::{Ask, StepResult, done, each, path};
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "set_permissions",
-        "says what a user may configure, write to and read from in a virtual host",
+        "sets what a user may configure, write to and read from in a virtual host",
         |input| known_user_and_vhost(input, permission(input, input.vhost())),
     )
     .taking(&[required("username"), required("configure"), required("write"), required("read")])

@@ -22,13 +22,17 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
         ])
         .saying_if("minimal", "")
         .saying("Listing plugins with pattern \"{pattern|.*}\" ..."),
-    Command::new("plugins enable", "says which plugins are built in, and fails if one is not", enable)
+    Command::new("plugins enable", "reports which plugins are built in, and fails if one is not", enable)
         .taking(&[repeated("plugin")])
         .with(&[flag("all", "all that are built in"), OFFLINE, ONLINE]),
     Command::new("plugins set", "the same", enable).taking(&[repeated("plugin")]).with(&[OFFLINE, ONLINE]),
-    Command::new("plugins disable", "says that what is built in stays, and which key switches it off", disable)
-        .taking(&[repeated("plugin")])
-        .with(&[flag("all", "all that are built in"), OFFLINE, ONLINE]),
+    Command::new(
+        "plugins disable",
+        "reports that built-in plugins cannot be disabled, and the key that switches them off",
+        disable,
+    )
+    .taking(&[repeated("plugin")])
+    .with(&[flag("all", "all that are built in"), OFFLINE, ONLINE]),
     Command::new("plugins is_enabled", "fails unless all of these are built in", |input| {
         let names = named(input)?;
         refuse_missing(&names)?;
@@ -37,21 +41,22 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
     })
     .taking(&[repeated("plugin")])
     .with(&[OFFLINE, ONLINE]),
-    Command::new("plugins directories", "says where plugins would be", |_| {
-        say("There are no directories of plugins: what is there is built in, and nothing can be added")
+    Command::new("plugins directories", "reports where plugins would be", |_| {
+        say("No plugin directories: all plugins are built in, and none can be added")
     })
     .with(&[OFFLINE, ONLINE]),
 ];
 
-const OFFLINE: Opt = flag("offline", "accepted: nothing is asked of a server");
-const ONLINE: Opt = flag("online", "accepted: nothing is asked of a server");
+const OFFLINE: Opt = flag("offline", "accepted: no server is contacted");
+const ONLINE: Opt = flag("online", "accepted: no server is contacted");
 
 /// Keys that switch off what a plugin would have brought.
 const SWITCHES: &[(&str, &str)] = &[("rabbitmq_management", "warren.management.enabled = false")];
 
 fn list(input: &Invocation) -> StepResult {
     let text = input.optional("pattern").unwrap_or(".*");
-    let pattern = Regex::new(text).map_err(|_| Failure::usage(format!("'{text}' is no regular expression")))?;
+    let pattern =
+        Regex::new(text).map_err(|_| Failure::usage(format!("'{text}' is not a valid regular expression")))?;
     let is_only_enabled = input.has("enabled") || input.has("implicitly-enabled");
     let names = plugin_names().filter(|name| pattern.is_match(name) && !(is_only_enabled && missing(name).is_some()));
     let mut names: Vec<&str> = names.collect();
@@ -85,8 +90,8 @@ fn named(input: &Invocation) -> Result<Vec<String>, Failure> {
 fn missing(name: &str) -> Option<String> {
     match plugin_state(name) {
         PluginState::BuiltIn | PluginState::Different(_) => None,
-        PluginState::NotBuilt(text, advice) => Some(format!("{name} is not built: {text}; {advice}")),
-        PluginState::Unknown => Some(format!("{name} is not known here, and no plugin can be added")),
+        PluginState::NotBuilt(text, advice) => Some(format!("{name} is not supported: {text}; {advice}")),
+        PluginState::Unknown => Some(format!("unknown plugin {name}, and plugins cannot be added")),
     }
 }
 
@@ -109,8 +114,8 @@ fn disable(input: &Invocation) -> StepResult {
     let line = |name: &String| {
         let switch = SWITCHES.iter().find(|(known, _)| known == name);
         match (switch, missing(name)) {
-            (Some((_, key)), _) => format!("{name} is built in and stays; {key} switches it off"),
-            (None, None) => format!("{name} is built in and stays"),
+            (Some((_, key)), _) => format!("{name} is built in and cannot be disabled; {key} switches it off"),
+            (None, None) => format!("{name} is built in and cannot be disabled"),
             (None, Some(_)) => format!("{name} is not there: nothing is to be disabled"),
         }
     };
@@ -124,7 +129,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("plugins list_on_node", "lists a node's plugins", |input| {
         let node = input.text("node").to_owned();
         Ask::get(path(&["nodes", &node])).then(move |reply| {
-            let missing = || Failure::data(format!("there is no node '{node}'"));
+            let missing = || Failure::data(format!("no node '{node}'"));
             shown(&[reply.unless(404, missing)?.value()?])
         })
     })

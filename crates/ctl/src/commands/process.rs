@@ -40,14 +40,14 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Setting disk free limit to {limit} {value}..."),
     Command::new(
         "set_log_level",
-        "sets how severe has to be what is logged (debug, info, warning, error, critical, none), until the server ends",
+        "sets the lowest level that is logged (debug, info, warning, error, critical, none), until the server ends",
         |input| {
             change(Ask::put("warren/log-level".to_owned(), &json!({"level": input.text("log-level")})), UNAVAILABLE)
         },
     )
     .taking(&[required("log-level")])
     .saying("Setting log level to \"{log-level}\" ..."),
-    Command::new("suspend_listeners", "refuses new client connections; open ones stay", |_| {
+    Command::new("suspend_listeners", "refuses new client connections; open connections are not affected", |_| {
         change(Ask::post("warren/listeners/suspend".to_owned(), &json!({})), UNAVAILABLE)
     })
     .saying("Will suspend client connection listeners. The node will no longer accept client connections!"),
@@ -57,7 +57,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Will resume client connection listeners. The node will now accept client connections"),
     Command::new("stop", "ends the server's process on this machine: the one that a file names, or the socket", end)
         .taking(&[optional("pid-file")])
-        .with(&[flag("idempotent", "no failure if there is no such process")])
+        .with(&[flag("idempotent", "no error if the process does not exist")])
         .saying("Stopping and halting node ..."),
     Command::new("shutdown", "the same, and waits until it has ended", end)
         .with(&[flag("wait", "accepted: it is waited for"), flag("no-wait", "accepted: it is waited for")])
@@ -72,10 +72,10 @@ fn end(input: &Invocation) -> StepResult {
         name,
         Box::new(move |ended| match ended {
             Ended::InOrder(id) => remark(format!("process {id} has ended")),
-            Ended::NotThere if is_idempotent => remark("there is no such process"),
-            Ended::NotThere => Err(Failure::unavailable("there is no such process")),
+            Ended::NotThere if is_idempotent => remark("no such process"),
+            Ended::NotThere => Err(Failure::unavailable("no such process")),
             Ended::StillThere(id) => {
-                Err(Failure::new(TEMPORARY, format!("process {id} was told to end, and still runs")))
+                Err(Failure::new(TEMPORARY, format!("process {id} was asked to end, and still runs")))
             }
         }),
     ))

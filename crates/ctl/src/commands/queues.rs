@@ -14,15 +14,15 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("list_queues", "lists a virtual host's queues", list_queues)
         .taking(&[repeated("column")])
         .with(&[
-            flag("online", "only those whose node is there"),
-            flag("offline", "only those whose node is not"),
-            flag("local", "only those of the node that is asked"),
+            flag("online", "only queues whose node is running"),
+            flag("offline", "only queues whose node is not running"),
+            flag("local", "only queues of this node"),
         ])
         .saying("Timeout: {timeout|60.0} seconds ...\nListing queues for vhost {vhost} ..."),
     Command::new("delete_queue", "deletes a queue", delete_queue)
         .taking(&[required("queue")])
         .with(&[
-            flag("if-empty", "only if there are no messages in it").short('e'),
+            flag("if-empty", "only if the queue has no messages").short('e'),
             flag("if-unused", "only if it has no consumers").short('u'),
             flag("force", "accepted: nothing protects a queue from this user but permissions"),
         ])
@@ -37,6 +37,14 @@ pub(crate) const COMMANDS: &[Command] = &[
     .taking(&[required("queue")])
     .long()
     .saying("Purging queue '{queue}' in vhost '{vhost}' ..."),
+    Command::new("pause_queue", "pauses a queue: its consumers get no messages until it is resumed", |input| {
+        set_paused(input, "pause")
+    })
+    .taking(&[required("queue")])
+    .saying("Pausing queue '{queue}' in vhost '{vhost}' ..."),
+    Command::new("resume_queue", "resumes a queue that was paused", |input| set_paused(input, "resume"))
+        .taking(&[required("queue")])
+        .saying("Resuming queue '{queue}' in vhost '{vhost}' ..."),
     Command::new("rebalance", "spreads the leaders of replicated queues over the nodes", rebalance)
         .taking(&[optional("type")])
         .with(&[
@@ -50,12 +58,12 @@ pub(crate) const COMMANDS: &[Command] = &[
     .saying("Rebalancing leaders ..."),
     Command::new(
         "list_unresponsive_queues",
-        "lists a virtual host's queues that the server says cannot answer: down, crashed, without a majority",
+        "lists a virtual host's queues that cannot answer: down, crashed, without a majority",
         list_unresponsive,
     )
     .taking(&[repeated("column")])
     .with(&[
-        flag("local", "only those of the node that is asked"),
+        flag("local", "only queues of this node"),
         flag("all", "accepted: these are all"),
         option("queue-timeout", "MILLISECONDS", "accepted: the server knows their states"),
     ])
@@ -204,9 +212,7 @@ fn list_unresponsive(input: &Invocation) -> StepResult {
 fn rebalance(input: &Invocation) -> StepResult {
     let kind = input.optional("type").unwrap_or("all");
     if !["all", "classic", "quorum", "stream"].contains(&kind) {
-        return Err(Failure::usage(format!(
-            "the type has to be one of all, classic, quorum and stream, and '{kind}' is none of them"
-        )));
+        return Err(Failure::usage(format!("the type must be all, classic, quorum or stream, not '{kind}'")));
     }
     let all = |name| input.optional(name).is_none_or(|pattern| pattern == ".*");
     let ask = Ask::post("rebalance/queues".to_owned(), &json!({}));
@@ -216,7 +222,9 @@ fn rebalance(input: &Invocation) -> StepResult {
     Ask::get("nodes".to_owned()).then(move |reply| match reply.list()?.len() {
         0 | 1 => done(),
         _ => Ask::get("warren/cluster".to_owned()).then(|reply| match reply.is_accepted() {
-            true => remark("one node leads all queues, so there is nothing to spread; transfer_leadership moves that"),
+            true => remark(
+                "one node leads all queues, so there is nothing to rebalance; transfer_leadership moves the leadership",
+            ),
             false => Err(Failure::unavailable("over HTTP all leaders can be rebalanced, but not only some")),
         }),
     })
@@ -235,6 +243,20 @@ fn delete_queue(input: &Invocation) -> StepResult {
     })
 }
 
+/// Pauses or resumes a queue. A RabbitMQ can do neither, and answers 404, as a Warren does for a queue that does not exist: whether
+/// the queue exists tells the two apart.
+fn set_paused(input: &Invocation, action: &str) -> StepResult {
+    let (vhost, queue) = (input.vhost().to_owned(), input.text("queue").to_owned());
+    Ask::put(path(&["queues", &vhost, &queue, action]), &json!({})).then(move |reply| match reply.status {
+        404 => Ask::get(format!("{}?{AT_ONCE}", path(&["queues", &vhost, &queue]))).then(move |reply| {
+            reply.unless(404, || Failure::new(DATA, no_such_queue(&vhost, &queue)))?.accepted()?;
+            Err(Failure::not_warren())
+        }),
+        405 => Err(Failure::not_warren()),
+        _ => reply.done(),
+    })
+}
+
 pub(crate) fn no_such_queue(vhost: &str, queue: &str) -> String {
-    format!("there is no queue '{queue}' in virtual host '{vhost}'")
+    format!("no queue '{queue}' in virtual host '{vhost}'")
 }

@@ -20,11 +20,9 @@ pub(crate) const COMMANDS: &[Command] = &[
         Ask::get("overview".to_owned()).then(move |reply| row(&reply.value()?["churn_rates"], columns, CHURN))
     })
     .taking(&[repeated("column")]),
-    Command::new("show memory_breakdown_in_bytes", "shows what the node's memory is used for", |input| {
-        memory(input, false)
-    })
-    .also(&["nodes memory_breakdown_in_bytes"])
-    .taking(&[optional("node")]),
+    Command::new("show memory_breakdown_in_bytes", "shows the node's memory use", |input| memory(input, false))
+        .also(&["nodes memory_breakdown_in_bytes"])
+        .taking(&[optional("node")]),
     Command::new("show memory_breakdown_in_percent", "shows the same in percent", |input| memory(input, true))
         .also(&["nodes memory_breakdown_in_percent"])
         .taking(&[optional("node")]),

@@ -13,7 +13,7 @@ use crate::step::{Ask, Source, StepResult, path, say};
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new("add_user", "creates a user; without a password it is read from standard input", add_user)
         .taking(&[required("username"), optional("password")])
-        .with(&[flag("pre-hashed-password", "what is given is a hash, as hash_password prints it")])
+        .with(&[flag("pre-hashed-password", "the argument is a hash from hash_password")])
         .saying("Adding user \"{username}\" ..."),
     Command::new("delete_user", "deletes a user", |input| {
         Ask::delete(path(&["users", input.text("username")])).then(|reply| match reply.status {
@@ -45,7 +45,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         .saying("Listing users ..."),
     Command::new(
         "hash_password",
-        "prints a salted hash, made here, for import_definitions and add_user",
+        "prints a salted hash for import_definitions and add_user, computed locally",
         hash_password,
     )
     .taking(&[optional("password")])
@@ -53,7 +53,7 @@ pub(crate) const COMMANDS: &[Command] = &[
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] =
-    &[Command::new("passwords salt_and_hash", "prints a password's salted hash, made on this machine", hash_password)
+    &[Command::new("passwords salt_and_hash", "prints a password's salted hash, computed locally", hash_password)
         .taking(&[optional("password").bare(), optional("hashing-algorithm")])];
 
 const USERS: Listing = Listing { columns: &[renamed("user", "name"), same("tags")], default: &["user", "tags"] };
@@ -152,7 +152,7 @@ fn with_password(input: &Invocation, next: impl FnOnce(String) -> StepResult + '
         let text = String::from_utf8_lossy(&bytes);
         match text.lines().next().filter(|line| !line.is_empty()) {
             Some(password) => next(password.to_owned()),
-            None => Err(Failure::data("no password was given, neither as an argument nor as a line that comes in")),
+            None => Err(Failure::data("no password: give it as an argument or as a line of standard input")),
         }
     })
 }

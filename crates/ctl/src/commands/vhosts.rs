@@ -11,7 +11,7 @@ use crate::output::{Output, Table};
 use crate::step::{Ask, Step, StepResult, path, remark, then_say};
 
 const METADATA: &[Opt] = &[
-    option("description", "TEXT", "what it is for"),
+    option("description", "TEXT", "the description"),
     option("tags", "TAGS", "tags, with commas between"),
     option("default-queue-type", "TYPE", "the type of queues that are declared without one: quorum, classic, stream"),
 ];
@@ -48,7 +48,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("update_vhost_metadata", "changes a virtual host's description, tags or default queue type", update)
         .taking(&[required("vhost")])
         .with(&[
-            option("description", "TEXT", "what it is for"),
+            option("description", "TEXT", "the description"),
             option("tags", "TAGS", "tags, with commas between"),
             option("default-queue-type", "TYPE", "quorum, classic, stream"),
             option("protected-from-deletion", "TRUTH", "true or false"),
@@ -91,14 +91,14 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
         .taking(&[required("name")]),
     Command::new(
         "vhosts delete_multiple",
-        "deletes all virtual hosts whose names fit a pattern, but the default one",
+        "deletes all virtual hosts whose names match a pattern, except the default one",
         delete_multiple,
     )
     .taking(&[required("name-pattern")])
     .with(&[
         flag("approve", "yes, with all that is in them"),
         flag("dry-run", "only list them"),
-        flag("idempotently", "what is not there is deleted"),
+        flag("idempotently", "no error if the virtual host does not exist"),
     ])
     .long(),
 ];
@@ -127,9 +127,7 @@ pub(crate) fn metadata(input: &Invocation) -> Result<Map<String, Value>, Failure
     if let Some(kind) = input.optional("default-queue-type") {
         if !QUEUE_TYPES.contains(&kind) {
             let types = QUEUE_TYPES.join(", ");
-            return Err(Failure::data(format!(
-                "the default queue type has to be one of {types}, and '{kind}' is none"
-            )));
+            return Err(Failure::data(format!("the default queue type must be one of {types}, not '{kind}'")));
         }
         fields.insert("default_queue_type".to_owned(), json!(kind));
     }
@@ -146,7 +144,7 @@ fn update(input: &Invocation) -> StepResult {
     let protection = input.truth("protected-from-deletion")?;
     if fields.is_empty() && protection.is_none() {
         return Err(Failure::usage(
-            "say what is to be changed: --description, --tags, --default-queue-type or --protected-from-deletion",
+            "at least one change is required: --description, --tags, --default-queue-type or --protected-from-deletion",
         ));
     }
     let vhost = input.vhost().to_owned();
@@ -185,7 +183,7 @@ fn protect(input: &Invocation, is_protected: bool) -> StepResult {
     let name = input.text("name").to_owned();
     let place = protection(&name);
     let ask = if is_protected { Ask::post(place, &json!({})) } else { Ask::delete(place) };
-    let text = if is_protected { "vhost is protected" } else { "vhost is not protected any more" };
+    let text = if is_protected { "vhost is protected" } else { "vhost is no longer protected" };
     ask.then(move |reply| {
         reply.unless(404, || Failure::no_such_vhost(&name))?.accepted()?;
         remark(text)
@@ -194,9 +192,8 @@ fn protect(input: &Invocation, is_protected: bool) -> StepResult {
 
 fn delete_multiple(input: &Invocation) -> StepResult {
     let pattern = input.text("name-pattern");
-    let pattern = Regex::new(pattern).map_err(|error| {
-        Failure::data(format!("'{pattern}' is no pattern that names can be compared with: {error}"))
-    })?;
+    let pattern =
+        Regex::new(pattern).map_err(|error| Failure::data(format!("'{pattern}' is not a valid pattern: {error}")))?;
     let (is_dry, is_idempotent) = (input.has("dry-run"), input.has("idempotently"));
     if !(is_dry || input.has("approve")) {
         return Err(Failure::usage(

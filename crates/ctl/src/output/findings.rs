@@ -41,7 +41,7 @@ pub(crate) fn text(report: &Report) -> String {
 fn summary(report: &Report) -> String {
     let total = report.total();
     let families = match report.families.as_slice() {
-        [] => return "There is nothing in it that could be looked at.".to_owned(),
+        [] => return "It contains nothing to check.".to_owned(),
         [one] => (*one).to_owned(),
         [several @ .., last] => format!("{} and {last}", several.join(", ")),
     };
@@ -76,7 +76,7 @@ fn verdict(report: &Report) -> &'static str {
         return "What is refused can be left out: `warren ctl import_definitions FILE --skip-unsupported` imports \
                 everything else, and lists it.";
     }
-    "What is refused has to be resolved first."
+    "Resolve what is refused first."
 }
 
 fn put_group(out: &mut Vec<String>, group: &Group) {

@@ -129,7 +129,7 @@ fn url(input: &Invocation, section: &Section, around: &Surroundings<'_>) -> Resu
         None if is_tls => DEFAULT_TLS_PORT,
         None => DEFAULT_PORT,
         Some(text) => {
-            text.parse().map_err(|_| Failure::usage(format!("a port is a number up to 65535, and '{text}' is none")))?
+            text.parse().map_err(|_| Failure::usage(format!("a port must be a number up to 65535, not '{text}'")))?
         }
     };
     let host = host.unwrap_or(DEFAULT_HOST);
@@ -171,9 +171,7 @@ fn timeout(input: &Invocation) -> Result<Duration, Failure> {
             .ok()
             .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
             .map(|timeout| timeout.min(FOREVER))
-            .ok_or_else(|| {
-                Failure::usage(format!("the timeout has to be seconds or infinity, and '{text}' is neither"))
-            }),
+            .ok_or_else(|| Failure::usage(format!("the timeout must be seconds or infinity, not '{text}'"))),
     }
 }
 
@@ -187,7 +185,7 @@ fn section(input: &Invocation, around: &Surroundings<'_>) -> Result<Section, Fai
     let text = (around.read)(&file).map_err(|error| Failure::new(CONFIG, format!("cannot read {shown}: {error}")))?;
     let Some(text) = text else {
         return match is_asked_for {
-            true => Err(Failure::new(CONFIG, format!("there is no file {shown} to find settings in"))),
+            true => Err(Failure::new(CONFIG, format!("no settings file {shown}"))),
             false => Ok(Section::default()),
         };
     };

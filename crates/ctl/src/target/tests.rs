@@ -95,7 +95,7 @@ fn rabbitmqadmins_file_has_servers_by_name() {
     let failure = target(&["-N", "other", "list", "users"], &around).unwrap_err();
     assert_eq!((failure.status, failure.text.as_str()), (78, "/home/me/.rabbitmqadmin.conf has no section [other]"));
     let missing = target(&["-c", "/x", "list", "users"], &NOTHING).unwrap_err();
-    assert_eq!((missing.status, missing.text.as_str()), (78, "there is no file /x to find settings in"));
+    assert_eq!((missing.status, missing.text.as_str()), (78, "no settings file /x"));
 }
 
 #[test]

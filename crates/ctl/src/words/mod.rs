@@ -107,7 +107,7 @@ fn command_at(words: &[String]) -> usize {
 fn find_command(words: &[String]) -> Result<CommandPosition, Failure> {
     let at = command_at(words);
     let Some(first) = words.get(at) else {
-        return Err(Failure::usage("no command was given, see warren ctl help"));
+        return Err(Failure::usage("no command, see warren ctl help"));
     };
     if let Some(second) = words.get(at + 1).filter(|second| !is_option(second)) {
         let both = format!("{first} {second}");
@@ -149,7 +149,7 @@ fn unknown_command(first: &str, second: Option<&String>) -> Failure {
         let objects = names.iter().filter(|name| begins_a_command(name)).filter_map(|name| name.split_once(' '));
         let objects: Vec<&str> = objects.map(|(_, object)| object).collect();
         return Failure::usage(match second {
-            None => format!("{first} what? One of {}", objects.join(", ")),
+            None => format!("{first} needs one of {}", objects.join(", ")),
             Some(second) => match human::closest(second, objects.iter().copied()) {
                 Some(object) => format!("unknown command '{first} {second}', did you mean '{first} {object}'?"),
                 None => format!("unknown command '{first} {second}': one of {}", objects.join(", ")),
@@ -302,7 +302,7 @@ impl WordReader<'_> {
         let mut servers = words.extract_if(.., |word| is_server(word));
         let Some(server) = servers.next() else { return Ok(()) };
         if servers.next().is_some() {
-            return Err(Failure::usage(format!("{} takes one URL at a time", self.command.name)));
+            return Err(Failure::usage(format!("{} accepts one URL at a time", self.command.name)));
         }
         self.shared.entry("url").or_default().push(server);
         Ok(())
@@ -313,7 +313,7 @@ impl WordReader<'_> {
         for word in bare {
             let Some(argument) = arguments.peek() else {
                 return Err(Failure::usage(format!(
-                    "{} takes no further argument, and '{word}' is one: warren ctl {}",
+                    "unexpected argument '{word}' of {}: warren ctl {}",
                     self.command.name,
                     crate::help::synopsis(self.grammar, self.command)
                 )));
@@ -357,12 +357,12 @@ impl WordReader<'_> {
     fn unnamed(&self, word: &str) -> Failure {
         let names = || self.command.arguments.iter().map(|argument| argument.name);
         let Some((name, _)) = word.split_once('=') else {
-            return Failure::usage(format!("'{word}' is not name=value, as {} takes it", self.command.name));
+            return Failure::usage(format!("'{word}' is not name=value, as {} requires", self.command.name));
         };
         Failure::usage(match human::closest(&name.replace('_', "-"), names()) {
-            Some(near) => format!("{} takes no '{name}', did you mean '{near}'?", self.command.name),
+            Some(near) => format!("{} has no '{name}', did you mean '{near}'?", self.command.name),
             None => {
-                format!("{} takes no '{name}': one of {}", self.command.name, names().collect::<Vec<_>>().join(", "))
+                format!("{} has no '{name}': one of {}", self.command.name, names().collect::<Vec<_>>().join(", "))
             }
         })
     }

@@ -79,20 +79,20 @@ fn errors_name_what_may_have_been_meant() {
     check_error(&["declare", "qeue", "name=x"], "unknown command 'declare qeue', did you mean 'declare queue'?");
     check_error(&["list_queues", "--vhots", "x"], "list_queues has no option --vhots, did you mean --vhost?");
     check_error(&["list_queues", "-x"], "list_queues has no option -x, see warren ctl help list_queues");
-    check_error(&["declare", "queue", "nme=x"], "declare queue takes no 'nme', did you mean 'name'?");
-    check_error(&["declare", "queue", "x"], "'x' is not name=value, as declare queue takes it");
+    check_error(&["declare", "queue", "nme=x"], "declare queue has no 'nme', did you mean 'name'?");
+    check_error(&["declare", "queue", "x"], "'x' is not name=value, as declare queue requires");
     check_error(&["purge", "queue"], "purge queue needs name: warren ctl purge queue name=<name>");
-    check_error(&[], "no command was given, see warren ctl help");
-    check_error(&["-q"], "no command was given, see warren ctl help");
+    check_error(&[], "no command, see warren ctl help");
+    check_error(&["-q"], "no command, see warren ctl help");
     check_error(&["list_queues", "-p"], "the option -p needs a value");
     check_error(&["list_queues", "--quiet=perhaps"], "the option --quiet=perhaps takes no value");
     check_error(&["delete_user"], "delete_user needs username: warren ctl delete_user <username>");
     check_error(
         &["delete_user", "a", "b"],
-        "delete_user takes no further argument, and 'b' is one: warren ctl delete_user <username>",
+        "unexpected argument 'b' of delete_user: warren ctl delete_user <username>",
     );
     let failure = parsed(&["show"]).unwrap_err();
-    assert!(failure.text.starts_with("show what? One of overview, "), "{}", failure.text);
+    assert!(failure.text.starts_with("show needs one of overview, "), "{}", failure.text);
 }
 
 #[test]

@@ -21,7 +21,7 @@ pub(crate) use turn::Turn;
 
 use std::sync::Arc;
 
-use amqp::content::ContentHeader;
+use message::{History, Parts};
 use model::features;
 use model::ids::QueueSeq;
 use queue::{Counts, DropReason};
@@ -29,8 +29,7 @@ use store::Content;
 
 use crate::delayed::header;
 use crate::engine::Engine;
-use crate::message::{History, Parts};
-use crate::publish::{PERSISTENT, Publish, PublishOptions};
+use crate::publish::{Publish, PublishOptions};
 use crate::queue_handle::QueueHandle;
 use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
@@ -124,9 +123,9 @@ impl Leave<Source> for FromQueues {
         }
         // The queue may have been deleted meanwhile, and its messages with it.
         let Some((entry, work)) = section.queue(&letter.queue) else { return false };
-        let from = work.gathered.settled.len();
-        entry.queue.remove_dead_lettered(&[seq], &mut work.gathered.settled);
-        if work.gathered.settled.len() == from {
+        let from = work.section_effects.settled.len();
+        entry.queue.remove_dead_lettered(&[seq], &mut work.section_effects.settled);
+        if work.section_effects.settled.len() == from {
             return false;
         }
         work.touch(entry);
@@ -170,7 +169,7 @@ impl Section<'_, '_> {
 
 impl Work<'_> {
     /// A queue gives up a message that never was in it.
-    pub(crate) fn turn_away(&mut self, entry: &mut QueueEntry, content: Content, reason: DropReason) {
+    pub(crate) fn refuse_publish(&mut self, entry: &mut QueueEntry, content: Content, reason: DropReason) {
         let queue = entry.handle.clone();
         entry.line.push(DeadLetter { queue, seq: None, content, reason, counts: Counts::default() });
         self.republish_later(entry);
@@ -178,8 +177,8 @@ impl Work<'_> {
 
     /// Something of what the queue has given up may go on, once the locks are gone.
     pub(crate) fn republish_later(&mut self, entry: &QueueEntry) {
-        if self.gathered.giving_up.back().is_none_or(|last| last.id() != entry.handle.id()) {
-            self.gathered.giving_up.push_back(entry.handle.clone());
+        if self.section_effects.giving_up.back().is_none_or(|last| last.id() != entry.handle.id()) {
+            self.section_effects.giving_up.push_back(entry.handle.clone());
         }
     }
 
@@ -221,9 +220,10 @@ fn rewritten(
     now_ms: u64,
 ) -> Option<Arrival> {
     let parts = Parts::read(letter.content.bytes())?;
-    let header = ContentHeader::decode(parts.header).ok()?;
+    let view = parts.header.view()?;
+    let headers = view.headers();
     let has_copies = !parts.history.has_lost_copies;
-    let copied_keys = if has_copies { headers::copied_keys(header.properties.headers) } else { Vec::new() };
+    let copied_keys = if has_copies { headers::copied_keys(headers) } else { Vec::new() };
     let keys_before: Vec<&[u8]> = std::iter::once(parts.routing_key).chain(copied_keys.iter().copied()).collect();
     let death = Death {
         queue: letter.queue.name().as_bytes(),
@@ -231,19 +231,16 @@ fn rewritten(
         exchange: parts.exchange,
         routing_keys: &keys_before,
         at_s: engine.clock.shown_ms(now_ms) / 1000,
-        expiration: header.properties.expiration,
+        expiration: view.expiration(),
     };
-    let table = headers::with_death(header.properties.headers, parts.history.has_died, &death);
+    let table = headers::with_death(headers, parts.history.has_died, &death);
     let routing_keys: Vec<&[u8]> = match &settings.routing_key {
         Some(key) => vec![key],
         None => keys_before.iter().copied().chain(parts.history.hidden_keys()).collect(),
     };
     let exchange = settings.exchange.as_bytes();
-    let mut properties = header.properties;
-    properties.expiration = None;
-    properties.headers = Some(table.as_table());
-    let mut payload = Vec::with_capacity(parts.header.len() + 256);
-    ContentHeader { properties, ..header }.encode(&mut payload);
+    let view = view.without_expiration().with_headers(Some(table.as_table()));
+    let header = view.encode();
     // As in RabbitMQ failures are counted from queue to queue; until the next one has had it back, it counts as held as often as it failed.
     let delivery_count = parts.history.counts.delivery_count.saturating_add(letter.counts.delivery_count);
     let counts = Counts { delivery_count, acquired_count: delivery_count };
@@ -251,17 +248,16 @@ fn rewritten(
     let hidden_keys = if has_lost_copies { b"" } else { parts.history.hidden_keys };
     let history = History { ttl_ms: None, counts, has_died: true, has_lost_copies, hidden_keys };
     let (routing_key, body) = (routing_keys[0], parts.body);
-    let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: &payload, body };
+    let parts = Parts { published_at_ms: now_ms, history, exchange, routing_key, header: header.as_header(), body };
     let content = || parts.to_kept();
-    let due_ms = header::delay_in(header.properties.headers).map(|delay_ms| engine.clock.due_ms(delay_ms));
+    let due_ms = header::delay_in(headers).map(|delay_ms| engine.clock.due_ms(delay_ms));
     let is_delayed = due_ms.is_some();
-    let routing =
-        Routing { exchange, routing_keys: &routing_keys, properties: &properties, content: &content, is_delayed };
+    let routing = Routing { exchange, routing_keys: &routing_keys, view: &view, content: &content, is_delayed };
     let targets = targets(vhost, &routing)?;
-    let is_persistent = properties.delivery_mode == Some(PERSISTENT);
+    let is_persistent = view.is_persistent();
     let content = engine.chunks.write(targets.kind(is_persistent), parts.len(), |out| parts.write(out));
     let options =
-        PublishOptions { is_persistent, ttl_ms: None, priority: properties.priority, due_ms: due_ms.unwrap_or(0) };
+        PublishOptions { is_persistent, ttl_ms: None, priority: view.priority(), due_ms: due_ms.unwrap_or(0) };
     Some(Arrival { publish: Publish::new(content, body.len(), options), targets: Arc::new(targets) })
 }
 
@@ -269,7 +265,7 @@ fn rewritten(
 fn targets(vhost: &dyn VhostRouter, routing: &Routing<'_>) -> Option<Targets> {
     // An exchange that is not there is as good as one without bindings.
     let routed = vhost.route_dead_letter(routing)?;
-    let headers = routing.properties.headers?;
+    let headers = routing.view.headers()?;
     let is_circle = |queue: &Arc<QueueHandle>| headers::is_circle(headers, queue.name().as_bytes());
     let routed = if routed.queues.iter().any(is_circle) {
         let queues = Targets::new(routed.queues.iter().filter(|queue| !is_circle(queue)).cloned());

@@ -57,8 +57,8 @@ impl ExchangeKeys {
                     return;
                 }
                 set.timer_at_ms = 0;
-                let gathered = &mut *work.gathered;
-                set.forget_expired(now_ms, &mut gathered.keys, &mut gathered.records);
+                let section_effects = &mut *work.section_effects;
+                set.forget_expired(now_ms, &mut section_effects.keys, &mut section_effects.records);
                 work.set_key_timer(self, set);
                 work.commit();
             });
@@ -75,8 +75,8 @@ impl ExchangeKeys {
             engine.shards.with(self.shard(), |shard| {
                 let Some(set) = shard.key_sets.get_mut(&self.id) else { return false };
                 let is_restored = {
-                    let gathered = &mut *work.gathered;
-                    restore(set, &mut gathered.keys, &mut gathered.records)
+                    let section_effects = &mut *work.section_effects;
+                    restore(set, &mut section_effects.keys, &mut section_effects.records)
                 };
                 work.set_key_timer(self, set);
                 work.commit();

@@ -5,13 +5,11 @@
 
 use std::sync::Arc;
 
-use amqp::content::{ContentHeader, Properties};
 use amqp::table::{Table, Value};
+use message::{Parts, View};
 use queue::MessageKey;
 use sha2::{Digest, Sha256};
 use store::Content;
-
-use crate::message::Parts;
 
 /// The name by which the property is meant, not a header.
 const MESSAGE_ID: &str = "message-id";
@@ -48,11 +46,9 @@ impl MessageKeys {
         if let Some(found) = known.as_ref().and_then(|keys| keys.get(header)) {
             return found.key;
         }
-        let parts = Parts::read(content.bytes());
-        let content = parts.and_then(|parts| ContentHeader::decode(parts.header).ok());
-        let properties = content.map(|content| content.properties).unwrap_or_default();
-        let key = key_of(header, &properties);
-        let ttl_ms = properties.headers.and_then(ttl_ms);
+        let view = Parts::read(content.bytes()).and_then(|parts| parts.header.view());
+        let key = view.as_ref().and_then(|view| key_of(header, view));
+        let ttl_ms = view.as_ref().and_then(|view| view.headers()).and_then(ttl_ms);
         let found = Key { header: header.clone(), key };
         match known {
             Some(keys) => keys.more.push(found),
@@ -73,12 +69,12 @@ fn ttl_ms(headers: Table<'_>) -> Option<u64> {
     u64::try_from(ttl_ms).ok().filter(|ttl_ms| *ttl_ms > 0)
 }
 
-fn key_of(header: &str, properties: &Properties<'_>) -> Option<MessageKey> {
+fn key_of(header: &str, view: &View<'_>) -> Option<MessageKey> {
     let hash = Sha256::new();
     let hash = if header == MESSAGE_ID {
-        hash.chain_update(b"s").chain_update(properties.message_id?)
+        hash.chain_update(b"s").chain_update(view.message_id()?)
     } else {
-        match properties.headers?.get(header)? {
+        match view.header(header)? {
             Value::LongStr(text) => hash.chain_update(b"s").chain_update(text),
             Value::Binary(bytes) => hash.chain_update(b"x").chain_update(bytes),
             Value::Bool(value) => hash.chain_update(b"b").chain_update([u8::from(value)]),
@@ -104,13 +100,18 @@ fn canonical(number: f64) -> [u8; 8] {
 
 #[cfg(test)]
 mod tests {
+    use amqp::content::Properties;
     use amqp::table::{Array, TableBuf};
 
     use super::*;
 
     fn key(value: Value<'_>) -> Option<MessageKey> {
         let headers = TableBuf::new().with("a", Value::I32(0)).with("id", value);
-        key_of("id", &Properties { headers: Some(headers.as_table()), ..Properties::default() })
+        key_in("id", Properties { headers: Some(headers.as_table()), ..Properties::default() })
+    }
+
+    fn key_in(header: &str, properties: Properties<'_>) -> Option<MessageKey> {
+        key_of(header, &View::of(properties, 0))
     }
 
     #[test]
@@ -146,9 +147,9 @@ mod tests {
         assert_eq!(key(Value::Void), None);
         assert_eq!(key(Value::Table(Table::EMPTY)), None);
         assert_eq!(key(Value::Array(Array::EMPTY)), None);
-        assert_eq!(key_of("id", &Properties::default()), None);
+        assert_eq!(key_in("id", Properties::default()), None);
         let headers = TableBuf::new().with("other", Value::I32(1));
-        assert_eq!(key_of("id", &Properties { headers: Some(headers.as_table()), ..Properties::default() }), None);
+        assert_eq!(key_in("id", Properties { headers: Some(headers.as_table()), ..Properties::default() }), None);
     }
 
     /// What is written down must be found again, by any later version.
@@ -163,7 +164,7 @@ mod tests {
     fn the_message_id_is_a_property() {
         let headers = TableBuf::new().with("message-id", Value::LongStr(b"a"));
         let of = |message_id| {
-            key_of(MESSAGE_ID, &Properties { headers: Some(headers.as_table()), message_id, ..Properties::default() })
+            key_in(MESSAGE_ID, Properties { headers: Some(headers.as_table()), message_id, ..Properties::default() })
         };
         assert_eq!(of(None), None);
         assert!(of(Some(b"a")).is_some() && of(Some(b"a")) != of(Some(b"b")));

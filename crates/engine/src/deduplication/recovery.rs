@@ -17,12 +17,12 @@ use crate::shard::QueueEntry;
 /// Keys as recovery found them, by owner.
 #[derive(Debug, Default)]
 pub struct RecoveredKeys {
-    by_owner: BTreeMap<QueueId, Kept>,
+    by_owner: BTreeMap<QueueId, StoredContent>,
 }
 
 /// The keys of one owner, by rising number.
 #[derive(Debug, Default)]
-struct Kept {
+struct StoredContent {
     /// None: all of it has been forgotten, and is only still there.
     ownership: Option<Ownership>,
     keys: Vec<RememberedKey>,
@@ -57,7 +57,7 @@ impl RecoveredKeys {
         queue_of: impl Fn(QueueId) -> Option<Arc<QueueHandle>>,
         keys_at: impl Fn(&str, &[u8]) -> Option<Arc<ExchangeKeys>>,
     ) {
-        for (owner, Kept { ownership, keys }) in self.by_owner {
+        for (owner, StoredContent { ownership, keys }) in self.by_owner {
             engine.queue_ids.note_used(owner);
             let is_restored = ownership.is_some_and(|ownership| {
                 let found = match &ownership.site {
@@ -90,13 +90,18 @@ fn restore(engine: &Engine, found: &Owner, owner: QueueId, ownership: &Ownership
                 let seqs = SeqsThere::of(entry);
                 let Some(set) = &mut entry.key_set else { return false };
                 let is_there = |key: &&RememberedKey| !ownership.while_waiting || seqs.has(QueueSeq(key.number));
-                let gone = keys.iter().filter(|key| !is_there(key)).map(|key| key.number);
+                let stale = keys.iter().filter(|key| !is_there(key)).map(|key| key.number);
                 if !set.owns(ownership) {
                     return false;
                 }
-                let gathered = &mut *work.gathered;
-                gathered.keys.forgotten.extend(gone);
-                set.restore(owner, keys.iter().filter(is_there).copied(), &mut gathered.keys, &mut gathered.records);
+                let section_effects = &mut *work.section_effects;
+                section_effects.keys.forgotten.extend(stale);
+                set.restore(
+                    owner,
+                    keys.iter().filter(is_there).copied(),
+                    &mut section_effects.keys,
+                    &mut section_effects.records,
+                );
                 work.take_restored_replaced(entry);
                 true
             });

@@ -8,7 +8,7 @@ use queue::{KnownKey, RememberedKey, Take};
 
 use super::ExchangeKeys;
 use super::set::{KeySet, Site};
-use crate::message::Held;
+use crate::held::Held;
 use crate::publish::Publish;
 use crate::section::Section;
 use crate::shard::QueueEntry;
@@ -19,7 +19,7 @@ impl Section<'_, '_> {
     /// Whether an exchange drops a message, having had one of its key.
     pub(crate) fn is_duplicate_at(&mut self, keys: &ExchangeKeys, publish: &mut Publish, targets: &Targets) -> bool {
         let Some(set) = self.locked.key_set(keys) else { return false };
-        let would_be_journaled = targets.lasting.keeps(publish.is_persistent);
+        let would_be_journaled = targets.durability.keeps(publish.is_persistent);
         let is_duplicate = self.work.is_duplicate(set, publish, would_be_journaled);
         if is_duplicate {
             keys.deduplicated.add(1);
@@ -31,7 +31,7 @@ impl Section<'_, '_> {
     pub fn would_be_dropped(&mut self, publish: &mut Publish, targets: &Targets) -> bool {
         if let Some(keys) = &targets.keys
             && let Some(set) = self.locked.key_set(keys)
-            && self.work.original(set, publish, targets.lasting.keeps(publish.is_persistent)).is_some()
+            && self.work.original(set, publish, targets.durability.keeps(publish.is_persistent)).is_some()
         {
             return true;
         }
@@ -49,22 +49,22 @@ impl Section<'_, '_> {
         let Some(key) = publish.key_in(&set.header) else { return };
         let expires_at_ms = set.expiry_of(publish.key_ttl_ms(), self.work.now_ms());
         let number = set.take_number();
-        let gathered = &mut *self.work.gathered;
+        let section_effects = &mut *self.work.section_effects;
         let new = RememberedKey { number, key, expires_at_ms, is_journaled };
-        set.remember(new, &self.work.engine.queue_ids, &mut gathered.keys, &mut gathered.records);
+        set.remember(new, &self.work.engine.queue_ids, &mut section_effects.keys, &mut section_effects.records);
         self.work.set_key_timer(keys, set);
     }
 
     /// Takes out those of whose place the message has taken that has just been recorded: not before, or a crash could take both.
     #[inline]
     pub(crate) fn take_replaced(&mut self) {
-        if !self.work.gathered.keys.replaced.is_empty() {
+        if !self.work.section_effects.keys.replaced.is_empty() {
             self.take_all_replaced();
         }
     }
 
     fn take_all_replaced(&mut self) {
-        while let Some((queue, replaced)) = self.work.gathered.keys.replaced.pop() {
+        while let Some((queue, replaced)) = self.work.section_effects.keys.replaced.pop() {
             let Some(entry) = self.locked.get(&queue) else { continue };
             let seq = QueueSeq(replaced.number);
             match entry.queue.is_ready(seq) {
@@ -73,7 +73,7 @@ impl Section<'_, '_> {
                 Some(false) => continue,
                 None => {
                     let Some(set) = &mut entry.key_set else { continue };
-                    set.note_replaced(replaced, &mut self.work.gathered.records);
+                    set.note_replaced(replaced, &mut self.work.section_effects.records);
                     self.work.read_replaced(entry, seq);
                 }
             }
@@ -86,7 +86,7 @@ impl Work<'_> {
     /// Whether a queue drops a message, having one of its key, or having had it.
     pub(crate) fn is_duplicate_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
         let Some(set) = entry.key_set.as_ref().filter(|set| !set.is_replacing()) else { return false };
-        let would_be_journaled = entry.handle.lasting.keeps(publish.is_persistent);
+        let would_be_journaled = entry.handle.durability.keeps(publish.is_persistent);
         let is_duplicate = self.is_duplicate(set, publish, would_be_journaled);
         if is_duplicate {
             entry.handle.counters.deduplicated.add(1);
@@ -97,14 +97,14 @@ impl Work<'_> {
     /// Whether a queue would drop a message.
     pub(crate) fn has_key_in(&mut self, entry: &mut QueueEntry, publish: &mut Publish) -> bool {
         let Some(set) = &entry.key_set else { return false };
-        let would_be_journaled = entry.handle.lasting.keeps(publish.is_persistent);
+        let would_be_journaled = entry.handle.durability.keeps(publish.is_persistent);
         self.original(set, publish, would_be_journaled).is_some()
     }
 
     fn is_duplicate(&mut self, set: &KeySet, publish: &mut Publish, would_be_journaled: bool) -> bool {
         let Some(known) = self.original(set, publish, would_be_journaled) else { return false };
         publish.outcome.awaits_original |= known.is_journaled;
-        self.gathered.keys.awaits_originals |= known.is_journaled;
+        self.section_effects.keys.awaits_originals |= known.is_journaled;
         true
     }
 
@@ -130,10 +130,13 @@ impl Work<'_> {
             && let Some(known) = set.replaceable(key, is_journaled)
         {
             let KnownKey { number, is_journaled } = known;
-            self.gathered.keys.replaced.push((entry.handle.clone(), RememberedKey { number, is_journaled, ..new }));
+            self.section_effects
+                .keys
+                .replaced
+                .push((entry.handle.clone(), RememberedKey { number, is_journaled, ..new }));
         }
-        let gathered = &mut *self.gathered;
-        set.remember(new, &self.engine.queue_ids, &mut gathered.keys, &mut gathered.records);
+        let section_effects = &mut *self.section_effects;
+        set.remember(new, &self.engine.queue_ids, &mut section_effects.keys, &mut section_effects.records);
         if expires_at_ms < u64::MAX {
             self.set_timer(entry);
         }
@@ -194,7 +197,7 @@ impl Work<'_> {
     /// Forgets keys of a queue that have expired.
     pub(crate) fn forget_expired_keys(&mut self, entry: &mut QueueEntry, now_ms: u64) {
         let Some(set) = &mut entry.key_set else { return };
-        set.forget_expired(now_ms, &mut self.gathered.keys, &mut self.gathered.records);
+        set.forget_expired(now_ms, &mut self.section_effects.keys, &mut self.section_effects.records);
         self.set_timer(entry);
     }
 
@@ -202,11 +205,11 @@ impl Work<'_> {
     pub fn set_deduplication(&mut self, entry: &mut QueueEntry, deduplication: Option<&Deduplication>) {
         match (&mut entry.key_set, deduplication) {
             (Some(set), Some(deduplication)) if set.is_alike(deduplication) => {
-                set.set_rules(deduplication, &mut self.gathered.keys);
+                set.set_rules(deduplication, &mut self.section_effects.keys);
             }
             (before, _) => {
                 if let Some(set) = before {
-                    set.forget_all(&mut self.gathered.keys, &mut self.gathered.records);
+                    set.forget_all(&mut self.section_effects.keys, &mut self.section_effects.records);
                 }
                 entry.key_set = key_set_of(entry, deduplication);
             }

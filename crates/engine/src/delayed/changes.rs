@@ -13,7 +13,7 @@ use super::DelaySet;
 use super::definition::{Site, key_of};
 use super::set::State;
 use crate::engine::Engine;
-use crate::message::Held;
+use crate::held::Held;
 use crate::work::Work;
 
 impl DelaySet {
@@ -103,7 +103,7 @@ impl State {
         if self.delays.is_behind(due_ms) {
             self.delays.set_back(work.now_ms());
         }
-        let (engine, records) = (work.engine, &mut work.gathered.records);
+        let (engine, records) = (work.engine, &mut work.section_effects.records);
         let id = self.delays.insert(due_ms, held, || {
             let id = engine.queue_ids.take();
             engine.delays.add(id, set);
@@ -129,7 +129,7 @@ impl State {
         let mut settled = SettledDelays::default();
         self.delays.settle(ids, &mut settled);
         work.settle_delayed(&settled.records, settled.messages.iter().map(|(_, held)| held));
-        self.forget_ended(set, work.engine, &mut work.gathered.records);
+        self.forget_ended(set, work.engine, &mut work.section_effects.records);
         settled
     }
 

@@ -1,7 +1,7 @@
 //! The header `x-delay`: how many milliseconds a message is to wait.
 
-use amqp::content::ContentHeader;
 use amqp::table::{Table, TableBuf, Value};
+use message::{Header, HeaderBuf, Patch, View};
 
 /// Its name.
 pub(crate) const DELAY: &str = "x-delay";
@@ -37,63 +37,35 @@ fn parse(text: &[u8]) -> Option<i128> {
     text.parse().ok().or_else(|| truncated(text.parse().ok()?))
 }
 
-/// What is to be changed in a content header when a message's delay is over.
+/// What is to be changed in a header when a message's delay is over.
 pub enum DelayOver {
     /// These bytes of it.
     InPlace(Patch),
     /// All of it.
-    Anew(Vec<u8>),
+    Anew(HeaderBuf),
     /// There is nothing to change.
     Nothing,
 }
 
-/// Bytes that take the place of others.
-pub struct Patch {
-    start: usize,
-    bytes: [u8; 8],
-    len: usize,
-}
-
-impl Patch {
-    fn new(start: usize, bytes: &[u8]) -> Self {
-        let mut patch = Self { start, bytes: [0; 8], len: bytes.len() };
-        patch.bytes[..bytes.len()].copy_from_slice(bytes);
-        patch
-    }
-
-    /// Puts them where they belong.
-    pub fn apply(&self, payload: &mut [u8]) {
-        if let Some(place) = payload.get_mut(self.start..self.start + self.len) {
-            place.copy_from_slice(&self.bytes[..self.len]);
-        }
-    }
-}
-
-/// The content header of a message whose delay is over: with [`with_negated_delay`]. `payload` is what it was decoded from.
-pub(crate) fn with_delay_over(header: &ContentHeader<'_>, payload: &[u8]) -> DelayOver {
-    let Some(headers) = header.properties.headers else { return DelayOver::Nothing };
-    if let Some(patch) = negated_in_place(payload, headers) {
+/// The header of a message whose delay is over: with [`with_negated_delay`]. `header` is what the view was read from.
+pub(crate) fn with_delay_over(view: &View<'_>, header: Header<'_>) -> DelayOver {
+    let Some(headers) = view.headers() else { return DelayOver::Nothing };
+    if let Some(patch) = negated_in_place(header, headers) {
         return DelayOver::InPlace(patch);
     }
     let headers = with_negated_delay(headers);
-    let mut properties = header.properties;
-    properties.headers = Some(headers.as_table());
-    let mut negated = Vec::with_capacity(payload.len() + 16);
-    ContentHeader { properties, ..*header }.encode(&mut negated);
-    DelayOver::Anew(negated)
+    DelayOver::Anew(view.with_headers(Some(headers.as_table())).encode())
 }
 
-/// The delay negated where it lies: encoding all properties anew costs more. `None`: the value's type cannot say it.
-fn negated_in_place(payload: &[u8], headers: Table<'_>) -> Option<Patch> {
-    let (name, value) = headers.iter().find(|(name, _)| *name == DELAY.as_bytes())?;
-    // The headers are a part of the payload; the value comes behind its name and one byte for its type.
-    let start = name.as_ptr().addr().checked_sub(payload.as_ptr().addr())? + name.len() + 1;
-    match value {
-        Value::I16(delay_ms) => Some(Patch::new(start, &delay_ms.wrapping_neg().to_be_bytes())),
-        Value::I32(delay_ms) => Some(Patch::new(start, &delay_ms.wrapping_neg().to_be_bytes())),
-        Value::I64(delay_ms) => Some(Patch::new(start, &delay_ms.wrapping_neg().to_be_bytes())),
-        _ => None,
-    }
+/// The delay negated where it lies. `None`: the value's type cannot say it.
+fn negated_in_place(header: Header<'_>, headers: Table<'_>) -> Option<Patch> {
+    let negated = match headers.get(DELAY)? {
+        Value::I16(delay_ms) => Value::I16(delay_ms.wrapping_neg()),
+        Value::I32(delay_ms) => Value::I32(delay_ms.wrapping_neg()),
+        Value::I64(delay_ms) => Value::I64(delay_ms.wrapping_neg()),
+        _ => return None,
+    };
+    header.patch(DELAY, &negated)
 }
 
 /// The headers of a message whose delay is over: negated, so that who publishes it again does not delay it again.
@@ -128,8 +100,6 @@ mod tests {
     use amqp::content::Properties;
 
     use super::*;
-
-    const CLASS_BASIC: u16 = 60;
 
     #[track_caller]
     fn check(value: Value<'_>, expected: Option<u64>) {
@@ -182,21 +152,19 @@ mod tests {
                 TableBuf::new().with("a", Value::LongStr(b"x-delay")).with(DELAY, value).with("z", Value::Void);
             let headers = Some(headers.as_table());
             let properties = Properties { headers, content_type: Some(b"x-delay"), ..Properties::default() };
-            let mut payload = Vec::new();
-            ContentHeader { class_id: CLASS_BASIC, body_len: 7, properties }.encode(&mut payload);
-            let header = ContentHeader::decode(&payload).unwrap();
-            let (negated, is_in_place) = match with_delay_over(&header, &payload) {
+            let header = View::of(properties, 7).encode();
+            let view = header.as_header().view().unwrap();
+            let (negated, is_in_place) = match with_delay_over(&view, header.as_header()) {
                 DelayOver::InPlace(patch) => {
-                    let mut negated = payload.clone();
+                    let mut negated = header.as_header().bytes().to_vec();
                     patch.apply(&mut negated);
-                    (negated, true)
+                    (HeaderBuf::amqp091(negated), true)
                 }
                 DelayOver::Anew(negated) => (negated, false),
                 DelayOver::Nothing => unreachable!("there is a delay"),
             };
-            let expected = with_negated_delay(header.properties.headers.unwrap());
-            let properties = Properties { headers: Some(expected.as_table()), ..header.properties };
-            assert_eq!(ContentHeader::decode(&negated), Ok(ContentHeader { properties, ..header }));
+            let expected = with_negated_delay(view.headers().unwrap());
+            assert_eq!(negated.as_header().view(), Some(view.with_headers(Some(expected.as_table()))));
             is_in_place
         };
         assert!(is_in_place(Value::I16(300)) && is_in_place(Value::I32(5)) && is_in_place(Value::I64(i64::MAX)));

@@ -14,7 +14,7 @@ use super::DelaySet;
 use super::set::State;
 use super::waiters::{Answer, Change, Seeker};
 use crate::engine::Engine;
-use crate::message::Held;
+use crate::held::Held;
 use crate::work::Work;
 
 /// How often a search is begun again that a move of messages has interrupted.
@@ -72,10 +72,10 @@ impl State {
             let content = held.is_journaled().then(|| held.content().clone());
             new_id = self.insert(set, work, due_ms, held);
             if let (Some(content), Some(id)) = (content, new_id) {
-                work.gathered.records.publish(&content, &[(id.generation, id.seq)]);
+                work.section_effects.records.publish(&content, &[(id.generation, id.seq)]);
             }
         }
-        self.forget_ended(set, work.engine, &mut work.gathered.records);
+        self.forget_ended(set, work.engine, &mut work.section_effects.records);
         (work.commit(), new_id)
     }
 }
@@ -84,7 +84,7 @@ impl DelaySet {
     /// Some of what waits, by when it is due, after one message or from the first on. None: its exchange has been deleted.
     pub async fn page(&self, engine: &Engine, after: Option<DelayId>, count_max: usize) -> Option<Page<Held>> {
         let mut asks = Vec::new();
-        let gathered = self.with(|state| match state.delays.page(after, count_max, &mut asks) {
+        let section_effects = self.with(|state| match state.delays.page(after, count_max, &mut asks) {
             Ok(page) => Ok(page),
             Err(number) => {
                 let (answer, answered) = oneshot::channel();
@@ -93,7 +93,7 @@ impl DelaySet {
             }
         });
         ask(engine, asks);
-        match gathered {
+        match section_effects {
             Ok(page) => Some(page),
             Err(answered) => answered.await.ok(),
         }

@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use amqp::content::ContentHeader;
+use message::{HeaderBuf, History, Parts, Patch, kept};
 use queue::{DelayId, Progress, SettledDelays};
 use routing::Epoch;
 use store::Content;
 
 use super::DelaySet;
-use super::header::{DelayOver, Patch, with_delay_over};
+use super::header::{DelayOver, with_delay_over};
 use crate::dead_letters::copied_keys;
 use crate::engine::Engine;
-use crate::message::{Held, History, Parts, kept};
-use crate::publish::{PERSISTENT, Publish, PublishOptions};
+use crate::held::Held;
+use crate::publish::{Publish, PublishOptions};
 use crate::router::{Routing, VhostRouter};
 use crate::section::Section;
 use crate::tap::{Kind, NoteOf};
@@ -35,13 +35,12 @@ const BEHIND_MS: u64 = 20;
 struct LastRoute {
     epoch: Epoch,
     routing_key: Vec<u8>,
-    /// The payload of its content header.
-    header: Vec<u8>,
+    header: HeaderBuf,
     changes: Changes,
     targets: Arc<Targets>,
 }
 
-/// What a content header says of a message that is released, and what is changed in it.
+/// What a header says of a message that is released, and what is changed in it.
 struct Changes {
     delay_over: DelayOver,
     is_persistent: bool,
@@ -164,7 +163,7 @@ fn route(
         let (changes, targets, cacheable_at) = look_up(vhost, set, &parts, now_ms)?;
         match cacheable_at {
             Some(epoch) if parts.history == History::default() => {
-                let (routing_key, header) = (parts.routing_key.to_vec(), parts.header.to_vec());
+                let (routing_key, header) = (parts.routing_key.to_vec(), parts.header.to_owned());
                 *last = Some(LastRoute { epoch, routing_key, header, changes, targets });
             }
             _ => return released(engine, &parts, now_ms, &changes, &targets),
@@ -176,7 +175,7 @@ fn route(
 
 impl LastRoute {
     fn is_like(&self, vhost: &dyn VhostRouter, parts: &Parts<'_>) -> bool {
-        self.header == parts.header
+        self.header.as_header() == parts.header
             && self.routing_key == parts.routing_key
             && parts.history == History::default()
             && self.epoch == vhost.epoch()
@@ -190,9 +189,8 @@ fn look_up(
     parts: &Parts<'_>,
     now_ms: u64,
 ) -> Option<(Changes, Arc<Targets>, Option<Epoch>)> {
-    let header = ContentHeader::decode(parts.header).ok()?;
-    let properties = header.properties;
-    let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(properties.headers) };
+    let view = parts.header.view()?;
+    let copies = if parts.history.has_lost_copies { Vec::new() } else { copied_keys(view.headers()) };
     let only = [parts.routing_key];
     let mut many = Vec::new();
     let routing_keys = if copies.is_empty() && parts.history.hidden_keys.is_empty() {
@@ -201,22 +199,17 @@ fn look_up(
         many.extend(only.into_iter().chain(copies).chain(parts.history.hidden_keys()));
         &many
     };
-    let delay_over = with_delay_over(&header, parts.header);
+    let delay_over = with_delay_over(&view, parts.header);
     let content = || {
         let (parts, patch) = changed(parts, now_ms, &delay_over);
         kept(parts.len(), |out| write(&parts, patch, out))
     };
-    let routing = Routing {
-        exchange: &set.site.exchange,
-        routing_keys,
-        properties: &properties,
-        content: &content,
-        is_delayed: false,
-    };
+    let routing =
+        Routing { exchange: &set.site.exchange, routing_keys, view: &view, content: &content, is_delayed: false };
     // An exchange that is not there is as good as one without bindings.
     let routed = vhost.route_released(&routing)?;
-    let is_persistent = properties.delivery_mode == Some(PERSISTENT);
-    let changes = Changes { delay_over, is_persistent, priority: properties.priority };
+    let is_persistent = view.is_persistent();
+    let changes = Changes { delay_over, is_persistent, priority: view.priority() };
     Some((changes, Arc::new(routed.targets), routed.cacheable_at))
 }
 
@@ -243,7 +236,7 @@ fn released(
 fn changed<'a>(parts: &Parts<'a>, now_ms: u64, delay_over: &'a DelayOver) -> (Parts<'a>, Option<&'a Patch>) {
     let (header, patch) = match delay_over {
         DelayOver::InPlace(patch) => (parts.header, Some(patch)),
-        DelayOver::Anew(header) => (&header[..], None),
+        DelayOver::Anew(header) => (header.as_header(), None),
         DelayOver::Nothing => (parts.header, None),
     };
     (Parts { published_at_ms: now_ms, header, ..*parts }, patch)

@@ -8,7 +8,7 @@ use store::{CollectedResidents, Content, LaneResidents, LoadAnswer, Resident};
 
 use super::DelaySet;
 use crate::engine::Engine;
-use crate::message::{Held, Priorities};
+use crate::held::{Held, Priorities};
 
 /// The old messages of a set.
 pub fn collect(set: &DelaySet, is_old: &dyn Fn(&Content) -> bool, out: &mut CollectedResidents) {
@@ -65,7 +65,7 @@ pub fn loaded(engine: &Engine, set: &Arc<DelaySet>, loaded: LoadAnswer) {
             let answered = state.delays.loaded(&loaded.load, entries, loaded.next_slot, &mut asks);
             tell_lost(set, answered.lost_count);
             state.answer(set, work, answered);
-            state.forget_ended(set, engine, &mut work.gathered.records);
+            state.forget_ended(set, engine, &mut work.section_effects.records);
             state.set_timer(set, work);
             work.commit();
         });
@@ -92,7 +92,7 @@ pub fn moved(engine: &Engine, set: &Arc<DelaySet>, generation: QueueId, from: &[
             let lost_count = state.delays.move_ranges(generation, from, &alive, &mut dead);
             tell_lost(set, lost_count);
             engine.store.settle_slots(&dead);
-            state.forget_ended(set, engine, &mut work.gathered.records);
+            state.forget_ended(set, engine, &mut work.section_effects.records);
             state.set_timer(set, work);
             work.commit();
         });

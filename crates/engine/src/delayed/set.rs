@@ -12,8 +12,8 @@ use super::flow::Flow;
 use super::pace::Pace;
 use super::waiters::Waiters;
 use crate::abort::AbortOnPanic;
-use crate::lasting::Lasting;
-use crate::message::Held;
+use crate::durability::Durability;
+use crate::held::Held;
 
 /// The messages that wait at one exchange.
 #[derive(Debug)]
@@ -72,8 +72,8 @@ impl DelaySet {
     }
 
     /// Which messages outlive a restart while they wait: all or none, for some may be on their way to a queue that keeps all.
-    pub(crate) fn lasting(&self) -> Lasting {
-        if self.is_durable { Lasting::ALL } else { Lasting::NONE }
+    pub(crate) fn durability(&self) -> Durability {
+        if self.is_durable { Durability::ALL } else { Durability::NONE }
     }
 
     /// Runs `act` under the lock, and writes down how things stand.

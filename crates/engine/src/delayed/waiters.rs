@@ -4,7 +4,7 @@ use model::ids::{JournalPosition, QueueId};
 use queue::{DelayId, Page, PageNumber};
 use tokio::sync::oneshot;
 
-use crate::message::Held;
+use crate::held::Held;
 
 /// What becomes of a message that is taken out of its place.
 #[derive(Debug)]

@@ -14,12 +14,12 @@ mod capacity;
 mod dead_letter_loops;
 mod edges;
 mod exchange;
+mod history_budget;
 mod losses;
 pub mod numbers;
 mod observed;
 mod options;
 mod queue;
-mod room;
 mod stages;
 mod vhost;
 
@@ -33,7 +33,7 @@ pub use options::{Options, Rates, Retention, Retentions};
 pub(crate) use queue::ArrivalRun;
 pub use queue::{QueueCounters, WaitRun};
 pub use stages::{Stage, StageCounts, StageTimes, StagesView};
-pub use vhost::{DeathStrategy, Deaths, Gathered, OfType, VhostCounters, VhostMessages};
+pub use vhost::{DeathStrategy, Deaths, OfType, TurnCounts, VhostCounters, VhostMessages};
 
 use std::sync::Arc;
 
@@ -43,8 +43,8 @@ use crate::limits::HISTORY_UNASKED_MS;
 pub use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX, HISTORY_COUNT_UNASKED_MAX};
 use crate::queue_handle::QueueHandle;
 use dead_letter_loops::DeadLetterLoops;
+use history_budget::HistoryBudget;
 use numbers::{EDGE_COUNT, EXCHANGE_COUNT, QUEUE_COUNT, VHOST_COUNT};
-use room::Room;
 
 /// Bounds of message sizes, in bytes, as RabbitMQ's metric `message_size_bytes` has them.
 pub static SIZES: Scale = Scale::new(&SIZE_BOUNDS);
@@ -77,7 +77,7 @@ pub struct Statistics {
     /// Delayed messages that went on to queues.
     pub released: Counter,
     loops: DeadLetterLoops,
-    room: Arc<Room>,
+    budget: Arc<HistoryBudget>,
 }
 
 impl Statistics {
@@ -92,7 +92,7 @@ impl Statistics {
             stages: StageTimes::default(),
             released: Counter::new(),
             loops: DeadLetterLoops::default(),
-            room: Arc::default(),
+            budget: Arc::default(),
         }
     }
 
@@ -101,13 +101,13 @@ impl Statistics {
         let retentions = &self.options.retentions.basic;
         let unasked_max_ms = retentions.iter().map(|retention| retention.age_ms).max().unwrap_or(0);
         let unasked_count_max = HISTORY_COUNT_UNASKED_MAX;
-        Keeping { before_ms, retentions, room: Some(&self.room), unasked_max_ms, unasked_count_max }
+        Keeping { before_ms, retentions, budget: Some(&self.budget), unasked_max_ms, unasked_count_max }
     }
 
     /// What is kept of the node and of vhosts.
     pub fn keeping_global(&self, before_ms: u64) -> Keeping<'_> {
         let retentions = &self.options.retentions.global;
-        Keeping { before_ms, retentions, room: None, unasked_max_ms: 0, unasked_count_max: 0 }
+        Keeping { before_ms, retentions, budget: None, unasked_max_ms: 0, unasked_count_max: 0 }
     }
 
     /// Forgets what all of them were.
@@ -120,7 +120,7 @@ impl Statistics {
 
     /// How many histories are kept besides those of the node and vhosts.
     pub fn history_count(&self) -> usize {
-        self.room.count()
+        self.budget.count()
     }
 
     /// Queues to which dead letters come back, as the last look found, the fastest first.
@@ -130,7 +130,7 @@ impl Statistics {
 
     /// Bytes that these take.
     pub fn histories_len(&self) -> usize {
-        self.room.len()
+        self.budget.len()
     }
 
     /// What there is now has not come just now.
@@ -143,7 +143,7 @@ impl Statistics {
     /// looks at that.
     pub fn tick(&self, now_ms: u64, before_ms: u64, others: impl FnOnce(&Keeping<'_>)) {
         let mut keeping = self.keeping_basic(before_ms);
-        if self.room.take_shortage() {
+        if self.budget.take_shortage() {
             // There was no room for another history since the last one.
             keeping.unasked_max_ms = keeping.unasked_max_ms.min(HISTORY_UNASKED_MS);
             keeping.unasked_count_max = 0;

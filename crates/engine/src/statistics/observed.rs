@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use telemetry::{RecentSamples, Retention, Sample, Series};
 
-use super::room::{Room, Seat};
+use super::history_budget::{HistoryBudget, HistoryPermit};
 use crate::limits::{HISTORY_COUNT_MAX, HISTORY_COUNT_OF_LISTS_MAX};
 
 /// What has numbers.
@@ -37,7 +37,7 @@ pub struct Keeping<'a> {
     /// How long samples are kept of which there is a history.
     pub(crate) retentions: &'a [Retention],
     /// For which objects there is room; None: there is a history of every object.
-    pub(crate) room: Option<&'a Arc<Room>>,
+    pub(crate) budget: Option<&'a Arc<HistoryBudget>>,
     /// For how long a history is kept that is neither asked for nor changes.
     pub(crate) unasked_max_ms: u64,
     /// As long as there are fewer histories than this, an object that changes gets one before it is asked for.
@@ -69,7 +69,7 @@ struct History<const N: usize> {
     series: Series<N>,
     /// When it was last asked for, or began.
     asked_at_ms: u64,
-    seat: Option<Seat>,
+    permit: Option<HistoryPermit>,
 }
 
 impl<const N: usize> History<N> {
@@ -78,11 +78,11 @@ impl<const N: usize> History<N> {
         if keeping.retentions.is_empty() {
             return None;
         }
-        let seat = match keeping.room {
+        let permit = match keeping.budget {
             None => None,
             Some(room) => Some(room.take(most)?),
         };
-        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, seat })
+        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, permit })
     }
 
     /// A new one that no request has asked for, where there is room to spare.
@@ -90,15 +90,15 @@ impl<const N: usize> History<N> {
         if keeping.retentions.is_empty() {
             return None;
         }
-        let seat = keeping.room?.take_spare(keeping.unasked_count_max)?;
-        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, seat: Some(seat) })
+        let permit = keeping.budget?.take_spare(keeping.unasked_count_max)?;
+        Some(Self { series: Series::new(keeping.retentions), asked_at_ms: now_ms, permit: Some(permit) })
     }
 
     /// Takes a sample.
     fn push(&mut self, sample: &Sample<N>) {
         self.series.push(sample);
-        if let Some(seat) = &mut self.seat {
-            seat.resize(self.series.memory_len());
+        if let Some(permit) = &mut self.permit {
+            permit.resize(self.series.memory_len());
         }
     }
 
@@ -120,7 +120,7 @@ impl<const N: usize> History<N> {
 
     /// Whether it makes room for others: it was not asked for in a while, and the object rests or there are too many.
     fn is_to_end(&self, keeping: &Keeping<'_>, changed_at_ms: Option<u64>, now_ms: u64) -> bool {
-        let Some(room) = keeping.room else { return false };
+        let Some(room) = keeping.budget else { return false };
         let is_over = |at_ms: u64| at_ms + keeping.unasked_max_ms < now_ms;
         let is_resting = changed_at_ms.is_none_or(is_over);
         is_over(self.asked_at_ms) && (is_resting || room.count() > keeping.unasked_count_max)
@@ -150,7 +150,7 @@ impl<const N: usize> Observed<N> {
     /// Takes a sample. Says whether it is to be looked at again: it has changed since the last one, or its history is wanted.
     pub fn sample(&self, sample: Sample<N>, keeping: &Keeping<'_>) -> bool {
         let has_ended = self.has_ended.load(Ordering::Relaxed);
-        let is_always_kept = keeping.room.is_none();
+        let is_always_kept = keeping.budget.is_none();
         let mut memory = self.memory.lock();
         if memory.is_none() && sample.numbers == [0; N] && !is_always_kept {
             // It is looked at with what it belongs to, and has done nothing yet.
@@ -174,15 +174,19 @@ impl<const N: usize> Observed<N> {
         if history.is_none() && !has_ended {
             *history = match is_always_kept {
                 true => History::begin(keeping, HISTORY_COUNT_MAX, sample.at_ms),
-                false if has_changed => History::begin_unasked(keeping, sample.at_ms),
+                // Not at the first change: most objects change once, when they are made.
+                false if has_changed && !is_first => History::begin_unasked(keeping, sample.at_ms),
                 false => None,
             };
             if let Some(begun) = history {
-                if is_first && !is_always_kept {
-                    // Nothing had happened to it before.
+                let before = *pace.before();
+                if let Some(zero_until_ms) = zero_until_ms.filter(|_| !is_always_kept) {
                     begun.push(&Sample { at_ms: 0, numbers: [0; N] });
+                    if zero_until_ms < keeping.moment_before(before.at_ms) {
+                        begun.push(&Sample { at_ms: zero_until_ms, numbers: [0; N] });
+                    }
                 }
-                begun.begin_with(*pace.before(), keeping);
+                begun.begin_with(before, keeping);
             }
         }
         if let Some(kept) = history {
@@ -241,7 +245,7 @@ impl<const N: usize> Observed<N> {
 
     /// What the numbers were, newest first; and they are remembered for longer from now on. `true` if that has just begun, and the caller
     /// has to watch it.
-    pub fn history(&self, range: Range, now_ms: u64, numbers: [u64; N], keeping: &Keeping<'_>) -> Told<N> {
+    pub fn history(&self, range: Range, now_ms: u64, numbers: [u64; N], keeping: &Keeping<'_>) -> HistoryAnswer<N> {
         let mut memory = self.memory.lock();
         let is_watched = self.is_watched();
         let memory = memory.get_or_insert_with(Memory::new);
@@ -267,12 +271,12 @@ impl<const N: usize> Observed<N> {
             }
             None => Vec::new(),
         };
-        Told { samples, is_new: is_new && history.is_some() }
+        HistoryAnswer { samples, is_new: is_new && history.is_some() }
     }
 }
 
 /// What a history tells.
-pub struct Told<const N: usize> {
+pub struct HistoryAnswer<const N: usize> {
     pub samples: Vec<Sample<N>>,
     pub is_new: bool,
 }
@@ -436,17 +440,17 @@ mod tests {
     }
 
     /// What is kept of numbers that are looked at every five seconds, where so many histories begin by themselves.
-    fn keeping(at_ms: u64, room: Option<&Arc<Room>>, unasked_count_max: usize) -> Keeping<'_> {
+    fn keeping(at_ms: u64, budget: Option<&Arc<HistoryBudget>>, unasked_count_max: usize) -> Keeping<'_> {
         const MINUTE: &[Retention] = &[Retention { age_ms: 60_000, interval_ms: 5000 }];
         let retentions = if unasked_count_max > 0 { MINUTE } else { &[] };
-        Keeping { before_ms: at_ms - 5000, retentions, room, unasked_max_ms: 60_000, unasked_count_max }
+        Keeping { before_ms: at_ms - 5000, retentions, budget, unasked_max_ms: 60_000, unasked_count_max }
     }
 
     #[test]
     fn nothing_is_remembered_of_what_has_done_nothing() {
-        let (number, room) = (Number::default(), Arc::default());
+        let (number, budget) = (Number::default(), Arc::default());
         let look = |at_ms, numbers| {
-            let keeping = keeping(at_ms, Some(&room), 0);
+            let keeping = keeping(at_ms, Some(&budget), 0);
             number.observed.sample(Sample { at_ms, numbers }, &keeping)
         };
         assert!(!look(5000, [0]));
@@ -462,15 +466,15 @@ mod tests {
     /// Looks at a number every five seconds that grows by ten each time, from 1,000,000 ms on; and what its history is then.
     #[track_caller]
     fn check_past(look_count: u64, unasked_count_max: usize, expected: &[u64]) {
-        let (watch, number, room) = (Watch::new(true), Arc::new(Number::default()), Arc::default());
+        let (watch, number, budget) = (Watch::new(true), Arc::new(Number::default()), Arc::default());
         let mut now_ms = 1_000_000;
         for _ in 0..look_count {
             now_ms += 5000;
             number.now.fetch_add(10, Ordering::Relaxed);
             watch.note(&number);
-            watch.tick(now_ms, &keeping(now_ms, Some(&room), unasked_count_max), |_| ());
+            watch.tick(now_ms, &keeping(now_ms, Some(&budget), unasked_count_max), |_| ());
         }
-        let samples = watch.history(&number, ONE, now_ms, &keeping(now_ms, Some(&room), 1));
+        let samples = watch.history(&number, ONE, now_ms, &keeping(now_ms, Some(&budget), 1));
         assert_eq!(samples.iter().map(|sample| sample.numbers[0]).collect::<Vec<_>>(), expected);
     }
 
@@ -490,12 +494,12 @@ mod tests {
 
     #[test]
     fn a_history_that_no_request_asks_for_ends_when_the_object_rests() {
-        let (watch, room) = (Watch::new(true), Arc::default());
+        let (watch, budget) = (Watch::new(true), Arc::default());
         let numbers: [Arc<Number>; 2] = std::array::from_fn(|_| Arc::default());
         let mut now_ms = 1_000_000;
         let mut tick = |count_max| {
             now_ms += 5000;
-            watch.tick(now_ms, &keeping(now_ms, Some(&room), count_max), |_| ());
+            watch.tick(now_ms, &keeping(now_ms, Some(&budget), count_max), |_| ());
         };
         let change = |number: &Arc<Number>| {
             number.now.fetch_add(1, Ordering::Relaxed);
@@ -503,17 +507,20 @@ mod tests {
         };
         numbers.iter().for_each(change);
         tick(2);
-        assert_eq!((room.count(), room.len() > 0), (2, true));
+        assert_eq!(budget.count(), 0, "most change once, when they are made");
+        numbers.iter().for_each(change);
+        tick(2);
+        assert_eq!((budget.count(), budget.len() > 0), (2, true));
         for _ in 0..14 {
             change(&numbers[0]);
             tick(2);
         }
-        assert_eq!(room.count(), 1, "what goes on keeps its history");
+        assert_eq!(budget.count(), 1, "what goes on keeps its history");
         change(&numbers[0]);
         tick(1);
-        assert_eq!(room.count(), 1);
+        assert_eq!(budget.count(), 1);
         numbers[0].observed.end();
-        assert_eq!((room.count(), room.len()), (0, 0));
+        assert_eq!((budget.count(), budget.len()), (0, 0));
     }
 
     // Who changes a number at the very moment when it is let go may still take it for watched.

@@ -61,7 +61,7 @@ impl Handed {
 
 /// What one connection has gathered in a turn: told to its vhost at the end of it.
 #[derive(Debug, Default)]
-pub struct Gathered {
+pub struct TurnCounts {
     /// See [`Stripe::published_to_confirm`].
     pub published_to_confirm: u64,
     /// See [`Stripe::confirmed`].
@@ -79,7 +79,7 @@ pub struct Gathered {
     pub(crate) last_count: u64,
 }
 
-impl Gathered {
+impl TurnCounts {
     /// A message has been published with a body of this length.
     #[inline(always)]
     pub fn publish(&mut self, len: u64) {
@@ -133,10 +133,10 @@ impl VhostCounters {
     }
 
     /// Takes what a connection has gathered.
-    pub fn take(&self, gathered: &mut Gathered) {
+    pub fn take(&self, gathered: &mut TurnCounts) {
         let stripe = self.stripe();
         gathered.end_run(gathered.last_len);
-        let Gathered { published_to_confirm, confirmed, written, received_len, sent_len, sizes, last_len, .. } =
+        let TurnCounts { published_to_confirm, confirmed, written, received_len, sent_len, sizes, last_len, .. } =
             std::mem::take(gathered);
         gathered.last_len = last_len;
         if sizes != Buckets::default() {

@@ -23,9 +23,10 @@ use model::ids::QueueSeq;
 use parking_lot::RwLock;
 use queue::DropReason;
 
-use crate::message::Parts;
+use crate::lane::LaneNumber;
 use crate::queue_handle::QueueHandle;
 use crate::targets::Targets;
+use message::Parts;
 
 /// Who caused something.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,6 +35,8 @@ pub struct Client {
     pub connection: Box<str>,
     /// The user.
     pub user: Box<str>,
+    /// The client that the connection's client, a proxy, says it does this for.
+    pub on_behalf_of: Option<Arc<str>>,
 }
 
 /// Where something happens: what is asked once for many messages whether a sink wants to hear of them.
@@ -133,8 +136,8 @@ pub struct Event<'a> {
     pub seq: Option<QueueSeq>,
     /// Who caused it.
     pub client: Option<&'a Client>,
-    /// On which channel; 0: none.
-    pub channel: u16,
+    /// On which lane.
+    pub lane: LaneNumber,
     /// A number that this publish has alone, where it is one or follows from one; else 0.
     pub publish: u64,
     /// The message. None where a segment alone has it.
@@ -352,7 +355,7 @@ mod tests {
             queue: None,
             seq: None,
             client: None,
-            channel: 0,
+            lane: LaneNumber::NONE,
             publish: 0,
             message: None,
         };

@@ -8,11 +8,13 @@ use store::Content;
 
 use super::{Client, Event, Kind, Scope, Taps};
 use crate::delayed::DelaySet;
-use crate::message::{Held, Parts};
+use crate::held::Held;
+use crate::lane::LaneNumber;
 use crate::queue_handle::QueueHandle;
 use crate::shard::QueueEntry;
 use crate::targets::Targets;
 use crate::work::Work;
+use message::Parts;
 
 /// Things that one section notes; what is more is counted as missed.
 const NOTE_COUNT_MAX: usize = 16_384;
@@ -83,7 +85,7 @@ impl Note {
         };
         let message = self.content.as_ref().and_then(|content| Parts::read(content.bytes()));
         let client = self.client.as_deref();
-        taps.tell(&Event { what, vhost, queue, seq, client, channel: 0, publish: 0, message });
+        taps.tell(&Event { what, vhost, queue, seq, client, lane: LaneNumber::NONE, publish: 0, message });
     }
 }
 
@@ -101,18 +103,18 @@ impl Work<'_> {
     }
 
     fn note_at(&mut self, place: Place, content: Option<Content>, what: What) {
-        if self.gathered.notes.len() >= NOTE_COUNT_MAX {
+        if self.section_effects.notes.len() >= NOTE_COUNT_MAX {
             self.engine.taps.missed.add(1);
             return;
         }
-        let client = self.gathered.client.clone();
-        self.gathered.notes.push(Note { place, what, content, client });
+        let client = self.section_effects.client.clone();
+        self.section_effects.notes.push(Note { place, what, content, client });
     }
 
     /// Whether anyone wants to hear of what happens in a queue.
     #[cold]
     pub(crate) fn is_watched(&self, queue: &QueueHandle, kind: Kind) -> bool {
-        let (vhost, client) = (queue.definition.vhost.as_str(), self.gathered.client.as_deref());
+        let (vhost, client) = (queue.definition.vhost.as_str(), self.section_effects.client.as_deref());
         self.engine.taps.has_listeners(&Scope { kind, vhost, exchange: None, queue: Some(queue), client })
     }
 
@@ -122,11 +124,11 @@ impl Work<'_> {
         if !self.is_watched(&entry.handle, Kind::Acked) {
             return;
         }
-        let settled = std::mem::take(&mut self.gathered.settled);
+        let settled = std::mem::take(&mut self.section_effects.settled);
         for (seq, held) in &settled[from..] {
             self.note(&entry.handle, Some(*seq), held.known_content(), What::Acked);
         }
-        self.gathered.settled = settled;
+        self.section_effects.settled = settled;
     }
 
     /// Notes messages that a consumer gives back or does not want.
@@ -146,14 +148,14 @@ impl Work<'_> {
     /// Notes messages that the queue has just given up. Those that a consumer does not want have been noted as that.
     #[cold]
     pub(crate) fn note_given_up(&mut self, entry: &QueueEntry) {
-        let dropped = std::mem::take(&mut self.gathered.effects.dropped);
+        let dropped = std::mem::take(&mut self.section_effects.effects.dropped);
         for dropped in &dropped {
             if dropped.reason != DropReason::Rejected {
                 let content = dropped.message.known_content();
                 self.note(&entry.handle, Some(dropped.seq), content, What::GivenUp(dropped.reason));
             }
         }
-        self.gathered.effects.dropped = dropped;
+        self.section_effects.effects.dropped = dropped;
     }
 
     /// Notes a message that an operator moves or deletes, if anyone wants to hear of it.
@@ -174,6 +176,6 @@ impl Work<'_> {
     /// From now on it is this client who causes what this section does.
     #[cold]
     pub fn on_behalf_of(&mut self, client: Option<Arc<Client>>) {
-        self.gathered.client = client;
+        self.section_effects.client = client;
     }
 }

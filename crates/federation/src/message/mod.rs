@@ -5,7 +5,7 @@
 
 use amqp::table::{ArrayBuf, TableBuf};
 use amqp::{Array, Table, Value, basic};
-use client::Content;
+use amqp_client::Content;
 
 use crate::bindings::has_been_at;
 

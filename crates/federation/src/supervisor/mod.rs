@@ -17,7 +17,7 @@ use crate::wanted::Link;
 use crate::worker::{Order, Worker};
 
 /// How long what is under way may take to be settled when a link ends.
-const SETTLING_PATIENCE: Duration = Duration::from_secs(2);
+const SETTLING_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The links of a process.
 pub struct Links {
@@ -97,7 +97,7 @@ impl Links {
             let before = before.or_else(|| sharing(&gone, &link, |entry| &entry.link).and_then(|id| gone.remove(&id)));
             let before = before.map(|before| {
                 let cleans_up = !before.link.makes_the_same(&link);
-                before.end(SETTLING_PATIENCE, cleans_up)
+                before.end(SETTLING_TIMEOUT, cleans_up)
             });
             let before = before.or_else(|| {
                 let of_same_id = known.ending.remove(&id);
@@ -108,7 +108,7 @@ impl Links {
         }
         for (id, entry) in gone {
             let is_in_use = sharing(&known.running, &entry.link, |running| &running.link).is_some();
-            known.ending.insert(id, entry.end(SETTLING_PATIENCE, !is_in_use));
+            known.ending.insert(id, entry.end(SETTLING_TIMEOUT, !is_in_use));
         }
         removed
     }

@@ -8,7 +8,7 @@ use tokio::net::{TcpListener, UnixListener};
 use super::*;
 use crate::testing::TlsServer;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Reads one request with its body.
 async fn read(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> String {
@@ -36,7 +36,7 @@ async fn ask(path: &str, answer: &'static [u8]) -> (String, Result<Answer, HttpE
         stream.write_all(answer).await.unwrap();
         request
     };
-    tokio::join!(serving, async { get(&url.below(path), PATIENCE).await })
+    tokio::join!(serving, async { get(&url.below(path), TIMEOUT).await })
 }
 
 #[tokio::test]
@@ -72,7 +72,7 @@ async fn an_answer_that_is_too_long_is_none() {
         let part = vec![0; 1 << 20];
         while stream.write_all(&part).await.is_ok() {}
     };
-    let ((), answer) = tokio::join!(serving, async { get(&url, PATIENCE).await });
+    let ((), answer) = tokio::join!(serving, async { get(&url, TIMEOUT).await });
     assert!(matches!(answer, Err(HttpError::TooLong(ANSWER_LEN_MAX))), "{answer:?}");
 }
 
@@ -88,7 +88,7 @@ async fn an_answer_may_be_as_long_as_its_reader_says() {
         }
     };
     let asking = async {
-        let mut client = Client::new(url, PATIENCE);
+        let mut client = Client::new(url, TIMEOUT);
         for (len_max, expected) in [(4, None), (5, Some(5))] {
             client.set_answer_len_max(len_max);
             let answer = client.ask(&Request::new(Method::GET)).await;
@@ -115,7 +115,7 @@ async fn a_body_that_trickles_is_not_waited_for() {
     tokio::select! {
         () = serving => panic!("the client has closed the connection without a word"),
         answer = get(&url, year) => {
-            let text = "the answer comes too slowly: not 4 KiB in 60 s";
+            let text = "the response is too slow: less than 4 KiB in 60 s";
             assert_eq!(answer.unwrap_err().to_string(), text);
         }
     }
@@ -135,7 +135,7 @@ async fn who_wants_the_status_alone_reads_no_more() {
         request
     };
     let request = Request::new(Method::POST).with_json("{}");
-    let (request, status) = tokio::join!(serving, async { Client::new(url, PATIENCE).ask_status(&request).await });
+    let (request, status) = tokio::join!(serving, async { Client::new(url, TIMEOUT).ask_status(&request).await });
     assert!(request.ends_with("\r\n\r\n{}"), "{request}");
     assert_eq!(status.unwrap(), StatusCode::SERVICE_UNAVAILABLE);
 }
@@ -144,7 +144,7 @@ async fn who_wants_the_status_alone_reads_no_more() {
 async fn a_server_that_says_nothing_is_not_waited_for() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-    let error = get(&url, PATIENCE).await.unwrap_err();
+    let error = get(&url, TIMEOUT).await.unwrap_err();
     assert_eq!(error.to_string(), "no answer within 10 s");
 }
 
@@ -162,7 +162,7 @@ async fn requests_follow_each_other_over_one_connection() {
         requests
     };
     let asking = async {
-        let mut client = Client::new(url, PATIENCE);
+        let mut client = Client::new(url, TIMEOUT);
         client.ask(&Request::new(Method::PUT).below("api/vhosts/a").with_json("{}")).await.unwrap();
         client.ask(&Request::new(Method::DELETE).below("/api/vhosts/a")).await.unwrap();
         client.ask(&Request::new(Method::POST).with_body("text/plain", "x")).await.unwrap();
@@ -179,7 +179,7 @@ async fn requests_follow_each_other_over_one_connection() {
 async fn a_connection_that_the_server_closed_is_opened_again() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = HttpUrl::parse(&format!("http://{}", listener.local_addr().unwrap())).unwrap();
-    let mut client = Client::new(url, PATIENCE);
+    let mut client = Client::new(url, TIMEOUT);
     for method in [Method::GET, Method::POST, Method::GET] {
         let serving = async {
             let (mut stream, _) = listener.accept().await.unwrap();
@@ -204,14 +204,14 @@ async fn a_unix_socket_is_asked_like_a_host() {
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}").await.unwrap();
         request
     };
-    let mut client = Client::new(HttpUrl::on_socket(&path), PATIENCE);
+    let mut client = Client::new(HttpUrl::on_socket(&path), TIMEOUT);
     let request = Request::new(Method::GET).below("api/overview");
     let (asked, answer) = tokio::join!(serving, client.ask(&request));
     std::fs::remove_file(&path).unwrap();
     assert_eq!(&answer.unwrap().body[..], b"{}");
     assert!(asked.starts_with("GET /api/overview HTTP/1.1\r\nhost: localhost\r\n"), "{asked}");
     assert!(!asked.contains("authorization"), "{asked}");
-    let error = Client::new(HttpUrl::on_socket(&path), PATIENCE).ask(&request).await.unwrap_err();
+    let error = Client::new(HttpUrl::on_socket(&path), TIMEOUT).ask(&request).await.unwrap_err();
     assert!(matches!(error, HttpError::Unreachable(_)), "{error:?}");
 }
 
@@ -221,15 +221,15 @@ async fn https_needs_somebody_to_trust() {
     let url = HttpUrl::parse(&format!("https://localhost:{}", server.port)).unwrap();
     let trusting = |trust| ClientTls::new(&ClientTlsOptions::trusting(trust)).unwrap();
     for trust in [Trust::File(server.ca.clone()), Trust::AnyServer] {
-        assert_eq!(get(&url.clone().trusting(trusting(trust)), PATIENCE).await.unwrap().status, StatusCode::OK);
+        assert_eq!(get(&url.clone().trusting(trusting(trust)), TIMEOUT).await.unwrap().status, StatusCode::OK);
     }
     // Another authority of the same name; and the system's, where there are any.
     let other = TlsServer::start("other").await;
-    let error = get(&url.clone().trusting(trusting(Trust::File(other.ca.clone()))), PATIENCE).await.unwrap_err();
+    let error = get(&url.clone().trusting(trusting(Trust::File(other.ca.clone()))), TIMEOUT).await.unwrap_err();
     let refusal =
         |reason: &str| format!("TLS with localhost:{} failed: invalid peer certificate: {reason}", server.port);
     assert_eq!(error.to_string(), refusal("BadSignature"));
-    let error = get(&url, PATIENCE).await.unwrap_err().to_string();
+    let error = get(&url, TIMEOUT).await.unwrap_err().to_string();
     let is_without_any = error.starts_with("the system has no certificate authorities");
     assert!(error == refusal("UnknownIssuer") || is_without_any, "{error}");
 }
@@ -248,7 +248,7 @@ async fn an_answer_that_goes_on_is_read_as_it_comes() {
         stream.write_all(b"3\r\ntwo\r\n0\r\n\r\n").await.unwrap();
     };
     let asking = async {
-        let mut stream = Client::new(url, PATIENCE).open(&Request::new(Method::GET)).await.unwrap();
+        let mut stream = Client::new(url, TIMEOUT).open(&Request::new(Method::GET)).await.unwrap();
         assert_eq!(stream.status, StatusCode::OK);
         assert_eq!(stream.next().await.unwrap().as_deref(), Some(&b"one"[..]));
         told.send(()).await.unwrap();

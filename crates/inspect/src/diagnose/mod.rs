@@ -26,12 +26,12 @@ use crate::target::Target;
 use archive::Archive;
 use gather::Files;
 
-/// Say what is the matter with a running broker, in plain words, and keep all that this follows from in one archive. For administrators.
+/// Report the problems of a running broker in plain sentences, and store all data behind the findings in one archive. For administrators.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// How long to look: what grows is seen between the beginning and the end.
+    /// How long to observe the broker: growth is measured between the start and the end.
     #[arg(short, long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=300))]
     seconds: u32,
     /// The archive [default: warren-diagnose-NODE-TIME.tar.gz].

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use foreground::Interrupt;
 use profile::{Functions, Profile};
 
 use super::files;
@@ -22,28 +23,28 @@ const ROW_COUNT_MAX: usize = 12;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Cpu {
-    /// For how long.
+    /// The duration in seconds.
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=300))]
     seconds: u32,
-    /// Looks at a thread in each second that it works.
+    /// The number of samples per second of a thread's CPU time.
     #[arg(long, value_name = "HZ", default_value_t = RATE_HZ, value_parser = clap::value_parser!(u32).range(1..=999))]
     rate: u32,
     /// Write a file instead of a table: .svg a flame graph, .folded or .txt folded stacks, .pb.gz for pprof, .speedscope.json.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How many functions the table has.
+    /// The number of functions in the table.
     #[arg(long, value_name = "COUNT", default_value_t = 25)]
     top: usize,
-    /// The broker's program, where neither this command nor a file of the running process is of the same build.
+    /// The broker's program, if neither this command nor a file of the running process is of the same build.
     #[arg(long, value_name = "FILE")]
     binary: Option<PathBuf>,
 }
 
 impl Cpu {
-    pub(super) async fn run(&self, target: &Target) -> Result<(), Failure> {
+    pub(super) async fn run(&self, target: &Target, interrupt: &Interrupt) -> Result<(), Failure> {
         // Before ten seconds have passed for nothing.
         let form = self.output.as_ref().map(|path| Form::of(path)).transpose()?;
-        let sampled = sample(target, self.seconds, self.rate, self.binary.as_deref()).await?;
+        let sampled = sample(target, self.seconds, self.rate, self.binary.as_deref(), Some(interrupt)).await?;
         let profile = &sampled.profile;
         match (form, &self.output) {
             (Some(form), Some(path)) => output::write(path, &form.content(profile, sampled.times_ns))?,
@@ -65,14 +66,24 @@ pub(crate) struct CpuProfile {
 
 /// A profile of so many seconds, as `warren profile cpu` makes it if nothing else is asked for.
 pub(crate) async fn sample_briefly(target: &Target, seconds: u32) -> Result<CpuProfile, Failure> {
-    sample(target, seconds, RATE_HZ, None).await
+    sample(target, seconds, RATE_HZ, None, None).await
 }
 
-async fn sample(target: &Target, seconds: u32, rate_hz: u32, binary: Option<&Path>) -> Result<CpuProfile, Failure> {
+async fn sample(
+    target: &Target,
+    seconds: u32,
+    rate_hz: u32,
+    binary: Option<&Path>,
+    interrupt: Option<&Interrupt>,
+) -> Result<CpuProfile, Failure> {
+    const CPU: &str = "/api/profile/cpu";
     let mut api = Api::of(target)?;
     api.allow(Duration::from_secs(u64::from(seconds)));
     let given = [("seconds", Some(seconds.to_string())), ("rate", Some(rate_hz.to_string()))];
-    let mut lines = api.lines(&path("/api/profile/cpu", &given)).await?;
+    let mut lines = match interrupt {
+        Some(interrupt) => api.session(CPU, &given, interrupt).await?,
+        None => api.lines(&path(CPU, &given)).await?,
+    };
     let mut sampled = Sampled::default();
     let mut files = Vec::new();
     while let Some(line) = lines.next().await? {
@@ -83,7 +94,9 @@ async fn sample(target: &Target, seconds: u32, rate_hz: u32, binary: Option<&Pat
             files = files::read(&sampled.modules(), sampled.pid(), binary)?;
         }
     }
-    let mut symbols: Vec<_> = files.iter().map(|file| Symbols::of(file.as_deref()?)).collect();
+    let debug_files: Vec<_> = files.iter().map(|file| files::debug_file(file.as_deref()?)).collect();
+    let with_debug = files.iter().zip(&debug_files);
+    let mut symbols: Vec<_> = with_debug.map(|(file, debug)| Symbols::of(file.as_deref()?, debug.as_deref())).collect();
     Ok(CpuProfile {
         times_ns: sampled.times_ns(),
         ticks: sampled.ticks(),

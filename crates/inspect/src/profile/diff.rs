@@ -11,16 +11,16 @@ use crate::run::print_line;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Diff {
-    /// Folded stacks, as `warren profile cpu -o a.folded` writes them.
+    /// Folded stacks from `warren profile cpu -o a.folded`.
     #[arg(value_name = "BEFORE")]
     before: PathBuf,
-    /// Those that are compared with them.
+    /// The folded stacks to compare with.
     #[arg(value_name = "AFTER")]
     after: PathBuf,
     /// Write a flame graph, .svg, instead of a table: red takes a larger share than before, blue a smaller one.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// How many functions the table has.
+    /// The number of functions in the table.
     #[arg(long, value_name = "COUNT", default_value_t = 25)]
     top: usize,
 }
@@ -42,7 +42,7 @@ impl Diff {
 fn read(path: &Path) -> Result<Profile, Failure> {
     let cannot = |why: String| Failure::failed(format!("{} cannot be read: {why}", path.display()));
     let text = fs::read_to_string(path).map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => cannot("it is no text, and so has no folded stacks".to_owned()),
+        std::io::ErrorKind::InvalidData => cannot("it is not text, so it contains no folded stacks".to_owned()),
         _ => cannot(error.to_string()),
     })?;
     Profile::from_folded(&path.to_string_lossy(), &text).map_err(|error| cannot(error.to_string()))

@@ -1,4 +1,5 @@
 //! The files whose functions are named: the broker's own program, and libraries, where they are on this machine.
+//! Debug information may lie in a file of its own, as packages have it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(super) fn read(modules: &[Module], pid: u64, given: Option<&Path>) -> Result
 
 /// The broker's program: this one, if it is of the same build, or what is given, or the file of the broker's process.
 fn program(modules: &[Module], pid: u64, given: Option<&Path>) -> Result<Vec<u8>, Failure> {
-    let module = modules.first().ok_or_else(|| Failure::failed("the broker does not say which program it is"))?;
+    let module = modules.first().ok_or_else(|| Failure::failed("the broker does not report its program"))?;
     let of_process = PathBuf::from(format!("/proc/{pid}/exe"));
     let candidates: Vec<&Path> = match given {
         Some(given) => vec![given],
@@ -45,8 +46,8 @@ fn program(modules: &[Module], pid: u64, given: Option<&Path>) -> Result<Vec<u8>
     let text = match given {
         Some(given) => format!("{} is not the broker's program, whose build id is {id}", given.display()),
         None => format!(
-            "the names of the broker's functions are not here: its program is {} with the build id {id}. Run the same program's \
-             `warren profile`, or name a copy of it with --binary",
+            "the names of the broker's functions are not available: its program is {} with the build id {id}. Run `warren profile` of \
+             the same program, or name a copy of it with --binary",
             module.path.display()
         ),
     };
@@ -57,6 +58,22 @@ fn program(modules: &[Module], pid: u64, given: Option<&Path>) -> Result<Vec<u8>
 pub(super) fn is_here(modules: &[Module], pid: u64) -> bool {
     let of_process = fs::read(format!("/proc/{pid}/exe")).ok().and_then(|content| build_id(&content));
     modules.first().is_some_and(|module| module.build_id.is_some() && module.build_id == of_process)
+}
+
+/// The debug information of a program that has none in it: a file of the same build, where packages install it.
+pub(super) fn debug_file(program: &[u8]) -> Option<Vec<u8>> {
+    use object::Object as _;
+    if object::File::parse(program).ok()?.section_by_name(".debug_info").is_some() {
+        return None;
+    }
+    debug_file_below(Path::new("/usr/lib/debug/.build-id"), program)
+}
+
+fn debug_file_below(folder: &Path, program: &[u8]) -> Option<Vec<u8>> {
+    let id = build_id(program)?;
+    let (first, rest) = id.split_at_checked(2)?;
+    let content = fs::read(folder.join(first).join(format!("{rest}.debug"))).ok()?;
+    (build_id(&content)? == id).then_some(content)
 }
 
 fn build_id(content: &[u8]) -> Option<String> {
@@ -72,6 +89,29 @@ mod tests {
 
     fn module(path: &str, build_id: Option<String>) -> Module {
         Module { path: path.into(), build_id }
+    }
+
+    #[test]
+    fn debug_information_is_found_by_the_build_id_of_the_program() {
+        let folder = tempfile_folder("debug-files");
+        let own = fs::read("/proc/self/exe").unwrap();
+        let id = build_id(&own).unwrap();
+        assert_eq!(debug_file_below(&folder, &own), None);
+        let file = folder.join(&id[..2]).join(format!("{}.debug", &id[2..]));
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, b"of another build").unwrap();
+        assert_eq!(debug_file_below(&folder, &own), None);
+        fs::copy("/proc/self/exe", &file).unwrap();
+        assert!(debug_file_below(&folder, &own).is_some_and(|found| found == own));
+        assert_eq!(debug_file_below(&folder, b"no program"), None);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// A new folder that the test removes.
+    fn tempfile_folder(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("warren-{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
     }
 
     #[test]

@@ -10,10 +10,12 @@ mod wall;
 
 pub(crate) use cpu::sample_briefly;
 
+use foreground::Interrupt;
+
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// See where the time of a running broker goes. For administrators.
+/// Show what a running broker spends its time on. For administrators.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -24,25 +26,25 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// What the processors do: the stacks of all threads, looked at many times a second.
+    /// Profile the CPU: stacks of all threads, sampled many times a second.
     Cpu(cpu::Cpu),
-    /// What takes more time in one profile than in another, and what less. Asks no broker.
+    /// Compare two profiles: what takes more time, and what less. Needs no broker.
     Diff(diff::Diff),
-    /// Where the time of calls goes that match, in all that they call and wait for, whichever task or thread does it.
+    /// Profile the calls of matching functions by elapsed time, including everything that they call and wait for, in any task or thread.
     Wall(wall::Wall),
 }
 
 impl Arguments {
-    /// Does what was asked for.
+    /// Does what was asked for. An interrupt ends a profile early, which shows what there is by then.
     ///
     /// # Errors
     ///
     /// When there is nothing to show, in one sentence.
-    pub async fn run(&self) -> Result<(), Failure> {
+    pub async fn run(&self, interrupt: Interrupt) -> Result<(), Failure> {
         match &self.command {
-            Command::Cpu(cpu) => cpu.run(&self.target).await,
+            Command::Cpu(cpu) => cpu.run(&self.target, &interrupt).await,
             Command::Diff(diff) => diff.run(),
-            Command::Wall(wall) => wall.run(&self.target).await,
+            Command::Wall(wall) => wall.run(&self.target, &interrupt).await,
         }
     }
 }

@@ -115,7 +115,7 @@ impl Sampled {
     /// What the profile cost, and what is missing of it.
     fn notes(&self) -> Vec<String> {
         let Value::Object(_) = &self.end else {
-            return vec!["The profile was broken off: what it cost is not known.".to_owned()];
+            return vec!["The profile was interrupted: its cost is unknown.".to_owned()];
         };
         let number = |name: &str| self.end[name].as_f64().unwrap_or_default();
         let (handlers, session, process) = (number("handler_ns"), number("session_ns"), number("process_ns"));
@@ -131,11 +131,18 @@ impl Sampled {
         }
         let (dropped, unseen) = (number("dropped"), number("unseen_threads"));
         if dropped > 0.0 {
-            notes.push(format!("{dropped} samples are missing: there was no room for them."));
+            notes.push(format!("{dropped} samples are missing: the buffer was full."));
         }
         if unseen > 0.0 {
             notes.push(
                 "Some threads are missing: there were too many, or the system had no timers for them.".to_owned(),
+            );
+        }
+        if number("coarse_threads") > 0.0 {
+            notes.push(
+                "Threads were sampled only at the kernel's ticks, so short work is measured less exactly: for better samples, the \
+                 broker's process needs the capability CAP_PERFMON, or kernel.perf_event_paranoid at 1 or below."
+                    .to_owned(),
             );
         }
         notes
@@ -233,12 +240,19 @@ mod tests {
             [
                 "Overhead: 1.00 % of the broker's processor time (1.0 ms looking at threads, 2.0 ms sending).",
                 "It ended early: the disk alarm is on.",
-                "4 samples are missing: there was no room for them.",
+                "4 samples are missing: the buffer was full.",
             ]
+        );
+        let mut coarse = sampled();
+        coarse.end["coarse_threads"] = 7.into();
+        assert!(
+            coarse.notes()[3].starts_with("Threads were sampled only at the kernel's ticks"),
+            "{:?}",
+            coarse.notes()
         );
         let mut broken_off = sampled();
         broken_off.end = Value::Null;
-        assert_eq!(broken_off.notes(), ["The profile was broken off: what it cost is not known."]);
+        assert_eq!(broken_off.notes(), ["The profile was interrupted: its cost is unknown."]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use object::{Object as _, ObjectSection as _, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
+use object::{CompressionFormat, Object as _, ObjectSection, ObjectSegment as _, ObjectSymbol as _, SymbolKind};
 
 type Reader<'a> = gimli::EndianSlice<'a, gimli::LittleEndian>;
 
@@ -19,9 +19,10 @@ pub(super) struct Symbols<'a> {
 }
 
 impl<'a> Symbols<'a> {
-    /// The functions of an ELF file. None: it is none.
-    pub(super) fn of(file: &'a [u8]) -> Option<Symbols<'a>> {
+    /// The functions of an ELF file, whose debug information may be in another. None: it is none.
+    pub(super) fn of(file: &'a [u8], debug_file: Option<&'a [u8]>) -> Option<Symbols<'a>> {
         let elf = object::File::parse(file).ok()?;
+        let debug = debug_file.and_then(|file| object::File::parse(file).ok());
         let segments = elf
             .segments()
             .map(|segment| (segment.file_range(), segment.address()))
@@ -35,10 +36,11 @@ impl<'a> Symbols<'a> {
             .collect();
         functions.sort_unstable();
         let section = |id: gimli::SectionId| -> Result<Reader<'a>, gimli::Error> {
-            let data = elf.section_by_name(id.name()).and_then(|section| section.data().ok()).unwrap_or_default();
+            let of_debug = debug.as_ref().unwrap_or(&elf);
+            let data = of_debug.section_by_name(id.name()).and_then(|section| plain_data(&section)).unwrap_or_default();
             Ok(Reader::new(data, gimli::LittleEndian))
         };
-        let has_lines = elf.section_by_name(gimli::SectionId::DebugInfo.name()).is_some();
+        let has_lines = debug.as_ref().unwrap_or(&elf).section_by_name(gimli::SectionId::DebugInfo.name()).is_some();
         let dwarf = has_lines.then(|| gimli::Dwarf::load(section).ok()).flatten();
         let inlined = dwarf.and_then(|dwarf| addr2line::Context::from_dwarf(dwarf).ok());
         Some(Symbols { file, segments: segments.collect(), functions, inlined, known: HashMap::new() })
@@ -67,8 +69,9 @@ impl<'a> Symbols<'a> {
         let mut names = Vec::new();
         if let Some(mut frames) = frames {
             while let Ok(Some(frame)) = frames.next() {
+                let file = frame.location.as_ref().and_then(|location| location.file);
                 let name = frame.function.and_then(|function| Some(demangled(&function.raw_name().ok()?)));
-                names.push(name.unwrap_or_else(|| "(unknown)".to_owned()));
+                names.push(name.map_or_else(|| "(unknown)".to_owned(), |name| with_module(name, file)));
             }
         }
         let Some(symbol) = self.symbol(address) else { return names };
@@ -83,6 +86,12 @@ impl<'a> Symbols<'a> {
         let (_, end, name) = self.functions[place];
         (address < end).then(|| demangled(name))
     }
+}
+
+/// What a section says, unless it is compressed, as in files of other packages: those are named by their tables of symbols.
+fn plain_data<'a>(section: &impl ObjectSection<'a>) -> Option<&'a [u8]> {
+    let data = section.compressed_data().ok()?;
+    (data.format == CompressionFormat::None).then_some(data.data)
 }
 
 /// The instruction that a thread is at whose next one is at an offset. A thread that is in the kernel has the call of the system behind it,
@@ -105,6 +114,32 @@ fn demangled(name: &str) -> String {
     format!("{:#}", rustc_demangle::demangle(name))
 }
 
+/// The name of a function that was inlined, with its module: line tables have the name alone, so that all functions `new` would be one. The
+/// module is that of the file that has the function's lines.
+fn with_module(name: String, file: Option<&str>) -> String {
+    let is_bare = !name.split('<').next().is_some_and(|own| own.contains("::"));
+    match file.and_then(module_of).filter(|_| is_bare) {
+        Some(module) => format!("{module}::{name}"),
+        None => name,
+    }
+}
+
+/// `core::result` of `/rustc/…/library/core/src/result.rs`, `tokio::runtime` of `…/tokio-1.54.1/src/runtime/mod.rs`.
+fn module_of(file: &str) -> Option<String> {
+    let (before, within) = file.rsplit_once("/src/")?;
+    let directory = before.rsplit('/').next()?;
+    let is_version = |(_, version): &(&str, &str)| version.starts_with(|first: char| first.is_ascii_digit());
+    let package = directory.rsplit_once('-').filter(is_version).map_or(directory, |(package, _)| package);
+    let modules = within.strip_suffix(".rs")?;
+    let modules = match modules.rsplit_once('/') {
+        Some((above, "mod")) => above,
+        None if ["lib", "main", "mod"].contains(&modules) => "",
+        _ => modules,
+    };
+    let parts = std::iter::once(package).chain(modules.split('/').filter(|part| !part.is_empty()));
+    Some(parts.collect::<Vec<_>>().join("::").replace('-', "_"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,6 +153,23 @@ mod tests {
         assert_eq!(found, [0, 1, 2, 2, 4, 5, 6]);
     }
 
+    #[test]
+    fn modules_are_read_from_the_paths_of_files() {
+        for (file, expected) in [
+            ("/rustc/0123/library/core/src/result.rs", "core::result"),
+            ("/home/x/warren/crates/broker/src/session/publish.rs", "broker::session::publish"),
+            ("/home/x/.cargo/registry/src/index-0123/tokio-1.54.1/src/runtime/mod.rs", "tokio::runtime"),
+            ("/home/x/.cargo/registry/src/index-0123/tokio-util-0.7.1/src/lib.rs", "tokio_util"),
+        ] {
+            assert_eq!(module_of(file).as_deref(), Some(expected));
+        }
+        assert_eq!(module_of("main.c"), None);
+        let file = Some("/rustc/0123/library/core/src/result.rs");
+        assert_eq!(with_module("branch<(), a::Error>".to_owned(), file), "core::result::branch<(), a::Error>");
+        assert_eq!(with_module("a::b<T>".to_owned(), file), "a::b<T>");
+        assert_eq!(with_module("memcpy".to_owned(), None), "memcpy");
+    }
+
     const NAME: &str = "tests::a_function_to_be_found";
 
     #[inline(never)]
@@ -125,11 +177,50 @@ mod tests {
         std::hint::black_box(number) ^ 7
     }
 
+    /// The first of these offsets at which a function is named that was inlined into another.
+    fn inlined_at(program: &[u8], debug_file: Option<&[u8]>, offsets: impl Iterator<Item = u64>) -> Option<u64> {
+        let mut symbols = Symbols::of(program, debug_file).unwrap();
+        offsets.into_iter().find(|offset| symbols.at(*offset).len() > 1)
+    }
+
+    #[test]
+    fn inlined_functions_are_named_by_a_debug_file_unless_it_is_compressed() {
+        let folder = std::env::temp_dir().join(format!("warren-debug-file-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let own = std::fs::read_link("/proc/self/exe").unwrap();
+        let made = |options: &[&str]| {
+            let to = folder.join(options.join(""));
+            let done = std::process::Command::new("objcopy").args(options).arg(&own).arg(&to).output();
+            done.is_ok_and(|done| done.status.success()).then(|| std::fs::read(to).unwrap())
+        };
+        if let (Some(program), Some(debug), Some(compressed)) = (
+            made(&["--strip-debug"]),
+            made(&["--only-keep-debug"]),
+            made(&["--only-keep-debug", "--compress-debug-sections"]),
+        ) {
+            let symbols = Symbols::of(&program, None).unwrap();
+            let own = symbols.functions.iter().filter(|(_, _, name)| demangled(name).starts_with("inspect::"));
+            let places = own.flat_map(|(start, end, _)| (*start..*end).step_by(16));
+            let segment = |address: &u64| {
+                let holds = |(_, len, start): &&(u64, u64, u64)| (*start..start + len).contains(address);
+                symbols.segments.iter().find(holds).copied()
+            };
+            let offsets: Vec<u64> = places
+                .filter_map(|at| segment(&at).map(|(offset, _, start)| at - start + offset))
+                .take(20_000)
+                .collect();
+            assert_eq!(inlined_at(&program, None, offsets.iter().copied()), None);
+            assert!(inlined_at(&program, Some(&debug), offsets.iter().copied()).is_some());
+            assert_eq!(inlined_at(&program, Some(&compressed), offsets.iter().copied()), None);
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
     #[test]
     fn functions_of_this_program_are_found_by_their_offsets() {
         assert_eq!(a_function_to_be_found(0), 7);
         let file = std::fs::read("/proc/self/exe").unwrap();
-        let mut symbols = Symbols::of(&file).unwrap();
+        let mut symbols = Symbols::of(&file, None).unwrap();
         let own = symbols.functions.iter().find(|(_, _, name)| demangled(name).ends_with(NAME)).copied();
         let (start, end, _) = own.expect("this function is in the table of symbols");
         let segment =
@@ -144,8 +235,8 @@ mod tests {
 
     #[test]
     fn what_is_no_program_has_no_functions() {
-        assert!(Symbols::of(b"").is_none());
-        assert!(Symbols::of(b"\x7fELF\x02\x01\x01 and no more").is_none());
+        assert!(Symbols::of(b"", None).is_none());
+        assert!(Symbols::of(b"\x7fELF\x02\x01\x01 and no more", None).is_none());
     }
 
     #[test]

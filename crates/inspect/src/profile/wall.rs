@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use foreground::Interrupt;
 use profile::{Cost, Frame, Functions, Kind, Node, Profile, Tree, Unit, svg};
 use serde_json::Value;
 
-use crate::api::{Api, path};
+use crate::api::Api;
 use crate::failure::Failure;
 use crate::run::{print_line, remark};
 use crate::target::Target;
@@ -17,38 +18,38 @@ const NEIGHBOUR_COUNT: usize = 5;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Wall {
-    /// The functions, as `warren trace list` names them; * stands for any text.
+    /// The functions, with the names from `warren trace list`; * stands for any text.
     #[arg(value_name = "PATTERN")]
     pattern: String,
-    /// For how long.
+    /// The duration in seconds.
     #[arg(short, long, value_name = "SECONDS", default_value_t = 10)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=300))]
     seconds: u64,
-    /// Write it to a file, in the form that its ending says: .svg (a flame graph), .speedscope.json, .folded or .txt.
+    /// Write a file, in the format of its extension: .svg (a flame graph), .speedscope.json, .folded or .txt.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print what the broker sends: JSON.
+    /// Print the broker's answer as JSON.
     #[arg(long, conflicts_with = "output")]
     json: bool,
 }
 
 impl Wall {
-    pub(super) async fn run(&self, target: &Target) -> Result<(), Failure> {
+    pub(super) async fn run(&self, target: &Target, interrupt: &Interrupt) -> Result<(), Failure> {
         let form = self.output.as_deref().map(Form::of).transpose()?;
         let mut api = Api::of(target)?;
         api.allow(Duration::from_secs(self.seconds));
         let given = [("pattern", Some(self.pattern.clone())), ("seconds", Some(self.seconds.to_string()))];
-        let mut lines = api.lines(&path("/api/profile/wall", &given)).await?;
+        let mut lines = api.session("/api/profile/wall", &given, interrupt).await?;
         let mut last = None;
         while let Some(line) = lines.next().await? {
             last = Some(line).filter(|line| !line.is_empty()).or(last);
         }
-        let last = last.ok_or_else(|| Failure::failed("the broker went without a word"))?;
+        let last = last.ok_or_else(|| Failure::failed("the broker closed the connection without an end message"))?;
         if self.json {
             return print_line(&last);
         }
-        let sent: Value =
-            serde_json::from_str(&last).map_err(|_| Failure::failed("the broker sent a profile that is no JSON"))?;
+        let sent: Value = serde_json::from_str(&last)
+            .map_err(|_| Failure::failed("the broker sent a profile that is not valid JSON"))?;
         let mut profile = profile_of(&sent, &self.pattern);
         let summary = summary(&sent);
         profile.note(&summary);
@@ -81,9 +82,7 @@ impl Form {
             (".txt", Form::Folded),
         ];
         forms.into_iter().find(|(ending, _)| name.ends_with(ending)).map(|(_, form)| form).ok_or_else(|| {
-            Failure::usage(format!(
-                "{name}: the name of the file has to end with .svg, .speedscope.json, .folded or .txt"
-            ))
+            Failure::usage(format!("{name}: the file name must end with .svg, .speedscope.json, .folded or .txt"))
         })
     }
 

@@ -22,30 +22,30 @@ use crate::target::Target;
 use screen::{Key, Screen};
 use view::{After, View};
 
-/// See what keeps a running broker busy: queues, connections, channels, vhosts or users. For users who may monitor.
+/// Show what keeps a running broker busy: queues, connections, channels, vhosts or users. For users with the tag monitoring.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// What is compared.
+    /// The kind of objects.
     #[arg(value_name = "WHAT", value_parser = view::KINDS, default_value = "queues")]
     of: String,
-    /// By what: time of processors, messages, bytes, time for which they had to wait, or memory.
+    /// The measure to sort by: CPU time, messages, bytes, waiting time, or memory.
     #[arg(short = 's', long = "sort", value_name = "BY", value_parser = view::ORDERS, default_value = "cpu")]
     by: String,
-    /// The least first.
+    /// Show the smallest first.
     #[arg(short, long)]
     reverse: bool,
-    /// How many are shown; as many as there is room for on a terminal.
+    /// The number of rows; by default, as many as fit on the terminal.
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=500))]
     count: Option<u64>,
-    /// Seconds from one look to the next.
+    /// The number of seconds between two updates.
     #[arg(short, long, value_name = "SECONDS", default_value = "2", value_parser = seconds)]
     interval: Duration,
-    /// Only those with this in their names.
+    /// Only objects whose names contain this text.
     #[arg(short, long, value_name = "TEXT")]
     filter: Option<String>,
-    /// Only those of this vhost.
+    /// Only objects of this vhost.
     #[arg(long, value_name = "VHOST")]
     vhost: Option<String>,
     /// Only connections and channels of this user.
@@ -54,17 +54,17 @@ pub struct Arguments {
     /// Only channels of this connection.
     #[arg(long, value_name = "CONNECTION")]
     connection: Option<String>,
-    /// Print one table and end, as where the output is no terminal.
+    /// Print one table and exit, as when the output is not a terminal.
     #[arg(short = '1', long)]
     once: bool,
-    /// Print one answer as the broker sends it: JSON.
+    /// Print one answer of the broker as JSON.
     #[arg(long)]
     json: bool,
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds: Option<f64> = text.parse().ok().filter(|seconds| (0.1..=30.0).contains(seconds));
-    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("'{text}' is no number of seconds from 0.1 to 30"))
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| format!("'{text}' is not a number of seconds from 0.1 to 30"))
 }
 
 /// Rows that are shown where there is no terminal and nothing is said.

@@ -43,9 +43,17 @@ pub(super) fn lines(view: &View, answer: &Value, selected: Option<usize>, width:
             short(number("messages")),
             name(view, row),
         );
-        lines.push(line.chars().take(width).collect());
+        lines.push(fit(&line, width));
     }
     lines
+}
+
+/// A line that is no wider, and says so where it is cut.
+pub(super) fn fit(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    line.chars().take(width.saturating_sub(1)).chain(['…']).take(width).collect()
 }
 
 fn heading(view: &View) -> &'static str {

@@ -104,9 +104,9 @@ impl Views {
         lines.resize(height.saturating_sub(1), String::new());
         lines.push(match &self.typed {
             Some(typed) => format!("name has: {typed}_   (Enter takes it, Esc does not)"),
-            None => HELP.to_owned(),
+            None => help(width).to_owned(),
         });
-        lines.iter().map(|line| line.chars().take(width).collect()).collect()
+        lines.iter().map(|line| table::fit(line, width)).collect()
     }
 
     /// A key has been pressed.
@@ -177,8 +177,18 @@ impl Views {
     }
 }
 
-const HELP: &str = "q quit  ↑↓ choose  Enter look into it  Esc back  s sort  r reverse  / filter  \
-                    1 queues 2 connections 3 channels 4 vhosts 5 users";
+/// What keys do, in fewer and fewer words.
+const HELP: [&str; 3] = [
+    "q quit  ↑↓ choose  Enter look into it  Esc back  s sort  r reverse  / filter  1 queues 2 connections 3 channels 4 vhosts 5 users",
+    "q quit  ↑↓ Enter Esc move  s sort  r reverse  / filter  Tab queues, connections, …",
+    "q quit  ↑↓ Enter Esc  s r sort  / filter  Tab",
+];
+
+/// The most words that there is room for.
+fn help(width: usize) -> &'static str {
+    let [.., least] = HELP;
+    HELP.into_iter().find(|help| help.chars().count() <= width).unwrap_or(least)
+}
 
 #[cfg(test)]
 mod tests {
@@ -192,6 +202,14 @@ mod tests {
 
     fn path(views: &Views) -> String {
         views.current().path(3, Duration::from_secs(2))
+    }
+
+    #[test]
+    fn what_keys_do_is_whole_at_any_usual_width() {
+        for width in [200, 110, 100, 80, 50] {
+            assert!(help(width).chars().count() <= width && help(width).starts_with("q quit"), "{width}");
+        }
+        assert!(help(140).ends_with("5 users") && help(110).contains("Tab"));
     }
 
     #[test]

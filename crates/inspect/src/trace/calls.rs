@@ -1,8 +1,9 @@
 //! `warren trace calls`: each call of the functions that match.
 
+use foreground::Interrupt;
 use serde_json::Value;
 
-use crate::api::{Api, path};
+use crate::api::Api;
 use crate::failure::Failure;
 use crate::run::{print_line, remark};
 use crate::target::Target;
@@ -13,32 +14,32 @@ const COUNT_DEFAULT: u64 = 1_000;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Calls {
-    /// The functions, as `warren trace list` names them; * stands for any text.
+    /// The functions, with the names from `warren trace list`; * stands for any text.
     #[arg(value_name = "PATTERN")]
     pattern: String,
-    /// End after so many calls [default: 1000].
+    /// End after this many calls [default: 1000].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     max: Option<u64>,
-    /// End if more calls match within a second [default: 10, or no limit where --max is given].
+    /// End if more calls than this match within a second [default: 10, or no limit with --max].
     #[arg(short, long, value_name = "N/s", value_parser = rate)]
     rate: Option<u64>,
-    /// Only calls with an argument of this value, such as queue=orders. May be given more than once; then all must hold.
+    /// Only calls with an argument of this value, such as queue=orders. If given several times, all must match.
     #[arg(short, long = "where", value_name = "ARGUMENT=VALUE")]
     conditions: Vec<String>,
-    /// Print when calls return, too: their results and durations.
+    /// Also print returns, with results and durations.
     #[arg(long = "return")]
     has_returns: bool,
-    /// Print arguments decoded. This is how they are printed unless --arity is given.
+    /// Print decoded arguments. This is the default, unless --arity is given.
     #[arg(long, conflicts_with = "arity")]
     args: bool,
-    /// Print how many arguments there are instead of what they are.
+    /// Print the number of arguments instead of their values.
     #[arg(long)]
     arity: bool,
-    /// Print so many bytes of messages' bodies, of which nothing is printed otherwise.
+    /// Print this many bytes of message bodies. By default, bodies are not printed.
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = "64")]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=4096))]
     body: Option<u64>,
-    /// Print what the broker sends: JSON, a line for each event.
+    /// Print the broker's answer: JSON, one line per event.
     #[arg(long)]
     json: bool,
 }
@@ -50,13 +51,13 @@ fn rate(text: &str) -> Result<u64, String> {
         .parse()
         .ok()
         .filter(|rate| *rate > 0)
-        .ok_or_else(|| format!("'{text}' is no number of calls a second, such as 20/s"))
+        .ok_or_else(|| format!("'{text}' is not a number of calls a second, such as 20/s"))
 }
 
 impl Calls {
-    pub(super) async fn run(&self, target: &Target) -> Result<(), Failure> {
-        let mut api = Api::of(target)?;
-        let mut lines = api.lines(&self.path()).await?;
+    pub(super) async fn run(&self, target: &Target, interrupt: &Interrupt) -> Result<(), Failure> {
+        let mut lines = Api::of(target)?.session("/api/trace/calls", &self.parameters(), interrupt).await?;
+        let mut count = 0_u64;
         while let Some((line, event)) = lines.next_event().await? {
             if self.json {
                 print_line(&line)?;
@@ -64,20 +65,24 @@ impl Calls {
             }
             match event["event"].as_str() {
                 Some("end") => {
-                    remark(&end(&event));
+                    remark(&end(&event, ("call", count), lines.is_interrupted()));
                     return Ok(());
                 }
                 Some("begin") => remark(&begin(&event)),
+                Some("call") => {
+                    count += 1;
+                    print_line(&shown(&event, self.arity))?;
+                }
                 _ => print_line(&shown(&event, self.arity))?,
             }
         }
-        match self.json {
+        match self.json || lines.is_interrupted() {
             true => Ok(()),
-            false => Err(Failure::failed("the broker went without a word")),
+            false => Err(Failure::failed("the broker closed the connection without an end message")),
         }
     }
 
-    fn path(&self) -> String {
+    fn parameters(&self) -> Vec<(&'static str, Option<String>)> {
         let rate = self.rate.or(self.max.is_none().then_some(RATE_DEFAULT));
         let mut parameters = vec![
             ("pattern", Some(self.pattern.clone())),
@@ -87,7 +92,7 @@ impl Calls {
             ("body", self.body.map(|len| len.to_string())),
         ];
         parameters.extend(self.conditions.iter().map(|condition| ("where", Some(condition.clone()))));
-        path("/api/trace/calls", &parameters)
+        parameters
     }
 }
 
@@ -138,15 +143,20 @@ fn begin(event: &Value) -> String {
     format!("{count} {functions} {are} traced. Ctrl-C ends it.")
 }
 
-fn end(event: &Value) -> String {
+/// Why a trace ended, how many things it saw, and what it has cost.
+pub(super) fn end(event: &Value, (what, count): (&str, u64), is_interrupted: bool) -> String {
     let number = |name: &str| event[name].as_u64().unwrap_or_default();
     let missed = match number("missed") {
         0 => String::new(),
         missed => format!(" {missed} events were dropped, because they were not read in time."),
     };
+    let reason = match event["reason"].as_str() {
+        _ if is_interrupted => "Ctrl-C",
+        reason => reason.unwrap_or("no reason"),
+    };
+    let plural = if count == 1 { "" } else { "s" };
     format!(
-        "Ended: {}.{missed} It cost the broker {} of processor time.",
-        event["reason"].as_str().unwrap_or("the broker said no reason"),
+        "Ended: {reason}. {count} {what}{plural} in all.{missed} It cost the broker {} of processor time.",
         duration(event["cost_us"].as_f64().unwrap_or_default()),
     )
 }
@@ -156,6 +166,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::api::path;
 
     #[test]
     fn a_call_and_its_return_are_lines_as_in_a_shell() {
@@ -174,8 +185,13 @@ mod tests {
     #[test]
     fn the_end_says_why_and_what_it_cost() {
         let event = json!({"reason": "more than 10 calls a second matched", "missed": 0, "cost_us": 41.2});
-        let expected = "Ended: more than 10 calls a second matched. It cost the broker 41 µs of processor time.";
-        assert_eq!(end(&event), expected);
+        let expected =
+            "Ended: more than 10 calls a second matched. 10 calls in all. It cost the broker 41 µs of processor time.";
+        assert_eq!(end(&event, ("call", 10), false), expected);
+        let event = json!({"reason": "its viewer ended it", "missed": 2, "cost_us": 1.0});
+        let expected = "Ended: Ctrl-C. 1 event in all. 2 events were dropped, because they were not read in time. \
+                        It cost the broker 1 µs of processor time.";
+        assert_eq!(end(&event, ("event", 1), true), expected);
     }
 
     #[test]
@@ -200,7 +216,8 @@ mod tests {
             json: false,
         };
         let rest = "&return=true&where=queue%3Da%20b";
-        assert_eq!(calls(None, None).path(), format!("/api/trace/calls?pattern=a%3A%3A%2A&max=1000&rate=10{rest}"));
-        assert_eq!(calls(Some(1), None).path(), format!("/api/trace/calls?pattern=a%3A%3A%2A&max=1&rate=none{rest}"));
+        let path = |calls: Calls| path("/api/trace/calls", &calls.parameters());
+        assert_eq!(path(calls(None, None)), format!("/api/trace/calls?pattern=a%3A%3A%2A&max=1000&rate=10{rest}"));
+        assert_eq!(path(calls(Some(1), None)), format!("/api/trace/calls?pattern=a%3A%3A%2A&max=1&rate=none{rest}"));
     }
 }

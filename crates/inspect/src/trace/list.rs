@@ -9,7 +9,7 @@ use crate::target::Target;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct List {
-    /// Only those whose names match; * stands for any text.
+    /// Only functions whose names match; * stands for any text.
     #[arg(value_name = "PATTERN")]
     pattern: Option<String>,
 }

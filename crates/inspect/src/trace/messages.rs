@@ -1,10 +1,12 @@
 //! `warren trace messages`: what happens to messages, as it happens, or into files on the broker.
 
+use foreground::Interrupt;
 use http_client::{Method, Request};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use crate::api::{Api, path};
+use super::calls::end;
+use crate::api::Api;
 use crate::failure::Failure;
 use crate::run::{print_line, remark};
 use crate::target::Target;
@@ -17,80 +19,81 @@ const BODY_LEN_DEFAULT: &str = "1024";
 
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(super) struct Messages {
-    /// Only what this connection causes, by its name as `warren ctl list_connections` shows it.
+    /// Only events that this connection causes, with its name from `warren ctl list_connections`.
     #[arg(long, value_name = "NAME")]
     connection: Option<String>,
-    /// Only what this user causes.
+    /// Only events that this user causes.
     #[arg(long, value_name = "USER")]
     user: Option<String>,
-    /// Only what happens in this vhost.
+    /// Only events in this vhost.
     #[arg(long, value_name = "VHOST")]
     vhost: Option<String>,
-    /// Only what happens in this queue, or goes there.
+    /// Only events in this queue, and messages routed to it.
     #[arg(long, value_name = "QUEUE")]
     queue: Option<String>,
     /// Only messages that were published to this exchange.
     #[arg(long, value_name = "EXCHANGE")]
     exchange: Option<String>,
-    /// Only messages with a routing key that fits, as with a topic exchange: * is a word, # any number of them.
+    /// Only messages whose routing key matches this pattern of topic exchanges: * is a word, # any number of words.
     #[arg(long, value_name = "PATTERN")]
     routing_key: Option<String>,
-    /// Only the message with this message-id: where is it?
+    /// Only the message with this message-id.
     #[arg(long, value_name = "ID")]
     message_id: Option<String>,
-    /// Only messages with this header. May be given more than once; then all must be there.
+    /// Only messages with this header. If given several times, all must match.
     #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
     header: Vec<(String, String)>,
-    /// Only one message of so many; all that happens to it.
+    /// Sample one of this many messages, with all its events.
     #[arg(long, value_name = "1/N", value_parser = sample)]
     sample: Option<u32>,
-    /// Print so many bytes of bodies, of which nothing is printed otherwise [1024 if no number is given].
+    /// Print this many bytes of bodies [1024 without a number]. By default, bodies are not printed.
     #[arg(long, value_name = "BYTES", num_args = 0..=1, default_missing_value = BODY_LEN_DEFAULT)]
     #[arg(value_parser = clap::value_parser!(u64).range(1..=65536))]
     body: Option<u64>,
-    /// End if more happens within a second [default: 10, or no limit where --max is given].
+    /// End if more events than this occur within a second [default: 10, or no limit with --max].
     #[arg(short, long, value_name = "N/s", value_parser = rate)]
     rate: Option<u64>,
-    /// End after so many events [default: 1000].
+    /// End after this many events [default: 1000].
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     max: Option<u64>,
-    /// Print what the broker sends: JSON, a line for each event.
+    /// Print the broker's answer: JSON, one line per event.
     #[arg(long)]
     json: bool,
-    /// Have the broker write it into NAME.log, rotated and also after a restart, until --stop: see /api/trace-files.
+    /// Make the broker write the trace to NAME.log, with rotation and also after a restart, until --stop: see /api/trace-files.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["rate", "max", "json"])]
     file: Option<String>,
-    /// End the trace into that file, which stays.
+    /// End the trace to this file. The file is kept.
     #[arg(long, requires = "file")]
     stop: bool,
 }
 
 /// `name=value`.
 fn pair(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' is no header, such as tenant=blue"))?;
+    let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' is not a header, such as tenant=blue"))?;
     Ok((name.to_owned(), value.to_owned()))
 }
 
 /// `1/100`.
 fn sample(text: &str) -> Result<u32, String> {
     let number = text.strip_prefix("1/").and_then(|number| number.parse().ok()).filter(|number| *number > 0);
-    number.ok_or_else(|| format!("'{text}' is no part, such as 1/100"))
+    number.ok_or_else(|| format!("'{text}' is not a fraction, such as 1/100"))
 }
 
 /// `20`, `20/s`.
 fn rate(text: &str) -> Result<u64, String> {
     let number = text.strip_suffix("/s").unwrap_or(text).parse().ok().filter(|rate| (1..=10_000).contains(rate));
-    number.ok_or_else(|| format!("'{text}' is no number of events a second from 1 to 10000, such as 20/s"))
+    number.ok_or_else(|| format!("'{text}' is not a number of events a second from 1 to 10000, such as 20/s"))
 }
 
 impl Messages {
-    pub(super) async fn run(&self, target: &Target) -> Result<(), Failure> {
+    pub(super) async fn run(&self, target: &Target, interrupt: &Interrupt) -> Result<(), Failure> {
         let mut api = Api::of(target)?;
         if let Some(name) = &self.file {
-            return self.file(&mut api, name).await;
+            return interrupt.clone().or(self.file(&mut api, name)).await;
         }
-        let mut lines = api.lines(&self.path()).await?;
-        while let Some((line, event)) = lines.next_event().await? {
+        let mut lines = api.session("/api/trace/messages", &self.parameters(), interrupt).await?;
+        let mut count = 0_u64;
+        while let Some((line, mut event)) = lines.next_event().await? {
             if self.json {
                 print_line(&line)?;
                 continue;
@@ -101,19 +104,24 @@ impl Messages {
                     remark(&format!("{} events were dropped, because they were not read in time.", event["missed"]));
                 }
                 Some("end") => {
-                    remark(&format!("Ended: {}.", event["reason"].as_str().unwrap_or("the broker said no reason")));
+                    // What was dropped has been said.
+                    event["missed"] = Value::Null;
+                    remark(&end(&event, ("event", count), lines.is_interrupted()));
                     return Ok(());
                 }
-                _ => print_line(&shown(&event))?,
+                _ => {
+                    count += 1;
+                    print_line(&shown(&event))?;
+                }
             }
         }
-        match self.json {
+        match self.json || lines.is_interrupted() {
             true => Ok(()),
-            false => Err(Failure::failed("the broker went without a word")),
+            false => Err(Failure::failed("the broker closed the connection without an end message")),
         }
     }
 
-    fn path(&self) -> String {
+    fn parameters(&self) -> Vec<(&'static str, Option<String>)> {
         let rate = self.rate.or(self.max.is_none().then_some(RATE_DEFAULT));
         let mut parameters = vec![
             ("connection", self.connection.clone()),
@@ -129,7 +137,7 @@ impl Messages {
             ("rate", Some(rate.map_or_else(|| "none".to_owned(), |rate| rate.to_string()))),
         ];
         parameters.extend(self.header.iter().map(|(name, value)| ("header", Some(format!("{name}={value}")))));
-        path("/api/trace/messages", &parameters)
+        parameters
     }
 
     /// Starts or ends a trace into a file.
@@ -143,7 +151,7 @@ impl Messages {
             return Ok(());
         }
         api.ask(Request::new(Method::PUT).below(path).with_json(self.definition().to_string())).await?;
-        eprintln!("What happens to messages of vhost '{vhost}' goes into /api/trace-files/{name}.log until --stop.");
+        eprintln!("The events of messages in vhost '{vhost}' are written to /api/trace-files/{name}.log until --stop.");
         Ok(())
     }
 
@@ -186,6 +194,7 @@ fn shown(event: &Value) -> String {
     add("vhost", if text("vhost") == Some("/") { &Value::Null } else { &event["vhost"] });
     add("queue", &event["queue"]);
     add("position", &event["position"]);
+    add("for", &event["on_behalf_of"]);
     add("to", &event["routed_queues"]);
     add("exchange", &event["exchange"]);
     add("key", &event["routing_keys"][0]);
@@ -232,12 +241,13 @@ mod tests {
             sample: Some(10),
             ..Messages::default()
         };
-        assert_eq!(messages.path(), "/api/trace/messages?queue=a%20b&sample=10&max=1000&rate=10&header=t%3D1");
+        let path = |messages: &Messages| crate::api::path("/api/trace/messages", &messages.parameters());
+        assert_eq!(path(&messages), "/api/trace/messages?queue=a%20b&sample=10&max=1000&rate=10&header=t%3D1");
         let expected =
             json!({"format": "events", "max_payload_bytes": 0, "queue": "a b", "headers": {"t": "1"}, "sample": 10});
         assert_eq!(messages.definition(), expected);
         let counted = Messages { max: Some(5), ..Messages::default() };
-        assert_eq!(counted.path(), "/api/trace/messages?max=5&rate=none");
+        assert_eq!(path(&counted), "/api/trace/messages?max=5&rate=none");
     }
 
     #[test]

@@ -5,10 +5,12 @@ mod list;
 mod messages;
 mod recorder;
 
+use foreground::Interrupt;
+
 use crate::failure::Failure;
 use crate::target::Target;
 
-/// See what a running broker does, while it does it. For administrators.
+/// Show what a running broker does, live. For administrators.
 #[derive(Debug, clap::Args)]
 pub struct Arguments {
     #[command(flatten)]
@@ -19,28 +21,28 @@ pub struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Print each call of the functions that match, until a limit is reached or Ctrl-C.
+    /// Print each call of matching functions, until a limit is reached or Ctrl-C.
     Calls(calls::Calls),
-    /// Print what happens to messages, or have it written into files: where is message 4711?
+    /// Print the events of messages, or write them to files on the broker: where is message 4711?
     Messages(Box<messages::Messages>),
-    /// Name the functions that can be traced, with their arguments.
+    /// List the functions that can be traced, with their arguments.
     List(list::List),
-    /// Keep the last calls of all functions in a fixed 8 MiB of the broker's memory, and look at them afterwards.
+    /// Record the latest calls of all functions in 8 MiB of the broker's memory, for later analysis.
     Recorder(recorder::Recorder),
 }
 
 impl Arguments {
-    /// Does what was asked for.
+    /// Does what was asked for. An interrupt ends a trace, which then says what it came to.
     ///
     /// # Errors
     ///
     /// When there is nothing to show, in one sentence.
-    pub async fn run(&self) -> Result<(), Failure> {
+    pub async fn run(&self, mut interrupt: Interrupt) -> Result<(), Failure> {
         match &self.command {
-            Command::Calls(calls) => calls.run(&self.target).await,
-            Command::Messages(messages) => messages.run(&self.target).await,
-            Command::List(list) => list.run(&self.target).await,
-            Command::Recorder(recorder) => recorder.run(&self.target).await,
+            Command::Calls(calls) => calls.run(&self.target, &interrupt).await,
+            Command::Messages(messages) => messages.run(&self.target, &interrupt).await,
+            Command::List(list) => interrupt.or(list.run(&self.target)).await,
+            Command::Recorder(recorder) => interrupt.or(recorder.run(&self.target)).await,
         }
     }
 }

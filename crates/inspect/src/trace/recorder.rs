@@ -20,19 +20,20 @@ pub(super) struct Recorder {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Begin to record, until the broker's process ends or `stop`.
+    /// Start recording, until the broker's process ends or `stop`.
     Start {
-        /// Requests that take so long have the recording saved into a file of the data directory [default: 1000, or as configured].
+        /// When a request takes longer than this, the recording is saved to a file in the data directory [default: 1000, or as
+        /// configured].
         #[arg(long, value_name = "MILLISECONDS", value_parser = clap::value_parser!(u64).range(1..))]
         slow_request: Option<u64>,
     },
-    /// Stop, and forget what was recorded.
+    /// Stop recording, and discard the recording.
     Stop,
-    /// Say whether it runs, and which recordings were saved.
+    /// Report whether the recorder is running, and list saved recordings.
     Status,
-    /// Save what is recorded now, or what was saved by the broker, for https://ui.perfetto.dev or chrome://tracing.
+    /// Save the current recording, or one that the broker has saved, for https://ui.perfetto.dev or chrome://tracing.
     Save {
-        /// One of the recordings that `status` names, instead of what is recorded now.
+        /// A saved recording from `status`, instead of the current one.
         #[arg(value_name = "NAME")]
         name: Option<String>,
         /// The file.
@@ -77,14 +78,15 @@ async fn save(api: &mut Api, name: Option<&str>, output: &Path) -> Result<(), Fa
 fn status(shown: &Value) -> String {
     let mut lines = vec![match shown["running"].as_bool() {
         Some(true) => format!("It runs, in {} MiB.", shown["bytes"].as_u64().unwrap_or_default() >> 20),
-        _ => "It does not run.".to_owned(),
+        _ => "The flight recorder is not running.".to_owned(),
     }];
     for saved in shown["saved"].as_array().into_iter().flatten() {
         lines.push(format!("{} ({} bytes)", saved["name"].as_str().unwrap_or_default(), saved["bytes"]));
     }
     let bound = shown["saved_bytes"].as_u64().filter(|len| *len > 0).zip(shown["saved_bytes_max"].as_u64());
     if let Some((len, len_max)) = bound {
-        lines.push(format!("Recordings take {len} bytes of {} MiB, beyond which the oldest go.", len_max >> 20));
+        lines
+            .push(format!("Recordings use {len} bytes of {} MiB. Beyond that, the oldest are deleted.", len_max >> 20));
     }
     lines.join("\n")
 }
@@ -99,7 +101,9 @@ mod tests {
         assert_eq!(status(&shown), "It runs, in 8 MiB.\na.json (12 bytes)");
         let mut bounded = shown;
         (bounded["saved_bytes"], bounded["saved_bytes_max"]) = (12.into(), (256 << 20).into());
-        assert!(status(&bounded).ends_with("\nRecordings take 12 bytes of 256 MiB, beyond which the oldest go."));
-        assert_eq!(status(&json!({"running": false, "saved": []})), "It does not run.");
+        assert!(
+            status(&bounded).ends_with("\nRecordings use 12 bytes of 256 MiB. Beyond that, the oldest are deleted.")
+        );
+        assert_eq!(status(&json!({"running": false, "saved": []})), "The flight recorder is not running.");
     }
 }

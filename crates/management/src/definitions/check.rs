@@ -9,7 +9,7 @@ use model::arguments::{ExchangeType, QueueType};
 use model::name::{RESERVED_PREFIX, VhostName};
 use model::parameter::{VhostParameter, check_vhost_parameter};
 
-use super::findings::{Fault, Findings};
+use super::findings::{Fault, FaultKind, Findings};
 use super::parse::{BindingEntry, Definitions, EndEntry, ExchangeEntry, ParsedEntry};
 use super::{DefinitionsError, Scope, Unsupported, no_vhost};
 use observe::alerting;
@@ -38,6 +38,7 @@ pub fn check(
     keep(&mut definitions.queues, &findings);
     keep(&mut definitions.bindings, &findings);
     definitions.unsupported = findings.unsupported;
+    definitions.warnings.extend(findings.passed_over);
     refusal.map_or(Ok(()), Err)
 }
 
@@ -65,7 +66,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
             return Ok(());
         }
         let checked = check_exchange(&expected, exchange);
-        if checked.as_ref().is_err_and(|fault| fault.is_unsupported) {
+        if checked.as_ref().is_err_and(Fault::is_unsupported) {
             expected.left_exchanges.insert((exchange.vhost.as_str(), exchange.name.as_str()));
         }
         checked
@@ -84,7 +85,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
                     "Validation failed\n\n{error}\n (vhost: \"{}\" key: \"{}\")",
                     policy.vhost, policy.name
                 ),
-                is_unsupported: policy.is_unsupported(),
+                kind: FaultKind::of(policy.is_unsupported()),
             })
         });
     }
@@ -106,7 +107,7 @@ fn examine(broker: &Broker, definitions: &Definitions, unsupported: Unsupported)
         }
         let default = expected.default_queue_type(&queue.vhost);
         let checked = broker.check_queue(&queue.vhost, &queue.request(), default).map_err(Fault::from);
-        if checked.as_ref().is_err_and(|fault| fault.is_unsupported) {
+        if checked.as_ref().is_err_and(Fault::is_unsupported) {
             expected.left_queues.insert((queue.vhost.as_str(), queue.name.as_str()));
         }
         checked?;
@@ -140,14 +141,14 @@ fn check_parameter(parameter: &VhostParameter) -> Result<(), Fault> {
         reason: format!(
             "Validation failed\n\n{error}\n (vhost: \"{vhost}\" / component: \"{component}\" / key: \"{name}\")"
         ),
-        is_unsupported: ["src-protocol", "dest-protocol"].iter().any(|key| value[key] == "amqp10"),
+        kind: FaultKind::of(["src-protocol", "dest-protocol"].iter().any(|key| value[key] == "amqp10")),
     })
 }
 
 /// An unknown type is refused also of an exchange that is there already and stays as it is.
 fn check_exchange(expected: &ExpectedObjects<'_>, exchange: &ExchangeEntry) -> Result<(), Fault> {
     if let Err(error) = ExchangeType::parse(exchange.kind.as_bytes()) {
-        return Err(Fault { reason: error.to_string(), is_unsupported: !exchange.kind.is_empty() });
+        return Err(Fault { reason: error.to_string(), kind: FaultKind::of(!exchange.kind.is_empty()) });
     }
     if expected.existing_exchange(&exchange.vhost, exchange.name.as_str()).is_some() {
         return Ok(());
@@ -249,7 +250,7 @@ impl<'a> ExpectedObjects<'a> {
 
     fn check_user(&self, name: &str) -> Result<(), String> {
         let is_there = self.users.contains(name) || self.broker.user(name).is_some();
-        if is_there { Ok(()) } else { Err(format!("there is no user '{name}'")) }
+        if is_there { Ok(()) } else { Err(format!("no user '{name}'")) }
     }
 
     /// The type of an exchange that is there without this document, or comes with its vhost.
@@ -273,13 +274,18 @@ impl<'a> ExpectedObjects<'a> {
         }
     }
 
-    /// A binding without one of its ends is refused, as by RabbitMQ. It can be left out: RabbitMQ 4 exports bindings of exclusive
+    /// A binding without one of its ends is left out, as by RabbitMQ, which says nothing of it: its exports have bindings of exclusive
     /// queues and of internal exchanges without these.
     fn missing(&self, vhost: &VhostName, kind: &str, name: &str) -> Fault {
-        Fault::unsupported(match self.unsupported {
-            Unsupported::Refused => format!("there is no {kind} '{name}' in vhost '{vhost}'"),
-            Unsupported::LeftOut => format!("{kind} '{name}' is neither in the document nor here"),
-        })
+        match self.unsupported {
+            Unsupported::Refused => {
+                let reason = format!("no {kind} '{name}' in vhost '{vhost}'");
+                Fault { reason, kind: FaultKind::PassedOver }
+            }
+            Unsupported::LeftOut => {
+                Fault::unsupported(format!("{kind} '{name}' is neither in the document nor on the broker"))
+            }
+        }
     }
 
     /// How many queues a vhost may have, and how many it has; None for any number.

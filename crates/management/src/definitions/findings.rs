@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::fmt::Display;
 
-use amqp::reply::ReplyCode;
-use broker::Refusal;
+use model::refusal::{Refusal, RefusalKind};
 
 use super::DefinitionsError;
 use super::parse::EntryLocation;
@@ -16,25 +15,45 @@ const LINE_COUNT_MAX: usize = 100;
 #[derive(Debug)]
 pub(super) struct Fault {
     pub(super) reason: String,
+    pub(super) kind: FaultKind,
+}
+
+/// What becomes of the rest of the document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FaultKind {
+    /// It makes no sense, and the document is refused.
+    Wrong,
     /// It makes sense, but not here.
-    pub(super) is_unsupported: bool,
+    Unsupported,
+    /// It is imported: RabbitMQ passes the entry over, too.
+    PassedOver,
+}
+
+impl FaultKind {
+    pub(super) fn of(is_unsupported: bool) -> FaultKind {
+        if is_unsupported { FaultKind::Unsupported } else { FaultKind::Wrong }
+    }
 }
 
 impl Fault {
     pub(super) fn unsupported(reason: impl Into<String>) -> Fault {
-        Fault { reason: reason.into(), is_unsupported: true }
+        Fault { reason: reason.into(), kind: FaultKind::Unsupported }
+    }
+
+    pub(super) fn is_unsupported(&self) -> bool {
+        self.kind == FaultKind::Unsupported
     }
 }
 
 impl From<String> for Fault {
     fn from(reason: String) -> Fault {
-        Fault { reason, is_unsupported: false }
+        Fault { reason, kind: FaultKind::Wrong }
     }
 }
 
 impl From<Box<Refusal>> for Fault {
     fn from(refusal: Box<Refusal>) -> Fault {
-        Fault { is_unsupported: refusal.code == ReplyCode::NotImplemented, reason: refusal.text }
+        Fault { kind: FaultKind::of(refusal.kind == RefusalKind::NotImplemented), reason: refusal.text }
     }
 }
 
@@ -43,17 +62,26 @@ impl From<Box<Refusal>> for Fault {
 pub(super) struct Findings {
     wrong: Vec<String>,
     pub(super) unsupported: Vec<String>,
+    /// What is left out and refuses nothing.
+    pub(super) passed_over: Vec<String>,
     left_out: HashSet<(&'static str, usize)>,
 }
 
 impl Findings {
     pub(super) fn note(&mut self, place: &EntryLocation, fault: Fault) {
         let text = format!("{place}: {}", fault.reason);
-        if fault.is_unsupported {
-            self.left_out.insert(place.key());
-            self.unsupported.push(text);
-        } else {
-            self.wrong.push(text);
+        match fault.kind {
+            FaultKind::Wrong => self.wrong.push(text),
+            FaultKind::Unsupported => {
+                self.left_out.insert(place.key());
+                self.unsupported.push(text);
+            }
+            FaultKind::PassedOver => {
+                self.left_out.insert(place.key());
+                if self.passed_over.len() < LINE_COUNT_MAX {
+                    self.passed_over.push(format!("{text}: it was left out"));
+                }
+            }
         }
     }
 

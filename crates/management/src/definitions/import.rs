@@ -6,9 +6,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 
 use broker::view::BindingFilter;
-use broker::{Actor, Broker, Changed, Identity, Outcome, VhostAccess};
+use broker::{Actor, Broker, Changed, Identity, VhostAccess};
 use model::ids::JournalPosition;
 use model::name::VhostName;
+use model::refusal::Outcome;
 
 use super::binding::BindingIdentity;
 use super::check::check;
@@ -49,7 +50,7 @@ pub fn import(
     };
     for entry in definitions.users.iter().flatten() {
         if broker.check_unprotected(actor, entry.name.as_str()).is_err() {
-            imported.warnings.push(format!("{} was left as it is: it is protected", entry.place));
+            imported.warnings.push(format!("{} was not changed: it is protected", entry.place));
             continue;
         }
         imported.note(broker.put_user(actor, (**entry).clone()).map_err(|error| late(&entry.place, error))?);
@@ -112,7 +113,7 @@ pub fn import(
 
 /// Why something could not be done although it has been checked: the broker has been changed meanwhile.
 fn late(place: &impl Display, reason: impl Display) -> DefinitionsError {
-    DefinitionsError(format!("{place}: {reason}. What comes before it has been imported."))
+    DefinitionsError(format!("{place}: {reason}. The entries before it have been imported."))
 }
 
 /// Vhosts that definitions are imported into. A user who may import needs no permissions in them.

@@ -32,7 +32,7 @@ impl From<crate::problem::Problem> for DefinitionsError {
         DefinitionsError(match problem.body.map(|body| body.reason) {
             Some(serde_json::Value::String(text)) => missing_keys(&text).unwrap_or(text),
             Some(other) => other.to_string(),
-            None => "the definitions make no sense".to_owned(),
+            None => "the definitions are invalid".to_owned(),
         })
     }
 }

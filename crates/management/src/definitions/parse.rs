@@ -209,7 +209,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub fn parse(text: &[u8], scope: Scope<'_>) -> Result<Definitions, DefinitionsError> {
     match serde_json::from_slice(text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text)) {
         Ok(Value::Object(members)) => of_members(&members, scope),
-        Ok(_) => Err(DefinitionsError("failed_to_parse_json: the document has to be an object".to_owned())),
+        Ok(_) => Err(DefinitionsError("failed_to_parse_json: the document must be an object".to_owned())),
         // With line and column.
         Err(error) => Err(DefinitionsError(format!("failed_to_parse_json: {error}"))),
     }
@@ -345,10 +345,16 @@ impl Reader<'_> {
         VhostName::parse(name.as_bytes()).map_err(|error| Problem::bad_request(error.to_string()))
     }
 
-    fn user(&mut self, fields: Fields<'_>, _: &EntryLocation) -> Result<UserRequest, Problem> {
-        let mut without_nulls = fields.0.clone();
-        without_nulls.retain(|name, value| name != "hashing_algorithm" || !value.is_null());
-        let fields = Fields(&without_nulls);
+    fn user(&mut self, fields: Fields<'_>, place: &EntryLocation) -> Result<UserRequest, Problem> {
+        let mut readable = fields.0.clone();
+        readable.retain(|name, value| name != "hashing_algorithm" || !value.is_null());
+        if bodies::is_useless_hash(Fields(&readable))? {
+            self.warn(format!(
+                "{place}: 'password_hash' is not a hash of any password, so the user cannot log in with one"
+            ));
+            readable.insert("password_hash".to_owned(), "".into());
+        }
+        let fields = Fields(&readable);
         // A second hash may have been made in another way than the first.
         let own_algorithm = fields.text("second_password_hash")?.zip(fields.text("second_hashing_algorithm")?);
         let mut without_second = Map::new();
@@ -369,7 +375,7 @@ impl Reader<'_> {
         }
         if let Some((text, algorithm)) = own_algorithm {
             let algorithm = HashingAlgorithm::parse(algorithm)
-                .ok_or_else(|| Problem::bad_request(format!("'{algorithm}' is no hashing algorithm")))?;
+                .ok_or_else(|| Problem::bad_request(format!("unknown hashing algorithm '{algorithm}'")))?;
             let hash = PasswordHash::parse(text, algorithm);
             let hash = hash.map_err(|error| Problem::bad_request(format!("second_{error}")))?;
             request.second_password = hash.map_or(PasswordChange::Clear, PasswordChange::Hash);
@@ -413,7 +419,7 @@ impl Reader<'_> {
             }
             Some(Ok(None)) => drop(members.remove("default_queue_type")),
             Some(Err(text)) => {
-                self.warn(format!("{place}: '{text}' is no queue type, and none is taken for the default"));
+                self.warn(format!("{place}: unknown queue type '{text}', which is ignored as a default"));
                 members.remove("default_queue_type");
             }
         }

@@ -7,13 +7,13 @@ use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 
-use amqp::reply::ReplyCode;
 use broker::view::{BindingEndView, BindingFilter, BindingView, VhostView};
-use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError, Outcome};
+use broker::{Actor, BindingEnd, BindingRequest, Broker, Changed, ControlError};
 use model::ids::JournalPosition;
 use model::name::{ExchangeName, QueueName, VhostName};
 use model::parameter::{GlobalParameter, VhostParameter};
 use model::policy::{Policy, PolicyKind};
+use model::refusal::{Outcome, RefusalKind};
 use model::vhost::VhostLimits;
 
 use super::binding::{BindingIdentity, HiddenEnds};
@@ -89,7 +89,7 @@ fn controlled(result: Result<Changed, ControlError>) -> Result<Changed, String> 
 /// The same of what happens inside a vhost.
 fn told(outcome: Outcome<Changed>) -> Result<Changed, String> {
     match outcome {
-        Err(refusal) if refusal.code == ReplyCode::NotFound => Ok(Changed::default()),
+        Err(refusal) if refusal.kind == RefusalKind::NotFound => Ok(Changed::default()),
         other => other.map_err(|refusal| refusal.text),
     }
 }
@@ -108,7 +108,7 @@ impl PruneRun<'_> {
         if !self.is_dry_run {
             let changed = delete(self).map_err(|reason| {
                 DefinitionsError(format!(
-                    "{kind}, '{what}' cannot be deleted: {reason}. What comes before it has been deleted."
+                    "{kind}, '{what}' cannot be deleted: {reason}. The objects before it have been deleted."
                 ))
             })?;
             self.result.position = self.result.position.max(changed.position);
@@ -340,7 +340,7 @@ impl PruneRun<'_> {
     /// The caller's own user stays, and so do users that are protected.
     fn reason_to_keep(&self, user: &str) -> Option<&'static str> {
         if self.actor.identity.name() == user {
-            return Some("it is who asks");
+            return Some("it is the user of the request");
         }
         self.broker.user(user).filter(|user| user.tags.has("protected")).map(|_| "it is protected")
     }

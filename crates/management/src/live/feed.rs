@@ -123,7 +123,7 @@ impl Feed {
             match wakeup {
                 Wakeup::Stop => {
                     self.has_ended = true;
-                    self.write(&mut out, "end", |members| members.cell("reason").text("the broker stops"));
+                    self.write(&mut out, "end", |members| members.cell("reason").text("the broker is stopping"));
                 }
                 Wakeup::Beat => out.extend_from_slice(b":\n\n"),
                 Wakeup::Look(due) => self.look(due, &mut out),

@@ -65,10 +65,10 @@ impl FeedRequest {
         }
         let has_any = [wanted.has_rates, wanted.has_changes, wanted.has_alerts, wanted.has_log, wanted.has_audit];
         if !has_any.contains(&true) && wanted.object_count() == 0 {
-            return Err(Problem::bad_request(format!("events must name some of {PARTS}")));
+            return Err(Problem::bad_request(format!("events must name at least one of {PARTS}")));
         }
         if wanted.object_count() > LIVE_OBJECT_COUNT_MAX {
-            return Err(Problem::bad_request(format!("events may name {LIVE_OBJECT_COUNT_MAX} objects at most")));
+            return Err(Problem::bad_request(format!("events may name at most {LIVE_OBJECT_COUNT_MAX} objects")));
         }
         Ok(wanted)
     }
@@ -120,7 +120,7 @@ fn add_new<T: PartialEq>(names: &mut Vec<T>, name: T) {
 fn check_names(query: &Query) -> Result<(), Problem> {
     if let Some(name) = query.names().find(|name| !matches!(*name, "events" | "interval")) {
         return Err(Problem::bad_request(format!(
-            "'{name}' is no parameter of this route, which has events and interval"
+            "unknown parameter '{name}': the parameters are events and interval"
         )));
     }
     if query.all("interval").nth(1).is_some() {
@@ -128,8 +128,9 @@ fn check_names(query: &Query) -> Result<(), Problem> {
     }
     // Those beyond are not there.
     if query.names().count() >= QUERY_PARAMETER_COUNT_MAX {
-        let reason =
-            format!("there must be fewer than {QUERY_PARAMETER_COUNT_MAX} parameters: events takes a list with commas");
+        let reason = format!(
+            "fewer than {QUERY_PARAMETER_COUNT_MAX} parameters are allowed: events accepts a list separated by commas"
+        );
         return Err(Problem::bad_request(reason));
     }
     Ok(())
@@ -138,11 +139,9 @@ fn check_names(query: &Query) -> Result<(), Problem> {
 fn unknown_word(word: &str) -> String {
     match word.split_once(':') {
         Some((kind @ ("queue" | "exchange"), name)) if !name.is_empty() && !name.contains('/') => {
-            format!(
-                "'{word}' does not say in which vhost, as {kind}:VHOST/NAME and, for the vhost '/', {kind}://NAME do"
-            )
+            format!("'{word}' names no vhost: write {kind}:VHOST/NAME, or {kind}://NAME for the vhost '/'")
         }
-        _ => format!("'{word}' is none of {PARTS}"),
+        _ => format!("'{word}' is not one of {PARTS}"),
     }
 }
 
@@ -195,21 +194,21 @@ mod tests {
         let most = "events=rates&".repeat(QUERY_PARAMETER_COUNT_MAX - 1);
         assert!(parsed(&most).is_ok());
         for (query, reason) in [
-            ("events=rates&intervall=1", "'intervall' is no parameter of this route, which has events and interval"),
-            ("events=rates&event=changes", "'event' is no parameter of this route, which has events and interval"),
+            ("events=rates&intervall=1", "unknown parameter 'intervall': the parameters are events and interval"),
+            ("events=rates&event=changes", "unknown parameter 'event': the parameters are events and interval"),
             ("events=rates&interval=1&interval=2", "interval may be given once"),
             (
                 "events=rates&events=x",
-                "'x' is none of rates, changes, vhost:NAME, queue:VHOST/NAME, exchange:VHOST/NAME, connection:NAME, channel:NAME, \
+                "'x' is not one of rates, changes, vhost:NAME, queue:VHOST/NAME, exchange:VHOST/NAME, connection:NAME, channel:NAME, \
                  alerts, log and audit",
             ),
             (
                 "events=queue:orders",
-                "'queue:orders' does not say in which vhost, as queue:VHOST/NAME and, for the vhost '/', queue://NAME do",
+                "'queue:orders' names no vhost: write queue:VHOST/NAME, or queue://NAME for the vhost '/'",
             ),
             (
                 &format!("{most}events=changes"),
-                "there must be fewer than 100 parameters: events takes a list with commas",
+                "fewer than 100 parameters are allowed: events accepts a list separated by commas",
             ),
         ] {
             assert_eq!(parsed(query).unwrap_err().body.unwrap().reason, reason, "{query}");

@@ -20,11 +20,11 @@ pub(crate) struct Watcher {
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum NoPlace {
-    #[error("there are {0} streams of events already, which is as many as there may be")]
+    #[error("{0} streams of events are open, which is the maximum")]
     All(usize),
-    #[error("the user has {0} streams of events already, which is as many as one may have")]
+    #[error("the user has {0} open streams of events, which is the maximum per user")]
     User(usize),
-    #[error("there are {0} streams of events from this address already, which is as many as there may be")]
+    #[error("{0} streams of events are open from this address, which is the maximum per address")]
     Address(usize),
 }
 

@@ -34,11 +34,11 @@ impl LostRight {
     /// What a stream that ends by it says.
     pub(crate) fn reason(&self) -> String {
         match self {
-            LostRight::Login => "the user is gone, or its login has expired".to_owned(),
-            LostRight::Management => "the user may not use the management API any more".to_owned(),
-            LostRight::Monitoring => "the user may not monitor the node any more".to_owned(),
-            LostRight::Administrator => "the user is no administrator any more".to_owned(),
-            LostRight::Vhost(name) => format!("the user may not enter vhost '{name}' any more"),
+            LostRight::Login => "the user was deleted, or its login has expired".to_owned(),
+            LostRight::Management => "the user may no longer use the management API".to_owned(),
+            LostRight::Monitoring => "the user may no longer monitor the node".to_owned(),
+            LostRight::Administrator => "the user is no longer an administrator".to_owned(),
+            LostRight::Vhost(name) => format!("the user may no longer access vhost '{name}'"),
         }
     }
 
@@ -51,7 +51,7 @@ impl LostRight {
             LostRight::Administrator => Problem::not_authorised("Not administrator user"),
             LostRight::Vhost(name) => {
                 // Who may not enter is not told whether it is there.
-                let reason = format!("there is no vhost '{name}', or you may not enter it");
+                let reason = format!("no vhost '{name}', or no access to it");
                 Problem::new(StatusCode::NOT_FOUND, "not_found", reason)
             }
         }

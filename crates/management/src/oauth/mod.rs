@@ -21,13 +21,18 @@ use http_client::HttpUrl;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use sha2::{Digest as _, Sha256};
 
-use pending::{PendingLogin, PendingLogins};
+pub(crate) use pending::PendingLogin;
+use pending::PendingLogins;
 use provider::Provider;
 pub(crate) use provider::Tokens;
 
-/// How the console logs in by OAuth 2.
+/// How the console logs in by OAuth 2 for a resource server.
 #[derive(Clone)]
 pub struct OAuthOptions {
+    /// The resource server that tokens are to be for.
+    pub id: String,
+    /// What users choose it by.
+    pub label: String,
     /// The broker's id at the provider; empty where users only begin there.
     pub client_id: String,
     /// Its secret; a public client has none.
@@ -53,7 +58,7 @@ impl fmt::Debug for OAuthOptions {
     }
 }
 
-/// Logins by OAuth 2.
+/// Logins by OAuth 2 for a resource server.
 #[derive(Debug)]
 pub(crate) struct OAuth {
     pub(crate) options: Arc<OAuthOptions>,
@@ -98,40 +103,29 @@ impl OAuth {
         let further = self.options.authorization_params.iter().map(|(name, value)| (&**name, &**value));
         let separator = if endpoint.contains('?') { '&' } else { '?' };
         let location = format!("{endpoint}{separator}{}", form(own.into_iter().chain(further)));
-        let return_to = own_place(return_to).to_owned();
+        let return_to = own_place(return_to);
         let login = PendingLogin { verifier, nonce, redirect_uri, return_to, cookie: cookie.clone(), begun_at: now };
         self.pending.insert(state, login);
         Ok(BegunLogin { location, cookie })
     }
 
-    /// Ends a login: the provider has sent the browser back with a code. Gives the tokens, and the place of the page to go to.
-    pub(crate) async fn finish(
-        &self,
-        state: &str,
-        code: &str,
-        cookie: Option<&str>,
-        now: Instant,
-    ) -> Result<(Tokens, String), Failure> {
-        let unknown = || "the login has taken too long, or was begun in another browser: try again".to_owned();
-        let login = self.pending.take(state, now).ok_or_else(unknown)?;
-        if cookie != Some(&*login.cookie) {
-            return Err(unknown());
-        }
+    /// Takes the login that the provider has sent a browser back from. None: there is none, or it is another browser's.
+    pub(crate) fn take(&self, state: &str, cookie: Option<&str>, now: Instant) -> Option<PendingLogin> {
+        self.pending.take(state, now).filter(|login| cookie == Some(&*login.cookie))
+    }
+
+    /// Ends a login, for the provider's code: gives the tokens.
+    pub(crate) async fn finish(&self, login: &PendingLogin, code: &str, now: Instant) -> Result<Tokens, Failure> {
         let tokens = self.provider.exchange(code, &login.redirect_uri, &login.verifier, now).await?;
-        if tokens.nonce.as_ref().is_some_and(|nonce| *nonce != login.nonce) {
-            return Err("the provider's answer belongs to another login".to_owned());
+        match &tokens.nonce {
+            Some(nonce) if *nonce != login.nonce => Err("the provider's answer belongs to another login".to_owned()),
+            _ => Ok(tokens),
         }
-        Ok((tokens, login.return_to))
     }
 
     /// New tokens for a refresh token.
     pub(crate) async fn refresh(&self, refresh_token: &str, now: Instant) -> Result<Tokens, Failure> {
         self.provider.refresh(refresh_token, now).await
-    }
-
-    /// Forgets a login that the provider has refused.
-    pub(crate) fn give_up(&self, state: &str, now: Instant) {
-        self.pending.take(state, now);
     }
 }
 
@@ -150,10 +144,24 @@ fn form<'a>(pairs: impl Iterator<Item = (&'a str, &'a str)>) -> String {
     pairs.map(pair).collect::<Vec<_>>().join("&")
 }
 
-/// A place of our own page, which is a fragment; anything else is its beginning.
-fn own_place(return_to: &str) -> &str {
+/// The parameter of a place that says why a login has failed.
+const ERROR: &str = "login_error=";
+
+/// A place of our own page, which is a fragment; anything else is its beginning. Why an earlier login has failed is no part of it.
+pub(crate) fn own_place(return_to: &str) -> String {
     let is_plain = |char: char| char.is_ascii_graphic() && !"\"<>\\^`{|}".contains(char);
-    if return_to.starts_with("#/") && return_to.chars().all(is_plain) { return_to } else { "#/" }
+    if !return_to.starts_with("#/") || !return_to.chars().all(is_plain) {
+        return "#/".to_owned();
+    }
+    let Some((path, query)) = return_to.split_once('?') else { return return_to.to_owned() };
+    let kept: Vec<&str> = query.split('&').filter(|part| !part.starts_with(ERROR)).collect();
+    if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) }
+}
+
+/// A place of our own page, with the reason why a login that was to lead there has failed.
+pub(crate) fn with_error(place: &str, reason: &str) -> String {
+    let separator = if place.contains('?') { '&' } else { '?' };
+    format!("{place}{separator}{ERROR}{}", utf8_percent_encode(reason, NON_ALPHANUMERIC))
 }
 
 #[cfg(test)]
@@ -170,6 +178,10 @@ mod tests {
         {
             assert_eq!(own_place(other), "#/", "{other}");
         }
+        let failed = with_error(&with_error("#/queues?name=a", "it broke"), "again");
+        assert_eq!(failed, "#/queues?name=a&login_error=it%20broke&login_error=again");
+        assert_eq!(own_place(&failed), "#/queues?name=a");
+        assert_eq!(own_place(&with_error("#/", "it broke")), "#/");
     }
 
     #[test]
@@ -180,6 +192,8 @@ mod tests {
     #[test]
     fn options_do_not_print_secrets() {
         let options = OAuthOptions {
+            id: String::new(),
+            label: String::new(),
             client_id: "console".to_owned(),
             client_secret: Some("s3cret".to_owned()),
             provider_url: "https://id.example".to_owned(),

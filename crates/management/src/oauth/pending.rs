@@ -12,12 +12,12 @@ const COUNT_MAX: usize = 1000;
 
 /// A login that has begun.
 #[derive(Clone)]
-pub(super) struct PendingLogin {
+pub(crate) struct PendingLogin {
     /// What only who has begun it knows, and of which the provider has the hash.
     pub(super) verifier: String,
     pub(super) nonce: String,
     pub(super) redirect_uri: String,
-    pub(super) return_to: String,
+    pub(crate) return_to: String,
     /// The value of the browser's cookie.
     pub(super) cookie: String,
     pub(super) begun_at: Instant,

@@ -63,8 +63,8 @@ impl Provider {
         }
         let metadata = &self.options.metadata;
         let unreachable = |reason: String| {
-            tracing::warn!(provider = %metadata, %reason, "the provider of OAuth 2 could not be asked");
-            "the provider could not be asked where to log in".to_owned()
+            tracing::warn!(provider = %metadata, %reason, "OAuth 2 provider unreachable");
+            "the provider's metadata could not be read".to_owned()
         };
         let answer = http_client::get(metadata, TIMEOUT).await.map_err(|error| unreachable(error.to_string()))?;
         let described = serde_json::from_slice::<Value>(&answer.body).ok().filter(|_| answer.status.is_success());
@@ -77,7 +77,7 @@ impl Provider {
     fn read(&self, described: &Value) -> Result<Endpoints, String> {
         let text = |name: &str| {
             let text = described.get(name).and_then(Value::as_str);
-            text.ok_or_else(|| format!("it does not say its {name}"))
+            text.ok_or_else(|| format!("its metadata has no {name}"))
         };
         let authorization = text("authorization_endpoint")?;
         // Where a browser is sent to; what is no URL of the web must not become one.
@@ -116,8 +116,8 @@ impl Provider {
         let body = Bytes::from(form(grant.iter().copied().chain(own).chain(further)));
         let answer = http_client::post(&endpoint, "application/x-www-form-urlencoded", body, TIMEOUT).await;
         let answer = answer.map_err(|error| {
-            tracing::warn!(provider = %endpoint, %error, "the provider of OAuth 2 gave no token");
-            "the provider could not be asked for a token".to_owned()
+            tracing::warn!(provider = %endpoint, %error, "OAuth 2 provider returned no token");
+            "the token request to the provider failed".to_owned()
         })?;
         let given = serde_json::from_slice::<Value>(&answer.body).unwrap_or_default();
         let text = |name: &str| {
@@ -132,8 +132,8 @@ impl Provider {
             }),
             None => {
                 let reason = text("error").unwrap_or_default();
-                tracing::warn!(provider = %endpoint, status = %answer.status, %reason, "the provider of OAuth 2 gave no token");
-                Err("the provider gave no token".to_owned())
+                tracing::warn!(provider = %endpoint, status = %answer.status, %reason, "OAuth 2 provider returned no token");
+                Err("the provider returned no token".to_owned())
             }
         }
     }

@@ -31,18 +31,18 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Monitoring,
             history,
-            "Lists the last changes of alerts, the latest first.",
+            "Lists the latest changes of alerts, the newest first.",
             Shape::Many(&HISTORY),
         )
         .query(PAGED)],
     ),
-    at("/api/alerts/rules", &[Operation::get(Monitoring, rules, "Lists the rules of alerts.", Shape::List)]),
+    at("/api/alerts/rules", &[Operation::get(Monitoring, rules, "Lists the alert rules.", Shape::List)]),
     at(
         "/api/alerts/rules/{name}",
         &[
-            Operation::get(Monitoring, rule, "Returns a rule.", Shape::Object(RULE)),
-            Operation::put(Administrator, put_rule, "Sets a rule.", RULE_BODY),
-            Operation::delete(Administrator, delete_rule, "Removes a rule."),
+            Operation::get(Monitoring, rule, "Returns an alert rule.", Shape::Object(RULE)),
+            Operation::put(Administrator, put_rule, "Creates or updates an alert rule.", RULE_BODY),
+            Operation::delete(Administrator, delete_rule, "Deletes an alert rule."),
         ],
     ),
     at(
@@ -52,19 +52,19 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/alerts/webhooks/{name}",
         &[
-            Operation::get(Monitoring, webhook, "Returns a webhook, and counts of its notices.", WEBHOOK),
-            Operation::put(Administrator, put_webhook, "Sets a webhook.", WEBHOOK_BODY),
-            Operation::delete(Administrator, delete_webhook, "Removes a webhook that no rule names."),
+            Operation::get(Monitoring, webhook, "Returns a webhook and the counts of its notifications.", WEBHOOK),
+            Operation::put(Administrator, put_webhook, "Creates or updates a webhook.", WEBHOOK_BODY),
+            Operation::delete(Administrator, delete_webhook, "Deletes a webhook that no rule names."),
         ],
     ),
     at(
         "/api/alerts/webhooks/{name}/test",
         &[Operation::post(Administrator, never, "Sends a test notification.", &[])
             .answers(Shape::Object(&[
-                Field::required("delivered", Boolean, "Whether the webhook has accepted it."),
-                Field::required("status", Any, "The status of its answer, or null."),
-                Field::required("error", Any, "What went wrong, or null."),
-                Field::required("duration", Integer, "How long that took, in milliseconds."),
+                Field::required("delivered", Boolean, "Whether the webhook accepted the notification."),
+                Field::required("status", Any, "The status of the webhook's response, or null."),
+                Field::required("error", Any, "The error, or null."),
+                Field::required("duration", Integer, "The duration in milliseconds."),
             ]))
             .later(|call| Box::pin(test(call)) as AnswerFuture)],
     ),
@@ -74,66 +74,74 @@ const RULE_BODY: &[Field] = &[
     Field::required(
         "kind",
         Text,
-        "What is watched: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `data-loss`, \
+        "What the rule watches: `queue-length`, `no-consumers`, `oldest-age`, `growth`, `memory-alarm`, `disk-alarm`, `data-loss`, \
          `cluster`, `flow`, `lock-outs`, `connections` or `unroutable`.",
     ),
     Field::optional("vhost", Text, "A regular expression for names of vhosts. Default: all."),
     Field::optional("queue", Text, "A regular expression for names of queues. Default: all."),
-    Field::optional("unacked", Boolean, "Whether a queue's length counts unacked messages, too."),
+    Field::optional("unacked", Boolean, "Whether unacked messages count towards a queue's length."),
     Field::optional("above", Any, "The threshold, a number."),
-    Field::optional("clear", Any, "A firing alert is over at this value or below. Default: 90 % of the threshold."),
+    Field::optional(
+        "clear",
+        Any,
+        "A firing alert ends when the value is this or less. Default: 90 % of the threshold.",
+    ),
     Field::optional(
         "for",
         Any,
-        "How long the value has to be above the threshold before the alert fires: milliseconds, or a text such as `5m`. Default: 0.",
+        "How long the value must be above the threshold before the alert fires, in milliseconds or as a text such as `5m`. Default: 0.",
     ),
     Field::optional(
         "clear_for",
         Any,
-        "How long the value has to be at `clear` or below before the alert is resolved. Default: 0.",
+        "How long the value must be `clear` or less before the alert is resolved. Default: 0.",
     ),
-    Field::optional("repeat", Any, "How often webhooks are reminded while it fires. Default: never."),
-    Field::optional("window", Any, "The time over which growth and rates are measured. Default: a minute."),
+    Field::optional("repeat", Any, "How often webhooks are notified again while the alert fires. Default: never."),
+    Field::optional("window", Any, "The period over which growth and rates are measured. Default: a minute."),
     Field::optional("severity", Text, "`info`, `warning` or `critical`. Default: `warning`."),
     Field::optional("webhooks", List, "Names of the webhooks to notify. Default: all."),
 ];
 
 const RULE: &[Field] = &[
-    Field::required("name", Text, "Its name."),
+    Field::required("name", Text, "The name."),
     Field::required("source", Text, "`configuration` or `runtime`."),
-    Field::optional("kind", Text, "What is watched."),
+    Field::optional("kind", Text, "What the rule watches."),
     Field::optional(
         "problem",
         Text,
-        "What is wrong with it, if anything is: it cannot be read, or names a webhook that is not there.",
+        "What is wrong with the rule, if anything is: it is invalid, or names a webhook that does not exist.",
     ),
-    Field::optional("untracked", Integer, "How many further queues meet its condition."),
+    Field::optional(
+        "untracked",
+        Integer,
+        "The number of queues that also meet the condition but have no alert of their own.",
+    ),
 ];
 
 const WEBHOOK_BODY: &[Field] = &[
-    Field::required("url", Text, "An `http://` or `https://` URL that alerts are posted to."),
+    Field::required("url", Text, "The `http://` or `https://` URL that alerts are posted to."),
     Field::optional("headers", Object, "Headers of every request."),
     Field::optional(
         "timeout",
         Any,
         "How long an answer may take, in milliseconds or as a text such as `2s`. Default: 5 seconds.",
     ),
-    Field::optional("secret", Text, "What requests are signed with."),
+    Field::optional("secret", Text, "The secret that requests are signed with."),
 ];
 
 const WEBHOOK: Shape = Shape::Object(&[
-    Field::required("name", Text, "Its name."),
+    Field::required("name", Text, "The name."),
     Field::required("source", Text, "`configuration` or `runtime`."),
-    Field::optional("url", Text, "Its URL; only administrators see the path."),
-    Field::optional("headers", Object, "The names of headers."),
+    Field::optional("url", Text, "The URL. Only administrators see the path."),
+    Field::optional("headers", Object, "The names of the headers."),
     Field::optional("timeout", Integer, "How long an answer may take, in milliseconds."),
     Field::optional("signed", Boolean, "Whether requests are signed."),
-    Field::optional("problem", Text, "Why it cannot be read, if it cannot."),
-    Field::required("waiting", Integer, "Notices that wait to be sent."),
-    Field::required("delivered", Integer, "Notices that it has taken since the start."),
-    Field::required("failed", Integer, "Attempts that failed."),
-    Field::required("dropped", Integer, "Notices that were dropped."),
-    Field::required("folded", Integer, "Notices that were folded into others."),
+    Field::optional("problem", Text, "Why the webhook is invalid, if it is."),
+    Field::required("waiting", Integer, "Notifications that wait to be sent."),
+    Field::required("delivered", Integer, "Notifications that the webhook has accepted since the start."),
+    Field::required("failed", Integer, "Failed attempts."),
+    Field::required("dropped", Integer, "Notifications that were dropped."),
+    Field::required("folded", Integer, "Notifications that were merged into others."),
     Field::required("last_error", Any, "Why the last attempt failed, or null."),
 ]);
 
@@ -193,7 +201,7 @@ static HISTORY: Table<Row, Service> = Table {
 };
 
 fn alerting(call: &Call) -> Result<&Arc<Alerting>, Problem> {
-    call.service.alerting().ok_or_else(|| Problem::bad_request("this node makes no alerts"))
+    call.service.alerting().ok_or_else(|| Problem::bad_request("this node has no alerts"))
 }
 
 /// This operation waits for its webhook.
@@ -261,7 +269,7 @@ fn shown_rule(entry: &RuleSetEntry, webhooks: &BTreeSet<String>, last: &AlertSna
 /// What is wrong with a rule that names a webhook that cannot be told.
 fn missing_webhook(rule: &Rule, webhooks: &BTreeSet<String>) -> Option<String> {
     let missing = rule.webhooks.iter().find(|name| !webhooks.contains(&***name));
-    missing.map(|name| format!("there is no webhook '{name}'"))
+    missing.map(|name| format!("no webhook '{name}'"))
 }
 
 fn rules(call: &Call) -> Result<Answer, Problem> {
@@ -309,7 +317,7 @@ fn shown_webhook(call: &Call, alerting: &Alerting, entry: &RuleSetEntry) -> Valu
     // Why it cannot be read may quote it.
     let parsed = parsed.map_err(|problem| match is_administrator(call.identity()) {
         true => problem,
-        false => "it cannot be read; administrators are told why".to_owned(),
+        false => "the webhook is invalid; administrators see the reason".to_owned(),
     });
     let mut shown = shown(entry, parsed);
     let state = alerting.receiver(&entry.name).map(|receiver| receiver.state()).unwrap_or_default();

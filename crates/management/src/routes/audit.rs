@@ -15,21 +15,16 @@ use crate::route::{Operation, Parameters, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/audit",
-    &[Operation::get(
-        Administrator,
-        list,
-        "Lists what has happened of late and who did it, the newest first.",
-        Shape::List,
-    )
-    .strict()
-    .query(&[
-        Parameters::Other("count", "How many events at most: 1 to 1000, and 100 without it."),
-        Parameters::Other("before", "Only those with a smaller `id`."),
-        Parameters::Other("event", "Only those whose name has a match of this regular expression."),
-        Parameters::Other("user", "Only those of users whose name has one."),
-        Parameters::Other("vhost", "Only those in vhosts, or about vhosts, whose name has one."),
-        Parameters::Other("name", "Only those about what has a name that has one."),
-    ])],
+    &[Operation::get(Administrator, list, "Lists the latest events with their users, the newest first.", Shape::List)
+        .strict()
+        .query(&[
+            Parameters::Other("count", "The maximum number of events, from 1 to 1000. Default: 100."),
+            Parameters::Other("before", "Only events with a smaller `id`."),
+            Parameters::Other("event", "Only events whose name matches this regular expression."),
+            Parameters::Other("user", "Only events of users whose name matches this regular expression."),
+            Parameters::Other("vhost", "Only events in or about vhosts whose name matches this regular expression."),
+            Parameters::Other("name", "Only events about objects whose name matches this regular expression."),
+        ])],
 )];
 
 const COUNT_DEFAULT: usize = 100;
@@ -66,7 +61,7 @@ pub(super) fn pattern_of(parameter: &str, pattern: &str) -> Result<Search, Probl
     if pattern.chars().count() > PATTERN_LEN_MAX {
         return Err(Problem::bad_request(format!("{parameter} has more than {PATTERN_LEN_MAX} characters")));
     }
-    let no_pattern = |reason| Problem::bad_request(format!("{parameter} is no regular expression: {reason}"));
+    let no_pattern = |reason| Problem::bad_request(format!("{parameter} is not a valid regular expression: {reason}"));
     Search::compile(pattern, false).map_err(no_pattern)
 }
 
@@ -84,7 +79,7 @@ fn list(call: &Call) -> Result<Answer, Problem> {
     let before = match query.get("before").map(str::parse::<u64>) {
         None => u64::MAX,
         Some(Ok(id)) => id,
-        Some(Err(_)) => return Err(Problem::bad_request("before must be an id of an event")),
+        Some(Err(_)) => return Err(Problem::bad_request("before must be the id of an event")),
     };
     let filter = Filter::parse(query)?;
     let events = call.broker().recent_events();

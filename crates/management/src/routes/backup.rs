@@ -24,15 +24,19 @@ pub(super) static ROUTES: &[Route] = &[at(
     .later(|call| Box::pin(back_up(call)) as AnswerFuture)
     .answers(Shape::Object(&[
         Field::required("path", Text, "The directory."),
-        Field::required("size", Integer, "Bytes of all its files."),
-        Field::required("linked_size", Integer, "Those of them that it shares with the broker's own directory."),
-        Field::required("took_ms", Integer, "How long it took."),
+        Field::required("size", Integer, "The size of all files in bytes."),
+        Field::required(
+            "linked_size",
+            Integer,
+            "The size of the files that are shared with the broker's own directory.",
+        ),
+        Field::required("took_ms", Integer, "The duration in milliseconds."),
     ]))
     .refuses(&[
-        ("409", "Another backup is being made."),
-        ("500", "What was read is damaged, or a file could not be read or written."),
-        ("503", "The broker is about to stop."),
-        ("507", "There is no room for it."),
+        ("409", "Another backup is running."),
+        ("500", "The data is damaged, or a file could not be read or written."),
+        ("503", "The broker is stopping."),
+        ("507", "The disk has not enough free space."),
     ])],
 )];
 

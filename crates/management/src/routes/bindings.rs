@@ -33,8 +33,9 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/bindings/{vhost}/e/{source}/{type}/{destination}",
         &[
-            Operation::list(InVhost, between, "Lists the bindings between two ends.", BINDINGS).query(PAGED),
-            Operation::post(InVhost, bind, "Creates a binding; the header `location` names it.", BINDING)
+            Operation::list(InVhost, between, "Lists the bindings between a source and a destination.", BINDINGS)
+                .query(PAGED),
+            Operation::post(InVhost, bind, "Creates a binding. The header `location` contains its path.", BINDING)
                 .answers(Shape::Done),
         ],
     ),
@@ -62,7 +63,7 @@ pub(super) static ROUTES: &[Route] = &[
 const BINDINGS: Shape = Shape::Many(&TABLE);
 
 const BINDING: &[Field] =
-    &[Field::optional("routing_key", Text, "The binding key."), Field::optional("arguments", Object, "Arguments.")];
+    &[Field::optional("routing_key", Text, "The binding key."), Field::optional("arguments", Object, "The arguments.")];
 
 static TABLE: Table<BindingView, Service> = Table {
     title: "Binding",

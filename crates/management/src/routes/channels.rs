@@ -24,7 +24,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Management,
             all,
-            "Lists channels; users without the tag `monitoring` see their own.",
+            "Lists channels. Users without the tag `monitoring` see their own.",
             Shape::Many(&TABLE),
         )
         .query(COUNTED)],

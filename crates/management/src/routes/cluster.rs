@@ -17,13 +17,19 @@ use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
 use crate::router::Arguments;
 
-const REFUSALS: &[(&str, &str)] =
-    &[("404", "There is no such node."), ("503", "There is no cluster, no majority, or no way to the other node.")];
+const REFUSALS: &[(&str, &str)] = &[
+    ("404", "The node does not exist."),
+    (
+        "503",
+        "The node is not in a cluster, reaches no majority, or cannot connect to the other \
+         node.",
+    ),
+];
 
 /// Of an order that is about one node.
-const NODE: Field = Field::optional("node", Text, "Which node; else the one that is asked.");
+const NODE: Field = Field::optional("node", Text, "The node. Default: the node that gets the request.");
 
-const FORCE: Field = Field::optional("force", Boolean, "Whether what this node has may be lost.");
+const FORCE: Field = Field::optional("force", Boolean, "Whether the data of this node may be lost.");
 
 /// An order: what it does, and with which members of a body.
 const fn order(
@@ -47,52 +53,56 @@ const NODE_PATH: &str = "/api/warren/cluster/nodes/{node}";
 pub(super) static ROUTES: &[Route] = &[
     at(
         CLUSTER,
-        &[Operation::get(Monitoring, show, "Returns how the cluster stands; of a node alone, that it is alone.", VIEW)],
+        &[Operation::get(Monitoring, show, "Returns the status of the cluster, also of a node that runs alone.", VIEW)],
     ),
     at(
         JOIN,
         &[order(
             |call| obey(call, JOIN),
-            "Has the node that is asked join the cluster of another one, or form one with it.",
-            &[Field::required("node", Text, "The other node's name, or `host:port`."), FORCE],
+            "Makes this node join the cluster of another node, or form one with it.",
+            &[Field::required("node", Text, "The name of the other node, or `host:port`."), FORCE],
         )],
     ),
     at(
         RESET,
-        &[order(|call| obey(call, RESET), "Has a node leave its cluster and lose all that it has.", &[NODE, FORCE])],
+        &[order(|call| obey(call, RESET), "Makes a node leave its cluster and delete all its data.", &[NODE, FORCE])],
     ),
     at(
         DRAIN,
-        &[order(|call| obey(call, DRAIN), "Has a node hand over and take no clients, until it is revived.", &[NODE])],
+        &[order(
+            |call| obey(call, DRAIN),
+            "Puts a node into maintenance: it hands over leadership and accepts no clients until it is \
+             revived.",
+            &[NODE],
+        )],
     ),
-    at(REVIVE, &[order(|call| obey(call, REVIVE), "Has a node take clients again.", &[NODE])]),
+    at(
+        REVIVE,
+        &[order(|call| obey(call, REVIVE), "Ends the maintenance of a node: it accepts clients again.", &[NODE])],
+    ),
     at(
         STOP_APP,
         &[order(
             |call| obey(call, STOP_APP),
-            "Has a node serve no clients and lead nothing, while its process goes on.",
+            "Stops the application of a node: it serves no clients and does not lead, but its process continues.",
             &[NODE],
         )],
     ),
-    at(START_APP, &[order(|call| obey(call, START_APP), "Has a node serve clients again.", &[NODE])]),
+    at(START_APP, &[order(|call| obey(call, START_APP), "Starts the application of a node again.", &[NODE])]),
     at(
         TRANSFER,
         &[order(
             |call| obey(call, TRANSFER),
-            "Hands leadership to another node.",
-            &[Field::optional("node", Text, "Its name; else the one that is best for it.")],
+            "Transfers leadership to another node.",
+            &[Field::optional("node", Text, "The name of this node. Default: the most suitable node.")],
         )
-        .answers(Shape::Object(&[Field::required("leader", Text, "The node that leads now.")]))],
+        .answers(Shape::Object(&[Field::required("leader", Text, "The new leader.")]))],
     ),
     at(
         NODE_PATH,
-        &[Operation::delete(
-            Administrator,
-            |_| Err(Problem::not_found()),
-            "Takes a node that does not run out of the cluster.",
-        )
-        .ordered(|call| obey(call, NODE_PATH))
-        .refuses(REFUSALS)],
+        &[Operation::delete(Administrator, |_| Err(Problem::not_found()), "Removes a stopped node from the cluster.")
+            .ordered(|call| obey(call, NODE_PATH))
+            .refuses(REFUSALS)],
     ),
 ];
 
@@ -102,26 +112,26 @@ pub(crate) fn is_about_cluster(path: &str) -> bool {
 }
 
 const VIEW: Shape = Shape::Object(&[
-    Field::required("cluster", Any, "The cluster's id; null where this node is alone."),
+    Field::required("cluster", Any, "The cluster's id. Null if this node runs alone."),
     Field::required("name", Text, "The cluster's name."),
-    Field::required("node", Text, "The node that answers."),
-    Field::required("leader", Any, "The node that leads; null if none is known."),
-    Field::required("term", Integer, "Since which election."),
-    Field::required("level", Integer, "The level of formats that is in use."),
-    Field::required("has_majority", Boolean, "Whether the node that answers reaches a majority."),
-    Field::required("waiting", Any, "What a node waits for that is to be in a cluster and is not; else null."),
+    Field::required("node", Text, "The node that answered."),
+    Field::required("leader", Any, "The leader. Null if none is known."),
+    Field::required("term", Integer, "The term of the leader's election."),
+    Field::required("level", Integer, "The level of formats in use."),
+    Field::required("has_majority", Boolean, "Whether the node that answered reaches a majority."),
+    Field::required("waiting", Any, "What a node that is not yet in its cluster waits for. Otherwise null."),
     Field::required(
         "nodes",
         List,
-        "All nodes: `name`, `member`, `role` (`leader`, `follower` or `learner`), `running`, `draining`, `address`, `version`, `level`, \
-         `last_seen_ms`, `silent_ms`, `clock_ahead_ms`; `log`, where it is known, with `last`, `written`, `committed`, `applied`, \
+        "All nodes: `name`, `member`, `role` (`leader`, `follower` or `learner`), `running`, `draining`, `address`, `version`, \
+         `level`, `last_seen_ms`, `silent_ms`, `clock_ahead_ms`; if known, `log` with `last`, `written`, `committed`, `applied`, \
          `base`, `lag_entries`, `lag_bytes` and `unacknowledged_ms`; and `links`: `lane`, `up`, `round_trip_us`, `sent`, `received`.",
     ),
     Field::required(
         "troubles",
         List,
-        "What is out of order, as the node that answers knows it, what matters most first: `kind` (`no-leader`, `down`, `silent`, \
-         `lagging` or `clock`), `severity` (`problem` or `warning`), `node`, which is null where the cluster is meant, and `text`.",
+        "The problems that the node that answered knows of, the most important first: `kind` (`no-leader`, `down`, `silent`, `lagging` \
+         or `clock`), `severity` (`problem` or `warning`), `node`, which is null if the problem concerns the cluster, and `text`.",
     ),
 ]);
 
@@ -218,7 +228,7 @@ fn control(call: &Call) -> Result<&Arc<dyn Control>, Problem> {
     call.service.control().ok_or_else(|| Problem::bad_request(NO_CLUSTER))
 }
 
-const NO_CLUSTER: &str = "this node is alone: it has no keys of a cluster, such as warren.cluster.secret";
+const NO_CLUSTER: &str = "this node is alone: its configuration has no cluster keys, such as warren.cluster.secret";
 
 /// What is ordered.
 #[derive(Debug)]
@@ -294,13 +304,13 @@ impl Order {
         };
         match outcome {
             Ok(leader) => {
-                tracing::info!(user, what, "an order to the cluster was carried out");
+                tracing::info!(user, what, "cluster command executed");
                 Ok(leader.map_or_else(Answer::no_content, |leader| {
                     Answer::json(json!({"leader": leader}).to_string().into_bytes())
                 }))
             }
             Err(error) => {
-                tracing::warn!(user, what, %error, "an order to the cluster was not carried out");
+                tracing::warn!(user, what, %error, "cluster command failed");
                 Err(refused(&error))
             }
         }

@@ -28,7 +28,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Management,
             all,
-            "Lists connections; users without the tag `monitoring` see their own.",
+            "Lists connections. Users without the tag `monitoring` see their own.",
             Shape::Many(&TABLE),
         )
         .query(COUNTED)],
@@ -51,7 +51,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::delete(
                 Management,
                 close,
-                "Closes a connection; the client is told the reason in the header `X-Reason`.",
+                "Closes a connection. The client receives the reason from the header `X-Reason`.",
             ),
         ],
     ),

@@ -12,10 +12,10 @@ use crate::route::Role::Public;
 use crate::route::{Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/", &[Operation::get(Public, page, "Shows the console.", Shape::Page(HTML))]),
-    at("/index.html", &[Operation::get(Public, page, "Shows the console.", Shape::Page(HTML))]),
-    at("/static/{version}/console/{file}", &[file("Sends a file of the console.")]),
-    at("/static/{version}/console/{folder}/{file}", &[file("Sends a file of the console.")]),
+    at("/", &[Operation::get(Public, page, "Returns the console.", Shape::Page(HTML))]),
+    at("/index.html", &[Operation::get(Public, page, "Returns the console.", Shape::Page(HTML))]),
+    at("/static/{version}/console/{file}", &[file("Returns a file of the console.")]),
+    at("/static/{version}/console/{folder}/{file}", &[file("Returns a file of the console.")]),
 ];
 
 const HTML: &str = "text/html";
@@ -29,8 +29,10 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const FOR_GOOD: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
 const fn file(summary: &'static str) -> Operation {
-    Operation::get(Public, send, summary, Shape::Page("*/*"))
-        .refuses(&[("304", "The caller has the file."), ("404", "There is no such file, or it is of another version.")])
+    Operation::get(Public, send, summary, Shape::Page("*/*")).refuses(&[
+        ("304", "The client's copy is current."),
+        ("404", "The file does not exist, or belongs to another version."),
+    ])
 }
 
 fn page(call: &Call) -> Result<Answer, Problem> {

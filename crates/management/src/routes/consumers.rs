@@ -20,7 +20,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Management,
             all,
-            "Lists consumers; users without the tag `monitoring` see their own.",
+            "Lists consumers. Users without the tag `monitoring` see their own.",
             Shape::Many(&TABLE),
         )
         .query(LIST)],

@@ -16,18 +16,22 @@ pub(super) static ROUTES: &[Route] = &[at(
         Operation::get(
             Monitoring,
             all,
-            "Lists damaged files of messages that no operator has acknowledged, and what is lost by them.",
+            "Lists the damaged message files that no operator has acknowledged, and the messages lost with them.",
             Shape::Object(&[
-                Field::required("lost_messages", Integer, "How many messages are lost."),
+                Field::required("lost_messages", Integer, "The number of lost messages."),
                 Field::required("damaged_files", List, FILES),
             ]),
         ),
-        Operation::delete(Administrator, acknowledge, "Acknowledges all losses so far: the health check passes again."),
+        Operation::delete(
+            Administrator,
+            acknowledge,
+            "Acknowledges all losses so far, so that the health check passes again.",
+        ),
     ],
 )];
 
-const FILES: &str = "The files: `path`, `what` was found first, `found_at`, and of which `queue` or `exchange` of which `vhost` how \
-     many messages are `lost`. What has been deleted since has no name.";
+const FILES: &str = "The files: `path`, `what` was found first, `found_at`, and the numbers of `lost` messages by `vhost` and `queue` \
+    or `exchange`. Objects that were deleted in the meantime have no name.";
 
 fn all(call: &Call) -> Result<Answer, Problem> {
     let files = call.broker().data_loss();

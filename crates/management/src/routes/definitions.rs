@@ -34,7 +34,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(
             Administrator,
             |call| differing(call, Scope::Broker),
-            "Says what definitions and the broker differ in. Nothing is changed.",
+            "Returns the differences between definitions and the broker. Nothing is changed.",
             DOCUMENT,
         )
         .answers(DIFFERENCE)],
@@ -44,7 +44,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(
             AdministratorInVhost,
             |call| differing(call, Scope::Vhost(call.vhost())),
-            "Says what definitions and a vhost differ in. Nothing is changed.",
+            "Returns the differences between definitions and a vhost. Nothing is changed.",
             DOCUMENT,
         )
         .answers(DIFFERENCE)],
@@ -52,19 +52,19 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 const DIFFERENCE: Shape = Shape::Object(&[
-    Field::required("added", ObjectKind, "By kind the names of what only the document has, at most 1000."),
+    Field::required("added", ObjectKind, "By kind, the names of objects that only the document has, at most 1000."),
     Field::required(
         "changed",
         ObjectKind,
-        "By kind what an import would change: `name`, `from` and `to`, at most 1000.",
+        "By kind, the objects that an import would change: `name`, `from` and `to`, at most 1000.",
     ),
     Field::required(
         "missing",
         ObjectKind,
-        "By kind the names of what only the broker has, of kinds that the document mentions.",
+        "By kind, the names of objects that only the broker has, for kinds that the document mentions.",
     ),
-    Field::required("same", ObjectKind, "By kind how many are alike."),
-    Field::required("counts", ObjectKind, "How many are `added`, `changed` and `missing`, by kind."),
+    Field::required("same", ObjectKind, "By kind, the number of objects that are the same."),
+    Field::required("counts", ObjectKind, "By kind, the numbers of `added`, `changed` and `missing` objects."),
 ]);
 
 const ALL: &[Operation] = &[
@@ -72,29 +72,25 @@ const ALL: &[Operation] = &[
     Operation::post(Administrator, import_all, "Imports definitions.", DOCUMENT).query(IMPORT),
 ];
 
-const DOWNLOAD: &[Parameters] = &[Parameters::Other("download", "The name of the file that a browser saves.")];
+const DOWNLOAD: &[Parameters] = &[Parameters::Other("download", "The file name for the browser's download.")];
 const IMPORT: &[Parameters] = &[
     Parameters::Other(
         "prune",
         "`true`: deletes objects that the document does not have, of the kinds that it mentions. `dry-run`: only lists them.",
     ),
-    Parameters::Other("skip_unsupported", "`true`: skips unsupported entries, and lists them in the answer."),
+    Parameters::Other("skip_unsupported", "`true`: skips unsupported entries, and lists them in the response."),
 ];
 const DOCUMENT: &[Field] = &[
-    Field::optional("users", List, "Users."),
-    Field::optional("vhosts", List, "Vhosts."),
-    Field::optional("permissions", List, "Permissions."),
-    Field::optional("topic_permissions", List, "Topic permissions."),
-    Field::optional(
-        "parameters",
-        List,
-        "Limits of vhosts, policies of operators, shovels, and upstreams of federation.",
-    ),
-    Field::optional("global_parameters", List, "Global parameters."),
-    Field::optional("policies", List, "Policies."),
-    Field::optional("queues", List, "Queues."),
-    Field::optional("exchanges", List, "Exchanges."),
-    Field::optional("bindings", List, "Bindings."),
+    Field::optional("users", List, "The users."),
+    Field::optional("vhosts", List, "The vhosts."),
+    Field::optional("permissions", List, "The permissions."),
+    Field::optional("topic_permissions", List, "The topic permissions."),
+    Field::optional("parameters", List, "Vhost limits, operator policies, shovels, and federation upstreams."),
+    Field::optional("global_parameters", List, "The global parameters."),
+    Field::optional("policies", List, "The policies."),
+    Field::optional("queues", List, "The queues."),
+    Field::optional("exchanges", List, "The exchanges."),
+    Field::optional("bindings", List, "The bindings."),
 ];
 
 fn export_all(call: &Call) -> Result<Answer, Problem> {
@@ -154,7 +150,8 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
         }
     };
     if unsupported == Unsupported::LeftOut && !matches!(call.query.get("prune"), None | Some("false")) {
-        let text = "a document that is not taken whole does not tell what to delete: 'prune' and 'skip_unsupported' exclude each other";
+        let text = "'prune' and 'skip_unsupported' exclude each other: a document that is not imported completely does not show what to \
+             delete";
         return Err(Problem::bad_request(text));
     }
     let pruned = match call.query.get("prune") {
@@ -174,13 +171,13 @@ fn imported(call: &Call, scope: Scope<'_>) -> Result<Answer, Problem> {
         tracing::warn!("{warning}");
     }
     for entry in &imported.left_out {
-        tracing::warn!(%entry, "definitions were imported without what is not supported");
+        tracing::warn!(%entry, "definitions imported without unsupported entries");
     }
     let mut answer = match pruned {
         true => {
             let pruned = prune(call.broker(), call.actor(), &definitions, scope, false);
             let pruned = pruned.map_err(|DefinitionsError(reason)| {
-                Problem::bad_request(format!("{reason} All of the document has been imported."))
+                Problem::bad_request(format!("{reason} The whole document has been imported."))
             })?;
             let mut answer = told(&pruned, false);
             answer.position = pruned.position;

@@ -37,7 +37,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(
                 AdministratorInVhost,
                 never,
-                "Lists delayed messages, in the order in which they are due.",
+                "Lists delayed messages in the order of their due times.",
                 PAGE,
             )
             .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, AFTER, COUNT])
@@ -46,11 +46,11 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::delete(AdministratorInVhost, never, "Cancels the delayed messages that match the query.")
                 .query(&[DUE_FROM, DUE_TO, ROUTING_KEY, HEADER, HEADER_VALUE, ALL])
                 .answers(Shape::Object(&[
-                    Field::required("cancelled", Integer, "How many."),
+                    Field::required("cancelled", Integer, "The number of cancelled messages."),
                     Field::required(
                         "partial",
                         Kind::Boolean,
-                        "Whether there may be more messages than one request handles.",
+                        "Whether more messages may match than one request handles.",
                     ),
                 ]))
                 .strict()
@@ -73,8 +73,8 @@ pub(super) static ROUTES: &[Route] = &[
                 never,
                 "Reschedules a delayed message.",
                 &[
-                    Field::optional("due", Integer, "When, in milliseconds since 1970."),
-                    Field::optional("delay", Integer, "Or in how many milliseconds from now."),
+                    Field::optional("due", Integer, "The new due time, in milliseconds since 1970."),
+                    Field::optional("delay", Integer, "The new due time, in milliseconds from now. Instead of `due`."),
                 ],
             )
             .answers(RESCHEDULED)
@@ -94,14 +94,17 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const DUE_FROM: Parameters = Parameters::Other("due_from", "Due at this time or later, in milliseconds since 1970.");
-const DUE_TO: Parameters = Parameters::Other("due_to", "Due at this time or sooner, in milliseconds since 1970.");
-const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "With this routing key.");
-const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
-const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
-const ALL: Parameters = Parameters::Other("all", "`true`: all messages; needed if there is no other filter.");
-const AFTER: Parameters = Parameters::Other("after", "Where to go on: the `next` of the page before.");
-const COUNT: Parameters = Parameters::Other("count", "How many at most. Default: 100; at most 1000.");
+const DUE_FROM: Parameters =
+    Parameters::Other("due_from", "Only messages due at this time or later, in milliseconds since 1970.");
+const DUE_TO: Parameters =
+    Parameters::Other("due_to", "Only messages due at this time or earlier, in milliseconds since 1970.");
+const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "Only messages with this routing key.");
+const HEADER: Parameters = Parameters::Other("header", "Only messages with a header of this name.");
+const HEADER_VALUE: Parameters =
+    Parameters::Other("header_value", "Only messages whose header `header` has this value.");
+const ALL: Parameters = Parameters::Other("all", "`true`: all messages. Required if there is no other filter.");
+const AFTER: Parameters = Parameters::Other("after", "Where to continue: `next` of the previous page.");
+const COUNT: Parameters = Parameters::Other("count", "The maximum number of messages. Default: 100; at most 1000.");
 
 /// Messages on a page unless the request says how many.
 const PAGE_COUNT: u64 = 100;
@@ -109,20 +112,20 @@ const PAGE_COUNT: u64 = 100;
 const PAGE_COUNT_MAX: u64 = 1000;
 
 const PAGE: Shape = Shape::Object(&[
-    Field::required("messages", List, "The messages, without their bodies."),
-    Field::required("next", Kind::Any, "Where to go on, or null at the end."),
+    Field::required("messages", List, "The messages without their bodies."),
+    Field::required("next", Kind::Any, "Where to continue, or null at the end."),
 ]);
-const RESCHEDULED: Shape = Shape::Object(&[Field::required("id", Text, "The message's id from now on.")]);
+const RESCHEDULED: Shape = Shape::Object(&[Field::required("id", Text, "The message's new id.")]);
 const MESSAGE: &[Field] = &[
-    Field::required("id", Text, "Its id."),
-    Field::required("due", Integer, "When it is due, in milliseconds since 1970."),
-    Field::required("exchange", Text, "To which exchange it was published."),
-    Field::required("routing_key", Text, "With which routing key."),
-    Field::required("properties", Kind::Object, "Its properties."),
-    Field::required("payload_bytes", Integer, "How long its body is."),
-    Field::required("durable", Kind::Boolean, "Whether it survives a restart."),
-    Field::optional("payload", Text, "Its body."),
-    Field::optional("payload_encoding", Text, "How the body is written: `string` (UTF-8) or `base64`."),
+    Field::required("id", Text, "The message's id."),
+    Field::required("due", Integer, "The due time, in milliseconds since 1970."),
+    Field::required("exchange", Text, "The exchange that the message was published to."),
+    Field::required("routing_key", Text, "The routing key."),
+    Field::required("properties", Kind::Object, "The properties."),
+    Field::required("payload_bytes", Integer, "The size of the body."),
+    Field::required("durable", Kind::Boolean, "Whether the message survives a restart."),
+    Field::optional("payload", Text, "The body."),
+    Field::optional("payload_encoding", Text, "The encoding of the body: `string` (UTF-8) or `base64`."),
 ];
 
 static TABLE: Table<DelaysView, Service> = Table {
@@ -165,7 +168,7 @@ fn exchange_of(call: &Call) -> Result<String, Problem> {
 fn filter(call: &Call) -> Result<DelayedFilter, Problem> {
     let header = call.query.get("header");
     if header.is_none() && call.query.get("header_value").is_some() {
-        return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
+        return Err(Problem::bad_request("'header_value' needs 'header'"));
     }
     Ok(DelayedFilter {
         due_from_ms: call.query.number("due_from")?,
@@ -220,7 +223,7 @@ async fn reschedule(call: Call) -> Result<Answer, Problem> {
     let due_ms = match (fields.number("due")?, fields.number("delay")?) {
         (Some(due_ms), None) => due_ms,
         (None, Some(delay_ms)) => call.broker().system_ms().saturating_add(delay_ms),
-        _ => return Err(Problem::bad_request("give either 'due' or 'delay'")),
+        _ => return Err(Problem::bad_request("either 'due' or 'delay' is required")),
     };
     put_off(&call, Some(due_ms)).await
 }

@@ -34,7 +34,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(InVhost, one, "Returns an exchange.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(InVhost, put, "Declares an exchange.", FACTS),
             Operation::delete(InVhost, delete, "Deletes an exchange.")
-                .query(&[Parameters::Other("if-unused", "`true`: only if nothing is bound to it.")]),
+                .query(&[Parameters::Other("if-unused", "`true`: only if the exchange has no bindings.")]),
         ],
     ),
 ];
@@ -45,10 +45,10 @@ const FACTS: &[Field] = &[
         Text,
         "`direct`, `fanout`, `topic`, `headers`, or another type that `/api/overview` lists. Default: `direct`.",
     ),
-    Field::optional("durable", Boolean, "Whether it survives a restart."),
-    Field::optional("auto_delete", Boolean, "Whether it is deleted with the last binding from it."),
+    Field::optional("durable", Boolean, "Whether the exchange survives a restart."),
+    Field::optional("auto_delete", Boolean, "Whether the exchange is deleted when its last binding is removed."),
     Field::optional("internal", Boolean, "Whether only other exchanges may publish to it."),
-    Field::optional("arguments", Object, "Arguments."),
+    Field::optional("arguments", Object, "The arguments."),
 ];
 
 /// An exchange, and whether it is told what comes and goes by others.

@@ -15,14 +15,14 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             Management,
             flags,
-            "Lists the feature flags of the RabbitMQ that this is compatible with.",
+            "Lists the feature flags of the RabbitMQ version that Warren is compatible with.",
             Shape::Many(&FLAG),
         )
         .query(LIST)],
     ),
     at(
         "/api/feature-flags/{name}/enable",
-        &[Operation::put(Administrator, enable, "Enables a feature flag; all are enabled.", &[])
+        &[Operation::put(Administrator, enable, "Enables a feature flag. All are always enabled.", &[])
             .answers(Shape::NoContent)],
     ),
     at(

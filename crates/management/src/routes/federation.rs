@@ -22,25 +22,20 @@ use crate::statistics::date_and_time;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/federation-links",
-        &[Operation::list(Monitoring, all, "Lists links of federation, and what they do.", Shape::Many(&TABLE))
+        &[Operation::list(Monitoring, all, "Lists federation links and their states.", Shape::Many(&TABLE))
             .query(LIST)],
     ),
     at(
         "/api/federation-links/state/down",
-        &[Operation::list(
-            Monitoring,
-            all_down,
-            "Lists links of federation that neither run nor start.",
-            Shape::Many(&TABLE),
-        )
-        .query(LIST)],
+        &[Operation::list(Monitoring, all_down, "Lists federation links that are down.", Shape::Many(&TABLE))
+            .query(LIST)],
     ),
     at(
         "/api/federation-links/{vhost}",
         &[Operation::list(
             MonitoringOrInVhost,
             of_vhost,
-            "Lists the links of federation in a vhost.",
+            "Lists the federation links of a vhost.",
             Shape::Many(&TABLE),
         )
         .query(LIST)],
@@ -50,14 +45,14 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::list(
             MonitoringOrInVhost,
             down_of_vhost,
-            "Lists the links of federation in a vhost that neither run nor start.",
+            "Lists the federation links of a vhost that are down.",
             Shape::Many(&TABLE),
         )
         .query(LIST)],
     ),
     at(
         "/api/federation-links/vhost/{vhost}/{id}/{node}/restart",
-        &[Operation::delete(PolicymakerInVhost, restart, "Has a link of federation connect anew.")],
+        &[Operation::delete(PolicymakerInVhost, restart, "Restarts a federation link.")],
     ),
 ];
 
@@ -113,7 +108,7 @@ fn write_channel(row: &Row, service: &Service, cell: Cell<'_>) {
 }
 
 fn links(call: &Call) -> Result<&Arc<Links>, Problem> {
-    call.service.links().ok_or_else(|| Problem::unavailable("links of federation do not run here"))
+    call.service.links().ok_or_else(|| Problem::unavailable("federation links do not run on this node"))
 }
 
 fn listed(call: &Call, is_meant: impl Fn(&LinkStatus) -> bool) -> Result<AnswerFuture, Problem> {

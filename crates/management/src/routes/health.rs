@@ -36,35 +36,35 @@ const IN_SERVICE: &str = "/api/health/checks/is-in-service";
 const READY: &str = "/api/health/checks/ready-to-serve-clients";
 
 pub(super) static ROUTES: &[Route] = checks! {
-    "/api/health/checks/alarms" => Management, alarms, "No alarm is on.";
-    LOCAL_ALARMS => Management, local_alarms, "No alarm of this node is on.";
+    "/api/health/checks/alarms" => Management, alarms, "Checks that no alarm is in effect.";
+    LOCAL_ALARMS => Management, local_alarms, "Checks that no alarm of this node is in effect.";
     "/api/health/checks/data-loss" => Management, data_loss,
-        "No file of messages is damaged, or an operator has acknowledged the damage.";
+        "Checks that no message file is damaged, or that an operator has acknowledged the damage.";
     "/api/health/checks/certificate-expiration/{within}/{unit}" => Management, certificates,
-        "No certificate of a listener expires within that time.";
-    "/api/health/checks/port-listener/{port}" => Management, port, "Something listens on a port.";
-    "/api/health/checks/protocol-listener/{protocols}" => Management, protocols, "Something listens for each protocol.";
-    "/api/health/checks/virtual-hosts" => Management, ok, "All vhosts run.";
+        "Checks that no listener's certificate expires within this time.";
+    "/api/health/checks/port-listener/{port}" => Management, port, "Checks that a listener is on this port.";
+    "/api/health/checks/protocol-listener/{protocols}" => Management, protocols, "Checks that each protocol has a listener.";
+    "/api/health/checks/virtual-hosts" => Management, ok, "Checks that all vhosts run.";
     QUORUM_CRITICAL => Management, quorum_critical,
-        "No queue would lose its majority without this node.";
+        "Checks that no queue would lose its majority without this node.";
     "/api/health/checks/below-node-connection-limit" => Management, connection_limit,
-        "Fewer connections are open than may be.";
-    IN_SERVICE => Public, in_service, "The node is not in maintenance.";
-    READY => Public, ready, "The node can serve clients.";
-    "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "All nodes are there.";
-    "/api/health/checks/metadata-store/initialized" => Management, ok, "Definitions have been loaded.";
-    "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "There are definitions.";
+        "Checks that fewer connections are open than the limit allows.";
+    IN_SERVICE => Public, in_service, "Checks that the node is not in maintenance.";
+    READY => Public, ready, "Checks that the node can serve clients.";
+    "/api/health/checks/reached-target-cluster-size" => Management, uncached_ok, "Checks that all nodes are running.";
+    "/api/health/checks/metadata-store/initialized" => Management, ok, "Checks that definitions have been loaded.";
+    "/api/health/checks/metadata-store/initialized/with-data" => Management, has_data, "Checks that definitions exist.";
     "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts" => Management, have_leaders,
-        "All quorum queues have a leader.";
+        "Checks that all quorum queues have a leader.";
     "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}" => Management, have_leaders,
-        "All quorum queues that match have a leader.";
+        "Checks that all quorum queues whose names match have a leader.";
     "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}" => Management, have_leaders,
-        "All quorum queues of a vhost have a leader.";
+        "Checks that all quorum queues of a vhost have a leader.";
     "/api/health/checks/quorum-queues-without-elected-leaders/vhost/{vhost}/pattern/{pattern}" => Management, have_leaders,
-        "All quorum queues of a vhost that match have a leader.";
-    "/api/healthchecks/node" => Management, alarms, "No alarm is on; an older check.";
-    "/api/healthchecks/node/{node}" => Management, of_node, "No alarm of a node is on; an older check.";
-    "/api/aliveness-test/{vhost}" => InVhost, alive, "The user may use the vhost; an older check.";
+        "Checks that all quorum queues of a vhost whose names match have a leader.";
+    "/api/healthchecks/node" => Management, alarms, "Checks that no alarm is in effect. An older check.";
+    "/api/healthchecks/node/{node}" => Management, of_node, "Checks that no alarm of a node is in effect. An older check.";
+    "/api/aliveness-test/{vhost}" => InVhost, alive, "Checks that the user may use the vhost. An older check.";
 };
 
 fn answer(status: StatusCode, body: &Value) -> Answer {

@@ -22,7 +22,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Public,
             version,
-            "Returns the version of RabbitMQ that this is compatible with.",
+            "Returns the version of RabbitMQ that Warren is compatible with.",
             Shape::Text,
         )],
     ),
@@ -39,13 +39,17 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::post(
                 Public,
                 |_| Err(Problem::not_found()),
-                "Checks a name and a password, sent as a form.",
+                "Checks a name and a password, which are sent as a form.",
                 &[],
             )
             .later(|call| Box::pin(login(call)) as AnswerFuture)
             .answers(Shape::Object(LOGIN))
             .refuses(LOGIN_REFUSED),
-            Operation::delete(Public, |_| Ok(Answer::no_content()), "Ends a session; here every request logs in anew."),
+            Operation::delete(
+                Public,
+                |_| Ok(Answer::no_content()),
+                "Ends a session. Has no effect, because every request logs in again.",
+            ),
         ],
     ),
     at(
@@ -53,8 +57,8 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             hash_password,
-            "Hashes a password with a new salt, as users and definitions have it.",
-            Shape::Object(&[Field::required("ok", Text, "The base64 of salt and hash.")]),
+            "Hashes a password with a new salt, in the format of users and definitions.",
+            Shape::Object(&[Field::required("ok", Text, "The salt and hash in base64.")]),
         )],
     ),
     at(
@@ -67,26 +71,31 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/auth/attempts/{node}/source",
         &[
-            Operation::get(Monitoring, attempts_by_source, "Logins by source, which are not counted.", Shape::List),
+            Operation::get(
+                Monitoring,
+                attempts_by_source,
+                "Returns login attempts by source, which are not counted.",
+                Shape::List,
+            ),
             Operation::delete(Administrator, reset_attempts, "Resets the counts of login attempts."),
         ],
     ),
     at(
         "/api/config/effective",
-        &[Operation::get(Administrator, configuration, "Shows the configuration that is in force.", Shape::Page(TEXT))],
+        &[Operation::get(Administrator, configuration, "Returns the effective configuration.", Shape::Page(TEXT))],
     ),
     at("/api/extensions", &[Operation::get(Management, extensions, "Lists extensions of the console.", Shape::List)]),
 ];
 
 const USER: &[Field] = &[
-    Field::required("name", Text, "Its name."),
-    Field::required("tags", List, "Its roles."),
-    Field::required("is_internal_user", Boolean, "Whether this broker itself knows it."),
+    Field::required("name", Text, "The user's name."),
+    Field::required("tags", List, "The user's tags."),
+    Field::required("is_internal_user", Boolean, "Whether the user is in the broker's own list of users."),
 ];
 const NAME: &[Field] = &[Field::required("name", Text, "The name.")];
 const LOGIN: &[Field] = &[
     Field::required("user", ObjectKind, "The user's name."),
-    Field::required("token", ObjectKind, "What `authorization` says from now on."),
+    Field::required("token", ObjectKind, "The value of the header `authorization` for the next requests."),
 ];
 const TEXT: &str = "text/plain";
 

@@ -14,7 +14,7 @@ use crate::route::{Operation, Route, Shape, at};
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/warren/watched-queues",
-        &[Operation::get(Monitoring, all, "Lists the queues that are watched: `vhost` and `name` of each.", Shape::List)],
+        &[Operation::get(Monitoring, all, "Lists the watched queues: `vhost` and `name` of each.", Shape::List)],
     ),
     at(
         "/api/warren/watched-queues/{vhost}/{queue}",
@@ -22,12 +22,12 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::put(
                 AdministratorInVhost,
                 watch,
-                "Watches a queue: it is counted how long its messages are in each stage of their way, until the broker stops.",
+                "Watches a queue until the broker stops: the broker measures how long its messages spend in each stage.",
                 &[],
             )
-            .refuses(&[("404", "There is no such queue.")]),
-            Operation::delete(AdministratorInVhost, unwatch, "Watches a queue no longer.")
-                .refuses(&[("404", "It is not watched.")]),
+            .refuses(&[("404", "The queue does not exist.")]),
+            Operation::delete(AdministratorInVhost, unwatch, "Stops watching a queue.")
+                .refuses(&[("404", "The queue is not watched.")]),
         ],
     ),
 ];

@@ -23,7 +23,7 @@ use model::erlang;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/vhost-limits",
-        &[Operation::list(Management, of_vhosts, "Lists the limits of vhosts that have any.", Shape::Many(&VHOSTS))
+        &[Operation::list(Management, of_vhosts, "Lists the limits of all vhosts with limits.", Shape::Many(&VHOSTS))
             .query(LIST)],
     ),
     at(
@@ -40,7 +40,7 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/user-limits",
-        &[Operation::list(Administrator, of_users, "Lists the limits of users who have any.", Shape::Many(&USERS))
+        &[Operation::list(Administrator, of_users, "Lists the limits of all users with limits.", Shape::Many(&USERS))
             .query(LIST)],
     ),
     at(

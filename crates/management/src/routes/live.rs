@@ -17,7 +17,7 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Management,
         |_| Err(Problem::not_found()),
-        "Streams numbers and changes as server-sent events, until one side ends it.",
+        "Streams statistics and changes as server-sent events, until the client or the broker closes the stream.",
         Shape::Page(EVENT_STREAM),
     )
     .later(|call| Box::pin(stream(call)) as AnswerFuture)
@@ -25,11 +25,11 @@ pub(super) static ROUTES: &[Route] = &[at(
         Parameters::Other(
             "events",
             "The events, separated by commas or given several times: `rates`, `changes`, `vhost:NAME`, `queue:VHOST/NAME`, \
-             `exchange:VHOST/NAME`, `connection:NAME`, `channel:NAME`, `alerts`, `log`, `audit`, with names as in paths.",
+             `exchange:VHOST/NAME`, `connection:NAME`, `channel:NAME`, `alerts`, `log`, `audit`. Names are written as in paths.",
         ),
-        Parameters::Other("interval", "Seconds between two events with numbers: 1 to 60."),
+        Parameters::Other("interval", "The number of seconds between two events with statistics, from 1 to 60."),
     ])
-    .refuses(&[("503", "A limit of streams is reached: of all, of the user, or from its address.")])],
+    .refuses(&[("503", "The limit of streams is reached: of all streams, of the user, or of the user's address.")])],
 )];
 
 const EVENT_STREAM: &str = "text/event-stream";

@@ -21,24 +21,24 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Administrator,
         |call| log(&Inside::of(call)),
-        "Shows the last lines of this process's log, the oldest first.",
+        "Returns the last lines of this process's log, the oldest first.",
         Shape::Object(&[
-            Field::required("node", Text, "The node that answers."),
+            Field::required("node", Text, "The node that answered."),
             Field::required(
                 "lines",
                 List,
-                "The lines; with `format=json` objects with `id`, `time`, `level` and `text`.",
+                "The lines. With `format=json`: objects with `id`, `time`, `level` and `text`.",
             ),
-            Field::optional("last_id", Integer, "With `format=json`: the id of the last line that there is."),
+            Field::optional("last_id", Integer, "With `format=json`: the id of the latest line."),
         ]),
     )
     .query(&[
-        Parameters::Other("lines", "How many lines at most: 1 to 100000, and all that are kept without it."),
+        Parameters::Other("lines", "The maximum number of lines, from 1 to 100000. Default: all stored lines."),
         Parameters::Other("format", "`json`: lines are objects."),
-        Parameters::Other("level", "Only lines that are at least so severe: `debug`, `info`, `warning` or `error`."),
-        Parameters::Other("search", "Only lines with this text, in whatever case."),
-        Parameters::Other("use_regex", "`true`: the text is a regular expression."),
-        Parameters::Other("after", "Only lines that came after the one with this `id`."),
+        Parameters::Other("level", "Only lines of this level or above: `debug`, `info`, `warning` or `error`."),
+        Parameters::Other("search", "Only lines that contain this text, ignoring case."),
+        Parameters::Other("use_regex", "`true`: `search` is a regular expression."),
+        Parameters::Other("after", "Only lines after the line with this `id`."),
     ])
     .refuses(REFUSALS)],
 )];
@@ -108,7 +108,7 @@ impl Filter {
         let after = match query.get("after").map(str::parse) {
             None => 0,
             Some(Ok(id)) => id,
-            Some(Err(_)) => return Err(Problem::bad_request("after must be an id of a line")),
+            Some(Err(_)) => return Err(Problem::bad_request("after must be the id of a line")),
         };
         let search = query.get("search").filter(|text| !text.is_empty());
         let (text, pattern) = match search {

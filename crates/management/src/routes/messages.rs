@@ -1,10 +1,11 @@
 //! Messages of a queue: browsed without being taken, deleted, moved elsewhere, sent back to where they died. RabbitMQ has none of this.
 
 use amqp::content::Properties;
-use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, MessageId, RedriveTo, Refusal, Start, VhostAccess};
+use broker::{BrowseRequest, BrowsedMessage, Carried, Destination, MessageId, RedriveTo, Start, VhostAccess};
 use hyper::StatusCode;
 use model::json;
 use model::name::{ExchangeName, QueueName};
+use model::refusal::Refusal;
 
 use super::exchanges::enter;
 use super::publish::{write_payload, write_properties};
@@ -24,7 +25,7 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/queues/{vhost}/{queue}/messages",
         &[
-            Operation::get(InVhost, never, "Returns messages of a queue without taking them.", PAGE)
+            Operation::get(InVhost, never, "Returns messages of a queue without removing them.", PAGE)
                 .query(&[
                     STATE,
                     FROM,
@@ -62,37 +63,54 @@ pub(super) static ROUTES: &[Route] = &[
                     DEAD,
                     REASON,
                 ])
-                .answers(Shape::Object(&[Field::required("deleted", Integer, "How many."), PARTIAL, NEXT]))
+                .answers(Shape::Object(&[
+                    Field::required("deleted", Integer, "The number of deleted messages."),
+                    PARTIAL,
+                    NEXT,
+                ]))
                 .strict()
                 .later(|call| Box::pin(delete(call)) as AnswerFuture),
         ],
     ),
     at(
         "/api/queues/{vhost}/{queue}/messages/move",
-        &[Operation::post(InVhost, never, "Moves ready messages to another queue, or by an exchange.", MOVE)
-            .answers(Shape::Object(&[
-                Field::required("moved", Integer, "How many were moved."),
-                UNROUTABLE,
-                REFUSED,
-                PARTIAL,
-                NEXT,
-            ]))
-            .strict()
-            .later(|call| Box::pin(move_on(call)) as AnswerFuture)],
+        &[Operation::post(
+            InVhost,
+            never,
+            "Moves ready messages to another queue, or publishes them to an exchange.",
+            MOVE,
+        )
+        .answers(Shape::Object(&[
+            Field::required("moved", Integer, "The number of moved messages."),
+            UNROUTABLE,
+            REFUSED,
+            PARTIAL,
+            NEXT,
+        ]))
+        .strict()
+        .later(|call| Box::pin(move_on(call)) as AnswerFuture)],
     ),
     at(
         "/api/queues/{vhost}/{queue}/messages/redrive",
-        &[Operation::post(InVhost, never, "Sends dead letters back to the queues in which they died.", REDRIVE)
+        &[Operation::post(InVhost, never, "Moves dead letters back to the queues that dead-lettered them.", REDRIVE)
             .answers(Shape::Object(&[
-                Field::required("redriven", Integer, "How many were sent back."),
-                Field::required("not_dead", Integer, "How many stay because they are not dead letters."),
-                Field::required("already_there", Integer, "How many stay because they are in that queue already."),
+                Field::required("redriven", Integer, "The number of messages that were moved back."),
+                Field::required(
+                    "not_dead",
+                    Integer,
+                    "The number of messages that stay because they are not dead letters.",
+                ),
+                Field::required(
+                    "already_there",
+                    Integer,
+                    "The number of messages that stay because they are in the target queue already.",
+                ),
                 UNROUTABLE,
                 REFUSED,
                 Field::required(
                     "missing_queues",
                     Kind::Object,
-                    "Queues that do not exist any more, each with how many messages would go there.",
+                    "Queues that no longer exist, each with the number of messages that would be moved there.",
                 ),
                 PARTIAL,
                 NEXT,
@@ -104,37 +122,52 @@ pub(super) static ROUTES: &[Route] = &[
 
 const STATE: Parameters = Parameters::Other("state", "`ready` (the default), or `unacked`.");
 const FROM: Parameters =
-    Parameters::Other("from", "Where to begin: the `id` of a message, or the `next` of an answer before.");
-const TAIL: Parameters = Parameters::Other("tail", "Begins this many messages from the end instead; at most 10,000.");
-const COUNT: Parameters = Parameters::Other("count", "How many at most. Default: 100; at most 1000.");
-const TRUNCATE: Parameters = Parameters::Other("truncate", "How many bytes of each body at most. Default: 50,000.");
+    Parameters::Other("from", "Where to start: the `id` of a message, or `next` of a previous response.");
+const TAIL: Parameters = Parameters::Other("tail", "Starts this many messages before the end instead. At most 10,000.");
+const COUNT: Parameters = Parameters::Other("count", "The maximum number of messages. Default: 100; at most 1000.");
+const TRUNCATE: Parameters =
+    Parameters::Other("truncate", "The maximum number of bytes of each body. Default: 50,000.");
 const ENCODING: Parameters = Parameters::Other(
     "encoding",
     "`auto`: bodies as text if they are text, otherwise in base64. `base64`: always in base64. Default: `auto`.",
 );
-const HEADER: Parameters = Parameters::Other("header", "With a header of this name.");
-const HEADER_VALUE: Parameters = Parameters::Other("header_value", "That header having this value.");
-const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "With this routing key.");
-const EXCHANGE: Parameters = Parameters::Other("exchange", "That came over this exchange.");
-const BODY: Parameters = Parameters::Other("body", "With this text somewhere in the body.");
-const OLDER: Parameters = Parameters::Other("older_than", "In the queue for so many milliseconds or longer.");
-const YOUNGER: Parameters = Parameters::Other("younger_than", "In the queue for so many milliseconds or shorter.");
-const REDELIVERED: Parameters = Parameters::Other("redelivered", "`true`: delivered before. `false`: never.");
-const DEAD: Parameters = Parameters::Other("dead", "`true`: dead letters. `false`: others.");
+const HEADER: Parameters = Parameters::Other("header", "Only messages with a header of this name.");
+const HEADER_VALUE: Parameters =
+    Parameters::Other("header_value", "Only messages whose header `header` has this value.");
+const ROUTING_KEY: Parameters = Parameters::Other("routing_key", "Only messages with this routing key.");
+const EXCHANGE: Parameters = Parameters::Other("exchange", "Only messages from this exchange.");
+const BODY: Parameters = Parameters::Other("body", "Only messages whose body contains this text.");
+const OLDER: Parameters =
+    Parameters::Other("older_than", "Only messages that have been in the queue for at least this many milliseconds.");
+const YOUNGER: Parameters = Parameters::Other(
+    "younger_than",
+    "Only messages that have been in the queue for at most this many \
+     milliseconds.",
+);
+const REDELIVERED: Parameters = Parameters::Other(
+    "redelivered",
+    "`true`: only messages that were delivered before. `false`: only \
+     messages that were not.",
+);
+const DEAD: Parameters = Parameters::Other("dead", "`true`: only dead letters. `false`: only other messages.");
 const REASON: Parameters = Parameters::Other(
     "death_reason",
-    "First dead-lettered for this reason: `rejected`, `expired`, `maxlen` or `delivery_limit`.",
+    "Only messages that were first dead-lettered for this reason: `rejected`, `expired`, `maxlen` or `delivery_limit`.",
 );
 const IDS: Parameters = Parameters::Other("ids", "The `id`s of messages, separated by commas; at most 1000.");
-const LIMIT: Parameters = Parameters::Other("limit", "So many at most.");
-const ALL: Parameters = Parameters::Other("all", "`true`: all messages; needed if there is no other filter.");
+const LIMIT: Parameters = Parameters::Other("limit", "The maximum number of messages.");
+const ALL: Parameters = Parameters::Other("all", "`true`: all messages. Required if there is no other filter.");
 
-const PARTIAL: Field =
-    Field::required("partial", Boolean, "Whether there may be more messages than one request handles.");
-const NEXT: Field = Field::required("next", Kind::Any, "Where to go on, or null at the end.");
-const UNROUTABLE: Field =
-    Field::required("unroutable", Integer, "How many stay because no queue would take them, or only their own.");
-const REFUSED: Field = Field::required("refused", Integer, "How many stay because a queue is full and refuses more.");
+const PARTIAL: Field = Field::required("partial", Boolean, "Whether more messages may match than one request handles.");
+const NEXT: Field = Field::required("next", Kind::Any, "Where to continue, or null at the end.");
+const UNROUTABLE: Field = Field::required(
+    "unroutable",
+    Integer,
+    "The number of messages that stay because they would be routed to no queue, or only to \
+         their own.",
+);
+const REFUSED: Field =
+    Field::required("refused", Integer, "The number of messages that stay because a queue is full and refuses them.");
 
 /// Which messages: the members of a body.
 macro_rules! selecting {
@@ -142,33 +175,37 @@ macro_rules! selecting {
         &[
             $($own,)*
             Field::optional("ids", List, "The `id`s of messages; at most 1000."),
-            Field::optional("from", Text, "From this message or place on."),
-            Field::optional("limit", Integer, "So many at most."),
-            Field::optional("all", Boolean, "All messages; needed if there is no other filter."),
-            Field::optional("header", Text, "With a header of this name."),
-            Field::optional("header_value", Text, "That header having this value."),
-            Field::optional("routing_key", Text, "With this routing key."),
-            Field::optional("exchange", Text, "That came over this exchange."),
-            Field::optional("body", Text, "With this text somewhere in the body."),
-            Field::optional("older_than", Integer, "In the queue for so many milliseconds or longer."),
-            Field::optional("younger_than", Integer, "In the queue for so many milliseconds or shorter."),
-            Field::optional("redelivered", Boolean, "Whether they may have been delivered before."),
-            Field::optional("dead", Boolean, "Whether they are dead letters."),
-            Field::optional("death_reason", Text, "First dead-lettered for this reason."),
+            Field::optional("from", Text, "Starts at this message or position."),
+            Field::optional("limit", Integer, "The maximum number of messages."),
+            Field::optional("all", Boolean, "All messages. Required if there is no other filter."),
+            Field::optional("header", Text, "Only messages with a header of this name."),
+            Field::optional("header_value", Text, "Only messages whose header `header` has this value."),
+            Field::optional("routing_key", Text, "Only messages with this routing key."),
+            Field::optional("exchange", Text, "Only messages from this exchange."),
+            Field::optional("body", Text, "Only messages whose body contains this text."),
+            Field::optional("older_than", Integer, "Only messages that have been in the queue for at least this many milliseconds."),
+            Field::optional("younger_than", Integer, "Only messages that have been in the queue for at most this many milliseconds."),
+            Field::optional("redelivered", Boolean, "Only messages that were delivered before, or only messages that were not."),
+            Field::optional("dead", Boolean, "Only dead letters, or only other messages."),
+            Field::optional("death_reason", Text, "Only messages that were first dead-lettered for this reason."),
         ]
     };
 }
 
 const MOVE: &[Field] = selecting!(
-    Field::optional("to_queue", Text, "To this queue."),
-    Field::optional("to_exchange", Text, "Or by this exchange."),
-    Field::optional("to_routing_key", Text, "With this routing key, instead of their own. With `to_exchange` only."),
-    Field::optional("to_vhost", Text, "In this vhost, instead of their own."),
+    Field::optional("to_queue", Text, "The target queue."),
+    Field::optional("to_exchange", Text, "The target exchange. Instead of `to_queue`."),
+    Field::optional(
+        "to_routing_key",
+        Text,
+        "The routing key to publish with. Default: the messages' own. Only with `to_exchange`."
+    ),
+    Field::optional("to_vhost", Text, "The vhost of the target. Default: the messages' own."),
 );
 const REDRIVE: &[Field] = selecting!(Field::optional(
     "to",
     Text,
-    "`last`: to the queue in which they died last. `first`: to the one in which they died first. Default: `last`."
+    "`last`: to the queue that dead-lettered the message last. `first`: to the queue that did so first. Default: `last`."
 ));
 
 const PAGE: Shape =
@@ -200,21 +237,21 @@ async fn browse(call: Call) -> Result<Answer, Problem> {
     let wants_unacked = match query.get("state").unwrap_or("ready") {
         "ready" => false,
         "unacked" => true,
-        other => return Err(Problem::bad_request(format!("'state' is 'ready' or 'unacked', not '{other}'"))),
+        other => return Err(Problem::bad_request(format!("'state' must be 'ready' or 'unacked', not '{other}'"))),
     };
     let is_auto = match query.get("encoding").unwrap_or("auto") {
         "auto" => true,
         "base64" => false,
-        other => return Err(Problem::bad_request(format!("'encoding' is 'auto' or 'base64', not '{other}'"))),
+        other => return Err(Problem::bad_request(format!("'encoding' must be 'auto' or 'base64', not '{other}'"))),
     };
     let start = match (query.get("from"), query.number("tail")?) {
         (None, None) => Start::Head,
         (Some(from), None) => Start::At(id(from)?),
         (None, Some(_)) if wants_unacked => {
-            return Err(Problem::bad_request("'tail' is for ready messages only"));
+            return Err(Problem::bad_request("'tail' is supported for ready messages only"));
         }
         (None, Some(count)) => Start::Tail(count),
-        (Some(_), Some(_)) => return Err(Problem::bad_request("give either 'from' or 'tail'")),
+        (Some(_), Some(_)) => return Err(Problem::bad_request("'from' and 'tail' exclude each other")),
     };
     let body_len = query.number("truncate")?.unwrap_or(BODY_LEN);
     let request = BrowseRequest {
@@ -280,23 +317,21 @@ fn no_entry(call: &Call, vhost: &str) -> Problem {
 fn destination(fields: Fields<'_>) -> Result<Destination, Problem> {
     let routing_key = fields.text("to_routing_key")?;
     match (fields.text("to_queue")?, fields.text("to_exchange")?) {
-        (Some(_), None) if routing_key.is_some() => {
-            Err(Problem::bad_request("'to_routing_key' is of use only with 'to_exchange'"))
-        }
+        (Some(_), None) if routing_key.is_some() => Err(Problem::bad_request("'to_routing_key' needs 'to_exchange'")),
         (Some(queue), None) => match QueueName::parse(queue.as_bytes()) {
             Ok(name) => Ok(Destination::Queue(name)),
-            Err(_) => Err(Problem::bad_request("'to_queue' has at most 255 bytes")),
+            Err(_) => Err(Problem::bad_request("'to_queue' must not be longer than 255 bytes")),
         },
         (None, Some(exchange)) => {
             let Ok(exchange) = ExchangeName::parse(exchange.as_bytes()) else {
-                return Err(Problem::bad_request("'to_exchange' has at most 255 bytes"));
+                return Err(Problem::bad_request("'to_exchange' must not be longer than 255 bytes"));
             };
             if routing_key.is_some_and(|key| key.len() > 255) {
-                return Err(Problem::bad_request("'to_routing_key' has at most 255 bytes"));
+                return Err(Problem::bad_request("'to_routing_key' must not be longer than 255 bytes"));
             }
             Ok(Destination::Exchange { exchange, routing_key: routing_key.map(|key| key.as_bytes().to_vec()) })
         }
-        _ => Err(Problem::bad_request("give either 'to_queue' or 'to_exchange'")),
+        _ => Err(Problem::bad_request("either 'to_queue' or 'to_exchange' is required")),
     }
 }
 
@@ -307,7 +342,7 @@ async fn redrive(call: Call) -> Result<Answer, Problem> {
     let to = match fields.text("to")?.unwrap_or("last") {
         "last" => RedriveTo::Last,
         "first" => RedriveTo::First,
-        other => return Err(Problem::bad_request(format!("'to' is 'first' or 'last', not '{other}'"))),
+        other => return Err(Problem::bad_request(format!("'to' must be 'first' or 'last', not '{other}'"))),
     };
     let selection = selection(&call, &fields)?;
     let carried = inside(&call).await?.redrive(&queue, &selection, to).await.map_err(refused)?;

@@ -7,7 +7,7 @@ use broker::machine;
 use broker::statistics::numbers::{NODE, NODE_COUNT};
 use broker::view::{Alarms, NodeView, Numbers};
 use cluster::control::{ClusterView, MemberView, NodeFigures};
-use cluster::link::Lane;
+use cluster::wire::Lane;
 use telemetry::Sample;
 
 use super::memory;
@@ -28,45 +28,40 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/nodes/{node}",
         &[Operation::get(Monitoring, one, "Returns a node.", Shape::One(&TABLE))
-            .query(&[Parameters::Columns, Parameters::Other("memory", "`true`: with what its memory is used for.")])],
+            .query(&[Parameters::Columns, Parameters::Other("memory", "`true`: includes the node's memory use.")])],
     ),
     at(
         "/api/nodes/{node}/memory",
-        &[Operation::get(Monitoring, memory::absolute, "Returns what a node's memory is used for, in bytes.", MEMORY)],
+        &[Operation::get(Monitoring, memory::absolute, "Returns a node's memory use by category, in bytes.", MEMORY)],
     ),
     at(
         "/api/nodes/{node}/memory/relative",
-        &[Operation::get(
-            Monitoring,
-            memory::relative,
-            "Returns what a node's memory is used for, in percent.",
-            MEMORY,
-        )],
+        &[Operation::get(Monitoring, memory::relative, "Returns a node's memory use by category, in percent.", MEMORY)],
     ),
     at(
         "/api/nodes/{node}/memory/ets",
-        &[Operation::get(Monitoring, ets, "Tells that a node has no tables of an Erlang machine.", TABLES)],
+        &[Operation::get(Monitoring, ets, "Reports that a node has no Erlang tables.", TABLES)],
     ),
     at(
         "/api/nodes/{node}/memory/ets/relative",
-        &[Operation::get(Monitoring, ets, "Tells that a node has no tables of an Erlang machine.", TABLES)],
+        &[Operation::get(Monitoring, ets, "Reports that a node has no Erlang tables.", TABLES)],
     ),
     at(
         "/api/nodes/{node}/memory/ets/{filter}",
-        &[Operation::get(Monitoring, ets, "Tells that a node has no such tables of an Erlang machine.", TABLES)],
+        &[Operation::get(Monitoring, ets, "Reports that a node has no Erlang tables that match.", TABLES)],
     ),
     at(
         "/api/nodes/{node}/memory/ets/{filter}/relative",
-        &[Operation::get(Monitoring, ets, "Tells that a node has no such tables of an Erlang machine.", TABLES)],
+        &[Operation::get(Monitoring, ets, "Reports that a node has no Erlang tables that match.", TABLES)],
     ),
-    at("/api/reset", &[Operation::delete(Administrator, reset_all, "Forgets statistics.")]),
-    at("/api/reset/{node}", &[Operation::delete(Administrator, reset, "Forgets a node's statistics.")]),
+    at("/api/reset", &[Operation::delete(Administrator, reset_all, "Resets statistics.")]),
+    at("/api/reset/{node}", &[Operation::delete(Administrator, reset, "Resets the statistics of a node.")]),
     at(
         "/api/rebalance/queues",
         &[Operation::post(
             Administrator,
             |_| Ok(Answer::no_content()),
-            "Nothing: one node leads all queues, and there is nothing to spread.",
+            "Has no effect: one node leads all queues, so there is nothing to rebalance.",
             &[],
         )],
     ),
@@ -75,7 +70,7 @@ pub(super) static ROUTES: &[Route] = &[
 const MEMORY: Shape = Shape::Object(&[Field::required(
     "memory",
     Any,
-    "Parts, and their total; `not_available` for another node of the cluster.",
+    "The categories and their total. `not_available` for another node of the cluster.",
 )]);
 
 const TABLES: Shape = Shape::Object(&[Field::required("ets_tables_memory", Text, "`no_tables`.")]);

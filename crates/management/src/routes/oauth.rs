@@ -5,16 +5,15 @@ use std::time::{Duration, Instant};
 
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue, LOCATION, SET_COOKIE};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::access::check_management;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::cookie;
-use crate::json::Writer;
-use crate::oauth::{BegunLogin, OAuth};
+use crate::json::{Object, Writer};
+use crate::oauth::{BegunLogin, OAuth, OAuthOptions, PendingLogin, own_place, with_error};
 use crate::problem::Problem;
-use crate::route::Kind::{Boolean, Text};
+use crate::route::Kind::{Boolean, List, Text};
 use crate::route::Role::Public;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
 use crate::session_renewal::{RenewedSession, keep_alive};
@@ -25,17 +24,26 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Public,
             ways,
-            "Says how users log in to the console.",
+            "Returns how users log in to the console.",
             Shape::Object(&[
-                Field::required("oauth_enabled", Boolean, "Whether by OAuth 2."),
-                Field::required("oauth_disable_basic_auth", Boolean, "Whether names and passwords are refused."),
-                Field::optional("oauth_client_id", Text, "The broker's id at the provider."),
-                Field::optional("oauth_provider_url", Text, "The provider."),
-                Field::optional("oauth_scopes", Text, "The scopes that are asked for."),
+                Field::required("oauth_enabled", Boolean, "Whether users log in with OAuth 2."),
+                Field::required(
+                    "oauth_disable_basic_auth",
+                    Boolean,
+                    "Whether logins with name and password are refused.",
+                ),
+                Field::optional("oauth_client_id", Text, "The client id of the broker at the provider."),
+                Field::optional("oauth_provider_url", Text, "The provider's URL."),
+                Field::optional("oauth_scopes", Text, "The scopes that are requested."),
+                Field::optional(
+                    "oauth_resource_servers",
+                    List,
+                    "The resource servers that users can choose, each with its `id`, its `label`, and the fields above.",
+                ),
                 Field::optional(
                     "oauth_initiated_logon_type",
                     Text,
-                    "`sp_initiated`, or `idp_initiated`: users begin at the provider.",
+                    "`sp_initiated`, or `idp_initiated`: users start their login at the provider.",
                 ),
             ]),
         )],
@@ -45,23 +53,26 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Public,
             nothing,
-            "Redirects to the provider, to log in by OAuth 2.",
+            "Redirects to the provider for a login with OAuth 2.",
             Shape::Page("text/html"),
         )
         .later(|call| Box::pin(login(call)) as AnswerFuture)
-        .query(&[Parameters::Other("return_to", "The place of the console to come back to: `#/` and what follows.")])
-        .refuses(&[("302", "The provider, or the console's login with the reason why not.")])],
+        .query(&[
+            Parameters::Other("return_to", "The page of the console to return to: `#/` and what follows."),
+            Parameters::Other("resource", "The id of the resource server to log in to. Default: the first one."),
+        ])
+        .refuses(&[("302", "To the provider, or to the console's login page with the reason for the failure.")])],
     ),
     at(
         "/api/oauth/callback",
         &[Operation::get(
             Public,
             nothing,
-            "Takes the provider's answer (`code` and `state`), opens a session, and redirects to the console.",
+            "Receives the provider's response (`code` and `state`), opens a session, and redirects to the console.",
             Shape::Page("text/html"),
         )
         .later(|call| Box::pin(callback(call)) as AnswerFuture)
-        .refuses(&[("302", "The console, or its login with the reason why not.")])],
+        .refuses(&[("302", "To the console, or to its login page with the reason for the failure.")])],
     ),
 ];
 
@@ -76,30 +87,51 @@ fn ways(call: &Call) -> Result<Answer, Problem> {
     let options = &call.service.options;
     let mut out = Vec::new();
     Writer::new(&mut out).object(|members| {
-        members.cell("oauth_enabled").bool(options.oauth.is_some());
+        members.cell("oauth_enabled").bool(!options.oauth.is_empty());
         members.cell("oauth_disable_basic_auth").bool(options.refuses_basic);
-        if let Some(oauth) = &options.oauth {
-            if !oauth.client_id.is_empty() {
-                members.cell("oauth_client_id").text(&oauth.client_id);
-            }
-            members.cell("oauth_provider_url").text(&oauth.provider_url);
-            members.cell("oauth_scopes").text(&oauth.scopes);
-            let logon = if oauth.is_idp_initiated { "idp_initiated" } else { "sp_initiated" };
-            members.cell("oauth_initiated_logon_type").text(logon);
+        if let Some(first) = options.oauth.first() {
+            write_way(members, first);
+            members.cell("oauth_resource_servers").list(&options.oauth, |oauth, server| {
+                server.object(|members| {
+                    members.cell("id").text(&oauth.id);
+                    members.cell("label").text(&oauth.label);
+                    write_way(members, oauth);
+                });
+            });
         }
     });
     Ok(Answer::json(out))
 }
 
+fn write_way(members: &mut Object<'_>, oauth: &OAuthOptions) {
+    if !oauth.client_id.is_empty() {
+        members.cell("oauth_client_id").text(&oauth.client_id);
+    }
+    members.cell("oauth_provider_url").text(&oauth.provider_url);
+    members.cell("oauth_scopes").text(&oauth.scopes);
+    let logon = if oauth.is_idp_initiated { "idp_initiated" } else { "sp_initiated" };
+    members.cell("oauth_initiated_logon_type").text(logon);
+}
+
 async fn login(call: Call) -> Result<Answer, Problem> {
-    let Some(oauth) = call.service.oauth().cloned() else { return Err(Problem::not_found()) };
+    let Some(first) = call.service.oauth().first() else { return Err(Problem::not_found()) };
+    let oauth = match call.query.get("resource") {
+        None => first.clone(),
+        Some(id) => match call.service.oauth().iter().find(|oauth| oauth.options.id == id) {
+            Some(oauth) => oauth.clone(),
+            None => {
+                let place = own_place(call.query.get("return_to").unwrap_or_default());
+                return failed(&call, "unknown resource server", &place);
+            }
+        },
+    };
     if oauth.options.is_idp_initiated {
         return redirect(&oauth.options.provider_url);
     }
     let return_to = call.query.get("return_to").unwrap_or_default();
     let redirect_uri = match redirect_uri(&call) {
         Some(redirect_uri) => redirect_uri,
-        None => return failed(&call, "the request does not say which host it is for"),
+        None => return failed(&call, "the request has no host", &own_place(return_to)),
     };
     match oauth.begin(return_to, redirect_uri, Instant::now()).await {
         Ok(BegunLogin { location, cookie }) => {
@@ -109,37 +141,42 @@ async fn login(call: Call) -> Result<Answer, Problem> {
             let cookie = HeaderValue::from_str(&cookie).map_err(|_| Problem::not_found())?;
             Ok(redirect(&location)?.with(SET_COOKIE, cookie))
         }
-        Err(reason) => failed(&call, &reason),
+        Err(reason) => failed(&call, &reason, &own_place(return_to)),
     }
 }
 
 async fn callback(call: Call) -> Result<Answer, Problem> {
-    let Some(oauth) = call.service.oauth().cloned() else { return Err(Problem::not_found()) };
-    match finished(&call, &oauth).await {
+    let Some(first) = call.service.oauth().first() else { return Err(Problem::not_found()) };
+    let state = call.query.get("state").unwrap_or_default();
+    let (cookie, now) = (cookie::value(&call.headers, COOKIE), Instant::now());
+    // The state says which of them has begun it.
+    let begun = call.service.oauth().iter().find_map(|oauth| Some((oauth.clone(), oauth.take(state, cookie, now)?)));
+    let (oauth, login) = begun.map_or((first.clone(), None), |(oauth, login)| (oauth, Some(login)));
+    match finished(&call, &oauth, login.as_ref()).await {
         Ok(answer) => Ok(answer),
-        Err(reason) => failed(&call, &reason),
+        Err(reason) => failed(&call, &reason, login.as_ref().map_or("#/", |login| &login.return_to)),
     }
 }
 
-/// Opens a session for whom the provider has sent back; else says why not.
-async fn finished(call: &Call, oauth: &Arc<OAuth>) -> Result<Answer, String> {
-    let state = call.query.get("state").unwrap_or_default();
+/// Opens a session for the user that the provider has sent back; else says why not.
+async fn finished(call: &Call, oauth: &Arc<OAuth>, login: Option<&PendingLogin>) -> Result<Answer, String> {
     if let Some(error) = call.query.get("error") {
-        oauth.give_up(state, Instant::now());
         let shown: String =
             error.chars().filter(|char| char.is_ascii_alphanumeric() || *char == '_').take(64).collect();
         return Err(format!("the provider refused the login ({shown})"));
     }
     let code = call.query.get("code").ok_or("the provider sent no code")?;
-    let (tokens, return_to) = oauth.finish(state, code, cookie::value(&call.headers, COOKIE), Instant::now()).await?;
+    let login = login.ok_or("the login took too long, or was started in another browser: try again")?;
+    let tokens = oauth.finish(login, code, Instant::now()).await?;
     let origin = call.actor().origin;
     let token = tokens.access_token.as_bytes();
     let actor = call.service.log_in_by_token(token, origin).await;
-    let actor = actor.map_err(|_| "the broker does not accept the provider's token: its log says why".to_owned())?;
+    let actor =
+        actor.map_err(|_| "the broker does not accept the provider's token: its log contains the reason".to_owned())?;
     check_management(&actor.identity).map_err(|_| "the user may not use the console".to_owned())?;
     let (lifetime, now_ms) = (call.service.options.session_lifetime, cookie::now_ms());
     let opened = call.broker().open_login_session(&actor.identity, token, &origin, lifetime, now_ms);
-    let opened = opened.map_err(|error| error.to_string())?.ok_or("the user is not known any more")?;
+    let opened = opened.map_err(|error| error.to_string())?.ok_or("the user no longer exists")?;
     // A token that is renewed does not end the session.
     let left = match &tokens.refresh_token {
         Some(_) => lifetime,
@@ -153,7 +190,8 @@ async fn finished(call: &Call, oauth: &Arc<OAuth>) -> Result<Answer, String> {
         let session = RenewedSession { token, refresh_token, origin, expires_at_ms, until_ms };
         keep_alive(&call.service, oauth, session);
     }
-    let answer = redirect(&format!("{prefix}/{return_to}")).map_err(|_| "the place to go to is none".to_owned())?;
+    let answer =
+        redirect(&format!("{prefix}/{}", login.return_to)).map_err(|_| "invalid page to return to".to_owned())?;
     Ok(answer.with(SET_COOKIE, cookie))
 }
 
@@ -162,11 +200,11 @@ fn redirect(location: &str) -> Result<Answer, Problem> {
     Ok(Answer::empty(StatusCode::FOUND).with(LOCATION, location))
 }
 
-/// The console's login, with a sentence.
-fn failed(call: &Call, reason: &str) -> Result<Answer, Problem> {
-    tracing::warn!(peer = ?call.actor().origin.peer, %reason, "a login by OAuth 2 failed");
+/// The console's login, with a sentence: at the place that was asked for, so that the next login leads there.
+fn failed(call: &Call, reason: &str, place: &str) -> Result<Answer, Problem> {
+    tracing::warn!(peer = ?call.actor().origin.peer, %reason, "OAuth 2 login failed");
     let prefix = &call.service.options.path_prefix;
-    redirect(&format!("{prefix}/#/?login_error={}", utf8_percent_encode(reason, NON_ALPHANUMERIC)))
+    redirect(&format!("{prefix}/{}", with_error(place, reason)))
 }
 
 /// Where the provider sends the browser back to: this host, as the browser calls it. The provider compares it with what it was told of

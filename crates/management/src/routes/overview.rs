@@ -26,38 +26,33 @@ use crate::statistics::Stats;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/overview",
-    &[Operation::get(
-        Management,
-        overview,
-        "Returns the versions, and how many objects of each kind there are.",
-        OVERVIEW,
-    )
-    .query(&[Parameters::Columns, Parameters::Stats])],
+    &[Operation::get(Management, overview, "Returns versions and the numbers of objects.", OVERVIEW)
+        .query(&[Parameters::Columns, Parameters::Stats])],
 )];
 
 const OVERVIEW: Shape = Shape::Object(&[
-    Field::required("rabbitmq_version", Text, "The version of RabbitMQ that this is compatible with."),
-    Field::required("product_name", Text, "The product."),
-    Field::required("product_version", Text, "Its version."),
+    Field::required("rabbitmq_version", Text, "The version of RabbitMQ that Warren is compatible with."),
+    Field::required("product_name", Text, "The product's name."),
+    Field::required("product_version", Text, "The product's version."),
     Field::required("cluster_name", Text, "The cluster's name."),
-    Field::required("disable_stats", Boolean, "Whether statistics are left out."),
+    Field::required("disable_stats", Boolean, "Whether statistics are disabled."),
     Field::required(
         "object_totals",
         ObjectKind,
-        "How many queues, exchanges, connections, channels and consumers there are.",
+        "The numbers of queues, exchanges, connections, channels and consumers.",
     ),
     Field::optional(
         "churn_rates",
         ObjectKind,
-        "How many connections, channels and queues were opened, closed, created and deleted.",
+        "The numbers of connections, channels and queues that were opened, closed, created and deleted.",
     ),
-    Field::optional("message_stats", ObjectKind, "What has happened to messages, and how fast it goes."),
-    Field::optional("queue_totals", ObjectKind, "How many messages there are in queues."),
-    Field::optional("node", Text, "The node's name, for users who may monitor."),
+    Field::optional("message_stats", ObjectKind, "The counts and rates of messages."),
+    Field::optional("queue_totals", ObjectKind, "The numbers of messages in queues."),
+    Field::optional("node", Text, "The node's name. Only for users with the tag `monitoring`."),
     Field::optional(
         "latency_stages",
         ObjectKind,
-        "How long messages were in each stage of their way, in microseconds, for users who may monitor.",
+        "How long messages spent in each stage, in microseconds. Only for users with the tag `monitoring`.",
     ),
 ]);
 

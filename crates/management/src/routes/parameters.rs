@@ -31,7 +31,7 @@ use observe::alerting;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/parameters",
-        &[Operation::list(Policymaker, all, "Lists the parameters of vhosts, without policies of users.", PARAMETERS)
+        &[Operation::list(Policymaker, all, "Lists the parameters of all vhosts, without user policies.", PARAMETERS)
             .query(LIST)],
     ),
     at(
@@ -48,7 +48,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(PolicymakerInVhost, one, "Returns a parameter.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(PolicymakerInVhost, put, "Sets a parameter.", VALUE),
-            Operation::delete(PolicymakerInVhost, delete, "Removes a parameter."),
+            Operation::delete(PolicymakerInVhost, delete, "Deletes a parameter."),
         ],
     ),
     at(
@@ -60,13 +60,13 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(Policymaker, one_global, "Returns a global parameter.", Shape::One(&GLOBAL)).query(SINGLE),
             Operation::put(Policymaker, put_global, "Sets a global parameter.", VALUE),
-            Operation::delete(Policymaker, delete_global, "Removes a global parameter."),
+            Operation::delete(Policymaker, delete_global, "Deletes a global parameter."),
         ],
     ),
 ];
 
 const PARAMETERS: Shape = Shape::Many(&TABLE);
-const VALUE: &[Field] = &[Field::required("value", Any, "Its value.")];
+const VALUE: &[Field] = &[Field::required("value", Any, "The value.")];
 
 /// What policies are as parameters.
 const POLICY: &str = "policy";
@@ -245,7 +245,7 @@ fn shown_global(call: &Call) -> Vec<GlobalParameter> {
 /// What is to be checked is set where it is.
 fn check_is_plain(call: &Call) -> Result<(), Problem> {
     if alerting::is_parameter(call.argument("name")) {
-        return Err(Problem::bad_request("rules and webhooks of alerts are set at /api/alerts"));
+        return Err(Problem::bad_request("alert rules and webhooks are set at /api/alerts"));
     }
     Ok(())
 }

@@ -20,26 +20,29 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Management,
         |_| Err(Problem::not_found()),
-        "Says whether a user may do something, and which permissions decide that.",
+        "Checks whether a user may perform an operation, and which permissions decide this.",
         Shape::Object(&[
-            Field::required("allowed", Boolean, "Whether it may."),
-            Field::required("checks", List, "What is needed for that, and whether the user has it."),
-            Field::optional("routes_to", List, "Where a message would go that it publishes: queues, at most 100."),
-            Field::optional("routes_to_count", Integer, "How many queues these are."),
+            Field::required("allowed", Boolean, "Whether the user may perform the operation."),
+            Field::required("checks", List, "The permissions that the operation needs, and whether the user has them."),
+            Field::optional("routes_to", List, "The queues that a published message would be routed to, at most 100."),
+            Field::optional("routes_to_count", Integer, "The number of these queues."),
         ]),
     )
     .later(|call| Box::pin(check(call)) as AnswerFuture)
     .strict()
     .query(&[
-        Parameters::Other("user", "The user; without it, who asks. Only administrators ask about others."),
+        Parameters::Other(
+            "user",
+            "The user. Default: the user of the request. Only administrators may name other users.",
+        ),
         Parameters::Other("vhost", "The vhost."),
         Parameters::Other("operation", "`publish`, `consume`, `get`, `purge`, `configure`, `bind` or `unbind`."),
-        Parameters::Other("exchange", "The exchange; of a binding, its source."),
-        Parameters::Other("queue", "The queue; of a binding, its destination."),
-        Parameters::Other("destination_exchange", "The exchange that is a binding's destination."),
-        Parameters::Other("routing_key", "The routing key: rules about them, and where a message goes, depend on it."),
+        Parameters::Other("exchange", "The exchange. For a binding, its source."),
+        Parameters::Other("queue", "The queue. For a binding, its destination."),
+        Parameters::Other("destination_exchange", "For a binding, the destination exchange."),
+        Parameters::Other("routing_key", "The routing key. Topic permissions and routing depend on it."),
     ])
-    .refuses(&[("404", "There is no such vhost or user.")])],
+    .refuses(&[("404", "The vhost or user does not exist.")])],
 )];
 
 /// Queues that are named.
@@ -47,7 +50,7 @@ const NAMED_COUNT_MAX: usize = 100;
 
 async fn check(call: Call) -> Result<Answer, Problem> {
     let query = &call.query;
-    let vhost = query.get("vhost").ok_or_else(|| Problem::bad_request("a vhost is needed"))?;
+    let vhost = query.get("vhost").ok_or_else(|| Problem::bad_request("a vhost is required"))?;
     let rights = needed(query)?;
     let actor = actor(&call).await?;
     let access = call.broker().open_vhost(&actor, vhost).ok_or_else(Problem::not_found)?;
@@ -99,7 +102,7 @@ fn real_name(exchange: &str) -> &str {
 }
 
 fn needed(query: &Query) -> Result<Vec<NeededRight>, Problem> {
-    let operation = query.get("operation").ok_or_else(|| Problem::bad_request("an operation is needed"))?;
+    let operation = query.get("operation").ok_or_else(|| Problem::bad_request("an operation is required"))?;
     let given = |name: &str| query.get(name).map(str::to_owned);
     let required = |name: &str| given(name).ok_or_else(|| Problem::bad_request(format!("{operation} needs {name}")));
     let of = |access, resource, name| NeededRight::Resource { resource, name, access };
@@ -136,7 +139,7 @@ fn needed(query: &Query) -> Result<Vec<NeededRight>, Problem> {
         }
         other => {
             let known = "publish, consume, get, purge, configure, bind or unbind";
-            return Err(Problem::bad_request(format!("the operation is {known}, not '{other}'")));
+            return Err(Problem::bad_request(format!("the operation must be {known}, not '{other}'")));
         }
     }
     Ok(rights)

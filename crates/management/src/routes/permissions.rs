@@ -26,7 +26,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(Administrator, one, "Returns a user's permissions in a vhost.", Shape::One(&TABLE))
                 .query(SINGLE),
             Operation::put(Administrator, put, "Sets a user's permissions in a vhost.", PERMISSION),
-            Operation::delete(Administrator, delete, "Removes a user's permissions in a vhost."),
+            Operation::delete(Administrator, delete, "Deletes a user's permissions in a vhost."),
         ],
     ),
     at(
@@ -41,9 +41,9 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 const PERMISSION: &[Field] = &[
-    Field::required("configure", Text, "A pattern of names that the user may declare and delete."),
-    Field::required("write", Text, "A pattern of names that it may publish to."),
-    Field::required("read", Text, "A pattern of names that it may consume from."),
+    Field::required("configure", Text, "A regular expression for the names that the user may declare and delete."),
+    Field::required("write", Text, "A regular expression for the names that the user may publish to."),
+    Field::required("read", Text, "A regular expression for the names that the user may consume from."),
 ];
 
 pub(super) static TABLE: Table<UserPermission, Service> = Table {

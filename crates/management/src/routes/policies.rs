@@ -60,12 +60,16 @@ pub(super) static ROUTES: &[Route] = &[
     ),
 ];
 
-const UNCHANGEABLE: &[(&str, &str)] = &[("405", "The configuration forbids changing operator policies here.")];
+const UNCHANGEABLE: &[(&str, &str)] = &[("405", "The configuration forbids changes of operator policies over HTTP.")];
 
 const POLICY: &[Field] = &[
-    Field::required("pattern", Text, "A pattern of names of queues and exchanges."),
-    Field::required("definition", Object, "Its keys and values."),
-    Field::optional("priority", Integer, "If several match, the one with the highest priority counts. Default: 0."),
+    Field::required("pattern", Text, "A regular expression for the names of queues and exchanges."),
+    Field::required("definition", Object, "The keys and values of the policy."),
+    Field::optional(
+        "priority",
+        Integer,
+        "If several policies match, the one with the highest priority applies. Default: 0.",
+    ),
     Field::optional(
         "apply-to",
         Text,

@@ -32,38 +32,60 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/queues/{vhost}/{queue}/policies",
-        &[Operation::get(InVhost, of_queue, "Says which policies match a queue, and what of them holds.", MATCHING)],
+        &[Operation::get(
+            InVhost,
+            of_queue,
+            "Returns the policies that match a queue, and their effective definition.",
+            MATCHING,
+        )],
     ),
     at(
         "/api/exchanges/{vhost}/{exchange}/policies",
         &[Operation::get(
             InVhost,
             of_exchange,
-            "Says which policies match an exchange, and what of them holds.",
+            "Returns the policies that match an exchange, and their effective definition.",
             MATCHING,
         )],
     ),
 ];
 
-const PREVIEWS: &str = "Says what would change if a policy were so, or were deleted. Nothing is changed.";
+const PREVIEWS: &str =
+    "Returns what would change if a policy had this definition, or were deleted. Nothing is changed.";
 const BODY: &[Field] = &[
-    Field::optional("delete", Boolean, "Whether the policy is to be deleted; nothing else is needed then."),
-    Field::optional("pattern", Text, "A pattern of names of queues and exchanges."),
-    Field::optional("definition", ObjectKind, "Its keys and values."),
-    Field::optional("priority", Integer, "If several match, the one with the highest priority counts. Default: 0."),
-    Field::optional("apply-to", Text, "What it is for. Default: `all`."),
+    Field::optional("delete", Boolean, "`true`: previews the deletion of the policy. No other field is required then."),
+    Field::optional("pattern", Text, "A regular expression for the names of queues and exchanges."),
+    Field::optional("definition", ObjectKind, "The keys and values of the policy."),
+    Field::optional(
+        "priority",
+        Integer,
+        "If several policies match, the one with the highest priority applies. Default: 0.",
+    ),
+    Field::optional("apply-to", Text, "The objects that the policy applies to. Default: `all`."),
 ];
 const PREVIEW: Shape = Shape::Object(&[
-    Field::required("matched", ObjectKind, "How many queues and exchanges the policy matches."),
-    Field::required("changed_count", Integer, "For how many of all the effective definition would be another."),
-    Field::required("changed", List, "These, at most 100: exchanges, then queues, each by name."),
-    Field::optional("next", Text, "Where there are more: `after` of the next page."),
+    Field::required("matched", ObjectKind, "The number of queues and exchanges that the policy matches."),
+    Field::required(
+        "changed_count",
+        Integer,
+        "The number of queues and exchanges whose effective definition would change.",
+    ),
+    Field::required(
+        "changed",
+        List,
+        "The queues and exchanges that would change, at most 100: exchanges, then queues, each in the order of names.",
+    ),
+    Field::optional("next", Text, "If there are more: the value of `after` for the next page."),
 ]);
-const PAGE: &[Parameters] = &[Parameters::Other("after", "Only what comes after this: `next` of the page before.")];
+const PAGE: &[Parameters] = &[Parameters::Other("after", "Where to continue: `next` of the previous page.")];
 const MATCHING: Shape = Shape::Object(&[
-    Field::required("policies", List, "The policies of both kinds that match, the first one first."),
-    Field::required("effective_definition", ObjectKind, "What holds."),
-    Field::required("sources", ObjectKind, "For each key the policy that it comes from."),
+    Field::required(
+        "policies",
+        List,
+        "The policies and operator policies that match, in the order of their precedence.",
+    ),
+    Field::required("effective_definition", ObjectKind, "The effective definition."),
+    Field::required("sources", ObjectKind, "For each key, the policy that it comes from."),
 ]);
 
 /// Changed things on a page.
@@ -180,7 +202,7 @@ async fn preview(call: Call, kind: PolicyKind) -> Result<Answer, Problem> {
     after.extend(wanted.iter().cloned());
     let start = call.query.get("after").map(|text| match text.split_once(':') {
         Some((kind @ (EXCHANGE | QUEUE), name)) => Ok((kind, name)),
-        _ => Err(Problem::bad_request("after must be what 'next' of the page before says")),
+        _ => Err(Problem::bad_request("after must be the 'next' of the previous page")),
     });
     let mut preview = Preview {
         policy: wanted.or(existing),
@@ -216,7 +238,7 @@ fn wanted(call: &Call, vhost: VhostName, kind: PolicyKind) -> Result<Option<Arc<
     if fields.bool("delete", false)? {
         return match body.len() {
             1 => Ok(None),
-            _ => Err(Problem::bad_request("a policy that is to be deleted is described by its name alone")),
+            _ => Err(Problem::bad_request("a policy to delete is named by its name alone")),
         };
     }
     let request = policies::request(vhost, call.argument("name"), kind, fields)?;

@@ -18,39 +18,35 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Monitoring,
         all,
-        "Tells what has held the node and its clients back since the start.",
+        "Returns what has slowed down the node and its clients since the start.",
         Shape::Object(&[
             Field::required(
                 "syncs",
                 Object,
-                "Syncs of the journal: their `count`, and `total_us`, how long they took together.",
+                "Syncs of the journal: their `count`, and their total duration `total_us`.",
             ),
             Field::required("processors", Object, PROCESSORS),
             Field::required(
                 "connections_refused",
                 Integer,
-                "Connections turned away because files or places had run out.",
+                "Connections that were refused because file descriptors or connection slots were used up.",
             ),
-            Field::required("connections_failed", Integer, "Connections closed for an error of their client."),
-            Field::required("channels_failed", Integer, "Channels closed for an error of their client."),
-            Field::required("logins_failed", Integer, "Attempts to log in that failed, over AMQP and HTTP."),
-            Field::required("publishes_refused", Integer, "Publishes answered with `basic.nack`."),
-            Field::required(
-                "flow_entered",
-                Integer,
-                "How often a connection that publishes had to wait for the store.",
-            ),
+            Field::required("connections_failed", Integer, "Connections that were closed because of a client's error."),
+            Field::required("channels_failed", Integer, "Channels that were closed because of a client's error."),
+            Field::required("logins_failed", Integer, "Failed login attempts, over AMQP and HTTP."),
+            Field::required("publishes_refused", Integer, "Publishes that were answered with `basic.nack`."),
+            Field::required("flow_entered", Integer, "How often a publishing connection had to wait for the store."),
             Field::required(
                 "connections_pausing",
                 Integer,
-                "Connections that pause now so that consumers can keep up.",
+                "Connections that are paused now so that consumers can keep up.",
             ),
         ]),
     )],
 )];
 
-const PROCESSORS: &str = "How the process came by processors, in microseconds: `used_us`; `waited_us`, that its threads could have run \
-     and had none; `throttled_us` by its control group; `stolen_us` of the whole machine by its hypervisor.";
+const PROCESSORS: &str = "The CPU time of the process, in microseconds: `used_us`; `waited_us`, how long its threads were runnable \
+    without a CPU; `throttled_us` by its control group; `stolen_us` from the whole machine by its hypervisor.";
 
 fn all(call: &Call) -> Result<Answer, Problem> {
     let broker = call.broker();

@@ -18,9 +18,9 @@ use crate::route::{Field, Operation, Route, Shape, at};
 const ABSOLUTE: Field = Field::optional("absolute", Any, "Bytes, or a size such as `50MB` or `2GiB`.");
 
 /// What happens where nothing of the process can be changed, and where the system refuses.
-pub(super) const REFUSALS: &[(&str, &str)] = &[("503", "Nothing of the process can be changed here.")];
+pub(super) const REFUSALS: &[(&str, &str)] = &[("503", "The process cannot be changed by this API.")];
 const LISTENER_REFUSALS: &[(&str, &str)] =
-    &[("500", "The system refuses it for one listener; the others have done it."), REFUSALS[0]];
+    &[("500", "The system refused the change for one listener. The other listeners were changed."), REFUSALS[0]];
 
 pub(super) static ROUTES: &[Route] = &[
     at(
@@ -30,7 +30,7 @@ pub(super) static ROUTES: &[Route] = &[
             set_memory_limit,
             "Sets the limit of resident memory above which publishers are blocked, until the process ends.",
             &[
-                Field::optional("relative", Number, "A fraction of the memory, from 0 to 1: this or `absolute`."),
+                Field::optional("relative", Number, "A fraction of the memory, from 0 to 1. Instead of `absolute`."),
                 ABSOLUTE,
             ],
         )
@@ -44,7 +44,7 @@ pub(super) static ROUTES: &[Route] = &[
             set_disk_free_limit,
             "Sets the limit of free disk below which publishers are blocked, until the process ends.",
             &[
-                Field::optional("relative", Number, "A multiple of the memory, from 0 to 1000: this or `absolute`."),
+                Field::optional("relative", Number, "A multiple of the memory, from 0 to 1000. Instead of `absolute`."),
                 ABSOLUTE,
             ],
         )
@@ -56,7 +56,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::put(
             Administrator,
             set_log_level,
-            "Sets the least severe level that is logged, until the process ends.",
+            "Sets the lowest level that is logged, until the process ends.",
             &[Field::required(
                 "level",
                 Text,
@@ -71,7 +71,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::post(
             Administrator,
             suspend_listeners,
-            "Refuses new AMQP connections, also over WebSockets. Open ones stay.",
+            "Refuses new AMQP connections, also over WebSockets. Open connections are not affected.",
             &[],
         )
         .refuses(LISTENER_REFUSALS)],
@@ -84,7 +84,7 @@ pub(super) static ROUTES: &[Route] = &[
 ];
 
 pub(crate) fn missing() -> Problem {
-    let reason = "nothing of the process can be changed here";
+    let reason = "the process cannot be changed by this API";
     Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
 }
 
@@ -137,7 +137,7 @@ fn set_log_level(call: &Call) -> Result<Answer, Problem> {
     let process = process(call)?;
     let tell = || {
         let user = call.identity().name();
-        tracing::info!(user, level = name, "the log level was changed until the process ends");
+        tracing::info!(user, level = name, "log level changed until the process ends");
     };
     // Before, so that the log's last line says who has switched it off; after, if it was off.
     let is_told = tracing::enabled!(tracing::Level::INFO);
@@ -153,13 +153,13 @@ fn set_log_level(call: &Call) -> Result<Answer, Problem> {
 
 fn suspend_listeners(call: &Call) -> Result<Answer, Problem> {
     process(call)?.suspend_listeners().map_err(|error| refused("suspended", &error))?;
-    tracing::info!(user = call.identity().name(), "the listeners of AMQP were suspended");
+    tracing::info!(user = call.identity().name(), "AMQP listeners suspended");
     Ok(Answer::no_content())
 }
 
 fn resume_listeners(call: &Call) -> Result<Answer, Problem> {
     process(call)?.resume_listeners().map_err(|error| refused("resumed", &error))?;
-    tracing::info!(user = call.identity().name(), "the listeners of AMQP were resumed");
+    tracing::info!(user = call.identity().name(), "AMQP listeners resumed");
     Ok(Answer::no_content())
 }
 

@@ -6,6 +6,7 @@ use hyper::StatusCode;
 use sampler::{Session, StartError};
 
 use super::request_params::RequestParams as _;
+use super::trace::NAMED;
 use crate::answer::Answer;
 use crate::inside::Inside;
 use crate::problem::Problem;
@@ -21,16 +22,20 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Administrator,
         |call| cpu(&Inside::of(call)),
-        "Streams what the processors do from now on, as lines of JSON: stacks of all threads, as addresses within files.",
+        "Streams a CPU profile as lines of JSON: stacks of all threads, as addresses within files.",
         Shape::Page(JSON_LINES),
     )
     .query(&[
-        Parameters::Other("seconds", "How long: 1 to 300, and 10 without it."),
-        Parameters::Other("rate", "Looks at a thread in each second that it works: 1 to 999, and 99 without it."),
+        Parameters::Other("seconds", "The duration in seconds, from 1 to 300. Default: 10."),
+        Parameters::Other(
+            "rate",
+            "The number of samples per second of a thread's CPU time, from 1 to 999. Default: 99.",
+        ),
+        NAMED,
     ])
     .refuses(&[
-        ("409", "A CPU profile is being made already."),
-        ("503", "There are eight traces and profiles, an alarm is on, or the system cannot do it."),
+        ("409", "Another CPU profile is running."),
+        ("503", "Eight traces and profiles are running, an alarm is in effect, or the system does not support it."),
     ])],
 )];
 
@@ -41,8 +46,10 @@ const RATE_HZ_MAX: u32 = 999;
 const RATE_HZ_DEFAULT: u32 = 99;
 
 pub(crate) fn cpu(inside: &Inside) -> Result<Answer, Problem> {
-    if let Some(name) = inside.query.names().find(|name| !["seconds", "rate"].contains(name)) {
-        return Err(Problem::bad_request(format!("there is no parameter '{name}', but seconds and rate")));
+    if let Some(name) = inside.query.names().find(|name| !["seconds", "rate", "session"].contains(name)) {
+        return Err(Problem::bad_request(format!(
+            "unknown parameter '{name}': the parameters are seconds, rate and session"
+        )));
     }
     let number = |name, default, most: u32| {
         let number = inside.query.number_in(name, 1..=most.into())?;
@@ -58,6 +65,6 @@ pub(crate) fn cpu(inside: &Inside) -> Result<Answer, Problem> {
         StartError::Taken => Problem::new(StatusCode::CONFLICT, "conflict", error.to_string()),
         _ => Problem::unavailable(error.to_string()),
     })?;
-    tracing::info!(user = inside.watched.user(), seconds, rate_hz, "a CPU profile was started");
+    tracing::info!(user = inside.watched.user(), seconds, rate_hz, "CPU profile started");
     Ok(observer.answer(Feed::new(session, lines)))
 }

@@ -22,8 +22,9 @@ use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/exchanges/{vhost}/{exchange}/publish",
-        &[Operation::post(InVhost, publish, "Publishes a message, and waits until it is durable.", MESSAGE)
-            .answers(Shape::Object(&[Field::required("routed", Boolean, "Whether a queue took it.")]))],
+        &[Operation::post(InVhost, publish, "Publishes a message and waits until it is durable.", MESSAGE).answers(
+            Shape::Object(&[Field::required("routed", Boolean, "Whether the message was routed to a queue.")]),
+        )],
     ),
     at(
         "/api/queues/{vhost}/{queue}/get",
@@ -35,24 +36,28 @@ pub(super) static ROUTES: &[Route] = &[
 
 const MESSAGE: &[Field] = &[
     Field::required("routing_key", Text, "The routing key."),
-    Field::required("properties", Kind::Object, "Properties by AMQP's names, such as `delivery_mode` and `headers`."),
+    Field::required(
+        "properties",
+        Kind::Object,
+        "The properties by their AMQP names, such as `delivery_mode` and `headers`.",
+    ),
     Field::required("payload", Text, "The body."),
-    Field::required("payload_encoding", Text, "How the body is written: `string` (UTF-8) or `base64`."),
+    Field::required("payload_encoding", Text, "The encoding of the body: `string` (UTF-8) or `base64`."),
 ];
 
 const GET: &[Field] = &[
     Field::required(
         "ackmode",
         Text,
-        "What is done with the messages: `ack_requeue_true`, `ack_requeue_false`, `reject_requeue_true` or `reject_requeue_false`.",
+        "What happens to the messages: `ack_requeue_true`, `ack_requeue_false`, `reject_requeue_true` or `reject_requeue_false`.",
     ),
-    Field::required("count", Any, "How many at most."),
+    Field::required("count", Any, "The maximum number of messages."),
     Field::required(
         "encoding",
         Text,
         "`auto`: as text if it is text, otherwise in base64. `base64`: always in base64.",
     ),
-    Field::optional("truncate", Integer, "How many bytes of each body at most."),
+    Field::optional("truncate", Integer, "The maximum number of bytes of each body."),
 ];
 
 /// Properties that are texts.
@@ -167,7 +172,7 @@ fn text(members: &Map<String, Value>, name: &str) -> Result<Option<String>, Prob
         // AMQP has one byte for the length.
         Some(Value::String(text)) if text.len() <= 255 => Ok(Some(text.clone())),
         Some(Value::String(text)) => {
-            Err(Problem::bad_request(format!("'{name}' has at most 255 bytes, not {}", text.len())))
+            Err(Problem::bad_request(format!("'{name}' must not be longer than 255 bytes, but has {}", text.len())))
         }
         Some(_) => Err(Problem::bad_request(value!(["not_string", name]))),
     }

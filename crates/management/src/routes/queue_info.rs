@@ -17,14 +17,14 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Configured,
         list_queues,
-        "Lists the queues of a vhost: names, and how many messages are ready.",
+        "Lists the queues of a vhost with their names and numbers of ready messages.",
         Shape::Many(&TABLE),
     )
     .query(&[
         Parameters::Other("max_len", "Only queues with at most this many ready messages."),
         Parameters::Other("vhost", "The vhost. Default: `/`."),
     ])
-    .refuses(&[("404", "There is no such vhost, or the user may not enter it.")])],
+    .refuses(&[("404", "The vhost does not exist, or the user may not access it.")])],
 )];
 
 /// The vhost that the plugin knows, and no other.
@@ -59,7 +59,7 @@ fn list_queues(call: &Call) -> Result<Answer, Problem> {
 fn len_max(call: &Call) -> Result<u64, Problem> {
     let Some(text) = call.query.get("max_len") else { return Ok(u64::MAX) };
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(Problem::bad_request(format!("'max_len' is not a whole number from 0 on: '{text}'")));
+        return Err(Problem::bad_request(format!("'max_len' must be a whole number, zero or above, not '{text}'")));
     }
     // What is too large for a number is too large for a queue.
     Ok(text.parse().unwrap_or(u64::MAX))
@@ -76,6 +76,6 @@ fn vhost(call: &Call) -> Result<&str, Problem> {
     if sees_it && call.broker().has_vhost(vhost) {
         return Ok(vhost);
     }
-    let reason = format!("there is no vhost '{vhost}', or you may not enter it");
+    let reason = format!("no vhost '{vhost}', or no access to it");
     Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason))
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use broker::statistics::numbers::{QUEUE, QUEUE_COUNT, READY, UNACKED};
 use broker::statistics::{REASONS, Range, SIZES, WAITS};
 use broker::view::{QueueView, SetAsideView};
-use cluster::link::NodeName;
+use cluster::wire::NodeName;
 use model::arguments::QueueType;
 use model::json;
 use serde_json::{Map, Value};

@@ -40,15 +40,20 @@ pub(super) static ROUTES: &[Route] = &[
                 .query(&[Parameters::Columns, Parameters::Stats]),
             Operation::put(InVhost, put, "Declares a queue.", FACTS),
             Operation::delete(InVhost, delete, "Deletes a queue.").query(&[
-                Parameters::Other("if-empty", "`true`: only if no message is ready in it."),
-                Parameters::Other("if-unused", "`true`: only if it has no consumer."),
+                Parameters::Other("if-empty", "`true`: only if the queue has no ready messages."),
+                Parameters::Other("if-unused", "`true`: only if the queue has no consumers."),
             ]),
         ],
     ),
-    at("/api/queues/{vhost}/{queue}/contents", &[Operation::delete(InVhost, purge, "Removes all ready messages.")]),
+    at("/api/queues/{vhost}/{queue}/contents", &[Operation::delete(InVhost, purge, "Deletes all ready messages.")]),
     at(
         "/api/queues/{vhost}/{queue}/actions",
-        &[Operation::post(AdministratorInVhost, act, "Nothing any more: RabbitMQ has no actions left either.", ACTION)],
+        &[Operation::post(
+            AdministratorInVhost,
+            act,
+            "Has no effect: as in RabbitMQ, there are no longer any actions.",
+            ACTION,
+        )],
     ),
     at(
         "/api/users/{user}/queues",
@@ -66,7 +71,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::put(
             PolicymakerInVhost,
             |call| pause(call, true),
-            "Pauses a queue: its consumers get no messages until it is resumed, after a restart, too.",
+            "Pauses a queue: its consumers get no messages until it is resumed, also after a restart.",
             &[],
         )
         .answers(Shape::NoContent)
@@ -74,13 +79,13 @@ pub(super) static ROUTES: &[Route] = &[
     ),
     at(
         "/api/queues/{vhost}/{queue}/resume",
-        &[Operation::put(PolicymakerInVhost, |call| pause(call, false), "Resumes a queue that was paused.", &[])
+        &[Operation::put(PolicymakerInVhost, |call| pause(call, false), "Resumes a paused queue.", &[])
             .answers(Shape::NoContent)
             .refuses(NO_QUEUE)],
     ),
 ];
 
-const NO_QUEUE: &[(&str, &str)] = &[("404", "There is no such queue.")];
+const NO_QUEUE: &[(&str, &str)] = &[("404", "The queue does not exist.")];
 
 fn pause(call: &Call, is_paused: bool) -> Result<Answer, Problem> {
     let changed = call.broker().pause_queue(call.actor(), call.vhost(), call.argument("queue"), is_paused)?;
@@ -88,13 +93,13 @@ fn pause(call: &Call, is_paused: bool) -> Result<Answer, Problem> {
 }
 
 const FACTS: &[Field] = &[
-    Field::optional("durable", Boolean, "Whether it survives a restart."),
-    Field::optional("auto_delete", Boolean, "Whether it is deleted with its last consumer."),
-    Field::optional("arguments", Object, "Arguments, such as `x-queue-type`."),
-    Field::optional("node", Text, "The node: only this one."),
+    Field::optional("durable", Boolean, "Whether the queue survives a restart."),
+    Field::optional("auto_delete", Boolean, "Whether the queue is deleted with its last consumer."),
+    Field::optional("arguments", Object, "The arguments, such as `x-queue-type`."),
+    Field::optional("node", Text, "The node. Only this node is accepted."),
 ];
 
-const ACTION: &[Field] = &[Field::required("action", Text, "What to do.")];
+const ACTION: &[Field] = &[Field::required("action", Text, "The action.")];
 
 /// The columns in whose order queues come.
 const ORDER: &[&str] = &["vhost", "name"];

@@ -18,41 +18,41 @@ pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/queues/quorum/{vhost}/{queue}/status",
         &[Operation::get(InVhost, status, "Returns where the replicas of a quorum queue are.", Shape::List)
-            .refuses(&[("503", "It is a classic queue.")])],
+            .refuses(&[("503", "The queue is a classic queue.")])],
     ),
     at(
         "/api/queues/quorum/{vhost}/{queue}/replicas/add",
-        &[Operation::post(Administrator, add_replica, "Nothing: a quorum queue is on all nodes there are.", NODE)
+        &[Operation::post(Administrator, add_replica, "Has no effect: a quorum queue is on all nodes.", NODE)
             .refuses(UNAVAILABLE)],
     ),
     at(
         "/api/queues/quorum/{vhost}/{queue}/replicas/delete",
         &[Operation {
             body: NODE,
-            ..Operation::delete(Administrator, delete_replica, "Refuses: a quorum queue is on all nodes there are.")
+            ..Operation::delete(Administrator, delete_replica, "Is refused: a quorum queue is on all nodes.")
         }
         .refuses(UNAVAILABLE)],
     ),
     at(
         "/api/queues/quorum/replicas/on/{node}/grow",
-        &[Operation::post(Administrator, grow, "Nothing: quorum queues are on all nodes there are.", GROWTH)],
+        &[Operation::post(Administrator, grow, "Has no effect: quorum queues are on all nodes.", GROWTH)],
     ),
     at(
         "/api/queues/quorum/replicas/on/{node}/shrink",
-        &[Operation::delete(Administrator, shrink, "Nothing, or a refusal: quorum queues are on all nodes there are.")
-            .refuses(&[("202", "There was nothing to be done.")])],
+        &[Operation::delete(Administrator, shrink, "Has no effect, or is refused: quorum queues are on all nodes.")
+            .refuses(&[("202", "Nothing had to be done.")])],
     ),
 ];
 
 const NODE: &[Field] = &[Field::required("node", Text, "The node's name.")];
 
 const GROWTH: &[Field] = &[
-    Field::required("vhost_pattern", Text, "Vhosts, by a regular expression."),
-    Field::required("queue_pattern", Text, "Queues, by a regular expression."),
-    Field::required("strategy", Text, "`all`, or `even`: queues with an even number of replicas."),
+    Field::required("vhost_pattern", Text, "A regular expression for the names of vhosts."),
+    Field::required("queue_pattern", Text, "A regular expression for the names of queues."),
+    Field::required("strategy", Text, "`all`, or `even`: only queues with an even number of replicas."),
 ];
 
-const UNAVAILABLE: &[(&str, &str)] = &[("503", "The queue has no replicas that could come or go.")];
+const UNAVAILABLE: &[(&str, &str)] = &[("503", "The replicas of the queue cannot be changed.")];
 
 /// The version of RabbitMQ 4.3's quorum queues, whose rules these keep.
 const MACHINE_VERSION: u64 = 8;
@@ -136,8 +136,7 @@ fn one_group(call: &Call) -> Result<(), Problem> {
     }
 }
 
-const ONE_GROUP: &str =
-    "all queues are in one group, on all nodes: forget_cluster_node takes a node that does not run out of it";
+const ONE_GROUP: &str = "all queues are on all nodes; forget_cluster_node removes a stopped node";
 
 /// The body names a node of the cluster.
 fn check_member(call: &Call) -> Result<(), Problem> {

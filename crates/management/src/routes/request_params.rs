@@ -39,7 +39,7 @@ impl RequestParams for Query {
             None => Ok(None),
             Some("true") => Ok(Some(true)),
             Some("false") => Ok(Some(false)),
-            Some(other) => Err(Problem::bad_request(format!("'{name}' is 'true' or 'false', not '{other}'"))),
+            Some(other) => Err(Problem::bad_request(format!("'{name}' must be 'true' or 'false', not '{other}'"))),
         }
     }
 
@@ -106,5 +106,5 @@ pub(super) fn check_meant(params: &dyn RequestParams, is_given: bool) -> Result<
     if is_given || is_all {
         return Ok(());
     }
-    Err(Problem::bad_request("nothing says which messages are meant; if all of them are, set 'all' to true"))
+    Err(Problem::bad_request("a filter is required; to select all messages, set 'all' to true"))
 }

@@ -14,12 +14,12 @@ pub(super) static ROUTES: &[Route] = &[
     at("/api", &[Operation::get(Public, to_reference, "Redirects to the description of the API.", Shape::Page(HTML))]),
     at(
         "/api/index.html",
-        &[Operation::get(Public, reference, "Lists the requests of the API.", Shape::Page(HTML))
+        &[Operation::get(Public, reference, "Returns a page with all requests of the API.", Shape::Page(HTML))
             .refuses(LOGIN_REFUSED)],
     ),
     at(
         "/api/openapi.json",
-        &[Operation::get(Public, open_api, "Describes the API by OpenAPI 3.1.", Shape::Object(&[]))
+        &[Operation::get(Public, open_api, "Returns the description of the API in OpenAPI 3.1.", Shape::Object(&[]))
             .refuses(LOGIN_REFUSED)],
     ),
     at("/mgmt", &[Operation::get(Public, to_page, "Redirects to the console.", Shape::Page(HTML))]),
@@ -28,7 +28,7 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Public,
             oauth_bootstrap,
-            "Tells a page whether there is a login by OAuth 2.",
+            "Returns whether logins with OAuth 2 are enabled, as a script for pages.",
             Shape::Page(SCRIPT),
         )],
     ),
@@ -56,7 +56,7 @@ fn to_page(call: &Call) -> Result<Answer, Problem> {
 
 /// What RabbitMQ's pages load first to learn how users log in. There is no page yet: a proxy, or an operator's own page, may ask.
 fn oauth_bootstrap(call: &Call) -> Result<Answer, Problem> {
-    let is_enabled = call.service.options.oauth.is_some();
+    let is_enabled = !call.service.options.oauth.is_empty();
     let script = format!("globalThis.set_oauth_settings?.({{\"oauth_enabled\":{is_enabled}}});\n");
     Ok(Answer::other("text/javascript; charset=utf-8", script))
 }

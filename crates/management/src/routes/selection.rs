@@ -19,17 +19,20 @@ pub(super) fn filter(call: &Call, params: &dyn RequestParams) -> Result<MessageF
     let header = params.text("header")?;
     let value = params.text("header_value")?;
     if header.is_none() && value.is_some() {
-        return Err(Problem::bad_request("'header_value' is of use only with 'header'"));
+        return Err(Problem::bad_request("'header_value' needs 'header'"));
     }
     let now_ms = call.broker().now_ms();
     let bytes = |name| params.text(name).map(|text| text.map(String::into_bytes));
     let body = bytes("body")?;
     if body.as_ref().is_some_and(Vec::is_empty) {
-        return Err(Problem::bad_request("'body' must not be empty: every body has that"));
+        return Err(Problem::bad_request("'body' must not be empty"));
     }
     let reason = params.text("death_reason")?;
     if let Some(other) = reason.as_deref().filter(|reason| !REASONS.contains(reason)) {
-        return Err(Problem::bad_request(format!("'death_reason' is one of {}, not '{other}'", REASONS.join(", "))));
+        return Err(Problem::bad_request(format!(
+            "'death_reason' must be one of {}, not '{other}'",
+            REASONS.join(", ")
+        )));
     }
     Ok(MessageFilter {
         entered_from_ms: params.number("younger_than")?.map(|age_ms| now_ms.saturating_sub(age_ms)),
@@ -57,10 +60,13 @@ pub(super) fn selection(call: &Call, params: &dyn RequestParams) -> Result<Selec
         return Ok(Selection::Filter { filter, from, count_max: limit.unwrap_or(u64::MAX) });
     };
     if is_filtered || params.truth("all")? == Some(true) {
-        return Err(Problem::bad_request("messages are meant either by 'ids' or by what they have, not by both"));
+        return Err(Problem::bad_request("'ids' and other filters exclude each other"));
     }
     if ids.len() > IDS_MAX {
-        return Err(Problem::bad_request(format!("'ids' has at most {IDS_MAX} ids, not {}", ids.len())));
+        return Err(Problem::bad_request(format!(
+            "'ids' must not have more than {IDS_MAX} ids, but has {}",
+            ids.len()
+        )));
     }
     Ok(Selection::Ids(ids.iter().map(|text| id(text)).collect::<Result<_, _>>()?))
 }

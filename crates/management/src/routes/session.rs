@@ -22,28 +22,33 @@ pub(super) static ROUTES: &[Route] = &[at(
         Operation::post(
             Public,
             |_| Err(Problem::not_found()),
-            "Logs in for many requests, and sets a cookie.",
+            "Opens a session for further requests, and sets its cookie.",
             CREDENTIALS,
         )
         .later(|call| Box::pin(open(call)) as AnswerFuture)
         .answers(Shape::Object(SESSION))
         .strict()
         .refuses(LOGIN_REFUSED),
-        Operation::get(Public, show, "Returns whose session the request's cookie stands for.", Shape::Object(SESSION))
-            .refuses(LOGIN_REFUSED),
-        Operation::delete(Public, close, "Ends the session that the request's cookie stands for."),
+        Operation::get(
+            Public,
+            show,
+            "Returns the user of the session that belongs to the request's cookie.",
+            Shape::Object(SESSION),
+        )
+        .refuses(LOGIN_REFUSED),
+        Operation::delete(Public, close, "Ends the session that belongs to the request's cookie."),
     ],
 )];
 
 const CREDENTIALS: &[Field] = &[
-    Field::optional("name", Text, "The user's name, with its password."),
-    Field::optional("password", Text, "Its password."),
-    Field::optional("token", Text, "A token, which says itself who that is."),
+    Field::optional("name", Text, "The user's name. Needs `password`."),
+    Field::optional("password", Text, "The user's password."),
+    Field::optional("token", Text, "A token, instead of a name and a password."),
 ];
 const SESSION: &[Field] = &[
     Field::required("name", Text, "The user's name."),
-    Field::required("tags", List, "Its roles."),
-    Field::required("expires", Text, "When the session ends, as in RFC 3339."),
+    Field::required("tags", List, "The user's tags."),
+    Field::required("expires", Text, "When the session expires, in the format of RFC 3339."),
 ];
 
 async fn open(call: Call) -> Result<Answer, Problem> {
@@ -88,7 +93,7 @@ fn show(call: &Call) -> Result<Answer, Problem> {
 
 /// Not a question for a name and a password: this is about a cookie.
 fn no_session() -> Problem {
-    Problem::new(StatusCode::UNAUTHORIZED, "not_authorized", "there is no session, or it has ended: log in")
+    Problem::new(StatusCode::UNAUTHORIZED, "not_authorized", "no session, or it has expired: log in")
 }
 
 fn close(call: &Call) -> Result<Answer, Problem> {

@@ -25,7 +25,7 @@ use crate::statistics::date_and_time;
 pub(super) static ROUTES: &[Route] = &[
     at(
         "/api/shovels",
-        &[Operation::list(Monitoring, all, "Lists shovels, and what they do.", Shape::Many(&TABLE)).query(LIST)],
+        &[Operation::list(Monitoring, all, "Lists shovels and their states.", Shape::Many(&TABLE)).query(LIST)],
     ),
     at(
         "/api/shovels/{vhost}",
@@ -41,29 +41,35 @@ pub(super) static ROUTES: &[Route] = &[
                 "Returns the definition of a shovel, without passwords.",
                 DEFINITION,
             ),
-            Operation::delete(PolicymakerInVhost, delete, "Removes a shovel: its definition."),
+            Operation::delete(PolicymakerInVhost, delete, "Deletes the definition of a shovel."),
         ],
     ),
     at(
         "/api/shovels/vhost/{vhost}/{name}/status",
-        &[Operation::get(MonitoringOrInVhost, status, "Returns what a shovel does.", Shape::One(&TABLE)).query(LIST)],
+        &[Operation::get(MonitoringOrInVhost, status, "Returns the state of a shovel.", Shape::One(&TABLE))
+            .query(LIST)],
     ),
     at(
         "/api/shovels/vhost/{vhost}/{name}/restart",
-        &[Operation::delete(PolicymakerInVhost, restart, "Has a shovel connect anew.")],
+        &[Operation::delete(PolicymakerInVhost, restart, "Restarts a shovel.")],
     ),
     at(
         "/api/shovels/vhost/{vhost}/{name}/pause",
-        &[Operation::put(PolicymakerInVhost, pause, "Has a shovel wait, also after a restart of the broker.", &[])],
+        &[Operation::put(
+            PolicymakerInVhost,
+            pause,
+            "Pauses a shovel. It stays paused after a restart of the broker.",
+            &[],
+        )],
     ),
     at(
         "/api/shovels/vhost/{vhost}/{name}/resume",
-        &[Operation::put(PolicymakerInVhost, resume, "Has a paused shovel go on.", &[])],
+        &[Operation::put(PolicymakerInVhost, resume, "Resumes a paused shovel.", &[])],
     ),
 ];
 
 const DEFINITION: Shape = Shape::Object(&[
-    Field::required("value", Any, "The definition, its passwords left out."),
+    Field::required("value", Any, "The definition without passwords."),
     Field::required("vhost", Text, "The vhost."),
     Field::required("component", Text, "`shovel`."),
     Field::required("name", Text, "The name."),
@@ -205,7 +211,7 @@ static TABLE: Table<Row, Service> = Table {
 };
 
 fn shovels(call: &Call) -> Result<&Arc<Shovels>, Problem> {
-    call.service.shovels().ok_or_else(|| Problem::unavailable("shovels do not run here"))
+    call.service.shovels().ok_or_else(|| Problem::unavailable("shovels do not run on this node"))
 }
 
 fn rows(call: &Call, is_meant: impl Fn(Option<&VhostName>) -> bool) -> Result<Vec<Row>, Problem> {

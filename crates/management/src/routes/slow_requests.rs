@@ -20,23 +20,24 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Administrator,
         all,
-        "Lists the requests that took longest of late.",
+        "Lists the slowest of the latest requests.",
         Shape::Object(&[
             Field::required(
                 "recorder_running",
                 Boolean,
-                "Whether the flight recorder runs: else those of AMQP are not known.",
+                "Whether the flight recorder is running. Without it, AMQP requests are not included.",
             ),
-            Field::required("seconds", Integer, "For how long those of the HTTP API are remembered."),
+            Field::required("seconds", Integer, "How many seconds requests of the HTTP API are stored."),
             Field::required("requests", List, REQUESTS),
         ]),
     )],
 )];
 
-const REQUESTS: &str = "The slowest first: `protocol`, `request`, when it began (`at`), `duration_us`, and `waits`, or null where that was \
-     not recorded: of each its `kind`, `holder` and `duration_us`. Of the HTTP API also the `status`, the `bytes` of the answer, whether \
-     it was `broken_off`, and what the time went to: `first_byte_us` until the first byte was with the connection, `making_us`, `turn_us` \
-     of other tasks, `reader_us` until the reader took it. Of AMQP the `task` and what it is `about`.";
+const REQUESTS: &str = "The requests, the slowest first: `protocol`, `request`, the start time `at`, `duration_us`, and `waits`, \
+    which has the `kind`, `holder` and `duration_us` of each wait, or is null if waits were not recorded. Requests of the HTTP API \
+    also have the `status`, the `bytes` of the response, whether it was `broken_off`, and the parts of the duration: `first_byte_us` \
+    until the first byte was sent to the connection, `making_us` to generate the response, `turn_us` for other tasks, `reader_us` \
+    until the client read it. Requests of AMQP also have the `task` and what it is `about`.";
 
 /// Requests of one answer, of each protocol.
 const COUNT_MAX: usize = 20;

@@ -24,21 +24,21 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Monitoring,
             never,
-            "Compares what has kept the broker busy during an interval that begins with the request.",
+            "Returns the objects that use the most resources during an interval that starts with the request.",
             Shape::Object(&[
-                Field::required("of", Text, "What was compared."),
-                Field::required("by", Text, "By what."),
-                Field::required("interval_ms", Integer, "For how long."),
-                Field::required("compared", Integer, "How many there are."),
+                Field::required("of", Text, "The kind of objects."),
+                Field::required("by", Text, "The measure that they are sorted by."),
+                Field::required("interval_ms", Integer, "The length of the interval in milliseconds."),
+                Field::required("compared", Integer, "The number of objects that were compared."),
                 Field::optional(
                     "process_cpu_percent",
                     Number,
-                    "What the whole process took, in percent of a processor.",
+                    "The CPU use of the whole process, in percent of one processor.",
                 ),
                 Field::optional(
                     "cluster_troubles",
                     List,
-                    "What is out of order in the cluster: `severity`, `node`, `text`; absent where nothing is.",
+                    "The problems of the cluster: `severity`, `node`, `text`. Absent if there are none.",
                 ),
                 Field::required("rows", List, ROWS),
             ]),
@@ -46,16 +46,19 @@ pub(super) static ROUTES: &[Route] = &[
         .query(&[
             Parameters::Other("of", "`queues`, `connections`, `channels`, `vhosts` or `users`."),
             Parameters::Other("by", "`cpu`, `messages`, `bytes`, `waiting` or `memory`."),
-            Parameters::Other("count", "How many: 20 if nothing is said, 500 at most."),
-            Parameters::Other("interval_ms", "For how long: 1000 if nothing is said, 100 to 30000."),
-            Parameters::Other("reverse", "`true`: the least first."),
-            Parameters::Other("filter", "Only those with this in their names."),
-            Parameters::Other("vhost", "Only those of this vhost."),
+            Parameters::Other("count", "The maximum number of objects. Default: 20; at most 500."),
+            Parameters::Other(
+                "interval_ms",
+                "The length of the interval in milliseconds, from 100 to 30000. Default: 1000.",
+            ),
+            Parameters::Other("reverse", "`true`: the smallest first."),
+            Parameters::Other("filter", "Only objects whose names contain this text."),
+            Parameters::Other("vhost", "Only objects of this vhost."),
             Parameters::Other("user", "Only connections and channels of this user."),
             Parameters::Other("connection", "Only channels of this connection."),
         ])
         .strict()
-        .refuses(&[("503", "As many as may be are being answered.")])
+        .refuses(&[("503", "The maximum number of such requests is being answered.")])
         .lasting_as_asked()
         .later(|call| Box::pin(top(call)) as AnswerFuture)],
     ),
@@ -64,19 +67,19 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             never,
-            "Returns the busiest connections and queues in the shape of rabbitmq_top.",
+            "Returns the busiest connections and queues in the format of rabbitmq_top.",
             Shape::Object(&[
                 Field::required("node", Text, "The node."),
-                Field::required("row_count", Integer, "How many were asked for."),
-                Field::required("processes", List, "Connections and queues as processes of an Erlang machine."),
+                Field::required("row_count", Integer, "The number of rows that was requested."),
+                Field::required("processes", List, "Connections and queues in the format of Erlang processes."),
             ]),
         )
         .query(&[
             Parameters::Other("sort", "`reduction_delta`, `memory` or `message_queue_len`."),
-            Parameters::Other("sort_reverse", "`true`: the least first."),
-            Parameters::Other("row_count", "How many: 20 if nothing is said."),
+            Parameters::Other("sort_reverse", "`true`: the smallest first."),
+            Parameters::Other("row_count", "The maximum number of rows. Default: 20."),
         ])
-        .refuses(&[("503", "As many as may be are being answered.")])
+        .refuses(&[("503", "The maximum number of such requests is being answered.")])
         .lasting_as_asked()
         .later(|call| Box::pin(processes(call)) as AnswerFuture)],
     ),
@@ -85,8 +88,8 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             tables,
-            "Tells that a node has no tables of an Erlang machine.",
-            Shape::Object(&[Field::required("ets_tables", List, "None.")]),
+            "Reports that a node has no Erlang tables.",
+            Shape::Object(&[Field::required("ets_tables", List, "An empty list.")]),
         )],
     ),
     at(
@@ -94,14 +97,14 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             process,
-            "Returns a connection or a queue in the shape of rabbitmq_top.",
-            Shape::Object(&[Field::required("pid", Text, "What identifies it.")]),
+            "Returns a connection or a queue in the format of rabbitmq_top.",
+            Shape::Object(&[Field::required("pid", Text, "The id of the connection or queue.")]),
         )],
     ),
 ];
 
-const ROWS: &str = "Of each its `name`, `vhost`, `user`, `connection` and `pid` as far as it has them, `messages_per_second`, \
-     `bytes_per_second`, `cpu_percent` of one processor, `waiting_percent`, and as far as known `memory` in bytes and `messages` in it.";
+const ROWS: &str = "The objects: if available, `name`, `vhost`, `user`, `connection` and `pid`; `messages_per_second`, `bytes_per_second`, \
+     `cpu_percent` of one processor, `waiting_percent`, and if known `memory` in bytes and `messages`.";
 
 fn never(_: &Call) -> Result<Answer, Problem> {
     Err(Problem::not_found())
@@ -112,7 +115,7 @@ fn word<T: Copy>(call: &Call, name: &str, all: &[T], name_of: fn(T) -> &'static 
     let Some(text) = call.query.get(name) else { return Ok(default) };
     all.iter().copied().find(|known| name_of(*known) == text).ok_or_else(|| {
         let known: Vec<_> = all.iter().map(|known| format!("'{}'", name_of(*known))).collect();
-        Problem::bad_request(format!("'{name}' is one of {}, not '{text}'", known.join(", ")))
+        Problem::bad_request(format!("'{name}' must be one of {}, not '{text}'", known.join(", ")))
     })
 }
 
@@ -123,8 +126,7 @@ fn count(call: &Call, name: &str) -> Result<usize, Problem> {
 
 async fn look(call: &Call, request: TopRequest, interval: Duration) -> Result<TopTable, Problem> {
     let _place = call.service.tops.try_acquire().map_err(|_| {
-        let reason =
-            format!("{TOP_PLACE_COUNT} such requests are being answered already, which is as many as there may be");
+        let reason = format!("{TOP_PLACE_COUNT} such requests are being answered, which is the maximum");
         Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", reason)
     })?;
     let begin = call.broker().begin_top(request);

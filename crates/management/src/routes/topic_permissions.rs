@@ -29,7 +29,7 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::list(Administrator, some, "Lists a user's topic permissions in a vhost.", Shape::Many(&TABLE))
                 .query(LIST),
             Operation::put(Administrator, put, "Sets a user's topic permission.", TOPIC_PERMISSION),
-            Operation::delete(Administrator, delete, "Removes a user's topic permissions in a vhost."),
+            Operation::delete(Administrator, delete, "Deletes a user's topic permissions in a vhost."),
         ],
     ),
     at(
@@ -38,12 +38,12 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::list(
                 Administrator,
                 some,
-                "Lists a user's topic permissions in a vhost, those for other exchanges included.",
+                "Lists a user's topic permissions in a vhost, including those for other exchanges.",
                 Shape::Many(&TABLE),
             )
             .query(LIST),
             Operation::put(Administrator, put, "Sets a user's topic permission.", TOPIC_PERMISSION),
-            Operation::delete(Administrator, delete, "Removes a user's topic permission for an exchange."),
+            Operation::delete(Administrator, delete, "Deletes a user's topic permission for an exchange."),
         ],
     ),
     at(
@@ -60,8 +60,8 @@ pub(super) static ROUTES: &[Route] = &[
 
 const TOPIC_PERMISSION: &[Field] = &[
     Field::required("exchange", Text, "The topic exchange."),
-    Field::required("write", Text, "A pattern of routing keys that the user may publish with."),
-    Field::required("read", Text, "A pattern of routing keys that it may bind with."),
+    Field::required("write", Text, "A regular expression for the routing keys that the user may publish with."),
+    Field::required("read", Text, "A regular expression for the routing keys that the user may bind with."),
 ];
 
 static TABLE: Table<Arc<TopicPermission>, Service> = Table {

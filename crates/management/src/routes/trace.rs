@@ -22,6 +22,7 @@ use crate::watch::{CallsFeed, JSON_LINES, OBSERVERS_REFUSAL, WallFeed, no_place}
 
 pub(crate) const POINTS: &str = "/api/trace/points";
 pub(crate) const SESSIONS: &str = "/api/trace/sessions";
+pub(crate) const SESSION: &str = "/api/trace/sessions/{name}";
 pub(crate) const CALLS: &str = "/api/trace/calls";
 pub(crate) const WALL: &str = "/api/profile/wall";
 pub(crate) const FLIGHT_RECORDER: &str = "/api/flight-recorder";
@@ -44,12 +45,21 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             |call| sessions(&Inside::of(call)),
-            "Says how many traces and profiles watch the broker.",
+            "Returns the number of running traces and profiles.",
             Shape::Object(&[
-                Field::required("node", Text, "The node that answers."),
-                Field::required("count", Integer, "How many there are."),
-                Field::required("max", Integer, "How many there may be."),
+                Field::required("node", Text, "The node that answered."),
+                Field::required("count", Integer, "The number of running traces and profiles."),
+                Field::required("max", Integer, "The maximum number."),
             ]),
+        )],
+    ),
+    at(
+        SESSION,
+        &[Operation::delete(
+            Administrator,
+            |call| end_session(&Inside::of(call)),
+            "Ends the trace or profile whose parameter `session` has this name. The response of the trace or profile reports how it \
+             ended.",
         )],
     ),
     at(
@@ -57,19 +67,22 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             |call| calls(&Inside::of(call)),
-            "Streams calls of the functions that match as lines of JSON, until a limit is reached or one side ends it.",
+            "Streams the calls of matching functions as lines of JSON, until a limit is reached or the client or the broker closes the \
+             stream.",
             Shape::Page(JSON_LINES),
         )
         .query(&[
             PATTERN,
-            Parameters::Other("max", "How many calls are seen: 1000 if nothing is said."),
+            Parameters::Other("max", "The maximum number of calls. Default: 1000."),
             Parameters::Other(
                 "rate",
-                "More calls within a second end it: 10 if neither this nor `max` is given; `none` for no such limit.",
+                "The trace ends after more calls than this within a second. `none`: no such limit. Default: 10, and `none` if `max` is \
+                 set.",
             ),
-            Parameters::Other("where", "An argument and its value, such as `queue=orders`; all that are given must hold."),
-            Parameters::Other("return", "`true` to see returns, too, with results and durations."),
-            Parameters::Other("body", "So many bytes of messages' bodies, at most 4096: none if nothing is said."),
+            Parameters::Other("where", "An argument and its value, such as `queue=orders`. If given several times, all must match."),
+            Parameters::Other("return", "`true`: includes returns with their results and durations."),
+            Parameters::Other("body", "The number of bytes of message bodies to include, at most 4096. Default: 0."),
+            NAMED,
         ])
         .strict()
         .refuses(REFUSALS)],
@@ -79,11 +92,11 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             |call| wall(&Inside::of(call)),
-            "Follows calls of the functions that match for some seconds, and answers with the tree of their times: lines of JSON, of \
-             which the last that is not empty has it.",
+            "Follows the calls of matching functions for some seconds, and returns a tree of their durations. The response is lines of \
+             JSON; the last line that is not empty contains the tree.",
             Shape::Page(JSON_LINES),
         )
-        .query(&[PATTERN, Parameters::Other("seconds", "For how long: 1 to 300, or 10 if nothing is said.")])
+        .query(&[PATTERN, Parameters::Other("seconds", "The duration in seconds, from 1 to 300. Default: 10."), NAMED])
         .strict()
         .refuses(REFUSALS)],
     ),
@@ -93,15 +106,15 @@ pub(super) static ROUTES: &[Route] = &[
             Operation::get(
                 Administrator,
                 |call| flight_recorder(&Inside::of(call)),
-                "Shows whether the flight recorder runs, and the recordings that it has saved.",
+                "Returns whether the flight recorder is running, and its saved recordings.",
                 Shape::Object(&[
-                    Field::required("node", Text, "The node that answers."),
-                    Field::required("running", Boolean, "Whether it runs."),
-                    Field::required("bytes", Integer, "The memory that it takes while it runs."),
+                    Field::required("node", Text, "The node that answered."),
+                    Field::required("running", Boolean, "Whether the flight recorder is running."),
+                    Field::required("bytes", Integer, "The memory that the flight recorder uses while it runs."),
                     Field::required("saved", List, "The recordings: `name` and `bytes`."),
-                    Field::required("saved_bytes", Integer, "How long they are together."),
-                    Field::required("saved_bytes_max", Integer, "How long they may be together: the oldest go."),
-                    Field::required("saved_max", Integer, "How many there may be: the oldest go."),
+                    Field::required("saved_bytes", Integer, "The total size of the recordings."),
+                    Field::required("saved_bytes_max", Integer, "The maximum total size. Beyond it, the oldest recordings are deleted."),
+                    Field::required("saved_max", Integer, "The maximum number of recordings. Beyond it, the oldest are deleted."),
                 ]),
             ),
             Operation::put(
@@ -109,8 +122,11 @@ pub(super) static ROUTES: &[Route] = &[
                 |_| Err(Problem::not_found()),
                 "Starts or stops the flight recorder, until the process ends.",
                 &[
-                    Field::required("running", Boolean, "Whether it is to run."),
-                    Field::optional("slow_request_ms", Integer, "Requests that take so long have it saved: 1000 if nothing is said."),
+                    Field::required("running", Boolean, "Whether the flight recorder should run."),
+                    Field::optional(
+                        "slow_request_ms", Integer,
+                        "When a request takes longer than this, the recording is saved. Default: 1000.",
+                    ),
                 ],
             )
             .later(|call| Box::pin(async move { switch_recorder(&Inside::of(&call)) }) as AnswerFuture)
@@ -122,23 +138,25 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             |call| recording(&Inside::of(call)),
-            "What the flight recorder has now, in the JSON that Perfetto and Chrome read.",
+            "Returns the current content of the flight recorder, as JSON for Perfetto and Chrome.",
             Shape::Page("application/json"),
         )
-        .refuses(&[("409", "It does not run.")])],
+        .refuses(&[("409", "The flight recorder is not running.")])],
     ),
     at(
         SAVED_RECORDING,
         &[Operation::get(
             Administrator,
             |call| saved_recording(&Inside::of(call)),
-            "A recording that was saved, in the JSON that Perfetto and Chrome read.",
+            "Returns a saved recording, as JSON for Perfetto and Chrome.",
             Shape::Page("application/json"),
         )],
     ),
 ];
 
-const PATTERN: Parameters = Parameters::Other("pattern", "Names of functions; `*` stands for any text.");
+const PATTERN: Parameters = Parameters::Other("pattern", "The names of functions. `*` stands for any text.");
+pub(super) const NAMED: Parameters =
+    Parameters::Other("session", "A name of at most 64 characters, which can be used to end the session.");
 const REFUSALS: &[(&str, &str)] = &[("503", OBSERVERS_REFUSAL)];
 
 const SECONDS_DEFAULT: u64 = 10;
@@ -149,7 +167,7 @@ const BODY_LEN_MAX: u64 = 4_096;
 fn pattern(inside: &Inside) -> Result<Pattern, Problem> {
     match inside.query.get("pattern").map(str::trim) {
         None | Some("") => {
-            Err(Problem::bad_request("a pattern is needed: names of functions, in which * stands for any text"))
+            Err(Problem::bad_request("a pattern is required: names of functions, in which * stands for any text"))
         }
         Some(text) => Ok(Pattern::new(text)),
     }
@@ -160,6 +178,16 @@ fn refused(error: &OpenError) -> Problem {
         OpenError::TooMany => no_place(),
         OpenError::NoPoint | OpenError::NoArgument(_) => Problem::bad_request(error.to_string()),
     }
+}
+
+pub(crate) fn end_session(inside: &Inside) -> Result<Answer, Problem> {
+    let name = inside.arguments.get("name").unwrap_or_default();
+    if inside.places.end(name) {
+        return Ok(Answer::no_content());
+    }
+    let reason =
+        format!("the node {} has no session '{name}': it has ended, or was started on another node", inside.node);
+    Err(Problem::new(StatusCode::NOT_FOUND, "not_found", reason))
 }
 
 pub(crate) fn points(inside: &Inside) -> Result<Answer, Problem> {
@@ -188,9 +216,7 @@ pub(crate) fn calls(inside: &Inside) -> Result<Answer, Problem> {
     };
     let conditions = inside.query.all("where").map(|text| {
         let refused = || {
-            Problem::bad_request(format!(
-                "where is an argument and its value, such as queue=orders, and '{text}' is not"
-            ))
+            Problem::bad_request(format!("where must be an argument and its value, such as queue=orders, not '{text}'"))
         };
         Condition::parse(text).ok_or_else(refused)
     });
@@ -234,15 +260,16 @@ pub(crate) fn flight_recorder(inside: &Inside) -> Result<Answer, Problem> {
 pub(crate) fn switch_recorder(inside: &Inside) -> Result<Answer, Problem> {
     let wanted = inside.object()?;
     match wanted.get("running").and_then(Value::as_bool) {
-        None => return Err(Problem::bad_request("running has to be true or false")),
+        None => return Err(Problem::bad_request("running must be true or false")),
         Some(false) => recorder().stop(),
         Some(true) => {
-            let slow = match wanted.get("slow_request_ms") {
-                None => inside.slow_request,
-                Some(value) => value.as_u64().filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(|| {
-                    Problem::bad_request("slow_request_ms has to be a number of milliseconds above 0")
-                })?,
-            };
+            let slow =
+                match wanted.get("slow_request_ms") {
+                    None => inside.slow_request,
+                    Some(value) => value.as_u64().filter(|ms| *ms > 0).map(Duration::from_millis).ok_or_else(|| {
+                        Problem::bad_request("slow_request_ms must be a number of milliseconds above 0")
+                    })?,
+                };
             inside.flight_recorder.start(&inside.watched, slow);
         }
     }
@@ -250,7 +277,7 @@ pub(crate) fn switch_recorder(inside: &Inside) -> Result<Answer, Problem> {
 }
 
 pub(crate) fn recording(inside: &Inside) -> Result<Answer, Problem> {
-    let off = "the flight recorder does not run: warren trace recorder start, or warren.flight_recorder.enabled";
+    let off = "the flight recorder is not running: start it with warren trace recorder start, or warren.flight_recorder.enabled";
     let json = inside.flight_recorder.recording();
     json.map(Answer::json).ok_or_else(|| Problem::new(StatusCode::CONFLICT, "conflict", off))
 }

@@ -3,6 +3,7 @@
 use observe::message_traces::{Filter, LiveLimits, LiveTrace};
 
 use super::request_params::RequestParams as _;
+use super::trace::NAMED;
 use super::traces::traces;
 use crate::answer::Answer;
 use crate::call::Call;
@@ -18,29 +19,32 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Administrator,
         |_| Err(Problem::not_found()),
-        "Streams what happens to messages, an object a line, until a limit, an alarm or its reader ends it.",
+        "Streams the events of messages, one object per line, until a limit is reached, an alarm starts, or the client closes the \
+         stream.",
         Shape::Page(JSON_LINES),
     )
     .later(|call| Box::pin(stream(call)) as AnswerFuture)
     .query(&[
-        Parameters::Other("connection", "Only what this connection causes."),
-        Parameters::Other("user", "Only what this user causes."),
-        Parameters::Other("vhost", "Only what happens in this vhost."),
-        Parameters::Other("queue", "Only what happens in this queue, or goes there."),
+        Parameters::Other("connection", "Only events that this connection causes."),
+        Parameters::Other("user", "Only events that this user causes."),
+        Parameters::Other("vhost", "Only events in this vhost."),
+        Parameters::Other("queue", "Only events in this queue, and messages routed to it."),
         Parameters::Other("exchange", "Only messages that were published to this exchange."),
         Parameters::Other(
             "routing_key",
-            "Only messages with a routing key of this pattern, as topic exchanges have them.",
+            "Only messages whose routing key matches this pattern of topic exchanges.",
         ),
-        Parameters::Other("message_id", "Only messages with this property `message_id`."),
+        Parameters::Other("message_id", "Only messages with this `message_id`."),
         Parameters::Other("header", "Only messages with this header, as `name=value`. May be given several times."),
-        Parameters::Other("sample", "One message of so many."),
-        Parameters::Other("body", "So many bytes of each body. Default: 0."),
+        Parameters::Other("sample", "Samples one of this many messages."),
+        Parameters::Other("body", "The number of bytes of each body to include. Default: 0."),
         Parameters::Other(
             "rate",
-            "More events than this in a second end the stream, or `none`. Default: 10, and none with `max`.",
+            "The stream ends after more events than this within a second. `none`: no such limit. Default: 10, and `none` if `max` is \
+             set.",
         ),
-        Parameters::Other("max", "So many events in all end it. Default: 1000."),
+        Parameters::Other("max", "The stream ends after this many events. Default: 1000."),
+        NAMED,
     ])
     .strict()
     .refuses(&[("503", OBSERVERS_REFUSAL)])],
@@ -52,7 +56,7 @@ const BODY_LEN_MAX: u64 = 64 << 10;
 async fn stream(call: Call) -> Result<Answer, Problem> {
     let (filter, limits) = (filter(&call.query)?, limits(&call.query)?);
     if let Some(vhost) = filter.vhost.as_deref().filter(|vhost| !call.broker().has_vhost(vhost)) {
-        return Err(Problem::bad_request(format!("there is no vhost '{vhost}'")));
+        return Err(Problem::bad_request(format!("no vhost '{vhost}'")));
     }
     let body_len = call.query.number_in("body", 0..=BODY_LEN_MAX)?.unwrap_or(0);
     let traces = traces(&call)?;

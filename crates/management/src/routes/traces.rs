@@ -20,33 +20,30 @@ use crate::route::Role::Administrator;
 use crate::route::{Field, Operation, Route, Shape, at};
 
 pub(super) static ROUTES: &[Route] = &[
-    at("/api/traces", &[Operation::get(Administrator, all, "Lists traces of messages.", Shape::List)]),
+    at("/api/traces", &[Operation::get(Administrator, all, "Lists message traces.", Shape::List)]),
     at(
         "/api/traces/node/{node}",
-        &[Operation::get(Administrator, all, "Lists traces of messages on a node.", Shape::List)],
+        &[Operation::get(Administrator, all, "Lists message traces on a node.", Shape::List)],
     ),
-    at(
-        "/api/traces/{vhost}",
-        &[Operation::get(Administrator, all, "Lists traces of messages in a vhost.", Shape::List)],
-    ),
+    at("/api/traces/{vhost}", &[Operation::get(Administrator, all, "Lists message traces in a vhost.", Shape::List)]),
     at(
         "/api/traces/node/{node}/{vhost}",
-        &[Operation::get(Administrator, all, "Lists traces of messages in a vhost on a node.", Shape::List)],
+        &[Operation::get(Administrator, all, "Lists message traces in a vhost on a node.", Shape::List)],
     ),
     at(
         "/api/traces/{vhost}/{name}",
         &[
-            Operation::get(Administrator, one, "Returns a trace of messages.", TRACE),
-            Operation::put(Administrator, put, "Starts a trace of messages.", BODY),
-            Operation::delete(Administrator, delete, "Ends a trace of messages. Its files stay."),
+            Operation::get(Administrator, one, "Returns a message trace.", TRACE),
+            Operation::put(Administrator, put, "Starts a message trace.", BODY),
+            Operation::delete(Administrator, delete, "Ends a message trace. Its files are kept."),
         ],
     ),
     at(
         "/api/traces/node/{node}/{vhost}/{name}",
         &[
-            Operation::get(Administrator, one, "Returns a trace of messages on a node.", TRACE),
-            Operation::put(Administrator, put, "Starts a trace of messages on a node.", BODY),
-            Operation::delete(Administrator, delete, "Ends a trace of messages on a node. Its files stay."),
+            Operation::get(Administrator, one, "Returns a message trace on a node.", TRACE),
+            Operation::put(Administrator, put, "Starts a message trace on a node.", BODY),
+            Operation::delete(Administrator, delete, "Ends a message trace on a node. Its files are kept."),
         ],
     ),
     at("/api/trace-files", &[Operation::get(Administrator, files, "Lists trace files.", Shape::List)]),
@@ -55,14 +52,18 @@ pub(super) static ROUTES: &[Route] = &[
         &[Operation::get(
             Administrator,
             sizes,
-            "Shows how long trace files are together, and how long those of ended traces may be.",
+            "Returns the sizes of trace files and their limits.",
             Shape::Object(&[
-                Field::required("node", Text, "The node that answers."),
+                Field::required("node", Text, "The node that answered."),
                 Field::required("files", List, "The files: `name`, `size`, and whether their trace has `ended`."),
-                Field::required("size", Integer, "The bytes of all of them."),
-                Field::required("ended_size", Integer, "The bytes of those whose traces have ended."),
-                Field::required("ended_size_max", Integer, "How many these may be: the oldest files go."),
-                Field::required("running_size_max", Integer, "How many the files of one trace may be that runs."),
+                Field::required("size", Integer, "The total size of the files in bytes."),
+                Field::required("ended_size", Integer, "The total size of the files of ended traces in bytes."),
+                Field::required(
+                    "ended_size_max",
+                    Integer,
+                    "The maximum size of the files of ended traces. Beyond it, the oldest files are deleted.",
+                ),
+                Field::required("running_size_max", Integer, "The maximum size of the files of one running trace."),
             ]),
         )],
     ),
@@ -74,7 +75,7 @@ pub(super) static ROUTES: &[Route] = &[
         "/api/trace-files/{name}",
         &[
             Operation::get(Administrator, file, "Returns a trace file.", Shape::Page(PLAIN)),
-            Operation::delete(Administrator, delete_file, "Deletes a trace file, also one that is being written."),
+            Operation::delete(Administrator, delete_file, "Deletes a trace file, even while it is written."),
         ],
     ),
     at(
@@ -92,32 +93,44 @@ const TRACE: Shape = Shape::Object(&[
     Field::required("vhost", Text, "The vhost."),
     Field::required("name", Text, "The name of the trace and, with `.log`, of its file."),
     Field::required("format", Text, "`text`, `json` or `events`."),
-    Field::optional("pattern", Text, "Which keys of the firehose are traced."),
-    Field::optional("max_payload_bytes", Integer, "How many bytes of each body are written."),
-    Field::optional("tracer_connection_username", Text, "As it was given; no connection is made."),
-    Field::required("written", Integer, "Events that were written."),
-    Field::required("missed", Integer, "Events that were not, because too many came at once."),
-    Field::optional("error", Text, "Why the trace has ended by itself."),
+    Field::optional("pattern", Text, "The routing keys of the firehose that are traced."),
+    Field::optional("max_payload_bytes", Integer, "The maximum number of bytes of each body that are written."),
+    Field::optional(
+        "tracer_connection_username",
+        Text,
+        "The user of the request that started the trace. No connection is made.",
+    ),
+    Field::required("written", Integer, "The number of written events."),
+    Field::required(
+        "missed",
+        Integer,
+        "The number of events that were not written, because too many occurred at once.",
+    ),
+    Field::optional("error", Text, "The reason why the trace ended by itself."),
 ]);
 
 const BODY: &[Field] = &[
-    Field::required(
-        "format",
+    Field::required("format", Text, "`text` or `json`, as in RabbitMQ, or `events`: all events of messages."),
+    Field::optional(
+        "pattern",
         Text,
-        "`text` or `json`, as RabbitMQ writes them, or `events`: all that happens to messages.",
+        "The routing keys of the firehose that are traced. Required, except for the format `events`.",
     ),
-    Field::optional("pattern", Text, "Which keys of the firehose are traced: required but for `events`."),
-    Field::optional("max_payload_bytes", Integer, "How many bytes of each body are written. Default: all."),
-    Field::optional("tracer_connection_username", Text, "Accepted, and shown: no connection is made."),
-    Field::optional("tracer_connection_password", Text, "Accepted: no connection is made."),
-    Field::optional("connection", Text, "Only what this connection causes."),
-    Field::optional("user", Text, "Only what this user causes."),
-    Field::optional("queue", Text, "Only what happens in this queue, or goes there."),
+    Field::optional(
+        "max_payload_bytes",
+        Integer,
+        "The maximum number of bytes of each body that are written. Default: no limit.",
+    ),
+    Field::optional("tracer_connection_username", Text, "Accepted and returned. No connection is made."),
+    Field::optional("tracer_connection_password", Text, "Accepted. No connection is made."),
+    Field::optional("connection", Text, "Only events that this connection causes."),
+    Field::optional("user", Text, "Only events that this user causes."),
+    Field::optional("queue", Text, "Only events in this queue, and messages routed to it."),
     Field::optional("exchange", Text, "Only messages that were published to this exchange."),
-    Field::optional("routing_key", Text, "Only messages with a routing key of this pattern."),
-    Field::optional("message_id", Text, "Only messages with this property `message_id`."),
+    Field::optional("routing_key", Text, "Only messages whose routing key matches this pattern of topic exchanges."),
+    Field::optional("message_id", Text, "Only messages with this `message_id`."),
     Field::optional("headers", Object, "Only messages with these headers."),
-    Field::optional("sample", Integer, "One message of so many."),
+    Field::optional("sample", Integer, "Samples one of this many messages."),
 ];
 
 /// Those of the broker.
@@ -126,7 +139,7 @@ pub(super) fn traces(call: &Call) -> Result<&Arc<Traces>, Problem> {
     if !node.is_empty() && node != call.service.node() {
         return Err(Problem::bad_request("Node is not a cluster member"));
     }
-    call.service.traces().ok_or_else(|| Problem::unavailable("messages are not traced here"))
+    call.service.traces().ok_or_else(|| Problem::unavailable("message traces do not run on this node"))
 }
 
 fn shown(view: &TraceView) -> Value {
@@ -259,7 +272,7 @@ impl Source for FileSource {
                 Poll::Ready(Some(piece.into()))
             }
             Err(error) => {
-                tracing::warn!(%error, "a trace file could not be read to its end");
+                tracing::warn!(%error, "reading a trace file failed");
                 Poll::Ready(None)
             }
         }

@@ -17,8 +17,8 @@ pub(super) static ROUTES: &[Route] = &[at(
     &[Operation::get(
         Management,
         all,
-        "Lists what is out of order, as far as the user may know, what matters most first: `kind`, `severity` (`problem` or `warning`) and \
-         `text`, a sentence; and, where there is one, the `node`, the `vhost` and `queue`, or the `count` of connections that it is about.",
+        "Lists the problems that the user may see, the most important first: `kind`, `severity` (`problem` or `warning`) and `text`, a \
+         sentence; and, if applicable, the `node`, the `vhost` and `queue`, or the `count` of connections that are concerned.",
         Shape::List,
     )],
 )];
@@ -89,7 +89,7 @@ fn alarm(kind: &str, node: &str, text: &str) -> Value {
 /// What a user is told who may not know more.
 fn hide_node(alarm: &mut Value) {
     let what = if alarm["kind"] == "disk-alarm" { "disk" } else { "memory" };
-    let text = format!("The broker is short of {what}: what is published waits until that is over. Consumers go on.");
+    let text = format!("The broker is short of {what}: publishers are blocked until this ends. Consumers continue.");
     (alarm["node"], alarm["text"]) = (Value::Null, text.into());
 }
 
@@ -98,15 +98,17 @@ fn blocked(call: &Call) -> Option<Value> {
     let count = call.broker().blocked_connection_count();
     let text = match count {
         0 => return None,
-        1 => "One connection is blocked: what it publishes is not read until the alarm is over.".to_owned(),
-        count => format!("{count} connections are blocked: what they publish is not read until the alarm is over."),
+        1 => "One connection is blocked: the broker does not read what it publishes until the alarm ends.".to_owned(),
+        count => {
+            format!("{count} connections are blocked: the broker does not read what they publish until the alarm ends.")
+        }
     };
     Some(json!({"kind": "blocked", "severity": "problem", "count": count, "text": text}))
 }
 
 fn data_loss(call: &Call) -> Option<Value> {
     let node = call.service.node();
-    let text = format!("Messages were lost to damaged files on {node}, and no operator has acknowledged that.");
+    let text = format!("Messages were lost to damaged files on {node}, and no operator has acknowledged the loss.");
     let trouble = json!({"kind": "data-loss", "severity": "problem", "node": node, "text": text});
     call.broker().has_data_loss().then_some(trouble)
 }
@@ -114,8 +116,8 @@ fn data_loss(call: &Call) -> Option<Value> {
 fn dead_letter_loop(circle: &DeadLetterLoop) -> Value {
     let DeadLetterLoop { vhost, queue, rate } = circle;
     let text = format!(
-        "Dead letters go round in circles: {rate:.0} a second come back to the queue {queue} of {vhost}, where they died before. None is \
-         lost, and none is consumed."
+        "Dead letters go round in circles: {rate:.0} a second return to the queue {queue} of {vhost}, which has dead-lettered them \
+         before. None is lost, and none is consumed."
     );
     json!({"kind": "dead-letter-loop", "severity": "warning", "vhost": vhost, "queue": queue, "text": text})
 }

@@ -35,7 +35,7 @@ pub(super) static ROUTES: &[Route] = &[
             Administrator,
             delete_many,
             "Deletes users. Unknown and protected users are skipped.",
-            &[Field::required("users", List, "Their names.")],
+            &[Field::required("users", List, "The names of the users.")],
         )],
     ),
     at(
@@ -43,23 +43,23 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(Administrator, one, "Returns a user.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(Administrator, put, "Creates or updates a user.", USER),
-            Operation::delete(Administrator, delete, "Deletes a user, and closes its connections."),
+            Operation::delete(Administrator, delete, "Deletes a user and closes its connections."),
         ],
     ),
 ];
 
 const USER: &[Field] = &[
-    Field::required("tags", Any, "Roles: a list of texts, or one text separated by commas."),
+    Field::required("tags", Any, "The tags: a list of texts, or one text separated by commas."),
     Field::optional(
         "password",
         Text,
-        "The password. Without it and without a hash the user cannot log in by password.",
+        "The password. Without it and without a hash, the user cannot log in with a password.",
     ),
-    Field::optional("password_hash", Text, "The base64 of a salt and a hash, in place of the password."),
+    Field::optional("password_hash", Text, "A salt and a hash in base64, instead of the password."),
     Field::optional("hashing_algorithm", Text, "The hashing algorithm. Default: `rabbit_password_hashing_sha256`."),
-    Field::optional("second_password", Text, "Another password that is valid, too."),
-    Field::optional("second_password_hash", Text, "The base64 of a salt and a hash, in place of the second password."),
-    Field::optional("keep_old_password", Boolean, "Whether the old password stays valid beside the new one."),
+    Field::optional("second_password", Text, "A second valid password."),
+    Field::optional("second_password_hash", Text, "A salt and a hash in base64, instead of the second password."),
+    Field::optional("keep_old_password", Boolean, "Whether the old password stays valid in addition to the new one."),
 ];
 
 pub(super) static TABLE: Table<Arc<User>, Service> = Table {
@@ -147,9 +147,21 @@ fn password_hash(text: &str, algorithm: Option<&str>) -> Result<Option<PasswordH
         // RabbitMQ takes any hash for its default's, by which no login succeeds.
         None => HashingAlgorithm::of_len(bytes.len()).unwrap_or_default(),
         Some(name) => HashingAlgorithm::parse(name)
-            .ok_or_else(|| Problem::bad_request(format!("'{name}' is no hashing algorithm")))?,
+            .ok_or_else(|| Problem::bad_request(format!("unknown hashing algorithm '{name}'")))?,
     };
     PasswordHash::parse(text, algorithm).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+/// Whether the hash has a length that no password's has: RabbitMQ takes it all the same, and no login by a password succeeds.
+pub(crate) fn is_useless_hash(fields: Fields<'_>) -> Result<bool, Problem> {
+    use base64::Engine as _;
+    let Some(text) = fields.text("password_hash")? else { return Ok(false) };
+    let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(text) else { return Ok(false) };
+    let is_useless = |algorithm| PasswordHash::parse(text, algorithm).is_err();
+    Ok(match fields.text("hashing_algorithm")? {
+        None => is_useless(HashingAlgorithm::of_len(bytes.len()).unwrap_or_default()),
+        Some(name) => HashingAlgorithm::parse(name).is_some_and(is_useless),
+    })
 }
 
 /// Roles as a list of texts, or as one text with commas.

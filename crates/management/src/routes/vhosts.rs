@@ -33,29 +33,29 @@ pub(super) static ROUTES: &[Route] = &[
         &[
             Operation::get(Administrator, one, "Returns a vhost.", Shape::One(&TABLE)).query(SINGLE),
             Operation::put(Administrator, put, "Creates or updates a vhost.", FACTS),
-            Operation::delete(Administrator, delete, "Deletes a vhost and all that is in it.")
-                .refuses(&[("412", "It is protected from being deleted.")]),
+            Operation::delete(Administrator, delete, "Deletes a vhost with all its objects.")
+                .refuses(&[("412", "The vhost is protected from deletion.")]),
         ],
     ),
     at(
         "/api/vhosts/{vhost}/deletion/protection",
         &[
-            Operation::post(Administrator, protect, "Protects a vhost from being deleted.", &[]),
-            Operation::delete(Administrator, unprotect, "Allows a vhost to be deleted again."),
+            Operation::post(Administrator, protect, "Protects a vhost from deletion.", &[]),
+            Operation::delete(Administrator, unprotect, "Removes the protection of a vhost from deletion."),
         ],
     ),
     at(
         "/api/vhosts/{vhost}/start/{node}",
-        &[Operation::post(Administrator, start, "Starts a vhost; all vhosts always run.", &[])],
+        &[Operation::post(Administrator, start, "Starts a vhost. All vhosts always run.", &[])],
     ),
 ];
 
 const FACTS: &[Field] = &[
-    Field::optional("description", Text, "What it is for."),
-    Field::optional("tags", Any, "Labels: a list of texts, or one text separated by commas."),
-    Field::optional("default_queue_type", Text, "The default type of queues."),
-    Field::optional("protected_from_deletion", Boolean, "Whether it is protected from being deleted."),
-    Field::optional("tracing", Boolean, "Whether its messages are traced."),
+    Field::optional("description", Text, "The description."),
+    Field::optional("tags", Any, "The tags: a list of texts, or one text separated by commas."),
+    Field::optional("default_queue_type", Text, "The default queue type."),
+    Field::optional("protected_from_deletion", Boolean, "Whether the vhost is protected from deletion."),
+    Field::optional("tracing", Boolean, "Whether the vhost's messages are traced."),
 ];
 
 /// A vhost, its numbers, and the histories that are wanted of them.

@@ -31,7 +31,7 @@ impl fmt::Debug for Absent {
 }
 
 /// Why none does, where nothing else is known.
-const NO_BROKER: &str = "no broker runs on this node";
+const NO_BROKER: &str = "no broker is running on this node";
 
 impl Absent {
     /// Answers what the node answers itself.

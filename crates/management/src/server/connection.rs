@@ -124,10 +124,10 @@ fn last(mut response: Response<AnswerBody>) -> Response<AnswerBody> {
 
 /// What a page of another origin is told.
 const FOREIGN_PAGE: &str =
-    "pages of this origin may not open a WebSocket here; management.cors.allow_origins names those that may";
+    "pages of this origin may not open WebSockets: allow the origin with management.cors.allow_origins";
 
 /// What is said while AMQP's listeners are suspended.
-const SUSPENDED: &str = "the node takes no new connections of AMQP: its listeners were suspended";
+const SUSPENDED: &str = "the node accepts no new AMQP connections: its listeners are suspended";
 
 fn refused(status: StatusCode, text: String) -> Response<AnswerBody> {
     let mut response = Response::new(AnswerBody::whole(text.into()));

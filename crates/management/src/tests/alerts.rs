@@ -79,7 +79,7 @@ fn rules_are_set_shown_and_removed() {
         assert_eq!(house.ask("DELETE", "/api/alerts/rules/long", "guest", "").await.status, 204);
         assert_eq!(house.ask("DELETE", "/api/alerts/rules/long", "guest", "").await.status, 404);
         let wrong = put(house, "/api/alerts/rules/r", json!({"kind": "growth"})).await;
-        assert_eq!(wrong, (400, json!("a rule of the kind growth must say 'above'")));
+        assert_eq!(wrong, (400, json!("a rule of the kind growth requires 'above'")));
     });
 }
 
@@ -109,13 +109,13 @@ fn a_configuration_that_makes_no_sense_stops_the_start() {
         };
         let mut bad_rule = options();
         bad_rule.rules.insert("r".to_owned(), object(json!({"kind": "growth"})));
-        check(&bad_rule, "warren.alerts.rules.r: a rule of the kind growth must say 'above'");
+        check(&bad_rule, "warren.alerts.rules.r: a rule of the kind growth requires 'above'");
         let mut bad_webhook = options();
         bad_webhook.webhooks.insert("w".to_owned(), object(json!({"url": "ftp://h/"})));
         check(&bad_webhook, "warren.alerts.webhooks.w: 'ftp://h/' is not an http:// or https:// URL");
         let mut bad_name = options();
         bad_name.rules.insert("r".to_owned(), object(json!({"kind": "flow", "webhooks": ["w"]})));
-        check(&bad_name, "warren.alerts.rules.r: there is no webhook 'w' in the configuration");
+        check(&bad_name, "warren.alerts.rules.r: no webhook 'w' in the configuration");
     });
 }
 
@@ -318,7 +318,7 @@ fn rules_and_webhooks_fit_each_other() {
         install(house, &options());
         let rule = json!({"kind": "flow", "webhooks": ["pager"]});
         let refused = put(house, "/api/alerts/rules/r", rule.clone()).await;
-        assert_eq!(refused, (400, json!("there is no webhook 'pager'")));
+        assert_eq!(refused, (400, json!("no webhook 'pager'")));
         assert_eq!(put(house, "/api/alerts/webhooks/pager", json!({"url": "http://h/"})).await.0, 201);
         assert_eq!(put(house, "/api/alerts/rules/r", rule).await.0, 201);
         let reply = house.ask("DELETE", "/api/alerts/webhooks/pager", "guest", "").await;
@@ -341,8 +341,8 @@ fn a_rule_whose_webhook_is_not_there_says_so() {
         let document = json!({"global_parameters": [rule]}).to_string();
         assert_eq!(house.ask("POST", "/api/definitions", "guest", &document).await.status, 204);
         let shown = house.get("/api/alerts/rules/r").await.json();
-        assert_eq!((&shown["problem"], &shown["kind"]), (&json!("there is no webhook 'pager'"), &json!("flow")));
-        assert_eq!(put(house, "/api/alerts/rules/r", shown).await, (400, json!("there is no webhook 'pager'")));
+        assert_eq!((&shown["problem"], &shown["kind"]), (&json!("no webhook 'pager'"), &json!("flow")));
+        assert_eq!(put(house, "/api/alerts/rules/r", shown).await, (400, json!("no webhook 'pager'")));
         assert_eq!(put(house, "/api/alerts/webhooks/pager", json!({"url": "http://h/"})).await.0, 201);
         assert_eq!(house.get("/api/alerts/rules").await.json()[0]["problem"], Value::Null);
     });
@@ -354,9 +354,9 @@ fn what_is_shown_of_a_webhook_does_not_take_its_secrets_when_it_is_given_back() 
         install(house, &options());
         let path = "/api/alerts/webhooks/w";
         for (given, reason) in [
-            (json!({"url": "http://u:pw@h/x"}), "user and password of the 'url' have to be said"),
-            (json!({"url": "http://h/", "headers": {"X-A": "b"}}), "the header 'X-A' has to be said"),
-            (json!({"url": "http://h/", "secret": "s"}), "the 'secret' of a webhook that is signed has to be said"),
+            (json!({"url": "http://u:pw@h/x"}), "enter the user and password of the 'url' again"),
+            (json!({"url": "http://h/", "headers": {"X-A": "b"}}), "enter the header 'X-A' again"),
+            (json!({"url": "http://h/", "secret": "s"}), "the 'secret' of a signed webhook is required"),
         ] {
             put(house, path, given).await;
             let (status, text) = put(house, path, house.get(path).await.json()).await;

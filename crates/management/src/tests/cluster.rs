@@ -37,7 +37,7 @@ fn a_node_alone_says_so() {
             (&json!(null), &json!("rabbit@a"), &json!(true))
         );
         assert_eq!(names(&shown["nodes"], "name"), ["rabbit@a"]);
-        let reason = "this node is alone: it has no keys of a cluster, such as warren.cluster.secret";
+        let reason = "this node is alone: its configuration has no cluster keys, such as warren.cluster.secret";
         for request in ["POST /api/warren/cluster/drain", "DELETE /api/warren/cluster/nodes/rabbit@b"] {
             house.check_refused(request, "", 400, "bad_request", reason).await;
         }
@@ -185,7 +185,7 @@ fn queues_of_all_types_are_on_all_nodes() {
         house.check("POST /api/queues/quorum/shop/q/replicas/add", body, 204, "").await;
         let reply = house.ask("DELETE", "/api/queues/quorum/shop/q/replicas/delete", "guest", body).await;
         assert_eq!(reply.status, 400);
-        assert!(reply.json()["reason"].as_str().unwrap().contains("one group"));
+        assert!(reply.json()["reason"].as_str().unwrap().contains("on all nodes"));
     });
 }
 
@@ -195,7 +195,7 @@ fn metrics_have_rabbitmqs_names_and_ours() {
         control.measure(|metrics| {
             (metrics.commit_index, metrics.unreachable_peers) = (118, 1);
             metrics.members.push(cluster::control::MemberMetrics {
-                name: cluster::link::NodeName::new("rabbit@b").unwrap(),
+                name: cluster::wire::NodeName::new("rabbit@b").unwrap(),
                 lag_bytes: Some(4096),
                 round_trip_s: None,
             });

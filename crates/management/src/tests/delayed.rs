@@ -95,11 +95,7 @@ fn what_is_misspelt_or_not_said_means_no_messages_at_all() {
                 "",
                 "unknown parameter 'typo': one of due_from, due_to, routing_key, header, header_value, all",
             ),
-            (
-                format!("DELETE {MESSAGES}"),
-                "",
-                "nothing says which messages are meant; if all of them are, set 'all' to true",
-            ),
+            (format!("DELETE {MESSAGES}"), "", "a filter is required; to select all messages, set 'all' to true"),
             (
                 format!("GET {MESSAGES}?routing-key=a"),
                 "",

@@ -30,7 +30,7 @@ pub(super) struct Lines {
     silent_count: u32,
 }
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SILENT_COUNT_MAX: u32 = 120;
 
 pub(super) async fn open(house: &House, user: &str, path: &str) -> (u16, Lines) {
@@ -63,7 +63,7 @@ impl Lines {
     /// The next piece; None after the last.
     async fn piece(&mut self) -> Option<String> {
         let frame = poll_fn(|cx| Pin::new(&mut self.body).poll_frame(cx));
-        let frame = tokio::time::timeout(PATIENCE, frame).await.expect("something comes four times a second")?;
+        let frame = tokio::time::timeout(TIMEOUT, frame).await.expect("something comes four times a second")?;
         Some(String::from_utf8(frame.unwrap().into_data().unwrap().to_vec()).unwrap())
     }
 

@@ -281,10 +281,10 @@ fn rights_that_are_taken_away_end_a_stream() {
         house.check("PUT /api/users/polly", r#"{"password":"polly","tags":""}"#, 204, "").await;
         house.check("DELETE /api/users/alice", "", 204, "").await;
         tokio::time::pause();
-        of_node.expect_end("the user may not monitor the node any more").await;
-        of_queue.expect_end("the user may not enter vhost 'shop' any more").await;
-        of_changes.expect_end("the user may not use the management API any more").await;
-        of_deleted.expect_end("the user is gone, or its login has expired").await;
+        of_node.expect_end("the user may no longer monitor the node").await;
+        of_queue.expect_end("the user may no longer access vhost 'shop'").await;
+        of_changes.expect_end("the user may no longer use the management API").await;
+        of_deleted.expect_end("the user was deleted, or its login has expired").await;
     });
 }
 
@@ -358,7 +358,7 @@ fn what_may_not_be_seen_cannot_be_asked_for() {
         }
         for (user, vhost) in [("manny", "empty"), ("alice", "nosuch")] {
             let query = format!("/api/live?events=queue:shop/q,queue:{vhost}/q");
-            let reason = format!("there is no vhost '{vhost}', or you may not enter it");
+            let reason = format!("no vhost '{vhost}', or no access to it");
             let expected = json!({"error": "not_found", "reason": reason});
             assert_eq!(house.ask("GET", &query, user, "").await.json(), expected, "{user}");
         }
@@ -507,7 +507,7 @@ fn deeds_are_told_to_administrators() {
                 break data;
             }
         };
-        assert_eq!(end, json!({"reason": "the user is no administrator any more"}));
+        assert_eq!(end, json!({"reason": "the user is no longer an administrator"}));
     });
 }
 

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use cluster::control::{ControlError, FakeControl};
-use cluster::link::NodeName;
+use cluster::wire::NodeName;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{Method, Request, StatusCode};
 use observe::prometheus::WithoutBroker;
 use serde_json::{Value, json};
 
 use super::house::in_house_with;
+use super::lines::alone;
 use super::metrics::{scrape, scrape_without_broker};
 use crate::local::{Doorkeeper, LocalSite};
 use crate::options::{ListenerInfo, Options};
@@ -293,5 +294,42 @@ fn what_goes_on_inside_is_for_the_operator_and_whom_the_leader_lets_in() {
                 && site.looks_inside(&Method::PUT, "/api/flight-recorder")
         );
         assert!(!site.looks_inside(&Method::PUT, "/api/log") && !site.looks_inside(&Method::GET, "/api/top"));
+    });
+}
+
+/// Traces of messages are the leader's, whichever node was asked for one: so its end may be, too.
+#[test]
+fn a_session_is_ended_here_if_it_was_begun_here_and_else_at_the_leader() {
+    let _turn = alone();
+    run(async |follower| {
+        let site = follower.site(false);
+        let doorkeeper: Doorkeeper = Arc::new(|_| Box::pin(std::future::ready(Ok(()))));
+        let ask = async |method: &str, path: &str| {
+            let request = Request::builder().method(method).uri(path).header("authorization", "Basic eDp5");
+            let (parts, body) = request.body(Full::new(Bytes::new())).unwrap().into_parts();
+            site.answer(&parts, body, None, Some(&doorkeeper)).await.unwrap()
+        };
+        let is_here = |name: &str| site.looks_inside(&Method::DELETE, &format!("/api/trace/sessions/{name}"));
+        assert!(!is_here("mine"));
+        let begun = ask("GET", "/api/trace/calls?pattern=*&session=mine").await;
+        assert_eq!(begun.status(), 200);
+        assert!(is_here("mine") && !is_here("other"));
+        assert!(!site.looks_inside(&Method::GET, "/api/trace/sessions/mine"));
+        assert_eq!(ask("DELETE", "/api/trace/sessions/mine").await.status(), 204);
+        let lines = begun.into_body().collect().await.unwrap().to_bytes();
+        assert!(String::from_utf8_lossy(&lines).contains("the client ended it"), "{lines:?}");
+        assert!(!is_here("mine"));
+        // It may have ended since it was looked for.
+        let late = ask("DELETE", "/api/trace/sessions/mine").await;
+        assert_eq!(late.status(), 404);
+        let reason = "the node rabbit@b has no session 'mine': it has ended, or was started on another node";
+        let body = late.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(serde_json::from_slice::<Value>(&body).unwrap()["reason"], reason);
+        // The operator's, too, but not in a minority, where no node leads.
+        let (operator, path) = (follower.site(true), "/api/trace/sessions/mine");
+        assert!(
+            !operator.has_answer(&Method::DELETE, path) && operator.has_answer(&Method::GET, "/api/trace/sessions")
+        );
+        assert_eq!(follower.ask(true, &format!("DELETE {path}"), "", Some("alone")).await.unwrap().0, 404);
     });
 }

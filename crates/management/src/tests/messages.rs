@@ -155,7 +155,7 @@ fn what_is_misspelt_means_no_messages_at_all() {
                 "",
                 "unknown parameter 'older-than': did you mean 'older_than'?",
             ),
-            (format!("{delete}?header=odd&header=even"), "", "the parameter 'header' is there more than once"),
+            (format!("{delete}?header=odd&header=even"), "", "the parameter 'header' is given more than once"),
             (
                 delete.clone(),
                 r#"{"older_than":172800000}"#,
@@ -194,7 +194,7 @@ fn what_is_misspelt_means_no_messages_at_all() {
 fn all_messages_are_meant_only_if_that_is_said() {
     in_house(async |house| {
         prepare(house).await;
-        let reason = "nothing says which messages are meant; if all of them are, set 'all' to true";
+        let reason = "a filter is required; to select all messages, set 'all' to true";
         for (request, body) in [
             (format!("DELETE {MESSAGES}"), ""),
             (format!("DELETE {MESSAGES}?all=false"), ""),
@@ -203,7 +203,7 @@ fn all_messages_are_meant_only_if_that_is_said() {
         ] {
             house.check_refused(&request, body, 400, "bad_request", reason).await;
         }
-        let reason = "'body' must not be empty: every body has that";
+        let reason = "'body' must not be empty";
         house.check_refused(&format!("DELETE {MESSAGES}?body="), "", 400, "bad_request", reason).await;
         assert_eq!(payloads(house, MESSAGES).await.len(), 4);
         let body = r#"{"to_queue":"r","all":true,"limit":3}"#;

@@ -112,6 +112,8 @@ fn in_oauth_house(test: impl AsyncFnOnce(&House, &Provider)) {
         let provider = Arc::new(Provider::default());
         let serving = tokio::spawn(serve(provider.clone(), listener));
         let oauth = OAuthOptions {
+            id: "warren".to_owned(),
+            label: "Warren".to_owned(),
             client_id: "console".to_owned(),
             client_secret: Some("s3cret".to_owned()),
             metadata: HttpUrl::parse(&format!("{url}/.well-known/openid-configuration")).unwrap(),
@@ -124,7 +126,9 @@ fn in_oauth_house(test: impl AsyncFnOnce(&House, &Provider)) {
         let authority = Authority::Backend(Arc::new(Tokens));
         let step = AuthStep { authentication: authority.clone(), authorization: vec![authority] };
         let of_broker = broker::Options { auth_steps: vec![AuthStep::internal(), step], ..broker::Options::default() };
-        let options = Options { oauth: Some(Arc::new(oauth)), refuses_basic: true, ..Options::default() };
+        let other = OAuthOptions { id: "other".to_owned(), client_id: "second".to_owned(), ..oauth.clone() };
+        let options =
+            Options { oauth: vec![Arc::new(oauth), Arc::new(other)], refuses_basic: true, ..Options::default() };
         let house = House::over(of_broker, options);
         test(&house, &provider).await;
         house.close().await;
@@ -161,10 +165,36 @@ fn give(provider: &Provider, token: &str, nonce: &str) {
 }
 
 async fn check_failure(reply: Reply, reason: &str) {
+    check_failure_at("/#/?", reply, reason).await;
+}
+
+/// `place` is the one that was asked for, as the rest of its query begins.
+async fn check_failure_at(place: &str, reply: Reply, reason: &str) {
     let location = reply.header("location").unwrap();
-    let error = location.strip_prefix("/#/?login_error=").expect(location);
+    let error = location.strip_prefix(&format!("{place}login_error=")).expect(location);
     assert_eq!(Query::parse(&format!("error={error}")).get("error"), Some(reason));
     assert!(reply.header("set-cookie").is_none(), "{reply:?}");
+}
+
+#[test]
+fn a_user_chooses_one_of_several_resource_servers() {
+    in_oauth_house(async |house, provider| {
+        let ways = get(house, "/api/auth", "").await.json();
+        let seen = |member: &str| -> Vec<Value> {
+            ways["oauth_resource_servers"].as_array().unwrap().iter().map(|server| server[member].clone()).collect()
+        };
+        assert_eq!(seen("id"), ["warren", "other"]);
+        assert_eq!(seen("oauth_client_id"), ["console", "second"]);
+        let (asked, cookie) = begin(house, "%23/queues&resource=other").await;
+        assert_eq!(asked.get("client_id"), Some("second"));
+        give(provider, "token of ann until 300", asked.get("nonce").unwrap());
+        let callback = format!("/api/oauth/callback?code=c0de&state={}", asked.get("state").unwrap());
+        let reply = get(house, &callback, &cookie).await;
+        assert_eq!((reply.status, reply.header("location")), (302, Some("/#/queues")), "{reply:?}");
+        assert_eq!(&*provider.asked.lock().pop().unwrap()["client_id"], "second");
+        let unknown = get(house, "/api/oauth/login?resource=nosuch", "").await;
+        check_failure(unknown, "unknown resource server").await;
+    });
 }
 
 #[test]
@@ -186,7 +216,7 @@ fn a_code_becomes_a_session() {
         assert_eq!((&session["name"], &session["tags"]), (&json!("ann"), &json!(["management"])));
         // The state is good once.
         let again = get(house, &format!("/api/oauth/callback?code=c0de&state={}", part("state")), &cookie).await;
-        check_failure(again, "the login has taken too long, or was begun in another browser: try again").await;
+        check_failure(again, "the login took too long, or was started in another browser: try again").await;
     });
 }
 
@@ -195,7 +225,7 @@ fn what_fails_ends_at_the_login_with_a_sentence() {
     in_oauth_house(async |house, provider| {
         let finish =
             async |query: &str, cookie: &str| get(house, &format!("/api/oauth/callback?{query}"), cookie).await;
-        let foreign = "the login has taken too long, or was begun in another browser: try again";
+        let foreign = "the login took too long, or was started in another browser: try again";
         let (asked, _) = begin(house, "").await;
         give(provider, "token of ann until 300", asked.get("nonce").unwrap());
         check_failure(
@@ -212,14 +242,55 @@ fn what_fails_ends_at_the_login_with_a_sentence() {
                 json!({"access_token": "token of ann until 300", "id_token": "x.eyJub25jZSI6Im90aGVyIn0.y"}),
                 "the provider's answer belongs to another login",
             ),
-            (json!({"access_token": "nonsense"}), "the broker does not accept the provider's token: its log says why"),
-            (json!({"error": "invalid_grant"}), "the provider gave no token"),
+            (
+                json!({"access_token": "nonsense"}),
+                "the broker does not accept the provider's token: its log contains the reason",
+            ),
+            (json!({"error": "invalid_grant"}), "the provider returned no token"),
         ] {
             let (asked, cookie) = begin(house, "https://evil.example/").await;
             *provider.given.lock() = given;
             let reply = finish(&format!("code=c&state={}", asked.get("state").unwrap()), &cookie).await;
             check_failure(reply, reason).await;
         }
+    });
+}
+
+#[test]
+fn the_place_that_was_asked_for_outlives_a_login_that_fails() {
+    in_oauth_house(async |house, provider| {
+        for (asked_for, place) in [
+            ("%23/queues", "/#/queues?"),
+            ("%23/queues?name=a", "/#/queues?name=a&"),
+            // What an earlier login failed for is said no more.
+            ("%23/queues?login_error=x%26name=a%26login_error=y", "/#/queues?name=a&"),
+            ("%23/queues?login_error=x", "/#/queues?"),
+            ("https://evil.example/", "/#/?"),
+        ] {
+            *provider.given.lock() = json!({"error": "invalid_grant"});
+            for (query, reason) in [
+                ("code=c", "the provider returned no token"),
+                ("error=access_denied", "the provider refused the login (access_denied)"),
+                ("", "the provider sent no code"),
+            ] {
+                let (asked, cookie) = begin(house, asked_for).await;
+                let path = format!("/api/oauth/callback?{query}&state={}", asked.get("state").unwrap());
+                check_failure_at(place, get(house, &path, &cookie).await, reason).await;
+                // Only the browser that began it is told what it asked for.
+                let (asked, _) = begin(house, asked_for).await;
+                let path = format!("/api/oauth/callback?error=x&state={}", asked.get("state").unwrap());
+                let reply = get(house, &path, "warren_oauth=other").await;
+                check_failure(reply, "the provider refused the login (x)").await;
+            }
+            let (asked, cookie) = begin(house, asked_for).await;
+            give(provider, "token of ann until 300", asked.get("nonce").unwrap());
+            let path = format!("/api/oauth/callback?code=c&state={}", asked.get("state").unwrap());
+            let reply = get(house, &path, &cookie).await;
+            assert_eq!(reply.header("location"), Some(place.trim_end_matches(['?', '&'])), "{asked_for}");
+        }
+        // The provider is not asked for a request that does not say its host.
+        let reply = house.ask_with("GET", "/api/oauth/login?return_to=%23/channels", &[], b"").await;
+        check_failure_at("/#/channels?", reply, "the request has no host").await;
     });
 }
 
@@ -251,7 +322,7 @@ fn a_token_is_renewed() {
             expires_at_ms: 0,
             until_ms: u64::MAX,
         };
-        let (service, oauth) = (Arc::downgrade(&house.service), house.service.oauth().unwrap().clone());
+        let (service, oauth) = (Arc::downgrade(&house.service), house.service.oauth()[0].clone());
         *provider.given.lock() = json!({"access_token": "token of ann until 900", "refresh_token": "next"});
         assert!(session.renew(&service, &oauth).await);
         assert_eq!(provider.asked.lock().pop().unwrap()["refresh_token"], "again");

@@ -16,7 +16,7 @@ const CPU: &str = "/api/profile/cpu?seconds=300";
 const ALL: [&str; 4] = [CALLS, WALL, MESSAGES, CPU];
 
 /// What a busy machine is forgiven.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Live traces of messages write nothing.
 fn trace_messages(house: &House) {
@@ -40,7 +40,7 @@ async fn check_refused(house: &House, path: &str, reason: &str) {
 
 /// Waits until there are so many.
 async fn await_count(house: &House, count: usize) {
-    let given_up_at = Instant::now() + PATIENCE;
+    let given_up_at = Instant::now() + TIMEOUT;
     loop {
         let sessions = house.get("/api/trace/sessions").await.json();
         assert_eq!(sessions["max"], 8);
@@ -54,7 +54,7 @@ async fn await_count(house: &House, count: usize) {
 
 /// The profiler's thread goes a moment after its viewer. What comes after this test can have a profile.
 async fn await_profiler(house: &House) {
-    let given_up_at = Instant::now() + PATIENCE;
+    let given_up_at = Instant::now() + TIMEOUT;
     loop {
         let (status, lines) = open(house, "guest", "/api/profile/cpu?seconds=1").await;
         if status == 200 {
@@ -75,7 +75,7 @@ fn the_ninth_observer_is_refused_whatever_it_watches() {
         for path in [CALLS, MESSAGES, WALL, CPU, MESSAGES, CALLS, MESSAGES, WALL] {
             observers.push(begin(house, path).await);
         }
-        let reason = "8 traces and profiles run already, which is as many as there may be: end one of them first";
+        let reason = "8 traces and profiles are running, which is the maximum: end one of them first";
         for path in ALL {
             check_refused(house, path, reason).await;
         }
@@ -91,6 +91,41 @@ fn the_ninth_observer_is_refused_whatever_it_watches() {
         await_count(house, 0).await;
         assert_eq!(telemetry::trace::session_count(), 0);
         await_profiler(house).await;
+    });
+}
+
+#[test]
+fn a_session_is_ended_by_its_name() {
+    let _turn = alone();
+    in_house(async |house| {
+        trace_messages(house);
+        let named = format!("{CALLS}&session=mine");
+        let viewer = begin(house, &named).await;
+        for (path, reason) in [
+            (named.clone(), "the session 'mine' already exists".to_owned()),
+            (format!("{CALLS}&session="), "'session' must have 1 to 64 characters".to_owned()),
+            (format!("{CALLS}&session={}", "x".repeat(65)), "'session' must have 1 to 64 characters".to_owned()),
+        ] {
+            let (status, answer) = open(house, "guest", &path).await;
+            assert_eq!((status, &answer.whole().await["reason"]), (400, &json!(reason)), "{path}");
+        }
+        await_count(house, 1).await;
+        let reason = |name| {
+            format!(
+                "the node {} has no session '{name}': it has ended, or was started on another node",
+                house.service.node()
+            )
+        };
+        let refusal = reason("other");
+        house.check_refused("DELETE /api/trace/sessions/other", "", 404, "not_found", &refusal).await;
+        house.check("DELETE /api/trace/sessions/mine", "", 204, "").await;
+        let lines = viewer.rest().await;
+        assert_eq!(lines.last().unwrap()["reason"], "the client ended it");
+        await_count(house, 0).await;
+        house.check_refused("DELETE /api/trace/sessions/mine", "", 404, "not_found", &reason("mine")).await;
+        // The name is free again, for a session of another kind.
+        drop(begin(house, &format!("{MESSAGES}?session=mine")).await);
+        await_count(house, 0).await;
     });
 }
 
@@ -126,13 +161,13 @@ fn an_alarm_ends_all_of_them_also_those_who_do_not_read() {
             let lines = observer.rest().await;
             let last = lines.last().unwrap();
             let end = if path == CPU { &last["end"] } else { last };
-            assert_eq!(end["reason"], "the memory alarm is on", "{path}: {lines:?}");
+            assert_eq!(end["reason"], "the memory alarm is in effect", "{path}: {lines:?}");
             if path != CPU && path != WALL {
                 let events: Vec<&Value> = lines.iter().map(|line| &line["event"]).collect();
                 assert_eq!(events.last(), Some(&&json!("end")), "{path}");
             }
         }
-        let reason = "the memory alarm is on: no session begins while an alarm is on";
+        let reason = "the memory alarm is in effect: no session can start during an alarm";
         for path in ALL {
             check_refused(house, path, reason).await;
         }
@@ -155,7 +190,7 @@ fn who_is_no_administrator_any_more_sees_no_more() {
         house.check("PUT /api/users/alice", r#"{"password":"alice","tags":"monitoring"}"#, 204, "").await;
         for lines in observers {
             let lines = lines.rest().await;
-            assert_eq!(lines.last().unwrap()["reason"], "the user is no administrator any more");
+            assert_eq!(lines.last().unwrap()["reason"], "the user is no longer an administrator");
         }
     });
 }

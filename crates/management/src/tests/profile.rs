@@ -79,7 +79,7 @@ fn a_cpu_profile_is_lines_from_its_begin_to_its_end() {
         let refused = house.get("/api/profile/cpu").await;
         assert_eq!(
             (refused.status, &refused.json()["reason"]),
-            (503, &"the memory alarm is on: no session begins while an alarm is on".into())
+            (503, &"the memory alarm is in effect: no session can start during an alarm".into())
         );
     });
 }

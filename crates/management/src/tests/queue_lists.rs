@@ -234,7 +234,7 @@ fn the_short_list_has_names_and_lengths_of_short_queues() {
         assert_eq!(names(&of("?max_len=99999999999999999999&vhost=shop").await), ["c", "d", "e"]);
         assert_eq!(of("?vhost=empty").await, json!([]));
         for bad in ["-1", "x", "", "1.5", "9x"] {
-            let reason = format!("'max_len' is not a whole number from 0 on: '{bad}'");
+            let reason = format!("'max_len' must be a whole number, zero or above, not '{bad}'");
             house.check_refused(&format!("GET /list_queues?max_len={bad}"), "", 400, "bad_request", &reason).await;
         }
     });
@@ -253,7 +253,7 @@ fn the_short_list_is_of_vhosts_that_a_user_may_enter() {
             ("/list_queues?vhost=nosuch", "guest", "nosuch"),
         ] {
             let reply = house.ask("GET", path, user, "").await;
-            let reason = format!("there is no vhost '{vhost}', or you may not enter it");
+            let reason = format!("no vhost '{vhost}', or no access to it");
             assert_eq!((reply.status, reply.json()), (404, json!({"error": "not_found", "reason": reason})));
         }
         assert_eq!(house.ask_with("GET", "/list_queues", &[], b"").await.status, 401);

@@ -62,7 +62,8 @@ fn what_changes_something_must_come_from_a_page_of_the_host() {
                 [("PUT", "/api/vhosts/new"), ("DELETE", "/api/vhosts/shop"), ("DELETE", "/api/session")]
             {
                 let reply = ask(house, method, path, &cookie, headers).await;
-                let reason = "a request that is logged in by a cookie changes something only if its header 'origin' names this host";
+                let reason =
+                    "a request with a session cookie may make changes only if its header 'origin' names this host";
                 assert_eq!(
                     (reply.status, &reply.json()["reason"]),
                     (403, &json!(reason)),

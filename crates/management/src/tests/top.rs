@@ -18,7 +18,7 @@ fn queues_are_compared_while_the_request_lasts() {
         assert!(process["memory"].as_u64() > Some(100), "{process}");
         house.check_refused("GET /api/process/%3Cqueue.999999%3E", "", 404, "Object Not Found", "Not Found").await;
         for (query, reason) in [
-            ("of=streams", "'of' is one of 'queues', 'connections', 'channels', 'vhosts', 'users', not 'streams'"),
+            ("of=streams", "'of' must be one of 'queues', 'connections', 'channels', 'vhosts', 'users', not 'streams'"),
             ("interval_ms=5", "'interval_ms' must be 100 to 30000, not 5"),
         ] {
             house.check_refused(&format!("GET /api/top?{query}"), "", 400, "bad_request", reason).await;

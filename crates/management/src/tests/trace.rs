@@ -32,7 +32,7 @@ fn a_request_is_seen_with_its_arguments_and_its_result() {
         assert!(ended["duration_us"].as_f64().unwrap() > 0.0);
         assert_eq!(lines.expect("call").await["call"], "http::DELETE /api/vhosts/{vhost}");
         assert_eq!(lines.expect("return").await["result"], "204");
-        assert_eq!(lines.expect("end").await["reason"], "2 calls were seen");
+        assert_eq!(lines.expect("end").await["reason"], "2 calls were traced");
         assert_eq!(lines.next().await, None);
     });
 }
@@ -63,11 +63,11 @@ fn sessions_are_for_administrators_and_say_what_is_wrong_with_them() {
     in_house(async |house| {
         for (path, reason) in [
             ("/api/trace/calls?pattern=nothing::*", "no trace point has such a name: warren trace list names them"),
-            ("/api/trace/calls", "a pattern is needed: names of functions, in which * stands for any text"),
+            ("/api/trace/calls", "a pattern is required: names of functions, in which * stands for any text"),
             ("/api/trace/calls?pattern=*&max=0", "'max' must be 1 or more, not 0"),
             (
                 "/api/trace/calls?pattern=*&where=q",
-                "where is an argument and its value, such as queue=orders, and 'q' is not",
+                "where must be an argument and its value, such as queue=orders, not 'q'",
             ),
             (
                 "/api/trace/calls?pattern=*&where=color=red",

@@ -98,11 +98,11 @@ fn there_are_no_more_traces_than_may_be() {
         for number in 0..8 {
             house.check(&format!("PUT /api/traces/shop/t{number}"), r#"{"format":"events"}"#, 201, "").await;
         }
-        let reason = "there are 8 traces into files already, which is as many as there may be: end one first";
+        let reason = "8 traces to files are running, which is the maximum: end one first";
         house.check_refused("PUT /api/traces/shop/more", r#"{"format":"events"}"#, 400, "bad_request", reason).await;
         // They take no places of those who look on.
         assert_eq!(open(house, "guest", "/api/trace/messages").await.0, 200);
-        let wrong = "there is a trace of this name already: delete it first";
+        let wrong = "a trace with this name already exists: delete it first";
         house.check("DELETE /api/traces/shop/t0", "", 204, "").await;
         house.check_refused("PUT /api/traces/shop/t1", r#"{"format":"events"}"#, 400, "bad_request", wrong).await;
     });

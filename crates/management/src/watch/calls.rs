@@ -76,10 +76,10 @@ fn reason(end: &End) -> String {
     match end.tripped {
         Tripped::Rate(per_s) => format!("more than {per_s} calls matched within a second"),
         Tripped::Total(total) if total == Limit::default().total => {
-            format!("{total} calls were seen, which is the limit")
+            format!("{total} calls were traced, which is the limit")
         }
-        Tripped::Total(1) => "1 call was seen".to_owned(),
-        Tripped::Total(total) => format!("{total} calls were seen"),
+        Tripped::Total(1) => "1 call was traced".to_owned(),
+        Tripped::Total(total) => format!("{total} calls were traced"),
     }
 }
 

@@ -27,4 +27,4 @@ pub(crate) const JSON_LINES: &str = "application/x-ndjson";
 
 /// Why there is no session, as the description of the API has it.
 pub(crate) const OBSERVERS_REFUSAL: &str =
-    "There are eight traces and profiles, which is as many as there may be, or an alarm is on.";
+    "Eight traces and profiles are running, which is the maximum, or an alarm is in effect.";

@@ -8,6 +8,8 @@
 //!
 //! It is the task that has what is observed, not the body: who does not read does not keep it when an alarm ends it.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -17,7 +19,8 @@ use broker::{Actor, Broker};
 use bytes::Bytes;
 use http_server::Source;
 use observe::prometheus::WithoutBroker;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use parking_lot::Mutex;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
 use super::JSON_LINES;
@@ -29,6 +32,9 @@ use crate::stage::Stage;
 
 /// How often it is looked whether all is as it was.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// The longest name of a session.
+const NAME_LEN_MAX: usize = 64;
 
 /// Sessions with places of their own have no fewer than there are observers.
 const _: () = assert!(telemetry::trace::SESSION_COUNT_MAX >= OBSERVER_COUNT_MAX);
@@ -44,16 +50,58 @@ pub(crate) trait Observed: Send + 'static {
 
 /// The places of all observers of a broker, whatever they watch.
 #[derive(Debug, Clone)]
-pub(crate) struct Places(Arc<Semaphore>);
+pub(crate) struct Places {
+    free: Arc<Semaphore>,
+    /// Sessions whose viewers gave them a name, by which they can be ended.
+    named: Arc<Mutex<HashMap<String, Arc<Notify>>>>,
+}
 
 impl Places {
     pub(crate) fn new() -> Places {
-        Places(Arc::new(Semaphore::new(OBSERVER_COUNT_MAX)))
+        Places { free: Arc::new(Semaphore::new(OBSERVER_COUNT_MAX)), named: Arc::default() }
     }
 
     /// How many are taken.
     pub(crate) fn taken_count(&self) -> usize {
-        OBSERVER_COUNT_MAX - self.0.available_permits()
+        OBSERVER_COUNT_MAX - self.free.available_permits()
+    }
+
+    /// Ends a session: its answer says how it ended. False: there is none of that name.
+    pub(crate) fn end(&self, name: &str) -> bool {
+        let named = self.named.lock();
+        let end = named.get(name);
+        end.inspect(|end| end.notify_one()).is_some()
+    }
+
+    /// Whether there is a session of this name.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.named.lock().contains_key(name)
+    }
+
+    fn name(&self, name: &str) -> Result<SessionName, Problem> {
+        if name.is_empty() || name.len() > NAME_LEN_MAX {
+            return Err(Problem::bad_request(format!("'session' must have 1 to {NAME_LEN_MAX} characters")));
+        }
+        match self.named.lock().entry(name.to_owned()) {
+            Entry::Occupied(_) => Err(Problem::bad_request(format!("the session '{name}' already exists"))),
+            Entry::Vacant(vacant) => {
+                let end = vacant.insert(Arc::default()).clone();
+                Ok(SessionName { name: name.to_owned(), end, named: self.named.clone() })
+            }
+        }
+    }
+}
+
+/// The name of a session, for as long as it lasts.
+struct SessionName {
+    name: String,
+    end: Arc<Notify>,
+    named: Arc<Mutex<HashMap<String, Arc<Notify>>>>,
+}
+
+impl Drop for SessionName {
+    fn drop(&mut self) {
+        self.named.lock().remove(&self.name);
     }
 }
 
@@ -100,39 +148,42 @@ pub(crate) struct Observer {
     watched: Watched,
     looks: Interval,
     stage: Option<watch::Receiver<Stage>>,
+    name: Option<SessionName>,
     _place: OwnedSemaphorePermit,
 }
 
 /// What one is told who finds no place.
 pub(crate) fn no_place() -> Problem {
     Problem::unavailable(format!(
-        "{OBSERVER_COUNT_MAX} traces and profiles run already, which is as many as there may be: end one of them first"
+        "{OBSERVER_COUNT_MAX} traces and profiles are running, which is the maximum: end one of them first"
     ))
 }
 
 fn alarm(alarms: Alarms) -> Option<&'static str> {
     match (alarms.is_memory_low, alarms.is_disk_low) {
-        (true, _) => Some("the memory alarm is on"),
-        (_, true) => Some("the disk alarm is on"),
+        (true, _) => Some("the memory alarm is in effect"),
+        (_, true) => Some("the disk alarm is in effect"),
         _ => None,
     }
 }
 
 impl Observer {
     /// Takes a place. There is none while an alarm is on: then the broker has other things to do. The session ends when the server does,
-    /// which `stage` tells.
+    /// which `stage` tells; or when it is ended by its `name`.
     pub(crate) fn new(
         watched: Watched,
         places: &Places,
         stage: Option<watch::Receiver<Stage>>,
+        name: Option<&str>,
     ) -> Result<Observer, Problem> {
         if let Some(reason) = alarm(watched.alarms()) {
-            return Err(Problem::unavailable(format!("{reason}: no session begins while an alarm is on")));
+            return Err(Problem::unavailable(format!("{reason}: no session can start during an alarm")));
         }
-        let place = places.0.clone().try_acquire_owned().map_err(|_| no_place())?;
+        let place = places.free.clone().try_acquire_owned().map_err(|_| no_place())?;
+        let name = name.map(|name| places.name(name)).transpose()?;
         let mut looks = tokio::time::interval(LOOK_INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Ok(Observer { watched, looks, stage, _place: place })
+        Ok(Observer { watched, looks, stage, name, _place: place })
     }
 
     /// Answers with what is observed, as lines of JSON, until it has ended or there is a reason to end it. To be called within a runtime.
@@ -180,7 +231,8 @@ impl Observer {
     async fn look(&mut self) -> Option<&'static str> {
         tokio::select! {
             biased;
-            () = stopping(self.stage.as_mut()) => Some("the broker stops"),
+            () = stopping(self.stage.as_mut()) => Some("the broker is stopping"),
+            () = ended(self.name.as_ref()) => Some("the client ended it"),
             _ = self.looks.tick() => self.reason_to_end(),
         }
     }
@@ -191,8 +243,8 @@ impl Observer {
         }
         let Watched::Broker(broker, actor) = &self.watched else { return None };
         match broker.renewed(&actor.identity) {
-            None => Some("the user is gone, or its login has expired"),
-            Some(identity) if !is_administrator(&identity) => Some("the user is no administrator any more"),
+            None => Some("the user was deleted, or its login has expired"),
+            Some(identity) if !is_administrator(&identity) => Some("the user is no longer an administrator"),
             Some(_) => None,
         }
     }
@@ -203,6 +255,14 @@ async fn stopping(stage: Option<&mut watch::Receiver<Stage>>) {
     match stage {
         // An error means that the server is gone.
         Some(stage) => drop(stage.wait_for(|stage| *stage >= Stage::Stopping).await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Ready when the session is ended by its name; never where it has none.
+async fn ended(name: Option<&SessionName>) {
+    match name {
+        Some(name) => name.end.notified().await,
         None => std::future::pending().await,
     }
 }

@@ -127,15 +127,15 @@ impl FlightRecorder {
         let save = move || match own.save(reason) {
             Ok(Some(name)) => match slow {
                 Some(SlowCall { name: call, duration }) => {
-                    tracing::warn!(file = %name, %call, ?duration, "a request was slow: the flight recording was saved");
+                    tracing::warn!(file = %name, %call, ?duration, "flight recording saved after a slow request");
                 }
-                None => tracing::warn!(file = %name, %reason, "the flight recording was saved"),
+                None => tracing::warn!(file = %name, %reason, "flight recording saved"),
             },
             Ok(None) => {}
-            Err(error) => tracing::warn!(%error, %reason, "the flight recording could not be saved"),
+            Err(error) => tracing::warn!(%error, %reason, "saving the flight recording failed"),
         };
         if let Err(error) = std::thread::Builder::new().name("flight recorder".to_owned()).spawn(save) {
-            tracing::warn!(%error, "the flight recording could not be saved");
+            tracing::warn!(%error, "saving the flight recording failed");
         }
     }
 }

@@ -107,6 +107,21 @@ impl fmt::Display for HostPort {
 }
 
 impl ClusterOptions {
+    /// What they come to for the node of this name: one that is told of no node but itself, and has nothing that keeps strangers out, is
+    /// alone; one that is told of another needs that.
+    pub fn for_node(&self, name: &str) -> Result<Self, String> {
+        let Some(FormationOptions { discovery: Discovery::Listed(names), .. }) = &self.formation else {
+            return Ok(self.clone());
+        };
+        if self.secret.is_some() || self.tls.is_some() {
+            return Ok(self.clone());
+        }
+        match names.iter().all(|listed| listed == name) {
+            true => Ok(Self { formation: None, ..self.clone() }),
+            false => Err(unguarded("cluster_formation.classic_config.nodes")),
+        }
+    }
+
     /// Whether this node may become one of several.
     #[must_use]
     pub fn is_wanted(&self) -> bool {
@@ -145,7 +160,7 @@ fn foreign_backend(text: &str) -> String {
         "aws" => "use dns with a name of all instances, or write their names to a file and use file",
         _ => return String::new(),
     };
-    format!("{kind} is not asked; {instead}")
+    format!("{kind} is not supported; {instead}")
 }
 
 /// A node's name.
@@ -238,12 +253,8 @@ pub(super) fn check(values: &mut Values) {
     if let Some((key, backend)) = wanted.filter(|(key, _)| values.text(key).is_none()) {
         problems.push((values.origin(backend_key), format!("'{backend_key}' = {backend} needs '{key}'")));
     }
-    if backend == Backend::List && is_set(backend_key) && !has_list {
-        let text =
-            format!("'{backend_key}' = classic_config needs nodes, as 'cluster_formation.classic_config.nodes.1'");
-        problems.push((values.origin(backend_key), text));
-    }
-    let is_forming = is_set(backend_key) || has_list;
+    let lists_none = backend == Backend::List && is_set(backend_key) && !has_list;
+    let is_forming = has_list || backend != Backend::List;
     let tls = ["cacertfile", "certfile", "keyfile"].map(|name| format!("warren.cluster.tls.{name}"));
     let (given, missing): (Vec<_>, Vec<_>) = tls.iter().partition(|key| is_set(key));
     if let (Some(given), Some(missing)) = (given.first(), missing.first()) {
@@ -254,17 +265,16 @@ pub(super) fn check(values: &mut Values) {
         problems.push((values.origin(secrets[1]), format!("'{}' and '{}' are both set", secrets[0], secrets[1])));
     }
     let is_guarded = !given.is_empty() || secrets.iter().any(|key| is_set(key));
-    if is_forming && !is_guarded {
+    let is_unguarded = is_forming && !is_guarded;
+    // It may be this one: who starts it knows its name.
+    let one_only = is_unguarded && backend == Backend::List && listed(values).len() == 1;
+    if is_unguarded && !one_only {
         let key = if is_set(backend_key) { backend_key } else { "cluster_formation.classic_config.nodes" };
-        let text = format!(
-            "'{key}' needs '{}', which all nodes of the cluster have, or 'warren.cluster.tls.*': without either, strangers could join",
-            secrets[0]
-        );
-        problems.push((first_origin(values, &["cluster_formation"]), text));
+        problems.push((first_origin(values, &["cluster_formation"]), unguarded(key)));
     }
     if (is_forming || is_guarded) && values.text("warren.confirm_after") == Some("write") {
-        let text = "'warren.confirm_after' = write is for a node alone: in a cluster, one that has confirmed what a power cut can take \
-                    from it breaks the promise of all; take it out, or take out 'cluster_formation.*' and 'warren.cluster.*'";
+        let text = "'warren.confirm_after' = write is not supported in a cluster: a node could lose confirmed messages in a power failure; \
+             remove it, or remove 'cluster_formation.*' and 'warren.cluster.*'";
         problems.push((values.origin("warren.confirm_after"), text.to_owned()));
     }
     let [heartbeat, election] = ["warren.cluster.heartbeat", "warren.cluster.election_timeout"];
@@ -275,6 +285,18 @@ pub(super) fn check(values: &mut Values) {
         problems.push((values.origin(origin), text));
     }
     problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
+    if lists_none {
+        let text = format!(
+            "'{backend_key}' = classic_config lists no nodes, as 'cluster_formation.classic_config.nodes.1': this one is alone"
+        );
+        values.warn(values.origin(backend_key), text);
+    }
+    if one_only {
+        let origin = first_origin(values, &["cluster_formation", "classic_config", "nodes"]);
+        let text = "'cluster_formation.classic_config.nodes' lists one node only: if it is this one, it is alone, and if not, \
+                    'warren.cluster.secret' is missing";
+        values.warn(origin, text.to_owned());
+    }
     if backend != Backend::List && has_list {
         let origin = first_origin(values, &["cluster_formation", "classic_config", "nodes"]);
         let text = format!("'cluster_formation.classic_config.nodes' has no effect: '{backend_key}' is another one");
@@ -295,6 +317,23 @@ fn backend_of(values: &Values) -> Backend {
         "file" => Backend::File,
         _ => Backend::List,
     }
+}
+
+/// Why a node that looks for others does not start.
+fn unguarded(key: &str) -> String {
+    format!(
+        "'{key}' needs 'warren.cluster.secret', which all nodes of the cluster have, or RABBITMQ_ERLANG_COOKIE, or 'warren.cluster.tls.*': \
+         without any, strangers could join"
+    )
+}
+
+/// The names that the configuration lists, each once.
+fn listed(values: &Values) -> Vec<String> {
+    let mut names: Vec<_> =
+        values.family(&["cluster_formation", "classic_config", "nodes"]).map(|(_, name)| name.to_owned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// Where the first key below a prefix comes from that was set.
@@ -329,16 +368,7 @@ fn formation(values: &Values) -> Option<FormationOptions> {
     let discovery = match backend_of(values) {
         Backend::Dns => Discovery::Dns(text("cluster_formation.dns.hostname")?),
         Backend::File => Discovery::File(text("cluster_formation.file")?),
-        Backend::List => {
-            let mut names: Vec<_> =
-                values.family(&["cluster_formation", "classic_config", "nodes"]).map(|(_, name)| name).collect();
-            names.sort_unstable();
-            names.dedup();
-            if names.is_empty() {
-                return None;
-            }
-            Discovery::Listed(names.into_iter().map(str::to_owned).collect())
-        }
+        Backend::List => Discovery::Listed(Some(listed(values)).filter(|names| !names.is_empty())?),
     };
     let interval = values.required("cluster_formation.discovery_retry_interval");
     Some(FormationOptions {
@@ -402,17 +432,16 @@ mod tests {
         assert_eq!(options.formation.unwrap().discovery, Discovery::Dns("warren.example".to_owned()));
         check_refused(&[SECRET, &dns], "needs 'cluster_formation.dns.hostname'");
         check_refused(&[SECRET, &backend("file")], "needs 'cluster_formation.file'");
-        check_refused(&[SECRET, &list], "needs nodes");
     }
 
     #[test]
     fn what_is_not_asked_is_named_with_what_to_do_instead() {
         for (name, part) in [
-            ("rabbit_peer_discovery_k8s", "k8s is not asked; the pods"),
+            ("rabbit_peer_discovery_k8s", "k8s is not supported; the pods"),
             ("kubernetes", "headless service"),
-            ("rabbit_peer_discovery_consul", "consul is not asked; use dns"),
-            ("etcd", "etcd is not asked; write the names to a file"),
-            ("aws", "aws is not asked; use dns"),
+            ("rabbit_peer_discovery_consul", "consul is not supported; use dns"),
+            ("etcd", "etcd is not supported; write the names to a file"),
+            ("aws", "aws is not supported; use dns"),
             ("other", "must be one of classic_config, dns, file, not 'other'"),
         ] {
             check_refused(&[SECRET, &format!("cluster_formation.peer_discovery_backend = {name}")], part);
@@ -432,8 +461,22 @@ mod tests {
     }
 
     #[test]
+    fn one_that_lists_no_other_is_alone() {
+        let backend = "cluster_formation.peer_discovery_backend = classic_config";
+        let (options, warnings) = parse(&[backend]).unwrap();
+        assert!(!options.is_wanted() && warnings[0].contains("this one is alone"), "{warnings:?}");
+        let (options, warnings) = parse(&[backend, NODES[0]]).unwrap();
+        assert!(warnings[0].contains("one node only"), "{warnings:?}");
+        assert!(!options.for_node("rabbit@b").unwrap().is_wanted());
+        let error = options.for_node("rabbit@a").unwrap_err();
+        assert!(error.contains("needs 'warren.cluster.secret'"), "{error}");
+        let (options, _) = parse(&[SECRET, NODES[0]]).unwrap();
+        assert!(options.for_node("rabbit@b").unwrap().formation.is_some(), "others may join it");
+    }
+
+    #[test]
     fn strangers_are_kept_out() {
-        check_refused(&[NODES[0]], "needs 'warren.cluster.secret'");
+        check_refused(&[NODES[0], NODES[1]], "needs 'warren.cluster.secret'");
         let tls = ["cacertfile", "certfile", "keyfile"].map(|name| format!("warren.cluster.tls.{name} = x"));
         let (options, _) = parse(&[NODES[0], &tls[0], &tls[1], &tls[2]]).unwrap();
         assert_eq!(options.tls.unwrap().keyfile, "x");
@@ -447,7 +490,7 @@ mod tests {
     fn a_member_confirms_only_what_is_synced() {
         let write = "warren.confirm_after = write";
         assert!(parse(&[write]).is_ok());
-        check_refused(&[write, SECRET], "is for a node alone");
+        check_refused(&[write, SECRET], "is not supported in a cluster");
     }
 
     #[test]

@@ -60,16 +60,16 @@ pub const READ_BY_CALLER: &[&str] = &[
 
 /// Variables that configure RabbitMQ and nothing here, with what to do instead.
 pub(super) const WITHOUT_EFFECT: &[(&str, &str)] = &[
-    ("RABBITMQ_LOGS", "the log goes to stderr, as log.console says"),
-    ("RABBITMQ_SERVER_ERL_ARGS", "there is no Erlang machine; warren.worker_threads says how many threads there are"),
+    ("RABBITMQ_LOGS", "logs are written to stderr, see log.console"),
+    ("RABBITMQ_SERVER_ERL_ARGS", "Warren does not run on Erlang; warren.worker_threads sets the number of threads"),
     ("RABBITMQ_DISK_FREE_LIMIT", "set disk_free_limit.absolute"),
     ("RABBITMQ_DISK_FREE_ABSOLUTE_LIMIT", "set disk_free_limit.absolute"),
-    ("RABBITMQ_LOG_BASE", "the log goes to stderr"),
+    ("RABBITMQ_LOG_BASE", "logs are written to stderr"),
     (
         "RABBITMQ_ENABLED_PLUGINS_FILE",
-        "there are no plugins; warren.management.enabled and the keys of the others say what is served",
+        "Warren has no plugins; enable features with warren.management.enabled and similar keys",
     ),
-    ("RABBITMQ_PLUGINS_DIR", "there are no plugins"),
+    ("RABBITMQ_PLUGINS_DIR", "Warren has no plugins"),
     ("RABBITMQ_MNESIA_BASE", "set warren.data_dir"),
     ("RABBITMQ_MNESIA_DIR", "set warren.data_dir"),
 ];
@@ -218,7 +218,7 @@ mod tests {
     fn the_cookie_is_the_secret_of_a_cluster_that_is_formed() {
         let cookie = [("RABBITMQ_ERLANG_COOKIE", "SWQOKODSQALRPCLNMEQG")];
         assert!(!parsed(&cookie, "").unwrap().cluster.is_wanted());
-        let forming = "cluster_formation.classic_config.nodes.1 = rabbit@a\n";
+        let forming = "cluster_formation.classic_config.nodes.1 = rabbit@a\ncluster_formation.classic_config.nodes.2 = rabbit@b\n";
         assert!(parsed(&[], forming).is_err());
         assert!(parsed(&cookie, forming).unwrap().cluster.secret.is_some());
         let own = format!("{forming}warren.cluster.secret_file = /s\n");

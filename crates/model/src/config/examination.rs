@@ -161,7 +161,7 @@ mod tests {
         assert_eq!(variable("RABBITMQ_ADVANCED_CONFIG_FILE"), Some(Variable::Read));
         assert_eq!(
             variable("RABBITMQ_LOGS"),
-            Some(Variable::WithoutEffect("the log goes to stderr, as log.console says"))
+            Some(Variable::WithoutEffect("logs are written to stderr, see log.console"))
         );
         assert_eq!(variable("HOME"), None);
     }

@@ -121,7 +121,7 @@ pub(super) fn check(values: &mut Values) {
         .map(|(name, _, origin)| (key(&format!("tags.{}", name[0])), origin.clone()))
         .collect();
     for (key, origin) in taken {
-        let text = format!("'{key}' cannot be a tag: lines have one of this name, or InfluxDB keeps it for itself");
+        let text = format!("'{key}' cannot be a tag: lines already have a tag with this name, or InfluxDB reserves it");
         values.refuse(origin, text);
     }
 }
@@ -283,7 +283,7 @@ mod tests {
         check_refused(&[url, "bucket = b", "user = u"], "'warren.influxdb.user' needs 'warren.influxdb.password'");
         check_refused(&[url, "bucket = b", "password = p"], "'warren.influxdb.password' needs 'warren.influxdb.user'");
         for name in ["time", "queue", "_field"] {
-            let text = "cannot be a tag: lines have one of this name, or InfluxDB keeps it for itself";
+            let text = "cannot be a tag: lines already have a tag with this name, or InfluxDB reserves it";
             check_refused(&[&format!("tags.{name} = x")], &format!("'warren.influxdb.tags.{name}' {text}"));
         }
         check_refused(

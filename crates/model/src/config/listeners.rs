@@ -76,6 +76,36 @@ pub(super) fn check(values: &mut Values) {
     let older = older.map(|key| (values.origin(&key), key));
     tls::check(values, "management.listener.ssl_opts", older);
     check_limits(values);
+    check_ports(values);
+}
+
+/// Two listeners cannot have the same address.
+fn check_ports(values: &mut Values) {
+    let amqp = ["tcp", "ssl"].into_iter().flat_map(|kind| {
+        let key = move |name: &str| KeyPath::of(&["listeners", kind, name]).to_string();
+        listeners(values, kind).into_iter().map(move |listener| (key(&listener.name), listener.address))
+    });
+    let mut http = Vec::new();
+    if values.bool("warren.management.enabled") {
+        http.extend(management_listeners(values));
+        http.extend(queue_info_listener(values));
+    }
+    if values.bool("warren.prometheus.enabled") {
+        http.extend(prometheus_listeners(values));
+    }
+    let http = http.into_iter();
+    let all: Vec<_> =
+        amqp.chain(http.map(|listener| (format!("{}.port", listener.prefix), listener.address))).collect();
+    let mut problems = Vec::new();
+    for (at, (second, address)) in all.iter().enumerate() {
+        let taken = all[..at].iter().find(|(_, other)| other == address && address.port != 0);
+        if let Some((first, _)) = taken {
+            let origin = [first, second].map(|key| values.origin(key)).into_iter().find(|at| *at != Origin::Default);
+            let text = format!("'{first}' and '{second}' are the same: port {}", address.port);
+            problems.push((origin.unwrap_or(Origin::Default), text));
+        }
+    }
+    problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
 }
 
 /// A limit of a listener that there is not would be missed silently.
@@ -93,7 +123,7 @@ fn check_limits(values: &mut Values) {
                 "unix" => KeyPath::of(&["warren", "listeners", "unix", &rest[1]]),
                 kind => KeyPath::of(&["listeners", kind, &rest[1]]),
             };
-            (origin.clone(), format!("there is no listener '{wanted}' to limit"))
+            (origin.clone(), format!("no listener '{wanted}' to limit"))
         })
         .collect();
     problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
@@ -144,7 +174,12 @@ pub(super) fn management_listeners(values: &Values) -> Vec<HttpListener> {
         found.push(http_listener(values, "management.listener", "management.listener.server", MANAGEMENT_PORT, tls));
     }
     if has_plain {
-        found.push(http_listener(values, "management.tcp", "management.tcp", MANAGEMENT_PORT, None));
+        let plain = http_listener(values, "management.tcp", "management.tcp", MANAGEMENT_PORT, None);
+        // What says where the older one listens says no more than that.
+        let is_there = |older: &HttpListener| older.address.port == plain.address.port && plain.address.port != 0;
+        if !found.iter().any(is_there) {
+            found.push(plain);
+        }
     }
     if has_tls {
         let tls = tls_options(values, "management.ssl", &tls::SNI);

@@ -31,8 +31,8 @@ pub struct ManagementOptions {
     pub disable_basic_auth: bool,
     /// How long a login by a cookie lasts.
     pub login_session_timeout: Duration,
-    /// How the console logs in by OAuth 2; None: it does not.
-    pub oauth: Option<ManagementOAuth>,
+    /// How the console logs in by OAuth 2, for each resource server that users may choose; empty: it does not.
+    pub oauth: Vec<ManagementOAuth>,
     /// Whether listings leave out statistics.
     pub disable_stats: bool,
     /// Whether they then still have the counts of queues' messages.
@@ -48,6 +48,10 @@ pub struct ManagementOptions {
 /// How the console logs in by OAuth 2. Fields are named as their keys are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ManagementOAuth {
+    /// The resource server that tokens are to be for.
+    pub id: String,
+    /// What users choose it by.
+    pub label: String,
     /// The broker's id at the provider; None where users only begin there.
     pub client_id: Option<String>,
     /// Its secret.
@@ -116,7 +120,7 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
         definitions_require_json_extension: values.bool("management.definitions.require_json_extension"),
         disable_basic_auth: values.bool("management.disable_basic_auth"),
         login_session_timeout: Duration::from_secs(60 * values.integer::<u64>("management.login_session_timeout")),
-        oauth: oauth(values).ok().flatten(),
+        oauth: oauth(values).logins,
         disable_stats: values.bool("management.disable_stats"),
         enable_queue_totals: values.bool("management.enable_queue_totals"),
         operator_policy_changes_disabled: values.bool("management.restrictions.operator_policy_changes.disabled"),
@@ -125,14 +129,41 @@ pub(super) fn read(values: &Values) -> ManagementOptions {
     }
 }
 
-/// How the console logs in by OAuth 2, or what is missing for that; None where it is not to.
-fn oauth(values: &Values) -> Result<Option<ManagementOAuth>, String> {
+/// How the console logs in by OAuth 2: a login for each resource server that has all it needs, and what others lack.
+#[derive(Default)]
+struct OAuthLogins {
+    logins: Vec<ManagementOAuth>,
+    /// What is missing, by the name of the resource server; None: by the keys that are for all.
+    missing: Vec<(Option<String>, String)>,
+}
+
+fn oauth(values: &Values) -> OAuthLogins {
+    let mut all = OAuthLogins::default();
     if !values.bool("management.oauth_enabled") {
-        return Ok(None);
+        return all;
     }
-    let name = resource_servers(values).into_iter().next();
-    let own =
-        |key: &str| values.text(&format!("management.oauth_resource_servers.{}.{key}", escaped(name.as_deref()?)));
+    let mut names: Vec<Option<String>> = resource_servers(values).into_iter().map(Some).collect();
+    // As in RabbitMQ, the default resource server is one of them, where the keys that are for all are enough for a login.
+    if names.is_empty() || has_default_server(values) {
+        names.push(None);
+    }
+    for name in names {
+        match login_for(values, name.as_deref()) {
+            Ok(login) if all.logins.iter().any(|other| other.id == login.id) => {}
+            Ok(login) => all.logins.push(login),
+            Err(missing) => all.missing.push((name, missing)),
+        }
+    }
+    all
+}
+
+fn has_default_server(values: &Values) -> bool {
+    let is_set = |key| values.text(key).is_some_and(|text| !text.is_empty());
+    is_set("auth_oauth2.resource_server_id") && is_set("management.oauth_client_id")
+}
+
+fn login_for(values: &Values, name: Option<&str>) -> Result<ManagementOAuth, String> {
+    let own = |key: &str| values.text(&format!("management.oauth_resource_servers.{}.{key}", escaped(name?)));
     let text = |key: &str| {
         let text = own(key).or_else(|| values.text(&format!("management.{key}")));
         text.filter(|text| !text.is_empty()).map(str::to_owned)
@@ -142,12 +173,13 @@ fn oauth(values: &Values) -> Result<Option<ManagementOAuth>, String> {
             let members = values.below(prefix);
             members.filter_map(|(rest, text, _)| Some((rest.first()?.clone(), text.to_owned()))).collect()
         };
-        let of_server = name.as_deref().map(|name| below(&["management", RESOURCE_SERVERS, name, key]));
+        let of_server = name.map(|name| below(&["management", RESOURCE_SERVERS, name, key]));
         of_server.filter(|own| !own.is_empty()).unwrap_or_else(|| below(&["management", key]))
     };
-    let id = own("id").map(str::to_owned).or_else(|| name.clone());
+    let default_id = || values.text("auth_oauth2.resource_server_id").unwrap_or_default();
+    let id = own("id").or(name).unwrap_or_else(default_id).to_owned();
     let known = oauth2::read(values);
-    let of_id = known.iter().find(|server| Some(&server.id) == id.as_ref()).or_else(|| known.first());
+    let of_id = known.iter().find(|server| server.id == id).or_else(|| known.first());
     let provider = of_id.map(|server| server.provider.clone());
     let provider_url = text("oauth_provider_url").or_else(|| provider.as_ref()?.issuer.clone());
     let provider_url = provider_url.ok_or("it needs 'management.oauth_provider_url' or 'auth_oauth2.issuer'")?;
@@ -157,7 +189,9 @@ fn oauth(values: &Values) -> Result<Option<ManagementOAuth>, String> {
         return Err("it needs 'management.oauth_client_id'".to_owned());
     }
     let described = || format!("{}/.well-known/openid-configuration", provider_url.trim_end_matches('/'));
-    Ok(Some(ManagementOAuth {
+    Ok(ManagementOAuth {
+        label: own("label").map_or_else(|| id.clone(), str::to_owned),
+        id,
         client_id,
         client_secret: text("oauth_client_secret"),
         metadata_url: text("oauth_metadata_url").unwrap_or_else(described),
@@ -168,7 +202,7 @@ fn oauth(values: &Values) -> Result<Option<ManagementOAuth>, String> {
         is_idp_initiated,
         authorization_endpoint_params: family("oauth_authorization_endpoint_params"),
         token_endpoint_params: family("oauth_token_endpoint_params"),
-    }))
+    })
 }
 
 const RESOURCE_SERVERS: &str = "oauth_resource_servers";
@@ -196,18 +230,22 @@ fn escaped(word: &str) -> String {
 
 /// What of the console's logins has no effect.
 pub(super) fn check(values: &Values) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    if let Err(missing) = oauth(values) {
-        let text = format!("'management.oauth_enabled' has no effect: {missing}");
-        warnings.push(Warning(Remark { origin: values.origin("management.oauth_enabled"), text }));
-    }
-    for name in resource_servers(values).iter().skip(1) {
-        let key = format!("management.{RESOURCE_SERVERS}.{name}");
-        let origin = values.below(&["management", RESOURCE_SERVERS, name]).next().map(|(.., origin)| origin.clone());
-        let text = format!("'{key}' has no effect: the console logs in for the first resource server");
-        warnings.push(Warning(Remark { origin: origin.unwrap_or(Origin::Default), text }));
-    }
-    warnings
+    let OAuthLogins { logins, mut missing } = oauth(values);
+    // Without any login one reason is enough: as in RabbitMQ, the form for names and passwords is shown then.
+    missing.truncate(if logins.is_empty() { 1 } else { usize::MAX });
+    let warning = |(name, missing): (Option<String>, String)| match name {
+        Some(name) if !logins.is_empty() => {
+            let origin = values.below(&["management", RESOURCE_SERVERS, &name]).next();
+            let origin = origin.map_or(Origin::Default, |(.., origin)| origin.clone());
+            let text = format!("'management.{RESOURCE_SERVERS}.{name}' has no effect: {missing}");
+            Warning(Remark { origin, text })
+        }
+        _ => {
+            let text = format!("'management.oauth_enabled' has no effect: {missing}");
+            Warning(Remark { origin: values.origin("management.oauth_enabled"), text })
+        }
+    };
+    missing.into_iter().map(warning).collect()
 }
 
 pub(super) fn path_prefix(text: &str) -> String {
@@ -242,17 +280,24 @@ mod tests {
     }
 
     #[test]
-    fn the_console_logs_in_for_the_first_resource_server() {
+    fn the_console_logs_in_for_each_resource_server() {
         let base = "auth_backends.1 = oauth2\nauth_oauth2.resource_server_id = r\nauth_oauth2.issuer = https://i\n\
                     management.oauth_enabled = true\n";
         let servers = "management.oauth_resource_servers.2.id = b\nmanagement.oauth_resource_servers.2.oauth_client_id = second\n\
                        management.oauth_resource_servers.1.id = a\nmanagement.oauth_resource_servers.1.oauth_client_id = first\n\
+                       management.oauth_resource_servers.1.label = First\nmanagement.oauth_resource_servers.3.id = d\n\
                        management.oauth_resource_servers.0.id = c\nmanagement.oauth_resource_servers.0.disabled = true\n";
-        let oauth = parsed(&format!("{base}{servers}")).oauth.unwrap();
+        let all = parsed(&format!("{base}{servers}")).oauth;
+        let seen: Vec<_> = all.iter().map(|one| (&*one.id, &*one.label, one.client_id.as_deref())).collect();
+        assert_eq!(seen, [("a", "First", Some("first")), ("b", "b", Some("second"))]);
+        let of_all = parsed(&format!("{base}management.oauth_client_id = all\n{servers}")).oauth;
+        let ids: Vec<_> = of_all.iter().map(|one| &*one.id).collect();
+        assert_eq!(ids, ["a", "b", "d", "r"]);
+        let oauth = &all[0];
         assert_eq!((oauth.client_id.as_deref(), oauth.provider_url.as_str()), (Some("first"), "https://i"));
         assert_eq!(oauth.metadata_url, "https://i/.well-known/openid-configuration");
         assert_eq!(oauth.scopes, "openid profile");
-        let idp = parsed(&format!("{base}management.oauth_initiated_logon_type = idp_initiated\n")).oauth.unwrap();
+        let idp = parsed(&format!("{base}management.oauth_initiated_logon_type = idp_initiated\n")).oauth.remove(0);
         assert_eq!((idp.client_id, idp.is_idp_initiated), (None, true));
     }
 
@@ -262,7 +307,7 @@ mod tests {
         let text = "management.oauth_enabled = true\nmanagement.oauth_provider_url = https://i\n";
         let source = Source { name: "f".to_owned(), text: text.to_owned() };
         let (config, warnings) = Config::parse(&[source], &[], &[]).unwrap();
-        assert!(config.management.oauth.is_none());
+        assert!(config.management.oauth.is_empty());
         assert_eq!(
             warnings[0].to_string(),
             "f:1: 'management.oauth_enabled' has no effect: it needs 'management.oauth_client_id'"

@@ -116,8 +116,8 @@ pub(super) const SIGNING_KEY: Kind = Kind {
         SigningKey::File(path) if path.is_empty() => Some(String::new()),
         SigningKey::WebKey(key) => match serde_json::from_str::<serde_json::Map<_, _>>(&key) {
             Ok(members) if members.get("kty").is_some_and(serde_json::Value::is_string) => None,
-            Ok(_) => Some("it does not say of which kind (kty) it is".to_owned()),
-            Err(error) => Some(format!("it is no JSON object: {error}")),
+            Ok(_) => Some("its kind (kty) is missing".to_owned()),
+            Err(error) => Some(format!("it is not a JSON object: {error}")),
         },
         SigningKey::File(_) | SigningKey::Pem(_) => None,
     },
@@ -186,7 +186,7 @@ pub(super) fn problems(values: &Values) -> Vec<String> {
     let of_servers = servers.iter().filter_map(|server| keys.text(&[SERVERS, server, "oauth_provider_id"]));
     for name in keys.text(&["default_oauth_provider"]).into_iter().chain(of_servers) {
         if !known.contains(&&*name) {
-            problems.push(format!("there is no 'auth_oauth2.oauth_providers.{name}'"));
+            problems.push(format!("no 'auth_oauth2.oauth_providers.{name}'"));
         }
     }
     for server in read(values) {
@@ -226,7 +226,7 @@ pub(super) fn unprotected(values: &Values) -> Vec<Warning> {
         .filter(|(rest, text, origin)| is_place(rest) && text.starts_with("http://") && **origin != Origin::Default);
     let warned = places.map(|(rest, _, origin)| {
         let text = format!(
-            "'{ROOT}.{}' is not https: who is between can change the keys that tokens are checked by, and RabbitMQ refuses it",
+            "'{ROOT}.{}' is not https: an attacker on the network could replace the keys that verify tokens, and RabbitMQ refuses it",
             rest.join(".")
         );
         Warning(Remark { origin: origin.clone(), text })

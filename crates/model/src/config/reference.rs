@@ -8,10 +8,10 @@ use super::table::{Key, State, Table};
 const INTRODUCTION: &str = "\
 # Configuration
 
-<!-- Made from the schema in crates/model/src/config. Do not edit: `make docs` -->
+<!-- Generated from the schema in crates/model/src/config. Do not edit: `make docs` -->
 
-Warren reads RabbitMQ's `rabbitmq.conf`: same format, same keys. Keys of its own begin with `warren.`. Every key has a default, so a
-file is needed only for what differs. A key that neither knows is an error, which names the closest one that is known.
+Warren reads RabbitMQ's `rabbitmq.conf`, with the same format and the same keys. Warren's own keys begin with `warren.`. Every key has
+a default, so a file needs only the values that differ. An unknown key is an error, and the message names the most similar known key.
 
 ```ini
 # a comment
@@ -24,39 +24,41 @@ cluster_name          = site-$(SITE)       # the environment variable SITE
 
 ## Where values come from
 
-A later value of a key replaces an earlier one. From the weakest to the strongest:
+A later value of a key replaces an earlier one. From the lowest precedence to the highest:
 
 1. the defaults below;
-2. environment variables of ports, of the log and of TLS: `RABBITMQ_NODE_PORT`, `RABBITMQ_NODE_IP_ADDRESS`, `RABBITMQ_DIST_PORT`,
-   `RABBITMQ_LOG`, `RABBITMQ_VM_MEMORY_HIGH_WATERMARK`, and `RABBITMQ_SSL_CERTFILE` and the like, as old images had them;
-3. the configuration file: `--config FILE`, or else the environment variable `RABBITMQ_CONFIG_FILE`. If there is no such file,
-   its name with `.conf` is tried. Without either **no file is read**, not even `/etc/rabbitmq/rabbitmq.conf`, unless the program is
+2. environment variables for ports, the log and TLS: `RABBITMQ_NODE_PORT`, `RABBITMQ_NODE_IP_ADDRESS`, `RABBITMQ_DIST_PORT`,
+   `RABBITMQ_LOG`, `RABBITMQ_VM_MEMORY_HIGH_WATERMARK`, and `RABBITMQ_SSL_CERTFILE` and the like, as in old images;
+3. the configuration file: `--config FILE`, or else the environment variable `RABBITMQ_CONFIG_FILE`. If the file does not exist, its
+   name with `.conf` is tried. Without either, **no file is read**, not even `/etc/rabbitmq/rabbitmq.conf`, unless the program is
    started as `rabbitmq-server`, see [installing.md](installing.md#by-rabbitmqs-names);
-4. the files `*.conf` in the directory `conf.d` beside that file, or where `RABBITMQ_CONFIG_FILES` says, in the order of their names;
-5. `advanced.config` beside that file, or `RABBITMQ_ADVANCED_CONFIG_FILE`: Erlang's terms, as the keys that say the same. A classic
-   `rabbitmq.config` may be the file itself. What no key stands for is passed over, with a warning for each term;
+4. the files `*.conf` in the directory `conf.d` beside this file, or in the place that `RABBITMQ_CONFIG_FILES` names, in the order of
+   their names;
+5. `advanced.config` beside this file, or `RABBITMQ_ADVANCED_CONFIG_FILE`. Its Erlang terms are translated to the corresponding keys. A
+   classic `rabbitmq.config` may be used as the configuration file. Terms without a corresponding key are ignored, with a warning for
+   each;
 6. settings of applications in `RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS`, such as `-rabbit disk_free_limit 2147483648`;
 7. the environment variables `RABBITMQ_DEFAULT_USER`, `RABBITMQ_DEFAULT_PASS`, `RABBITMQ_DEFAULT_VHOST` and `RABBITMQ_NODENAME`. The
-   first three may name a file instead, as `RABBITMQ_DEFAULT_PASS_FILE`. `RABBITMQ_ERLANG_COOKIE` is `warren.cluster.secret`, where
-   the configuration forms a cluster and has no secret of its own;
+   first three may name a file instead, as `RABBITMQ_DEFAULT_PASS_FILE`. If the configuration forms a cluster and has no secret,
+   `RABBITMQ_ERLANG_COOKIE` sets `warren.cluster.secret`;
 8. `--set KEY=VALUE` on the command line.
 
-`RABBITMQ_CONF_ENV_FILE` names a file of such variables, with or without `RABBITMQ_` before their names; what the environment itself
-has goes before it. It is read, not run: a line that a shell would have to do is passed over with a warning. Variables that have no
-effect here are warned of, with what to do instead.
+`RABBITMQ_CONF_ENV_FILE` names a file of such variables, with or without `RABBITMQ_` before their names. Variables of the environment
+itself take precedence. The file is read, not run: a line that needs a shell is ignored with a warning. For a variable without effect,
+a warning says what to do instead.
 
-**`$(NAME)`** in a file's value is replaced by the environment variable of that name, before the value is looked at; one that is not
-set is an error. The values of variables and of `--set` are taken as they are.
+**`$(NAME)`** in a value of a file is replaced by the environment variable of this name before the value is checked. A variable that is
+not set is an error. Values of environment variables and of `--set` are used unchanged.
 
 ## What values look like
 
 * **Sizes** are bytes, or a number with a unit: `k`, `kB`, `M`, `MB`, `G`, `GB`, `T`, `TB`, `P`, `PB` are powers of 1000;
   `Ki`, `KiB`, `Mi`, `MiB` and so on are powers of 1024.
 * **Durations** are milliseconds, or a number with a unit: `ms`, `s`, `m`, `h`, `d`, `w`.
-* **`$name`** in a key is any word; **`{a,b}`** one of these; **`**`** anything below.
+* In keys, **`$name`** stands for any word, **`{a,b}`** for one of these words, and **`**`** for everything below.
 
-Keys of RabbitMQ that change nothing here are accepted with a warning on stderr, whatever is logged, so that an existing file
-works. Those that the broker would have to honour to be as safe as the file says, and cannot yet, stop the start.
+RabbitMQ's keys that have no effect in Warren are accepted, so that an existing file works. A warning on stderr, at any log level, names
+each of them. The broker does not start with a key that it does not support and would need to be as safe as the file demands.
 ";
 
 /// The text of `docs/configuration.md`.
@@ -99,7 +101,7 @@ const HONOURED_RELOADABLE: &str = "\n| key | value | default | reload | |\n|---|
 
 fn put_honoured(out: &mut String, key: &Key, has_reloadable: bool) {
     let text = match key.state {
-        State::AliasOf(target) => format!("Another name of `{target}`."),
+        State::AliasOf(target) => format!("An alias of `{target}`."),
         _ => key.text.to_owned(),
     };
     let reload = match (has_reloadable, key.is_reloadable) {
@@ -113,7 +115,7 @@ fn put_honoured(out: &mut String, key: &Key, has_reloadable: bool) {
 fn put_other(out: &mut String, key: &Key) {
     let state = match key.state {
         State::Refused => "Stops the start",
-        State::NotBuilt => "Not built yet",
+        State::NotBuilt => "Not supported",
         _ => "No effect",
     };
     let harmless: Vec<_> = key.harmless.iter().map(|value| format!("`{value}`")).collect();

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::values::Values;
+use crate::shovel::Shovel;
 
 /// Shovels of the configuration.
 #[derive(Clone, Default, PartialEq)]
@@ -24,6 +25,17 @@ impl std::fmt::Debug for ShovelOptions {
             .field("is_predeclared", is_predeclared)
             .finish()
     }
+}
+
+/// What makes no shovel stops the start.
+pub(super) fn check(values: &mut Values) {
+    let refused = |(name, value): (String, Value)| {
+        let error = Shovel::parse_named(&name, &value).err()?;
+        let origin = values.below(&["warren", "shovels", &name]).map(|(.., origin)| origin.clone()).next()?;
+        Some((origin, format!("'warren.shovels.{name}': {error}")))
+    };
+    let problems: Vec<_> = shovels(values).into_iter().filter_map(refused).collect();
+    problems.into_iter().for_each(|(origin, text)| values.refuse(origin, text));
 }
 
 pub(super) fn read(values: &Values) -> ShovelOptions {
@@ -79,7 +91,6 @@ mod tests {
     use serde_json::json;
 
     use crate::config::Config;
-    use crate::shovel::Shovel;
 
     #[test]
     fn shovels_are_as_parameters_have_them() {
@@ -106,7 +117,7 @@ mod tests {
             "dest-add-forward-headers": true, "dest-publish-properties": {"delivery_mode": 2}, "ack-mode": "on-publish",
         });
         assert_eq!(json!(config.shovels.shovels), json!({"orders": orders}));
-        assert!(Shovel::parse(&orders).is_ok());
+        assert!(super::Shovel::parse(&orders).is_ok());
         let shown = format!("{config:?} {:?}", config.effective());
         assert!(!shown.contains("t0ps"), "secrets are not shown");
     }

@@ -67,8 +67,8 @@ pub(super) fn check(values: &mut Values) {
         let least_s = age_s.div_ceil(SAMPLE_COUNT_MAX);
         let text = || {
             format!(
-                "'{key}' = {interval_s} keeps {count} samples of each object, and {SAMPLE_COUNT_MAX} are the most: it must be 0 \
-                 or at least {least_s}"
+                "'{key}' = {interval_s} stores {count} samples of each object, and the maximum is {SAMPLE_COUNT_MAX}: it must be 0 or \
+                 at least {least_s}"
             )
         };
         (count > SAMPLE_COUNT_MAX).then(|| (origin.clone(), text()))
@@ -164,7 +164,8 @@ mod tests {
     fn so_many_samples_that_memory_has_no_bound_are_refused() {
         let key = "management.sample_retention_policies.basic";
         let error = parse(&format!("{key}.604800 = 1")).unwrap_err();
-        let expected = "= 1 keeps 604800 samples of each object, and 5000 are the most: it must be 0 or at least 121";
+        let expected =
+            "= 1 stores 604800 samples of each object, and the maximum is 5000: it must be 0 or at least 121";
         assert!(error.contains(expected), "{error}");
         for kept in ["604800 = 121", "hour = 1", "604800 = 0"] {
             parse(&format!("{key}.{kept}")).unwrap();

@@ -114,7 +114,7 @@ impl<'a> Lines<'a> {
         let (key, rest) = take_key(self.rest).ok_or(NOT_A_SETTING)?;
         let Some(rest) = skip_spaces(rest).strip_prefix('=') else {
             return Err(if key.0 == ["include"] {
-                "include is not supported, put the file into conf.d"
+                "include is not supported, move the file to conf.d"
             } else {
                 NOT_A_SETTING
             });
@@ -257,7 +257,7 @@ mod tests {
         check_error("a = # nothing", 1, "the value is missing, write '' for an empty one");
         check_error("a = 'x", 1, "the quote is not closed");
         check_error("\na = 'x' y", 2, "unexpected text after the closing quote");
-        check_error("include conf.d/*.conf", 1, "include is not supported, put the file into conf.d");
+        check_error("include conf.d/*.conf", 1, "include is not supported, move the file to conf.d");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::settings::AuthMechanism;
 use super::value::Size;
 use super::values::Values;
 use super::{
-    Origin, Remark, Warning, backends, cluster, influxdb, links, listeners, management, oauth2, statistics,
+    Origin, Remark, Warning, backends, cluster, influxdb, links, listeners, management, oauth2, shovels, statistics,
     vhost_defaults,
 };
 
@@ -27,6 +27,7 @@ pub(super) fn check(values: &mut Values) -> Vec<Warning> {
     influxdb::check(values);
     links::check(values);
     listeners::check(values);
+    shovels::check(values);
     vhost_defaults::check(values);
     statistics::check(values);
     values.pass_over_unknown(&["auth_mechanisms"], "mechanism", &AuthMechanism::ALL.map(AuthMechanism::name));
@@ -39,7 +40,7 @@ fn both_set(values: &Values, first: &str, second: &str) -> Option<Warning> {
     let origin = values.origin(second);
     let is_set = |origin: &Origin| *origin != Origin::Default;
     (is_set(&values.origin(first)) && is_set(&origin))
-        .then(|| Warning(Remark { origin, text: format!("'{second}' has no effect: '{first}' goes before it") }))
+        .then(|| Warning(Remark { origin, text: format!("'{second}' has no effect: '{first}' takes precedence") }))
 }
 
 /// A client may ask for no shorter frames than `initial_frame_max` and for no longer ones than `frame_max`: where they
@@ -55,7 +56,7 @@ fn initial_frame_max_above_frame_max(values: &Values) -> Option<Warning> {
 
 fn log_elsewhere_instead_of_none(values: &Values) -> Option<Warning> {
     (!values.bool("log.console") && is_log_wanted_elsewhere(values)).then(|| {
-        let text = "'log.console' = false has no effect: the log that is wanted elsewhere goes to stderr".to_owned();
+        let text = "'log.console' = false has no effect: the other configured log is written to stderr".to_owned();
         Warning(Remark { origin: values.origin("log.console"), text })
     })
 }

@@ -99,7 +99,7 @@ impl Values {
         let has_known = set.iter().any(|(_, text, _)| is_known(text));
         for (key, text, origin) in set.into_iter().filter(|(_, text, _)| !is_known(text)) {
             if has_known {
-                self.warn(origin, format!("'{key}' has no effect: there is no {what} '{text}' here"));
+                self.warn(origin, format!("'{key}' has no effect: the {what} '{text}' is not supported"));
                 self.by_key.remove(&key);
             } else {
                 self.refuse(origin, format!("'{key}' must be one of {}, not '{text}'", known.join(", ")));
@@ -142,7 +142,7 @@ impl Values {
             match row.state {
                 State::Effective | State::AliasOf(_) | State::RenamedTo(_) => {}
                 State::NoEffect => warnings.push(Warning(remark("has no effect"))),
-                State::NotBuilt => warnings.push(Warning(remark("is not built yet and has no effect"))),
+                State::NotBuilt => warnings.push(Warning(remark("is not supported and has no effect"))),
                 State::Refused => problems.push((*order, remark("cannot be honoured"))),
             }
         }

@@ -36,7 +36,7 @@ impl Policy {
         let pattern = Policy::parse_pattern(fields.text()?).map_err(|_| "a pattern is not valid")?;
         let apply_to = ApplyTo::from_byte(fields.u8()?).ok_or("what it applies to is unknown")?;
         let priority = fields.i64()?;
-        let serde_json::Value::Object(settings) = fields.json()? else { return Err("the settings are no object") };
+        let serde_json::Value::Object(settings) = fields.json()? else { return Err("the settings are not an object") };
         let definition = PolicyDefinition::from_stored(settings);
         Ok(Policy { vhost, name, kind, pattern, apply_to, priority, definition })
     }

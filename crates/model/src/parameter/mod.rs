@@ -116,7 +116,7 @@ pub fn vhosts_here(component: &str, name: &str, value: &Value) -> Vec<String> {
 fn check_name(what: &str, name: &str) -> Result<(), ParameterError> {
     match name.len() {
         1..=NAME_LEN_MAX => Ok(()),
-        len => Err(ParameterError::new(format!("the name of a {what} has 1 to {NAME_LEN_MAX} bytes, not {len}"))),
+        len => Err(ParameterError::new(format!("the name of a {what} must have 1 to {NAME_LEN_MAX} bytes, not {len}"))),
     }
 }
 
@@ -197,9 +197,9 @@ mod tests {
     fn names_have_limits() {
         let long = "n".repeat(256);
         let value = json!({});
-        check_refused(SHOVEL, "", &value, "the name of a parameter has 1 to 255 bytes, not 0");
-        check_refused(SHOVEL, &long, &value, "the name of a parameter has 1 to 255 bytes, not 256");
-        check_refused(&long, "n", &value, "the name of a component has 1 to 255 bytes, not 256");
+        check_refused(SHOVEL, "", &value, "the name of a parameter must have 1 to 255 bytes, not 0");
+        check_refused(SHOVEL, &long, &value, "the name of a parameter must have 1 to 255 bytes, not 256");
+        check_refused(&long, "n", &value, "the name of a component must have 1 to 255 bytes, not 256");
     }
 
     #[test]

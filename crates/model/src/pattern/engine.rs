@@ -90,7 +90,7 @@ enum Refusal {
 fn backtracking(text: &str, options: Options) -> Result<fancy_regex::Regex, Refusal> {
     if text.len() > BACKTRACKING_LEN_MAX {
         return Err(Refusal::Here(format!(
-            "one with look-around or back-references has {BACKTRACKING_LEN_MAX} bytes at most"
+            "a pattern with look-around or back-references must not be longer than {BACKTRACKING_LEN_MAX} bytes"
         )));
     }
     if let Some(syntax) = foreign_syntax(text) {

@@ -36,7 +36,7 @@ pub enum PolicyError {
     #[error("the policy key '{0}' is not implemented")]
     Unbuilt(&'static str),
     /// A name that is empty or too long.
-    #[error("a policy's name has 1 to {POLICY_NAME_LEN_MAX} bytes, not {len}")]
+    #[error("a policy's name must have 1 to {POLICY_NAME_LEN_MAX} bytes, not {len}")]
     Name {
         /// Its length in bytes.
         len: usize,
@@ -218,7 +218,10 @@ mod tests {
         check_accepted(PolicyKind::User, &json!({"deduplication-header": "h"}));
         check_refused(&json!({"cache-size": 0}), "0 is not a valid number of keys to remember");
         let warnings = parse(PolicyKind::User, &json!({"x-cache-persistence": "disk"})).unwrap();
-        assert_eq!(warnings, ["the policy key 'x-cache-persistence' has no effect: keys last as their messages do"]);
+        assert_eq!(
+            warnings,
+            ["the policy key 'x-cache-persistence' has no effect: keys are as durable as their messages"]
+        );
     }
 
     #[test]

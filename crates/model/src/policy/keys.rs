@@ -48,8 +48,8 @@ enum Merge {
 }
 
 const MIRRORS: State = State::WithoutEffect("classic queues are not mirrored");
-const ONE_NODE: State = State::WithoutEffect("there is one node");
-const ONE_STORAGE: State = State::WithoutEffect("every queue writes to disk what does not fit into memory");
+const ONE_NODE: State = State::WithoutEffect("all queues are on one node, the leader");
+const ONE_STORAGE: State = State::WithoutEffect("queues always write to disk what does not fit into memory");
 
 const fn key(
     name: &'static str,
@@ -102,7 +102,7 @@ const KEYS: &[Key] = {
         key(
             "queue-version",
             Some(Operators),
-            WithoutEffect("queues have one format"),
+            WithoutEffect("all queues have the same format"),
             "queue-version value",
             |value| matches!(value.as_i64(), Some(1 | 2)),
         ),
@@ -156,7 +156,7 @@ const KEYS: &[Key] = {
         key(
             "x-cache-persistence",
             None,
-            WithoutEffect("keys last as their messages do"),
+            WithoutEffect("keys are as durable as their messages"),
             "place for a cache",
             |value| is_one_of(value, &["disk", "memory"]),
         ),

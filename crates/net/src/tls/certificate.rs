@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use x509_cert::Certificate;
-use x509_cert::der::Decode as _;
+use x509_cert::der::{Decode as _, Encode as _};
 use x509_cert::ext::pkix::SubjectAltName;
 use x509_cert::ext::pkix::name::GeneralName;
 
@@ -73,6 +73,11 @@ impl AlternativeName {
             _ => None,
         }
     }
+}
+
+/// A certificate's public key with its algorithm, in DER, whatever the certificate's version; `None` if it is none.
+pub(super) fn public_key(der: &[u8]) -> Option<Vec<u8>> {
+    Certificate::from_der(der).ok()?.tbs_certificate.subject_public_key_info.to_der().ok()
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(super) struct DepthLimited {
 
 /// Why a certificate that is otherwise good is refused.
 #[derive(Debug, thiserror::Error)]
-#[error("more than {depth} certificates stand between the client's and its authority's")]
+#[error("more than {depth} certificates are between the client's certificate and its authority's")]
 struct ChainTooDeep {
     depth: u8,
 }

@@ -23,7 +23,7 @@ pub(super) fn certificates(path: &Path, read: ReadFile<'_>) -> Result<Vec<Certif
     let found: Vec<_> = CertificateDer::pem_slice_iter(&text)
         .collect::<Result<_, _>>()
         .map_err(|error| unreadable(error.to_string()))?;
-    if found.is_empty() { Err(unreadable("there is none in it".to_owned())) } else { Ok(found) }
+    if found.is_empty() { Err(unreadable("the file contains none".to_owned())) } else { Ok(found) }
 }
 
 /// Who is trusted.
@@ -56,7 +56,7 @@ pub(super) fn private_key(
         return PrivateKeyDer::from_pem_slice(text.as_bytes()).map_err(|error| unreadable(error.to_string()));
     };
     let Some(password) = password else {
-        return Err(unreadable("it is encrypted, and there is no password for it".to_owned()));
+        return Err(unreadable("it is encrypted, and no password is set for it".to_owned()));
     };
     let (_, encrypted) = SecretDocument::from_pem(text[start..].trim_end())
         .map_err(|error| unreadable(format!("it is damaged: {error}")))?;

@@ -16,11 +16,12 @@ use rustls::crypto::CryptoProvider;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{ClientHello, NoClientAuth, ResolvesServerCert, WebPkiClientVerifier};
 use rustls::sign::CertifiedKey;
-use rustls::{ServerConfig, SupportedProtocolVersion};
+use rustls::{InconsistentKeys, ServerConfig, SupportedProtocolVersion};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::server::TlsStream;
 
+use super::certificate::public_key;
 use super::depth::{DEPTH_MAX, DepthLimited};
 use super::validity::{CertificateFile, CertificateUse};
 use super::{TlsSetupError, parse_cipher_suite, pem};
@@ -279,12 +280,24 @@ impl ResolvesServerCert for Identities {
 fn certified_key(identity: &Identity, provider: &CryptoProvider) -> Result<Arc<CertifiedKey>, TlsSetupError> {
     let chain = pem::certificates(&identity.chain, pem::READ_ANY)?;
     let key = pem::private_key(&identity.key, identity.password.as_deref(), pem::READ_ANY)?;
-    let certified = CertifiedKey::from_der(chain, key, provider);
+    let certified = provider.key_provider.load_private_key(key).map(|key| CertifiedKey::new(chain, key));
+    let certified = certified.and_then(|certified| match certified.keys_match() {
+        Ok(()) | Err(rustls::Error::InconsistentKeys(InconsistentKeys::Unknown)) => Ok(certified),
+        // The library reads none but version 3. What clients think of an older one is theirs: OpenSSL's and Erlang's take it.
+        Err(rustls::Error::InvalidCertificate(_)) if is_of_key(&certified) => Ok(certified),
+        Err(error) => Err(error),
+    });
     certified.map(Arc::new).map_err(|reason| TlsSetupError::Identity {
         chain: identity.chain.clone(),
         key: identity.key.clone(),
         reason,
     })
+}
+
+/// Whether the first certificate is for the key.
+fn is_of_key(certified: &CertifiedKey) -> bool {
+    let certificate = certified.cert.first().and_then(|first| public_key(first));
+    certificate.is_some() && certificate.as_deref() == certified.key.public_key().as_deref()
 }
 
 /// All identities, the usual one first.

@@ -231,7 +231,7 @@ async fn only_trusted_senders_are_let_in_and_they_may_say_anything() {
     server.admission.trusted_senders = Some(vec![range("192.0.2.1")].into());
     let (_client, refused) = server.admit_after(header).await;
     let error = refused.unwrap_err();
-    assert_eq!(error.to_string(), "the connection comes from none of the trusted senders of the PROXY protocol");
+    assert_eq!(error.to_string(), "the connection does not come from a trusted sender of the PROXY protocol");
     server.admission.trusted_senders = Some(vec![range("192.0.2.1"), range("127.0.0.1")].into());
     let (_client, stream) = server.admit_after(header).await;
     let mut stream = stream.unwrap();

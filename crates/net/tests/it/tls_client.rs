@@ -84,7 +84,7 @@ async fn handshake_may_come_after_the_connection() {
     let mut stream = start(plain().await, "localhost").await.unwrap();
     assert!(is_answered(&mut stream).await);
     let twice = start(stream, "localhost").await.unwrap_err();
-    assert!(twice.to_string().ends_with("it is no plain TCP connection"), "{twice}");
+    assert!(twice.to_string().ends_with("it is not a plain TCP connection"), "{twice}");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ fn files_that_are_no_certificates_are_named() {
     let file = dir.join("empty.pem");
     fs::write(&file, "nothing").unwrap();
     let error = ClientTls::new(&options(Trust::File(file.clone()))).unwrap_err();
-    assert_eq!(error.to_string(), format!("cannot read certificates from {}: there is none in it", file.display()));
+    assert_eq!(error.to_string(), format!("cannot read certificates from {}: the file contains none", file.display()));
     let error = ClientTls::new(&options(Trust::File(dir.join("none.pem")))).unwrap_err();
     assert!(error.to_string().starts_with("cannot read certificates from "), "{error}");
 }

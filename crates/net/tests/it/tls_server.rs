@@ -21,7 +21,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::authority::Authority;
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 fn identity(authority: &Authority, name: &str) -> Identity {
     let file = |end| authority.file(&format!("{name}.{end}"));
@@ -64,7 +64,7 @@ struct Server {
 impl Server {
     fn new(options: ServerTlsOptions) -> Self {
         let listener = Listener::bind(([127, 0, 0, 1], 0).into(), SocketOptions::default()).unwrap();
-        Self { listener, tls: Arc::new(ServerTls::new(options).unwrap()), timeout: PATIENCE }
+        Self { listener, tls: Arc::new(ServerTls::new(options).unwrap()), timeout: TIMEOUT }
     }
 
     async fn tcp(&self) -> TcpStream {
@@ -345,16 +345,39 @@ fn files_that_do_not_fit_are_named() {
     assert!(error.starts_with("cannot read a private key from "), "{error}");
 }
 
-fn openssl(arguments: &[&str], input: &Path, output: &Path) -> bool {
-    let done = Command::new("openssl").args(arguments).arg("-in").arg(input).arg("-out").arg(output).output();
+fn openssl(arguments: &[&str], output: &Path) -> bool {
+    let done = Command::new("openssl").args(arguments).arg("-out").arg(output).output();
     done.is_ok_and(|done| done.status.success())
+}
+
+/// What `openssl x509 -req` makes where it is told of no extensions.
+#[test]
+fn a_certificate_of_an_older_version_may_be_shown() {
+    let authority = authority("server-version-1");
+    authority.sign("other");
+    let (key, request, chain) = (authority.file("localhost.key"), authority.file("old.csr"), authority.file("old.pem"));
+    let [key_path, request_path] = [&key, &request].map(|path| path.display().to_string());
+    let made = openssl(&["req", "-new", "-subj", "/CN=localhost", "-key", &key_path], &request)
+        && openssl(&["x509", "-req", "-days", "1", "-in", &request_path, "-signkey", &key_path], &chain);
+    if !made {
+        eprintln!("skipped: there is no openssl");
+        return;
+    }
+    let with = |key: &Path| ServerTlsOptions {
+        identity: Identity { chain: chain.clone(), key: key.to_owned(), password: None },
+        ..options(&authority)
+    };
+    ServerTls::new(with(&key)).unwrap();
+    let error = setup_error(with(&authority.file("other.key")));
+    assert!(error.contains("cannot be used with the key in"), "{error}");
 }
 
 #[tokio::test]
 async fn encrypted_key_is_opened_with_its_password() {
     let authority = authority("server-encrypted");
     let (plain, encrypted) = (authority.file("localhost.key"), authority.file("encrypted.key"));
-    if !openssl(&["pkcs8", "-topk8", "-v2", "aes256", "-passout", "pass:open sesame"], &plain, &encrypted) {
+    let plain = plain.display().to_string();
+    if !openssl(&["pkcs8", "-topk8", "-v2", "aes256", "-passout", "pass:open sesame", "-in", &plain], &encrypted) {
         eprintln!("skipped: there is no openssl");
         return;
     }
@@ -370,7 +393,7 @@ async fn encrypted_key_is_opened_with_its_password() {
     server.meet(&Client::new(&authority)).await.unwrap();
     let refused = |why: &str| format!("cannot read a private key from {}: {why}", encrypted.display());
     assert_eq!(setup_error(with(Some("closed"))), refused("the password does not decrypt it"));
-    assert_eq!(setup_error(with(None)), refused("it is encrypted, and there is no password for it"));
+    assert_eq!(setup_error(with(None)), refused("it is encrypted, and no password is set for it"));
 }
 
 #[test]

@@ -55,7 +55,7 @@ pub(super) async fn deliver_notices(alerting: Arc<Alerting>, receiver: Arc<Recei
                             webhook = receiver.name(),
                             rule = &*notice.alert.rule,
                             error,
-                            "a webhook was not told"
+                            "notifying a webhook failed"
                         );
                     }
                 }
@@ -102,7 +102,7 @@ fn request_of(webhook: &Webhook, body: &Value) -> Result<Request, String> {
         .with_header(header::USER_AGENT, USER_AGENT)
         .with_header(ALERT_ID, value(body["id"].as_str().unwrap_or_default())?);
     for (name, text) in &webhook.headers {
-        let name: HeaderName = name.parse().map_err(|_| format!("'{name}' is no header"))?;
+        let name: HeaderName = name.parse().map_err(|_| format!("invalid header '{name}'"))?;
         request = request.with_header(name, value(text)?);
     }
     if let Some(secret) = &webhook.secret {

@@ -190,7 +190,7 @@ impl Alerting {
                 _ = looks.tick() => {
                     // What is wrong with one look may not be with the next one; without any there would be no alerts.
                     if catch_unwind(AssertUnwindSafe(|| self.look(self.clock.now_ms()))).is_err() {
-                        tracing::error!("a look for alerts panicked");
+                        tracing::error!("evaluation of alert rules panicked");
                     }
                     self.ages.clone().read_missing(&self.broker);
                 }
@@ -280,7 +280,7 @@ impl Alerting {
                 tracing::warn!(
                     webhook = receiver.name(),
                     waiting_count,
-                    "a webhook was removed while alerts waited for it"
+                    "webhook removed while notifications waited for it"
                 );
             }
         }
@@ -325,7 +325,7 @@ impl Alerting {
     fn note_dropped(&self, webhook: &str, count: u64) {
         if count > 0 {
             self.counters.dropped.add(count);
-            tracing::error!(webhook, count, "alerts for a webhook were given up");
+            tracing::error!(webhook, count, "notifications of a webhook dropped");
         }
     }
 }
@@ -336,7 +336,7 @@ impl AlertThread {
         // An error means that it has ended.
         let _ = self.stop.send(true);
         if self.thread.join().is_err() {
-            tracing::error!("the thread of alerts ended early");
+            tracing::error!("alerts thread ended unexpectedly");
         }
     }
 }
@@ -346,8 +346,8 @@ fn log(notice: &Notice) {
     let (rule, severity, value) = (&*alert.rule, alert.severity.name(), alert.value);
     let (vhost, queue) = (alert.vhost.as_deref(), alert.queue.as_deref());
     match notice.status {
-        Status::Firing => tracing::warn!(rule, severity, vhost, queue, value, "an alert fires"),
-        Status::Resolved => tracing::info!(rule, severity, vhost, queue, value, "an alert was resolved"),
+        Status::Firing => tracing::warn!(rule, severity, vhost, queue, value, "alert fired"),
+        Status::Resolved => tracing::info!(rule, severity, vhost, queue, value, "alert resolved"),
     }
 }
 

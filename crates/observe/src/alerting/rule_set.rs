@@ -123,13 +123,13 @@ impl RuleSet {
             let rule =
                 Rule::parse(name, given).map_err(|error| SetupError(format!("{}: {error}", key(RULES, name))))?;
             if let Some(missing) = rule.webhooks.iter().find(|name| !options.webhooks.contains_key(&***name)) {
-                let reason = format!("there is no webhook '{missing}' in the configuration");
+                let reason = format!("no webhook '{missing}' in the configuration");
                 return Err(SetupError(format!("{}: {reason}", key(RULES, name))));
             }
         }
         for (family, count) in [(RULES, options.rules.len()), (WEBHOOKS, options.webhooks.len())] {
             if count > family.count_max {
-                return Err(SetupError(format!("there are {count} {}s, and may be {}", family.word, family.count_max)));
+                return Err(SetupError(format!("{count} {}s exceed the maximum of {}", family.word, family.count_max)));
             }
         }
         Ok(Self { rules: options.rules.clone(), webhooks: options.webhooks.clone(), authorities })
@@ -193,10 +193,10 @@ impl RuleSet {
                 let (what, name) = (family.word, &entry.name);
                 match parse(&entry) {
                     Ok(_) if read.len() >= family.count_max => {
-                        tracing::warn!(what, name, "there are too many; this one is left out");
+                        tracing::warn!(what, name, "the maximum number is exceeded; this one is ignored");
                     }
                     Ok(item) => read.push(item),
-                    Err(error) => tracing::warn!(what, name, error, "what alerts are to do cannot be read"),
+                    Err(error) => tracing::warn!(what, name, error, "invalid alert rule or webhook"),
                 }
             }
             read
@@ -212,7 +212,7 @@ impl RuleSet {
                 tracing::warn!(
                     rule = &*rule.name,
                     webhook = &**webhook,
-                    "a rule of alerts names a webhook that is not there"
+                    "alert rule names a webhook that does not exist"
                 );
             }
         }
@@ -231,7 +231,7 @@ impl RuleSet {
         self.check_changeable(family, name)?;
         let entries = self.entries(broker, family);
         if entries.len() >= family.count_max && entries.iter().all(|entry| entry.name != name) {
-            return Err(format!("there may be no more than {} {}s", family.count_max, family.word));
+            return Err(format!("the maximum is {} {}s", family.count_max, family.word));
         }
         let put = broker.put_global_parameter(actor, &parameter(family, name), Value::Object(given));
         put.map_err(|error| error.to_string())
@@ -271,7 +271,7 @@ pub fn check_parameter(parameter: &GlobalParameter) -> Result<(), String> {
     let checked = match (parameter.name.strip_prefix(RULES.prefix), parameter.name.strip_prefix(WEBHOOKS.prefix)) {
         (Some(name), _) => Rule::parse(name, given).map(drop).map_err(|error| error.to_string()),
         (_, Some(name)) => WebhookTarget::parse(name, given, Source::Runtime).map(drop),
-        _ => return Err(format!("'{PREFIX}' begins the names of alert rules and webhooks only")),
+        _ => return Err(format!("only names of alert rules and webhooks may start with '{PREFIX}'")),
     };
     checked.map_err(|error| format!("the parameter '{}': {error}", parameter.name))
 }

@@ -17,6 +17,6 @@ pub(super) const ANSWER_COUNT_MAX: u32 = 30;
 /// Letters of an answer that the log has.
 pub(super) const REASON_LEN_MAX: usize = 200;
 /// How long a stop waits for the last statistics.
-pub(super) const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
+pub(super) const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 
 const _: () = assert!(BATCH_LEN_MAX * (AHEAD_COUNT + 1) < WAITING_LEN_MAX);

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, MissedTickBehavior, timeout_at};
 
 use super::delivery_stats::since_1970;
-use super::limits::FLUSH_PATIENCE;
+use super::limits::FLUSH_TIMEOUT;
 use super::outbox::Batch;
 use super::round::{Round, Subject};
 
@@ -69,11 +69,11 @@ impl RoundsThread {
         // An error means that it has ended.
         let _ = self.stop.send(true);
         // The thread's own patience comes first.
-        match tokio::time::timeout(FLUSH_PATIENCE + Duration::from_secs(1), self.ended).await {
+        match tokio::time::timeout(FLUSH_TIMEOUT + Duration::from_secs(1), self.ended).await {
             Ok(Ok(())) => {}
-            Ok(Err(_)) => tracing::error!(thread = self.name, "a thread of statistics for InfluxDB ended early"),
+            Ok(Err(_)) => tracing::error!(thread = self.name, "InfluxDB statistics thread ended unexpectedly"),
             Err(_) => {
-                tracing::warn!(thread = self.name, "a thread of statistics for InfluxDB hung, and was left behind")
+                tracing::warn!(thread = self.name, "InfluxDB statistics thread hung, and was abandoned")
             }
         }
     }
@@ -94,7 +94,7 @@ impl Rounds {
             // An error means that the handle is gone. A round that waits for room is left unfinished.
             _ = stopping.changed() => {}
         }
-        let deadline = Instant::now() + FLUSH_PATIENCE;
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
         let last = async {
             self.make_one(&mut destination).await;
             destination.flush().await;
@@ -111,7 +111,7 @@ impl Rounds {
         loop {
             // What is wrong with one round may not be with the next one.
             let Ok(batch) = catch_unwind(AssertUnwindSafe(|| round.next_batch())) else {
-                return tracing::error!("a round of statistics for InfluxDB panicked");
+                return tracing::error!("collecting statistics for InfluxDB panicked");
             };
             let Some(batch) = batch else { return };
             destination.take(batch);

@@ -35,7 +35,7 @@ impl Destination for ToFile {
                     tracing::warn!(
                         file = path,
                         %error,
-                        "statistics for InfluxDB could not be written, and are lost until the file can be"
+                        "writing statistics for InfluxDB failed; they are lost until the file can be written"
                     );
                 }
             }
@@ -43,7 +43,7 @@ impl Destination for ToFile {
         if batch.ends_round
             && let Some(HealthChange::Recovered(lost_lines)) = self.health.round_ended()
         {
-            tracing::info!(file = path, lost_lines, "statistics for InfluxDB were written again");
+            tracing::info!(file = path, lost_lines, "statistics for InfluxDB are written again");
         }
     }
 

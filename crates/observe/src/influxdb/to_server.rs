@@ -70,7 +70,7 @@ impl Destination for ToServer {
     async fn flush(&mut self) {
         self.shared.close();
         if (&mut self.task).await.is_err() {
-            tracing::error!("the task that posts statistics to InfluxDB ended early");
+            tracing::error!("InfluxDB sender task ended unexpectedly");
         }
     }
 
@@ -82,7 +82,7 @@ impl Destination for ToServer {
             tracing::warn!(
                 server = self.shared.name,
                 lost_lines = line_count,
-                "the last statistics did not reach InfluxDB"
+                "sending the last statistics to InfluxDB failed"
             );
         }
     }
@@ -92,7 +92,7 @@ impl SharedOutbox {
     fn push(&self, batch: Batch) {
         let mut inner = self.inner.lock();
         let lost = inner.outbox.push(batch);
-        self.lose(&mut inner, lost, "statistics for InfluxDB were lost, because too many wait");
+        self.lose(&mut inner, lost, "statistics for InfluxDB dropped because too many wait");
         self.stats.waiting.set(inner.outbox.line_count().cast_signed());
         drop(inner);
         self.news.notify_one();
@@ -128,17 +128,17 @@ impl SharedOutbox {
                     tracing::warn!(
                         server = self.name,
                         error,
-                        "statistics were not taken by InfluxDB, and will be tried again"
+                        "sending statistics to InfluxDB failed, and will be retried"
                     );
                 }
-                self.lose(&mut inner, change.lost, "statistics that InfluxDB could not take were given up");
+                self.lose(&mut inner, change.lost, "statistics that InfluxDB did not accept dropped");
             }
             PostOutcome::Refused => {
                 if inner.health.failed().is_some() {
                     tracing::warn!(
                         server = self.name,
                         error,
-                        "statistics were refused by InfluxDB, and are lost until it takes them"
+                        "statistics refused by InfluxDB, and lost until it accepts them"
                     );
                 }
                 self.stats.dropped.add(change.lost);
@@ -149,7 +149,7 @@ impl SharedOutbox {
         if change.ends_round
             && let Some(HealthChange::Recovered(lost_lines)) = inner.health.round_ended()
         {
-            tracing::info!(server = self.name, lost_lines, "InfluxDB took statistics again");
+            tracing::info!(server = self.name, lost_lines, "InfluxDB accepted statistics again");
         }
         drop(inner);
         self.room.notify_one();

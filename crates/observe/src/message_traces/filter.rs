@@ -1,8 +1,8 @@
 //! Which of what happens is wanted: a value without a broker, a clock or chance.
 
-use amqp::content::ContentHeader;
 use amqp::table::Value;
 use broker::tap::{Event, Scope, What, routing_keys};
+use message::Header;
 
 use super::topic;
 
@@ -51,8 +51,8 @@ pub struct MessageFacts<'a> {
     pub exchange: &'a [u8],
     /// Its routing keys.
     pub routing_keys: &'a [&'a [u8]],
-    /// The payload of its content header.
-    pub header: &'a [u8],
+    /// Its properties and headers.
+    pub header: Header<'a>,
     /// Its body.
     pub body: &'a [u8],
 }
@@ -99,8 +99,8 @@ impl Filter {
             .targets()
             .map(|targets| targets.queues.iter().map(|queue| queue.name()).collect())
             .unwrap_or_default();
-        let header = event.message.as_ref().and_then(|message| ContentHeader::decode(message.header).ok());
-        let headers = header.as_ref().and_then(|header| header.properties.headers);
+        let view = event.message.as_ref().and_then(|message| message.header.view());
+        let headers = view.as_ref().and_then(|view| view.headers());
         let keys = event.message.as_ref().map(|message| routing_keys(message, headers)).unwrap_or_default();
         let facts = Facts {
             client: event.client.map(|client| (&*client.connection, &*client.user)),
@@ -143,19 +143,17 @@ impl Filter {
     }
 
     fn fits(&self, message: &MessageFacts<'_>) -> bool {
-        let Ok(header) = ContentHeader::decode(message.header) else { return false };
-        let properties = header.properties;
-        let has_header = |(name, wanted): &(String, String)| {
-            properties.headers.and_then(|headers| headers.get(name)).is_some_and(|found| shows_as(&found, wanted))
-        };
+        let Some(view) = message.header.view() else { return false };
+        let has_header =
+            |(name, wanted): &(String, String)| view.header(name).is_some_and(|found| shows_as(&found, wanted));
         self.exchange.as_deref().is_none_or(|wanted| message.exchange == wanted.as_bytes())
-            && self.message_id.as_deref().is_none_or(|wanted| properties.message_id == Some(wanted.as_bytes()))
+            && self.message_id.as_deref().is_none_or(|wanted| view.message_id() == Some(wanted.as_bytes()))
             && self
                 .routing_key
                 .as_deref()
                 .is_none_or(|pattern| message.routing_keys.iter().any(|key| topic::fits(pattern.as_bytes(), key)))
             && self.headers.iter().all(has_header)
-            && self.takes_sample(properties.message_id, message.body)
+            && self.takes_sample(view.message_id(), message.body)
     }
 
     /// One message of so many, by what does not change on its way.
@@ -188,26 +186,25 @@ fn hash(bytes: &[u8]) -> u64 {
 mod tests {
     use amqp::content::Properties;
     use amqp::table::TableBuf;
+    use message::{HeaderBuf, View};
     use proptest::prelude::*;
 
     use super::*;
 
-    fn header(message_id: &str, priority: i64) -> Vec<u8> {
+    fn header(message_id: &str, priority: i64) -> HeaderBuf {
         let headers = TableBuf::new().with("tenant", Value::LongStr(b"blue")).with("try", Value::I64(priority));
         let properties = Properties {
             message_id: Some(message_id.as_bytes()),
             headers: Some(headers.as_table()),
             ..Properties::default()
         };
-        let mut out = Vec::new();
-        ContentHeader { class_id: 60, body_len: 1, properties }.encode(&mut out);
-        out
+        View::of(properties, 1).encode()
     }
 
     fn decide(filter: &Filter, has_message: bool) -> Verdict {
         let header = header("4711", 3);
-        let message =
-            MessageFacts { exchange: b"orders", routing_keys: &[b"eu.new", b"copy"], header: &header, body: b"x" };
+        let (header, routing_keys): (_, &[&[u8]]) = (header.as_header(), &[b"eu.new", b"copy"]);
+        let message = MessageFacts { exchange: b"orders", routing_keys, header, body: b"x" };
         let facts = Facts {
             client: Some(("1.2.3.4:5 -> 6.7.8.9:5672", "ann")),
             vhost: "/",

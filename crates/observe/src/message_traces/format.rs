@@ -108,7 +108,7 @@ fn write_text(record: &Record, node: &str, out: &mut Vec<u8>) {
     if let Some(queue) = &record.queue {
         head.push_str(&format!("Queue:        {queue}\n"));
     }
-    if let Some(routed) = &record.routed_queues {
+    if let Some(routed) = record.routed_queues_as_rabbitmq() {
         let routed = erlang::binaries(routed.iter().map(|queue| &queue[..]), COLUMN + 1);
         head.push_str(&format!("Routed queues: {routed}\n"));
     }
@@ -139,7 +139,7 @@ fn write_json(record: &Record, node: &str, out: &mut Vec<u8>) {
         "channel": record.channel,
         "exchange": text(&message.exchange),
         "queue": record.queue.as_deref().unwrap_or("none"),
-        "routed_queues": record.routed_queues.as_ref().map_or(json!("none"), |queues| json!(texts(queues))),
+        "routed_queues": record.routed_queues_as_rabbitmq().map_or(json!("none"), |queues| json!(texts(&queues))),
         "routing_keys": texts(&message.routing_keys),
         "properties": model::json::show_table(properties.as_table()),
         "payload": STANDARD.encode(&message.body),
@@ -167,6 +167,9 @@ pub fn event(record: &Record) -> Map<String, Value> {
     if let Some((connection, user)) = &record.client {
         put("connection", json!(connection));
         put("user", json!(user));
+    }
+    if let Some(client) = &record.on_behalf_of {
+        put("on_behalf_of", json!(client));
     }
     if record.channel > 0 {
         put("channel", json!(record.channel));

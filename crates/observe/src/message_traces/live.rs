@@ -148,7 +148,8 @@ impl LiveTrace {
 
     fn write_end(&mut self, reason: &str, lines: &mut Vec<u8>) {
         self.has_ended = true;
-        let end = json!({"event": "end", "reason": reason, "missed": self.missed_count});
+        let cost_us = self.sink.cost().as_secs_f64() * 1e6;
+        let end = json!({"event": "end", "reason": reason, "missed": self.missed_count, "cost_us": cost_us});
         lines.extend_from_slice(format!("{end}\n").as_bytes());
     }
 }

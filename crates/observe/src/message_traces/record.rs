@@ -1,9 +1,14 @@
 //! What a sink keeps of something that happened: copied while it happens, written later by another thread.
 
+use std::borrow::Cow;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use amqp::content::{ContentHeader, Properties};
+use amqp::content::Properties;
 use broker::tap::{Event, Kind, What, routing_keys};
+use message::HeaderBuf;
+
+/// How the addresses of direct replies begin.
+const DIRECT_REPLY: &str = "amq.rabbitmq.reply-to.";
 
 /// Something that happened, in possession of all that a trace says of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +21,8 @@ pub struct Record {
     pub vhost: String,
     /// Who caused it: the connection's name and the user's.
     pub client: Option<(String, String)>,
+    /// The client that a proxy says it did this for.
+    pub on_behalf_of: Option<String>,
     /// On which channel; 0: none.
     pub channel: u16,
     /// The queue that it happened in.
@@ -60,8 +67,8 @@ pub struct Message {
     pub exchange: Vec<u8>,
     /// All of its routing keys.
     pub routing_keys: Vec<Vec<u8>>,
-    /// The payload of its content header.
-    pub header: Vec<u8>,
+    /// Its properties and headers.
+    pub header: HeaderBuf,
     /// As much of its body as is wanted.
     pub body: Vec<u8>,
     /// How long its body is.
@@ -74,24 +81,20 @@ impl Record {
     pub fn of(event: &Event<'_>, body_len_max: u64) -> Self {
         let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let message = event.message.as_ref().map(|message| {
-            let header = ContentHeader::decode(message.header).ok();
-            let keys = routing_keys(message, header.and_then(|header| header.properties.headers));
+            let view = message.header.view();
+            let keys = routing_keys(message, view.as_ref().and_then(|view| view.headers()));
             let kept_len = usize::try_from(body_len_max).unwrap_or(usize::MAX).min(message.body.len());
             Message {
                 exchange: message.exchange.to_vec(),
                 routing_keys: keys.iter().map(|key| key.to_vec()).collect(),
-                header: message.header.to_vec(),
+                header: message.header.to_owned(),
                 body: message.body[..kept_len].to_vec(),
                 body_len: message.body.len() as u64,
             }
         });
-        let routed_queues = event.targets().map(|targets| match (&message, event.kind()) {
-            (Some(message), Kind::Published) if message.exchange.is_empty() => {
-                let mut names = message.routing_keys.clone();
-                names.sort_unstable();
-                names.dedup();
-                names
-            }
+        let routed_queues = event.targets().map(|targets| match &message {
+            // In no queue: the address of its requester stands for one.
+            Some(message) if targets.is_empty() && message.is_direct_reply() => message.routing_keys.clone(),
             _ => targets.queues.iter().map(|queue| queue.name().as_bytes().to_vec()).collect(),
         });
         let mut is_redelivered = None;
@@ -116,7 +119,8 @@ impl Record {
             kind: event.kind(),
             vhost: event.vhost.to_owned(),
             client: event.client.map(|client| (client.connection.to_string(), client.user.to_string())),
-            channel: event.channel,
+            on_behalf_of: event.client.and_then(|client| client.on_behalf_of.as_deref().map(str::to_owned)),
+            channel: event.lane.0,
             queue: event.queue.map(|queue| queue.name().to_owned()),
             seq: event.seq.map(|seq| seq.0),
             routed_queues,
@@ -128,12 +132,27 @@ impl Record {
         }
     }
 
+    /// The queues that RabbitMQ's traces name: at the default exchange those of its keys, whether they are there or not.
+    #[must_use]
+    pub fn routed_queues_as_rabbitmq(&self) -> Option<Cow<'_, [Vec<u8>]>> {
+        let routed = self.routed_queues.as_deref()?;
+        match &self.message {
+            Some(message) if message.exchange.is_empty() && self.kind == Kind::Published => {
+                let mut names = message.routing_keys.clone();
+                names.sort_unstable();
+                names.dedup();
+                Some(Cow::Owned(names))
+            }
+            _ => Some(Cow::Borrowed(routed)),
+        }
+    }
+
     /// How many bytes it takes, more or less.
     #[must_use]
     pub fn len(&self) -> usize {
         let message = self.message.as_ref().map_or(0, |message| {
             let keys: usize = message.routing_keys.iter().map(Vec::len).sum();
-            message.exchange.len() + keys + message.header.len() + message.body.len()
+            message.exchange.len() + keys + message.header.as_header().bytes().len() + message.body.len()
         });
         size_of::<Self>() + self.vhost.len() + message
     }
@@ -146,9 +165,15 @@ impl Record {
 }
 
 impl Message {
-    /// Its properties.
+    /// Whether it answers a requester by its address (`amq.rabbitmq.reply-to.…`).
+    fn is_direct_reply(&self) -> bool {
+        let is_address = |key: &Vec<u8>| key.starts_with(DIRECT_REPLY.as_bytes());
+        self.exchange.is_empty() && self.routing_keys.first().is_some_and(is_address)
+    }
+
+    /// Its properties, as an AMQP 0-9-1 client sees them.
     #[must_use]
     pub fn properties(&self) -> Properties<'_> {
-        ContentHeader::decode(&self.header).map(|header| header.properties).unwrap_or_default()
+        self.header.as_header().view().map(|view| *view.properties()).unwrap_or_default()
     }
 }

@@ -21,9 +21,9 @@ use super::mailbox::Mailbox;
 use super::sink::TraceSink;
 
 /// How long a thread sleeps at most before it looks whether it is wanted.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the end waits for all threads together: a disk may hang.
-const STOP_PATIENCE: Duration = Duration::from_secs(3);
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// All traces of a broker.
 pub struct Traces {
@@ -68,16 +68,16 @@ pub struct TraceView {
 #[derive(Debug, thiserror::Error)]
 pub enum CreateError {
     /// There are as many as may be.
-    #[error("there are {TRACE_COUNT_MAX} traces into files already, which is as many as there may be: end one first")]
+    #[error("{TRACE_COUNT_MAX} traces to files are running, which is the maximum: end one first")]
     TooMany,
     /// There is one of this name.
-    #[error("there is a trace of this name already: delete it first")]
+    #[error("a trace with this name already exists: delete it first")]
     IsThere,
     /// No file can have that name.
-    #[error("'{0}' is no name for a file: it must have 1 to 200 bytes, no '/', and no '.' at its beginning")]
+    #[error("invalid file name '{0}': it must have 1 to 200 bytes, no '/', and no '.' at its start")]
     Name(String),
     /// There is no such vhost.
-    #[error("there is no vhost '{0}'")]
+    #[error("no vhost '{0}'")]
     Vhost(String),
     /// The file cannot be written.
     #[error("cannot write {path}: {error}")]
@@ -120,7 +120,7 @@ impl Traces {
             Err(error) => Err(error),
         };
         match definitions {
-            Err(error) => tracing::warn!(%error, "the list of traces could not be read, and none goes on"),
+            Err(error) => tracing::warn!(%error, "reading the list of message traces failed; none is resumed"),
             Ok(all) => {
                 all.iter().for_each(|value| self.resume_one(value));
                 self.tidy();
@@ -130,12 +130,12 @@ impl Traces {
 
     fn resume_one(self: &Arc<Self>, value: &Value) {
         let Some(definition) = Definition::from_json(value) else {
-            return tracing::warn!(%value, "a trace in the list could not be read, and does not go on");
+            return tracing::warn!(%value, "invalid entry in the list of message traces; it is not resumed");
         };
         let (vhost, name) = (definition.vhost.clone(), definition.name.clone());
         match self.start(definition) {
-            Ok(()) => tracing::info!(vhost, name, "a trace of messages goes on"),
-            Err(error) => tracing::warn!(vhost, name, %error, "a trace of messages does not go on"),
+            Ok(()) => tracing::info!(vhost, name, "message trace resumed"),
+            Err(error) => tracing::warn!(vhost, name, %error, "resuming a message trace failed"),
         }
     }
 
@@ -145,7 +145,7 @@ impl Traces {
         self.start(definition)?;
         self.write_down();
         self.tidy();
-        tracing::info!(vhost, name, "a trace of messages was started");
+        tracing::info!(vhost, name, "message trace started");
         Ok(())
     }
 
@@ -173,9 +173,9 @@ impl Traces {
         match self.directory.keep_within(limit, &running) {
             Ok(deleted) if deleted.is_empty() => {}
             Ok(deleted) => {
-                tracing::info!(?deleted, limit, "files of traces that have ended were deleted, for there were too many")
+                tracing::info!(?deleted, limit, "files of ended message traces deleted because of their total size")
             }
-            Err(error) => tracing::warn!(%error, "files of traces that have ended could not be looked at"),
+            Err(error) => tracing::warn!(%error, "checking the files of ended message traces failed"),
         }
     }
 
@@ -239,7 +239,7 @@ impl Traces {
             self.broker.trace_vhost(vhost, false);
         }
         self.write_down();
-        tracing::info!(vhost, name, "a trace of messages was ended");
+        tracing::info!(vhost, name, "message trace ended");
         self.tidy();
         true
     }
@@ -249,7 +249,7 @@ impl Traces {
         let running = self.running.lock();
         let all: Vec<Value> = running.values().map(|trace| trace.definition.to_json()).collect();
         if let Err(error) = self.directory.write_definitions(Value::Array(all).to_string().as_bytes()) {
-            tracing::warn!(%error, "the list of traces could not be written: they will not go on after a restart");
+            tracing::warn!(%error, "writing the list of message traces failed: they will not be resumed after a restart");
         }
     }
 
@@ -279,14 +279,17 @@ impl Traces {
             self.broker.taps().remove(&trace.sink);
             trace.mailbox.close();
         }
-        let until = Instant::now() + STOP_PATIENCE;
+        let until = Instant::now() + STOP_TIMEOUT;
         while running.values().any(Running::is_alive) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(2));
         }
         for trace in running.values_mut() {
             match trace.thread.take() {
                 Some(thread) if thread.is_finished() => drop(thread.join()),
-                Some(_) => tracing::warn!(name = trace.definition.name, "a trace's disk hung, and its end is lost"),
+                Some(_) => tracing::warn!(
+                    name = trace.definition.name,
+                    "disk of a message trace hung, and the end of the trace is lost"
+                ),
                 None => {}
             }
         }
@@ -323,7 +326,7 @@ impl Writer {
     fn run(mut self) {
         let mut out = Vec::new();
         loop {
-            let taken = self.mailbox.wait(PATIENCE);
+            let taken = self.mailbox.wait(TIMEOUT);
             let count = taken.records.len() as u64;
             out.clear();
             for record in &taken.records {
@@ -348,7 +351,7 @@ impl Writer {
     /// A disk that is full or read-only ends the trace, and nothing else.
     fn give_up(&self, error: &io::Error) {
         let sentence = format!("the trace ended, because its file could not be written: {error}");
-        tracing::warn!(%error, "a trace of messages ended, because its file could not be written");
+        tracing::warn!(%error, "message trace ended because its file could not be written");
         *self.state.error.lock() = Some(sentence);
         if let Some(traces) = self.traces.upgrade() {
             let sink: Arc<dyn Sink> = self.sink.clone();

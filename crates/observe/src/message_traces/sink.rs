@@ -2,6 +2,8 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use broker::tap::{Event, Kind, Kinds, Scope, Sink};
 use parking_lot::Mutex;
@@ -24,6 +26,8 @@ pub(super) struct TraceSink {
     pub(super) body_len_max: u64,
     pub(super) mailbox: Arc<Mailbox>,
     pub(super) followed: Mutex<Followed>,
+    /// For how long threads of the broker have worked for it, in nanoseconds.
+    cost_ns: AtomicU64,
 }
 
 /// The places of messages that were wanted: of what happens there it may not be known to which message.
@@ -49,7 +53,32 @@ impl Followed {
 impl TraceSink {
     pub(super) fn new(kinds: Kinds, filter: Filter, pattern: Option<String>, body_len_max: u64) -> Arc<Self> {
         let (mailbox, followed) = (Mailbox::new(), Mutex::default());
-        Arc::new(TraceSink { kinds, filter, pattern, body_len_max, mailbox, followed })
+        Arc::new(TraceSink { kinds, filter, pattern, body_len_max, mailbox, followed, cost_ns: AtomicU64::new(0) })
+    }
+
+    /// For how long threads of the broker have worked for it.
+    pub(super) fn cost(&self) -> Duration {
+        Duration::from_nanos(self.cost_ns.load(Ordering::Relaxed))
+    }
+
+    fn hear(&self, event: &Event<'_>) {
+        if !self.fits_pattern(&event.scope()) {
+            return;
+        }
+        let place = event.queue.zip(event.seq).map(|(queue, seq)| (queue.id().0, seq.0));
+        let is_wanted = match self.filter.looks_at(event) {
+            Verdict::Wanted => {
+                if let Some(place) = place.filter(|_| self.filter.asks_message()) {
+                    self.followed.lock().add(place);
+                }
+                true
+            }
+            Verdict::Unwanted => false,
+            Verdict::AskMessage => place.is_some_and(|place| self.followed.lock().places.contains(&place)),
+        };
+        if is_wanted {
+            self.mailbox.push(Record::of(event, self.body_len_max));
+        }
     }
 
     /// Whether the firehose would have it under a key that is wanted. It never has what comes by its own exchange.
@@ -75,23 +104,10 @@ impl Sink for TraceSink {
     }
 
     fn take(&self, event: &Event<'_>) {
-        if !self.fits_pattern(&event.scope()) {
-            return;
-        }
-        let place = event.queue.zip(event.seq).map(|(queue, seq)| (queue.id().0, seq.0));
-        let is_wanted = match self.filter.looks_at(event) {
-            Verdict::Wanted => {
-                if let Some(place) = place.filter(|_| self.filter.asks_message()) {
-                    self.followed.lock().add(place);
-                }
-                true
-            }
-            Verdict::Unwanted => false,
-            Verdict::AskMessage => place.is_some_and(|place| self.followed.lock().places.contains(&place)),
-        };
-        if is_wanted {
-            self.mailbox.push(Record::of(event, self.body_len_max));
-        }
+        let began = Instant::now();
+        self.hear(event);
+        let cost_ns = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.cost_ns.fetch_add(cost_ns, Ordering::Relaxed);
     }
 }
 

@@ -1,20 +1,20 @@
 //! A record, for tests.
 
-use amqp::content::{ContentHeader, Properties};
+use amqp::content::Properties;
 use broker::tap::Kind;
+use message::View;
 
 use super::record::{Message, More, Record};
 
 /// A message with this body that was published.
 pub(crate) fn record(body: &[u8]) -> Record {
-    let mut header = Vec::new();
-    let properties = Properties::default();
-    ContentHeader { class_id: 60, body_len: body.len() as u64, properties }.encode(&mut header);
+    let header = View::of(Properties::default(), body.len()).encode();
     Record {
         at_ns: 1_000_000,
         kind: Kind::Published,
         vhost: "/".to_owned(),
         client: Some(("1.2.3.4:5 -> 1.2.3.4:5672".to_owned(), "guest".to_owned())),
+        on_behalf_of: None,
         channel: 1,
         queue: None,
         seq: None,

@@ -54,6 +54,11 @@ impl Buffer {
         spans.drain(..count).collect()
     }
 
+    /// Lets go of all that wait, and gives their number.
+    pub(super) fn clear(&self) -> u64 {
+        std::mem::take(&mut *self.spans.lock()).len() as u64
+    }
+
     pub(super) fn drop_count(&self, count: u64) {
         self.broker.taps().spans_dropped.add(count);
     }

@@ -16,7 +16,7 @@ use super::span;
 
 /// How long spans wait for others.
 const LINGER: Duration = Duration::from_secs(1);
-/// Requests that wait: the oldest goes when there are more.
+/// Requests that wait at most; then spans wait in the buffer, which drops what is too much.
 const REQUEST_COUNT_MAX: usize = 16;
 /// The longest wait that a server may ask for.
 const RETRY_AFTER_MAX_MS: u64 = 300_000;
@@ -36,7 +36,9 @@ pub(super) struct Exporter {
     version: String,
     outbox: Outbox<Batch>,
     started_at: Instant,
-    /// The log is told once that a server fails, and once that it does not any more.
+    /// The server's host and port, for the log.
+    server: String,
+    /// The log says once that the server fails, and once that it does not any more.
     has_failed: bool,
 }
 
@@ -54,11 +56,12 @@ enum Verdict {
 impl Exporter {
     pub(super) fn new(client: Client, request: Request, buffer: Arc<Buffer>, node: String, version: String) -> Self {
         let (outbox, started_at) = (Outbox::default(), Instant::now());
-        Exporter { client, request, buffer, node, version, outbox, started_at, has_failed: false }
+        let server = client.url().to_string();
+        Exporter { client, request, buffer, node, version, outbox, started_at, server, has_failed: false }
     }
 
-    /// Sends until it is told to stop, and then what is left, for so long.
-    pub(super) async fn run(mut self, mut stopping: watch::Receiver<bool>, patience: Duration) {
+    /// Sends until it has to stop, and then what is left, for at most `timeout`.
+    pub(super) async fn run(mut self, mut stopping: watch::Receiver<bool>, timeout: Duration) {
         loop {
             self.gather();
             // An error means that the handle is gone.
@@ -87,24 +90,27 @@ impl Exporter {
             }
         };
         // What has not arrived by then is counted as dropped.
-        let _ = timeout_at(Instant::now() + patience, last).await;
-        let left: u64 = self.outbox.iter().map(|batch| batch.span_count).sum();
-        self.buffer.drop_count(left);
+        let _ = timeout_at(Instant::now() + timeout, last).await;
+        let left_count = self.outbox.iter().map(|batch| batch.span_count).sum::<u64>() + self.buffer.clear();
+        if left_count > 0 {
+            self.buffer.drop_count(left_count);
+            let server = &self.server;
+            tracing::warn!(
+                "{left_count} spans are lost: {server} (warren.otlp.endpoint) did not accept them before the shutdown"
+            );
+        }
     }
 
-    /// Makes requests of the spans that wait: of few only where nothing else is to be sent.
+    /// Makes requests of the spans that wait: of few only where nothing else is to be sent. No more than there is room for, so that it
+    /// ends however fast spans come.
     fn gather(&mut self) {
-        while self.outbox.is_empty() || self.buffer.has_batch() {
+        while self.outbox.is_empty() || (self.outbox.len() < REQUEST_COUNT_MAX && self.buffer.has_batch()) {
             let spans = self.buffer.take();
             if spans.is_empty() {
                 return;
             }
             let body = Bytes::from(span::request(&spans, &self.node, &self.version));
             self.outbox.push(Batch { body, span_count: spans.len() as u64 });
-            while self.outbox.len() > REQUEST_COUNT_MAX {
-                let Some(oldest) = self.outbox.remove(self.outbox.start()) else { break };
-                self.buffer.drop_count(oldest.span_count);
-            }
         }
     }
 
@@ -131,24 +137,26 @@ impl Exporter {
                 self.buffer.sent_count(batch.span_count - rejected_count);
                 self.buffer.drop_count(rejected_count);
                 if std::mem::take(&mut self.has_failed) {
-                    tracing::info!("spans are taken again by the server of warren.otlp.endpoint");
+                    let server = &self.server;
+                    tracing::info!("{server} (warren.otlp.endpoint) accepts spans again");
                 }
             }
             Verdict::Refused => {
                 let batch = self.outbox.settle();
                 self.buffer.drop_count(batch.span_count);
-                self.tell(&error, "spans were refused by the server of warren.otlp.endpoint");
+                self.log_failure(&error, "refused spans, which are lost");
             }
             Verdict::Later(wait_ms) => {
                 self.outbox.retry(wait_ms, now_ms, fastrand::f64());
-                self.tell(&error, "spans were not taken by the server of warren.otlp.endpoint, and will be sent again");
+                self.log_failure(&error, "does not accept spans; they are sent again");
             }
         }
     }
 
-    fn tell(&mut self, error: &str, text: &str) {
+    fn log_failure(&mut self, error: &str, text: &str) {
         if !std::mem::replace(&mut self.has_failed, true) {
-            tracing::warn!(error, "{text}");
+            let server = &self.server;
+            tracing::warn!(error, "{server} (warren.otlp.endpoint) {text}");
         }
     }
 

@@ -11,6 +11,7 @@ mod buffer;
 mod export;
 mod sink;
 mod span;
+mod trace;
 mod traceparent;
 
 use std::io;
@@ -30,8 +31,8 @@ use buffer::Buffer;
 use export::Exporter;
 use sink::SpanSink;
 
-/// How long the end waits for the last spans.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(2);
+/// For how long the last spans are sent at a stop.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 /// Where servers take spans.
 const PATH: &str = "v1/traces";
 
@@ -110,8 +111,8 @@ impl Otlp {
         // An error means that it has ended.
         let _ = self.stop.send(true);
         let Some(ended) = self.ended.take() else { return };
-        if tokio::time::timeout(FLUSH_PATIENCE + Duration::from_secs(1), ended).await.is_err() {
-            tracing::warn!("the thread of spans hung, and was left behind");
+        if tokio::time::timeout(FLUSH_TIMEOUT + Duration::from_secs(1), ended).await.is_err() {
+            tracing::warn!("the thread that sends spans (warren.otlp.endpoint) did not end: its last spans are lost");
         }
     }
 }
@@ -126,7 +127,7 @@ impl Drop for Otlp {
 fn spawn(exporter: Exporter, stopping: watch::Receiver<bool>, ends: oneshot::Sender<()>) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     std::thread::Builder::new().name("otlp".to_owned()).spawn(move || {
-        runtime.block_on(exporter.run(stopping, FLUSH_PATIENCE));
+        runtime.block_on(exporter.run(stopping, FLUSH_TIMEOUT));
         runtime.shutdown_background();
         // An error means that the caller does not wait.
         let _ = ends.send(());

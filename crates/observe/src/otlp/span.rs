@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::traceparent::TraceParent;
-use crate::message_traces::{Message, Record};
+use super::trace::Trace;
+use crate::message_traces::{Message, More, Record};
 
 /// Which part of a message's way a span is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +14,13 @@ pub(super) enum Stage {
     Route,
     Enqueue,
     Commit,
+    Delay,
     Deliver,
     Ack,
+    Requeue,
+    Expire,
+    Drop,
+    DeadLetter,
 }
 
 impl Stage {
@@ -25,8 +30,13 @@ impl Stage {
             Stage::Route => "route",
             Stage::Enqueue => "enqueue",
             Stage::Commit => "commit",
+            Stage::Delay => "delay",
             Stage::Deliver => "deliver",
             Stage::Ack => "ack",
+            Stage::Requeue => "requeue",
+            Stage::Expire => "expire",
+            Stage::Drop => "drop",
+            Stage::DeadLetter => "dead_letter",
         }
     }
 
@@ -35,8 +45,8 @@ impl Stage {
         match self {
             Stage::Publish => Some("send"),
             Stage::Deliver => Some("receive"),
-            Stage::Ack => Some("settle"),
-            Stage::Route | Stage::Enqueue | Stage::Commit => None,
+            Stage::Ack | Stage::Requeue => Some("settle"),
+            _ => None,
         }
     }
 
@@ -50,7 +60,7 @@ impl Stage {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Span {
     pub(super) stage: Stage,
-    pub(super) trace: TraceParent,
+    pub(super) trace: Trace,
     pub(super) id: [u8; 8],
     pub(super) parent_id: [u8; 8],
     pub(super) start_ns: u64,
@@ -61,9 +71,9 @@ pub(super) struct Span {
 
 impl Span {
     /// A part of a message's way.
-    pub(super) fn new(stage: Stage, trace: TraceParent, id: [u8; 8], parent_id: [u8; 8], times: (u64, u64)) -> Self {
+    pub(super) fn new(stage: Stage, trace: &Trace, id: [u8; 8], parent_id: [u8; 8], times: (u64, u64)) -> Self {
         let (start_ns, end_ns) = (times.0.min(times.1), times.1);
-        Span { stage, trace, id, parent_id, start_ns, end_ns, is_error: false, attributes: Vec::new() }
+        Span { stage, trace: trace.clone(), id, parent_id, start_ns, end_ns, is_error: false, attributes: Vec::new() }
     }
 
     /// With what the semantic conventions for messaging say of a message.
@@ -90,8 +100,18 @@ impl Span {
             }
         }
         self.put("warren.vhost", json!(record.vhost));
-        if let Some((_, user)) = &record.client {
+        if let Some((connection, user)) = &record.client {
             self.put("user.name", json!(user));
+            self.put("warren.connection", json!(connection));
+        }
+        if let Some(client) = client_address(record) {
+            self.put("client.address", json!(client));
+        }
+        if let Some(client) = &record.on_behalf_of {
+            self.put("warren.on_behalf_of", json!(client));
+        }
+        if let More::Reason(reason) = record.more {
+            self.put("warren.reason", json!(reason));
         }
         if let Some(queues) = &record.routed_queues {
             let queues: Vec<String> = queues.iter().map(|queue| text(queue)).collect();
@@ -109,7 +129,7 @@ impl Span {
 
     fn to_json(&self) -> Value {
         let mut span = json!({
-            "traceId": hex(&self.trace.trace_id),
+            "traceId": hex(&self.trace.parent.trace_id),
             "spanId": hex(&self.id),
             "parentSpanId": hex(&self.parent_id),
             "name": self.stage.name(),
@@ -118,11 +138,22 @@ impl Span {
             "endTimeUnixNano": self.end_ns.to_string(),
             "attributes": self.attributes.iter().map(|(name, value)| attribute(name, value)).collect::<Vec<_>>(),
         });
+        if let Some(state) = &self.trace.state {
+            span["traceState"] = json!(&**state);
+        }
         if self.is_error {
             span["status"] = json!({"code": 2});
         }
         span
     }
+}
+
+/// The address of the client itself: behind a proxy that of the proxy's client.
+fn client_address(record: &Record) -> Option<&str> {
+    let connection = record.client.as_ref().map(|(connection, _)| connection.as_str());
+    let peer = record.on_behalf_of.as_deref().or(connection)?.split(' ').next()?;
+    let (address, _port) = peer.rsplit_once(':')?;
+    Some(address.trim_start_matches('[').trim_end_matches(']'))
 }
 
 /// As the conventions name what RabbitMQ has: exchange, routing key and, for who receives, the queue, without what is empty.
@@ -172,13 +203,15 @@ pub(super) fn request(spans: &[Span], node: &str, version: &str) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::traceparent::TraceParent;
     use super::*;
     use crate::message_traces::record_for_tests;
 
     #[test]
     fn spans_are_written_as_otlp_has_them() {
-        let trace = TraceParent { trace_id: [0x4b; 16], parent_id: [2; 8], is_sampled: true };
-        let span = Span::new(Stage::Publish, trace, [1; 8], [2; 8], (5, 7)).with(&record_for_tests(b"hello"));
+        let parent = TraceParent { trace_id: [0x4b; 16], parent_id: [2; 8], is_sampled: true };
+        let trace = Trace { parent, state: Some("vendor=1".into()) };
+        let span = Span::new(Stage::Publish, &trace, [1; 8], [2; 8], (5, 7)).with(&record_for_tests(b"hello"));
         let request: Value = serde_json::from_slice(&request(&[span], "warren@h", "1.0")).unwrap();
         let of_resource = &request["resourceSpans"][0];
         assert_eq!(
@@ -187,6 +220,7 @@ mod tests {
         );
         let span = &of_resource["scopeSpans"][0]["spans"][0];
         assert_eq!(span["traceId"], json!("4b".repeat(16)));
+        assert_eq!(span["traceState"], json!("vendor=1"));
         assert_eq!((&span["spanId"], &span["parentSpanId"]), (&json!("01".repeat(8)), &json!("02".repeat(8))));
         assert_eq!(
             (&span["startTimeUnixNano"], &span["endTimeUnixNano"], &span["kind"]),
@@ -202,6 +236,16 @@ mod tests {
         assert_eq!(value("messaging.destination.name"), Some(json!({"stringValue": "amq.topic:a.b"})));
         assert_eq!(value("messaging.message.body.size"), Some(json!({"intValue": "5"})));
         assert_eq!(value("messaging.operation.type"), Some(json!({"stringValue": "send"})));
+        assert_eq!(value("client.address"), Some(json!({"stringValue": "1.2.3.4"})));
+    }
+
+    #[test]
+    fn a_client_behind_a_proxy_has_its_own_address() {
+        let mut record = record_for_tests(b"");
+        record.on_behalf_of = Some("[2001:db8::7]:4711 (shop)".to_owned());
+        assert_eq!(client_address(&record), Some("2001:db8::7"));
+        (record.on_behalf_of, record.client) = (None, None);
+        assert_eq!(client_address(&record), None);
     }
 
     #[test]

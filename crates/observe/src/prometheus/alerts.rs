@@ -8,7 +8,7 @@ use super::metric::{Table, counter, gauge, nothing, write_each};
 use crate::alerting::Alerting;
 
 static FIRING: Table<(Severity, u64)> = Table {
-    metrics: &[gauge("alerts_firing", "Alerts that fire, by severity", |(_, count)| Some((*count).into()), nothing)],
+    metrics: &[gauge("alerts_firing", "Firing alerts by severity", |(_, count)| Some((*count).into()), nothing)],
     labels: |(severity, _), labels| labels.put("severity", severity.name()),
 };
 
@@ -16,19 +16,19 @@ static NOTICES: Table<Arc<Alerting>> = Table {
     metrics: &[
         counter(
             "alert_notices_delivered_total",
-            "Notices of alerts that webhooks have taken",
+            "Alert notifications that webhooks have accepted",
             |alerting| Some(alerting.counters().delivered.get().into()),
             nothing,
         ),
         counter(
             "alert_attempts_failed_total",
-            "Attempts to tell a webhook of an alert that failed",
+            "Failed attempts to notify a webhook of an alert",
             |alerting| Some(alerting.counters().failed.get().into()),
             nothing,
         ),
         counter(
             "alert_notices_dropped_total",
-            "Notices of alerts that were given up: a webhook was not told",
+            "Alert notifications that were dropped without being delivered",
             |alerting| Some(alerting.counters().dropped.get().into()),
             nothing,
         ),

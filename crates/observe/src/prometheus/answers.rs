@@ -68,35 +68,35 @@ impl AnswerTimes {
 
 static ANSWERS: Table<(&'static str, Sums)> = Table {
     metrics: &[
-        counter("http_answers_total", "Answers of the HTTP API", |(_, sums)| some(sums.count), nothing),
+        counter("http_answers_total", "Responses of the HTTP API", |(_, sums)| some(sums.count), nothing),
         counter(
             "http_answers_broken_off_total",
-            "Those whose reader went before the end",
+            "Responses whose client disconnected before the end",
             |(_, sums)| some(sums.broken_count),
             nothing,
         ),
-        counter("http_answer_bytes_total", "Bytes of their bodies", |(_, sums)| some(sums.ways.len), nothing),
+        counter("http_answer_bytes_total", "Bytes of response bodies", |(_, sums)| some(sums.ways.len), nothing),
         counter(
             "http_answer_first_byte_seconds_total",
-            "From the request until the first byte was with the connection",
+            "Time from the request until the first byte was sent to the connection",
             |(_, sums)| seconds(sums.ways.first_byte),
             nothing,
         ),
         counter(
             "http_answer_making_seconds_total",
-            "For how long answers were made, with what that waited for",
+            "Time to generate responses, including waits",
             |(_, sums)| seconds(sums.ways.making),
             nothing,
         ),
         counter(
             "http_answer_turn_seconds_total",
-            "For how long other tasks had their turn meanwhile",
+            "Time in which responses waited for other tasks",
             |(_, sums)| seconds(sums.ways.turn),
             nothing,
         ),
         counter(
             "http_answer_reader_seconds_total",
-            "For how long readers, or the way to them, had not taken what was made",
+            "Time in which responses waited for clients or the network",
             |(_, sums)| seconds(sums.ways.reader),
             nothing,
         ),

@@ -13,13 +13,13 @@ static GROUP: Table<ClusterMetrics> = Table {
         gauge("raft_last_index", "Last index of the Raft log", |own| some(own.last_index), nothing),
         gauge(
             "raft_last_written_index",
-            "Last index that this node's disk has",
+            "Last index that is on this node's disk",
             |own| some(own.last_written_index),
             nothing,
         ),
         gauge("raft_commit_index", "Highest index that a majority has", |own| some(own.commit_index), nothing),
-        gauge("raft_last_applied", "Last index that has taken effect", |own| some(own.last_applied), nothing),
-        gauge("raft_snapshot_index", "Where the Raft log begins", |own| some(own.snapshot_index), nothing),
+        gauge("raft_last_applied", "Last applied index", |own| some(own.last_applied), nothing),
+        gauge("raft_snapshot_index", "First index of the Raft log", |own| some(own.snapshot_index), nothing),
         gauge(
             "raft_commit_latency_seconds",
             "Time taken for an entry to be written to the Raft log of a majority",
@@ -34,7 +34,7 @@ static GROUP: Table<ClusterMetrics> = Table {
 static PEERS: Table<u64> = Table {
     metrics: &[gauge(
         "unreachable_cluster_peers_count",
-        "Nodes of the cluster that this one cannot reach",
+        "Nodes of the cluster that this node cannot reach",
         |count| some(*count),
         nothing,
     )],
@@ -43,16 +43,16 @@ static PEERS: Table<u64> = Table {
 
 static OWN: Table<ClusterMetrics> = Table {
     metrics: &[
-        gauge("cluster_is_leading", "1 on the node that leads, else 0", |own| some(u64::from(own.is_leading)), nothing),
+        gauge("cluster_is_leading", "1 on the leader, otherwise 0", |own| some(u64::from(own.is_leading)), nothing),
         counter(
             "cluster_leader_changes_total",
-            "How often another node has come to lead, as far as this one knows",
+            "How often the leader has changed, as far as this node knows",
             |own| some(own.leader_changes),
             nothing,
         ),
         gauge(
             "cluster_oldest_unacknowledged_seconds",
-            "How long the oldest entry waits that a majority does not have yet",
+            "Age of the oldest entry that a majority does not have yet",
             |own| some(own.oldest_unacknowledged_s),
             nothing,
         ),
@@ -64,13 +64,13 @@ static MEMBERS: Table<MemberMetrics> = Table {
     metrics: &[
         gauge(
             "cluster_member_lag_bytes",
-            "Bytes of the log that a node is behind the leader, which alone tells it",
+            "Bytes of the log that a node is behind the leader; only on the leader",
             |member| member.lag_bytes.map(Into::into),
             nothing,
         ),
         gauge(
             "cluster_link_round_trip_seconds",
-            "How long a node takes to answer",
+            "Time that a node takes to answer",
             |member| member.round_trip_s.map(Into::into),
             nothing,
         ),
@@ -88,7 +88,7 @@ static LANES: Table<LaneBytes> = Table {
         ),
         counter(
             "cluster_link_received_bytes_total",
-            "Bytes that have come from other nodes",
+            "Bytes that were received from other nodes",
             |lane| some(lane.received),
             nothing,
         ),

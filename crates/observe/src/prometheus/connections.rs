@@ -31,7 +31,7 @@ pub(super) static CHANNELS: Table<ChannelView, Sums> = of_channels(&[
     ),
     gauge(
         "channel_messages_unacked",
-        "Messages that a channel was handed and has not acknowledged",
+        "Messages that were delivered to a channel and are not acknowledged",
         |channel| some(channel.unacked_count),
         |sums| some(sums.channels.unacked_count),
     ),
@@ -55,13 +55,13 @@ pub(super) static CHANNELS: Table<ChannelView, Sums> = of_channels(&[
     ),
     gauge(
         "consumer_prefetch",
-        "How many unacknowledged messages each new consumer of a channel may have; 0 for no limit",
+        "Maximum number of unacknowledged messages of each new consumer of a channel; 0 for no limit",
         |channel| some(channel.prefetch_count),
         |sums| some(sums.channels.prefetch_count),
     ),
     gauge(
         "channel_prefetch",
-        "How many unacknowledged messages all consumers of a channel together may have; 0 for no limit",
+        "Maximum number of unacknowledged messages of all consumers of a channel together; 0 for no limit",
         |channel| some(channel.global_prefetch_count),
         |sums| some(sums.channels.global_prefetch_count),
     ),
@@ -111,13 +111,13 @@ pub(super) static ANSWERS: Table<ChannelView, Sums> = of_channels(&[
     ),
     counter(
         "channel_messages_unroutable_returned_total",
-        "Mandatory messages of a channel that were sent back because no queue wanted them",
+        "Mandatory messages of a channel that were returned because they were routed to no queue",
         |channel| number(channel, "return_unroutable"),
         |sums| some(sums.messages.returned),
     ),
     counter(
         "channel_messages_unroutable_dropped_total",
-        "Messages of a channel that were dropped because no queue wanted them",
+        "Messages of a channel that were dropped because they were routed to no queue",
         |channel| number(channel, "drop_unroutable"),
         |sums| some(sums.messages.dropped),
     ),
@@ -127,13 +127,13 @@ pub(super) static ANSWERS: Table<ChannelView, Sums> = of_channels(&[
 pub(super) static GETS: Table<ChannelView, Sums> = of_channels(&[
     counter(
         "channel_get_ack_total",
-        "Messages that a channel got and is to acknowledge",
+        "Messages that a channel got with acknowledgement",
         |channel| number(channel, "get"),
         |sums| some(sums.handed.got),
     ),
     counter(
         "channel_get_total",
-        "Messages that a channel got and is not to acknowledge",
+        "Messages that a channel got without acknowledgement",
         |channel| number(channel, "get_no_ack"),
         |sums| some(sums.handed.got_no_ack),
     ),
@@ -174,19 +174,19 @@ pub(super) static CONSUMED: Table<ConsumerCounts, Sums> = Table {
     metrics: &[
         counter(
             "channel_messages_delivered_ack_total",
-            "Messages that were sent to consumers that acknowledge",
+            "Messages that were delivered to consumers with acknowledgement",
             |consumed| of_consumer(consumed, "deliver"),
             |sums| some(sums.handed.delivered),
         ),
         counter(
             "channel_messages_delivered_total",
-            "Messages that were sent to consumers that do not acknowledge",
+            "Messages that were delivered to consumers without acknowledgement",
             |consumed| of_consumer(consumed, "deliver_no_ack"),
             |sums| some(sums.handed.delivered_no_ack),
         ),
         counter(
             "channel_messages_redelivered_total",
-            "Messages that were handed out once more",
+            "Messages that were redelivered",
             |consumed| of_consumer(consumed, "redeliver"),
             |sums| some(sums.handed.redelivered),
         ),
@@ -207,13 +207,13 @@ pub(super) static CONSUMED: Table<ConsumerCounts, Sums> = Table {
 pub(super) static TRAFFIC: Table<ConnectionView, Sums> = of_connections(&[
     counter(
         "connection_incoming_bytes_total",
-        "Bytes that came from clients",
+        "Bytes that were received from clients",
         |connection| some(connection.traffic_len().0),
         |sums| some(sums.messages.received_len),
     ),
     counter(
         "connection_outgoing_bytes_total",
-        "Bytes that went to clients",
+        "Bytes that were sent to clients",
         |connection| some(connection.traffic_len().1),
         |sums| some(sums.messages.sent_len),
     ),
@@ -222,7 +222,7 @@ pub(super) static TRAFFIC: Table<ConnectionView, Sums> = of_connections(&[
 pub(super) static CONNECTIONS: Table<ConnectionView, Sums> = of_connections(&[
     counter(
         "connection_incoming_packets_total",
-        "Reads of clients' sockets that brought something",
+        "Reads of clients' sockets that returned data",
         |connection| some(connection.traffic_count().0),
         |sums| some(sums.connections.received_count),
     ),
@@ -243,10 +243,10 @@ pub(super) static CONNECTIONS: Table<ConnectionView, Sums> = of_connections(&[
 /// How many there are of everything; of the node, at every endpoint that tells of it.
 pub(super) static TOTALS: Table<Sums, Sums> = Table {
     metrics: &[
-        gauge("connections", "Connections that are open", nothing, |sums| some(sums.connections.count)),
-        gauge("channels", "Channels that are open", nothing, |sums| some(sums.channels.count)),
+        gauge("connections", "Open connections", nothing, |sums| some(sums.connections.count)),
+        gauge("channels", "Open channels", nothing, |sums| some(sums.channels.count)),
         gauge("consumers", "Consumers of all queues", nothing, |sums| some(sums.consumer_count())),
-        gauge("queues", "Queues that there are", nothing, |sums| some(sums.queue_count)),
+        gauge("queues", "Number of queues", nothing, |sums| some(sums.queue_count)),
     ],
     labels: |_, _| (),
 };

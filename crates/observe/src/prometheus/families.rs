@@ -212,23 +212,23 @@ pub(super) static FAMILIES: &[Family] = &[
     histogram!(
         "warren_queue_wait_metrics",
         "queue_wait_seconds",
-        "How long messages waited in a queue until they were on their way to a consumer",
+        "Time that messages waited in a queue until they were sent to a consumer",
         queues::waits
     ),
     histogram!(
         "warren_queue_size_metrics",
         "queue_message_size_bytes",
-        "Messages that a queue took in, by the length of their bodies",
+        "Messages that entered a queue, by the length of their bodies",
         queues::sizes
     ),
     stages!(
         "vhost_latency_stage_seconds",
-        "How long messages of a vhost were in each stage of their way; from a sample",
+        "Time that messages of a vhost spent in each stage; from a sample",
         latency::of_vhosts
     ),
     stages!(
         "queue_latency_stage_seconds",
-        "How long messages of a queue that is watched were in each stage of their way; from a sample",
+        "Time that messages of a watched queue spent in each stage; from a sample",
         latency::of_queues
     ),
     of_objects!("warren_exchange_metrics", Owner::Warren, topology::OWN, Scope::passed),
@@ -258,7 +258,7 @@ pub(super) static FAMILIES: &[Family] = &[
     },
 ];
 
-const ROUTED: &str = "Messages that were put into queues, one for each queue";
+const ROUTED: &str = "Messages that were routed to queues, counted once per queue";
 
 /// Families that the rest of a family is a part of: where that is told, they are not told once more.
 pub(super) const PARTS: [(&str, &str); 1] = [("queue_consumer_count", "queue_metrics")];
@@ -321,19 +321,19 @@ static LOGINS: Table<Logins> = Table {
     metrics: &[
         counter(
             "auth_attempts_total",
-            "Attempts to log in",
+            "Login attempts",
             |logins| Some(Value::from(logins.attempts.succeeded + logins.attempts.failed)),
             nothing,
         ),
         counter(
             "auth_attempts_succeeded_total",
-            "Attempts to log in that succeeded",
+            "Successful login attempts",
             |logins| Some(Value::from(logins.attempts.succeeded)),
             nothing,
         ),
         counter(
             "auth_attempts_failed_total",
-            "Attempts to log in that failed",
+            "Failed login attempts",
             |logins| Some(Value::from(logins.attempts.failed)),
             nothing,
         ),

@@ -16,7 +16,7 @@ pub(super) const PROTOCOL: &str = "amqp091";
 /// What clients of a protocol do.
 static OF_PROTOCOL: Table<Sums> = Table {
     metrics: &[
-        gauge("global_consumers", "Consumers that there are", |sums| some(sums.consumer_count()), nothing),
+        gauge("global_consumers", "Number of consumers", |sums| some(sums.consumer_count()), nothing),
         gauge("global_publishers", "Channels that have published", |sums| some(sums.channels.publisher_count), nothing),
         counter(
             "global_messages_received_total",
@@ -32,7 +32,7 @@ static OF_PROTOCOL: Table<Sums> = Table {
         ),
         counter(
             "global_messages_routed_total",
-            "Messages that were put into queues, one for each queue",
+            "Messages that were routed to queues, counted once per queue",
             |sums| some(sums.messages.routed),
             nothing,
         ),
@@ -44,13 +44,13 @@ static OF_PROTOCOL: Table<Sums> = Table {
         ),
         counter(
             "global_messages_unroutable_dropped_total",
-            "Messages that no queue wanted, and that were dropped",
+            "Messages that were routed to no queue and dropped",
             |sums| some(sums.messages.dropped),
             nothing,
         ),
         counter(
             "global_messages_unroutable_returned_total",
-            "Messages that no queue wanted, and that were sent back as they were mandatory",
+            "Mandatory messages that were routed to no queue and returned",
             |sums| some(sums.messages.returned),
             nothing,
         ),
@@ -68,44 +68,49 @@ static OF_TYPE: Table<Type> = Table {
     metrics: &[
         counter(
             "global_messages_delivered_total",
-            "Messages that were handed out, in whatever way",
+            "Messages that were delivered, by any method",
             |of| some(of.handed.delivered + of.handed.delivered_no_ack + of.handed.got + of.handed.got_no_ack),
             nothing,
         ),
         counter(
             "global_messages_delivered_consume_manual_ack_total",
-            "Messages that were sent to consumers that acknowledge",
+            "Messages that were delivered to consumers with acknowledgement",
             |of| some(of.handed.delivered),
             nothing,
         ),
         counter(
             "global_messages_delivered_consume_auto_ack_total",
-            "Messages that were sent to consumers that do not acknowledge",
+            "Messages that were delivered to consumers without acknowledgement",
             |of| some(of.handed.delivered_no_ack),
             nothing,
         ),
         counter(
             "global_messages_delivered_get_manual_ack_total",
-            "Messages that were got and are to be acknowledged",
+            "Messages that were got with acknowledgement",
             |of| some(of.handed.got),
             nothing,
         ),
         counter(
             "global_messages_delivered_get_auto_ack_total",
-            "Messages that were got and are not to be acknowledged",
+            "Messages that were got without acknowledgement",
             |of| some(of.handed.got_no_ack),
             nothing,
         ),
-        counter("global_messages_get_empty_total", "Gets that found nothing", |of| some(of.handed.got_empty), nothing),
+        counter(
+            "global_messages_get_empty_total",
+            "Gets that found no message",
+            |of| some(of.handed.got_empty),
+            nothing,
+        ),
         counter(
             "global_messages_redelivered_total",
-            "Messages that were handed out once more",
+            "Messages that were redelivered",
             |of| some(of.handed.redelivered),
             nothing,
         ),
         counter(
             "global_messages_acknowledged_total",
-            "Messages that were acknowledged by who had been handed them",
+            "Messages that were acknowledged by clients",
             |of| some(of.handed.acked),
             nothing,
         ),
@@ -127,12 +132,7 @@ pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, sums: &Sums) {
         write_deaths(out, prefix, place, reason, &types);
     }
     let name = Name { prefix, name: "global_messages_dead_lettered_confirmed_total", suffix: "" };
-    write_head(
-        out,
-        name,
-        Kind::Counter,
-        "Dead letters of queues that keep them until a target queue has confirmed them",
-    );
+    write_head(out, name, Kind::Counter, "Dead letters of at-least-once queues that a target queue has confirmed");
     let labels = |labels: &mut Labels<'_>| put_death(labels, QueueType::Quorum, DeathStrategy::AtLeastOnce);
     write_sample(out, name, labels, messages.quorum.deaths_confirmed.into());
     write_sizes(out, prefix, sums);
@@ -145,12 +145,20 @@ fn put_death(labels: &mut Labels<'_>, kind: QueueType, strategy: DeathStrategy) 
 
 fn write_deaths(out: &mut Vec<u8>, prefix: &'static str, place: usize, reason: &str, types: &[Type]) {
     let (name, help) = match reason {
-        "rejected" => ("global_messages_dead_lettered_rejected_total", "Messages given up because they were rejected"),
-        "expired" => ("global_messages_dead_lettered_expired_total", "Messages given up because they were too old"),
-        "maxlen" => ("global_messages_dead_lettered_maxlen_total", "Messages given up because there were too many"),
+        "rejected" => (
+            "global_messages_dead_lettered_rejected_total",
+            "Messages that were dead-lettered because they were rejected",
+        ),
+        "expired" => {
+            ("global_messages_dead_lettered_expired_total", "Messages that were dead-lettered because they expired")
+        }
+        "maxlen" => (
+            "global_messages_dead_lettered_maxlen_total",
+            "Messages that were dead-lettered because of a queue's length limit",
+        ),
         _ => (
             "global_messages_dead_lettered_delivery_limit_total",
-            "Messages given up because they were handed out too often",
+            "Messages that were dead-lettered because of the delivery limit",
         ),
     };
     let name = Name { prefix, name, suffix: "" };

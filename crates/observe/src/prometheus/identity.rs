@@ -57,7 +57,7 @@ pub(super) struct ClusterIdentity {
 /// Writes both. `shown` is what the answer says that it is.
 pub(super) fn write(out: &mut Vec<u8>, subject: &NodeSubject, cluster: &ClusterIdentity, shown: Endpoint) {
     let name = Name { prefix: "rabbitmq_", name: "build_info", suffix: "" };
-    write_head(out, name, Kind::Untyped, "Always 1; its labels say which version this is");
+    write_head(out, name, Kind::Untyped, "Always 1; its labels contain the version");
     let labels = [
         ("rabbitmq_version", &*subject.compatible_version),
         ("prometheus_plugin_version", &subject.product_version),
@@ -71,7 +71,7 @@ pub(super) fn write(out: &mut Vec<u8>, subject: &NodeSubject, cluster: &ClusterI
     };
     write_sample(out, name, |written| put(&labels, written), 1_u64.into());
     let name = Name { name: "identity_info", ..name };
-    write_head(out, name, Kind::Untyped, "Always 1; its labels say which node this is, and of which cluster");
+    write_head(out, name, Kind::Untyped, "Always 1; its labels contain the node and its cluster");
     let labels = [
         ("rabbitmq_node", &*subject.name),
         ("rabbitmq_cluster", &cluster.name),

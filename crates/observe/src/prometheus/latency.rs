@@ -93,19 +93,19 @@ static SLOWEST: Table<SlowConnection> = Table {
     metrics: &[
         gauge(
             "slowest_connection_round_trip_seconds",
-            "The kernel's round-trip time of the connections where it is longest",
+            "The kernel's round-trip time of the connections with the longest",
             |slow| some(Value::Real(slow.tcp.round_trip.as_secs_f64())),
             nothing,
         ),
         gauge(
             "slowest_connection_round_trip_variation_seconds",
-            "How much it varies",
+            "Variation of the round-trip time",
             |slow| some(Value::Real(slow.tcp.round_trip_variation.as_secs_f64())),
             nothing,
         ),
         gauge(
             "slowest_connection_retransmits",
-            "Segments that the kernel has sent again to them",
+            "Segments that the kernel has retransmitted to these connections",
             |slow| some(u64::from(slow.tcp.retransmits)),
             nothing,
         ),
@@ -116,7 +116,7 @@ static SLOWEST: Table<SlowConnection> = Table {
 /// Writes what is told of the node as a whole.
 pub(super) fn write(out: &mut Vec<u8>, prefix: &'static str, broker: &Broker) {
     let name = Name { prefix, name: "latency_stage_seconds", suffix: "" };
-    write_head(out, name, Kind::Histogram, "How long messages were in each stage of their way; from a sample");
+    write_head(out, name, Kind::Histogram, "Time that messages spent in each stage; from a sample");
     for (stage, counts) in Stage::ALL.into_iter().zip(broker.stage_counts()) {
         write_buckets(out, name, |labels| labels.put("stage", stage.name()), &buckets_of(&counts));
     }

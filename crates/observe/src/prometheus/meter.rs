@@ -28,8 +28,8 @@ impl Meter {
     pub(crate) fn write(&self, out: &mut Vec<u8>, endpoint: Endpoint) {
         let duration = Value::Real(self.duration_ns.get() as f64 / 1e9);
         for (name, help, sum) in [
-            ("scrape_duration_seconds", "How long making answers has taken", duration),
-            ("scrape_size_bytes", "How long answers were, before they were compressed", self.len.get().into()),
+            ("scrape_duration_seconds", "Time to generate responses", duration),
+            ("scrape_size_bytes", "Length of responses before compression", self.len.get().into()),
         ] {
             let name = Name { prefix: "telemetry_", name, suffix: "" };
             write_head(out, name, Kind::Summary, help);

@@ -40,13 +40,13 @@ const fn of_node(metrics: &'static [Metric<Node>]) -> Table<Node> {
 pub(super) static CHURN: Table<Node> = of_node(&[
     counter(
         "connections_opened_total",
-        "Connections that clients have opened",
+        "Connections that were opened",
         |node| some(node.view.churn.connections_opened),
         nothing,
     ),
     counter(
         "connections_closed_total",
-        "Connections that have ended, in whatever way",
+        "Connections that were closed, for any reason",
         |node| some(node.view.churn.connections_closed),
         nothing,
     ),
@@ -56,19 +56,24 @@ pub(super) static CHURN: Table<Node> = of_node(&[
         |node| some(node.view.churn.channels_opened),
         nothing,
     ),
-    counter("channels_closed_total", "Channels that have ended", |node| some(node.view.churn.channels_closed), nothing),
+    counter(
+        "channels_closed_total",
+        "Channels that were closed",
+        |node| some(node.view.churn.channels_closed),
+        nothing,
+    ),
     counter(
         "queues_declared_total",
-        "Declarations of queues, of those that were there already, too",
+        "Declarations of queues, including existing queues",
         |node| some(node.view.churn.queues_declared),
         nothing,
     ),
-    counter("queues_created_total", "Queues that were made", |node| some(node.view.churn.queues_created), nothing),
+    counter("queues_created_total", "Queues that were created", |node| some(node.view.churn.queues_created), nothing),
     counter("queues_deleted_total", "Queues that were deleted", |node| some(node.view.churn.queues_deleted), nothing),
 ]);
 
 pub(super) static USED: Table<Node> = of_node(&[
-    gauge("process_open_fds", "Files and sockets that are open", |node| node.open_file_count.map(Value::from), nothing),
+    gauge("process_open_fds", "Open files and sockets", |node| node.open_file_count.map(Value::from), nothing),
     gauge(
         "process_resident_memory_bytes",
         "Resident memory of the process",
@@ -77,53 +82,58 @@ pub(super) static USED: Table<Node> = of_node(&[
     ),
     gauge(
         "disk_space_available_bytes",
-        "Free disk where the data directory is",
+        "Free space on the disk of the data directory",
         |node| some(node.view.disk_free_len),
         nothing,
     ),
     gauge(
         "erlang_processes_used",
-        "Threads of the process; there is no Erlang",
+        "Threads of the process; Warren does not run on Erlang",
         |node| node.thread_count.map(Value::from),
         nothing,
     ),
 ]);
 
 pub(super) static LIMITS: Table<Node> = of_node(&[
-    gauge("process_max_fds", "Files and sockets that may be open", |node| node.open_file_max.map(Value::from), nothing),
+    gauge(
+        "process_max_fds",
+        "Maximum number of open files and sockets",
+        |node| node.open_file_max.map(Value::from),
+        nothing,
+    ),
     gauge(
         "resident_memory_limit_bytes",
-        "Resident memory beyond which publishers are stopped",
+        "Resident memory above which publishers are blocked",
         |node| some(node.view.memory_limit_len),
         nothing,
     ),
     gauge(
         "disk_space_available_limit_bytes",
-        "Free disk below which publishers are stopped",
+        "Free disk space below which publishers are blocked",
         |node| some(node.view.disk_free_limit_len),
         nothing,
     ),
     gauge(
         "erlang_processes_limit",
-        "Threads that the process may have; there is no Erlang",
+        "Maximum number of threads of the process; Warren does not run on Erlang",
         |node| node.thread_max.map(Value::from),
         nothing,
     ),
-    gauge("erlang_uptime_seconds", "How long the node has run", |node| some(node.view.uptime_ms as f64 / 1e3), nothing),
+    gauge("erlang_uptime_seconds", "Uptime of the node", |node| some(node.view.uptime_ms as f64 / 1e3), nothing),
 ]);
 
 pub(super) static ALARMS: Table<Node> = of_node(&[
     Metric {
         name: "alarms_free_disk_space_watermark",
         kind: Kind::Untyped,
-        help: "1 while free disk is short and publishers are stopped",
+        help: "1 during a disk alarm, which blocks publishers",
         each: |node| some(node.view.alarms.is_disk_low),
         sum: nothing,
     },
     Metric {
         name: "alarms_memory_used_watermark",
         kind: Kind::Untyped,
-        help: "1 while memory is short and publishers are stopped",
+        help: "1 during a memory alarm, which blocks publishers",
         each: |node| some(node.view.alarms.is_memory_low),
         sum: nothing,
     },
@@ -140,27 +150,32 @@ pub(super) static PROCESS: Table<Node> = of_node(&[
     ),
     counter(
         "process_cpu_seconds_total",
-        "Processor time that the process has taken",
+        "CPU time of the process",
         |node| node.processor_seconds.map(Value::from),
         nothing,
     ),
     gauge("process_threads", "Threads of the process", |node| node.thread_count.map(Value::from), nothing),
     gauge(
         "erlang_vm_processes",
-        "Threads of the process; there is no Erlang",
+        "Threads of the process; Warren does not run on Erlang",
         |node| node.thread_count.map(Value::from),
         nothing,
     ),
-    gauge("erlang_vm_process_count", "The same, by its older name", |node| node.thread_count.map(Value::from), nothing),
+    gauge(
+        "erlang_vm_process_count",
+        "The same, with its older name",
+        |node| node.thread_count.map(Value::from),
+        nothing,
+    ),
     gauge(
         "erlang_vm_process_limit",
-        "Threads that the process may have",
+        "Maximum number of threads of the process",
         |node| node.thread_max.map(Value::from),
         nothing,
     ),
     gauge(
         "erlang_vm_logical_processors",
-        "Processors that the process may run on",
+        "Number of processors that the process may use",
         |node| some(node.processor_count),
         nothing,
     ),
@@ -183,7 +198,7 @@ pub(super) static MEMORY: Table<Node> = of_node(&[
     memory("memory_modern_metadata_store_bytes"),
     gauge(
         "memory_other_erlang_process_bytes",
-        "All memory of the process, which is not told apart",
+        "All memory of the process, without categories",
         |node| some(node.view.memory_used_len),
         nothing,
     ),
@@ -202,5 +217,5 @@ pub(super) static MEMORY: Table<Node> = of_node(&[
 ]);
 
 const fn memory(name: &'static str) -> Metric<Node> {
-    gauge(name, "Always 0: memory is not told apart", |_| some(0_u64), nothing)
+    gauge(name, "Always 0: memory has no categories", |_| some(0_u64), nothing)
 }

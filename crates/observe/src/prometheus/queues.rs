@@ -26,13 +26,13 @@ const fn of_queues(metrics: &'static [Metric<QueueView, Sums>]) -> Table<QueueVi
 pub(super) static COARSE: Table<QueueView, Sums> = of_queues(&[
     gauge(
         "queue_messages_ready",
-        "Messages that wait for a consumer to take them",
+        "Messages that are ready to be delivered",
         |queue| some(queue.ready_count()),
         |sums| some(sums.ready_count()),
     ),
     gauge(
         "queue_messages_unacked",
-        "Messages that were handed out and have not been acknowledged",
+        "Messages that were delivered and are not acknowledged",
         |queue| some(queue.unacked_count()),
         |sums| some(sums.unacked_count()),
     ),
@@ -57,7 +57,7 @@ pub(super) static METRICS: Table<QueueView, Sums> = of_queues(&[
     CONSUMERS,
     gauge(
         "queue_consumer_capacity",
-        "How much of the time consumers of a queue had room for messages",
+        "Fraction of the time in which consumers of a queue could accept messages",
         |queue| some(shown_capacity(queue)),
         nothing,
     ),
@@ -108,31 +108,31 @@ fn number(queue: &QueueView, name: &str) -> Option<Value> {
 pub(super) static DELIVERIES: Table<QueueView, Sums> = of_queues(&[
     counter(
         "queue_get_ack_total",
-        "Messages that were got from a queue and are to be acknowledged",
+        "Messages that were got from a queue with acknowledgement",
         |queue| number(queue, "get"),
         |sums| some(sums.handed.got),
     ),
     counter(
         "queue_get_total",
-        "Messages that were got from a queue and are not to be acknowledged",
+        "Messages that were got from a queue without acknowledgement",
         |queue| number(queue, "get_no_ack"),
         |sums| some(sums.handed.got_no_ack),
     ),
     counter(
         "queue_messages_delivered_ack_total",
-        "Messages of a queue that were sent to consumers that acknowledge",
+        "Messages of a queue that were delivered to consumers with acknowledgement",
         |queue| number(queue, "deliver"),
         |sums| some(sums.handed.delivered),
     ),
     counter(
         "queue_messages_delivered_total",
-        "Messages of a queue that were sent to consumers that do not acknowledge",
+        "Messages of a queue that were delivered to consumers without acknowledgement",
         |queue| number(queue, "deliver_no_ack"),
         |sums| some(sums.handed.delivered_no_ack),
     ),
     counter(
         "queue_messages_redelivered_total",
-        "Messages of a queue that were handed out once more",
+        "Messages of a queue that were redelivered",
         |queue| number(queue, "redeliver"),
         |sums| some(sums.handed.redelivered),
     ),
@@ -144,7 +144,7 @@ pub(super) static DELIVERIES: Table<QueueView, Sums> = of_queues(&[
     ),
     counter(
         "queue_get_empty_total",
-        "Gets that found nothing in a queue",
+        "Gets that found no message in a queue",
         |queue| number(queue, "get_empty"),
         |sums| some(sums.handed.got_empty),
     ),
@@ -160,7 +160,7 @@ pub(super) struct Incoming {
 
 /// The same of all queues together: what they are called, and what it means.
 pub(super) const INCOMING: (&str, &str) =
-    ("queue_exchange_messages_published_total", "Messages that came to a queue through an exchange");
+    ("queue_exchange_messages_published_total", "Messages that were routed to a queue by an exchange");
 
 impl Pieces for Incoming {
     fn write_next(&mut self, out: &mut Vec<u8>) -> bool {
@@ -216,7 +216,7 @@ pub(super) static INFO: Table<QueueView, Sums> = Table {
     metrics: &[Metric {
         name: "queue_info",
         kind: Kind::Gauge,
-        help: "Always 1; its labels say of what type a queue is",
+        help: "Always 1; its labels contain a queue's type",
         each: |_| some(1_u64),
         sum: nothing,
     }],
@@ -232,14 +232,14 @@ pub(super) static OWN: Table<QueueView, Sums> = of_queues(&[
     Metric {
         name: "queue_messages_received_total",
         kind: Kind::Counter,
-        help: "Messages that a queue took in",
+        help: "Messages that entered a queue",
         each: |queue| number(queue, "publish"),
         sum: |sums| some(sums.messages.routed),
     },
     Metric {
         name: "queue_messages_dropped_total",
         kind: Kind::Counter,
-        help: "Messages that a queue gave up: expired, too many, rejected, or failed too often",
+        help: "Messages that a queue dropped or dead-lettered: expired, too many, rejected, or failed too often",
         each: |queue| some(queue.dropped_count()),
         sum: nothing,
     },
@@ -253,14 +253,14 @@ pub(super) static OWN: Table<QueueView, Sums> = of_queues(&[
     Metric {
         name: "queue_messages_came_round_total",
         kind: Kind::Counter,
-        help: "Dead letters that came back to a queue where they had died before",
+        help: "Dead letters that returned to a queue that had dead-lettered them before",
         each: |queue| some(queue.came_round_count()),
         sum: nothing,
     },
     Metric {
         name: "queue_messages_deduplicated_total",
         kind: Kind::Counter,
-        help: "Messages that a queue did not take in, being duplicates",
+        help: "Messages that a queue dropped as duplicates",
         each: |queue| queue.deduplicated_count().map(Value::from),
         sum: nothing,
     },

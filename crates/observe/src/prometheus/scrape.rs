@@ -78,7 +78,7 @@ impl Scope {
         connections.into_iter().filter(|connection| connection.opened().is_some()).collect()
     }
 
-    /// Channels that are open.
+    /// Open channels.
     pub(super) fn channels(&self) -> Vec<ChannelView> {
         self.subject.broker.channel_views()
     }

@@ -13,7 +13,7 @@ use super::sums::Sums;
 
 /// Vhosts, all of which run.
 pub(super) static VHOSTS: Table<VhostName> = Table {
-    metrics: &[gauge("vhost_status", "1 for a vhost that runs", |_| some(1_u64), nothing)],
+    metrics: &[gauge("vhost_status", "1 for a running vhost", |_| some(1_u64), nothing)],
     labels: |vhost, labels| labels.put("vhost", vhost.as_str()),
 };
 
@@ -59,7 +59,7 @@ const fn of_exchanges(metrics: &'static [super::metric::Metric<Exchange>]) -> Ta
 
 pub(super) static BINDINGS: Table<Exchange> = of_exchanges(&[gauge(
     "exchange_bindings",
-    "Bindings that begin at an exchange",
+    "Bindings of an exchange as their source",
     |exchange| some(exchange.binding_count),
     nothing,
 )]);
@@ -104,13 +104,13 @@ pub(super) static PASSED: Table<Passed, Sums> = Table {
         }),
         counter(
             "exchange_messages_unroutable_returned_total",
-            "Mandatory messages that were sent back because no queue wanted them",
+            "Mandatory messages that were returned because they were routed to no queue",
             nothing,
             |sums| some(sums.messages.returned),
         ),
         counter(
             "exchange_messages_unroutable_dropped_total",
-            "Messages that were dropped because no queue wanted them",
+            "Messages that were dropped because they were routed to no queue",
             nothing,
             |sums| some(sums.messages.dropped),
         ),
@@ -122,7 +122,7 @@ pub(super) static PASSED: Table<Passed, Sums> = Table {
 pub(super) static OWN: Table<Passed, Sums> = Table {
     metrics: &[counter(
         "exchange_messages_routed_total",
-        "Messages that an exchange brought to queues, one for each queue",
+        "Messages that an exchange routed to queues, counted once per queue",
         |passed| some(passed.published_out),
         |sums| some(sums.messages.routed),
     )],
@@ -134,20 +134,25 @@ pub(super) static DELAYS: Table<DelaysView, DelaysSum> = Table {
     metrics: &[
         gauge(
             "delayed_messages",
-            "Messages that wait at an exchange until they are due",
+            "Delayed messages at an exchange",
             |delays| some(delays.count),
             |sum| some(sum.count),
         ),
-        gauge("delayed_messages_bytes", "Bytes of their bodies", |delays| some(delays.bytes), |sum| some(sum.bytes)),
+        gauge(
+            "delayed_messages_bytes",
+            "Bytes of the bodies of delayed messages",
+            |delays| some(delays.bytes),
+            |sum| some(sum.bytes),
+        ),
         gauge(
             "delayed_next_due_timestamp_seconds",
-            "When the first of them is due, in seconds since 1970",
+            "When the first delayed message is due, in seconds since 1970",
             |delays| delays.next_due_ms.map(timestamp),
             |sum| sum.next_due_ms.map(timestamp),
         ),
         counter(
             "delayed_messages_released_total",
-            "Messages that were due and went on to queues",
+            "Delayed messages that were released to queues",
             |delays| some(delays.released_count),
             |sum| some(sum.released_count),
         ),
@@ -187,11 +192,16 @@ pub(super) static TRAFFIC: Table<(VhostName, VhostMessages)> = Table {
     metrics: &[
         counter(
             "vhost_incoming_bytes_total",
-            "Bytes from clients of a vhost",
+            "Bytes that were received from clients of a vhost",
             |(_, of)| some(of.received_len),
             nothing,
         ),
-        counter("vhost_outgoing_bytes_total", "Bytes to clients of a vhost", |(_, of)| some(of.sent_len), nothing),
+        counter(
+            "vhost_outgoing_bytes_total",
+            "Bytes that were sent to clients of a vhost",
+            |(_, of)| some(of.sent_len),
+            nothing,
+        ),
     ],
     labels: |(vhost, _), labels| labels.put("vhost", vhost.as_str()),
 };

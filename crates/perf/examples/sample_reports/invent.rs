@@ -165,6 +165,7 @@ fn sample(
     }
     let broker = BrokerUsage {
         usage: Usage {
+            waited_s: Some(0.02 * busy),
             cpu_s: Some((0.05 + 1.1 * busy.min(1.0)) * dice.about()),
             memory: Some((38 << 20) + (backlog * 240.0) as u64 + (dice.roll() * 3e6) as u64),
             disk_read: Some(0),

@@ -115,7 +115,7 @@ impl Link {
                 },
                 _ = pings.tick() => {
                     if heard_at.elapsed() > SILENCE_MAX {
-                        break format!("nothing was heard of it for {} s", SILENCE_MAX.as_secs());
+                        break format!("it has sent nothing for {} s", SILENCE_MAX.as_secs());
                     }
                     pinged_at = Some(now_ns());
                     ToAgent::Ping
@@ -152,14 +152,14 @@ impl Link {
         match &incident {
             Incident::Done(role) => match self.working.get_mut(role) {
                 Some(count @ 1..) => *count -= 1,
-                _ => return Err("more of its tasks are done than there are"),
+                _ => return Err("it reports more finished tasks than it has"),
             },
             Incident::PublisherEnded(end) => {
                 if !self.publishers.remove(&end.publisher) {
-                    return Err("it speaks for a publisher that is not its own");
+                    return Err("it reports about a publisher that it does not have");
                 }
                 if end.expected.max(end.returned) >= PLAUSIBLE_MAX {
-                    return Err("one of its publishers counted what cannot be");
+                    return Err("one of its publishers reports impossible counts");
                 }
             }
             Incident::Lost(_) => self.lost_count += 1,

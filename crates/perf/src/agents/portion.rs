@@ -31,9 +31,9 @@ pub(crate) struct Portion {
 pub(crate) enum PortionError {
     #[error(transparent)]
     Histogram(#[from] histogram::DecodeError),
-    #[error("a histogram has values that it cannot have")]
+    #[error("a histogram has impossible values")]
     Range,
-    #[error("it counted what cannot be")]
+    #[error("it reports impossible counts")]
     Implausible,
 }
 

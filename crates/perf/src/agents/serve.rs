@@ -52,13 +52,13 @@ pub(crate) enum ServeError {
     #[error("refused: {0}")]
     Refused(String),
     /// It is gone.
-    #[error("the coordinator is gone: {0}")]
+    #[error("the coordinator is lost: {0}")]
     Gone(#[from] WireError),
     /// Nothing came from it, though it says something every second.
-    #[error("the coordinator is gone: nothing was heard of it for {} s", SILENCE_MAX.as_secs())]
+    #[error("the coordinator is lost: it has sent nothing for {} s", SILENCE_MAX.as_secs())]
     Silent,
     /// It cannot be.
-    #[error("the run cannot be done: {0}")]
+    #[error("the run cannot be executed: {0}")]
     Failed(String),
 }
 
@@ -116,7 +116,7 @@ impl Agent<'_> {
     async fn serve(&self, mut stream: TcpStream, peer: SocketAddr) -> Result<(), ServeError> {
         match tokio::time::timeout(GREETING_TIMEOUT, self.greet(&mut stream)).await {
             Ok(greeted) => greeted?,
-            Err(_) => return Err(ServeError::Refused("it did not say who it is".to_owned())),
+            Err(_) => return Err(ServeError::Refused("it did not identify itself".to_owned())),
         }
         let (reading, writing) = stream.into_split();
         let (inbox, _reader) = link::read_all::<ToAgent>(reading);
@@ -155,11 +155,11 @@ impl Agent<'_> {
         wire::write(stream, &hello).await?;
         let hello: CoordinatorHello = wire::read(stream, GREETING_LEN_MAX).await?;
         let reason = if hello.version != VERSION {
-            format!("it has version {VERSION}, and the coordinator {}: both have to be the same", hello.version)
+            format!("it has version {VERSION}, and the coordinator {}: the versions must be the same", hello.version)
         } else if !token::is_same(&hello.proof, &token::proof(&self.token, Side::Coordinator, &ours, &hello.nonce)) {
             match self.token.is_empty() {
-                true => "it has no token, and was given one".to_owned(),
-                false => "the token is not the one that it was started with".to_owned(),
+                true => "it was started without a token, and received one".to_owned(),
+                false => "the token differs from the one that it was started with".to_owned(),
             }
         } else {
             let proof = token::proof(&self.token, Side::Agent, &ours, &hello.nonce);
@@ -202,7 +202,7 @@ impl Line {
                 AHEAD.set(*ns);
                 Ok(())
             }
-            _ => Err(ServeError::Failed("the coordinator asks for what is not its turn".to_owned())),
+            _ => Err(ServeError::Failed("unexpected request of the coordinator".to_owned())),
         }
     }
 }

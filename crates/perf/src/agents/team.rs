@@ -125,7 +125,7 @@ fn with_port(address: &str) -> String {
 async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparisons), String> {
     let said = |error: WireError| match error {
         WireError::Closed => "it has closed the connection".to_owned(),
-        WireError::Malformed(_) | WireError::TooLong { .. } => "what is there is no `warren perf agent`".to_owned(),
+        WireError::Malformed(_) | WireError::TooLong { .. } => "the peer is not a `warren perf agent`".to_owned(),
         WireError::Io(error) => error.to_string(),
     };
     let mut stream = TcpStream::connect(address).await.map_err(|error| format!("cannot connect: {error}"))?;
@@ -133,15 +133,15 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparison
     let (agent_nonce, needs_token) = match wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? {
         AgentHello::Refused { reason } => return Err(reason),
         AgentHello::Hello { program, .. } if program != PROGRAM => {
-            return Err("what is there is another program".into());
+            return Err("the peer is another program".into());
         }
         AgentHello::Hello { version, .. } if version != VERSION => {
-            return Err(format!("it has version {version}, and this is {VERSION}: both have to be the same"));
+            return Err(format!("it has version {version}, and this is {VERSION}: the versions must be the same"));
         }
         AgentHello::Hello { nonce, needs_token, .. } => (nonce, needs_token),
     };
     if needs_token && token.is_empty() {
-        return Err("it wants a token: --agent-token".to_owned());
+        return Err("it requires a token: --agent-token".to_owned());
     }
     let nonce = token::nonce().map_err(|error: io::Error| error.to_string())?;
     let proof = token::proof(token, Side::Coordinator, &agent_nonce, &nonce);
@@ -151,7 +151,7 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparison
     let processors = match wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? {
         Welcome::Refused { reason } => return Err(reason),
         Welcome::Welcome { proof, .. } if !token::is_same(&proof, &expected) => {
-            return Err("it does not know the token itself".to_owned());
+            return Err("it does not have the token itself".to_owned());
         }
         Welcome::Welcome { processors, .. } => processors,
     };
@@ -160,7 +160,7 @@ async fn greet(address: &str, token: &str) -> Result<(TcpStream, u32, Comparison
         let sent = now_ns();
         wire::write(&mut stream, &ToAgent::Ping).await.map_err(said)?;
         let FromAgent::Pong { now_ns: agent } = wire::read(&mut stream, GREETING_LEN_MAX).await.map_err(said)? else {
-            return Err("it does not tell the time".to_owned());
+            return Err("it does not report its time".to_owned());
         };
         comparisons.add(Comparison::new(sent, agent, now_ns()).ok_or("its clock cannot be read")?);
     }
@@ -232,7 +232,7 @@ impl Member {
     }
 
     fn nonsense(&self) -> RunError {
-        RunError::Failed(format!("agent {}: it answers what was not asked", self.name))
+        RunError::Failed(format!("agent {}: unexpected answer", self.name))
     }
 }
 

@@ -23,10 +23,10 @@ pub(crate) enum WireError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// A message is longer than messages are.
-    #[error("a message of {len} bytes is too long; at most {len_max} are taken")]
+    #[error("a message of {len} bytes is too long; the maximum is {len_max}")]
     TooLong { len: usize, len_max: u32 },
     /// These bytes are no message.
-    #[error("what was received is no message: {0}")]
+    #[error("invalid message: {0}")]
     Malformed(serde_json::Error),
 }
 
@@ -94,7 +94,7 @@ mod tests {
     fn message_that_is_announced_too_long_is_not_read() {
         let bytes = [0xff, 0xff, 0xff, 0xff];
         let error = read_all::<ToAgent>(&bytes, GREETING_LEN_MAX).unwrap_err();
-        assert_eq!(error.to_string(), "a message of 4294967295 bytes is too long; at most 65536 are taken");
+        assert_eq!(error.to_string(), "a message of 4294967295 bytes is too long; the maximum is 65536");
     }
 
     proptest! {

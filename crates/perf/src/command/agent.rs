@@ -11,12 +11,12 @@ use crate::engine::{Ahead, StampUnit};
 const USAGE: &str = "\
 usage: warren perf agent [--listen HOST:PORT] [--token TEXT]
 
-Waits for a coordinator, which is any other command of warren perf with --agents, and generates the part of the load that
-it is given. Files that the command names are sent along, but for certificates: those have to be here, too.
+Waits for a coordinator, which is any other command of warren perf with --agents, and generates the assigned part of the load.
+Files that the command names are sent to the agent, except certificates, which must exist on this machine, too.
 
-  --listen HOST:PORT  where to wait; 127.0.0.1:5699 unless it is given
-  --token TEXT        what coordinators have to give as --agent-token; the variable AGENT_TOKEN says the same. Needed for
-                      any address but this machine's own: a coordinator can have an agent put load on anything
+  --listen HOST:PORT  where to listen (default 127.0.0.1:5699)
+  --token TEXT        the token that coordinators must send with --agent-token; also the variable AGENT_TOKEN. Required for
+                      all addresses except this machine's own, because a coordinator can put load on any broker
 ";
 
 /// What the command says.
@@ -80,7 +80,7 @@ fn parse(words: &[String], variable: Option<String>) -> Result<Options, Failure>
         let place = match name {
             "--listen" => &mut options.listen,
             "--token" => &mut options.token,
-            _ => return Err(Failure::Usage(format!("'{word}' is no option of an agent\n\n{USAGE}"))),
+            _ => return Err(Failure::Usage(format!("unknown option '{word}'\n\n{USAGE}"))),
         };
         *place = match value {
             Some(value) => value.to_owned(),
@@ -93,13 +93,14 @@ fn parse(words: &[String], variable: Option<String>) -> Result<Options, Failure>
 /// Where to listen: only where the token lets it.
 async fn resolve(options: &Options) -> Result<SocketAddr, Failure> {
     let listen = &options.listen;
-    let cannot = |reason: String| Failure::Usage(format!("--listen: '{listen}' is no address, HOST:PORT: {reason}"));
+    let cannot =
+        |reason: String| Failure::Usage(format!("--listen: invalid address '{listen}', expected HOST:PORT: {reason}"));
     let mut addresses = lookup_host(listen.as_str()).await.map_err(|error| cannot(error.to_string()))?;
     let address = addresses.next().ok_or_else(|| cannot("it is unknown".to_owned()))?;
     if options.token.is_empty() && !address.ip().is_loopback() {
         return Err(Failure::Usage(format!(
-            "{listen} can be reached from other machines, and any program there could have it put load on anything: --token is \
-             needed"
+            "{listen} can be reached from other machines, and any program there could use the agent to put load on any broker: --token \
+             is required"
         )));
     }
     Ok(address)
@@ -127,9 +128,9 @@ mod tests {
     fn others_machines_need_a_token() {
         check_listen("", Ok("127.0.0.1:5699"));
         check_listen("--listen [::1]:7", Ok("[::1]:7"));
-        check_listen("--listen 0.0.0.0:7", Err("--token is needed"));
+        check_listen("--listen 0.0.0.0:7", Err("--token is required"));
         check_listen("--listen 0.0.0.0:7 --token=t", Ok("0.0.0.0:7"));
-        check_listen("--listen here", Err("'here' is no address"));
+        check_listen("--listen here", Err("invalid address 'here'"));
     }
 
     #[test]

@@ -9,10 +9,10 @@ use crate::report::html::{self, Charts};
 const USAGE: &str = "\
 usage: warren perf compare FILE FILE… [--html FILE] [--markdown]
 
-Compares results that were kept with --json. The first is what the others are compared with.
+Compares results that were stored with --json. The first is the baseline.
 
-  --html FILE   write a page with the charts of all
-  --markdown    a table in Markdown instead of one for the terminal
+  --html FILE   write a page with all charts
+  --markdown    print a table in Markdown
 ";
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
@@ -35,7 +35,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
         }
     }
     if paths.len() < 2 {
-        return Err(Failure::Usage(format!("two results are needed at least\n\n{USAGE}")));
+        return Err(Failure::Usage(format!("at least two results are required\n\n{USAGE}")));
     }
     let parts = load(&paths).map_err(Failure::failed)?;
     let parts: Vec<_> = parts.iter().map(|(name, results)| (name.as_str(), results)).collect();

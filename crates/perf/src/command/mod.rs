@@ -4,7 +4,7 @@
 //!  warren perf OPTION…               PerfTest's command line
 //!  warren perf run WORKLOAD …        a workload file, or one that is shipped
 //!  warren perf list | show NAME      shipped workloads
-//!  warren perf compare A B …         results beside each other
+//!  warren perf compare A B …         compare results
 //!  warren perf report RESULTS        results as a page
 //!  warren perf agent                 takes part in runs that another machine starts
 //! ```
@@ -26,7 +26,7 @@ mod workload;
 
 use std::io;
 
-use client::without_passwords;
+use amqp_client::without_passwords;
 use session::{Session, execute};
 
 use crate::agents::Surroundings;
@@ -54,15 +54,15 @@ impl Failure {
 }
 
 const USAGE: &str = "\
-warren perf puts load on an AMQP 0-9-1 broker, and measures what it does.
+warren perf puts load on an AMQP 0-9-1 broker, and measures its performance.
 
   warren perf OPTION…                 with PerfTest's options: see warren perf --help
-  warren perf run WORKLOAD [OPTION…]  what a workload file says, or one of those that are shipped
-  warren perf list                    the workloads that are shipped
-  warren perf show NAME               one of them, to be copied and changed
-  warren perf compare FILE FILE…      results beside each other
-  warren perf report FILE             results as an HTML page
-  warren perf agent [OPTION…]         take part in runs that are started elsewhere with --agents
+  warren perf run WORKLOAD [OPTION…]  run a workload file, or a built-in workload
+  warren perf list                    list the built-in workloads
+  warren perf show NAME               show one of them, to copy and change it
+  warren perf compare FILE FILE…      compare results
+  warren perf report FILE             write results as an HTML page
+  warren perf agent [OPTION…]         take part in runs that other machines start with --agents
 ";
 
 /// Runs a command: its words, without `warren perf`. Returns the exit status.

@@ -12,7 +12,7 @@ use crate::perftest::Oauth2Settings;
 use http_client::HttpUrl;
 
 /// How long the server may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 /// How much of its life a token has behind it when it is replaced.
 const USED_SHARE: f64 = 0.8;
 /// Between two attempts to get another one.
@@ -74,12 +74,12 @@ fn form(settings: &Oauth2Settings) -> String {
 
 async fn fetch(url: &HttpUrl, form: &str) -> Result<Token, String> {
     let body = Bytes::copy_from_slice(form.as_bytes());
-    let answer = http_client::post(url, "application/x-www-form-urlencoded", body, PATIENCE).await;
-    let answer = answer.map_err(|error| format!("{url} gives no token: {error}"))?;
+    let answer = http_client::post(url, "application/x-www-form-urlencoded", body, TIMEOUT).await;
+    let answer = answer.map_err(|error| format!("{url} returns no token: {error}"))?;
     if !answer.status.is_success() {
-        return Err(format!("{url} gives no token: {}", answer.status));
+        return Err(format!("{url} returns no token: {}", answer.status));
     }
-    serde_json::from_slice(&answer.body).map_err(|error| format!("what {url} answers is no token: {error}"))
+    serde_json::from_slice(&answer.body).map_err(|error| format!("the answer of {url} is not a token: {error}"))
 }
 
 #[cfg(test)]
@@ -141,6 +141,6 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let settings = settings(listener.local_addr().unwrap().port());
         let (_, result) = tokio::join!(serve(&listener, &["{}"]), tokens(url(&settings), &settings));
-        assert!(matches!(result, Err(Failure::Failed(text)) if text.contains("is no token")));
+        assert!(matches!(result, Err(Failure::Failed(text)) if text.contains("is not a token")));
     }
 }

@@ -9,7 +9,7 @@ use crate::results::Results;
 const USAGE: &str = "\
 usage: warren perf report FILE [--html FILE]
 
-Makes a page of results that were kept with --json; beside them, unless --html says where.
+Writes an HTML page of results that were stored with --json, next to them or to the file of --html.
 ";
 
 pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn run(words: &[String]) -> Result<(), Failure> {
         [source] if !source.starts_with('-') => (Path::new(source), Path::new(source).with_extension("html")),
         [source, option, page] if option == "--html" => (Path::new(source), page.into()),
         [option, page, source] if option == "--html" => (Path::new(source), page.into()),
-        _ => return Err(Failure::Usage(format!("one file of results is needed\n\n{USAGE}"))),
+        _ => return Err(Failure::Usage(format!("one file of results is required\n\n{USAGE}"))),
     };
     let results = Results::load(source).map_err(Failure::failed)?;
     html::save(&page, &html::report(&results, Charts::Drawn))

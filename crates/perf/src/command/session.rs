@@ -3,9 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-use client::without_passwords;
+use amqp_client::without_passwords;
+use figures::format::clock;
 
 use super::files::Files;
 use super::signals::{self, SignalFlag};
@@ -46,6 +47,17 @@ struct Reach {
     https: Https,
 }
 
+/// How long a workload will take: it may say nothing for the whole of that.
+fn announcement(name: &str, runs: &[PlannedRun]) -> String {
+    let runs_text = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
+    let whole = runs.iter().map(|run| run.plan.duration).sum::<Option<Duration>>();
+    let time = match whole {
+        Some(whole) => format!("{} minutes in all", clock(whole.as_secs_f64())),
+        None => "until its work is done".to_owned(),
+    };
+    format!("{name}: {runs_text}, {time}. Ctrl-C ends it, and reports what has been measured.")
+}
+
 /// Does all of it, on a runtime of its own.
 pub(crate) fn execute(session: Session) -> Result<(), Failure> {
     net::raise_open_files_limit();
@@ -65,7 +77,7 @@ impl Session {
     pub(crate) async fn into_job(mut self, unit: StampUnit) -> Result<Job, String> {
         let number = self.order.run;
         if number >= self.runs.len() {
-            return Err(format!("there is no run {}", number + 1));
+            return Err(format!("no run {}", number + 1));
         }
         let told = |failure| match failure {
             Failure::Usage(text) | Failure::Failed(text) => text,
@@ -125,6 +137,9 @@ impl Session {
         let mut is_unwritten = false;
         let runs = std::mem::take(&mut self.runs);
         let count = runs.len();
+        if results.workload.is_some() {
+            complain(&announcement(&self.name, &runs));
+        }
         for (number, planned) in runs.iter().enumerate() {
             if count > 1 {
                 complain(&format!("{} of {count}: {}", number + 1, planned.label));
@@ -316,6 +331,8 @@ impl engine::Observer for Show<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
 
     #[test]
@@ -330,5 +347,19 @@ mod tests {
     fn runs_after_the_first_write_files_of_their_own() {
         assert_eq!(numbered(Path::new("a/out.csv"), 1), Path::new("a/out-2.csv"));
         assert_eq!(numbered(Path::new("out"), 2), Path::new("out-3"));
+    }
+
+    #[test]
+    fn a_workload_says_how_long_it_takes() {
+        let run = |seconds: Option<u64>| PlannedRun {
+            label: String::new(),
+            variables: BTreeMap::new(),
+            plan: Plan { duration: seconds.map(Duration::from_secs), ..Plan::default() },
+        };
+        let end = "Ctrl-C ends it, and reports what has been measured.";
+        assert_eq!(announcement("burst", &[run(Some(60))]), format!("burst: 1 run, 1:00 minutes in all. {end}"));
+        let twice = [run(Some(60)), run(Some(60))];
+        assert_eq!(announcement("n", &twice), format!("n: 2 runs, 2:00 minutes in all. {end}"));
+        assert_eq!(announcement("n", &[run(None)]), format!("n: 1 run, until its work is done. {end}"));
     }
 }

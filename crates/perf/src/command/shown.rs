@@ -7,7 +7,7 @@ use crate::workload::{find, shipped};
 
 pub(crate) fn list(words: &[String]) -> Result<(), Failure> {
     if let Some(word) = words.first() {
-        return Err(Failure::Usage(format!("'{word}' is too much: warren perf list stands alone")));
+        return Err(Failure::Usage(format!("unexpected argument '{word}': warren perf list has none")));
     }
     let mut text = String::new();
     let width = shipped().iter().map(|shipped| shipped.name.len()).max().unwrap_or(0);
@@ -20,10 +20,10 @@ pub(crate) fn list(words: &[String]) -> Result<(), Failure> {
 
 pub(crate) fn show(words: &[String]) -> Result<(), Failure> {
     let [name] = words else {
-        return Err(Failure::usage("one name is needed: see warren perf list"));
+        return Err(Failure::usage("one name is required: see warren perf list"));
     };
     match find(name) {
         Some(shipped) => print(shipped.text),
-        None => Err(Failure::Usage(format!("no workload called '{name}' is shipped: see warren perf list"))),
+        None => Err(Failure::Usage(format!("no built-in workload '{name}': see warren perf list"))),
     }
 }

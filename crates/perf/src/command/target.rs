@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 use std::time::Duration;
 
 use amqp::{TableBuf, Value};
-use client::{ConnectOptions, Mechanism, Uri};
+use amqp_client::{ConnectOptions, Mechanism, Uri};
 use net::{ClientTls, ClientTlsOptions, DialOptions, Trust};
 
 use super::Failure;
@@ -102,12 +102,12 @@ mod tests {
     use http_client::HttpError;
     use http_client::testing::TlsServer;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     async fn ask(server: &TlsServer, settings: TlsSettings) -> Result<u16, HttpError> {
         let https = Https::new(&settings);
         let url = https.url("--management-url", &format!("https://localhost:{}", server.port)).unwrap();
-        http_client::get(&url.below("/api/overview"), PATIENCE).await.map(|answer| answer.status.as_u16())
+        http_client::get(&url.below("/api/overview"), TIMEOUT).await.map(|answer| answer.status.as_u16())
     }
 
     #[tokio::test]

@@ -12,11 +12,10 @@ use crate::workload::{self, OpenError, Overrides};
 const USAGE: &str = "\
 usage: warren perf run WORKLOAD [--set KEY=VALUE]… [--scale FACTOR] [OPTION…]
 
-WORKLOAD is a TOML file, or the name of a workload that is shipped (warren perf list). Options are those of
-warren perf --help about the connection and the output. Results go to NAME.json and NAME.html, unless --json and --html
-say otherwise.
+WORKLOAD is a TOML file, or the name of a built-in workload (warren perf list). OPTIONs are those of warren perf --help
+for the connection and the output. Results are written to NAME.json and NAME.html, or to the files of --json and --html.
 
-  --set KEY=VALUE   change a field of the file, or pin a variable of its sweep
+  --set KEY=VALUE   change a field of the file, or fix a variable of its sweep
   --scale FACTOR    multiply all counts and rates: 0.1 for a smaller machine
 ";
 
@@ -32,7 +31,7 @@ pub(crate) fn read(words: &[String], surroundings: Surroundings) -> Result<RunRe
         Err(text) => return Ok(RunRequest::Print(text)),
     };
     let [file] = companion.operands.as_slice() else {
-        return Err(Failure::Usage(format!("one workload is needed\n\n{USAGE}")));
+        return Err(Failure::Usage(format!("one workload is required\n\n{USAGE}")));
     };
     let options = companion.options;
     let mut overrides = overrides;
@@ -87,7 +86,7 @@ fn take_overrides(words: &[String]) -> Result<(Overrides, Vec<String>), Failure>
         if name == "--set" {
             overrides.settings.push(value);
         } else {
-            let no_factor = || Failure::Usage(format!("--scale: '{value}' is no factor, such as 0.1"));
+            let no_factor = || Failure::Usage(format!("--scale: '{value}' is not a factor, such as 0.1"));
             overrides.scale = value.parse().map_err(|_| no_factor())?;
         }
     }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use amqp::{TableBuf, queue};
-use client::{CallError, Closed, Connection};
+use amqp_client::{CallError, Closed, Connection};
 
 use super::clock::now_ns;
 use super::incident::{Incident, Incidents, Role, tell};

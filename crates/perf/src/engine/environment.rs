@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use client::{Connection, OpenError};
+use amqp_client::{Connection, OpenError};
 
 use super::observer::Observer;
 use super::run_error::RunError;
@@ -12,7 +12,7 @@ use crate::plan::{Plan, Random};
 use crate::results::Broker;
 
 /// How long a connection to clean up over may take.
-const CLEANUP_PATIENCE: Duration = Duration::from_secs(10);
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 /// Queues that are asked for what is left in them, one by one.
 const ASKED_QUEUES: usize = 10_000;
 
@@ -46,8 +46,8 @@ impl Environment<'_> {
 
     /// Deletes the first `count` queues of those that are only for the run.
     pub(super) async fn clean_up(&self, count: usize) -> Result<(), RunError> {
-        let opening = tokio::time::timeout(CLEANUP_PATIENCE, self.admin("cleanup"));
-        let late = |_| RunError::Failed("there is no connection to the broker".to_owned());
+        let opening = tokio::time::timeout(CLEANUP_TIMEOUT, self.admin("cleanup"));
+        let late = |_| RunError::Failed("no connection to the broker".to_owned());
         let mut admin = opening.await.map_err(late)??;
         let deleted = self.declarations.delete_temporary(&mut admin, count).await;
         admin.close(GOODBYE).await;

@@ -12,7 +12,7 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
         return Err("consumers return or drop messages");
     }
     if !says_whose_it_is(plan) {
-        return Err("messages have a cluster-id of their own");
+        return Err("messages have their own cluster-id");
     }
     if !plan.publishers.iter().all(|group| one_queue(&plan.exchanges, &plan.queues, &group.exchange)) {
         return Err("a message may go to several queues");
@@ -21,7 +21,7 @@ pub(crate) fn followed(plan: &Plan) -> Result<(), &'static str> {
         return Err("streams keep their messages, and not all of their properties");
     }
     if plan.publishers.iter().any(|group| group.exchange.is_empty() && group.routing == Routing::Fresh) {
-        return Err("messages go nowhere");
+        return Err("messages are not routed to any queue");
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use client::Connection;
+use amqp_client::Connection;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 

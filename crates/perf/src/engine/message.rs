@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amqp::{Properties, TableBuf};
-use client::{Connection, Route};
+use amqp_client::{Connection, Route};
 
 use super::clock::{StampUnit, ns};
 use super::stamp::{Origin, STAMP_LEN, put_stamp};

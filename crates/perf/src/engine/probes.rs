@@ -11,7 +11,7 @@ use crate::plan::Probe;
 use http_client::HttpUrl;
 
 /// An answer that takes longer is none.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// One who asks a question.
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl ProbeTask {
             for number in 0_u64.. {
                 let due = first + number * every;
                 timer.until(due).await;
-                let problem = match http_client::get(&self.url, PATIENCE).await {
+                let problem = match http_client::get(&self.url, TIMEOUT).await {
                     Ok(answer) if answer.status.is_success() => {
                         local.recorder.borrow_mut().answered(&name, now_ns() - due);
                         continue;
@@ -49,7 +49,7 @@ impl ProbeTask {
                 };
                 local.recorder.borrow_mut().counts.requests_failed += 1;
                 if !std::mem::replace(&mut has_warned, true) {
-                    tell(&self.incidents, Incident::Warning(format!("probe {name} is not answered: {problem}")));
+                    tell(&self.incidents, Incident::Warning(format!("probe {name} failed: {problem}")));
                 }
             }
         };

@@ -64,7 +64,7 @@ async fn conduct(
     if temporary > 0
         && let Err(error) = environment.clean_up(temporary).await
     {
-        observer.warn(&format!("what the run declared could not all be deleted: {error}"));
+        observer.warn(&format!("deleting the objects that the run declared failed: {error}"));
     }
     result
 }

@@ -1,6 +1,6 @@
 //! Why there is no run.
 
-use client::{CallError, OpenError};
+use amqp_client::{CallError, OpenError};
 
 use super::message::MessagesError;
 use super::values::NameTooLong;
@@ -12,7 +12,7 @@ pub(crate) enum RunError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The broker does not let something be declared.
-    #[error("cannot declare what the run needs: {0}")]
+    #[error("cannot declare the objects of the run: {0}")]
     Declare(CallError),
     /// Something cannot be sent as it is.
     #[error("{0}")]

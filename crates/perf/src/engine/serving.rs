@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::task::Poll;
 
-use client::{Closed, Connection};
+use amqp_client::{Closed, Connection};
 
 use super::control::Stage;
 use super::pacer::Timer;

@@ -21,7 +21,7 @@ impl TryFrom<(u32, u32)> for Share {
     type Error = String;
 
     fn try_from((index, count): (u32, u32)) -> Result<Self, Self::Error> {
-        if index < count { Ok(Share { index, count }) } else { Err(format!("there is no part {index} of {count}")) }
+        if index < count { Ok(Share { index, count }) } else { Err(format!("no part {index} of {count}")) }
     }
 }
 

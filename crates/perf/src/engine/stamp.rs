@@ -10,7 +10,7 @@
 //! publisher's number in hexadecimal, and after a dot by how many nanoseconds it was sent after it was due. Bodies are
 //! then as they are with PerfTest, down to the smallest. Where the body is not ours, its sequence follows after another dot.
 
-use client::Content;
+use amqp_client::Content;
 
 /// Bytes of a body that are taken.
 pub(crate) const STAMP_LEN: usize = 12;

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use client::{ConnectOptions, Connection, OpenError, Uri};
+use amqp_client::{ConnectOptions, Connection, OpenError, Uri};
 
 use super::clock::now_ns;
 use super::worker::Local;
@@ -151,5 +151,5 @@ impl Target {
 }
 
 fn no_address() -> OpenError {
-    OpenError::NotAmqp { address: String::new(), reason: "no address of a broker was given".to_owned() }
+    OpenError::NotAmqp { address: String::new(), reason: "no address of a broker".to_owned() }
 }

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use amqp::method::EncodeMethod;
 use amqp::{ReplyCode, TableBuf, exchange, queue};
-use client::{CallError, Connection};
+use amqp_client::{CallError, Connection};
 
 use super::followed::is_stream;
 use super::values::{self, NameTooLong};

@@ -112,8 +112,10 @@ fn put_percentiles(fields: &mut Fields<'_>, prefix: &str, percentiles: Option<&P
 }
 
 fn put_usage(fields: &mut Fields<'_>, prefix: &str, usage: &Usage) {
-    if let Some(cpu_s) = usage.cpu_s {
-        fields.float(&format!("{prefix}cpu_s"), cpu_s);
+    for (name, seconds) in [("cpu_s", usage.cpu_s), ("waited_s", usage.waited_s)] {
+        if let Some(seconds) = seconds {
+            fields.float(&format!("{prefix}{name}"), seconds);
+        }
     }
     for (name, number) in [
         ("memory", usage.memory),

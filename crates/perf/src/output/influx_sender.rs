@@ -69,7 +69,7 @@ impl InfluxSender {
     pub(crate) async fn close(mut self) -> Option<String> {
         if tokio::time::timeout(CLOSE_TIMEOUT, &mut self.task).await.is_err() {
             self.task.abort();
-            self.warning.set("--influx: the last samples were lost, the server is too slow".to_owned());
+            self.warning.set("--influx: the last samples were lost because the server is too slow".to_owned());
         }
         self.warning.take()
     }
@@ -82,7 +82,7 @@ impl Output for InfluxOutput {
 
     fn sample(&mut self, sample: &Sample, _totals: &Counts) {
         if self.sender.try_send(self.lines.render(sample)).is_err() {
-            self.warning.set("--influx: samples were lost, the server is too slow".to_owned());
+            self.warning.set("--influx: samples were lost because the server is too slow".to_owned());
         }
     }
 

@@ -22,7 +22,7 @@ impl<W: Write> Outlet<W> {
         }
         if let Err(error) = self.writer.write_all(text.as_bytes()).and_then(|()| self.writer.flush()) {
             self.has_failed = true;
-            self.warning = self.name.as_ref().map(|name| format!("{name} could not be written any further: {error}"));
+            self.warning = self.name.as_ref().map(|name| format!("writing {name} failed: {error}"));
         }
     }
 
@@ -56,7 +56,7 @@ mod tests {
         for _ in 0..4 {
             outlet.write("line\n");
         }
-        assert_eq!(outlet.take_warning().as_deref(), Some("out.csv could not be written any further: disk full"));
+        assert_eq!(outlet.take_warning().as_deref(), Some("writing out.csv failed: disk full"));
         assert_eq!(outlet.take_warning(), None);
         assert_eq!(outlet.writer.0, 2);
     }

@@ -153,7 +153,7 @@ fn put_usage(out: &mut String, name: &str, usage: &Usage, duration_s: f64, proce
         parts.push(bytes(memory as f64));
     }
     if let Some(written) = usage.disk_written.filter(|written| *written > 0 && duration_s > 0.0) {
-        parts.push(format!("{}/s to disk", bytes(written as f64 / duration_s)));
+        parts.push(format!("at most {}/s to disk", bytes(written as f64 / duration_s)));
     }
     if !parts.is_empty() {
         put(out, name, &parts.join(", "));
@@ -236,7 +236,7 @@ summary of 60.0 s
     confirm         0.088   1.000   0.300   0.400   0.500   0.600   0.600   0.600
   sequence       1 lost, nothing twice, nothing out of order, 1,234 redelivered
   generator      0.38 of 2 processors, 24 MiB
-  broker         1.21 processors, 180 MiB, 1 MiB/s to disk
+  broker         1.21 processors, 180 MiB, at most 1 MiB/s to disk
   beware         the generator was the bottleneck: it used all of its processors
   FAILED         consumer latency max at most 1 ms: 145 ms
 ";

@@ -23,7 +23,7 @@ pub enum CompanionError {
     #[error(transparent)]
     Parse(#[from] ParseError),
     /// An option is about what the file says.
-    #[error("{option} does not go with a workload file, which says what is done; change it there, or with --set")]
+    #[error("{option} cannot be used with a workload file, which defines the workload; change it there, or with --set")]
     InFile {
         /// The option.
         option: String,
@@ -88,7 +88,7 @@ mod tests {
         let error = read("a.toml -x 5").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "--producers does not go with a workload file, which says what is done; change it there, or with --set"
+            "--producers cannot be used with a workload file, which defines the workload; change it there, or with --set"
         );
         for command in ["-z 5", "-C 5", "-D 5", "-ew idle", "-i 2", "--warm-up 1", "--shutdown-timeout 1"] {
             assert!(matches!(read(&format!("a.toml {command}")), Err(CompanionError::InFile { .. })), "{command}");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use client::without_passwords;
+use amqp_client::without_passwords;
 
 use super::command_line::{self, WordError, Words};
 use super::limits;
@@ -248,7 +248,7 @@ impl GivenOptions<'_> {
             None => vec![self.text("uri").unwrap_or_else(|| "amqp://localhost".to_owned())],
         };
         if uris.is_empty() {
-            return Err(ParseError::Conflict("--uris names no address".to_owned()));
+            return Err(ParseError::Conflict("--uris is empty".to_owned()));
         }
         let interval = self.one("connection-recovery-interval", value::interval_range)?;
         let interval = interval.unwrap_or((Duration::from_secs(5), Duration::from_secs(5)));
@@ -284,7 +284,7 @@ impl GivenOptions<'_> {
         let identity = match (self.path("tls-cert"), self.path("tls-key")) {
             (Some(certificate), Some(key)) => Some((certificate, key)),
             (None, None) => None,
-            _ => return Err(ParseError::Conflict("--tls-cert and --tls-key go together".to_owned())),
+            _ => return Err(ParseError::Conflict("--tls-cert and --tls-key must be used together".to_owned())),
         };
         Ok(TlsSettings {
             ca: self.path("tls-ca"),
@@ -320,7 +320,7 @@ impl GivenOptions<'_> {
         };
         let (is_quorum, is_stream) = (self.is_set("quorum-queue"), self.is_set("stream-queue"));
         if is_quorum && is_stream {
-            return Err(ParseError::Conflict("--quorum-queue and --stream-queue do not go together".to_owned()));
+            return Err(ParseError::Conflict("--quorum-queue and --stream-queue exclude each other".to_owned()));
         }
         Ok(Topology {
             exchange,
@@ -345,7 +345,7 @@ impl GivenOptions<'_> {
         let file = self.path("queue-file");
         if file.is_some() && (pattern.is_some() || queues.is_some()) {
             return Err(ParseError::Conflict(
-                "--queue-file, --queue and --queue-pattern do not go together".to_owned(),
+                "--queue-file, --queue and --queue-pattern exclude each other".to_owned(),
             ));
         }
         let in_turn = match (pattern, from, to) {
@@ -361,7 +361,8 @@ impl GivenOptions<'_> {
                 )));
             }
             _ => {
-                let text = "--queue-pattern, --queue-pattern-from and --queue-pattern-to go together".to_owned();
+                let text =
+                    "--queue-pattern, --queue-pattern-from and --queue-pattern-to must be used together".to_owned();
                 return Err(ParseError::Conflict(text));
             }
         };
@@ -400,7 +401,7 @@ impl GivenOptions<'_> {
             && length > 0
             && length <= segment
         {
-            let text = "--max-length-bytes has to be more than --stream-max-segment-size-bytes";
+            let text = "--max-length-bytes must be more than --stream-max-segment-size-bytes";
             return Err(ParseError::Conflict(text.to_owned()));
         }
         if is_stream {
@@ -433,11 +434,11 @@ impl GivenOptions<'_> {
         let flags = self.many("flag", |text| Ok(text.to_owned()))?;
         let is_durable_kind = self.is_set("quorum-queue") || self.is_set("stream-queue");
         let size = self.count("size", 12, limits::BODY_LEN_MAX)?;
-        let confirm: Option<i32> = self.one("confirm", |text| value::number(text, "a number; -1 is no confirms"))?;
+        let confirm: Option<i32> = self.one("confirm", |text| value::number(text, "a number; -1: no confirms"))?;
         let confirm = confirm.and_then(|confirm| u32::try_from(confirm).ok());
         let tx_size = self.count("ptxsize", 0, u32::MAX)?;
         if tx_size > 0 && confirm.is_some() {
-            let text = "--ptxsize and --confirm do not go together: a channel has transactions or confirms";
+            let text = "--ptxsize and --confirm exclude each other: a channel has transactions or confirms";
             return Err(ParseError::Conflict(text.to_owned()));
         }
         Ok(Producers {
@@ -467,7 +468,7 @@ impl GivenOptions<'_> {
         if let Some(files) = self.text("body") {
             let files: Vec<PathBuf> = list(&files).into_iter().map(PathBuf::from).collect();
             if files.is_empty() {
-                return Err(ParseError::Conflict("--body names no file".to_owned()));
+                return Err(ParseError::Conflict("--body is empty".to_owned()));
             }
             return Ok(BodySource::Files(files, self.text("body-content-type")));
         }
@@ -493,7 +494,8 @@ impl GivenOptions<'_> {
         let prefetch = if self.is_set("stream-queue") && prefetch == 0 { 200 } else { prefetch };
         let ack_every = self.count("multi-ack-every", 0, u32::MAX)?;
         if prefetch > 0 && ack_every > u32::from(prefetch) {
-            let text = format!("--multi-ack-every {ack_every} is more than --qos {prefetch}: no ack would ever be due");
+            let text =
+                format!("--multi-ack-every {ack_every} is more than --qos {prefetch}: no ack would ever be sent");
             return Err(ParseError::Conflict(text));
         }
         let polling_interval = Duration::from_millis(self.count("polling-interval", 0, u32::MAX)?.into());
@@ -547,7 +549,7 @@ impl GivenOptions<'_> {
         let constants = self.one("exposed-metrics", |text| {
             let numbers = value::texts(text)?.into_iter().map(|(key, value)| match value.parse::<f64>() {
                 Ok(number) => Ok((key, number)),
-                Err(_) => Err(format!("has a value that is no number: '{value}'")),
+                Err(_) => Err(format!("has a value that is not a number: '{value}'")),
             });
             numbers.collect()
         })?;

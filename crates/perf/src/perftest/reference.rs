@@ -7,33 +7,33 @@ use super::table::{Group, OPTIONS, OptionEntry, Takes, Treatment};
 const INTRODUCTION: &str = "\
 # Options of `warren perf`
 
-<!-- Made from the table in crates/perf/src/perftest. Do not edit: `make docs` -->
+<!-- Generated from the table in crates/perf/src/perftest. Do not edit: `make docs` -->
 
-`warren perf` takes the options of RabbitMQ's PerfTest (version 2.22.1) by the same names, so that its commands work as they are:
+`warren perf` has the options of RabbitMQ's PerfTest (version 2.22.1) with the same names, so that PerfTest's commands work unchanged:
 
 ```console
 $ warren perf -h amqp://localhost -x 2 -y 4 -u orders -c 100 -q 200 -s 1000 -f persistent -z 60
 ```
 
-They are read as PerfTest reads them: `-s 1000`, `-s1000`, `-s=1000`, `--size 1000` and `--size=1000` are the same; a long name may be cut
-as long as it is clear (`--pmess 5`); short flags may be put together (`-aK`). Where an option is given twice, the first value counts, \
-except
-for those that are marked *repeatable*. An option that is unknown is an error, which names the closest one that is known. Some
-of PerfTest's options have no meaning here: they are accepted, with a warning that says why.
+The syntax is PerfTest's: `-s 1000`, `-s1000`, `-s=1000`, `--size 1000` and `--size=1000` are the same. A long name may be shortened if
+it stays unique (`--pmess 5`). Short flags may be combined (`-aK`). If an option is given twice, the first value applies, except for
+options marked *repeatable*. An unknown option is an error, and the message names the most similar known option. Some of PerfTest's
+options have no meaning in Warren: they are accepted with a warning that gives the reason.
 
-Every option can also be an environment variable: its long name in capitals with underscores, such as `VARIABLE_RATE`, after the
-prefix that `RABBITMQ_PERF_TEST_ENV_PREFIX` has, if it has one. Flags are on when they are `true`; several values are separated by commas.
+Every option can also be set by an environment variable. Its name is the long name in capitals with underscores, such as
+`VARIABLE_RATE`, with the prefix in `RABBITMQ_PERF_TEST_ENV_PREFIX`, if that is set. Flags are on if they are `true`. Several values are
+separated by commas.
 
 ## What differs from PerfTest
 
-* The command line counts before the environment; in PerfTest it is the other way round.
-* A command that makes no sense ends with code 1. PerfTest ends with 0 when it does not know an option.
-* `--exchange` without a name publishes to the default exchange; PerfTest fails to declare it unless `--predeclared` is given.
-* Latency counts from when a message was due, not from when it could be sent: with `--rate`, a broker that stands still for a second
-  shows. PerfTest's percentiles come from a sample; these are exact to three digits.
-* `--shutdown-timeout` is also how long consumers may take what is still on its way at the end, so that losses can be told from messages
-  that were merely late.
-* `--slow-start` does not hold up producers.
+* The command line takes precedence over the environment. In PerfTest, the environment does.
+* An invalid command ends with code 1. PerfTest ends with 0 after an unknown option.
+* `--exchange` without a name publishes to the default exchange. PerfTest fails to declare it without `--predeclared`.
+* Latency is measured from the time when a message was due, not from the time when it could be sent: with `--rate`, the latency shows
+  when a broker stalls for a second. PerfTest's percentiles come from a sample; those of `warren perf` are exact to three digits.
+* `--shutdown-timeout` is also how long consumers may take at the end to receive the remaining messages, so that lost messages can be
+  distinguished from late ones.
+* `--slow-start` does not delay producers.
 ";
 
 /// The text of `docs/perf-options.md`.
@@ -48,7 +48,7 @@ pub fn render_reference() -> String {
             let _ = writeln!(out, "| {} | {} | {} | {} |", short(entry), long(entry), entry.default, help(entry));
         }
     }
-    out.push_str("\n## Without effect\n\n| short | long | in PerfTest | why not here |\n|---|---|---|---|\n");
+    out.push_str("\n## Without effect\n\n| short | long | in PerfTest | reason |\n|---|---|---|---|\n");
     for entry in OPTIONS {
         if let Treatment::NoEffect(reason) = entry.treatment {
             let _ = writeln!(out, "| {} | {} | {} | {reason} |", short(entry), long(entry), entry.help);

@@ -1,6 +1,6 @@
 //! Commands and workloads as they may be kept.
 
-use client::without_passwords;
+use amqp_client::without_passwords;
 
 use super::command_line::without_options;
 

@@ -63,13 +63,18 @@ fn worst(a: Option<Percentiles>, b: Option<Percentiles>) -> Option<Percentiles> 
 /// What is used up is added; of memory the last is kept.
 fn usage(a: Usage, b: Usage) -> Usage {
     Usage {
-        cpu_s: a.cpu_s.zip(b.cpu_s).map(|(a, b)| a + b).or(a.cpu_s).or(b.cpu_s),
+        cpu_s: add_s(a.cpu_s, b.cpu_s),
+        waited_s: add_s(a.waited_s, b.waited_s),
         memory: b.memory.or(a.memory),
         disk_read: add(a.disk_read, b.disk_read),
         disk_written: add(a.disk_written, b.disk_written),
         network_in: add(a.network_in, b.network_in),
         network_out: add(a.network_out, b.network_out),
     }
+}
+
+fn add_s(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    a.zip(b).map(|(a, b)| a + b).or(a).or(b)
 }
 
 fn add(a: Option<u64>, b: Option<u64>) -> Option<u64> {

@@ -108,7 +108,7 @@ fn rate(count: u64, summary: &Summary) -> Result<f64, &'static str> {
     if summary.duration_s > 0.0 {
         Ok(per_second(count as f64, summary.duration_s))
     } else {
-        Err("the run was over before it began")
+        Err("the run ended before it started")
     }
 }
 

@@ -85,7 +85,7 @@ pub(crate) fn check_writable(path: &Path) -> io::Result<()> {
         Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
         // A device or a pipe would be gone: a file would be in its place.
         Ok(there) if !there.is_file() => {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file"));
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         _ => {}
     }

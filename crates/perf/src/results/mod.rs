@@ -240,11 +240,13 @@ pub struct BrokerUsage {
 pub struct Usage {
     /// CPU seconds, user and system, of all threads.
     pub cpu_s: Option<f64>,
+    /// Seconds for which threads were ready to run and had no processor, added up over all threads.
+    pub waited_s: Option<f64>,
     /// Resident memory in bytes, at the end of the interval; the most of it in a summary.
     pub memory: Option<u64>,
     /// Bytes read from disk.
     pub disk_read: Option<u64>,
-    /// Bytes written to disk.
+    /// Bytes written to disk, at most: the lesser of what the processes made dirty and what the disks of their files wrote.
     pub disk_written: Option<u64>,
     /// Bytes received, over all that shares its network.
     pub network_in: Option<u64>,
@@ -258,8 +260,10 @@ impl Usage {
         let sum = |one: Option<u64>, other: Option<u64>| {
             one.map_or(other, |one| Some(one.saturating_add(other.unwrap_or(0))))
         };
+        let sum_s = |one: Option<f64>, other: Option<f64>| one.map_or(other, |one| Some(one + other.unwrap_or(0.0)));
         Usage {
-            cpu_s: self.cpu_s.map_or(other.cpu_s, |cpu_s| Some(cpu_s + other.cpu_s.unwrap_or(0.0))),
+            cpu_s: sum_s(self.cpu_s, other.cpu_s),
+            waited_s: sum_s(self.waited_s, other.waited_s),
             memory: self.memory.max(other.memory),
             disk_read: sum(self.disk_read, other.disk_read),
             disk_written: sum(self.disk_written, other.disk_written),

@@ -10,7 +10,7 @@ use crate::results::{BrokerUsage, Usage};
 use http_client::HttpUrl;
 
 /// How long an answer may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Why the management API is not watched.
 #[derive(Debug, thiserror::Error)]
@@ -78,11 +78,12 @@ fn usage(overview: &Value, nodes: &Value) -> BrokerUsage {
 }
 
 async fn fetch(url: &HttpUrl, path: &str) -> Result<Value, String> {
-    let answer = http_client::get(&url.below(path), PATIENCE).await.map_err(|error| error.to_string())?;
+    let answer = http_client::get(&url.below(path), TIMEOUT).await.map_err(|error| error.to_string())?;
     if !answer.status.is_success() {
         return Err(format!("{path} is answered with {}", answer.status));
     }
-    serde_json::from_slice(&answer.body).map_err(|error| format!("{path} is not what RabbitMQ answers: {error}"))
+    serde_json::from_slice(&answer.body)
+        .map_err(|error| format!("the answer to {path} differs from RabbitMQ's: {error}"))
 }
 
 #[cfg(test)]

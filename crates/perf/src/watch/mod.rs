@@ -1,5 +1,6 @@
 //! Watching processes and brokers while load is on them.
 
+mod disks;
 mod management;
 mod process;
 

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 
+use super::disks::Disks;
 use crate::results::{Machine, Usage};
 
 /// A process that cannot be watched.
@@ -20,6 +21,8 @@ pub(crate) struct ProcessError {
 pub(crate) struct Processes {
     pids: Vec<u32>,
     last: Usage,
+    disks: Disks,
+    disks_written: Option<u64>,
 }
 
 impl Processes {
@@ -28,16 +31,19 @@ impl Processes {
         for pid in &pids {
             fs::metadata(format!("/proc/{pid}/stat")).map_err(|source| ProcessError { pid: *pid, source })?;
         }
-        let last = totals(&pids);
-        Ok(Processes { pids, last })
+        Ok(Processes::begin(pids))
     }
 
     /// This process.
     #[must_use]
     pub(crate) fn own() -> Self {
-        let pids = vec![std::process::id()];
-        let last = totals(&pids);
-        Processes { pids, last }
+        Processes::begin(vec![std::process::id()])
+    }
+
+    fn begin(pids: Vec<u32>) -> Self {
+        let (last, disks) = (totals(&pids), Disks::of(&pids));
+        let disks_written = disks.written();
+        Processes { pids, last, disks, disks_written }
     }
 
     /// What was used since the last time; memory is what is in use now. A process that is gone has used nothing.
@@ -45,11 +51,17 @@ impl Processes {
         let now = totals(&self.pids);
         let last = std::mem::replace(&mut self.last, now);
         let since = |now: Option<u64>, last: Option<u64>| Some(now?.saturating_sub(last?));
+        let since_s = |now: Option<f64>, last: Option<f64>| Some((now? - last?).max(0.0));
+        let disks_written = self.disks.written();
+        let by_disks = since(disks_written, std::mem::replace(&mut self.disks_written, disks_written));
+        let by_processes = since(now.disk_written, last.disk_written);
         Usage {
-            cpu_s: now.cpu_s.zip(last.cpu_s).map(|(now, last)| (now - last).max(0.0)),
+            cpu_s: since_s(now.cpu_s, last.cpu_s),
+            waited_s: since_s(now.waited_s, last.waited_s),
             memory: now.memory,
             disk_read: since(now.disk_read, last.disk_read),
-            disk_written: since(now.disk_written, last.disk_written),
+            // Each is an upper bound: see `disks`.
+            disk_written: by_processes.map(|written| written.min(by_disks.unwrap_or(u64::MAX))),
             network_in: since(now.network_in, last.network_in),
             network_out: since(now.network_out, last.network_out),
         }
@@ -62,9 +74,13 @@ fn totals(pids: &[u32]) -> Usage {
     let network = pids.first().and_then(|pid| network(*pid));
     Usage {
         cpu_s: pids.iter().map(|pid| cpu_s(*pid)).sum::<Option<f64>>(),
+        waited_s: pids.iter().map(|pid| waited_s(*pid)).sum::<Option<f64>>(),
         memory: sum(&memory),
         disk_read: sum(&|pid| field(&format!("/proc/{pid}/io"), "read_bytes:")),
-        disk_written: sum(&|pid| field(&format!("/proc/{pid}/io"), "write_bytes:")),
+        disk_written: sum(&|pid| {
+            let io = format!("/proc/{pid}/io");
+            Some(field(&io, "write_bytes:")?.saturating_sub(field(&io, "cancelled_write_bytes:")?))
+        }),
         network_in: network.map(|(received, _)| received),
         network_out: network.map(|(_, sent)| sent),
     }
@@ -79,6 +95,17 @@ fn cpu_s(pid: u32) -> Option<f64> {
     let user: u64 = fields.next()?.parse().ok()?;
     let system: u64 = fields.next()?.parse().ok()?;
     Some((user + system) as f64 / rustix::param::clock_ticks_per_second() as f64)
+}
+
+/// For how long threads that are there now were ready to run, and had no processor.
+fn waited_s(pid: u32) -> Option<f64> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    let waited_ns = threads.filter_map(|thread| {
+        // Run, waited, turns. A thread may end meanwhile.
+        let text = fs::read_to_string(thread.ok()?.path().join("schedstat")).ok()?;
+        text.split_ascii_whitespace().nth(1)?.parse::<u64>().ok()
+    });
+    Some(waited_ns.sum::<u64>() as f64 / 1e9)
 }
 
 fn memory(pid: u32) -> Option<u64> {

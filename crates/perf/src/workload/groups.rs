@@ -285,7 +285,7 @@ pub(super) fn settle(table: &Table<'_>) -> Result<Settle, Fault> {
     if let Some(prefetch) = table.get("prefetch") {
         let prefetch = prefetch.whole(0..=u64::from(u16::MAX))?;
         if prefetch > 0 && u64::from(count) > prefetch {
-            let message = format!("{count} deliveries never come together: \"prefetch\" is {prefetch}");
+            let message = format!("{count} deliveries can never be unacked together: \"prefetch\" is {prefetch}");
             return Err(Fault::new(table.place_of("ack_every"), message));
         }
     }

@@ -155,7 +155,10 @@ fn plan(table: &Table<'_>, scale: Scale) -> Result<Plan, Fault> {
         ..Plan::default()
     };
     if course.duration.is_some_and(|duration| plan.warm_up >= duration) {
-        return Err(Fault::new(table.place_of("warm_up"), "warm_up: takes the whole run, nothing would be measured"));
+        return Err(Fault::new(
+            table.place_of("warm_up"),
+            "warm_up: lasts the whole run, so nothing would be measured",
+        ));
     }
     for (name, field) in groups(table, "publishers", &publisher_names)? {
         plan.publishers.extend(context.publishers(&field, name)?);
@@ -180,7 +183,7 @@ fn plan(table: &Table<'_>, scale: Scale) -> Result<Plan, Fault> {
     plan.exchanges = topology.exchanges;
     plan.queues = topology.queues;
     if does_nothing(&plan) {
-        return Err(table.fault("nothing happens: there are no publishers, consumers, users, churn or probes"));
+        return Err(table.fault("the workload is empty: no publishers, consumers, users, churn or probes"));
     }
     Ok(plan)
 }

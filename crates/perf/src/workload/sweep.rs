@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use client::without_passwords;
+use amqp_client::without_passwords;
 
 use super::address;
 use super::document::{DocumentEntry, Node, Value};

@@ -26,8 +26,6 @@ fn alone(sheet: &mut Sheet, load: &Load<'_>, wire: &Wire) -> Quantity {
         let others = "the others have its clients";
         bits("in-after-loss", "in after the loss of one", load.after_loss(&wire.wire_in), others);
         bits("out-after-loss", "out after the loss of one", load.after_loss(&wire.wire_out), others);
-    } else {
-        sheet.remarks.push("With one node its loss stops everything; --replicas 3 goes on.".to_owned());
     }
     needed(sheet, load, load.after_loss(&most));
     most

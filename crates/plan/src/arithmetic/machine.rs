@@ -6,7 +6,8 @@ use crate::assumptions::{
     Assumption, BODY_MEASURED, BROKER_MEMORY, CONNECTION_MEMORY, CPU_BYTE, CPU_COMMIT, CPU_COMMIT_OF_FOLLOWER,
     CPU_COMMIT_OF_LEADER, CPU_CONFIRMED, CPU_PERSISTENT, CPU_TRANSIENT, FROM_BYTES, FROM_CONFIRMED, FROM_FILES,
     FROM_FLAT, FROM_FOLLOWER, FROM_IDLE, FROM_LONE, FROM_MEASURED_CPU, FROM_PERSISTENT, FROM_QUORUM, FROM_REPLICATION,
-    FROM_TRANSIENT, FROM_WATERMARK, QUEUE_MEMORY, STORE_FILES, WATERMARK,
+    FROM_SEND_BUFFERS, FROM_SOCKETS, FROM_TRANSIENT, FROM_WAKING, FROM_WATERMARK, QUEUE_MEMORY, SEND_BUFFER,
+    SOCKET_MEMORY, STORE_FILES, WAKING, WAKING_HALF, WATERMARK,
 };
 use crate::formula::{Formula, difference, product, quotient, sum};
 use crate::limits::Resource;
@@ -40,7 +41,11 @@ fn memory(sheet: &mut Sheet, load: &Load<'_>) {
     let connections = sheet.line("connections", "connections and channels", Unit::Memory, connections, FROM_IDLE);
     let queues = product([of_one(load, Key::Queues), QUEUE_MEMORY.term()]);
     let queues = sheet.line("queues", "queues", Unit::Memory, queues, FROM_QUORUM);
-    let all = sum([(&base).into(), (&connections).into(), (&queues).into()]);
+    let sockets = product([of_one(load, Key::Connections), SOCKET_MEMORY.term()]);
+    let sockets = sheet.line("sockets", "sockets in the kernel", Unit::Memory, sockets, FROM_SOCKETS);
+    let unread = product([of_one(load, Key::Connections), SEND_BUFFER.term()]);
+    sheet.line("unread", "buffers of clients that stop reading", Unit::Memory, unread, FROM_SEND_BUFFERS);
+    let all = sum([(&base).into(), (&connections).into(), (&queues).into(), (&sockets).into()]);
     let all = sheet.line("memory", "memory of the broker", Unit::Memory, all, "");
     let most = Formula::Smallest(vec![WATERMARK.term(), difference(1.0, load.term(Key::Headroom))]);
     sheet.need("needed", "memory needed", Resource::Memory, quotient(&all, most), FROM_WATERMARK);
@@ -67,11 +72,21 @@ fn processors(sheet: &mut Sheet, load: &Load<'_>, disk: &Disk) -> Quantity {
     };
     let commits = in_cores(product([(&disk.commits).into(), each]));
     let commits = sheet.line("commits", "commits", Unit::Cores, commits, source);
+    let waking = match (is_all, load.is_clustered()) {
+        (true, _) => (sum([0.0.into()]), FROM_MEASURED_CPU),
+        // What was measured of commits in a cluster has it.
+        (false, true) => (sum([0.0.into()]), FROM_REPLICATION),
+        (false, false) => {
+            let share = quotient(&load.peak, sum([(&load.peak).into(), WAKING_HALF.term()]));
+            (product([WAKING.term(), share]), FROM_WAKING)
+        }
+    };
+    let waking = sheet.line("waking", "waking threads", Unit::Cores, waking.0, waking.1);
     if load.is_clustered() {
         let follower = in_cores(product([(&disk.commits).into(), CPU_COMMIT_OF_FOLLOWER.term()]));
         sheet.line("follower", "a follower", Unit::Cores, follower, FROM_FOLLOWER);
     }
-    let all = sum([(&messages).into(), (&bytes).into(), (&commits).into()]);
+    let all = sum([(&messages).into(), (&bytes).into(), (&commits).into(), (&waking).into()]);
     let all = sheet.line("cores", "processors at work", Unit::Cores, all, "");
     let needed = load.with_headroom(load.after_loss(&all));
     sheet.need("needed", "processors needed", Resource::Processors, needed, "");

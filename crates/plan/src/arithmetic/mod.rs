@@ -6,6 +6,7 @@
 //!  cluster      what nodes send each other, and after the loss of one
 //!  balancers    what load balancers pass on, and after the loss of one
 //!  disk         what is written, how often it is synced, what has to have room
+//!  latency      how long a confirm takes
 //!  machine      memory, processors, open files
 //!  nodes        how many brokers that makes
 //! ```
@@ -13,6 +14,7 @@
 mod balancers;
 mod cluster;
 mod disk;
+mod latency;
 mod machine;
 mod messages;
 mod network;
@@ -39,6 +41,7 @@ pub fn plan(workload: &Workload, gaps: &Gaps) -> Sheet {
     let disk = disk::write(&mut sheet, &load, &sizes);
     let network = cluster::write(&mut sheet, &load, &wire, &disk);
     balancers::write(&mut sheet, &load, &wire);
+    latency::write(&mut sheet, &load, &disk);
     let processors = machine::write(&mut sheet, &load, &disk);
     let work = nodes::Work { network: &network, disk_write: &disk.write, processors: &processors };
     nodes::write(&mut sheet, &load, &work);

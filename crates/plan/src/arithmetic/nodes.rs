@@ -38,13 +38,21 @@ pub(super) fn write(sheet: &mut Sheet, load: &Load<'_>, work: &Work<'_>) {
         sheet.remarks.push(hint.to_owned());
     }
     let brokers = sheet.line("brokers", "brokers needed", Unit::Count, Formula::Largest(bounds), "");
+    let is_short = brokers.value > load.brokers.value;
     let (nodes, source) = if load.is_clustered() {
         let nodes = product([(&brokers).into(), load.term(Key::Replicas)]);
         (nodes, "a cluster for each: 3 nodes go on without one, 5 without two")
     } else if load.brokers.value > 1.0 || brokers.value > 1.0 {
         (sum([(&brokers).into(), 1.0.into()]), "and one more, for the loss of one")
     } else {
+        sheet.remarks.push("With one node its loss stops everything; --replicas 3 goes on.".to_owned());
         (sum([(&brokers).into()]), "nothing is left after its loss")
     };
-    sheet.line("nodes", "nodes needed", Unit::Count, nodes, source);
+    let nodes = sheet.line("nodes", "nodes needed", Unit::Count, nodes, source);
+    if is_short {
+        let count = nodes.value;
+        sheet.remarks.push(format!(
+            "That is for fewer nodes than are needed: --nodes {count} says what each of {count} has to have."
+        ));
+    }
 }

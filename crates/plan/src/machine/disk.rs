@@ -52,7 +52,7 @@ pub(super) fn measure(dir: &Path, bounds: &Bounds) -> Result<Measured, String> {
     // Half of it at least is for what is written in large pieces; small writes take the same place again.
     let piece = noise(PIECE_LEN);
     if len < (PIECE_LEN + bounds.sync_count * PAGE_LEN) as u64 {
-        return Err(format!("cannot measure the disk of {shown}: hardly anything is free there"));
+        return Err(format!("cannot measure the disk of {shown}: it has too little free space"));
     }
     let file = nameless(dir).map_err(about)?;
     let for_pieces = len - (bounds.sync_count * PAGE_LEN) as u64;

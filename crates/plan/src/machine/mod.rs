@@ -38,7 +38,7 @@ pub(crate) fn look(data_dir: Option<PathBuf>) -> Result<Found, String> {
     found.put(
         Resource::Processors,
         Key::Cpus,
-        processors.map_err(|error| format!("the system does not say: {error}")),
+        processors.map_err(|error| format!("the system does not report it: {error}")),
     )?;
     let group = fs::read_to_string(MEMORY_OF_GROUP).unwrap_or_default();
     let memory = fs::read_to_string(MEMORY).map_err(|error| format!("cannot read {MEMORY}: {error}"));
@@ -96,7 +96,7 @@ fn speed(interfaces: &Path) -> Result<(f64, String), String> {
     let known = entries.filter_map(|entry| of_one(entry.ok()?.path()));
     known
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
-        .ok_or_else(|| format!("no interface in {shown} says its speed; say it with --network"))
+        .ok_or_else(|| format!("no interface in {shown} reports its speed; set it with --network"))
 }
 
 /// The memory there is, and what of it the process may use if it is in a control group.
@@ -134,7 +134,7 @@ mod tests {
         interface("lo", "unknown\n", "100000\n");
         interface("virtual", "up\n", "-1\n");
         let unknown = speed(&dir).unwrap_err();
-        assert!(unknown.ends_with("says its speed; say it with --network"), "{unknown}");
+        assert!(unknown.ends_with("reports its speed; set it with --network"), "{unknown}");
         interface("eth0", "up\n", "1000\n");
         interface("eth1", "up\n", "25000\n");
         interface("eth2", "down\n", "100000\n");

@@ -1,5 +1,5 @@
-//! A sheet for a terminal: a line for each number, with its formula beside it, and below that where its figures are from and
-//! whether the machine has it.
+//! A sheet for a terminal: the answer first; then a line for each number, with its formula beside it, and below that where its figures are
+//! from and whether the machine has it.
 
 use std::fmt::Write as _;
 
@@ -18,28 +18,36 @@ const FORMULA_AT: usize = 2 + NAME_WIDTH + 1 + VALUE_WIDTH + 2;
 #[must_use]
 pub fn text(sheet: &Sheet) -> String {
     let mut out = String::new();
+    write_answer(&mut out, sheet);
     for section in &sheet.sections {
+        out.push('\n');
         put(&mut out, &section.title);
         let mut source_before = "";
         for line in &section.lines {
             write_line(&mut out, line, source_before);
             source_before = &line.source;
         }
-        out.push('\n');
     }
-    for remark in &sheet.remarks {
-        put(&mut out, remark);
+    out
+}
+
+/// What is needed of each machine, and whether it is there. Where it comes from follows below.
+fn write_answer(out: &mut String, sheet: &Sheet) {
+    put(out, "Answer");
+    for line in sheet.answers() {
+        let fit = line.fit.as_ref().map(|fit| fit.show(line.quantity.unit)).unwrap_or_default();
+        put(out, &format!("  {:<NAME_WIDTH$} {:>VALUE_WIDTH$}  {fit}", line.quantity.name, line.quantity.show()));
     }
     match sheet.fits() {
         None => {}
-        Some(true) => put(&mut out, "It fits, as far as that is known."),
+        Some(true) => put(out, "It fits, as far as is known."),
         Some(false) => {
             let misfits = sheet.lines().filter(|line| line.fit.as_ref().is_some_and(Fit::is_too_much));
             let names: Vec<&str> = misfits.map(|line| line.quantity.name.as_str()).collect();
-            put(&mut out, &format!("It does not fit: {}.", names.join(", ")));
+            put(out, &format!("A node does not have enough of: {}.", names.join(", ")));
         }
     }
-    out
+    sheet.remarks.iter().for_each(|remark| put(out, remark));
 }
 
 fn put(out: &mut String, line: &str) {
@@ -147,6 +155,10 @@ mod tests {
         check(
             &sheet,
             "\
+Answer
+  needed                                    6 bit/s
+A remark.
+
 Workload
   rate                                     20,000/s  given
 
@@ -156,8 +168,6 @@ Network
   twice                                   20 Gbit/s  = both ways 10 Gbit/s × 2
   needed                                    6 bit/s  = a long name for something 1 bit/s + another one for more 2 bit/s
                                                        + a third 3 bit/s
-
-A remark.
 ",
         );
     }
@@ -178,15 +188,19 @@ A remark.
         check(
             &sheet,
             "\
+Answer
+  one                                             6  fits: 60 % of 10
+  two                                             6  DOES NOT FIT: 3 is available, and 2 times that is required
+  three                                           6  unknown whether it fits: it does not say
+A node does not have enough of: two.
+
 A
   one                                             6  = 6
                                                      fits: 60 % of 10
   two                                             6  = 6
-                                                     DOES NOT FIT: 3 is there, and 2 times that is needed
+                                                     DOES NOT FIT: 3 is available, and 2 times that is required
   three                                           6  = 6
-                                                     not known whether it fits: it does not say
-
-It does not fit: two.
+                                                     unknown whether it fits: it does not say
 ",
         );
     }

@@ -81,10 +81,16 @@ fn a_persistent_message_of_a_kibibyte_on_one_broker() {
             ("disk.backlog", 4_237_200_000.0),
             ("disk.space", 4_237_200_000.0 + 268_435_456.0 + 52_428_800.0 + 50_000_000.0),
             // 100 connections, 100 queues.
-            ("memory.memory", 96.0 * 1_048_576.0 + 100.0 * 20_480.0 + 100.0 * 1_946.0),
+            ("memory.memory", 96.0 * 1_048_576.0 + 100.0 * 20_480.0 + 100.0 * 1_946.0 + 100.0 * 4_096.0),
+            ("memory.unread", 100.0 * 4_194_304.0),
             // 2.8 µs a message and 62 a commit.
             ("processors.messages", 0.0028),
             ("processors.commits", 0.062),
+            // Half of the most.
+            ("processors.waking", 0.095),
+            // A tenth of the time there is a commit, of which half is waited for on average.
+            ("latency.mean", 127.0 + 0.127 * 127.0 / 2.0),
+            ("latency.most", 2.0 * 127.0),
             ("files.files", 356.0),
             ("count.nodes", 1.0),
         ],

@@ -99,8 +99,8 @@ const APPLICATIONS: &[(&str, &str)] = &[
 
 /// What is said of a setting that no key stands for. As in RabbitMQ, a term that no program asks for stops nothing.
 pub(crate) fn unknown() -> Remark {
-    Remark::different("no effect: no key stands for this term", pages::CONFIGURATION)
-        .advising("find out whether it is needed, and look for what stands for it among the keys that are known here")
+    Remark::different("no effect: this term corresponds to no key", pages::CONFIGURATION)
+        .advising("find out whether it is needed, and look for a corresponding key in the configuration reference")
         .in_full()
 }
 
@@ -150,7 +150,7 @@ impl Translator {
                     self.pass_over(
                         setting.line,
                         &path,
-                        Remark::different("no effect: there is no Erlang here", pages::CONFIGURATION),
+                        Remark::different("no effect: Warren has no Erlang runtime", pages::CONFIGURATION),
                     );
                 }
                 _ => self.pass_over(setting.line, &path, unknown()),

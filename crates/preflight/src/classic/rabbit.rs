@@ -70,13 +70,13 @@ pub(super) fn translate(out: &mut Translator, place: Position<'_>, key: &str, va
             out.say(place, "cluster_partition_handling", "pause_if_all_down");
         }
         "log" => log(out, place, value),
-        // Without end, as people write who do not want it.
-        "consumer_timeout" if matches!(value.atom(), Some("undefined" | "infinity")) => {
+        // Without end, as people write who do not want it: RabbitMQ takes what is no number for that.
+        "consumer_timeout" if value.atom().is_some() => {
             out.say(place, "consumer_timeout", "36500d");
         }
         "permit_deprecated_features" => out.below(place, "deprecated_features.permit", Some(value)),
         _ if WITHOUT_KEY.contains(&key) => {
-            let text = "no effect: it tells RabbitMQ's own queues, logs and memory how to work";
+            let text = "no effect: it configures RabbitMQ's internal queues, logs or memory";
             out.pass_over(place.line, place.path, Remark::different(text, pages::CONFIGURATION));
         }
         _ => {
@@ -117,9 +117,9 @@ fn options(out: &mut Translator, place: Position<'_>, prefix: &str, value: &Node
             ("ciphers", Some(ciphers))
                 if ciphers.list().is_some_and(|items| items.iter().any(|item| item.scalar().is_none())) =>
             {
-                let text = "suites as tuples have no names that are known here";
+                let text = "cipher suites as tuples are not supported";
                 let remark =
-                    Remark::different(text, pages::TLS).advising("list them by OpenSSL's names, or take them out");
+                    Remark::different(text, pages::TLS).advising("list them by OpenSSL's names, or remove them");
                 out.pass_over(place.line, place.path, remark);
             }
             (_, inner) => out.below(place, &key, inner),

@@ -147,7 +147,7 @@ mod tests {
         let line = |line| settings.origin(Origin::File { name: "f".to_owned(), line }).to_string();
         assert_eq!((line(1), line(2)), ("f:2".to_owned(), "f:3".to_owned()));
         let remarks: Vec<_> = settings.remarks().iter().map(ToString::to_string).collect();
-        assert_eq!(remarks, ["f:3: 'rabbit.of_my_own' has no effect: no key stands for this term"]);
+        assert_eq!(remarks, ["f:3: 'rabbit.of_my_own' has no effect: this term corresponds to no key"]);
     }
 
     #[test]

@@ -134,8 +134,8 @@ fn declarations(out: &mut Translator, place: Position<'_>, source: Option<&str>,
     }
     if others > 0 {
         let remark =
-            Remark::different("a shovel of the configuration declares no exchanges and no bindings", pages::SHOVELS);
+            Remark::different("a shovel in the configuration cannot declare exchanges and bindings", pages::SHOVELS);
         let path = format!("{} declarations", place.path);
-        out.pass_over(place.line, &path, remark.advising("have them in the definitions that load_definitions names"));
+        out.pass_over(place.line, &path, remark.advising("add them to the definitions that load_definitions names"));
     }
 }

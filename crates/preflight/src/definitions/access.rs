@@ -2,12 +2,14 @@
 
 use base64::Engine as _;
 use model::name::{ExchangeName, UserName, VhostName};
-use model::user::{HashingAlgorithm, PasswordHash, Permission, TopicPermission, UserLimits};
+use model::user::{HashingAlgorithm, PasswordHash, PasswordHashError, Permission, TopicPermission, UserLimits};
 use serde_json::Value;
 
 use super::expected::Expected;
 use super::fields::{Fields, wrong_type};
 use super::{Judgement, Refusal};
+use crate::pages;
+use crate::sheet::Remark;
 
 pub(super) fn user(_: &mut Expected, fields: Fields<'_>) -> Judgement {
     UserName::parse(fields.required_text("name")?.as_bytes()).map_err(|error| Refusal::wrong(error.to_string()))?;
@@ -16,34 +18,45 @@ pub(super) fn user(_: &mut Expected, fields: Fields<'_>) -> Judgement {
     }
     fields.check_words("tags")?;
     let algorithm = algorithm(fields, "hashing_algorithm")?;
-    password(fields, "password", "password_hash", algorithm)?;
+    let hash = password(fields, "password", "password_hash", algorithm)?;
     let second = match fields.0.contains_key("second_password_hash") {
         true => self::algorithm(fields, "second_hashing_algorithm")?.or(algorithm),
         false => None,
     };
-    password(fields, "second_password", "second_password_hash", second)?;
+    let second_hash = password(fields, "second_password", "second_password_hash", second)?;
+    second_hash.map_err(|error| Refusal::wrong(format!("second_{error}")))?;
     check_limits(fields, &mut |name, value| UserLimits::default().set(name, value).map_err(|error| error.to_string()))?;
-    Ok(Vec::new())
+    let useless = |_| {
+        let text = "'password_hash' has an invalid length: as in RabbitMQ, logins with a password fail";
+        let advice =
+            "give the user a password, or a hash from `warren ctl hash_password`: 4 bytes of salt, then the hash";
+        Remark::different(text, pages::USERS).advising(advice)
+    };
+    Ok(hash.err().map(useless).into_iter().collect())
 }
 
 fn algorithm(fields: Fields<'_>, name: &str) -> Result<Option<HashingAlgorithm>, Refusal> {
     let Some(value) = fields.said(name) else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, "a string", value))?;
-    HashingAlgorithm::parse(text)
-        .map(Some)
-        .ok_or_else(|| Refusal::wrong(format!("'{text}' is no hashing algorithm that is known here")))
+    HashingAlgorithm::parse(text).map(Some).ok_or_else(|| Refusal::wrong(format!("unknown hashing algorithm '{text}'")))
 }
 
-/// What is said of a password. Versions before 3.6 write a hash and no algorithm: its length tells which.
-fn password(fields: Fields<'_>, plain: &str, hash: &str, algorithm: Option<HashingAlgorithm>) -> Result<(), Refusal> {
+/// What is said of a password, and whether a hash can be one of the algorithm's. Versions before 3.6 write a hash and no algorithm: its
+/// length tells which.
+fn password(
+    fields: Fields<'_>,
+    plain: &str,
+    hash: &str,
+    algorithm: Option<HashingAlgorithm>,
+) -> Result<Result<(), PasswordHashError>, Refusal> {
     match (fields.text(plain)?, fields.text(hash)?) {
         (Some(_), Some(_)) => Err(Refusal::wrong(format!("'{plain}' and '{hash}' exclude each other"))),
-        (_, None) => Ok(()),
+        (_, None) => Ok(Ok(())),
         (None, Some(text)) => {
             let bytes = base64::engine::general_purpose::STANDARD.decode(text);
-            let bytes = bytes.map_err(|_| Refusal::wrong(format!("'{hash}' is not in base64")))?;
+            let bytes = bytes.map_err(|_| Refusal::wrong(format!("'{hash}' is not valid base64")))?;
             let algorithm = algorithm.or_else(|| HashingAlgorithm::of_len(bytes.len())).unwrap_or_default();
-            PasswordHash::parse(text, algorithm).map(drop).map_err(|error| Refusal::wrong(error.to_string()))
+            Ok(PasswordHash::parse(text, algorithm).map(drop))
         }
     }
 }

@@ -11,6 +11,7 @@ use super::Refusal;
 use super::fields::Fields;
 use crate::names::Names;
 use crate::pages;
+use crate::sheet::Remark;
 
 /// The lists of which there is something to learn.
 pub(super) const LISTS: [&str; 5] = ["users", "vhosts", "parameters", "exchanges", "queues"];
@@ -33,10 +34,10 @@ const OWN_EXCHANGES: [(&str, ExchangeType); 8] = [
 const EVENTS: &str = "amq.rabbitmq.event";
 
 /// What to do about bindings that RabbitMQ 4 exports without one of their ends.
-const INTERNAL_EXCHANGE: &str = "RabbitMQ 4 exports no internal exchanges: declare this one before the import, or have \
-                                 the broker that runs checked by its URL, which tells them";
-const EXCLUSIVE_QUEUE: &str = "if it is an exclusive queue, which RabbitMQ does not export, leave the binding out: its \
-                               client declares both again";
+const INTERNAL_EXCHANGE: &str = "correct its name; if it is an internal exchange, which RabbitMQ does not export, declare it before \
+    the import, or check the running broker by its URL, which includes internal exchanges";
+const EXCLUSIVE_QUEUE: &str = "correct its name; if it is an exclusive queue, which RabbitMQ does not export, its client declares \
+    both again";
 
 /// What is there before, and what documents add.
 #[derive(Debug)]
@@ -163,14 +164,14 @@ impl Expected {
     pub(super) fn check_vhost(&self, name: &str) -> Result<(), Refusal> {
         match self.vhosts.contains(name) {
             true => Ok(()),
-            false => Err(Refusal::wrong("the document does not have the virtual host that the entry is in")),
+            false => Err(Refusal::wrong("the document does not contain the virtual host of this entry")),
         }
     }
 
     pub(super) fn check_user(&self, name: &str) -> Result<(), Refusal> {
         match self.users.contains(name) {
             true => Ok(()),
-            false => Err(Refusal::wrong("the document does not have the user that the entry is for")),
+            false => Err(Refusal::wrong("the document does not contain the user of this entry")),
         }
     }
 
@@ -180,17 +181,13 @@ impl Expected {
         found.filter(|(known, _)| *known != EVENTS || vhost == self.default_vhost).map(|(_, kind)| *kind)
     }
 
-    pub(super) fn exchange(&self, vhost: &str, name: &str) -> Result<ExchangeType, Refusal> {
+    pub(super) fn exchange(&self, vhost: &str, name: &str) -> Option<ExchangeType> {
         let defined = || self.exchanges.get(vhost, name).copied();
-        let found = self.own_exchange(vhost, name).or_else(defined);
-        found.ok_or_else(|| lacking("exchange", INTERNAL_EXCHANGE))
+        self.own_exchange(vhost, name).or_else(defined)
     }
 
-    pub(super) fn check_queue(&self, vhost: &str, name: &str) -> Result<(), Refusal> {
-        match self.queues.contains(vhost, name) {
-            true => Ok(()),
-            false => Err(lacking("queue", EXCLUSIVE_QUEUE)),
-        }
+    pub(super) fn has_queue(&self, vhost: &str, name: &str) -> bool {
+        self.queues.contains(vhost, name)
     }
 
     pub(super) fn default_queue_type(&self, vhost: &str) -> QueueType {
@@ -220,17 +217,23 @@ impl Expected {
         if self.counted_queues.count(vhost) as u64 <= queue_max {
             return Ok(());
         }
-        Err(Refusal::wrong(format!(
-            "the virtual host may have {queue_max} queues, as the document says, and has more in it"
-        )))
+        Err(Refusal::wrong(format!("the document limits the virtual host to {queue_max} queues, and contains more")))
     }
 }
 
-/// An end of a binding that the document does not have.
-fn lacking(noun: &str, advice: &str) -> Refusal {
-    Refusal::unsupported(
-        format!("the document does not have the {noun} that the binding names"),
-        advice,
-        pages::MIGRATING,
-    )
+/// Of a binding whose end is an exchange that the document does not have.
+pub(super) fn without_exchange() -> Remark {
+    lacking("exchange", INTERNAL_EXCHANGE)
+}
+
+/// Of a binding whose end is a queue that the document does not have.
+pub(super) fn without_queue() -> Remark {
+    lacking("queue", EXCLUSIVE_QUEUE)
+}
+
+fn lacking(noun: &str, advice: &str) -> Remark {
+    let text = format!(
+        "it is skipped, as by RabbitMQ, but with a warning: the document does not contain the {noun} that it names"
+    );
+    Remark::different(text, pages::MIGRATING).advising(advice)
 }

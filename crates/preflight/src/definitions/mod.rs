@@ -43,7 +43,7 @@ pub(crate) struct Refusal {
 impl Refusal {
     /// It makes no sense, and has to be corrected.
     fn wrong(text: impl Into<String>) -> Refusal {
-        let advice = "correct the entry, or take it out: as long as it is there, nothing is imported".to_owned();
+        let advice = "correct the entry, or remove it: nothing is imported with this entry".to_owned();
         Refusal { text: text.into(), advice, page: pages::HTTP_API, is_unsupported: false }
     }
 
@@ -98,7 +98,12 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
     let mut expected = Expected::of(config);
     for Read { name, content, .. } in read {
         match content {
-            Content::Definitions(document) => examine_one(name, document, None, &mut expected, sheet),
+            Content::Definitions(document) => {
+                if document.survey().single_vhost().is_some() && is_loaded(name, config) {
+                    sheet.put(FILE, Place::of(name, None, ""), vec![refused_at_start()]);
+                }
+                examine_one(name, document, None, &mut expected, sheet);
+            }
             Content::Running(answers) => {
                 if let Some(document) = &answers.definitions {
                     let export = Export::of(&answers.internal_exchanges);
@@ -108,6 +113,22 @@ pub(crate) fn examine(read: &[Read<'_>], config: &Config, sheet: &mut Sheet) {
             _ => {}
         }
     }
+}
+
+const FILE: Noun = Noun { one: "file", many: "files", family: "files" };
+
+/// Whether a start imports this file: the configuration names it, or its folder. Paths are those of another host, so that names have to do.
+fn is_loaded(source: &str, config: &Config) -> bool {
+    let mut names = source.rsplit('/').take(2).filter(|name| !name.is_empty());
+    let loaded = config.load_definitions.as_deref().and_then(|path| path.trim_end_matches('/').rsplit('/').next());
+    loaded.is_some_and(|loaded| names.any(|name| name == loaded))
+}
+
+/// What is said of a file of one virtual host that a start is to import.
+fn refused_at_start() -> Remark {
+    let text = "the file is an export of one virtual host: load_definitions refuses it, and the broker does not start";
+    let advice = "name an export of the whole broker in load_definitions, or import the file into a virtual host of the running broker";
+    Remark::refused(text, pages::HTTP_API).advising(advice)
 }
 
 const BINDINGS: &str = "bindings";
@@ -123,7 +144,10 @@ fn examine_one(
     let survey = document.survey();
     expected.vhost = survey.single_vhost();
     if let Some(vhost) = &expected.vhost {
-        sheet.note(format!("{source} is of one virtual host: import it into one, with --vhost {vhost} or another"));
+        sheet.note(format!(
+            "{source} is an export of one virtual host: import it into one, with --vhost {vhost} or another (POST \
+             /api/definitions/VHOST); load_definitions refuses it"
+        ));
         expected.add_vhost(&vhost.clone());
     }
     for name in &survey.unknown {

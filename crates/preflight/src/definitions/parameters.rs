@@ -22,19 +22,19 @@ fn policy_of(expected: &Expected, named: Fields<'_>, fields: Fields<'_>, kind: P
     let (vhost, name) = (expected.vhost_of(named)?, named.required_text("name")?);
     VhostName::parse(vhost.as_bytes()).map_err(|error| Refusal::wrong(error.to_string()))?;
     Policy::parse_pattern(fields.required_text("pattern")?)
-        .map_err(|error| Refusal::wrong(format!("the pattern makes no sense: {error}")))?;
+        .map_err(|error| Refusal::wrong(format!("invalid pattern: {error}")))?;
     let definition = match fields.required("definition")? {
         Value::Object(definition) => definition,
         other => return Err(wrong_type("definition", "an object", other)),
     };
     if definition.is_empty() {
-        return Err(Refusal::wrong("the policy sets nothing"));
+        return Err(Refusal::wrong("the policy definition is empty"));
     }
     if let Some(priority) = fields.0.get("priority").filter(|priority| !priority.is_number()) {
         return Err(wrong_type("priority", "a number", priority));
     }
     if let Some(apply_to) = fields.text("apply-to")?.filter(|name| ApplyTo::parse(name).is_none()) {
-        return Err(Refusal::wrong(format!("there is nothing called '{apply_to}' that a policy could apply to")));
+        return Err(Refusal::wrong(format!("policies cannot apply to '{apply_to}'")));
     }
     expected.check_vhost(&vhost)?;
     Policy::parse_name(name).map_err(|error| Refusal::wrong(error.to_string()))?;
@@ -47,8 +47,9 @@ fn policy_of(expected: &Expected, named: Fields<'_>, fields: Fields<'_>, kind: P
                 alone.is_some_and(|alone| matches!(PolicyDefinition::parse(alone, kind), Err(PolicyError::Unknown(_))))
             };
             let keys: Vec<String> = definition.keys().filter(is_unknown).map(|key| format!("'{key}'")).collect();
-            let text = format!("no policy of this kind can have the key {}", keys.join(", "));
-            let advice = "take it out of the policy, if nothing depends on it; with such a key the policy is left out as a whole";
+            let text = format!("a policy of this kind cannot have the key {}", keys.join(", "));
+            let advice =
+                "remove it from the policy, if nothing depends on it; with such a key the whole policy is skipped";
             Err(Refusal::unsupported(text, advice, pages::POLICIES))
         }
         Err(error) => Err(Refusal::wrong(error.to_string())),
@@ -61,7 +62,7 @@ fn key_without_effect(key: &str) -> Option<Remark> {
     let (name, advice) = match key.starts_with("ha-") {
         true => (
             "keys 'ha-…' have",
-            "make quorum queues of queues that are to survive a node, or run a cluster: it keeps all queues on all nodes",
+            "change queues that must survive a node to quorum queues, or run a cluster, which stores all queues on all nodes",
         ),
         false => ("key", ""),
     };
@@ -73,8 +74,8 @@ fn key_without_effect(key: &str) -> Option<Remark> {
 }
 
 fn unbuilt(key: &str) -> Refusal {
-    let text = format!("the policy key '{key}' is for streams, which are not there");
-    Refusal::unsupported(text, "take the policy out; it is left out as a whole", pages::POLICIES)
+    let text = format!("the policy key '{key}' is for streams, which are not supported");
+    Refusal::unsupported(text, "remove the policy; otherwise the whole policy is skipped", pages::POLICIES)
 }
 
 pub(super) fn parameter(expected: &mut Expected, fields: Fields<'_>) -> Judgement {
@@ -120,7 +121,7 @@ fn of_vhost(expected: &Expected, fields: Fields<'_>, component: &str, value: &Va
         }
         // What else is said of that end follows from it.
         let text = text.lines().find(|line| line.contains("amqp10")).unwrap_or(&text);
-        let advice = "let both ends speak AMQP 0-9-1, or run this shovel on another RabbitMQ";
+        let advice = "use AMQP 0-9-1 at both ends, or run this shovel on another RabbitMQ";
         return Err(Refusal::unsupported(text, advice, pages::SHOVELS));
     }
     Ok(Vec::new())
@@ -131,13 +132,13 @@ fn missing(component: &str) -> Refusal {
     match component {
         // Of RabbitMQ 2 and 3.0.
         "federation" => {
-            let advice = "write it as parameters federation-upstream and federation-upstream-set, and a policy, as RabbitMQ has since 3.1";
-            Refusal::unsupported("there is no such component any more", advice, pages::FEDERATION)
+            let advice = "replace it by parameters federation-upstream and federation-upstream-set and a policy, as in RabbitMQ since 3.1";
+            Refusal::unsupported("this component no longer exists", advice, pages::FEDERATION)
         }
         other => {
             let advice = "find out which plugin reads it, and whether it is needed";
             Refusal::unsupported(
-                format!("there is nothing here that parameters of the component '{other}' would be for"),
+                format!("parameters of the component '{other}' are not supported"),
                 advice,
                 pages::DIFFERENCES,
             )
@@ -155,7 +156,7 @@ pub(super) fn global_parameter(_: &mut Expected, fields: Fields<'_>) -> Judgemen
         return Err(Refusal::wrong("the name is empty"));
     }
     if OF_MQTT.contains(&name) && !support::MQTT.is_there() {
-        let remark = Remark::different("it is kept, and has no effect: MQTT is not spoken", pages::DIFFERENCES);
+        let remark = Remark::different("it is stored, and has no effect: MQTT is not supported", pages::DIFFERENCES);
         return Ok(vec![remark.advising(support::KEEP_FOR_PROTOCOL)]);
     }
     Ok(Vec::new())

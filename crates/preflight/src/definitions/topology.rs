@@ -9,7 +9,7 @@ use model::json::to_table;
 use model::name::{ExchangeName, QueueName, RESERVED_PREFIX, VhostName};
 use model::resource::Resource;
 
-use super::expected::Expected;
+use super::expected::{Expected, without_exchange, without_queue};
 use super::fields::Fields;
 use super::{Judgement, Refusal};
 use crate::pages;
@@ -45,10 +45,9 @@ pub(super) fn exchange(expected: &mut Expected, fields: Fields<'_>) -> Judgement
             Some(_) => Vec::new(),
             None => {
                 expected.leave_exchange(&vhost, name);
-                let text =
-                    "exchanges whose names begin with 'amq.' are not imported, and this one is not there by itself";
-                let advice =
-                    "what is bound to it gets nothing; the log goes to stderr, and events are on amq.rabbitmq.event";
+                let text = "exchanges whose names begin with 'amq.' are not imported, and Warren does not create this one itself";
+                let advice = "queues bound to it get no messages; logs are written to stderr, and events are published to \
+                     amq.rabbitmq.event";
                 vec![Remark::different(text, pages::EVENTS).advising(advice)]
             }
         });
@@ -64,12 +63,12 @@ fn new_exchange(expected: &Expected, kind: &str, arguments: Table<'_>, resource:
     let foreign = |kind: &str, text: String| match kind.is_empty() {
         true => Refusal::wrong(text),
         false => {
-            Refusal::unsupported(text, "declare it of another type, and change what publishes to it", pages::EXCHANGES)
+            Refusal::unsupported(text, "declare it with another type, and change its publishers", pages::EXCHANGES)
         }
     };
     let exchange_type = ExchangeType::parse(kind.as_bytes()).map_err(|error| foreign(kind, error.to_string()))?;
     let unbuilt =
-        |kind: ExchangeType| foreign(kind.name(), format!("there are no exchanges of the type '{}'", kind.name()));
+        |kind: ExchangeType| foreign(kind.name(), format!("the exchange type '{}' is not supported", kind.name()));
     if !exchange_type.is_built() {
         return Err(unbuilt(exchange_type));
     }
@@ -92,19 +91,19 @@ fn new_exchange(expected: &Expected, kind: &str, arguments: Table<'_>, resource:
 fn differences(exchange_type: ExchangeType) -> Option<Remark> {
     let (text, page) = match exchange_type {
         ExchangeType::ConsistentHash => (
-            "keys of consistent hash exchanges go to other queues than RabbitMQ's, and always to the same ones",
+            "consistent hash exchanges route keys to other queues than RabbitMQ's, and always to the same ones",
             pages::EXCHANGES,
         ),
         ExchangeType::RecentHistory => ("a recent history exchange keeps at most 16 MiB", pages::EXCHANGES),
         ExchangeType::DelayedMessage => (
-            "delayed messages are as durable as others, and mandatory ones are returned only where no queue would take them",
+            "delayed messages are as durable as others, and mandatory ones are returned only if no queue would receive them",
             pages::DELAYED,
         ),
         ExchangeType::MessageDeduplication => {
-            ("keys of a deduplicating exchange last as its messages do", pages::DEDUPLICATION)
+            ("keys of a deduplicating exchange are as durable as its messages", pages::DEDUPLICATION)
         }
         ExchangeType::ModulusHash => {
-            ("shards of a sharded exchange stay in use for as long as they are bound", pages::SHARDING)
+            ("shards of a sharded exchange are used for as long as they are bound", pages::SHARDING)
         }
         _ => return None,
     };
@@ -148,9 +147,10 @@ fn of_session(name: &str) -> Option<Remark> {
     let of_protocol = [("mqtt-subscription-", support::MQTT, "MQTT"), ("stomp-subscription-", support::STOMP, "STOMP")];
     let (_, _, protocol) =
         of_protocol.into_iter().find(|(start, sign, _)| name.starts_with(start) && !sign.is_there())?;
-    let text =
-        format!("the queue is of a session of {protocol}, which is not spoken: it fills, and no client takes from it");
-    Some(Remark::different(text, pages::DIFFERENCES).advising("take it out, or delete it after the import"))
+    let text = format!(
+        "the queue belongs to a session of {protocol}, which is not supported: it fills, and no client consumes from it"
+    );
+    Some(Remark::different(text, pages::DIFFERENCES).advising("remove it, or delete it after the import"))
 }
 
 fn set_type(arguments: &mut TableBuf, kind: &str) -> Result<(), Refusal> {
@@ -163,7 +163,7 @@ fn new_queue(expected: &Expected, table: Table<'_>, shape: QueueShape, resource:
     let queue_type = arguments.queue_type();
     check_queue_type(queue_type, shape, resource).map_err(wrong)?;
     if !queue_type.is_built() {
-        let text = format!("there are no queues of the type '{}'", queue_type.name());
+        let text = format!("the queue type '{}' is not supported", queue_type.name());
         return Err(Refusal::unsupported(text, WITHOUT_STREAMS, pages::QUEUES));
     }
     if !shape.is_durable && !expected.permits_transient_queues {
@@ -199,17 +199,28 @@ pub(super) fn binding(expected: &mut Expected, fields: Fields<'_>) -> Judgement 
     let has_left = |name: &str| expected.has_left_exchange(&vhost, name);
     let is_left =
         has_left(source) || if is_queue { expected.has_left_queue(&vhost, destination) } else { has_left(destination) };
-    if is_left {
-        let advice = "see what is refused of exchanges and queues";
-        return Err(Refusal::unsupported("one end of the binding is refused", advice, pages::HTTP_API));
+    if is_left && [source, destination].iter().any(|name| name.starts_with(RESERVED_PREFIX)) {
+        return Ok(vec![Remark::different(
+            "it is skipped with a warning: its source or destination is not imported",
+            pages::HTTP_API,
+        )]);
     }
-    let source_type = expected.exchange(&vhost, source)?;
+    if is_left {
+        let advice = "see the exchanges and queues that are refused";
+        return Err(Refusal::unsupported(
+            "the source or destination of the binding is refused",
+            advice,
+            pages::HTTP_API,
+        ));
+    }
+    let Some(source_type) = expected.exchange(&vhost, source) else { return Ok(vec![without_exchange()]) };
     match is_queue {
-        true => expected.check_queue(&vhost, destination)?,
-        false => expected.exchange(&vhost, destination).map(drop)?,
+        true if !expected.has_queue(&vhost, destination) => return Ok(vec![without_queue()]),
+        false if expected.exchange(&vhost, destination).is_none() => return Ok(vec![without_exchange()]),
+        _ => {}
     }
     if !is_queue && destination.is_empty() {
-        return Err(Refusal::wrong("nothing can be bound to the default exchange"));
+        return Err(Refusal::wrong("bindings to the default exchange are not allowed"));
     }
     check_key(source_type, routing_key, is_queue, arguments.as_table())?;
     Ok(Vec::new())
@@ -221,7 +232,7 @@ fn check_key(source: ExchangeType, routing_key: &str, is_queue: bool, arguments:
     }
     match source {
         ExchangeType::Topic if routing_key.split('.').filter(|word| *word == "#").count() > HASH_COUNT_MAX => {
-            Err(Refusal::wrong(format!("a topic binding's key may have at most {HASH_COUNT_MAX} words '#'")))
+            Err(Refusal::wrong(format!("the key of a topic binding may contain '#' at most {HASH_COUNT_MAX} times")))
         }
         ExchangeType::Headers if !routing::is_valid_match(arguments) => {
             Err(Refusal::wrong("x-match must be all, any, all-with-x or any-with-x"))
@@ -230,7 +241,7 @@ fn check_key(source: ExchangeType, routing_key: &str, is_queue: bool, arguments:
             Err(Refusal::wrong("the key of a consistent hash binding must be an integer from 1: it is a weight"))
         }
         ExchangeType::LocalRandom if !routing_key.is_empty() || !is_queue => {
-            Err(Refusal::wrong("a local random exchange takes bindings to queues only, without a key"))
+            Err(Refusal::wrong("a local random exchange accepts only bindings to queues, without a key"))
         }
         _ => Ok(()),
     }

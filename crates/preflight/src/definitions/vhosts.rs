@@ -50,13 +50,13 @@ fn described(fields: Fields<'_>) -> Result<Option<Remark>, Refusal> {
     Ok(match QueueType::parse(name.as_bytes()) {
         Some(queue_type) if queue_type.is_built() => None,
         Some(queue_type) => {
-            let text = format!("the default queue type '{}' is not there", queue_type.name());
+            let text = format!("the default queue type '{}' is not supported", queue_type.name());
             let refusal =
                 Refusal::unsupported(text, format!("choose another default; {WITHOUT_STREAMS}"), pages::QUEUES);
             Some(refusal.into())
         }
         None => Some(Remark::different(
-            format!("'{name}' is no queue type, and none is taken for the default"),
+            format!("unknown queue type '{name}', which is ignored as a default"),
             pages::QUEUES,
         )),
     })

@@ -43,7 +43,7 @@ pub(crate) enum Term {
 
 /// Why a text is no term.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} is no Erlang term: {reason}")]
+#[error("line {line} is not a valid Erlang term: {reason}")]
 pub(crate) struct TermError {
     pub(crate) line: usize,
     pub(crate) reason: &'static str,

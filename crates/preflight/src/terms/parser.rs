@@ -19,7 +19,7 @@ pub(crate) fn parse(text: &str) -> Result<Node, TermError> {
         }));
     }
     reader.skip();
-    if reader.rest.is_empty() { Ok(node) } else { Err(reader.error("there is more after the full stop")) }
+    if reader.rest.is_empty() { Ok(node) } else { Err(reader.error("unexpected text after the full stop")) }
 }
 
 struct Reader<'a> {
@@ -30,8 +30,8 @@ struct Reader<'a> {
 
 type Outcome<T> = Result<T, TermError>;
 
-const NOT_CLOSED: &str = "it ends in the middle of something";
-const NO_CHARACTER: &str = "there is no such character";
+const NOT_CLOSED: &str = "unexpected end of the file";
+const NO_CHARACTER: &str = "invalid character";
 
 impl<'a> Reader<'a> {
     fn error(&self, reason: &'static str) -> TermError {
@@ -88,11 +88,11 @@ impl<'a> Reader<'a> {
 
     fn node(&mut self, depth: usize) -> Outcome<Node> {
         if depth > DEPTH_MAX {
-            return Err(self.error("it is nested too deeply"));
+            return Err(self.error("the term is nested too deeply"));
         }
         self.count += 1;
         if self.count > COUNT_MAX {
-            return Err(self.error("there are too many terms"));
+            return Err(self.error("too many terms"));
         }
         let line = self.line;
         let term = self.term(depth)?;
@@ -125,9 +125,7 @@ impl<'a> Reader<'a> {
             Some(char) if char.is_lowercase() => {
                 Ok(Term::Atom(self.take_while(|char| char.is_alphanumeric() || matches!(char, '_' | '@')).to_owned()))
             }
-            Some(char) if char.is_uppercase() || char == '_' => {
-                Err(self.error("it is a variable, which has no value here"))
-            }
+            Some(char) if char.is_uppercase() || char == '_' => Err(self.error("variables are not supported")),
             Some(_) => Err(self.error(NO_CHARACTER)),
         }
     }
@@ -156,7 +154,7 @@ impl<'a> Reader<'a> {
                         items.extend(more);
                         Ok(items)
                     }
-                    _ => Err(self.error("after a bar a list was expected, and the end")),
+                    _ => Err(self.error("a list and its end were expected after '|'")),
                 };
             }
             if !self.take(',') {
@@ -290,7 +288,7 @@ impl<'a> Reader<'a> {
                 bytes.extend(self.texts()?.into_bytes());
             } else {
                 let number = self.number()?;
-                bytes.push(number.parse().map_err(|_| self.error("a byte is a number up to 255"))?);
+                bytes.push(number.parse().map_err(|_| self.error("a byte must be a number up to 255"))?);
             }
             self.skip();
             if self.take('/') {
@@ -325,7 +323,7 @@ impl<'a> Reader<'a> {
             let digits_of_base = self.take_while(|char| char.is_ascii_alphanumeric());
             let base = digits.parse().ok().filter(|base| (2..=36).contains(base));
             let number = base.and_then(|base| u64::from_str_radix(digits_of_base, base).ok());
-            let number = number.ok_or_else(|| self.error("there is no such number"))?;
+            let number = number.ok_or_else(|| self.error("invalid number"))?;
             return Ok(format!("{text}{number}"));
         }
         text += &digits;
@@ -344,7 +342,7 @@ impl<'a> Reader<'a> {
                 }
                 let exponent = self.digits();
                 if exponent.is_empty() {
-                    return Err(self.error("there is no such number"));
+                    return Err(self.error("invalid number"));
                 }
                 text += &exponent;
             }

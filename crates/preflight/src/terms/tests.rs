@@ -65,14 +65,14 @@ fn comments_and_line_ends_are_anywhere() {
 fn what_is_no_term_is_an_error_with_its_line() {
     check_error("", 1, "there is none");
     check_error("[a]", 1, "the full stop at the end is missing");
-    check_error("[a\n", 2, "it ends in the middle of something");
+    check_error("[a\n", 2, "unexpected end of the file");
     check_error("[a b].", 1, "a comma was expected, or the end of a list");
-    check_error("[a,\n Name].", 2, "it is a variable, which has no value here");
+    check_error("[a,\n Name].", 2, "variables are not supported");
     check_error("\"a", 1, "a quote is not closed");
-    check_error("a. b.", 1, "there is more after the full stop");
-    check_error("<<256>>.", 1, "a byte is a number up to 255");
-    check_error("[,].", 1, "there is no such character");
-    check_error(&"[".repeat(1_000_000), 1, "it is nested too deeply");
+    check_error("a. b.", 1, "unexpected text after the full stop");
+    check_error("<<256>>.", 1, "a byte must be a number up to 255");
+    check_error("[,].", 1, "invalid character");
+    check_error(&"[".repeat(1_000_000), 1, "the term is nested too deeply");
 }
 
 #[test]

@@ -11,7 +11,7 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const VHOSTS: [&str; 3] = ["x", "y", "z"];
 const FAILURES: u32 = 2;
 const BACKOFF_MAX_MS: u64 = 2000;
-const PATIENCE_MS: u64 = 1500;
+const TIMEOUT_MS: u64 = 1500;
 
 /// A name, a weight, vhosts, and which address of the name.
 type Given = (usize, u32, Vec<usize>, usize);
@@ -105,7 +105,7 @@ fn options(upstreams: &[Given], least: bool) -> Options {
         strategy: if least { LeastConnections } else { Weighted },
         failure_count_max: FAILURES,
         backoff_max_ms: BACKOFF_MAX_MS,
-        attempt_patience_ms: PATIENCE_MS,
+        attempt_patience_ms: TIMEOUT_MS,
         check_interval_ms: 700,
         ..Options::default()
     }
@@ -191,7 +191,7 @@ impl Log {
             match what {
                 What::Failed(Some(backoff_ms)) => (from_ms, somebody_until_ms) = (at_ms + backoff_ms, 0),
                 What::Tried if from_ms > 0 && *at_ms >= from_ms.max(somebody_until_ms) => {
-                    somebody_until_ms = at_ms + PATIENCE_MS;
+                    somebody_until_ms = at_ms + TIMEOUT_MS;
                 }
                 What::Left => somebody_until_ms = 0,
                 _ => {}
@@ -459,7 +459,7 @@ impl World {
             let others: Vec<UpstreamId> = set.iter().copied().filter(|other| *other != id).collect();
             let vhosts = [None].into_iter().chain(VHOSTS.map(Some));
             for vhost in vhosts.filter(|vhost| self.serving(*vhost).contains(&id)).collect::<Vec<_>>() {
-                let end_ms = self.now_ms + BACKOFF_MAX_MS + PATIENCE_MS;
+                let end_ms = self.now_ms + BACKOFF_MAX_MS + TIMEOUT_MS;
                 while let Choice::Later { at_ms } = self.choose(vhost, &others, 0) {
                     assert!(at_ms <= end_ms, "{id:?} is not tried again");
                     self.now_ms = at_ms;

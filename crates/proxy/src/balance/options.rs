@@ -76,19 +76,21 @@ impl Default for Options {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OptionsError {
     /// There is nowhere to go.
-    #[error("no upstream is given: name at least one")]
+    #[error("no upstreams: name at least one")]
     NoUpstream,
     /// An upstream's name is empty.
-    #[error("an upstream has no name: give it one")]
+    #[error("an upstream has no name")]
     NoName,
     /// It could not be told which is which.
-    #[error("two upstreams have the name '{0}': give each one of its own")]
+    #[error("two upstreams have the name '{0}': names must be unique")]
     SameName(String),
     /// A circuit would be open before anything has failed.
-    #[error("the number of failures that open a circuit is 0: say 1 or more")]
+    #[error("the number of failures that open a circuit is 0: set 1 or more")]
     NoFailures,
     /// A circuit would not be open at all, or its shortest time be longer than its longest.
-    #[error("the back-off from {min_ms} ms to {max_ms} ms is none: say more than 0 ms first, and no less then")]
+    #[error(
+        "invalid back-off from {min_ms} ms to {max_ms} ms: the minimum must be above 0 ms, and the maximum not below the minimum"
+    )]
     BackOff {
         /// [`Options::backoff_min_ms`].
         min_ms: u64,

@@ -643,23 +643,23 @@ fn options_that_cannot_be_are_refused_and_change_nothing() {
     let good = options(&[upstream("a", 1, &[])]);
     let mut balance = Balance::new(good.clone()).unwrap();
     let cases = [
-        (options(&[]), "no upstream is given: name at least one"),
-        (options(&[upstream("", 1, &[])]), "an upstream has no name: give it one"),
+        (options(&[]), "no upstreams: name at least one"),
+        (options(&[upstream("", 1, &[])]), "an upstream has no name"),
         (
             options(&[upstream("b", 1, &[]), upstream("b", 2, &[])]),
-            "two upstreams have the name 'b': give each one of its own",
+            "two upstreams have the name 'b': names must be unique",
         ),
         (
             Options { failure_count_max: 0, ..good.clone() },
-            "the number of failures that open a circuit is 0: say 1 or more",
+            "the number of failures that open a circuit is 0: set 1 or more",
         ),
         (
             Options { backoff_min_ms: 0, ..good.clone() },
-            "the back-off from 0 ms to 30000 ms is none: say more than 0 ms first, and no less then",
+            "invalid back-off from 0 ms to 30000 ms: the minimum must be above 0 ms, and the maximum not below the minimum",
         ),
         (
             Options { backoff_min_ms: 500, backoff_max_ms: 499, ..good },
-            "the back-off from 500 ms to 499 ms is none: say more than 0 ms first, and no less then",
+            "invalid back-off from 500 ms to 499 ms: the minimum must be above 0 ms, and the maximum not below the minimum",
         ),
     ];
     for (options, text) in cases {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::IpAddr;
 
-use client::without_passwords;
+use amqp_client::without_passwords;
 use model::config::table::Kind;
 
 /// Where to listen.

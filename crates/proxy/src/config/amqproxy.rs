@@ -9,7 +9,7 @@
 //!
 //! and so on, one key each.
 
-use client::without_passwords;
+use amqp_client::without_passwords;
 use model::config::table::{KeyPath, Origin, Values};
 use model::config::{LogLevel, Source, Warning, parse_duration_ms};
 

@@ -5,7 +5,7 @@
 
 use std::fmt::Write as _;
 
-use client::Uri;
+use amqp_client::Uri;
 use model::config::table::Origin;
 
 use super::amqproxy::{Assembly, Setting};
@@ -78,9 +78,9 @@ const OPTIONS: &[CommandOption] = &[
         "--config",
         Some("FILE"),
         Meaning::Config,
-        "Read a configuration file, ours or AMQProxy's. May be repeated.",
+        "Read a configuration file in Warren's or AMQProxy's format. May be repeated.",
     ),
-    option(None, "--set", Some("KEY=VALUE"), Meaning::Set, "Set a key, whatever files say. May be repeated."),
+    option(None, "--set", Some("KEY=VALUE"), Meaning::Set, "Set a key; takes precedence over files. May be repeated."),
     option(
         Some('l'),
         "--listen",
@@ -101,35 +101,35 @@ const OPTIONS: &[CommandOption] = &[
         "--idle-connection-timeout",
         Some("SECONDS"),
         Meaning::Amqproxy(Setting::IdleConnectionTimeout),
-        "How long an unused connection to an upstream is kept [5].",
+        "How long an unused upstream connection stays open [5].",
     ),
     option(
         None,
         "--max-upstream-channels",
         Some("COUNT"),
         Meaning::Amqproxy(Setting::MaxUpstreamChannels),
-        "The most channels of a connection to an upstream [1024].",
+        "The maximum number of channels per upstream connection [1024].",
     ),
     option(
         None,
         "--term-timeout",
         Some("SECONDS"),
         Meaning::Amqproxy(Setting::TermTimeout),
-        "After SIGTERM, how long clients may take to close once they are told to; -1: any time [-1].",
+        "How long clients may take after SIGTERM to confirm the close; -1: no limit [-1].",
     ),
     option(
         None,
         "--term-client-close-timeout",
         Some("SECONDS"),
         Meaning::Amqproxy(Setting::TermClientCloseTimeout),
-        "After SIGTERM, how long clients may take to close before they are told to [0].",
+        "How long clients may take after SIGTERM to disconnect, before their connections are closed [0].",
     ),
     option(
         None,
         "--log-level",
         Some("LEVEL"),
         Meaning::Amqproxy(Setting::LogLevel),
-        "The least severe level that is logged [info].",
+        "The lowest level that is logged [info].",
     ),
     option(Some('d'), "--debug", None, Meaning::Debug, "Log everything."),
     option(Some('h'), "--help", None, Meaning::Help, "Print this."),

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use client::{Uri, without_passwords};
+use amqp_client::{Uri, without_passwords};
 use model::config::parse_duration_ms;
 use model::config::table::Kind;
 

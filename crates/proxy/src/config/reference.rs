@@ -5,16 +5,16 @@ use super::schema::TABLE;
 const INTRODUCTION: &str = "\
 # Configuration of the proxy
 
-<!-- Made from the table in crates/proxy/src/config. Do not edit: `make docs` -->
+<!-- Generated from the table in crates/proxy/src/config. Do not edit: `make docs` -->
 
-`warren proxy` needs nothing but the URL of a broker:
+`warren proxy` needs only the URL of a broker:
 
 ```sh
 warren proxy amqp://rabbit-1.example.com amqp://rabbit-2.example.com
 ```
 
-Everything else has a default. A file is of the format of [the broker's](configuration.md), with the keys below. A key that is not
-known is an error, which names the closest one that is.
+Everything else has a default. A configuration file has the same format as [the broker's](configuration.md), with the keys below. An
+unknown key is an error, and the message names the most similar known key.
 
 ```ini
 # a comment
@@ -26,29 +26,31 @@ proxy.upstreams.b.ssl_options.cacertfile = /etc/ssl/rabbit.pem
 proxy.limits.connections_per_address = 500
 ```
 
-Clients bring their own user, password and vhost. Those of an upstream's URL are ignored, except that health checks log in with them.
+Clients bring their own user, password and vhost. Those in an upstream's URL are used only for health checks.
 
 ## Where values come from
 
-A later value of a key replaces an earlier one. From the weakest to the strongest:
+A later value of a key replaces an earlier one. From the lowest precedence to the highest:
 
 1. the defaults below;
-2. the configuration file, `--config FILE`, ours or AMQProxy's; of several the last one counts. Without the option **no file is read**;
+2. the configuration file, `--config FILE`, in Warren's or AMQProxy's format. The last of several is used. Without this option, **no file
+   is read**;
 3. the environment variables of AMQProxy;
 4. the command line: URLs, then options and `--set KEY=VALUE` in their order.
 
-URLs of the command line, of `AMQP_URL` or of an AMQProxy file are the upstreams `1`, `2` and so on. They replace all upstreams from
-further up this list; what else was set of these names stays, so that a file may say `proxy.upstreams.1.ssl_options.cacertfile`.
+URLs from the command line, from `AMQP_URL` or from an AMQProxy file are the upstreams `1`, `2` and so on. They replace all upstreams
+from sources of lower precedence. Other settings of upstreams with these names remain, so a file may set
+`proxy.upstreams.1.ssl_options.cacertfile`.
 
-**`$(NAME)`** in a value of our files is replaced by the environment variable of that name.
+**`$(NAME)`** in a value of a file in Warren's format is replaced by the environment variable of this name.
 
-**SIGHUP** reads the files again. Keys that say *reload* count at once; a change of any other is told in the log and counts after a
-restart. Files of certificates are read again, too; those of listeners also whenever they change. A configuration with an error
-changes nothing.
+On **SIGHUP**, the proxy reads the files again. New values of keys with *reload* apply at once. A changed value of any other key is
+logged and applies after a restart. Certificate files are read again, too; those of listeners also whenever they change. If the
+configuration has an error, nothing changes.
 
 ## AMQProxy's options
 
-All options, variables and files of AMQProxy 3 are understood. Their times are seconds, or have a unit.
+All options, variables and files of AMQProxy 3 are supported. Their times are seconds, or have a unit.
 
 | option | variable | file | key |
 |---|---|---|---|
@@ -63,18 +65,18 @@ and `proxy.http.listener` unless that is set |
 | `--term-timeout` | `TERM_TIMEOUT` | `[main]` `term_timeout` | `proxy.term_timeout`; less than 0 is `infinity` |
 | `--term-client-close-timeout` | `TERM_CLIENT_CLOSE_TIMEOUT` | `[main]` `term_client_close_timeout` | `proxy.term_client_close_timeout` |
 | `--log-level`; `-d`, `--debug` | `LOG_LEVEL` | `[main]` or `[listen]` `log_level` | `proxy.log.level` |
-| URL | `AMQP_URL`, or else `UPSTREAM`: one, or several with commas between them | `[main]` `upstream` | `proxy.upstreams.1.url` |
+| URL | `AMQP_URL`, or else `UPSTREAM`: one URL, or several separated by commas | `[main]` `upstream` | `proxy.upstreams.1.url` |
 | `-c`, `--config` | | | |
 
-A file is AMQProxy's where it has a `[section]`. What differs: `config.ini` in the working directory is not read unless it is named, a
-file that is named has to be there, and heartbeats are proposed to clients.
+A file with a `[section]` is read as an AMQProxy file. There are three differences: `config.ini` in the working directory is read only
+if it is named, a named file must exist, and heartbeats are proposed to clients.
 
 ## What values look like
 
 * **Sizes** are bytes, or a number with a unit: `k`, `kB`, `M`, `MB`, `G`, `GB` are powers of 1000; `Ki`, `KiB`, `Mi`, `MiB` and so on
   are powers of 1024.
 * **Durations** are milliseconds, or a number with a unit: `ms`, `s`, `m`, `h`, `d`, `w`.
-* **`$name`** in a key is any word; **`{a,b}`** one of these; **`**`** anything below.
+* In keys, **`$name`** stands for any word, **`{a,b}`** for one of these words, and **`**`** for everything below.
 ";
 
 /// The text of `docs/proxy-configuration.md`.

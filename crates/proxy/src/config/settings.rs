@@ -95,7 +95,7 @@ fn check_listeners(values: &mut Values) {
     let is_silent =
         listeners(values, "tcp").is_empty() && listeners(values, "ssl").is_empty() && unix_listeners(values).is_empty();
     if is_silent {
-        let text = "there is no listener: set 'proxy.listeners.ssl.NAME' or 'proxy.listeners.unix.NAME'".to_owned();
+        let text = "no listener: set 'proxy.listeners.ssl.NAME' or 'proxy.listeners.unix.NAME'".to_owned();
         values.refuse(values.origin("proxy.listeners.tcp"), text);
     }
 }
@@ -136,7 +136,8 @@ fn attempts_outlive_waits(values: &Values) -> Option<Warning> {
     (duration(values, connect) > duration(values, wait)).then(|| {
         let [connect_text, wait_text] = [connect, wait].map(|key| values.required(key));
         let text = format!(
-            "'{connect}' ({connect_text}) is longer than '{wait}' ({wait_text}): clients are closed before an upstream is given up"
+            "'{connect}' ({connect_text}) is longer than '{wait}' ({wait_text}): clients are closed before an attempt to connect to an \
+             upstream ends"
         );
         Warning(Remark { origin, text })
     })

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 
-use client::Uri;
+use amqp_client::Uri;
 use model::config::Warning;
 use model::config::table::{KeyPath, Origin, Remark, Values};
 use net::proxy_protocol::Version;
@@ -167,7 +167,7 @@ impl UpstreamSettings<'_> {
         let own = [UPSTREAMS[0], UPSTREAMS[1], self.name, "ssl_options"];
         let (rest, _, origin) = self.values.below(&own).next().filter(|_| !is_tls)?;
         let key = self.key(&["ssl_options", rest.first()?]);
-        Some((origin.clone(), format!("'{key}' needs a URL with amqps://, as without TLS it would do nothing")))
+        Some((origin.clone(), format!("'{key}' needs a URL with amqps://, because it has no effect without TLS")))
     }
 
     fn half_an_identity(&self) -> Option<(Origin, String)> {

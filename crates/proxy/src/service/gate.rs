@@ -54,7 +54,7 @@ impl Gate {
             guard.take_alarms()
         };
         for alarm in alarms {
-            tracing::warn!(reason = %alarm.refusal, untold = alarm.untold_count, only_told = alarm.is_alarm_only, "a limit was reached");
+            tracing::warn!(reason = %alarm.refusal, untold = alarm.untold_count, only_told = alarm.is_alarm_only, "limit reached");
         }
     }
 

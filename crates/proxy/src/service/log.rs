@@ -18,7 +18,8 @@ pub(crate) fn out_of_files(error: &io::Error) {
 pub(crate) fn no_file_for_client() {
     if is_first_in_this_second() {
         tracing::error!(
-            "connections are refused: the limit of open files is reached, but for those kept for upstreams; raise it (ulimit -n)"
+            "connections are refused because the limit of open files is reached, except for those reserved for upstreams; raise it \
+             (ulimit -n)"
         );
     }
 }
@@ -32,16 +33,17 @@ fn is_first_in_this_second() -> bool {
 pub(crate) fn notice(notice: &Notice, peer_of: impl Fn(ClientId) -> Option<SocketAddr>) {
     match notice {
         Notice::LateError { user, vhost, code, text } => {
-            tracing::warn!(%user, %vhost, code, %text, "a publish failed after its client had gone");
+            tracing::warn!(%user, %vhost, code, %text, "publish failed after its client had disconnected");
         }
         Notice::LateReturn { user, vhost, text } => {
-            tracing::warn!(%user, %vhost, %text, "a message came back after its client had gone");
+            tracing::warn!(%user, %vhost, %text, "message returned after its client had disconnected");
         }
         Notice::LateLoss { user, vhost, count } => {
-            tracing::warn!(%user, %vhost, count, "publishes were not confirmed when their connection was lost; their clients had gone");
+            tracing::warn!(%user, %vhost, count, "publishes unconfirmed when their connection was lost, after their clients had \
+                 disconnected");
         }
         Notice::Unconfirmed { user, vhost, count } => {
-            tracing::warn!(%user, %vhost, count, "publishes are not confirmed for long; their clients had gone");
+            tracing::warn!(%user, %vhost, count, "publishes unconfirmed for a long time, after their clients had disconnected");
         }
         Notice::LoginRefused { user, text } => tracing::warn!(%user, %text, "login was refused"),
         Notice::GaveUp { user, text, count } => {
@@ -49,7 +51,7 @@ pub(crate) fn notice(notice: &Notice, peer_of: impl Fn(ClientId) -> Option<Socke
         }
         Notice::SlowClient(id) => {
             let peer = peer_of(*id).map(|peer| peer.to_string());
-            tracing::warn!(peer, "client was let go: it does not read what it asked for");
+            tracing::warn!(peer, "client disconnected because it does not read its connection");
         }
         Notice::Garbled { text, .. } => tracing::error!(%text, "an upstream does not speak as agreed"),
     }

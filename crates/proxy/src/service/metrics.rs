@@ -30,8 +30,8 @@ pub(super) fn render(
     write_sample(&mut out, identity, labels, 1_u64.into());
     gauge(&mut out, amqproxys("client_connections"), "Clients.", report.client_count);
     gauge(&mut out, amqproxys("upstream_connections"), "Connections to upstreams.", report.upstream_connection_count);
-    gauge(&mut out, ours("ready"), "Whether clients find an upstream here.", usize::from(is_ready));
-    gauge(&mut out, ours("clients_open"), "Clients whose connection is open.", report.open_client_count);
+    gauge(&mut out, ours("ready"), "Whether an upstream is available for clients.", usize::from(is_ready));
+    gauge(&mut out, ours("clients_open"), "Open client connections.", report.open_client_count);
     gauge(
         &mut out,
         ours("clients_waiting"),
@@ -46,7 +46,7 @@ pub(super) fn render(
     );
     gauge(&mut out, ours("client_output_bytes"), "Bytes that wait for clients' sockets.", report.client_output_len);
     for (name, help, value) in [
-        ("clients_total", "Clients that came.", counters.clients),
+        ("clients_total", "Accepted client connections.", counters.clients),
         ("messages_published_total", "Messages sent on over shared connections.", counters.published),
         ("channels_opened_total", "Channels opened upstream for pools.", counters.channels_opened),
         (
@@ -57,10 +57,18 @@ pub(super) fn render(
         ("connections_dialled_total", "Upstream connections that were wanted.", counters.lines_dialled),
         ("connections_lost_total", "Upstream connections that could not be opened, or were lost.", counters.lines_lost),
         ("clients_moved_total", "Clients that got an upstream connection of their own.", counters.moved),
-        ("late_errors_total", "Publishes that failed after their client had gone.", counters.late_errors),
-        ("late_returns_total", "Mandatory messages that came back after their client had gone.", counters.late_returns),
-        ("late_nacks_total", "Publishes refused after their client had gone.", counters.late_nacks),
-        ("late_losses_total", "Publishes never confirmed whose client had gone.", counters.late_losses),
+        ("late_errors_total", "Publishes that failed after their client had disconnected.", counters.late_errors),
+        (
+            "late_returns_total",
+            "Mandatory messages that were returned after their client had disconnected.",
+            counters.late_returns,
+        ),
+        ("late_nacks_total", "Publishes that were refused after their client had disconnected.", counters.late_nacks),
+        (
+            "late_losses_total",
+            "Publishes that were never confirmed after their client had disconnected.",
+            counters.late_losses,
+        ),
         ("logins_refused_total", "Logins that upstreams refused.", counters.logins_refused),
         (
             "logins_remembered_total",
@@ -81,10 +89,10 @@ pub(super) fn render(
 }
 
 fn render_guard(out: &mut Vec<u8>, guard: &guard::Snapshot) {
-    gauge(out, ours("users"), "Users who have a client.", guard.user_count);
+    gauge(out, ours("users"), "Users with at least one client.", guard.user_count);
     gauge(out, ours("addresses"), "Addresses, or networks that count as one, that have a client.", guard.network_count);
     let name = ours("limit");
-    write_head_help_first(out, name, Kind::Gauge, "What is set for a limit; 0 for none.");
+    write_head_help_first(out, name, Kind::Gauge, "The configured limit; 0 for none.");
     for of in &guard.limits {
         write_sample(out, name, |labels| labels.put("limit", of.limit.name()), of.max.into());
     }
@@ -101,19 +109,19 @@ fn render_spool(out: &mut Vec<u8>, spool: &spool::Report) {
     for (name, kind, help, value) in [
         ("messages", Kind::Gauge, "Messages that wait for an upstream.", spool.count()),
         ("bytes", Kind::Gauge, "Their bytes.", spool.len()),
-        ("bytes_max", Kind::Gauge, "Bytes that may be kept.", spool.len_max),
+        ("bytes_max", Kind::Gauge, "The maximum size of stored messages in bytes.", spool.len_max),
         (
             "failed",
             Kind::Gauge,
-            "Whether nothing can be kept now: the disk is full, or has failed.",
+            "Whether no messages can be stored because the disk is full or has failed.",
             u64::from(spool.failure.is_some()),
         ),
-        ("kept_total", Kind::Counter, "Messages that were kept.", kept),
+        ("kept_total", Kind::Counter, "Messages that were stored.", kept),
         ("sent_on_total", Kind::Counter, "Those that were sent on and confirmed.", sent_on),
         ("refused_total", Kind::Counter, "Those that an upstream refused.", refused),
         ("expired_total", Kind::Counter, "Those that became too old.", expired),
         ("dropped_total", Kind::Counter, "Those that operators dropped.", dropped),
-        ("full_total", Kind::Counter, "Times that a publisher had to wait for room.", full),
+        ("full_total", Kind::Counter, "How often a publisher had to wait for space.", full),
     ] {
         number(out, Name { prefix: "warren_proxy_spool_", ..ours(name) }, kind, help, value.into());
     }

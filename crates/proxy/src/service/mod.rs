@@ -54,10 +54,10 @@ const GUARD_TICK: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(20);
 
 /// How long what is being sent on may wait for its confirms at a stop.
-const FORWARD_PATIENCE: Duration = Duration::from_secs(5);
+const FORWARD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long upstream connections may wait for their confirms when all clients are gone.
-const CONFIRM_PATIENCE: Duration = Duration::from_secs(10);
+const CONFIRM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Why the proxy does not start.
 #[derive(Debug, thiserror::Error)]
@@ -177,7 +177,7 @@ impl Service {
 
     /// Closes connections to upstreams as soon as what clients have published over them is confirmed, and waits for that for a while.
     pub async fn wait_for_confirms(&self) {
-        let until = Instant::now() + CONFIRM_PATIENCE;
+        let until = Instant::now() + CONFIRM_TIMEOUT;
         loop {
             self.handle.tell(|| Command::CloseUpstreamConnections);
             let connections: usize =
@@ -198,7 +198,7 @@ impl Service {
         if let (Some(spool), Some(forwarding)) = (&self.handle.spool, &mut self.forwarding) {
             // What is under way would come twice, if it were not waited for.
             spool.stop_sending();
-            if tokio::time::timeout(FORWARD_PATIENCE, &mut *forwarding).await.is_err() {
+            if tokio::time::timeout(FORWARD_TIMEOUT, &mut *forwarding).await.is_err() {
                 forwarding.abort();
             }
         }

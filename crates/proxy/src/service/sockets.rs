@@ -17,7 +17,7 @@ use crate::switchboard::{ClientId, Switchboard, UpstreamConnectionId, Wants};
 const TURN_COUNT_MAX: usize = 16;
 
 /// How long the last bytes may take to leave.
-const END_PATIENCE: Duration = Duration::from_secs(5);
+const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// While nothing more is read from a client that has sent much.
 type Pause = Pin<Box<tokio::time::Sleep>>;
@@ -87,7 +87,7 @@ fn poll_carry(
                 return Poll::Ready(Ok(()));
             }
             // A peer that takes nothing any more is not waited for long, nor one that goes on talking.
-            let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_PATIENCE)));
+            let patience = ending.get_or_insert_with(|| Box::pin(tokio::time::sleep(END_TIMEOUT)));
             return patience.as_mut().poll(cx).map(|()| match is_ended {
                 true => Ok(()),
                 false => Err(io::ErrorKind::TimedOut.into()),
@@ -185,7 +185,7 @@ fn poll_read(worker: &Rc<Worker>, party: Party, stream: &mut Stream, cx: &mut Co
     match party {
         Party::Client(id) if len == 0 => {
             if let Some(peer) = worker.peer_of(id) {
-                tracing::debug!(%peer, "client went away");
+                tracing::debug!(%peer, "client disconnected");
             }
             board.client_ended(id, now_ms);
         }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use amqp::TableBuf;
 use amqp::frame::{PROTOCOL_HEADER, decode_frame};
 use amqp::method::Method;
-use client::{ConnectOptions, Connection, Uri};
+use amqp_client::{ConnectOptions, Connection, Uri};
 use net::proxy_protocol::Version;
 use net::{ClientTls, DialError, DialOptions, Stream};
 use parking_lot::Mutex;
@@ -25,7 +25,7 @@ const ASK_AGAIN: Duration = Duration::from_millis(50);
 const ASK_AT_LEAST: Duration = Duration::from_millis(500);
 
 /// How long the first clients wait for an upstream's `server-properties`.
-const GREETING_PATIENCE: Duration = Duration::from_secs(1);
+const GREETING_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One broker behind the proxy.
 #[derive(Debug, Clone)]
@@ -68,10 +68,7 @@ impl Upstream {
         dialled.map_err(|error| match error {
             // A record of TLS it could not read: what came is none.
             DialError::Tls { .. } if error.to_string().contains("InvalidContentType") => {
-                format!(
-                    "{}:{} does not speak TLS: its URL begins with amqp://, or has another port",
-                    self.host, self.port
-                )
+                format!("{}:{} does not speak TLS: use amqp:// in its URL, or another port", self.host, self.port)
             }
             error => error.to_string(),
         })
@@ -118,7 +115,7 @@ impl Upstream {
                     Ok(None) => {}
                     Ok(Some((frame, _))) => match Method::decode(frame.payload) {
                         Ok(Method::ConnectionStart(start)) => return Ok(start.server_properties.to_owned()),
-                        _ => return Err("it does not begin as AMQP 0-9-1 does".to_owned()),
+                        _ => return Err("its first bytes are not AMQP 0-9-1".to_owned()),
                     },
                     Err(error) => {
                         return Err(what_speaks(&bytes)
@@ -129,7 +126,7 @@ impl Upstream {
         };
         match tokio::time::timeout(self.dial_timeout, greeting).await {
             Ok(result) => result,
-            Err(_) => Err(format!("it said nothing within {} s", self.dial_timeout.as_secs_f64())),
+            Err(_) => Err(format!("it sent nothing within {} s", self.dial_timeout.as_secs_f64())),
         }
     }
 }
@@ -137,9 +134,9 @@ impl Upstream {
 /// What is likely to be at a port that does not begin as AMQP does.
 fn what_speaks(bytes: &[u8]) -> Option<&'static str> {
     match bytes {
-        [21, 3, ..] => Some("it speaks TLS: its URL begins with amqps://, or has another port"),
-        [b'H', b'T', b'T', b'P', b'/', ..] => Some("it speaks HTTP: its URL has another port"),
-        [b'A', b'M', b'Q', b'P', ..] => Some("it speaks another version of AMQP than 0-9-1"),
+        [21, 3, ..] => Some("it speaks TLS: use amqps:// in its URL, or another port"),
+        [b'H', b'T', b'T', b'P', b'/', ..] => Some("it speaks HTTP: use another port in its URL"),
+        [b'A', b'M', b'Q', b'P', ..] => Some("it speaks a version of AMQP other than 0-9-1"),
         _ => None,
     }
 }
@@ -210,7 +207,7 @@ impl Upstreams {
     /// The `server-properties` that clients are told. Waits for a moment until an upstream has told its own.
     pub(crate) async fn server(&self) -> Option<Arc<TableBuf>> {
         let mut server = self.server.subscribe();
-        let known = tokio::time::timeout(GREETING_PATIENCE, server.wait_for(Option::is_some)).await;
+        let known = tokio::time::timeout(GREETING_TIMEOUT, server.wait_for(Option::is_some)).await;
         known.ok()?.ok()?.clone()
     }
 

@@ -216,9 +216,10 @@ impl Worker {
             return;
         }
         let id = self.board.borrow_mut().client_joined(self.now_ms());
+        self.board.borrow_mut().name_client(id, peer);
         self.clients.borrow_mut().insert(id, Guest { peer, lease });
         if let Err(error) = carry(&self, Party::Client(id), &mut stream).await {
-            tracing::debug!(%peer, %error, "client went away");
+            tracing::debug!(%peer, %error, "client disconnected");
         }
         self.clients.borrow_mut().remove(&id);
         self.with_board(|board, now_ms| board.client_gone(id, now_ms));

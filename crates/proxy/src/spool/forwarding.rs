@@ -3,7 +3,7 @@
 //! A channel that the upstream closes says why, and not for which publish. So after a failure what was in doubt is sent one by one: what
 //! fails then is what is to blame.
 
-use client::Unconfirmed;
+use amqp_client::Unconfirmed;
 use model::ids::QueueSeq;
 
 use crate::limits::{SPOOL_WINDOW_COUNT, SPOOL_WINDOW_LEN};

@@ -13,7 +13,7 @@ pub struct Counters {
     pub expired: u64,
     /// Those that operators dropped.
     pub dropped: u64,
-    /// Times that a publisher had to wait for room.
+    /// How often a publisher had to wait for space.
     pub full: u64,
 }
 
@@ -37,7 +37,7 @@ pub struct SpoolQueueReport {
 /// The spool, for operators.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
-    /// Bytes that may be kept.
+    /// The maximum size of stored messages in bytes.
     pub len_max: u64,
     /// Bytes that were not handed to the operating system yet: a kill of the process would lose them.
     pub unwritten_len: u64,

@@ -68,7 +68,7 @@ impl QueueOwner for SpoolResidents {
 
     fn loaded(&self, queue: QueueId, loaded: LoadAnswer) {
         if let Some(error) = &loaded.error {
-            tracing::error!(%error, "kept messages could not be read");
+            tracing::error!(%error, "reading stored messages failed");
         }
         let kept = |content, place| StoredMessage::new(content, Some(place));
         let entries = loaded.entries.into_iter().map(|entry| (entry.seq, kept(entry.content, entry.place))).collect();
@@ -101,6 +101,6 @@ impl QueueOwner for SpoolResidents {
 
 fn tell_lost(count: u64) {
     if count > 0 {
-        tracing::error!(count, "kept messages were lost to a damaged file");
+        tracing::error!(count, "stored messages lost to a damaged file");
     }
 }

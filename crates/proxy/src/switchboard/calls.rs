@@ -40,6 +40,7 @@ fn judge(method: &Method<'_>) -> Verdict {
             Verdict::Here
         }
         Method::ChannelFlow(flow) if flow.active => Verdict::Here,
+        Method::ChannelOnBehalfOf(_) => Verdict::Here,
         Method::BasicQos(qos) if !qos.global && qos.prefetch_size == 0 => Verdict::Here,
         Method::BasicGet(get) if get.no_ack && !get.queue.starts_with(REPLY_QUEUE) => answered(false),
         Method::QueueDeclare(declare) if is_plain(declare) => answered(declare.no_wait),
@@ -115,6 +116,9 @@ impl Switchboard {
             }
             Method::ChannelClose(_) => return self.client_closes_channel(id, number),
             Method::ChannelFlow(_) => client.send(number, &channel::FlowOk { active: true }),
+            Method::ChannelOnBehalfOf(method) => {
+                client.set_peer(String::from_utf8_lossy(method.client).into_owned());
+            }
             Method::BasicQos(qos) => {
                 channel.set_qos(*qos);
                 client.send(number, &basic::QosOk);

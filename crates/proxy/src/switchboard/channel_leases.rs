@@ -1,5 +1,7 @@
 //! Which channel of which upstream connection a client's channel uses.
 
+use amqp::method::channel;
+
 use super::channel::Stage;
 use super::client::Client;
 use super::ids::PoolId;
@@ -67,6 +69,10 @@ impl Switchboard {
         };
         let (published, was_used) = self.connections[connection_id].channels_mut().occupy(at, (id, number))?;
         self.counters.channels_reused += u64::from(was_used);
+        if self.connections[connection_id].takes_names() {
+            let name = self.clients[id].name();
+            self.connections[connection_id].send(at, &channel::OnBehalfOf { client: name.as_bytes() });
+        }
         let client = &mut self.clients[id];
         client.stop_waiting();
         client.channel_mut(number)?.lease_to((connection_id, at), published);

@@ -16,6 +16,9 @@ use super::liveness::Liveness;
 use super::wait::{Wait, Waits};
 use crate::limits::CLIENT_OUTPUT_LEN_MAX;
 
+/// As long as a name may be in a method.
+const NAME_LEN_MAX: usize = 255;
+
 /// What is read ahead of a client that waits: enough to see it go.
 const READ_AHEAD_LEN: usize = 64 * 1024;
 
@@ -85,6 +88,8 @@ struct Introduction {
     capabilities: ClientCapabilities,
     /// By which it logged in.
     mechanism: &'static str,
+    /// Where it connects from; of a client that is a proxy, the client that it last named.
+    peer: String,
 }
 
 /// As which user a client comes, where to, and whether it may.
@@ -119,6 +124,7 @@ impl Client {
                 properties: TableBuf::new(),
                 capabilities: ClientCapabilities::default(),
                 mechanism: "PLAIN",
+                peer: String::new(),
             },
             access: Access::default(),
             agreed: connection::TuneOk { frame_max: amqp::limits::FRAME_LEN_MAX_INITIAL, channel_max: 0, heartbeat: 0 },
@@ -130,6 +136,22 @@ impl Client {
             joined_ms: now_ms,
             liveness: Liveness::new(now_ms),
         }
+    }
+
+    pub(super) fn set_peer(&mut self, peer: String) {
+        self.introduction.peer = peer;
+    }
+
+    /// The name by which an upstream shows this client: `10.0.0.5:4711 (shop)`.
+    pub(super) fn name(&self) -> String {
+        let Introduction { properties, peer, .. } = &self.introduction;
+        let own = properties.as_table().get("connection_name").and_then(|name| name.as_bytes());
+        let mut name = match own.map(String::from_utf8_lossy).filter(|own| !own.is_empty() && !peer.contains('(')) {
+            Some(own) => format!("{peer} ({own})"),
+            None => peer.clone(),
+        };
+        name.truncate(name.floor_char_boundary(NAME_LEN_MAX));
+        name
     }
 
     #[inline]
@@ -326,7 +348,8 @@ impl Client {
     /// What it says of itself with its login.
     pub(super) fn introduce(&mut self, mechanism: &'static str, properties: &Table<'_>) {
         let capabilities = ClientCapabilities::of(properties);
-        self.introduction = Introduction { properties: properties.to_owned(), capabilities, mechanism };
+        let peer = std::mem::take(&mut self.introduction.peer);
+        self.introduction = Introduction { properties: properties.to_owned(), capabilities, mechanism, peer };
     }
 
     pub(super) fn properties(&self) -> &TableBuf {

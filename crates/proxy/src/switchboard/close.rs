@@ -7,7 +7,7 @@ use super::client::Phase;
 use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard, UpstreamConnectionId};
-use crate::limits::{CLOSE_PATIENCE_MS, PARTING_PATIENCE_MS};
+use crate::limits::{CLOSE_TIMEOUT_MS, PARTING_TIMEOUT_MS};
 
 impl Switchboard {
     /// Tells a client that its connection is closed, and gives back all that it used.
@@ -20,7 +20,7 @@ impl Switchboard {
             _ => {}
         }
         self.release_client(id);
-        let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
+        let until_ms = self.now_ms + CLOSE_TIMEOUT_MS;
         let client = &mut self.clients[id];
         client.send(0, &refusal.to_connection());
         client.enter(Phase::Closing { until_ms });
@@ -48,7 +48,7 @@ impl Switchboard {
         // A second close is answered, and changes nothing else.
         if !matches!(client.phase(), Phase::Parting { .. }) {
             let silence_ms = Some(u64::from(client.heartbeat_s()) * 1000).filter(|silence_ms| *silence_ms > 0);
-            let patience_ms = silence_ms.map_or(PARTING_PATIENCE_MS, |silence_ms| silence_ms.min(PARTING_PATIENCE_MS));
+            let patience_ms = silence_ms.map_or(PARTING_TIMEOUT_MS, |silence_ms| silence_ms.min(PARTING_TIMEOUT_MS));
             client.enter(Phase::Parting { until_ms: self.now_ms + patience_ms });
         }
         client.wake();
@@ -58,7 +58,7 @@ impl Switchboard {
     /// The client closes its connection. Where it has an upstream connection of its own the upstream answers: what went with the connection
     /// is gone then.
     pub(super) fn client_leaves(&mut self, id: ClientId) {
-        let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
+        let until_ms = self.now_ms + CLOSE_TIMEOUT_MS;
         let client = &mut self.clients[id];
         if client.own().is_some_and(|connection| self.connections[connection].is_running()) {
             client.enter(Phase::Leaving { until_ms });

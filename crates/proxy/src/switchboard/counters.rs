@@ -3,7 +3,7 @@
 /// What has happened so far.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Clients that came.
+    /// Accepted client connections.
     pub clients: u64,
     /// Messages published by clients, and sent on over shared upstream connections.
     pub published: u64,
@@ -19,7 +19,7 @@ pub struct Counters {
     pub moved: u64,
     /// Errors of publishes whose client had gone.
     pub late_errors: u64,
-    /// Mandatory messages that came back after their client had gone.
+    /// Mandatory messages that were returned after their client had disconnected.
     pub late_returns: u64,
     /// Publishes refused by the upstream (`basic.nack`) whose client had gone.
     pub late_nacks: u64,

@@ -4,7 +4,7 @@ use super::ids::PoolId;
 use super::lane::Kind;
 use super::upstream_connection::{ConnectionUse, UpstreamConnection};
 use super::{Effect, Switchboard, UpstreamConnectionId};
-use crate::limits::CLOSE_PATIENCE_MS;
+use crate::limits::CLOSE_TIMEOUT_MS;
 
 impl Switchboard {
     /// Another upstream connection for a pool, unless one is coming or there are as many as there may be.
@@ -72,7 +72,7 @@ impl Switchboard {
 
     /// Ends an upstream connection: politely if it is open.
     pub(super) fn close_connection(&mut self, id: UpstreamConnectionId) {
-        let until_ms = self.now_ms + CLOSE_PATIENCE_MS;
+        let until_ms = self.now_ms + CLOSE_TIMEOUT_MS;
         if self.connections[id].close(until_ms) {
             self.effects.upstream_changed(id);
         }

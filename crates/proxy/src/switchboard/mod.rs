@@ -63,6 +63,8 @@ mod upstream_handshake;
 mod wait;
 mod wake_queue;
 
+use std::net::SocketAddr;
+
 use amqp::TableBuf;
 
 use self::client::Client;
@@ -145,6 +147,11 @@ impl Switchboard {
         self.now_ms = now_ms;
         self.counters.clients += 1;
         self.clients.insert(Client::new(now_ms))
+    }
+
+    /// Where a client connects from, for upstreams that want to know.
+    pub fn name_client(&mut self, id: ClientId, peer: SocketAddr) {
+        self.clients[id].set_peer(peer.to_string());
     }
 
     /// This came from a client.

@@ -17,7 +17,7 @@ pub struct Options {
     pub login_fresh_ms: u64,
     /// How long a client waits for an upstream connection before it is closed.
     pub upstream_wait_ms: u64,
-    /// Channels that are open on a shared upstream connection at most.
+    /// Open channels on a shared upstream connection at most.
     pub upstream_channel_max: u16,
     /// Shared upstream connections for one login and vhost at most, of each kind (for publishes, for everything else); clients beyond wait
     /// for a channel.

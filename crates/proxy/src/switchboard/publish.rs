@@ -127,7 +127,7 @@ impl Switchboard {
         if len <= len_max {
             return Ok(());
         }
-        let text = format!("frame of {len} bytes is longer than {len_max}, which the upstream takes");
+        let text = format!("frame of {len} bytes is longer than the upstream's maximum of {len_max}");
         Err(Refusal::new(ReplyCode::FrameError, &text))
     }
 

@@ -13,7 +13,7 @@ pub struct Report {
     pub counters: Counters,
     /// Clients.
     pub client_count: usize,
-    /// Clients whose connection is open.
+    /// Open client connections.
     pub open_client_count: usize,
     /// Clients that wait for an upstream connection or a channel.
     pub waiting_client_count: usize,
@@ -63,7 +63,7 @@ pub struct UpstreamConnectionReport {
     pub is_draining: bool,
     /// Whether the upstream takes no publishes for now.
     pub is_blocked: bool,
-    /// Channels that are open.
+    /// Open channels.
     pub channel_count: usize,
     /// Channels that a client uses.
     pub used_channel_count: usize,

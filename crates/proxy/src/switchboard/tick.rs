@@ -14,7 +14,7 @@ use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
 use super::{ClientId, Notice, Refusal, Switchboard, UpstreamConnectionId};
 use crate::limits::{
-    CHANNEL_IDLE_MS, IDLE_CHANNEL_CLOSE_COUNT, LONG_PARKED_MS, LONG_PARKED_WAYS, UNCONFIRMED_PATIENCE_MS,
+    CHANNEL_IDLE_MS, IDLE_CHANNEL_CLOSE_COUNT, LONG_PARKED_MS, LONG_PARKED_WAYS, UNCONFIRMED_TIMEOUT_MS,
 };
 
 impl Switchboard {
@@ -41,7 +41,7 @@ impl Switchboard {
         let now_ms = self.now_ms;
         let waits = self.clients[id].waits();
         let patience_ms = match waits {
-            Waits::Quiet | Waits::Room | Waits::Answer => UNCONFIRMED_PATIENCE_MS,
+            Waits::Quiet | Waits::Room | Waits::Answer => UNCONFIRMED_TIMEOUT_MS,
             _ => self.options.upstream_wait_ms,
         };
         let is_in_alarm = waits == Waits::Quiet && self.is_blocked(id);
@@ -118,11 +118,11 @@ impl Switchboard {
         let waited_s = Duration::from_millis(waited_ms).as_secs_f64();
         let waits = self.clients[id].waits();
         let what = match waits {
-            Waits::SpoolRoom => "the spool is full, and there was no upstream connection",
-            Waits::SpoolEnd => "what was kept before could not be sent on",
-            Waits::Quiet => "what was under way was neither confirmed nor answered",
+            Waits::SpoolRoom => "the spool is full, and no upstream connection was available",
+            Waits::SpoolEnd => "earlier stored messages could not be forwarded",
+            Waits::Quiet => "pending requests were neither confirmed nor answered",
             Waits::Room | Waits::Answer => "the upstream took no more",
-            Waits::Nothing => "what was answered was not read",
+            Waits::Nothing => "responses were not read",
             Waits::Pool(Kind::Publishes) if pool.is_some_and(|pool| self.has_pool_connection(pool)) => {
                 "no channel of an upstream connection was left"
             }
@@ -133,7 +133,7 @@ impl Switchboard {
             None => (text.clone(), text),
             // A client that is not logged in is not to learn where upstreams are.
             Some(last_error) if pool.is_none() => {
-                (format!("{text}: the proxy's log says why"), format!("{text}: {last_error}"))
+                (format!("{text}: the proxy's log contains the reason"), format!("{text}: {last_error}"))
             }
             Some(last_error) => {
                 let text = format!("{text}: {last_error}");
@@ -166,7 +166,7 @@ impl Switchboard {
             UpstreamPhase::Start | UpstreamPhase::Tune | UpstreamPhase::OpenOk
                 if connection.is_silent_for(self.options.upstream_handshake_timeout_ms, now_ms) =>
             {
-                self.end_connection(id, Some("it said nothing while the connection was being opened"));
+                self.end_connection(id, Some("it sent nothing while the connection was being opened"));
             }
             // Nothing is closed there that is not open yet.
             UpstreamPhase::LoggedIn { until_ms } if now_ms >= until_ms => self.end_connection(id, None),
@@ -226,7 +226,7 @@ impl Switchboard {
         let connection = &self.connections[id];
         let is_parked = |there: &UpstreamChannel| {
             let is_left = there.owner().is_none() && !there.is_closing() && there.unconfirmed_count() > 0;
-            is_left && there.is_left_for(UNCONFIRMED_PATIENCE_MS, now_ms)
+            is_left && there.is_left_for(UNCONFIRMED_TIMEOUT_MS, now_ms)
         };
         let numbered = connection.channels().numbered().filter(|(_, there)| is_parked(there));
         let parked: Vec<(u16, usize)> = numbered.map(|(at, there)| (at, there.unconfirmed_count())).collect();

@@ -1,7 +1,7 @@
 //! Channels of a shared upstream connection: which are open, whose they are, and what is under way on them.
 
 use amqp::frame::FrameKind;
-use client::Unconfirmed;
+use amqp_client::Unconfirmed;
 
 use super::ids::ClientId;
 

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use amqp::frame::{PROTOCOL_HEADER, put_heartbeat, put_method};
 use amqp::method::{EncodeMethod, channel, confirm, connection};
+use amqp::server::ON_BEHALF_OF;
+use amqp::table::Table;
 
 use super::buffer::Buffer;
 use super::frames::put_frames;
@@ -68,6 +70,8 @@ pub(super) struct UpstreamConnection {
     /// Whether its handshake was done.
     has_opened: bool,
     ending: Ending,
+    /// Whether the upstream wants to know the client that something is done for.
+    takes_names: bool,
     /// No client gets a channel on it any more.
     is_draining: bool,
     /// It is left by all that share it, and may be replaced before it is gone.
@@ -101,10 +105,23 @@ impl UpstreamConnection {
             blocked: None,
             has_opened: false,
             ending: Ending::default(),
+            takes_names: false,
             is_draining: false,
             is_uncounted: false,
             liveness: Liveness::new(now_ms),
         }
+    }
+
+    /// Whether the upstream wants to know the client that something is done for.
+    pub(super) fn takes_names(&self) -> bool {
+        self.takes_names
+    }
+
+    /// What the upstream says that it can do.
+    pub(super) fn learn_capabilities(&mut self, server_properties: Table<'_>) {
+        let capabilities = server_properties.get("capabilities").and_then(|capabilities| capabilities.as_table());
+        self.takes_names =
+            capabilities.is_some_and(|all| all.get(ON_BEHALF_OF).is_some_and(|is| is.as_bool() == Some(true)));
     }
 
     #[inline]

@@ -39,7 +39,7 @@ impl Switchboard {
     }
 
     fn upstream_garbled(&mut self, id: UpstreamConnectionId, text: String) {
-        self.connections[id].give_up(Some("it does not speak as agreed".into()));
+        self.connections[id].give_up(Some("it violates the protocol".into()));
         self.effects.log(Notice::Garbled { connection: id, text });
         self.effects.upstream_changed(id);
     }
@@ -174,7 +174,7 @@ impl Switchboard {
             return Ok(());
         }
         if there.has_incoming() {
-            return Err("a method came within a content".to_owned());
+            return Err("a method arrived within a content".to_owned());
         }
         match payload.first_chunk::<4>() {
             Some(&ACK | &NACK) => self.confirm(id, at, payload),

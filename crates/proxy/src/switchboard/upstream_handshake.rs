@@ -5,6 +5,7 @@ use std::rc::Rc;
 use amqp::frame::FRAME_OVERHEAD;
 use amqp::method::{Method, connection};
 use amqp::negotiation::lesser;
+use amqp::server::ON_BEHALF_OF;
 use amqp::{TableBuf, Value};
 
 use super::client::{Client, Phase};
@@ -14,7 +15,7 @@ use super::refusal::{says_no_access, says_not_here, says_vhost_not_here};
 use super::upstream_connection::{ConnectionUse, UpstreamPhase};
 use super::wait::Waits;
 use super::{ClientId, Refusal, Switchboard, UpstreamConnectionId};
-use crate::limits::LOGIN_CONNECTION_PATIENCE_MS;
+use crate::limits::LOGIN_CONNECTION_TIMEOUT_MS;
 
 /// What the proxy can do as a client.
 const CAPABILITIES: [&str; 6] = [
@@ -58,8 +59,8 @@ impl Switchboard {
                 self.upstream_refused(id, &refusal);
                 Ok(())
             }
-            (_, Method::ConnectionSecure(_)) => Err("it asks for a challenge to be answered".to_owned()),
-            (_, other) => Err(format!("it sends {} where the handshake has another step", other.name())),
+            (_, Method::ConnectionSecure(_)) => Err("it requires a challenge-response login".to_owned()),
+            (_, other) => Err(format!("unexpected {} in the handshake", other.name())),
         }
     }
 
@@ -69,8 +70,13 @@ impl Switchboard {
         }
         self.server.learn(start.server_properties);
         let connection = &mut self.connections[id];
+        connection.learn_capabilities(start.server_properties);
         let properties = match connection.owner() {
             // The upstream sees whose it is, and does what the client says that it can.
+            Some(client) if connection.takes_names() => {
+                let client = &self.clients[client];
+                client.properties().clone().with(ON_BEHALF_OF, Value::LongStr(client.name().as_bytes()))
+            }
             Some(client) => self.clients[client].properties().clone(),
             None => {
                 let capabilities =
@@ -113,7 +119,7 @@ impl Switchboard {
                 .try_into()
                 .unwrap_or(u16::MAX),
         };
-        connection.agree(agreed, now_ms + LOGIN_CONNECTION_PATIENCE_MS);
+        connection.agree(agreed, now_ms + LOGIN_CONNECTION_TIMEOUT_MS);
         let login_id = connection.login();
         let waiters = self.pools.login(login_id).accept(now_ms);
         let has_vhost = connection.vhost().is_some();

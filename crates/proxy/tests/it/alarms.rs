@@ -122,7 +122,7 @@ fn what_is_under_way_is_not_waited_for_without_end_but_for_an_alarm() {
         world.pass_ms(119_000);
         world.heard(id);
         world.pass_ms(2_000);
-        let text = "CONNECTION_FORCED - what was under way was neither confirmed nor answered within 120 s";
+        let text = "CONNECTION_FORCED - pending requests were neither confirmed nor answered within 120 s";
         let closed = Heard::ConnectionClosed { code: 320, text: text.to_owned() };
         assert_eq!(world.heard(id), if is_blocked { vec![] } else { vec![closed] });
     }

@@ -524,7 +524,7 @@ fn check_heard(player: &mut Player, heard: &Heard, arrived: &BTreeSet<String>, c
         }
         Heard::ConnectionClosed { code, text } => {
             let is_lost = cut_count > 0 && text.contains("the upstream connection was lost");
-            let is_told_late = ["no upstream connection", "could not be sent on"]
+            let is_told_late = ["no upstream connection", "could not be forwarded"]
                 .iter()
                 .any(|what| text.contains(&format!("{what} within")));
             let is_late = is_told_late && unserved_ms >= UPSTREAM_WAIT_MS;

@@ -114,7 +114,7 @@ fn who_waits_for_an_upstream_in_vain_is_told_why_and_so_is_the_log() {
     let text = "no upstream connection within 1.5 s: it is asleep".to_owned();
     for id in ids {
         // A client that is not logged in yet is not told where upstreams are.
-        let told = "CONNECTION_FORCED - no upstream connection within 1.5 s: the proxy's log says why";
+        let told = "CONNECTION_FORCED - no upstream connection within 1.5 s: the proxy's log contains the reason";
         assert_eq!(world.heard(id), refused(320, told));
     }
     let Some(Notice::GaveUp { user, text: told, count }) = world.notices.pop() else { panic!("{:?}", world.notices) };

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use client::{CallError, Closed, ConnectOptions, Connection, OpenError, Route, Uri};
+use amqp_client::{CallError, Closed, ConnectOptions, Connection, OpenError, Route, Uri};
 use net::{Admission, Listener, SocketOptions};
 use proxy::service::{Service, Upstream};
 use proxy::switchboard::Options;

@@ -265,7 +265,7 @@ fn who_finds_no_room_for_too_long_is_told_so() {
     let id = publisher(&mut world);
     publish(&mut world, id, &"x".repeat(200));
     world.pass_ms(16_000);
-    let text = "CONNECTION_FORCED - the spool is full, and there was no upstream connection within 15 s".to_owned();
+    let text = "CONNECTION_FORCED - the spool is full, and no upstream connection was available within 15 s".to_owned();
     assert_eq!(world.heard(id), [Heard::ConnectionClosed { code: 320, text }]);
 }
 

@@ -50,7 +50,7 @@ fn a_consumer_holds_no_more_than_its_prefetch() {
 
 #[test]
 fn prefetch_does_not_limit_a_consumer_that_need_not_ack() {
-    check_turns(vec![Consumer { prefetch: 1, ..no_ack() }], 3, &[1, 1, 1]);
+    check_turns(vec![Consumer { no_ack: true, ..with_prefetch(1) }], 3, &[1, 1, 1]);
 }
 
 #[test]

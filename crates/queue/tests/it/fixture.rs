@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Delivery, Effects, Gate, Get, Load, Message, PlacedMessage, Queue, Return};
+use ::queue::{Consumer, Credit, Delivery, Effects, Gate, Get, Load, Message, PlacedMessage, Queue, Return};
 
 pub(crate) type TestQueue = Queue<Note, Door>;
 
@@ -208,7 +208,14 @@ impl Gate for Door {
 
 /// A consumer that acks, without limit.
 pub(crate) fn acking() -> Consumer<Door> {
-    Consumer { gate: Door::open(), no_ack: false, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None }
+    Consumer {
+        gate: Door::open(),
+        no_ack: false,
+        exclusive: false,
+        priority: 0,
+        credit: Credit::UNLIMITED,
+        timeout_ms: None,
+    }
 }
 
 /// A consumer that need not ack.
@@ -218,7 +225,7 @@ pub(crate) fn no_ack() -> Consumer<Door> {
 
 /// A consumer that acks and holds so many at most.
 pub(crate) fn with_prefetch(prefetch: u16) -> Consumer<Door> {
-    Consumer { prefetch, ..acking() }
+    Consumer { credit: Credit::window(prefetch), ..acking() }
 }
 
 /// Publishes journaled messages whose names are their seqs.
@@ -247,6 +254,7 @@ pub(crate) fn dispatch_into(queue: &mut TestQueue, deliveries: &mut Vec<Delivery
     queue.dispatch(0, &mut effects);
     assert!(effects.dropped.is_empty() && effects.returned.is_empty());
     assert!(effects.loads.len() <= 1, "one lane needs one load");
+    assert!(effects.drained.is_empty(), "no consumer drains");
     deliveries.append(&mut effects.deliveries);
     effects.loads.pop()
 }

@@ -3,7 +3,7 @@
 use ::model::ids::QueueSeq;
 use ::queue::{Consumer, FetchedMessage, Get, Queue, Settings};
 
-use crate::fixture::{Disk, Note, TestQueue, acking, dispatch, get, loaded, publish, requeue, seqs, spill};
+use crate::fixture::{Disk, Note, TestQueue, dispatch, get, loaded, publish, requeue, seqs, spill, with_prefetch};
 
 fn queue_of(count: u64) -> TestQueue {
     let mut queue = Queue::new(Settings::default());
@@ -51,7 +51,7 @@ fn a_requeued_message_is_got_again_as_redelivered() {
 #[test]
 fn get_goes_past_consumers_that_are_full() {
     let mut queue = queue_of(3);
-    queue.consume(Consumer { prefetch: 1, exclusive: true, ..acking() }).unwrap();
+    queue.consume(Consumer { exclusive: true, ..with_prefetch(1) }).unwrap();
     dispatch(&mut queue);
     assert_eq!(got(&mut queue, false).seq, QueueSeq(2));
 }

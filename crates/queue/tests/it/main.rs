@@ -6,6 +6,7 @@ mod consuming;
 mod delays;
 mod fixture;
 mod getting;
+mod granting;
 mod groups;
 mod keys;
 mod limits_and_expiry;

@@ -99,9 +99,9 @@ fn mapped_len() -> usize {
     text.split(' ').next().unwrap().parse::<usize>().unwrap() * 4096
 }
 
-#[test]
-fn threads_are_seen_as_often_as_they_work_and_by_what_they_work_on() {
-    let _turn = turn();
+/// What threads of known work are seen to do, by sessions that this thread starts. Returns how many threads had no events.
+fn watch_known_work() -> u64 {
+    let mut coarse_thread_count = 0;
     for rate_hz in [99, 999] {
         let seen = Shared::default();
         let session = seen.start(rate_hz, Duration::from_secs(60));
@@ -134,6 +134,7 @@ fn threads_are_seen_as_often_as_they_work_and_by_what_they_work_on() {
         assert_eq!((summary.end, summary.dropped_count, summary.unseen_thread_count), (End::Stopped, 0, 0));
         assert!(summary.process_ns > 1_100_000_000 && summary.handler_ns > 0 && summary.session_ns > 0, "{summary:?}");
         assert!(summary.handler_ns < summary.process_ns / 50, "handlers took {} ns", summary.handler_ns);
+        coarse_thread_count += summary.coarse_thread_count;
         let seen = seen.0.lock();
         assert!(
             seen.in_no_file * 20 < summary.sample_count,
@@ -142,6 +143,37 @@ fn threads_are_seen_as_often_as_they_work_and_by_what_they_work_on() {
             summary.sample_count
         );
     }
+    coarse_thread_count
+}
+
+#[test]
+fn threads_are_seen_as_often_as_they_work_and_by_what_they_work_on() {
+    let _turn = turn();
+    watch_known_work();
+}
+
+/// Takes all capabilities from this thread, and from those that it starts.
+#[expect(unsafe_code, reason = "no library of the project has capset(2)")]
+fn drop_capabilities() {
+    const VERSION_3: u32 = 0x2008_0522;
+    const THIS_THREAD: u32 = 0;
+    let (header, none) = ([VERSION_3, THIS_THREAD], [0_u32; 6]);
+    // SAFETY: reads both.
+    let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, &raw const none) };
+    assert_eq!(result, 0, "{}", std::io::Error::last_os_error());
+}
+
+#[test]
+fn without_performance_events_threads_are_seen_as_often() {
+    let _turn = turn();
+    let paranoid = std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
+    let may_all = paranoid.is_ok_and(|level| level.trim().parse::<i32>().unwrap() <= 1);
+    let watcher = std::thread::spawn(|| {
+        drop_capabilities();
+        watch_known_work()
+    });
+    let coarse_thread_count = watcher.join().unwrap();
+    assert!(may_all || coarse_thread_count > 0, "timers were not tried");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use amqp::table::{ArrayBuf, Table, TableBuf, Value};
 use amqp::{Properties, basic};
-use client::{Content, Route};
+use amqp_client::{Content, Route};
 use model::shovel::{BrokerDestination, PublishProperties, Source, SourceQueue, Target};
 
 use crate::status::{Ends, ShovelId};

@@ -1,6 +1,6 @@
 //! What a message gets on its way.
 
-use client::Content;
+use amqp_client::Content;
 use model::json::from_table;
 use model::name::VhostName;
 use model::shovel::{Destination, Shovel};

@@ -11,7 +11,7 @@ use crate::journal::Failed;
 #[derive(Debug, Error)]
 pub enum BackupError {
     /// The caller names another directory.
-    #[error("a backup cannot be made in {}: {what}", .dir.display())]
+    #[error("cannot write a backup to {}: {what}", .dir.display())]
     Refused {
         /// The directory.
         dir: PathBuf,
@@ -19,7 +19,7 @@ pub enum BackupError {
         what: &'static str,
     },
     /// The caller waits.
-    #[error("another backup is being made; wait until it has ended")]
+    #[error("another backup is running; wait until it has ended")]
     Busy,
     /// The caller makes room, or names a directory on another file system.
     #[error("a backup needs {wanted} bytes in {} and {free} are free there; make room or choose another file system", .dir.display())]
@@ -35,7 +35,7 @@ pub enum BackupError {
     #[error("the disk with the data directory is full; make room there before making a backup")]
     DiskFull,
     /// The caller looks after the original.
-    #[error("{} is not as it was written; stop the broker and see what `warren fsck` says", .path.display())]
+    #[error("{} is damaged; stop the broker and run `warren fsck`", .path.display())]
     Damaged {
         /// The file.
         path: PathBuf,

@@ -269,7 +269,7 @@ impl<'a> BackupInProgress<'a> {
             self.backup.len += bytes.len() as u64;
         }
         self.target.finish()?;
-        tracing::info!(dir = %self.backup.dir.display(), len = self.backup.len, end = self.backup.end.0, "made a backup");
+        tracing::info!(dir = %self.backup.dir.display(), len = self.backup.len, end = self.backup.end.0, "backup written");
         Ok(Step::Ended(self.backup.clone()))
     }
 }

@@ -69,7 +69,7 @@ impl<'a> Target<'a> {
         self.lock = Some(lock.ok_or_else(busy)?);
         // From here on it is ours to take away.
         self.is_finished = false;
-        clear(self.disk, &paths).map_err(attempting("removing what is left of another backup in", dir))?;
+        clear(self.disk, &paths).map_err(attempting("removing the rest of another backup in", dir))?;
         if is_replacing {
             // Now rather than at the end: a mounted file system, say, cannot be replaced.
             self.disk.remove_dir(&self.dir).map_err(attempting("replacing", &self.dir))?;
@@ -126,7 +126,7 @@ impl Drop for Target<'_> {
             return;
         }
         if let Err(error) = self.take_away() {
-            tracing::warn!(dir = %self.temporary.dir().display(), %error, "an unfinished backup was not removed");
+            tracing::warn!(dir = %self.temporary.dir().display(), %error, "removing an unfinished backup failed");
         }
     }
 }

@@ -117,7 +117,7 @@ impl ForgivingFile {
         match self.file.pread_at(&mut buffer[..len], offset) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => Err(error),
             Err(error) => {
-                tracing::warn!(path = %self.path.display(), offset, %error, "cannot be read, taken for zeros");
+                tracing::warn!(path = %self.path.display(), offset, %error, "unreadable, replaced by zeros");
                 self.unreadable.lock().entry(self.path.clone()).or_default().insert(page);
                 buffer[..len].fill(0);
                 Ok(len)

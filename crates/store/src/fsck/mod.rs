@@ -45,14 +45,14 @@ pub enum FsckError {
     #[error(transparent)]
     Directory(#[from] DirError),
     /// There is nothing of ours in the directory, or it does not exist.
-    #[error("{} is no Warren data directory", .dir.display())]
+    #[error("{} is not a Warren data directory", .dir.display())]
     NoDataDir {
         /// The directory.
         dir: std::path::PathBuf,
     },
     /// What is left of it is not for a cluster to count on, and a healthy member has all of it.
     #[error(
-        "{} belongs to a cluster: a damaged member is not repaired; move the directory away, and let the node join the cluster anew",
+        "{} belongs to a cluster: a damaged member is not repaired; move the directory away, and let the node join the cluster again",
         .dir.display()
     )]
     OfMember {
@@ -244,13 +244,13 @@ impl Examination {
                 self.report.add(
                     &path,
                     Verdict::Leftover,
-                    ["the first start was cut short, nothing was stored".to_owned()],
+                    ["the first start was interrupted, nothing was stored".to_owned()],
                 );
                 self.manifest = Some(Manifest::FIRST);
             }
             None => self.report.add(&path, Verdict::Damaged, ["neither of its two slots is valid".to_owned()]),
             Some(Manifest { checkpoint: None, .. }) => {
-                self.report.add(&path, Verdict::Good, ["no checkpoint has been made yet".to_owned()]);
+                self.report.add(&path, Verdict::Good, ["no checkpoint has been written yet".to_owned()]);
             }
             Some(Manifest { checkpoint: Some(file), position, .. }) => {
                 let text =
@@ -285,7 +285,7 @@ impl Examination {
                 let (Ok(checkpoint), Some(crc)) = (Checkpoint::decode(&bytes), bytes.last_chunk()) else { continue };
                 let file = CheckpointFile { number, len: bytes.len() as u64, crc: u32::from_le_bytes(*crc) };
                 let generation = self.manifest.as_ref().map_or(0, |manifest| manifest.generation) + 1;
-                let text = format!("checkpoint {number} is whole, and newer than what it names");
+                let text = format!("checkpoint {number} is complete, and newer than the one it names");
                 self.report.damaged(&self.paths.manifest(), text);
                 self.manifest = Some(Manifest::alone(generation, Some(file), checkpoint.position));
                 self.is_manifest_found = true;

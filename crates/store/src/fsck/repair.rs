@@ -143,28 +143,29 @@ impl Repair<'_> {
             }
         }
         if let Some(number) = named {
-            self.report.repaired(&self.paths.checkpoint(number), "neither it nor its copy is whole".to_owned());
+            self.report
+                .repaired(&self.paths.checkpoint(number), "neither the file nor its copy is complete".to_owned());
         }
         let Some((path, checkpoint)) = best else {
             if let Some(number) = named {
                 self.report.give_up(
                     &self.paths.checkpoint(number),
-                    "all definitions and the queues' states, but for what the journal has",
+                    "all definitions and the states of queues, except those in the journal",
                 );
-                let text = "definitions and the queues' states are lost but for what the journal has".to_owned();
+                let text = "definitions and the states of queues are lost, except those in the journal".to_owned();
                 self.report.repaired(&self.paths.checkpoint(number), text);
             }
             return Ok(Checkpoint::empty());
         };
         let text = format!(
-            "what is damaged of the definitions and the queues' states; {} definitions and {} queues can be read, and may be wrong. \
-             Messages that were consumed may come back",
+            "the damaged part of the definitions and the states of queues; {} definitions and {} queues can be read, and may be wrong. \
+             Consumed messages may be delivered again",
             checkpoint.definitions.len(),
             checkpoint.queues.len()
         );
         self.report.give_up(&path, &text);
         let text = format!(
-            "read without its checksum: {} definitions, {} queues, {} segments; look whether they are right",
+            "read without its checksum: {} definitions, {} queues, {} segments; check whether they are correct",
             checkpoint.definitions.len(),
             checkpoint.queues.len(),
             checkpoint.segments.len()
@@ -238,7 +239,7 @@ impl Repair<'_> {
         let (old_path, new_path) = (self.paths.segment(old), self.paths.segment(new));
         self.quarantined.push(old_path.clone());
         let kept: u64 = scan.message_count() as u64;
-        self.report.repaired(&old_path, format!("{kept} good messages were written to {}", new_path.display()));
+        self.report.repaired(&old_path, format!("{kept} intact messages were written to {}", new_path.display()));
         if kept == 0 {
             return Ok(());
         }
@@ -290,8 +291,8 @@ impl Repair<'_> {
     fn fill_journal(&mut self, forgiving: &ForgivingDisk) -> Result<(), FsckError> {
         for (path, _) in forgiving.unreadable() {
             if path.starts_with(self.paths.journal()) {
-                forgiving.fill(&path).map_err(attempting("writing over what cannot be read of", &path))?;
-                self.report.repaired(&path, "zeros were written where it could not be read".to_owned());
+                forgiving.fill(&path).map_err(attempting("overwriting the unreadable part of", &path))?;
+                self.report.repaired(&path, "the unreadable part was overwritten with zeros".to_owned());
                 self.report.rewritten.insert(path);
             }
         }
@@ -322,7 +323,7 @@ impl Repair<'_> {
                     "all of it, with every message and every acknowledgement since the last checkpoint: {error}"
                 );
                 self.report.give_up(&dir, &text);
-                self.report.repaired(&dir, format!("taken out as a whole: {error}"));
+                self.report.repaired(&dir, format!("removed completely: {error}"));
                 for name in list(&**self.disk, &dir)? {
                     self.quarantined.push(dir.join(name));
                 }

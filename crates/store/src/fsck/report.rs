@@ -31,7 +31,7 @@ impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Verdict::Good => "good",
-            Verdict::Leftover => "left over from a crash, not needed",
+            Verdict::Leftover => "left by a crash, not needed",
             Verdict::Unknown => "cannot be judged",
             Verdict::Missing => "MISSING",
             Verdict::Damaged => "DAMAGED",
@@ -129,7 +129,7 @@ impl Report {
         }
         if !self.rewritten.is_empty() {
             let names: Vec<String> = self.rewritten.iter().map(|path| self.name_of(path)).collect();
-            text += &format!(" Written anew in place, the contents before are gone: {}.", names.join(", "));
+            text += &format!(" Rewritten in place, the previous contents are lost: {}.", names.join(", "));
         }
         text
     }
@@ -151,11 +151,7 @@ impl Report {
 
 impl Report {
     fn fmt_refused(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(
-            f,
-            "{} has not been repaired, and nothing in it was changed. These would be lost:",
-            self.dir.display()
-        )?;
+        writeln!(f, "{} was not repaired, and nothing in it was changed. A repair would lose:", self.dir.display())?;
         self.losses.iter().try_for_each(|loss| writeln!(f, "    {loss}"))?;
         writeln!(f, "Copy the directory; then `warren fsck --repair --accept-loss` repairs it at this cost.")
     }
@@ -187,11 +183,11 @@ impl fmt::Display for Report {
             (0, true) => writeln!(f, "{} has been repaired.{lost}{}", self.dir.display(), self.whereabouts()),
             (1, false) => writeln!(
                 f,
-                "1 file is damaged.{lost} `warren fsck --repair` repairs it, or says first what that would lose."
+                "1 file is damaged.{lost} `warren fsck --repair` repairs it, or first reports what would be lost."
             ),
             (count, false) => writeln!(
                 f,
-                "{count} files are damaged.{lost} `warren fsck --repair` repairs them, or says first what that would lose."
+                "{count} files are damaged.{lost} `warren fsck --repair` repairs them, or first reports what would be lost."
             ),
             (count, true) => writeln!(f, "{count} files could not be repaired.{lost}{}", self.whereabouts()),
         }

@@ -113,7 +113,7 @@ pub(super) fn scan(disk: &dyn Disk, path: &Path, id: SegmentId, state: Option<&S
             scan.opened = Some((segment.level(), segment.file_len(), footer.ranges().to_vec()));
             let is_other = state.is_some_and(|state| state.ranges != footer.ranges());
             if is_other {
-                scan.problem("it is another segment than the checkpoint names".to_owned());
+                scan.problem("it is not the segment that the checkpoint names".to_owned());
             }
             let settled = state.filter(|_| !is_other).map(|state| &state.settled);
             let is_settled = |slot| settled.is_some_and(|settled| settled.is_set(slot));
@@ -121,7 +121,7 @@ pub(super) fn scan(disk: &dyn Disk, path: &Path, id: SegmentId, state: Option<&S
         }
         Err(ReadError::Io { error, .. }) => return Err(error),
         Err(ReadError::Corrupt { offset, what, .. }) => {
-            scan.problem(format!("{what} at byte {offset}; its messages were looked for one by one"));
+            scan.problem(format!("{what} at byte {offset}; its messages were searched individually"));
             scan_unknown(&*file, id, &mut scan)?;
             drop_dangling(&*file, id, state, &mut scan)?;
             if let Some(state) = state {

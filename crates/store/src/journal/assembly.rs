@@ -98,7 +98,7 @@ fn remove_void(recovery: &Recovery) -> Result<(), OpenError> {
             .map_err(OpenError::io("writing", &last.path))?;
     }
     for file in void {
-        tracing::info!(path = %file.path.display(), "removing a journal file that means nothing any more");
+        tracing::info!(path = %file.path.display(), "removing an obsolete journal file");
         disk.remove(&file.path).map_err(OpenError::io("removing", &file.path))?;
     }
     disk.sync_dir(dir).map_err(OpenError::io("syncing", dir))
@@ -151,7 +151,7 @@ fn write_tail(shared: &Shared, end: &ChainEnd, tail: &Tail) -> io::Result<Option
 /// When a full disk has no other file: at least what was found is synced where it is. It is not written again there, for the power may
 /// go, and what was on disk already must not be torn. Nothing goes behind it: the next commit goes to another file all the same.
 fn sync_tail(shared: &Shared, path: &Path, end: &ChainEnd, tail: &Tail) -> io::Result<()> {
-    tracing::warn!(path = %path.display(), "disk is full, the journal's tail stays in its file");
+    tracing::warn!(path = %path.display(), "disk full, the journal's tail stays in its file");
     shared.disk.open(path)?.fdatasync()?;
     shared.files.lock().prove_last(end.position, tail.last().and_then(CommitHeader::id));
     Ok(())

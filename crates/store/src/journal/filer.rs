@@ -56,18 +56,18 @@ impl FilePreallocator {
             && is_out_of_reach(error)
         {
             let dir = self.shared.dir.display();
-            self.shared.fail(&format!("no file can be made ready in {dir} any more ({error})"));
+            self.shared.fail(&format!("no more files can be prepared in {dir} ({error})"));
         }
         match result {
             Ok(()) if has_enough => self.shared.relieve(congestion::RESERVE),
             Ok(()) => {}
             Err(error) if has_enough => {
-                tracing::warn!(%error, "journal file was not recycled");
+                tracing::warn!(%error, "recycling a journal file failed");
                 return Filing::Stalled;
             }
             Err(error) => {
                 if !self.shared.is_congested_by(congestion::RESERVE) {
-                    tracing::error!(%error, dir = %self.shared.dir.display(), "no journal file could be prepared");
+                    tracing::error!(%error, dir = %self.shared.dir.display(), "preparing a journal file failed");
                 }
                 self.shared.congest(congestion::RESERVE);
                 return Filing::Stalled;

@@ -127,7 +127,7 @@ impl Recovery {
             SyncedContent::Position(position) => self.synced = position,
             SyncedContent::Missing => {}
             SyncedContent::Damaged => {
-                tracing::warn!(path = %path.display(), "damaged: whether the journal is there to its end cannot be told");
+                tracing::warn!(path = %path.display(), "damaged: it is unknown whether the journal is complete");
             }
         }
     }
@@ -214,7 +214,7 @@ impl Recovery {
                 return Err(OpenError::Corrupt { place, what: "another file has the same generation" });
             }
             if earlier.header.first > later.header.first {
-                return Err(OpenError::Corrupt { place, what: "an earlier file begins at a later position" });
+                return Err(OpenError::Corrupt { place, what: "an earlier file starts at a later position" });
             }
         }
         Ok(())
@@ -225,7 +225,7 @@ impl Recovery {
         let missing = |what| OpenError::Missing { dir: self.dir.clone(), position, what };
         match self.files.iter().rposition(|file| file.header.first <= self.from) {
             Some(start) => Ok(start),
-            None if !self.files.is_empty() => Err(missing("all files begin later")),
+            None if !self.files.is_empty() => Err(missing("all files start later")),
             // It begins with files that were fetched, and may have nothing yet.
             None if self.generation_min > 0 && self.synced <= self.from => Ok(0),
             None if position > JournalPosition::START => {

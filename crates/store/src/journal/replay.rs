@@ -103,7 +103,9 @@ impl Sink for Entries<'_> {
             return Ok(());
         };
         if head.id.index == Index::default() {
-            return Err(PayloadError::NoEntry("a repair has marked lost records, the journal is no member's any more"));
+            return Err(PayloadError::NoEntry(
+                "a repair has marked lost records, so the journal can no longer be used in a cluster",
+            ));
         }
         let follows = |last: LogId| head.id.index == last.index.next() && head.id.term >= last.term;
         if !self.last.is_none_or(follows) {

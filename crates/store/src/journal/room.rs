@@ -42,7 +42,7 @@ pub(crate) fn cut_closed(shared: &Shared) -> bool {
     for (file, len) in files {
         match file.truncate(len).and_then(|()| file.fdatasync()) {
             Ok(()) => is_cut = true,
-            Err(error) => tracing::warn!(dir = %shared.dir.display(), %error, "a journal file was not shortened"),
+            Err(error) => tracing::warn!(dir = %shared.dir.display(), %error, "shortening a journal file failed"),
         }
     }
     is_cut

@@ -298,7 +298,7 @@ impl Shared {
         // It may have been retired and removed meanwhile.
         if names().iter().any(|(named, _)| *named == path) {
             let path = path.display();
-            self.fail(&format!("{path} is not there any more: it was removed, moved or replaced while the broker ran"));
+            self.fail(&format!("{path} no longer exists: it was removed, moved or replaced while the broker ran"));
         }
     }
 

@@ -68,7 +68,7 @@ impl Tail {
     }
 }
 
-/// What a commit says, metas before contents. An error of kind `InvalidData`: it is not what was written.
+/// What a commit says, metas before contents. An error of kind `InvalidData`: it differs from what was written.
 pub(super) fn read_payload(file: &dyn File, offset: u64, header: &CommitHeader) -> io::Result<Vec<u8>> {
     let mut payload = vec![0; header.payload_len() as usize];
     read_exact_at(file, &mut payload, offset + header.len())?;

@@ -46,7 +46,7 @@ pub fn truncate(
         return Ok(());
     }
     if last.header.layout == Layout::Alone || !borders.is_of_group {
-        return refused("the journal was to be cut off there, and the group's log begins later");
+        return refused("the journal should be truncated there, but the group's log starts later");
     }
     // All up to there is synced then, as the new file's header says.
     let unproven = recovery.end.iter().flat_map(|end| &end.unproven);

@@ -42,7 +42,7 @@ fn take(disk: &dyn Disk, dir: &Path) -> Result<DataDir, OpenError> {
     match disk.open(&dir.join("format")) {
         Ok(_) => Ok(DataDir::open(disk, dir)?),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(DirError::UnknownFormat { dir: dir.to_owned(), what: "there is no file `format`" }.into())
+            Err(DirError::UnknownFormat { dir: dir.to_owned(), what: "the file `format` is missing" }.into())
         }
         Err(error) => Err(attempting("reading", &dir.join("format"))(error)),
     }

@@ -150,7 +150,7 @@ impl Core {
         if matches!(message.body, Body::Restore { .. })
             && !self.pulled.as_ref().is_some_and(|pulled| self.is_there(pulled))
         {
-            tracing::info!("what was fetched is not here any more, and has to be fetched again");
+            tracing::info!("the fetched files no longer exist, and must be fetched again");
             return;
         }
         if let Body::Append { entries, .. } = &message.body {
@@ -338,7 +338,7 @@ impl Core {
 
     fn begin_restore(&mut self, number: ReadyNumber, id: &LogId) {
         let Some(pulled) = self.pulled.take().filter(|pulled| pulled.base().id == *id) else {
-            return self.fail("it was told to begin with files that it does not have");
+            return self.fail("it was instructed to start with files that it does not have");
         };
         // Nothing that was to be written before matters any more.
         self.writes.clear();
@@ -515,7 +515,7 @@ impl Core {
     /// The store is open on its journal.
     pub(crate) fn lead(&mut self, journal: &Journal) -> Result<(), &'static str> {
         if self.failure.is_some() || !matches!(self.slot, Slot::Leading(None)) {
-            return Err("this node does not lead any more");
+            return Err("this node is no longer the leader");
         }
         if journal.appended() != self.ends.end() {
             self.fail("its store does not end where its log does");

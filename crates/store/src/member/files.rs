@@ -229,7 +229,7 @@ impl MemberShared {
         if let Err(error) = self.disk.remove(&path)
             && error.kind() != io::ErrorKind::NotFound
         {
-            tracing::warn!(path = %path.display(), %error, "a file that nothing names was not removed");
+            tracing::warn!(path = %path.display(), %error, "removing an unused file failed");
         }
     }
 }

@@ -94,7 +94,7 @@ pub enum MemberError {
     #[error(transparent)]
     Open(#[from] OpenError),
     /// It must not go on as this member.
-    #[error("this directory has lost what it had promised its group, and must join it anew: {0}")]
+    #[error("this directory has lost data that it had confirmed to its cluster, and must join it again: {0}")]
     Promise(#[from] consensus::OpenError),
     /// It belongs to a group already.
     #[error("data directory {} belongs to cluster {cluster:032x} already", dir.display())]
@@ -108,7 +108,7 @@ pub enum MemberError {
     #[error("this directory belongs to no cluster")]
     NoMember,
     /// A directory that is to join a group has something in it.
-    #[error("data directory {} is not empty: what is in it would be lost", dir.display())]
+    #[error("data directory {} is not empty: its contents would be lost", dir.display())]
     NotEmpty {
         /// The directory.
         dir: PathBuf,
@@ -120,7 +120,7 @@ pub enum MemberError {
         what: String,
     },
     /// Another member leads by now.
-    #[error("this node does not lead any more")]
+    #[error("this node is no longer the leader")]
     NotLeader,
     /// It has failed before.
     #[error("{0}")]

@@ -27,7 +27,7 @@ use crate::recovery::{OpenError, attempting, open_segment, read_checkpoint};
 #[derive(Debug, Error)]
 pub enum PullError {
     /// What was fetched before is about to come into force.
-    #[error("other files are about to come into force")]
+    #[error("other files are about to be activated")]
     Busy,
     /// What came is not what was announced.
     #[error("{name:?} is not what was announced: {what}")]

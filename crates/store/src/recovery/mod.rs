@@ -43,7 +43,7 @@ pub enum OpenError {
     Directory(#[from] DirError),
     /// A file is not what was written, and was on disk when something relied on it.
     #[error(
-        "{} is damaged at byte {offset}: {what}; `warren fsck` says what is left, `warren fsck --repair` takes it out",
+        "{} is damaged at byte {offset}: {what}; `warren fsck` reports what is left, `warren fsck --repair` removes it",
         .path.display()
     )]
     Corrupt {
@@ -205,7 +205,7 @@ pub(crate) fn remove_orphans(disk: &dyn Disk, paths: &Paths, found: &mut Startup
 }
 
 fn remove(disk: &dyn Disk, path: PathBuf) -> Result<(), OpenError> {
-    tracing::debug!(path = %path.display(), "removed what nothing names");
+    tracing::debug!(path = %path.display(), "unused files removed");
     disk.remove(&path).map_err(attempting("removing", &path))
 }
 

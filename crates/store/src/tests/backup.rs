@@ -77,7 +77,7 @@ fn check_copy(disk: &SimDisk, copy: Copy, random: &mut Random) {
     assert_eq!(names, ["format", "manifest", "synced"], "{}", dir.display());
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     let report = fsck::check(&shared, &dir).unwrap();
-    assert!(report.is_sound() && !report.to_string().contains("left over"), "{report}");
+    assert!(report.is_sound() && !report.to_string().contains("left by a crash"), "{report}");
 
     let (store, recovered) = Store::open_stepped(options(&dir, random), shared).unwrap();
     assert!(end.is_none_or(|end| end == store.appended()), "{end:?}, but {} in the files", store.appended());
@@ -465,11 +465,11 @@ fn check_refused(to: &str, error: &str) {
 
 #[test]
 fn directories_that_will_not_do_are_refused() {
-    check_refused("/copies/full", "a backup cannot be made in /copies/full: it exists and is not empty");
-    check_refused("/data/copy", "a backup cannot be made in /data/copy: it is in the broker's own data directory");
-    check_refused("copy", "a backup cannot be made in copy: name a directory by its whole path, from / on");
-    check_refused("/", "a backup cannot be made in /: name a directory by its whole path, from / on");
-    check_refused("/copies/../data/x", "a backup cannot be made in /copies/../data/x: name it without `..`");
+    check_refused("/copies/full", "cannot write a backup to /copies/full: it exists and is not empty");
+    check_refused("/data/copy", "cannot write a backup to /data/copy: it is in the broker's own data directory");
+    check_refused("copy", "cannot write a backup to copy: name a directory by its whole path, from / on");
+    check_refused("/", "cannot write a backup to /: name a directory by its whole path, from / on");
+    check_refused("/copies/../data/x", "cannot write a backup to /copies/../data/x: name it without `..`");
 }
 
 #[test]
@@ -490,7 +490,7 @@ fn another_process_that_makes_a_backup_there_is_left_alone() {
     disk.create_dir(&other).unwrap();
     let lock = disk.try_lock(&other.join("lock")).unwrap();
     let error = store.backup(&copy_dir()).unwrap_err().to_string();
-    assert_eq!(error, "a backup cannot be made in /copies/copy: another process is making one there");
+    assert_eq!(error, "cannot write a backup to /copies/copy: another process is making one there");
     assert!(is_there(&disk, &other));
     drop(lock);
     store.backup(&copy_dir()).unwrap();
@@ -504,7 +504,7 @@ fn what_somebody_else_put_there_is_not_removed() {
     disk.create_dir(&other).unwrap();
     disk.create(&other.join("diary")).unwrap();
     let error = store.backup(&copy_dir()).unwrap_err().to_string();
-    assert!(error.starts_with("removing what is left of another backup in /copies/copy.unfinished failed"), "{error}");
+    assert!(error.starts_with("removing the rest of another backup in /copies/copy.unfinished failed"), "{error}");
     assert_eq!(disk.list(&other).unwrap(), ["diary"]);
 }
 

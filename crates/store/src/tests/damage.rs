@@ -100,7 +100,7 @@ fn check_told(before: &BTreeMap<PathBuf, Vec<u8>>, disk: &SimDisk, report: &Repo
     }
     let text = report.to_string();
     assert_eq!(text.contains("quarantine"), !moved.is_empty(), "seed {seed}: {text}");
-    assert_eq!(text.contains("Written anew"), !report.rewritten.is_empty(), "seed {seed}: {text}");
+    assert_eq!(text.contains("Rewritten"), !report.rewritten.is_empty(), "seed {seed}: {text}");
 }
 
 fn flip(disk: &SimDisk, path: &Path, random: &mut Random) {
@@ -320,7 +320,7 @@ fn a_directory_that_is_not_ours_is_left_alone() {
         let repair = |loss| fsck::repair(&shared, dir, loss);
         for examined in [fsck::check(&shared, dir), repair(Loss::Refused), repair(Loss::Accepted)] {
             let error = examined.unwrap_err();
-            assert_eq!(error.to_string(), "/var/lib/warren is no Warren data directory");
+            assert_eq!(error.to_string(), "/var/lib/warren is not a Warren data directory");
             assert_eq!(disk.list(dir).unwrap_or_default(), names);
         }
     };
@@ -440,13 +440,13 @@ fn a_repair_tells_what_it_moved_and_what_it_wrote_anew() {
     let shared: Arc<dyn Disk> = Arc::new(disk.clone());
     disk.remove(Path::new("/data/format")).unwrap();
     let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
-    let end = "/data has been repaired. Written anew in place, the contents before are gone: format.\n";
+    let end = "/data has been repaired. Rewritten in place, the previous contents are lost: format.\n";
     assert!(report.to_string().ends_with(end), "{report}");
     let checkpoint = checkpoint_of(&disk);
     flip(&disk, &checkpoint, &mut random);
     flip(&disk, &checkpoint.with_extension("copy"), &mut random);
     let report = fsck::repair(&shared, Path::new("/data"), Loss::Accepted).unwrap();
     let end = "2 damaged files were moved to /data/quarantine. \
-               Written anew in place, the contents before are gone: manifest.\n";
+               Rewritten in place, the previous contents are lost: manifest.\n";
     assert!(report.to_string().ends_with(end), "{report}");
 }

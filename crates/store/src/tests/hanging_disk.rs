@@ -13,7 +13,7 @@ use crate::journal::SharedCommit;
 use crate::member::{Member, Options, Situation, Transport};
 
 /// Much longer than anything takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 struct Nowhere;
 
@@ -56,15 +56,15 @@ fn a_disk_that_hangs_keeps_no_thread_but_its_own() {
     let member = member(&disk);
     let hanging = disk.hang();
     // It is the only voter, and votes for itself; that does not last yet.
-    let role = live_on(&member).recv_timeout(PATIENCE);
+    let role = live_on(&member).recv_timeout(TIMEOUT);
     let situation = member.situation();
     drop(hanging);
     assert_eq!(role, Ok(Role::Leader));
     assert_eq!(situation, Situation::Following { leader: MemberId::new(1) });
     let begun = Instant::now();
     while member.situation() != Situation::Elected {
-        assert!(begun.elapsed() < PATIENCE);
-        member.wait_for_change(PATIENCE);
+        assert!(begun.elapsed() < TIMEOUT);
+        member.wait_for_change(TIMEOUT);
     }
     let (store, _) = member.take_over().unwrap();
     let hanging = disk.hang();
@@ -73,16 +73,16 @@ fn a_disk_that_hangs_keeps_no_thread_but_its_own() {
     let end = store.append(&mut batch);
     // The commit's sync hangs: that is seen from outside.
     while member.disk_time(Instant::now()).is_zero() {
-        assert!(begun.elapsed() < PATIENCE);
+        assert!(begun.elapsed() < TIMEOUT);
         std::thread::yield_now();
     }
-    let role = live_on(&member).recv_timeout(PATIENCE);
+    let role = live_on(&member).recv_timeout(TIMEOUT);
     let durable = store.durable();
     drop(hanging);
     assert_eq!(role, Ok(Role::Leader));
     assert!(durable < end);
     while store.durable() < end {
-        assert!(begun.elapsed() < PATIENCE);
+        assert!(begun.elapsed() < TIMEOUT);
         member.wait_for_change(Duration::from_millis(1));
     }
 }

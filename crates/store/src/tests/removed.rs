@@ -32,7 +32,7 @@ fn opened(disk: &SimDisk) -> Arc<Store> {
 #[track_caller]
 fn check_noticed(error: &impl ToString, path: &Path) {
     let (error, path) = (error.to_string(), path.display());
-    assert!(error.contains(&format!("{path} is not there any more")), "{error}");
+    assert!(error.contains(&format!("{path} no longer exists")), "{error}");
 }
 
 /// It went on confirming, and stopped as if all were well.
@@ -73,7 +73,7 @@ fn a_directory_that_takes_no_files_any_more_is_noticed() {
         store.failure()
     });
     let error = error.expect("it is noticed when another file is needed").to_string();
-    assert!(error.contains("no file can be made ready in /data/journal any more"), "{error}");
+    assert!(error.contains("no more files can be prepared in /data/journal"), "{error}");
     assert!(store.close().is_err());
 }
 
@@ -130,7 +130,7 @@ fn a_running_store_notices_that_its_journal_file_is_gone() {
         }
     };
     let error = failure_after(remove);
-    assert!(error.contains(".journal is not there any more"), "{error}");
+    assert!(error.contains(".journal no longer exists"), "{error}");
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_running_store_notices_that_its_directory_is_gone() {
         }
     };
     let error = failure_after(remove);
-    assert!(error.contains("any more") && error.contains("/journal"), "{error}");
+    assert!(error.contains("no more files") && error.contains("/journal"), "{error}");
 }
 
 #[test]
@@ -154,5 +154,5 @@ fn a_running_store_notices_that_its_directory_was_moved() {
     };
     let error = failure_after(change);
     std::fs::remove_dir_all(moved).unwrap();
-    assert!(error.contains("any more") && error.contains("/journal"), "{error}");
+    assert!(error.contains("no more files") && error.contains("/journal"), "{error}");
 }

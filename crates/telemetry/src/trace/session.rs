@@ -82,7 +82,7 @@ impl std::fmt::Display for OpenError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             OpenError::TooMany => {
-                write!(f, "there are {SESSION_COUNT_MAX} trace sessions already, which is as many as there may be")
+                write!(f, "{SESSION_COUNT_MAX} trace sessions are running, which is the maximum")
             }
             OpenError::NoPoint => f.write_str("no trace point has such a name: warren trace list names them"),
             OpenError::NoArgument(name) => {

@@ -13,6 +13,7 @@ const CRATES: &[&str] = &[
     "model",
     "routing",
     "queue",
+    "message",
     "outbox",
     "alerts",
     "influx",
@@ -29,7 +30,7 @@ const CRATES: &[&str] = &[
     "engine",
     "broker",
     "cluster",
-    "client",
+    "amqp_client",
     "http_client",
     "bridge",
     "shovel",
@@ -55,6 +56,7 @@ const PURE: &[&str] = &[
     "model",
     "routing",
     "queue",
+    "message",
     "outbox",
     "alerts",
     "influx",
@@ -132,6 +134,31 @@ fn state_machines_stay_pure() {
             let text = std::fs::read_to_string(&path).unwrap();
             let impure = impure_lines(&text);
             assert!(impure.is_empty(), "not for a crate of plain values, in {}: {impure:?}", path.display());
+        }
+    }
+}
+
+/// What decides about messages reads a view of their properties. Only the session of a protocol knows how that encodes them.
+#[test]
+fn headers_are_decoded_by_views_and_sessions_alone() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let of = |name: &str| sources(&crates.join(name).join("src"));
+    let is_session = |path: &PathBuf| path.components().any(|part| part.as_os_str() == "session");
+    for path in ["engine", "broker", "observe"].iter().flat_map(|name| of(name)).filter(|path| !is_session(path)) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("ContentHeader"), "{} decodes a content header", path.display());
+    }
+}
+
+/// Every protocol shares the broker's side of a session, so that side names no frame and no method of any.
+#[test]
+fn the_front_knows_no_protocol() {
+    let front = Path::new(env!("CARGO_MANIFEST_DIR")).join("../broker/src/front");
+    for path in sources(&front) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
+        for word in ["amqp::frame", "amqp::method", "amqp::content", "amqp::reply", "crate::session"] {
+            assert!(!code.contains(word), "{} names {word}", path.display());
         }
     }
 }

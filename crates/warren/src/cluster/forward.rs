@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
-use cluster::link::{ForwardHeader, ListenerKind, NodeName};
+use cluster::wire::{ForwardHeader, ListenerKind, NodeName};
 use cluster::{ClusterNode, Links};
 use tokio::sync::watch;
 
@@ -77,7 +77,7 @@ impl Forward for LinkForward {
             let carrier = match carrier {
                 Ok(carrier) => carrier,
                 Err(error) => {
-                    tracing::debug!(%error, leader = self.leader.as_str(), "a connection cannot be passed on yet");
+                    tracing::debug!(%error, leader = self.leader.as_str(), "connection cannot be forwarded yet");
                     return Err(connection);
                 }
             };

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use broker::view::{Alarms, PeerAlarms};
 use broker::{Actor, Broker};
 use cluster::control::NodeFigures;
-use cluster::link::NodeName;
-use cluster::{ClientStanding, Contents, ForwardedClient, Host, NodeAlarms};
+use cluster::wire::NodeName;
+use cluster::{ClientSituation, Contents, ForwardedClient, Host, NodeAlarms};
 use store::{RecoveredStore, Store};
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -27,7 +27,7 @@ pub(super) enum Command {
     /// It stops, and nothing of it is left.
     Stop { reason: String, reply: oneshot::Sender<()> },
     /// Where clients go while none runs.
-    Stand(ClientStanding),
+    SetSituation(ClientSituation),
     /// The process is to end.
     Failed(String),
 }
@@ -103,7 +103,7 @@ impl Host for ProcessHost {
         }
         let recovered = Box::new(recovered);
         let served = self.order(|reply| Command::Serve { store, recovered, reply });
-        served.unwrap_or_else(|| Err("the process ends".to_owned()))
+        served.unwrap_or_else(|| Err("the process is ending".to_owned()))
     }
 
     fn pause(&self) {
@@ -115,8 +115,8 @@ impl Host for ProcessHost {
         self.order(|reply| Command::Stop { reason, reply });
     }
 
-    fn stand(&self, standing: ClientStanding) {
-        let _ = self.commands.send(Command::Stand(standing));
+    fn set_situation(&self, situation: ClientSituation) {
+        let _ = self.commands.send(Command::SetSituation(situation));
     }
 
     fn refuse_own(&self, reason: Option<&str>) {
@@ -137,11 +137,11 @@ impl Host for ProcessHost {
             let (entry, by) = (entry_of(&client.header), client.by.clone());
             let admitted = match (entry, client.attach()) {
                 (Some(entry), Ok(stream)) => ingress.admit_forwarded(entry, stream, by.as_str()),
-                (None, _) => Err(anyhow::anyhow!("it came in where no clients are passed on")),
+                (None, _) => Err(anyhow::anyhow!("this node does not accept forwarded clients")),
                 (_, Err(error)) => Err(error.into()),
             };
             if let Err(error) = admitted {
-                tracing::debug!(%error, "a connection that another node passed on was closed");
+                tracing::debug!(%error, "forwarded connection closed");
             }
         });
     }

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use broker::Actor;
 use cluster::control::Control as _;
-use cluster::{ClientStanding, ClusterNode};
+use cluster::{ClientSituation, ClusterNode};
 use model::config::Config;
 use model::parameter::GlobalParameter;
 use store::journal::FailureCause;
@@ -63,7 +63,7 @@ pub(crate) async fn run(
     let mut signals = starting_signals.ready().await?;
     let (cluster, way) = (cluster.clone(), Way::default());
     let mut running =
-        Running { node, cluster: cluster.clone(), host, commands, standing: ClientStanding::Waiting, way };
+        Running { node, cluster: cluster.clone(), host, commands, situation: ClientSituation::Waiting, way };
     running.node.listen();
     let watching = tokio::spawn(tls_files.clone().watch());
     let watching_links = tokio::spawn(async move {
@@ -71,7 +71,7 @@ pub(crate) async fn run(
         while let Some(tls) = &links_tls {
             ticks.tick().await;
             if let Err(error) = tls.reload_if_changed() {
-                tracing::error!(%error, "changed certificates between nodes cannot be used; the old ones stay in force");
+                tracing::error!(%error, "reloading the cluster's certificates failed; the old ones stay in use");
             }
         }
     });
@@ -79,7 +79,7 @@ pub(crate) async fn run(
     Banner { data_dir, listeners: running.node.listening(), ready_after, is_serving: false }.print();
     for listening in running.node.listening() {
         // Whether clients are served is for the cluster to say.
-        tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "opened: clients wait until this node serves");
+        tracing::info!(address = %listening.address, tls = listening.tls.is_some(), "listener opened; clients wait until this node serves");
     }
     tracing::info!(links = %cluster.links().address(), ready_after_ms = ready_after.as_millis() as u64, "started");
     // Peers may come later than the service manager would wait.
@@ -90,7 +90,7 @@ pub(crate) async fn run(
     watching_links.abort();
     let hurry = async {
         let signal = signals.next(|| ()).await;
-        tracing::info!(signal, "stopping without waiting for clients any longer");
+        tracing::info!(signal, "stopping without waiting longer for clients");
     };
     let closed = running.node.shut_down(config.shutdown_timeout, hurry).await;
     if let Some(reason) = failed {
@@ -108,7 +108,7 @@ struct Running {
     host: Arc<ProcessHost>,
     commands: UnboundedReceiver<Command>,
     /// What becomes of clients when no broker runs.
-    standing: ClientStanding,
+    situation: ClientSituation,
     /// Where connections are carried.
     way: Way,
 }
@@ -139,8 +139,8 @@ impl Running {
                 failure = self.node.failed(), if !is_failure_known => {
                     is_failure_known = true;
                     if failure.cause == FailureCause::Broken {
-                        tracing::error!(%failure, "stopping: nothing can be made durable any more");
-                        failed = Some(format!("the data directory cannot be written any more: {failure}"));
+                        tracing::error!(%failure, "stopping because data can no longer be made durable");
+                        failed = Some(format!("the data directory can no longer be written: {failure}"));
                         break;
                     }
                 }
@@ -177,23 +177,23 @@ impl Running {
             }
             Command::Pause { reply } => {
                 if !self.node.pause_broker().await {
-                    tracing::warn!("a broker is handed over though not all that it received is durable");
+                    tracing::warn!("broker handed over before everything received was durable");
                 }
                 let _ = reply.send(());
             }
             Command::Stop { reason, reply } => {
                 self.host.set_broker(None);
                 // Where clients go is told in a moment; until then they are held.
-                self.standing = ClientStanding::Waiting;
+                self.situation = ClientSituation::Waiting;
                 let stop = BrokerStop::of_leadership(&reason, false);
                 if let Err(error) = self.node.stop_broker(stop, Situation::Waiting).await {
-                    tracing::error!(%error, "a store was not closed as it should be");
+                    tracing::error!(%error, "store not closed cleanly");
                 }
                 let _ = reply.send(());
             }
-            Command::Stand(standing) => {
-                self.standing = standing;
-                self.stand();
+            Command::SetSituation(situation) => {
+                self.situation = situation;
+                self.apply_situation();
             }
             Command::Failed(_) => {}
         }
@@ -207,26 +207,26 @@ impl Running {
         if is_default && broker.global_parameter(GlobalParameter::CLUSTER_NAME).is_none() {
             let name = serde_json::Value::from(broker.cluster_name());
             if let Err(error) = broker.put_global_parameter(&Actor::broker(), GlobalParameter::CLUSTER_NAME, name) {
-                tracing::warn!(%error, "the cluster's name is not kept");
+                tracing::warn!(%error, "storing the cluster's name failed");
             }
         }
     }
 
-    fn stand(&mut self) {
+    fn apply_situation(&mut self) {
         if self.node.broker().is_some() {
             return;
         }
-        self.node.set_situation(match &self.standing {
-            ClientStanding::Following(leader) => {
+        self.node.set_situation(match &self.situation {
+            ClientSituation::Following(leader) => {
                 Situation::Forwarding(Arc::new(LinkForward::to(leader, &mut self.way, &self.cluster, &self.host)))
             }
             // The node that led may lead on.
-            ClientStanding::Waiting => Situation::Waiting,
-            ClientStanding::Elected => {
+            ClientSituation::Waiting => Situation::Waiting,
+            ClientSituation::Elected => {
                 self.way.end();
                 Situation::Waiting
             }
-            ClientStanding::Refusing(reason) => {
+            ClientSituation::Refusing(reason) => {
                 self.way.end();
                 Situation::Refusing(reason.as_str().into())
             }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use cluster::formation::Settings;
-use cluster::link::{NodeName, Secret};
+use cluster::wire::{NodeName, Secret};
 use cluster::{Address, Discovery, LEVEL, LinkTls, LinkTlsOptions, Names, NodeSetup};
 use model::config::{CLUSTER_PORT, ClusterOptions, ClusterSecret, Config, HostPort};
 use store::file::RealDisk;
@@ -24,7 +24,7 @@ const SECRET_LEN_ADVISED: usize = 16;
 pub(super) fn of(config: &Config, data_dir: &Path) -> Result<NodeSetup> {
     let own = &config.cluster;
     let name = machine::node_name(config);
-    let node_name = NodeName::new(&name).with_context(|| format!("'{name}' cannot be a node's name"))?;
+    let node_name = NodeName::new(&name).with_context(|| format!("invalid node name '{name}'"))?;
     let prefix = name.split_once('@').map_or(name.as_str(), |(prefix, _)| prefix).to_owned();
     Ok(NodeSetup {
         name: node_name,
@@ -57,7 +57,7 @@ fn listen(own: &ClusterOptions) -> SocketAddr {
 }
 
 fn address(told: &HostPort) -> Result<Address> {
-    Address::new(&told.host, told.port).with_context(|| format!("'{told}' is no address of a node"))
+    Address::new(&told.host, told.port).with_context(|| format!("invalid node address '{told}'"))
 }
 
 fn secret(told: &ClusterSecret) -> Result<Secret> {
@@ -69,8 +69,8 @@ fn secret(told: &ClusterSecret) -> Result<Secret> {
     };
     if text.trim().len() < SECRET_LEN_ADVISED {
         tracing::warn!(
-            "the cluster's secret is shorter than {SECRET_LEN_ADVISED} bytes: an eavesdropper who hears two nodes greet each other can \
-             find it out by trying. Give all nodes a long random one (warren.cluster.secret_file)"
+            "the cluster's secret is shorter than {SECRET_LEN_ADVISED} bytes: an eavesdropper on a connection between nodes can find \
+             it by trying. Give all nodes a long random secret (warren.cluster.secret_file)"
         );
     }
     match Secret::new(text.trim().as_bytes()) {

@@ -14,7 +14,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 
 /// How long the answer is waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// What of the client's request says who it is, and which page asks.
 const SHOWN: [&str; 3] = ["authorization", "cookie", "sec-fetch-site"];
 /// Of the answer only the first line is looked at, which is no longer.
@@ -34,7 +34,7 @@ where
         let (carry, tls, path) = (carry.clone(), tls.clone(), path.clone());
         Box::pin(async move {
             let asked = ask(carry, endpoints, tls, request(&path, &headers));
-            match tokio::time::timeout(PATIENCE, asked).await {
+            match tokio::time::timeout(TIMEOUT, asked).await {
                 Ok(Ok(StatusCode::OK)) => Ok(()),
                 Ok(Ok(status)) => Err(status),
                 Ok(Err(_)) => Err(StatusCode::BAD_GATEWAY),

@@ -41,8 +41,7 @@ const TAKE_OVER_TIME: Duration = Duration::from_millis(500);
 const RETRY_TIME: Duration = Duration::from_millis(100);
 
 /// What the operator is told when a request that is not about this node has been held for long enough.
-const NO_LEADER: &str =
-    "no node that leads can be reached: this node answers only what is about itself and its cluster";
+const NO_LEADER: &str = "no leader can be reached: this node answers only requests about itself and its cluster";
 
 /// What becomes of connections.
 #[derive(Debug, Clone)]
@@ -248,7 +247,7 @@ impl Ingress {
     /// served, held until it can be, or closed, and never sent on again: two nodes that take each other for the leader would send it to and
     /// fro. An error says why it is closed.
     pub(crate) fn admit_forwarded(self: &Arc<Self>, entry: EntryPoint, stream: Stream, by: &str) -> Result<()> {
-        let peer = stream.peer_addr().context("it is not known whose connection it is")?;
+        let peer = stream.peer_addr().context("the owner of the connection is unknown")?;
         let limiters = &self.forwarded_limiters[usize::from(entry == EntryPoint::Amqp)];
         let permits = ConnectionPermits::take(limiters, None, peer.ip()).map_err(|full| anyhow!(full))?;
         let arrival = Arrival::of_http(stream, peer, permits, entry, ConnectionLimits::default());
@@ -273,9 +272,7 @@ impl Ingress {
                 Situation::Forwarding(_) => until.min(Instant::now() + TAKE_OVER_TIME),
             };
             if tokio::time::timeout_at(until, situations.changed()).await.is_err() {
-                return tracing::debug!(
-                    "a connection that another node passed on was closed: no broker runs on this node"
-                );
+                return tracing::debug!("forwarded connection closed: no broker is running on this node");
             }
         }
     }
@@ -352,7 +349,7 @@ impl Ingress {
     /// Says that no broker serves the client, and why. What this node answers itself it does.
     async fn refuse(&self, arrival: Arrival, reason: &str) {
         if arrival.entry == EntryPoint::Amqp {
-            broker::turn_away(arrival.stream, &self.of_broker, reason).await;
+            broker::reject_connection(arrival.stream, &self.of_broker, reason).await;
             return;
         }
         if matches!(arrival.entry, EntryPoint::Metrics { .. }) {
@@ -382,7 +379,7 @@ impl Ingress {
         Arc::new(move |stream, permit| {
             let (options, reason) = (options.clone(), reason.clone());
             runtime.spawn(async move {
-                broker::turn_away(stream, &options, &reason).await;
+                broker::reject_connection(stream, &options, &reason).await;
                 drop(permit);
             });
         })

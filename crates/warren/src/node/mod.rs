@@ -96,7 +96,7 @@ impl Node {
             }
             None => (None, None),
         };
-        let auth_steps = backends::auth_steps(&config.backends).context("cannot set up who knows users")?;
+        let auth_steps = backends::auth_steps(&config.backends).context("cannot set up authentication back ends")?;
         let of_amqp = open.amqp.addresses()?;
         let gates = of_amqp.iter().filter_map(|listening| listening.gate.clone()).collect();
         let process = Process::new(serve::memory_len(&config), log, gates);

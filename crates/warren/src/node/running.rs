@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use broker::{AuthStep, Broker, EventSink};
 use cluster::control::Control;
-use management::limits::STOP_PATIENCE;
+use management::limits::STOP_TIMEOUT;
 use management::{AmqpSink, ConnectionGroup, ListenerInfo, Process, Server};
 use model::config::Config;
 use observe::alerting::AlertThread;
@@ -30,10 +30,10 @@ use crate::{definitions, serve};
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How long clients may take to go when another node is to serve them: each second is one in which they are served by none.
-const HANDOVER_PATIENCE: Duration = Duration::from_millis(300);
+const HANDOVER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// How long all that was received may take to become durable before a broker is handed over.
-const PAUSE_PATIENCE: Duration = Duration::from_secs(2);
+const PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What every broker of this node is started with.
 pub(crate) struct Settings {
@@ -78,12 +78,12 @@ pub(crate) struct BrokerStop<'a> {
 impl<'a> BrokerStop<'a> {
     /// With its process.
     pub(super) fn with_process(patience: Duration) -> Self {
-        Self { reason: None, is_handover: false, patience, http_patience: STOP_PATIENCE }
+        Self { reason: None, is_handover: false, patience, http_patience: STOP_TIMEOUT }
     }
 
     /// Because this node leads no longer, or is about to: then it is a hand-over.
     pub(crate) fn of_leadership(reason: &'a str, is_handover: bool) -> Self {
-        let patience = HANDOVER_PATIENCE;
+        let patience = HANDOVER_TIMEOUT;
         Self { reason: Some(reason), is_handover, patience, http_patience: patience }
     }
 }
@@ -157,7 +157,7 @@ fn traces(settings: &Settings, broker: &Arc<Broker>) -> Arc<Traces> {
     let directory = options.directory.as_ref().map_or_else(|| settings.data_dir.join("traces"), PathBuf::from);
     let directory = Directory::new(directory);
     if is_own && let Err(error) = directory.close_to_others() {
-        tracing::warn!(%error, "the directory of traces could not be closed to others");
+        tracing::warn!(%error, "restricting the permissions of the traces directory failed");
     }
     let limits = Limits {
         len_max: options.file_len_max,
@@ -199,7 +199,7 @@ impl RunningBroker {
         let file_limit = settings.of_http.file_limit;
         let influxdb = Influxdb::new(broker.clone(), &config.influxdb, settings.data_dir.clone(), file_limit)?;
         let otlp = config.otlp.as_ref().map(|options| Otlp::start(broker.clone(), options)).transpose()?;
-        let alerts = alerting.start().context("cannot start the thread of alerts")?;
+        let alerts = alerting.start().context("cannot start the alerts thread")?;
         let traces = traces(settings, broker);
         traces.resume();
         let shovels = match RunningShovels::start(broker, &config.shovels, &config.links) {
@@ -220,7 +220,7 @@ impl RunningBroker {
                 traces.end();
                 shovels.stop(Duration::ZERO).await;
                 links.stop(Duration::ZERO).await;
-                return Err(error).context("cannot start a thread of statistics");
+                return Err(error).context("cannot start a statistics thread");
             }
         };
         let sink = amqp_sink(broker.clone());
@@ -261,19 +261,19 @@ impl RunningBroker {
     /// Receives nothing any more, and waits until all that was received is durable: before another node takes over. Says whether that is
     /// so.
     pub(super) async fn pause(&self) -> bool {
-        tokio::join!(self.shovels.stop(HANDOVER_PATIENCE), self.links.stop(HANDOVER_PATIENCE));
-        self.serving.group.close(HANDOVER_PATIENCE).await;
-        self.serving.broker.pause(PAUSE_PATIENCE).await
+        tokio::join!(self.shovels.stop(HANDOVER_TIMEOUT), self.links.stop(HANDOVER_TIMEOUT));
+        self.serving.group.close(HANDOVER_TIMEOUT).await;
+        self.serving.broker.pause(PAUSE_TIMEOUT).await
     }
 
     /// Stops it, when connections go elsewhere already. When `hurry` is ready, clients are not waited for any longer.
     pub(super) async fn stop(self, how: BrokerStop<'_>, hurry: impl Future<Output = ()>) -> StoppedBroker {
         if how.is_handover && !self.pause().await {
-            tracing::warn!("a broker is handed over though not all that it received is durable");
+            tracing::warn!("broker handed over before everything received was durable");
         }
         let Self { serving, store, alerts, influxdb, traces, shovels, links, otlp, maintenance, waking } = self;
         // They are clients of this broker, too.
-        let patience = how.patience.min(HANDOVER_PATIENCE);
+        let patience = how.patience.min(HANDOVER_TIMEOUT);
         tokio::join!(shovels.stop(patience), links.stop(patience));
         let broker = &serving.broker;
         // That consumers go when the broker stops is nothing to be told of.
@@ -330,7 +330,7 @@ async fn stop_clients(broker: &Broker, how: BrokerStop<'_>, hurry: impl Future<O
 /// Waits for a task, which may have been aborted.
 async fn ended(task: JoinHandle<()>) {
     if task.await.is_err_and(|error| error.is_panic()) {
-        tracing::error!("a task of the broker panicked");
+        tracing::error!("broker task panicked");
     }
 }
 
@@ -356,7 +356,7 @@ impl StoppedBroker {
         let until = tokio::time::Instant::now() + END_TIMEOUT;
         while Arc::strong_count(&store) > 1 {
             if tokio::time::Instant::now() > until {
-                tracing::error!("a broker that has stopped is still in use");
+                tracing::error!("stopped broker still in use");
                 break;
             }
             tokio::time::sleep(Duration::from_millis(1)).await;

@@ -23,7 +23,7 @@ impl Host for OwnBroker {
             && let Err(error) = broker.delete_vhost_parameter(&Actor::broker(), vhost.as_str(), SHOVEL, &id.name)
         {
             // It was deleted meanwhile.
-            tracing::debug!(shovel = %id, %error, "a shovel that is done cannot be deleted");
+            tracing::debug!(shovel = %id, %error, "deleting a finished shovel failed");
         }
     }
 
@@ -141,7 +141,7 @@ fn forget_pauses(broker: &Broker) {
         if broker.vhost_parameter(vhost, SHOVEL, &name).is_none()
             && let Err(error) = broker.delete_vhost_parameter(&Actor::broker(), vhost, PAUSE_COMPONENT, &name)
         {
-            tracing::debug!(shovel = %name, %error, "what says that a shovel waits has gone already");
+            tracing::debug!(shovel = %name, %error, "a shovel's pause was already removed");
         }
     }
 }

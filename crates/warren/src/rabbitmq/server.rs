@@ -80,11 +80,11 @@ fn take_cookie(environment: &mut Environment) {
 fn remark(environment: &mut Environment, arguments: &Arguments) {
     if !arguments.ignored.is_empty() {
         let words = arguments.ignored.join(" ");
-        environment.remark(format!("rabbitmq-server: {words} has no effect: there is no Erlang machine"));
+        environment.remark(format!("rabbitmq-server: {words} has no effect: Warren does not run on Erlang"));
     }
     if let Some(dir) = directories::left_by_rabbitmq(environment) {
         environment.remark(format!(
-            "{}: data of a RabbitMQ are not read: export its definitions and move its messages while it runs, see warren migrate",
+            "{}: data of RabbitMQ cannot be read: export its definitions and move its messages while it runs, see warren migrate",
             dir.display()
         ));
     }
@@ -102,10 +102,10 @@ fn remark_plugins(environment: &mut Environment, file: &Path) {
                     PluginState::BuiltIn => {}
                     PluginState::Different(text) => environment.remark(format!("{shown}: {name}: {text}")),
                     PluginState::NotBuilt(text, advice) => {
-                        environment.remark(format!("{shown}: {name} is not built: {text}; {advice}"));
+                        environment.remark(format!("{shown}: {name} is not supported: {text}; {advice}"));
                     }
                     PluginState::Unknown => {
-                        environment.remark(format!("{shown}: {name} is not known here, and no plugin can be added"));
+                        environment.remark(format!("{shown}: unknown plugin {name}, and plugins cannot be added"));
                     }
                 }
             }
@@ -120,7 +120,7 @@ fn detach(words: &[OsString]) -> Result<()> {
     let mut command = Command::new(program);
     command.arg0("rabbitmq-server").args(words).process_group(0);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.spawn().context("cannot start a process of its own")?;
+    command.spawn().context("cannot start the server process")?;
     Ok(())
 }
 

@@ -33,7 +33,7 @@ pub(super) fn drop_root(words: &[OsString], data_dir: &Path) -> Result<()> {
     let program = std::env::current_exe().context("cannot find this program")?;
     let mut command = Command::new(program);
     command.arg0("rabbitmq-server").args(words).uid(user.uid).gid(user.gid).env("HOME", HOME);
-    Err(command.exec()).context("cannot go on as the user rabbitmq")
+    Err(command.exec()).context("cannot change to the user rabbitmq")
 }
 
 fn user_in(passwd: &str) -> Option<User> {

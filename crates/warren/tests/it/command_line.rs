@@ -41,7 +41,7 @@ fn remarks_on_the_configuration_are_told_even_if_nothing_is_logged() {
         check_fails(
             &arguments,
             1,
-            "--set: 'delegate_count' has no effect: nodes pass nothing on for each other's queues",
+            "--set: 'delegate_count' has no effect: all queues are on the leader, and nodes do not delegate work",
         );
     }
 }
@@ -109,7 +109,7 @@ fn a_second_signal_cuts_the_wait_for_clients_short() {
     broker.wait_for_event("stopping");
     broker.signal("INT");
     let log = broker.wait();
-    assert!(log.contains("stopping without waiting for clients any longer"), "{log}");
+    assert!(log.contains("stopping without waiting longer for clients"), "{log}");
     assert!(log.contains("stopped"), "{log}");
 }
 
@@ -127,7 +127,7 @@ fn each_line_of_the_log_is_a_json_object_on_request() {
     assert_eq!(events[0]["level"], "WARN");
     assert_eq!(
         events[0]["warning"],
-        "--set: 'delegate_count' has no effect: nodes pass nothing on for each other's queues"
+        "--set: 'delegate_count' has no effect: all queues are on the leader, and nodes do not delegate work"
     );
     let stopping = events.iter().find(|event| event["message"] == "stopping").unwrap();
     assert_eq!(stopping["signal"], "SIGTERM");
@@ -197,8 +197,8 @@ fn why_a_directory_cannot_be_used_is_told_once() {
 #[test]
 fn fsck_of_another_directory_says_so_and_leaves_nothing_there() {
     let dir = scratch("no-data-dir");
-    check_fails(&["fsck", "--data-dir", dir.to_str().unwrap()], 1, "no Warren data directory");
-    check_fails(&["fsck", "--repair", "--data-dir", dir.to_str().unwrap()], 1, "no Warren data directory");
+    check_fails(&["fsck", "--data-dir", dir.to_str().unwrap()], 1, "not a Warren data directory");
+    check_fails(&["fsck", "--repair", "--data-dir", dir.to_str().unwrap()], 1, "not a Warren data directory");
     assert_eq!(fs::read_dir(&*dir).unwrap().count(), 0);
 }
 
@@ -222,7 +222,7 @@ fn fsck_ends_with_1_while_something_is_damaged() {
     Broker::start(&dir, &[]).stop();
     fs::remove_dir_all(dir.join("journal")).unwrap();
     check(&["--repair"], 1, "--accept-loss");
-    check(&["--repair"], 1, "has not been repaired, and nothing in it was changed");
+    check(&["--repair"], 1, "was not repaired, and nothing in it was changed");
     check(&["--repair", "--accept-loss"], 0, "has been repaired.");
     check(&[], 0, "is sound.");
     Broker::start(&dir, &[]).stop();

@@ -106,7 +106,7 @@ fn refusals_have_rabbitmqctls_status_and_the_servers_reason() {
     check_output(
         &output,
         77,
-        "Error: the server does not accept this user and password, say others with --username and --password: Login failed\n",
+        "Error: the server does not accept this user and password: set others with --username and --password: Login failed\n",
     );
     assert!(!text(&output.stderr).contains("s3cret"));
     let (output, _) = run(&["list_users"], FORBIDDEN);
@@ -120,7 +120,11 @@ fn refusals_have_rabbitmqctls_status_and_the_servers_reason() {
     let (output, _) = run(&["list_users"], &[(500, "")]);
     check_output(&output, 69, "Error: the server failed with status 500\n");
     let (output, _) = run(&["list_users"], &[(200, "<html>")]);
-    check_output(&output, 70, "Error: the server's answer is no JSON, so it may be no broker's management API");
+    check_output(
+        &output,
+        70,
+        "Error: the server's answer is not valid JSON, so it may not be the management API of a broker",
+    );
     let (output, _) = run(&["backup", "/b"], &[(200, "{}"), (404, ""), (200, "{}")]);
     check_output(&output, 69, "Error: the server cannot make backups");
 }
@@ -134,7 +138,11 @@ fn who_is_not_there_is_69_and_who_says_nothing_75() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port().to_string();
     let output = warren(&["ctl", "-P", &port, "-t", "0.05", "list_users"]);
-    check_output(&output, 75, &format!("Error: the management API at 127.0.0.1:{port} gave no answer within 0.05 s\n"));
+    check_output(
+        &output,
+        75,
+        &format!("Error: the management API at 127.0.0.1:{port} returned no answer within 0.05 s\n"),
+    );
     drop(listener);
     let output = warren(&["ctl", "-P", &port, "list_users"]);
     check_output(
@@ -155,7 +163,7 @@ fn bad_usage_is_64_and_names_what_was_meant() {
             "Error: add_user needs username: warren ctl add_user <username> [<password>] [--pre-hashed-password]\n",
         ),
         (&["list_queues", "--vhots", "x"], "Error: list_queues has no option --vhots, did you mean --vhost?\n"),
-        (&["list_queues", "nmae"], "Error: there is no column 'nmae', did you mean 'name'?\n"),
+        (&["list_queues", "nmae"], "Error: unknown column 'nmae', did you mean 'name'?\n"),
         (&["declare", "qeue", "name=x"], "Error: unknown command 'declare qeue', did you mean 'declare queue'?\n"),
         (&["list_queues", "--formatter", "erlang"], "Error: the formatter erlang is for Erlang's terms"),
     ] {
@@ -237,7 +245,7 @@ fn definitions_go_to_files_and_come_in() {
     );
     check_output(&warren(&["ctl", "import_definitions", "/no/such.json"]), 65, "Error: cannot read /no/such.json: ");
     let bad = write(&dir, "bad.json", "{");
-    check_output(&warren(&["ctl", "import_definitions", &bad]), 65, "which is no JSON");
+    check_output(&warren(&["ctl", "import_definitions", &bad]), 65, "invalid JSON");
 }
 
 #[test]
@@ -256,7 +264,7 @@ fn help_needs_no_server() {
     assert!(help.starts_with("warren ctl declare queue name=<name> [type=<type>]"), "{help}");
     let help = text(&warren(&["ctl", "help", "queues"]).stdout);
     assert!(help.contains("  queues declare ") && help.contains("  queues purge "), "{help}");
-    check_output(&warren(&["ctl", "help", "nonsense"]), 64, "there is no command 'nonsense' to explain");
+    check_output(&warren(&["ctl", "help", "nonsense"]), 64, "unknown command 'nonsense'");
     assert_eq!(text(&warren(&["ctl", "version"]).stdout), format!("{}\n", env!("CARGO_PKG_VERSION")));
 }
 
@@ -302,5 +310,5 @@ fn a_password_that_comes_in_is_a_line() {
     assert_eq!(asked[2].body, r#"{"password":"p w","tags":""}"#);
     drop(stdin);
     check_says(&child.wait_with_output().unwrap(), "");
-    check_output(&warren(&["ctl", "add_user", "bob"]), 65, "Error: no password was given");
+    check_output(&warren(&["ctl", "add_user", "bob"]), 65, "Error: no password: give it");
 }

@@ -56,7 +56,7 @@ fn a_slow_consumer_is_found_and_no_secret_is_kept() {
     has("queues.json", "orders");
     has("slow-requests.json", "\"protocol\": \"http\"");
     has("definitions-summary.json", "\"users\": 1");
-    has("profile.svg", "Connection::poll");
+    has("profile.svg", "Connection&lt;P&gt;::poll");
     has("pressure.json", "waited_us");
     has("process/limits", "Max open files");
     has("system/proc/meminfo", "MemTotal");

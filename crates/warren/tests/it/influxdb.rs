@@ -173,15 +173,15 @@ fn statistics_arrive_at_version_1_until_the_broker_has_stopped() {
 fn a_receiver_that_hangs_holds_up_nothing() {
     let receiver = Receiver::start(|_| Reaction::Hang);
     let (mut broker, dir) = posting("influxdb-hang", &receiver, &["timeout=200"]);
-    broker.wait_for_event("statistics were not taken by InfluxDB");
+    broker.wait_for_event("sending statistics to InfluxDB failed");
     assert!(broker.log.contains("no answer within 0.2 s"), "{}", broker.log);
     receiver.next();
     receiver.next();
     declare(&dir, "orders");
     ctl(&dir, &["publish", "routing_key=orders", "payload=x"]);
     let log = broker.stop();
-    assert_eq!(log.matches("statistics were not taken").count(), 1, "{log}");
-    assert!(log.contains("the last statistics did not reach InfluxDB"), "{log}");
+    assert_eq!(log.matches("sending statistics to InfluxDB failed").count(), 1, "{log}");
+    assert!(log.contains("sending the last statistics to InfluxDB failed"), "{log}");
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn what_a_receiver_could_not_take_is_posted_again() {
     let (mut broker, _dir) = posting("influxdb-500", &receiver, &[]);
     let [first, second, third] = [receiver.next(), receiver.next(), receiver.next()];
     assert_eq!((&first.body, &first.body), (&second.body, &third.body));
-    broker.wait_for_event("statistics were not taken by InfluxDB");
+    broker.wait_for_event("sending statistics to InfluxDB failed");
     assert!(broker.log.contains("it answered 500 Internal Server Error: busy"), "{}", broker.log);
-    broker.wait_for_event("InfluxDB took statistics again");
+    broker.wait_for_event("InfluxDB accepted statistics again");
     let fourth = receiver.next();
     let times = fourth.body.lines().filter(|line| line.starts_with("warren_node,")).count();
     assert!(times > 1, "rounds that were made meanwhile are posted together: {}", fourth.body);
@@ -210,7 +210,7 @@ fn what_a_receiver_refuses_is_not_posted_again() {
     for (at, body) in bodies.iter().enumerate() {
         assert!(!bodies[at + 1..].contains(body), "{bodies:?}");
     }
-    broker.wait_for_event("statistics were refused by InfluxDB");
+    broker.wait_for_event("statistics refused by InfluxDB");
     let log = broker.stop();
     assert!(log.contains("it answered 401 Unauthorized: unauthorized access"), "{log}");
     assert_eq!(log.matches("InfluxDB").count(), 1, "{log}");
@@ -224,7 +224,7 @@ fn a_receiver_that_is_not_there_is_no_reason_not_to_start() {
     drop(listener);
     let dir = scratch("influxdb-unreachable");
     let mut broker = start(&dir, &[&url, "bucket=b", "interval=1h"]);
-    broker.wait_for_event("statistics were not taken by InfluxDB");
+    broker.wait_for_event("sending statistics to InfluxDB failed");
     broker.stop();
 }
 
@@ -232,12 +232,12 @@ fn a_receiver_that_is_not_there_is_no_reason_not_to_start() {
 fn a_file_that_cannot_be_written_is_told_once() {
     let dir = scratch("influxdb-full");
     let mut broker = start(&dir, &["file=/dev/full", "interval=100"]);
-    broker.wait_for_event("statistics for InfluxDB could not be written");
+    broker.wait_for_event("writing statistics for InfluxDB failed");
     assert!(broker.log.contains("file=\"/dev/full\"") || broker.log.contains("file=/dev/full"), "{}", broker.log);
     assert!(broker.log.contains("No space left on device"), "{}", broker.log);
     declare(&dir, "orders");
     let log = broker.stop();
-    assert_eq!(log.matches("could not be written").count(), 1, "{log}");
+    assert_eq!(log.matches("writing statistics for InfluxDB failed").count(), 1, "{log}");
 }
 
 #[test]
@@ -245,9 +245,9 @@ fn a_file_is_written_as_soon_as_it_can_be() {
     let dir = scratch("influxdb-missing");
     let file = dir.join("below/lines");
     let mut broker = start(&dir, &[&format!("file={}", file.display()), "interval=100"]);
-    broker.wait_for_event("statistics for InfluxDB could not be written");
+    broker.wait_for_event("writing statistics for InfluxDB failed");
     fs::create_dir(dir.join("below")).unwrap();
-    broker.wait_for_event("statistics for InfluxDB were written again");
+    broker.wait_for_event("statistics for InfluxDB are written again");
     broker.stop();
     assert!(fs::read_to_string(file).unwrap().starts_with("warren_node,"));
 }

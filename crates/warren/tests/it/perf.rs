@@ -156,7 +156,7 @@ fn broker_that_dies_is_in_the_report() {
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
     let run = bench.results().runs.remove(0);
     let interrupted = run.interrupted.unwrap();
-    assert!(interrupted.starts_with("2 connections were lost and did not come back"), "{interrupted}");
+    assert!(interrupted.starts_with("2 connections were lost and not restored"), "{interrupted}");
     assert!(run.summary.counts.consumed > 0);
     let page = std::fs::read_to_string(bench.path("report.html")).unwrap();
     assert!(page.contains("connections were lost"), "the page does not say so");
@@ -204,7 +204,7 @@ fn what_cannot_be_done_is_one_sentence() {
     check_fails(&["perf", "-h", &uri, "-z", "1"], 1, "vhost none not found");
     check_fails(&["perf", "--qoz", "1"], 1, "unknown option '--qoz'; the closest known option is '--qos'");
     check_fails(&["perf", "run", "low-latncy"], 1, "low-latency");
-    check_fails(&["perf", "compare", "a.json"], 1, "two results are needed");
+    check_fails(&["perf", "compare", "a.json"], 1, "at least two results are required");
     check_fails(&["perf", "report", "/no/such.json"], 1, "/no/such.json");
     let output = bench.command("-x 1 -y 1 -u q -qa x-max-length=ten -z 1").output().unwrap();
     check_output(&output, 1, "x-max-length");

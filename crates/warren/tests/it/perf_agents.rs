@@ -165,11 +165,11 @@ fn agent_obeys_only_those_who_know_its_token() {
         let mut command = bench.command(&format!("-x 1 -y 1 -u q -r 50 -z 1 --agents {address}"));
         command.args(extra).output().unwrap()
     };
-    check_output(&run(&[]), 1, &format!("warren perf: agent {address}: it wants a token: --agent-token"));
-    check_output(&run(&["--agent-token", "wrong"]), 1, "the token is not the one that it was started with");
+    check_output(&run(&[]), 1, &format!("warren perf: agent {address}: it requires a token: --agent-token"));
+    check_output(&run(&["--agent-token", "wrong"]), 1, "the token differs from the one that it was started with");
     check_output(&run(&["--agent-token", "right"]), 0, "");
     assert!(bench.results().command.iter().all(|word| word != "right"), "{:?}", bench.results().command);
-    check_fails(&["perf", "agent", "--listen", "0.0.0.0:0"], 1, "--token is needed");
+    check_fails(&["perf", "agent", "--listen", "0.0.0.0:0"], 1, "--token is required");
 }
 
 #[test]
@@ -194,10 +194,10 @@ fn stranger_neither_harms_an_agent_nor_is_one() {
         std::thread::spawn(move || other.accept().unwrap().0.write_all(answer).unwrap())
     };
     for (bytes, says) in [
-        (b"HTTP/1.1 400 Bad Request\r\n".as_slice(), "what is there is no `warren perf agent`"),
+        (b"HTTP/1.1 400 Bad Request\r\n".as_slice(), "the peer is not a `warren perf agent`"),
         (
             b"\0\0\0\x5b{\"Hello\":{\"program\":\"warren perf agent\",\"version\":\"0.0.1\",\"nonce\":\"a\",\"needs_token\":false}}",
-            concat!("it has version 0.0.1, and this is ", env!("CARGO_PKG_VERSION"), ": both have to be the same"),
+            concat!("it has version 0.0.1, and this is ", env!("CARGO_PKG_VERSION"), ": the versions must be the same"),
         ),
     ] {
         let answering = answer(bytes);

@@ -128,7 +128,7 @@ fn preparation_that_fails_leaves_nothing_behind() {
         [[consumers]]\nqueue = 'left-%d'\n";
     let file = write(&bench.dir, "load.toml", workload);
     let output = bench.command(&format!("run {file}")).output().unwrap();
-    check_output(&output, 1, "cannot declare what the run needs");
+    check_output(&output, 1, "cannot declare the objects of the run");
     check_gone(&bench, "left-1");
     check_gone(&bench, "left-3");
 }

@@ -143,10 +143,7 @@ fn delay_on_the_way_is_measured_and_named() {
         assert!(p50(&delayed, "connect") < added, "{delayed}");
         assert_eq!(delayed["cause"], "between", "{delayed}");
         let sentence = delayed["verdict"].as_str().unwrap();
-        assert!(
-            sentence.ends_with("the network behind a proxy, a tunnel or a load balancer is what is slow"),
-            "{sentence}"
-        );
+        assert!(sentence.ends_with("the network behind a proxy, a tunnel or a load balancer is slow"), "{sentence}");
         if [answer, confirm, deliver].iter().all(|more| (more - added).abs() <= added * 0.05) {
             return;
         }
@@ -267,7 +264,7 @@ fn broker_that_stands_still_loses_rounds() {
     running.signal("INT");
     let (rest, stderr, status) = running.end();
     assert_eq!((status, stderr.as_str()), (Some(1), ""), "{rest}");
-    assert!(rest.contains("no time that could be within it"), "{rest}");
+    assert!(rest.contains("cannot meet it"), "{rest}");
     assert_eq!(queues(&dir), "");
 }
 
@@ -313,7 +310,7 @@ fn broker_that_refuses_is_one_sentence() {
     }
     says(&format!("eve:pw@{address}"), "--persistent", 1, "the broker refuses the queue: 403 ACCESS_REFUSED");
     says(&format!("http://{address}"), "", 2, "it has to begin with amqp:// or amqps://, not with http://");
-    says(&address, "--tls-insecure", 2, "TLS is for addresses that begin with amqps://");
+    says(&address, "--tls-insecure", 2, "TLS options need an address that starts with amqps://");
 }
 
 #[test]
@@ -321,7 +318,7 @@ fn alarm_that_blocks_publishers_is_one_sentence() {
     // No disk has as much.
     let (broker, dir) = broker("ping-blocked", &["--set", "disk_free_limit.absolute=8000PB"]);
     let output = ping(&broker.address(), "--persistent");
-    check_output(&output, 1, "warren ping: the broker blocks who publishes: low on disk\n");
+    check_output(&output, 1, "warren ping: the broker blocks publishers: low on disk\n");
     assert_eq!(text(&output.stderr).lines().count(), 1);
     assert_eq!(queues(&dir), "");
 }

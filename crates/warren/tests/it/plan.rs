@@ -50,9 +50,9 @@ fn line<'a>(plan: &'a Value, id: &str) -> &'a Value {
 
 #[test]
 fn bad_usage_is_one_sentence_and_status_2() {
-    check_fails(&["plan"], 2, "say it with --rate or --throughput");
+    check_fails(&["plan"], 2, "set it with --rate or --throughput");
     check_fails(&["plan", "--rat", "1"], 2, "warren plan: unknown option '--rat'; did you mean '--rate'?\n");
-    check_fails(&["plan", "--rate", "1", "--replicas", "2"], 2, "replicas has to be 1, 3 or 5, not 2");
+    check_fails(&["plan", "--rate", "1", "--replicas", "2"], 2, "replicas must be 1, 3 or 5, not 2");
     check_fails(&["plan", "/no/such/file.toml"], 1, "cannot read /no/such/file.toml: ");
     check_fails(&["plan", "--from", "/no/such/file.json"], 1, "cannot read /no/such/file.json: ");
     check_fails(&["plan", "--url", "ftp://x"], 1, "is not an http:// or https:// URL");

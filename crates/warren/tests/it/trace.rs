@@ -144,12 +144,45 @@ fn the_example_finds_what_was_planted() {
     });
 }
 
+/// Ctrl-C, as a terminal sends it.
+fn interrupt(child: &Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+}
+
+#[test]
+fn an_interrupted_trace_says_what_it_came_to() {
+    let (_broker, dir) = broker("trace-interrupted", &[]);
+    let mut calls = viewer(&dir, &["http::*", "--max", "100"]);
+    ctl(&dir, &["list_queues", "name"]);
+    // Printed, so that it has been counted.
+    BufReader::new(calls.stdout.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    interrupt(&calls);
+    let ended = calls.wait_with_output().unwrap();
+    let said = text(&ended.stderr);
+    assert!(
+        ended.status.success() && said.contains("Ended: Ctrl-C. ") && said.contains(" in all. It cost the broker "),
+        "{said}"
+    );
+    assert!(!said.contains(". 0 calls"), "{said}");
+
+    let mut messages = command(&dir, &["trace", "messages"]).spawn().unwrap();
+    BufReader::new(messages.stderr.as_mut().unwrap()).read_line(&mut String::new()).unwrap();
+    interrupt(&messages);
+    check_output(&messages.wait_with_output().unwrap(), 0, "Ended: Ctrl-C. 0 events in all. It cost the broker ");
+
+    let profile = command(&dir, &["profile", "wall", "http::*", "--seconds", "300"]).spawn().unwrap();
+    await_sessions(&dir, 1);
+    interrupt(&profile);
+    check_output(&profile.wait_with_output().unwrap(), 0, "It ended early: the client ended it.");
+    await_sessions(&dir, 0);
+}
+
 #[test]
 fn a_session_is_gone_within_a_second_of_its_viewer() {
     let (_broker, dir) = broker("trace-viewers", &[]);
     let mut viewers: Vec<Child> = (0..8).map(|_| viewer(&dir, &["amqp::*"])).collect();
     let ninth = command(&dir, &["trace", "calls", "amqp::*"]).output().unwrap();
-    check_output(&ninth, 1, "8 traces and profiles run already");
+    check_output(&ninth, 1, "8 traces and profiles are running");
     await_sessions(&dir, 8);
     for (number, viewer) in viewers.iter_mut().enumerate() {
         let signal = if number % 2 == 0 { "KILL" } else { "INT" };
@@ -168,7 +201,7 @@ fn calls_are_printed_with_arguments_results_and_durations() {
     ctl(&dir, &["declare", "queue", "--name", "others"]);
     ctl(&dir, &["declare", "queue", "--name", "orders"]);
     let output = viewer.wait_with_output().unwrap();
-    check_output(&output, 0, "Ended: 1 call was seen. It cost the broker ");
+    check_output(&output, 0, "Ended: 1 call was traced. 1 call in all. It cost the broker ");
     let shown = text(&output.stdout);
     let lines: Vec<&str> = shown.lines().collect();
     assert_eq!(lines.len(), 2, "{shown}");
@@ -218,10 +251,14 @@ fn an_alarm_ends_sessions_and_has_the_recorder_saved() {
     check_output(&command(&dir, &["trace", "recorder", "start"]).output().unwrap(), 0, "");
     let viewer = viewer(&dir, &["amqp::*"]);
     ctl(&dir, &["set_disk_free_limit", "8000000GB"]);
-    check_output(&viewer.wait_with_output().unwrap(), 0, "Ended: the disk alarm is on. It cost the broker ");
-    broker.wait_for_event("the flight recording was saved");
+    check_output(
+        &viewer.wait_with_output().unwrap(),
+        0,
+        "Ended: the disk alarm is in effect. 0 calls in all. It cost the broker ",
+    );
+    broker.wait_for_event("flight recording saved");
     let refused = command(&dir, &["profile", "wall", "amqp::*"]).output().unwrap();
-    check_output(&refused, 1, "Error: the disk alarm is on: no session begins while an alarm is on");
+    check_output(&refused, 1, "Error: the disk alarm is in effect: no session can start during an alarm");
     ctl(&dir, &["set_disk_free_limit", "1MB"]);
 }
 
@@ -238,11 +275,11 @@ fn wrong_input_is_told_in_a_sentence() {
         (
             &["trace", "calls", "amqp::*", "--where", "orders"],
             1,
-            "Error: where is an argument and its value, such as queue=orders",
+            "Error: where must be an argument and its value, such as queue=orders",
         ),
-        (&["trace", "calls", "amqp::*", "--rate", "0"], 2, "is no number of calls a second, such as 20/s"),
-        (&["trace", "recorder", "save", "-o", "x.json"], 1, "Error: the flight recorder does not run: "),
-        (&["profile", "wall", "amqp::*", "-o", "x.png"], 2, "has to end with .svg, .speedscope.json, .folded or .txt"),
+        (&["trace", "calls", "amqp::*", "--rate", "0"], 2, "is not a number of calls a second, such as 20/s"),
+        (&["trace", "recorder", "save", "-o", "x.json"], 1, "Error: the flight recorder is not running: "),
+        (&["profile", "wall", "amqp::*", "-o", "x.png"], 2, "must end with .svg, .speedscope.json, .folded or .txt"),
         (&["trace", "list", "--url", "http://127.0.0.1:1"], 1, "does not answer"),
     ] {
         check_output(&command(&dir, words).output().unwrap(), status, says);
@@ -257,10 +294,10 @@ fn the_flight_recorder_saves_a_slow_request_by_itself() {
         check_output(&output, 0, "");
         text(&output.stdout)
     };
-    assert_eq!(run(&["status"]), "It does not run.\n");
+    assert_eq!(run(&["status"]), "The flight recorder is not running.\n");
     run(&["start", "--slow-request", "1"]);
     ctl(&dir, &["list_queues"]);
-    broker.wait_for_event("a request was slow: the flight recording was saved");
+    broker.wait_for_event("flight recording saved after a slow request");
     let status = run(&["status"]);
     let name = status.lines().nth(1).unwrap().split(' ').next().unwrap();
     assert!(status.starts_with("It runs, in 8 MiB.\n") && name.ends_with("-slow-request.json"), "{status}");
@@ -270,5 +307,5 @@ fn the_flight_recorder_saves_a_slow_request_by_itself() {
         saved["traceEvents"].as_array().unwrap().iter().map(|event| event["name"].as_str().unwrap()).collect();
     assert!(names.iter().any(|name| name.starts_with("http::GET /api/queues")), "{names:?}");
     run(&["stop"]);
-    assert!(run(&["status"]).starts_with("It does not run.\n"));
+    assert!(run(&["status"]).starts_with("The flight recorder is not running.\n"));
 }

@@ -206,7 +206,7 @@ exec:
 {{- end -}}
 {{- end -}}
 {{- with $missing -}}
-{{- fail (printf "plugins or extraPlugins have what is not built: %s; docs/differences.md says what to do" (uniq . | join ", ")) -}}
+{{- fail (printf "plugins or extraPlugins contain unsupported plugins: %s; see docs/differences.md" (uniq . | join ", ")) -}}
 {{- end -}}
 {{- if dig "enabled" false (default (dict) .Values.ldap) -}}
 {{- fail "ldap.enabled: users are not looked up by LDAP; let an HTTP service ask the directory, use OAuth 2, or make internal users" -}}

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 type Outcome = Result<(), Box<dyn std::error::Error + Send + Sync>>;
 type Scenario = fn(&mut Session) -> Pin<Box<dyn Future<Output = Outcome> + '_>>;
@@ -65,7 +65,7 @@ async fn main() -> ExitCode {
         let mut session =
             Session { address: address.clone(), connections: Vec::new(), queues: Vec::new(), exchanges: Vec::new() };
         let outcome =
-            tokio::time::timeout(2 * PATIENCE, run(&mut session)).await.unwrap_or_else(|_| Err("took too long".into()));
+            tokio::time::timeout(2 * TIMEOUT, run(&mut session)).await.unwrap_or_else(|_| Err("took too long".into()));
         match outcome {
             Ok(()) => println!("ok {name}"),
             Err(why) => {
@@ -177,7 +177,7 @@ async fn consume(channel: &Channel, queue: &str, no_ack: bool) -> Result<Consume
 }
 
 async fn next(consumer: &mut Consumer) -> Result<lapin::message::Delivery, Box<dyn std::error::Error + Send + Sync>> {
-    match tokio::time::timeout(PATIENCE, consumer.next()).await? {
+    match tokio::time::timeout(TIMEOUT, consumer.next()).await? {
         Some(delivery) => Ok(delivery?),
         None => Err("the consumer ended".into()),
     }
@@ -311,7 +311,7 @@ async fn publisher_confirms(s: &mut Session) -> Outcome {
         pending.push(publish(&channel, "", &queue, number.to_string().as_bytes(), persistent()).await?);
     }
     for confirm in pending {
-        let confirmation = tokio::time::timeout(PATIENCE, confirm).await??;
+        let confirmation = tokio::time::timeout(TIMEOUT, confirm).await??;
         check!(confirmation == Confirmation::Ack(None), "got {confirmation:?}");
     }
     let passive = QueueDeclareOptions { passive: true, ..QueueDeclareOptions::default() };
@@ -327,7 +327,7 @@ async fn mandatory_return_before_confirm(s: &mut Session) -> Outcome {
     let confirm = channel
         .basic_publish("".into(), name("nowhere").as_str().into(), options, b"back", BasicProperties::default())
         .await?;
-    let confirmation = tokio::time::timeout(PATIENCE, confirm).await??;
+    let confirmation = tokio::time::timeout(TIMEOUT, confirm).await??;
     check!(confirmation.is_ack(), "got {confirmation:?}");
     // lapin hands the returned message over with the confirm, if it came before.
     let returned = confirmation.take_message().ok_or("confirmed before it was returned")?;
@@ -369,7 +369,7 @@ async fn consumer_cancel_notification(s: &mut Session) -> Outcome {
     let queue = s.queue(&channel).await?;
     let mut consumer = consume(&channel, &queue, false).await?;
     other.queue_delete(queue.as_str().into(), QueueDeleteOptions::default()).await?;
-    let end = tokio::time::timeout(PATIENCE, consumer.next()).await?;
+    let end = tokio::time::timeout(TIMEOUT, consumer.next()).await?;
     check!(end.is_none(), "got {end:?} instead of the end");
     s.queue(&channel).await?;
     Ok(())
@@ -440,7 +440,7 @@ async fn error_404_publish(s: &mut Session) -> Outcome {
     let missing = name("missing");
     channel.confirm_select(ConfirmSelectOptions::default()).await?;
     let confirm = publish(&channel, &missing, "", b"lost", BasicProperties::default()).await?;
-    let error = failure(tokio::time::timeout(PATIENCE, confirm).await?)?;
+    let error = failure(tokio::time::timeout(TIMEOUT, confirm).await?)?;
     check_channel_error(connection, &channel, error, 404, &format!("NOT_FOUND - no exchange '{missing}' in vhost '/'"))
         .await
 }
@@ -550,7 +550,7 @@ async fn error_540_connection(s: &mut Session) -> Outcome {
     let immediate = BasicPublishOptions { immediate: true, ..BasicPublishOptions::default() };
     let confirm =
         channel.basic_publish("".into(), queue.as_str().into(), immediate, b"now", BasicProperties::default()).await?;
-    let error = failure(tokio::time::timeout(PATIENCE, confirm).await?)?;
+    let error = failure(tokio::time::timeout(TIMEOUT, confirm).await?)?;
     check_error(&error, 540, "NOT_IMPLEMENTED - immediate=true")?;
     check!(!connection.status().connected(), "the connection lives on");
     Ok(())

@@ -95,7 +95,7 @@ impl Keys {
             return Ok(Arc::new(key.clone()));
         }
         let unknown = || match id {
-            Some(id) => TokenError::Refused(format!("the token's key '{id}' is not known")),
+            Some(id) => TokenError::Refused(format!("unknown key '{id}' of the token")),
             None => TokenError::Refused("the token names no key".to_owned()),
         };
         let place = match (&self.source.jwks, &self.source.discovery) {
@@ -157,7 +157,7 @@ impl IssuerKeys {
             }
             Err(reason) => {
                 if !self.set.is_empty() {
-                    tracing::error!(%reason, "the issuer's keys could not be asked for; known ones stay good");
+                    tracing::error!(%reason, "request for the issuer's keys failed; the known keys stay in use");
                 }
                 self.failure = Some(reason);
             }
@@ -180,18 +180,18 @@ async fn fetch(place: &KeyLocation, timeout: Duration) -> Result<KeySet, String>
         KeyLocation::Asked(url) => discover(url, timeout).await?,
     };
     let body = get(&url, timeout, "the keys").await?;
-    KeySet::parse(&body).map_err(|error| format!("what {url} has is no set of keys: {error}"))
+    KeySet::parse(&body).map_err(|error| format!("the response of {url} is not a key set: {error}"))
 }
 
 /// Asks an issuer where its keys are (OpenID Connect Discovery 1.0, 4). They are asked for as it was: who was to be trusted for one answer
 /// is for the other, and a place without TLS is not taken from one with it.
 async fn discover(url: &HttpUrl, timeout: Duration) -> Result<HttpUrl, String> {
     let body = get(url, timeout, "the description").await?;
-    let described: Value =
-        serde_json::from_slice(&body).map_err(|error| format!("what {url} has is no description: {error}"))?;
+    let described: Value = serde_json::from_slice(&body)
+        .map_err(|error| format!("the response of {url} is not a provider description: {error}"))?;
     let place = described["jwks_uri"].as_str().ok_or_else(|| format!("the description at {url} has no 'jwks_uri'"))?;
-    let keys =
-        HttpUrl::parse(place).map_err(|error| format!("the description at {url} has a wrong 'jwks_uri': {error}"))?;
+    let keys = HttpUrl::parse(place)
+        .map_err(|error| format!("the description at {url} has an invalid 'jwks_uri': {error}"))?;
     if url.is_tls() && !keys.is_tls() {
         return Err(format!("the description at {url} has a 'jwks_uri' without TLS"));
     }

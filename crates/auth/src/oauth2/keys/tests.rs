@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::*;
 
 /// Longer than any test waits for what does not wait for the issuer.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What the issuer does when it is asked.
 #[derive(Clone)]
@@ -78,7 +78,7 @@ impl Issuer {
     /// Looks for a key so many seconds after the start.
     async fn find(&self, id: &str, seconds: u64) -> Result<(), TokenError> {
         let now = self.start + Duration::from_secs(seconds);
-        let found = tokio::time::timeout(PATIENCE, self.keys.find_at(Some(id), now)).await;
+        let found = tokio::time::timeout(TIMEOUT, self.keys.find_at(Some(id), now)).await;
         found.expect("it waits for the issuer").map(drop)
     }
 

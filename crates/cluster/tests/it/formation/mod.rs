@@ -4,8 +4,8 @@ mod rules;
 mod world;
 
 use cluster::Address;
-use cluster::formation::{Consent, Formation, Listed, NodeState, Order, Own, Question, Settings};
-use cluster::link::{ClusterId, NodeName};
+use cluster::formation::{Consent, Formation, NodeState, Order, OwnIdentity, Question, SeedNode, Settings};
+use cluster::wire::{ClusterId, NodeName};
 use consensus::MemberId;
 
 use crate::nodes::name;
@@ -14,16 +14,16 @@ fn cluster_id(number: u128) -> ClusterId {
     ClusterId::new(number).unwrap()
 }
 
-fn own(letter: char, directory: u64) -> Own {
-    Own { name: named(letter), member: MemberId::new(directory).unwrap(), level: 1, version: "1.0".to_owned() }
+fn own(letter: char, directory: u64) -> OwnIdentity {
+    OwnIdentity { name: named(letter), member: MemberId::new(directory).unwrap(), level: 1, version: "1.0".to_owned() }
 }
 
 fn named(letter: char) -> NodeName {
     name(&format!("rabbit@{letter}"))
 }
 
-fn listed(letter: char) -> Listed {
-    Listed { name: named(letter), address: Address::new(&letter.to_string(), 25_672).unwrap() }
+fn listed(letter: char) -> SeedNode {
+    SeedNode { name: named(letter), address: Address::new(&letter.to_string(), 25_672).unwrap() }
 }
 
 fn with_a_list(size_hint: usize) -> Settings {

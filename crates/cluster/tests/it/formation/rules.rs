@@ -1,10 +1,10 @@
 //! Each rule by itself.
 
 use cluster::formation::{
-    Admission, Bid, Consent, Formation, Founder, GaveUp, Missing, NodeState, Order, Question, REST_WAIT_MS, Reply,
-    Settings, Status, Waiting,
+    Admission, Bid, Consent, Formation, FormationFailure, Founder, MissingPeer, NodeState, Order, Question,
+    REST_WAIT_MS, Reply, Settings, Status, WaitReason,
 };
-use cluster::link::ClusterId;
+use cluster::wire::ClusterId;
 use consensus::MemberId;
 use proptest::prelude::*;
 
@@ -41,8 +41,8 @@ fn check(state: NodeState, hint: usize, answers: &[Status], expected: &[Order]) 
     assert_eq!(decided(&mut formation, "abc", answers, 0), expected);
 }
 
-fn missing(letters: &str) -> Vec<Missing> {
-    letters.chars().map(|letter| Missing { name: named(letter), why: "it is down".to_owned() }).collect()
+fn missing(letters: &str) -> Vec<MissingPeer> {
+    letters.chars().map(|letter| MissingPeer { name: named(letter), why: "it is down".to_owned() }).collect()
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_node_without_a_list_founds_when_another_wants_to_join() {
 #[test]
 fn an_empty_node_joins_the_cluster_of_a_peer() {
     let member = NodeState::Member(cluster_id(7));
-    let expected = [Order::Wait(Waiting::Join { by: named('c'), why: None }), Order::Join(listed('c'))];
+    let expected = [Order::Wait(WaitReason::Join { by: named('c'), why: None }), Order::Join(listed('c'))];
     check(NodeState::Empty, 0, &[status('a', NodeState::HasData), status('c', member)], &expected);
 }
 
@@ -85,13 +85,13 @@ fn an_empty_node_joins_the_cluster_of_a_peer() {
 fn it_joins_by_the_leader_if_one_is_known() {
     let mut of_a = status('a', NodeState::Member(cluster_id(7)));
     of_a.leader = Some((named('d'), listed('d').address));
-    let expected = [Order::Wait(Waiting::Join { by: named('d'), why: None }), Order::Join(listed('d'))];
+    let expected = [Order::Wait(WaitReason::Join { by: named('d'), why: None }), Order::Join(listed('d'))];
     check(NodeState::Empty, 0, &[of_a], &expected);
 }
 
 #[test]
 fn an_empty_node_asks_a_peer_with_data_to_found() {
-    let expected = [Order::Wait(Waiting::Join { by: named('c'), why: None }), Order::Join(listed('c'))];
+    let expected = [Order::Wait(WaitReason::Join { by: named('c'), why: None }), Order::Join(listed('c'))];
     check(NodeState::Empty, 0, &[status('a', NodeState::Empty), status('c', NodeState::HasData)], &expected);
 }
 
@@ -99,7 +99,7 @@ fn an_empty_node_asks_a_peer_with_data_to_found() {
 fn two_clusters_among_the_peers_are_named() {
     let (one, other) = ((named('a'), cluster_id(7)), (named('c'), cluster_id(8)));
     let answers = [status('a', NodeState::Member(one.1)), status('c', NodeState::Member(other.1))];
-    let why = GaveUp::TwoClusters { one, other };
+    let why = FormationFailure::TwoClusters { one, other };
     let sentence = why.to_string();
     for part in ["rabbit@a", "rabbit@c", "00000007", "00000008"] {
         assert!(sentence.contains(part), "{sentence}");
@@ -109,7 +109,7 @@ fn two_clusters_among_the_peers_are_named() {
 
 #[test]
 fn less_than_a_majority_founds_nothing() {
-    let waiting = |of, needed| Waiting::Majority { reachable: 1, needed, of, missing: missing("ac") };
+    let waiting = |of, needed| WaitReason::Majority { reachable: 1, needed, of, missing: missing("ac") };
     check(NodeState::Empty, 0, &[], &[Order::Wait(waiting(3, 2))]);
     check(NodeState::Empty, 7, &[], &[Order::Wait(waiting(7, 4))]);
     assert_eq!(
@@ -122,18 +122,18 @@ fn less_than_a_majority_founds_nothing() {
 #[test]
 fn the_lowest_name_founds() {
     let answers = [status('a', NodeState::Empty), status('c', NodeState::Empty)];
-    check(NodeState::Empty, 0, &answers, &[Order::Wait(Waiting::LowerName(named('a')))]);
+    check(NodeState::Empty, 0, &answers, &[Order::Wait(WaitReason::LowerName(named('a')))]);
 }
 
 #[test]
 fn with_a_majority_it_waits_a_while_for_the_rest() {
     let mut formation = node('b', NodeState::Empty, with_a_list(0));
     let answers = [status('c', NodeState::Empty)];
-    let waiting = Waiting::Rest { missing: missing("a"), for_ms: REST_WAIT_MS };
+    let waiting = WaitReason::Rest { missing: missing("a"), for_ms: REST_WAIT_MS };
     assert_eq!(decided(&mut formation, "abc", &answers, 0), [Order::Wait(waiting)]);
     assert_eq!(decided(&mut formation, "abc", &answers, 1_000), [], "the same is not said twice");
     let orders = decided(&mut formation, "abc", &answers, REST_WAIT_MS);
-    assert_eq!(orders[0], Order::Wait(Waiting::Consent));
+    assert_eq!(orders[0], Order::Wait(WaitReason::Consent));
     assert!(matches!(orders[1], Order::Keep(_)), "what it promises is kept before anything is asked");
     assert_eq!(asked(&orders, |question| matches!(question, Question::Promise(_))).len(), 1);
 }
@@ -154,9 +154,9 @@ fn it_founds_when_a_majority_has_agreed() {
     let (mut formation, bid, b, _) = bidding();
     formation.answered(b, Reply::Promised(bid.clone(), None));
     let founder = Founder { name: named('a'), member: own('a', 97).member, cluster: cluster_id(97) };
-    let told = orders(&mut formation, 1);
-    let (c, _) = asked(&told, |question| *question == Question::Agree(bid.clone(), founder.clone()))[1].clone();
-    assert!(matches!(told[0], Order::Keep(_)));
+    let orders_given = orders(&mut formation, 1);
+    let (c, _) = asked(&orders_given, |question| *question == Question::Agree(bid.clone(), founder.clone()))[1].clone();
+    assert!(matches!(orders_given[0], Order::Keep(_)));
     formation.answered(c, Reply::Agreed(bid));
     assert_eq!(orders(&mut formation, 2), [Order::Found(cluster_id(97))]);
     assert_eq!(formation.status().chosen, Some(founder));
@@ -168,10 +168,10 @@ fn what_was_agreed_to_before_is_kept_to() {
     let before = Founder { name: named('c'), member: own('c', 99).member, cluster: cluster_id(99) };
     let lower = Bid { round: 1, name: named('A') };
     formation.answered(b, Reply::Promised(bid.clone(), Some((lower, before.clone()))));
-    let told = orders(&mut formation, 1);
-    let (b, _) = asked(&told, |question| *question == Question::Agree(bid.clone(), before.clone()))[0].clone();
+    let orders_given = orders(&mut formation, 1);
+    let (b, _) = asked(&orders_given, |question| *question == Question::Agree(bid.clone(), before.clone()))[0].clone();
     formation.answered(b, Reply::Agreed(bid));
-    let waiting = Waiting::Founder { name: named('c'), is_reachable: true };
+    let waiting = WaitReason::Founder { name: named('c'), is_reachable: true };
     assert_eq!(orders(&mut formation, 2), [Order::Wait(waiting)]);
 }
 
@@ -181,9 +181,9 @@ fn one_that_is_outbid_tries_again_with_a_higher_bid() {
     formation.answered(b, Reply::Outbid(Bid { round: 5, name: named('c') }));
     assert_eq!(orders(&mut formation, 1), []);
     let answers = [status('b', NodeState::Empty), status('c', NodeState::Empty)];
-    let told = decided(&mut formation, "abc", &answers, 501);
+    let orders_given = decided(&mut formation, "abc", &answers, 501);
     let bid = Bid { round: 6, name: named('a') };
-    assert_eq!(asked(&told, |question| *question == Question::Promise(bid.clone())).len(), 2);
+    assert_eq!(asked(&orders_given, |question| *question == Question::Promise(bid.clone())).len(), 2);
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_bid_is_refused_by_whom_promised_a_higher_one() {
 fn a_founder_whose_directory_was_replaced_waits_until_all_say_that_they_joined_nothing() {
     let chosen = Founder { name: named('b'), member: MemberId::new(1).unwrap(), cluster: cluster_id(5) };
     let empty = |letter| Status { chosen: Some(chosen.clone()), ..status(letter, NodeState::Empty) };
-    let waiting = Waiting::Replaced { missing: vec![named('c')] };
+    let waiting = WaitReason::Replaced { missing: vec![named('c')] };
     check(NodeState::Empty, 0, &[empty('a')], &[Order::Wait(waiting)]);
     check(NodeState::Empty, 0, &[empty('a'), empty('c')], &[Order::Found(cluster_id(5))]);
 }
@@ -218,8 +218,8 @@ fn a_node_with_data_and_a_list_founds_only_with_consent() {
     let mut formation = node('b', NodeState::HasData, with_a_list(0));
     orders(&mut formation, 0);
     formation.asked_to_let_join(&named('c'), 0);
-    let told = decided(&mut formation, "abc", &[status('c', NodeState::Empty)], 0);
-    assert_eq!(asked(&told, |question| matches!(question, Question::Promise(_))).len(), 1);
+    let orders_given = decided(&mut formation, "abc", &[status('c', NodeState::Empty)], 0);
+    assert_eq!(asked(&orders_given, |question| matches!(question, Question::Promise(_))).len(), 1);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn a_node_with_data_stays_outside_of_a_cluster_that_its_peers_have() {
     orders(&mut formation, 0);
     formation.asked_to_let_join(&named('c'), 0);
     let cluster = cluster_id(7);
-    let waiting = Waiting::Outside { cluster, peer: named('a') };
+    let waiting = WaitReason::Outside { cluster, peer: named('a') };
     assert_eq!(
         decided(&mut formation, "abc", &[status('a', NodeState::Member(cluster))], 0),
         [Order::Wait(waiting.clone())]
@@ -241,25 +241,27 @@ fn a_node_with_data_stays_outside_of_a_cluster_that_its_peers_have() {
 fn a_node_that_is_not_listed_founds_nothing() {
     let mut formation = node('d', NodeState::Empty, with_a_list(0));
     let answers = ['a', 'b', 'c'].map(|letter| status(letter, NodeState::Empty));
-    assert_eq!(decided(&mut formation, "abc", &answers, 0), [Order::Wait(Waiting::NotListed(named('d')))]);
+    assert_eq!(decided(&mut formation, "abc", &answers, 0), [Order::Wait(WaitReason::NotListed(named('d')))]);
 }
 
 #[test]
 fn names_that_cannot_be_found_out_end_the_start_in_the_end() {
     let mut formation = node('a', NodeState::Empty, with_a_list(0));
-    let mut told = Vec::new();
+    let mut orders_given = Vec::new();
     for at in 0..8 {
         for order in orders(&mut formation, at * 500) {
             match order {
                 Order::Discover => formation.not_discovered("no such host", at * 500),
-                order => told.push(order),
+                order => orders_given.push(order),
             }
         }
     }
     let why = || "no such host".to_owned();
-    let expected =
-        [Order::Wait(Waiting::Discovery { why: why() }), Order::GiveUp(GaveUp::Discovery { tries: 4, why: why() })];
-    assert_eq!(told, expected);
+    let expected = [
+        Order::Wait(WaitReason::Discovery { why: why() }),
+        Order::GiveUp(FormationFailure::Discovery { tries: 4, why: why() }),
+    ];
+    assert_eq!(orders_given, expected);
 }
 
 #[test]
@@ -270,7 +272,7 @@ fn who_is_refused_for_good_gives_up_and_others_ask_again() {
     formation.not_joined("a change of members runs", false, 10);
     assert_eq!(decided(&mut formation, "abc", &[status('a', member)], 510), [Order::Join(listed('a'))]);
     formation.not_joined("rabbit@b knows formats up to level 1", true, 520);
-    let why = GaveUp::Refused { by: named('a'), why: "rabbit@b knows formats up to level 1".to_owned() };
+    let why = FormationFailure::Refused { by: named('a'), why: "rabbit@b knows formats up to level 1".to_owned() };
     assert_eq!(orders(&mut formation, 520), [Order::GiveUp(why)]);
 }
 
@@ -283,7 +285,7 @@ fn a_member_answers_bids_by_saying_that_it_is_one() {
 
 fn founders() -> impl Strategy<Value = Founder> {
     (any::<char>(), 1_u64.., 1_u128..).prop_filter_map("no name", |(letter, member, cluster)| {
-        let name = cluster::link::NodeName::new(&format!("rabbit@{letter}"))?;
+        let name = cluster::wire::NodeName::new(&format!("rabbit@{letter}"))?;
         Some(Founder { name, member: MemberId::new(member)?, cluster: ClusterId::new(cluster)? })
     })
 }

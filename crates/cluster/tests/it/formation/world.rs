@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use cluster::formation::{Admission, Consent, Formation, NodeState, Order, Question, Reply};
-use cluster::link::ClusterId;
+use cluster::wire::ClusterId;
 
 use super::{cluster_id, listed, named, own, with_a_list};
 
@@ -208,7 +208,7 @@ impl World {
     }
 
     fn join(&mut self, from: usize, life: u64, to: usize) {
-        // Long, since a joiner has to be told of by a leader: much may happen before it belongs to the cluster.
+        // Long, since a leader has to report a joiner: much may happen before it belongs to the cluster.
         let is_too_slow = self.now < STORM_MS && !self.random.is_one_in(10);
         let is_cut = self.cut.contains(&(from, to)) || self.cut.contains(&(to, from));
         let (now, is_there) = (self.now, !is_cut && !is_too_slow);

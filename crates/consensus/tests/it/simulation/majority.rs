@@ -5,7 +5,7 @@ use consensus::{Engine, Index, Kind, MemberId, Status};
 use super::world::World;
 
 /// How long the majority may take.
-const PATIENCE_US: u64 = 20_000_000;
+const TIMEOUT_US: u64 = 20_000_000;
 
 impl World {
     /// Where the last change of members is known to be done.
@@ -30,7 +30,7 @@ impl World {
             self.nodes[*node].sync_us = 500;
             self.start(*node);
         }
-        let (promised, end) = (self.facts[group].promised, self.now + PATIENCE_US);
+        let (promised, end) = (self.facts[group].promised, self.now + TIMEOUT_US);
         while !chosen.iter().any(|node| self.leads_settled(*node, group, promised)) {
             assert!(self.now < end, "{voters:?} do not start alone, of {:?}: {}", status.members, self.describe());
             if self.step() {

@@ -12,12 +12,12 @@ use crate::step::{Ask, Source, Step, StepResult};
 
 pub(crate) const COMMANDS: &[Command] = &[Command::new(
     "check",
-    "says what of a RabbitMQ works here, differs, or is refused: of its files, or of one that runs (a URL)",
+    "reports what works, differs or is refused in Warren, for files of a RabbitMQ, or for a running one (a URL)",
     start,
 )
 .taking(&[repeated(FILE)])
 .server_in(FILE)
-.with(&[option("kind", "KIND", "what the files are: conf, erlang, plugins, env, definitions; else it is found out")])
+.with(&[option("kind", "KIND", "the kind of the files: conf, erlang, plugins, env, definitions; default: detected")])
 .long()];
 
 const FILE: &str = "file";
@@ -28,8 +28,7 @@ const REQUIRED_COUNT: usize = 2;
 fn start(input: &Invocation) -> StepResult {
     let kind = input.optional("kind").map(|name| {
         let kinds = || Kind::ALL.map(Kind::name).join(", ");
-        Kind::parse(name)
-            .ok_or_else(|| Failure::usage(format!("there is no kind '{name}' of files: one of {}", kinds())))
+        Kind::parse(name).ok_or_else(|| Failure::usage(format!("unknown kind of files '{name}': one of {}", kinds())))
     });
     let kind = kind.transpose()?;
     let files = input.all(FILE).to_vec();

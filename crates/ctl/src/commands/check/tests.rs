@@ -85,6 +85,12 @@ fn named_by_broker(text: &str) -> BTreeSet<EntryKey> {
     text.lines().filter_map(named).collect()
 }
 
+/// Whether it is of a binding without one of its ends, which refuses nothing.
+fn is_passed_over(line: &str) -> bool {
+    line.ends_with("is neither in the document nor on the broker")
+        || (line.contains(": 'amq.") && line.ends_with("' was left out"))
+}
+
 /// What imports came to is recorded by `tests/definitions/test_published.py`.
 #[test]
 fn published_definitions_are_refused_where_a_broker_refuses_them() {
@@ -99,7 +105,10 @@ fn published_definitions_are_refused_where_a_broker_refuses_them() {
         let is_imported = recorded.starts_with("200");
         assert_eq!(report.refused == 0 || report.can_be_left_out(), is_imported, "{name}");
         match is_imported {
-            true => assert_eq!(refused, named_by_broker(&recorded), "{name}"),
+            true => {
+                let lines: Vec<&str> = recorded.lines().filter(|line| !is_passed_over(line)).collect();
+                assert_eq!(refused, named_by_broker(&lines.join("\n")), "{name}");
+            }
             // A broker ends with the first kind of trouble: entries that cannot be read, then those that refer to nothing.
             false => assert!(named_by_broker(&recorded).is_subset(&refused), "{name}: {refused:?}"),
         }
@@ -144,7 +153,7 @@ fn a_broker_that_runs_is_asked_for_all_that_counts() {
     assert_eq!(status, REFUSED);
     assert!(!text.contains("secret"));
     assert!(text.contains("http://here:15672 is RabbitMQ 4.1.0, a cluster of 2 nodes"), "{text}");
-    assert!(text.contains("1,200 wait"), "{text}");
+    assert!(text.contains("1,200 are on"), "{text}");
     assert!(text.contains("1 connection of MQTT 5-0, such as c2"), "{text}");
     assert_eq!(value["counts"], json!({"total": 5, "works": 4, "different": 0, "refused": 1}));
     assert_eq!(value["verdict"], "refused");
@@ -165,7 +174,7 @@ fn files_and_a_broker_may_be_said_together() {
     assert_eq!(driven.did[..2], ["read a.json", "GET overview"]);
     assert_eq!(drive(&["check"], answers(&json!({}))).did.len(), 7);
     let driven = drive(&["check", "http://a:1", "http://b:1"], []);
-    assert_eq!(driven.failure(), (USAGE, "check takes one URL at a time"));
+    assert_eq!(driven.failure(), (USAGE, "check accepts one URL at a time"));
 }
 
 #[test]
@@ -175,7 +184,7 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(driven.failure().0, DATA);
     let driven = drive(&["check", "a.yaml"], []);
     assert!(
-        driven.failure().1.starts_with("a.yaml: it is nothing that is known here; --kind says"),
+        driven.failure().1.starts_with("a.yaml: unknown kind of file; set its kind with --kind"),
         "{:?}",
         driven.failure()
     );

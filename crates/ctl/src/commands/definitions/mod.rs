@@ -12,7 +12,7 @@ use crate::step::{Ask, Source, Step, StepResult, path, remark, say};
 pub(crate) const COMMANDS: &[Command] = &[
     Command::new(
         "export_definitions",
-        "writes users, virtual hosts, queues and so on to a file, or - for what goes out",
+        "writes users, virtual hosts, queues and so on to a file, or to standard output (-)",
         |input| {
             refuse_erlang(input)?;
             export(definitions(input.said_vhost()), input.text("file"), Vec::new())
@@ -35,7 +35,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         SKIP_UNSUPPORTED,
     ])
     .long()
-    .saying("Importing definitions in JSON from {file|what comes in} ..."),
+    .saying("Importing definitions in JSON from {file|standard input} ..."),
 ];
 
 pub(crate) const ADMIN_COMMANDS: &[Command] = &[
@@ -66,13 +66,13 @@ pub(crate) const ADMIN_COMMANDS: &[Command] = &[
 ];
 
 const FILE: &[Argument] = &[optional("file").bare()];
-const IMPORT: &[Opt] = &[flag("stdin", "from what comes in"), SKIP_UNSUPPORTED];
+const IMPORT: &[Opt] = &[flag("stdin", "from standard input"), SKIP_UNSUPPORTED];
 const EXPORT: &[Opt] = &[
-    flag("stdout", "to what goes out"),
-    option("transformations", "NAMES", "what to do to them first, with commas between").short('t'),
+    flag("stdout", "to standard output"),
+    option("transformations", "NAMES", "changes to make first, separated by commas").short('t'),
 ];
 
-const SKIP_UNSUPPORTED: Opt = flag("skip-unsupported", "leave out what the server cannot do, and list it");
+const SKIP_UNSUPPORTED: Opt = flag("skip-unsupported", "skip and list entries that the server does not support");
 
 fn skipping(place: String, input: &Invocation) -> String {
     if input.has("skip-unsupported") { place + "?skip_unsupported=true" } else { place }
@@ -137,7 +137,7 @@ fn import(place: String, file: &str) -> StepResult {
     let file = if file == "-" { "what came in".to_owned() } else { file.to_owned() };
     source.then(move |bytes| {
         if let Err(error) = serde_json::from_slice::<serde_json::Value>(&bytes) {
-            return Err(Failure::data(format!("there are no definitions in {file}, which is no JSON: {error}")));
+            return Err(Failure::data(format!("no definitions in {file}: invalid JSON: {error}")));
         }
         Ask::post(place, &serde_json::Value::Null).with_body(bytes).then(|reply| {
             reply.accepted()?;

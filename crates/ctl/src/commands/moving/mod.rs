@@ -47,7 +47,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     Command::new("shovels delete", "deletes a shovel", |input| delete(input, "shovel", "shovel deleted"))
         .also(&["delete shovel"])
         .taking(&[required("name")])
-        .with(&[flag("idempotently", "what is not there is deleted")]),
+        .with(&[flag("idempotently", "no error if the object does not exist")]),
     Command::new("federation list_all_upstreams", "lists federation upstreams", |_| {
         all("parameters/federation-upstream".to_owned())
     }),
@@ -78,7 +78,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         delete(input, "federation-upstream", "upstream deleted")
     })
     .taking(NAME)
-    .with(&[flag("idempotently", "what is not there is deleted")]),
+    .with(&[flag("idempotently", "no error if the object does not exist")]),
 ];
 
 /// rabbitmqctl's, with the plugins.
@@ -86,15 +86,13 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
     Command::new("shovel_status", "lists shovels and their states", |_| all("shovels".to_owned())),
     Command::new("delete_shovel", "deletes a shovel", |input| delete(input, "shovel", "shovel deleted"))
         .taking(&[required("name")]),
-    Command::new("restart_shovel", "has a shovel connect anew", |input| {
-        order(input, Ask::delete, "restart", "restarted")
-    })
-    .taking(NAME),
+    Command::new("restart_shovel", "restarts a shovel", |input| order(input, Ask::delete, "restart", "restarted"))
+        .taking(NAME),
     Command::new("pause_shovel", "has a shovel wait, also after a restart (not in RabbitMQ)", |input| {
         order(input, |place| Ask::put(place, &json!({})), "pause", "paused")
     })
     .taking(NAME),
-    Command::new("resume_shovel", "has a paused shovel go on (not in RabbitMQ)", |input| {
+    Command::new("resume_shovel", "resumes a paused shovel (not in RabbitMQ)", |input| {
         order(input, |place| Ask::put(place, &json!({})), "resume", "resumed")
     })
     .taking(NAME),
@@ -104,7 +102,7 @@ pub(crate) const CTL_COMMANDS: &[Command] = &[
     .with(&[flag("only-down", "only those that do not run")]),
     Command::new(
         "restart_federation_link",
-        "has a federation link connect anew, by the id that federation_status shows",
+        "restarts a federation link, by the id that federation_status shows",
         |input| restart_link(input.text("id").to_owned()),
     )
     .taking(&[required("id")])
@@ -234,7 +232,7 @@ fn upstream(input: &Invocation) -> StepResult {
 /// What a running shovel is told to do.
 fn order(input: &Invocation, ask: impl FnOnce(String) -> Ask, what: &str, done: &str) -> StepResult {
     let (name, vhost) = (input.text("name"), input.vhost());
-    let missing = format!("there is no shovel '{name}' in virtual host '{vhost}'");
+    let missing = format!("no shovel '{name}' in virtual host '{vhost}'");
     let done = format!("shovel '{name}' was {done}");
     ask(path(&["shovels", "vhost", vhost, name, what])).then(move |reply| {
         reply.unless(404, || Failure::data(missing))?.accepted()?;
@@ -249,7 +247,7 @@ fn restart_link(id: String) -> StepResult {
         let link = links
             .iter()
             .find(|link| link["id"] == id)
-            .ok_or_else(|| Failure::data(format!("there is no federation link '{id}'")))?;
+            .ok_or_else(|| Failure::data(format!("no federation link '{id}'")))?;
         let place = path(&[
             "federation-links",
             "vhost",

@@ -21,13 +21,13 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     Command::new(
         "shovels enable_tls_peer_verification_for_all_source_uris",
-        "has a virtual host's shovels look at certificates at their sources, with files of the server's",
+        "makes a virtual host's shovels check certificates at their sources, with files on the server",
         |input| change(input, SOURCE, FILES),
     )
     .taking(PATHS),
     Command::new(
         "shovels enable_tls_peer_verification_for_all_destination_uris",
-        "has them look at certificates at their destinations, with files of the server's",
+        "makes them check certificates at their destinations, with files on the server",
         |input| change(input, DESTINATION, FILES),
     )
     .taking(PATHS),
@@ -38,7 +38,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     ),
     Command::new(
         "federation enable_tls_peer_verification_for_all_upstreams",
-        "has a virtual host's federation look at certificates upstream, with files of the server's",
+        "makes a virtual host's federation check upstream certificates, with files on the server",
         |input| change(input, UPSTREAM, FILES),
     )
     .taking(PATHS),

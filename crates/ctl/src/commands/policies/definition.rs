@@ -35,21 +35,21 @@ macro_rules! definition_commands {
             .taking(&[required("name"), required("definition")]),
             Command::new(
                 concat!($group, " delete_definition_keys"),
-                "takes keys out of a policy, unless nothing would be left",
+                "removes keys from a policy, unless it would be empty",
                 |input| change_one($kind, input, delete_keys(input)?),
             )
             .also(&[concat!($group, " delete_definition_key")])
             .taking(&[required("name"), KEYS]),
             Command::new(
                 concat!($group, " delete_definition_keys_from_all_in"),
-                "takes keys out of all policies of a virtual host, but those that would have nothing left",
+                "removes keys from all policies of a virtual host, except those that would be empty",
                 |input| change_all($kind, Some(input.vhost()), delete_keys(input)?),
             )
             .also(&[concat!($group, " delete_definition_key_from_all_in")])
             .taking(&[KEYS]),
             Command::new(
                 concat!($group, " delete_definition_keys_from_all"),
-                "takes keys out of all policies of all virtual hosts, but those that would have nothing left",
+                "removes keys from all policies of all virtual hosts, except those that would be empty",
                 |input| change_all($kind, None, delete_keys(input)?),
             )
             .taking(&[KEYS]),
@@ -66,13 +66,13 @@ pub(crate) const OPERATOR_COMMANDS: &[Command] = definition_commands!("operator_
 pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
     Command::new(
         "remove_classic_queue_mirroring_from_policies",
-        "takes the keys that begin with ha- out of all policies",
+        "removes the keys that start with ha- from all policies",
         |_| strip("policies", || strip("operator-policies", done)),
     )
     .saying("Will remove all classic queue mirroring keys from policies. The operation does not accept any arguments."),
     Command::new(
         "list_policies_with_classic_queue_mirroring",
-        "lists policies with keys that begin with ha-",
+        "lists policies with keys that start with ha-",
         |input| mirroring(input, "policies"),
     )
     .saying("Listing policies with classic queue mirroring ..."),
@@ -84,7 +84,7 @@ pub(crate) const MIRRORING_COMMANDS: &[Command] = &[
     .saying("Listing operator policies with classic queue mirroring ..."),
     Command::new(
         "check_if_cluster_has_classic_queue_mirroring_policy",
-        "fails if a policy has keys that begin with ha-",
+        "fails if a policy has keys that start with ha-",
         |_| {
             Ask::get("policies".to_owned()).then(|reply| {
                 let mirroring = reply.list()?.iter().filter(|policy| is_mirroring(policy)).count();

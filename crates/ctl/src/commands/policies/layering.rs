@@ -111,7 +111,7 @@ fn fits(policy: &Value, name: &str) -> Result<bool, Failure> {
     let pattern = text(policy, "pattern");
     let compiled = Regex::new(pattern).map_err(|_| {
         Failure::unavailable(format!(
-            "only the server can tell whether '{pattern}' of the policy '{}' fits, see list_policies_that_match",
+            "only the server can evaluate '{pattern}' of the policy '{}', see list_policies_that_match",
             text(policy, "name")
         ))
     })?;
@@ -162,9 +162,11 @@ fn priority(policy: &Value) -> i64 {
 /// A kind of things as policies have it: `queue` is said for `queues`.
 fn target(text: &str) -> Result<&'static str, Failure> {
     const TARGETS: &[&str] = &["queues", "classic_queues", "quorum_queues", "streams", "exchanges", "all"];
-    TARGETS.iter().find(|target| target.strip_suffix('s') == Some(text) || **target == text).copied().ok_or_else(|| {
-        Failure::usage(format!("there are no policies for '{text}', it has to be one of {}", TARGETS.join(", ")))
-    })
+    TARGETS
+        .iter()
+        .find(|target| target.strip_suffix('s') == Some(text) || **target == text)
+        .copied()
+        .ok_or_else(|| Failure::usage(format!("policies cannot apply to '{text}': one of {}", TARGETS.join(", "))))
 }
 
 /// Whether there are things that are of both kinds.

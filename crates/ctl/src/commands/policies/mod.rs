@@ -67,9 +67,9 @@ const POLICIES: Listing = Listing {
 pub(crate) fn set(input: &Invocation, kind: &str) -> StepResult {
     let priority: i64 = match input.optional("priority") {
         None => 0,
-        Some(text) => text
-            .parse()
-            .map_err(|_| Failure::data(format!("the priority has to be a whole number, and '{text}' is none")))?,
+        Some(text) => {
+            text.parse().map_err(|_| Failure::data(format!("the priority must be a whole number, not '{text}'")))?
+        }
     };
     let body = json!({
         "pattern": input.text("pattern"),
@@ -84,7 +84,7 @@ pub(crate) fn set(input: &Invocation, kind: &str) -> StepResult {
 
 /// Goes on with a policy.
 fn one(kind: &str, vhost: &str, name: &str, next: impl FnOnce(Value) -> StepResult + 'static) -> StepResult {
-    let missing = format!("there is no policy '{name}' in virtual host '{vhost}'");
+    let missing = format!("no policy '{name}' in virtual host '{vhost}'");
     Ask::get(path(&[kind, vhost, name])).then(move |reply| next(reply.unless(404, || Failure::data(missing))?.value()?))
 }
 
@@ -92,14 +92,14 @@ fn one(kind: &str, vhost: &str, name: &str, next: impl FnOnce(Value) -> StepResu
 fn definition_of(input: &Invocation) -> Result<Map<String, Value>, Failure> {
     match input.json("definition")? {
         Some(Value::Object(keys)) => Ok(keys),
-        _ => Err(Failure::data("a policy's definition has to be an object, such as {\"max-length\": 10}")),
+        _ => Err(Failure::data("a policy's definition must be an object, such as {\"max-length\": 10}")),
     }
 }
 
 fn clear(input: &Invocation, kind: &str) -> StepResult {
     let (vhost, name) = (input.vhost().to_owned(), input.text("name").to_owned());
     Ask::delete(path(&[kind, &vhost, &name])).then(move |reply| {
-        let missing = || Failure::unavailable(format!("there is no policy '{name}' in virtual host '{vhost}'"));
+        let missing = || Failure::unavailable(format!("no policy '{name}' in virtual host '{vhost}'"));
         reply.unless(404, missing)?.done()
     })
 }
@@ -114,16 +114,14 @@ fn that_match(input: &Invocation) -> StepResult {
         "queue" => "queues",
         "exchange" => "exchanges",
         other => {
-            return Err(Failure::usage(format!(
-                "the object's type has to be queue or exchange, and '{other}' is neither"
-            )));
+            return Err(Failure::usage(format!("the object's type must be queue or exchange, not '{other}'")));
         }
     };
     let (vhost, name) = (input.vhost().to_owned(), input.text("name").to_owned());
     let columns = POLICIES.chosen(input)?;
     // Statistics would tell a moment later.
     Ask::get(format!("{}?disable_stats=true", path(&[kind, &vhost, &name]))).then(move |reply| {
-        let missing = || Failure::data(format!("there is no '{name}' among the {kind} of virtual host '{vhost}'"));
+        let missing = || Failure::data(format!("no '{name}' among the {kind} of virtual host '{vhost}'"));
         let found = reply.unless(404, missing)?.value()?;
         let policy = listing::text(&found, "policy");
         if policy.is_empty() {

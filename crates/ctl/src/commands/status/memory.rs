@@ -27,9 +27,7 @@ impl Unit {
             "m" | "mb" | "megabytes" => Ok(Unit::Mega),
             "g" | "gb" | "gigabytes" => Ok(Unit::Giga),
             "t" | "tb" | "terabytes" => Ok(Unit::Tera),
-            _ => Err(Failure::usage(format!(
-                "the unit has to be one of bytes, kb, mb, gb and tb, and '{said}' is none of them"
-            ))),
+            _ => Err(Failure::usage(format!("the unit must be bytes, kb, mb, gb or tb, not '{said}'"))),
         }
     }
 

@@ -52,7 +52,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .taking(&[required("name")])
     .saying("Setting cluster name to {name} ..."),
-    Command::new("listeners", "lists what the node listens on", |_| {
+    Command::new("listeners", "lists the node's listeners", |_| {
         Ask::get("overview".to_owned()).then(|reply| {
             let listeners = listeners(&reply.value()?);
             let text = listeners.iter().map(listener_line).collect::<Vec<_>>().join("\n");
@@ -71,7 +71,7 @@ pub(crate) const COMMANDS: &[Command] = &[
         })
     })
     .saying("Asking the node to report any known resource alarms ..."),
-    Command::new("memory_breakdown", "shows what the node's memory is used for", |input| {
+    Command::new("memory_breakdown", "shows the node's memory use", |input| {
         let unit = Unit::of(input)?;
         of_node(input.optional("node-name"), move |node| {
             Ask::get(path(&["nodes", node, "memory"])).then(move |reply| memory::memory_breakdown(&reply, unit))
@@ -95,7 +95,7 @@ pub(crate) const COMMANDS: &[Command] = &[
     })
     .with(&[flag("all", "of all nodes")])
     .saying("Resetting statistics ..."),
-    Command::new("report", "shows everything that the server tells of itself, for support", |_| everything::report())
+    Command::new("report", "shows all status information of the server, for support", |_| everything::report())
         .long()
         .saying("Reporting server status ..."),
     Command::new("quorum_status", "shows the members of a quorum queue, or without one of the cluster", |input| {
@@ -123,7 +123,7 @@ fn auth_attempts(input: &Invocation, node: Option<&str>) -> StepResult {
     let columns = if input.has("by-source") { &ATTEMPTS_BY_SOURCE } else { &ATTEMPTS };
     let (columns, source) = (columns.chosen(input)?, input.has("by-source"));
     of_node(node, move |node| {
-        let missing = format!("there is no node '{node}'");
+        let missing = format!("no node '{node}'");
         let mut parts = vec!["auth", "attempts", node];
         parts.extend(source.then_some("source"));
         Ask::get(path(&parts))

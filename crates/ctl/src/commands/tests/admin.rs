@@ -129,7 +129,7 @@ fn delete_and_purge() {
     check_one(&["delete", "permission", "vhost=v", "user=bob"], "DELETE permissions/v/bob");
     check_one(&["delete", "parameter", "component=c", "name=n"], "DELETE parameters/c/%2F/n");
     check_both(&["purge", "queue", "name=q"], &["queues", "purge", "--name", "q"], "DELETE queues/%2F/q/contents");
-    assert_eq!(drive(&["delete", "queue", "name=q"], [bare(404)]).failure(), (65, "there is no queue 'q'"));
+    assert_eq!(drive(&["delete", "queue", "name=q"], [bare(404)]).failure(), (65, "no queue 'q'"));
     check(&["delete", "queue", "--name", "q", "--idempotently"], &[bare(404)], &["DELETE queues/%2F/q"]);
 }
 
@@ -192,7 +192,7 @@ fn messages() {
         &[r#"POST queues/%2F/q/get {"ackmode":"reject_requeue_true","count":1,"encoding":"auto"}"#],
     );
     assert_eq!(drive(&["publish", "payload=x"], []).failure().0, 64);
-    assert_eq!(drive(&["get", "queue=q"], [bare(404)]).failure(), (65, "there is no queue 'q' in virtual host '/'"));
+    assert_eq!(drive(&["get", "queue=q"], [bare(404)]).failure(), (65, "no queue 'q' in virtual host '/'"));
 }
 
 #[test]

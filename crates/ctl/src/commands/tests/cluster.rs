@@ -67,7 +67,8 @@ fn who_leads_is_told() {
 /// As RabbitMQ's does, so that scripts of upgrades go on.
 #[test]
 fn a_node_alone_is_drained_of_its_clients() {
-    let alone = || answer(400, &json!({"error": "x", "reason": "this node is alone: it has no keys of a cluster"}));
+    let alone =
+        || answer(400, &json!({"error": "x", "reason": "this node is alone: its configuration has no cluster keys"}));
     let ok = || answer(204, &json!(null));
     let listed = answer(200, &json!([{"name": "c1", "vhost": "/"}]));
     let driven = drive(&["drain"], [alone(), ok(), listed, ok()]);
@@ -94,9 +95,9 @@ fn a_queue_may_be_named_before_the_node() {
     assert_eq!(driven.did, ["GET queues/v/orders", r#"POST warren/cluster/transfer {"node":"rabbit@b"}"#]);
     assert!(driven.result.is_ok());
     let refused = drive(&line, [classic]);
-    assert_eq!(refused.failure(), (69, "cannot transfer leadership of a queue that is no quorum queue"));
+    assert_eq!(refused.failure(), (69, "cannot transfer leadership of a queue that is not a quorum queue"));
     let missing = drive(&line, [answer(404, &json!({"error": "Object Not Found", "reason": "Not Found"}))]);
-    assert_eq!(missing.failure(), (65, "there is no queue 'orders' in virtual host 'v'"));
+    assert_eq!(missing.failure(), (65, "no queue 'orders' in virtual host 'v'"));
 }
 
 #[test]

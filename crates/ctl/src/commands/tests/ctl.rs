@@ -199,10 +199,7 @@ fn policies_and_parameters() {
     );
     check_one(&["clear_policy", "p"], "DELETE policies/%2F/p");
     check_one(&["clear_operator_policy", "p"], "DELETE operator-policies/%2F/p");
-    assert_eq!(
-        drive(&["clear_policy", "p"], [bare(404)]).failure(),
-        (69, "there is no policy 'p' in virtual host '/'")
-    );
+    assert_eq!(drive(&["clear_policy", "p"], [bare(404)]).failure(), (69, "no policy 'p' in virtual host '/'"));
     assert_eq!(drive(&["set_policy", "p", "q", "x{"], []).failure().0, 69);
     assert_eq!(drive(&["set_policy", "p", "q", "{}", "--priority", "x"], []).failure().0, 65);
     check(
@@ -224,7 +221,17 @@ fn queues_and_connections() {
     check_one(&["delete_queue", "a/b"], "DELETE queues/%2F/a%2Fb");
     check_one(&["delete_queue", "-p", "v", "q", "--if-empty", "-u"], "DELETE queues/v/q?if-empty=true&if-unused=true");
     check_one(&["purge_queue", "q"], "DELETE queues/%2F/q/contents");
-    assert_eq!(drive(&["delete_queue", "q"], [bare(404)]).failure(), (64, "there is no queue 'q' in virtual host '/'"));
+    check_one(&["pause_queue", "q"], "PUT queues/%2F/q/pause {}");
+    check_one(&["resume_queue", "-p", "v", "a b"], "PUT queues/v/a%20b/resume {}");
+    let missing = drive(&["pause_queue", "q"], [bare(404), bare(404)]);
+    assert_eq!(missing.failure(), (65, "no queue 'q' in virtual host '/'"));
+    assert_eq!(missing.did[1], "GET queues/%2F/q?disable_stats=true&enable_queue_totals=true");
+    for other in [vec![bare(404), recorded("queue")], vec![bare(405)]] {
+        let run = drive(&["resume_queue", "q"], other);
+        let (status, text) = run.failure();
+        assert!(status == 69 && text.contains("it is Warren's own"), "{text}");
+    }
+    assert_eq!(drive(&["delete_queue", "q"], [bare(404)]).failure(), (64, "no queue 'q' in virtual host '/'"));
     assert_eq!(drive(&["purge_queue", "q"], [bare(404)]).failure().0, 65);
     let in_use = drive(&["delete_queue", "q 1", "-u"], [recorded("in_use")]);
     assert_eq!(in_use.failure(), (69, "the server refuses this: queue 'q 1' in vhost '/' in use"));
@@ -347,13 +354,13 @@ fn what_one_request_leaves_is_asked_for_again() {
     let moved = answer(r#"{"moved":1,"unroutable":0,"refused":2,"partial":false,"next":null}"#);
     let moved = drive(&["move_messages", "q", "--limit", "7", "--to-queue", "r"], [moved]);
     assert_eq!(moved.did, [r#"POST queues/%2F/q/messages/move {"limit":7,"to_queue":"r"}"#]);
-    assert_eq!(moved.text(), "1 messages moved; 2 stay, for a full queue refuses more\n");
+    assert_eq!(moved.text(), "1 messages moved; 2 stay, because a queue is full and refuses them\n");
     let redriven = answer(
         r#"{"redriven":0,"not_dead":1,"unroutable":1,"refused":0,"missing_queues":{"x":1},"partial":false,"next":null}"#,
     );
     let redriven = drive(&["redrive_messages", "dead", "--ids", "0-1,0-2"], [redriven]);
     assert_eq!(redriven.did, [r#"POST queues/%2F/dead/messages/redrive {"ids":["0-1","0-2"]}"#]);
-    assert!(redriven.text().contains("queue 'x' is gone"));
+    assert!(redriven.text().contains("queue 'x' no longer exists"));
 }
 
 #[test]
@@ -385,7 +392,7 @@ fn what_messages_are_may_be_denied() {
     }
     assert_eq!(drive(&["browse_queue", "q", "--dead=maybe"], []).failure().0, 64);
     let bad_limit = drive(&["delete_messages", "q", "--dead", "--limit", "abc"], []);
-    assert_eq!(bad_limit.failure(), (65, "limit has to be a whole number, and 'abc' is none"));
+    assert_eq!(bad_limit.failure(), (65, "limit must be a whole number, not 'abc'"));
 }
 
 #[test]
@@ -449,7 +456,7 @@ fn alerts() {
     assert_eq!(tried.did, ["POST alerts/webhooks/w/test {}"]);
     assert_eq!(tried.text(), "The webhook took it within 7 ms\n");
     let tried = drive(&["test_alert_webhook", "w"], [answer(r#"{"delivered":false,"error":"it answered 500"}"#)]);
-    assert_eq!(tried.failure().1, "the webhook was not told: it answered 500");
+    assert_eq!(tried.failure().1, "the webhook was not notified: it answered 500");
 }
 
 #[test]
@@ -565,7 +572,7 @@ fn a_federation_link_is_restarted_where_it_is() {
         &[links.clone(), bare(204)],
         &["GET federation-links", "DELETE federation-links/vhost/v%20w/1a/rabbit%40h/restart"],
     );
-    assert_eq!(drive(&["restart_federation_link", "3c"], [links]).failure(), (65, "there is no federation link '3c'"));
+    assert_eq!(drive(&["restart_federation_link", "3c"], [links]).failure(), (65, "no federation link '3c'"));
     let missing = "the server has no shovels or no federation: a RabbitMQ needs the plugin for it";
     assert_eq!(drive(&["restart_federation_link", "1a"], [bare(404)]).failure().1, missing);
 }

@@ -11,7 +11,7 @@ fn wait_looks_for_the_process_and_then_for_its_server() {
         &["look for File(\"/run/pid\")", "pause 500 ms", "look for File(\"/run/pid\")", "try GET overview"],
     );
     check(&["wait", "--pid", "7"], &[bare(200)], &["look for Id(7)", "try GET overview"]);
-    assert_eq!(drive(&["wait", "--pid", "123"], []).failure(), (69, "there is no process 123 (any more)"));
+    assert_eq!(drive(&["wait", "--pid", "123"], []).failure(), (69, "process 123 does not exist or has ended"));
     // No broker answers, until the time is over.
     assert_eq!(drive(&["wait", "--pid", "7", "--timeout", "3"], []).failure().0, 75);
     assert_eq!(drive(&["wait"], []).failure().0, 64);
@@ -30,7 +30,7 @@ fn nodes_are_waited_for() {
         &["try GET nodes", "pause 500 ms", "try GET nodes"],
     );
     let driven = drive(&["await_online_nodes", "2", "-t", "1"], [nodes(one)]);
-    assert_eq!(driven.failure(), (75, "it has taken too long: 1 of 2 nodes run"));
+    assert_eq!(driven.failure(), (75, "timeout: 1 of 2 nodes run"));
     check(&["await_online_quorum_plus_one"], &[bare(200)], &["try GET health/checks/node-is-quorum-critical"]);
     assert_eq!(drive(&["await_online_quorum_plus_one", "-t", "1"], [bare(503)]).failure().0, 75);
 }

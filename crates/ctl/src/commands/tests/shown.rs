@@ -97,7 +97,7 @@ fn counts_are_asked_for_without_statistics() {
 #[test]
 fn columns_that_nobody_knows_are_64() {
     let driven = drive(&["list_queues", "nmae"], []);
-    assert_eq!(driven.failure(), (64, "there is no column 'nmae', did you mean 'name'?"));
+    assert_eq!(driven.failure(), (64, "unknown column 'nmae', did you mean 'name'?"));
 }
 
 #[test]

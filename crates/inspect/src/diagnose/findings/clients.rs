@@ -38,8 +38,9 @@ pub(super) fn waiting_publishers(facts: &Facts, found: &mut Vec<Finding>) {
             continue;
         }
         let text = format!(
-            "{} waits for each confirm before it publishes more, and the network takes {} there and back: it publishes {} messages a \
-             second and cannot do more. Let it publish many and then wait, or be nearer.",
+            "{} waits for each confirm before it publishes the next message, and the network round trip takes {}: it publishes {} \
+             messages a second and cannot publish more. Let it publish several messages before it waits, or move it nearer to the \
+             broker.",
             client.name,
             time(way_ms),
             rate(client.confirmed_per_s)
@@ -51,7 +52,7 @@ pub(super) fn waiting_publishers(facts: &Facts, found: &mut Vec<Finding>) {
 /// Clients that do not read.
 pub(super) fn unread(facts: &Facts, found: &mut Vec<Finding>) {
     for client in most(facts, |client| client.unread_len as f64, UNREAD_MIN as f64) {
-        let text = format!("{} does not read what it is sent: {} bytes wait.", client.name, number(client.unread_len));
+        let text = format!("{} does not read its connection: {} bytes wait.", client.name, number(client.unread_len));
         found.push(Finding::warning("unread", text).of_client(client));
     }
 }
@@ -97,17 +98,20 @@ pub(super) fn churn(facts: &Facts, found: &mut Vec<Finding>) {
     let rates = &facts.rates;
     if rates.connections_opened >= CHURN_MIN_PER_S {
         let text = format!(
-            "{} connections a second are opened: clients should keep theirs, or go through `warren proxy`.",
+            "{} connections a second are opened: clients should keep their connections, or use `warren proxy`.",
             rate(rates.connections_opened)
         );
         found.push(Finding::warning("connection_churn", text));
     } else if rates.channels_opened >= CHANNEL_CHURN_MIN_PER_S {
-        let text = format!("{} channels a second are opened: clients should keep theirs.", rate(rates.channels_opened));
+        let text = format!(
+            "{} channels a second are opened: clients should keep their channels.",
+            rate(rates.channels_opened)
+        );
         found.push(Finding::warning("channel_churn", text));
     }
     if rates.queues_declared >= DECLARE_MIN_PER_S {
         let text = format!(
-            "{} queues a second are declared: once is enough for a queue that stays.",
+            "{} queues a second are declared: declare a long-lived queue only once.",
             rate(rates.queues_declared)
         );
         found.push(Finding::warning("queue_churn", text));
@@ -150,7 +154,8 @@ pub(super) fn slowed(facts: &Facts, found: &mut Vec<Finding>) {
     let slowed_count = count("flow");
     if slowed_count > 0 && count("blocked") == 0 {
         let (connections, are) = plural(slowed_count, "connection", "is", "are");
-        let text = format!("{connections} {are} slowed down: they publish faster than consumers or the disk keep up.");
+        let text =
+            format!("{connections} {are} slowed down: they publish faster than consumers or the disk can process.");
         found.push(Finding::remark("flow", text));
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn blocked(facts: &Facts, found: &mut Vec<Finding>) {
         let (connections, are) = plural(blocked.len() as u64, "connection", "is", "are");
         found.push(Finding::problem(
             "blocked",
-            format!("{connections} {are} kept from publishing: {}.", names(&blocked)),
+            format!("{connections} {are} blocked from publishing: {}.", names(&blocked)),
         ));
     }
 }
@@ -93,7 +93,7 @@ pub(super) fn blocked(facts: &Facts, found: &mut Vec<Finding>) {
 pub(super) fn data_loss(facts: &Facts, found: &mut Vec<Finding>) {
     if facts.lost_message_count > 0 {
         let (messages, are) = plural(facts.lost_message_count, "message", "is", "are");
-        let text = format!("{messages} {are} lost to damaged files: `warren ctl list_data_losses` says which.");
+        let text = format!("{messages} {are} lost to damaged files: `warren ctl list_data_losses` lists them.");
         found.push(Finding::problem("data_loss", text));
     }
 }
@@ -102,7 +102,7 @@ pub(super) fn data_loss(facts: &Facts, found: &mut Vec<Finding>) {
 pub(super) fn disk(facts: &Facts, found: &mut Vec<Finding>) {
     let Some(syncs) = facts.syncs.filter(|syncs| syncs.count >= 1.0 && syncs.mean_ms >= SYNC_SLOW_MS) else { return };
     let text = format!(
-        "The disk is slow: a sync takes {} on average, and no persistent message is confirmed sooner.",
+        "The disk is slow: a sync takes {} on average, and no persistent message is confirmed faster.",
         time(syncs.mean_ms)
     );
     let make = if syncs.mean_ms >= SYNC_TOO_SLOW_MS { Finding::problem } else { Finding::warning };
@@ -117,7 +117,7 @@ pub(super) fn processors(facts: &Facts, found: &mut Vec<Finding>) {
     }
     if processors.throttled >= TAKEN {
         let text = format!(
-            "The control group of the broker keeps {:.1} processors from it: raise its limit (CPUQuota, `cpu` of a container).",
+            "The broker's control group withholds {:.1} processors from it: raise its limit (CPUQuota, `cpu` of a container).",
             processors.throttled
         );
         found.push(Finding::problem("throttled", text));
@@ -127,7 +127,7 @@ pub(super) fn processors(facts: &Facts, found: &mut Vec<Finding>) {
         found.push(Finding::problem("stolen_processors", text));
     } else if processors.used >= all * BUSY {
         let text = format!(
-            "The broker uses {:.1} of {all} processors, which is all there is: profile.svg shows what for.",
+            "The broker uses {:.1} of {all} processors, which are all processors: profile.svg shows for what.",
             processors.used
         );
         found.push(Finding::warning("busy", text));
@@ -135,7 +135,7 @@ pub(super) fn processors(facts: &Facts, found: &mut Vec<Finding>) {
         && processors.waited >= (processors.waited + processors.used) * WAITED_PART
     {
         let text = format!(
-            "Other programs take the processors: of the time in which the broker had work, it waited {:.0} % for one.",
+            "Other programs use the processors: the broker waited for a processor for {:.0} % of the time in which it had work.",
             processors.waited / (processors.waited + processors.used) * 100.0
         );
         found.push(Finding::problem("processors_taken", text));
@@ -158,7 +158,7 @@ pub(super) fn resources(facts: &Facts, found: &mut Vec<Finding>) {
         }
         if near(node.files.used, node.files.limit) {
             let text = format!(
-                "{on}{} of {} open files are in use: clients are refused when there are no more. Raise the limit (ulimit -n, \
+                "{on}{} of {} open files are in use: clients are refused when all are in use. Raise the limit (ulimit -n, \
                  LimitNOFILE).",
                 number(node.files.used),
                 number(node.files.limit)

@@ -66,7 +66,7 @@ fn why(queue: &Queue) -> (&'static str, String) {
         return ("stalled_consumer", text);
     }
     if let Some(unread) = queue.consumers.iter().find(|consumer| consumer.unread_len >= UNREAD_MIN) {
-        return ("unread", format!("its consumer {} does not read what it is sent", unread.client));
+        return ("unread", format!("its consumer {} does not read its connection", unread.client));
     }
     if is_full(queue) {
         if let Some(far) = far(queue) {
@@ -76,7 +76,7 @@ fn why(queue: &Queue) -> (&'static str, String) {
         return ("slow_consumer", format!("{consumers} and {verb} {} a message", per_message(queue, count)));
     }
     let text = format!(
-        "{} come in and {} are acknowledged a second, though {} room for more: the way to {} is slow, or the broker",
+        "{} are published and {} are acknowledged a second, although {} room for more: the way to {} is slow, or the broker",
         rate(queue.published_per_s),
         rate(queue.acked_per_s),
         if count == 1 { "its consumer has".to_owned() } else { format!("its {count} consumers have") },
@@ -95,7 +95,8 @@ fn far(queue: &Queue) -> Option<(&'static str, String)> {
     // Little's law, and a fifth more.
     let needed = (queue.published_per_s * held_ms / 1_000.0 * 1.2 / count as f64).ceil().max(2.0);
     let text = format!(
-        "{}, and the network takes {} there and back, which is {:.0} % of the time for which {} a message: a prefetch of {} would do",
+        "{}, and the network round trip takes {}, which is {:.0} % of the time for which {} a message: a prefetch of {} would be \
+         enough",
         consumers(&queue.consumers),
         time(way_ms),
         (way_ms / held_ms * 100.0).min(100.0),
@@ -147,7 +148,7 @@ pub(super) fn stalled(facts: &Facts, found: &mut Vec<Finding>) {
         |queue: &&Queue| is_full(queue) && queue.settled_per_s() < NOTHING && growth_of(queue, facts).is_none();
     for queue in facts.queues.iter().filter(is_stalled).take(COUNT_MAX) {
         let text = format!(
-            "{} stands still with {} messages; {} and acknowledged nothing in {:.0} seconds.",
+            "{} makes no progress with {} messages; {} and acknowledged nothing in {:.0} seconds.",
             queue.shown(),
             number(queue.messages()),
             consumers(&queue.consumers),
@@ -183,7 +184,7 @@ pub(super) fn held(facts: &Facts, found: &mut Vec<Finding>) {
     };
     for queue in facts.queues.iter().filter(holds).take(COUNT_MAX) {
         let text = format!(
-            "{} messages of {} are with consumers that have no prefetch: they all come back when one of these goes.",
+            "{} messages of {} are with consumers that have no prefetch: they all return to the queue when such a consumer disconnects.",
             number(queue.unacked),
             queue.shown()
         );

@@ -141,7 +141,7 @@ fn an_alarm_says_what_holds_the_memory() {
                 900.0 MiB. The longest queue is big with 800.0 MiB in 800 messages.";
     let expected = [
         (Weight::Problem, "memory_alarm", text),
-        (Weight::Problem, "blocked", "1 connection is kept from publishing: shop."),
+        (Weight::Problem, "blocked", "1 connection is blocked from publishing: shop."),
     ];
     check(change, &expected);
 }
@@ -169,7 +169,7 @@ fn a_queue_grows_because_its_one_consumer_is_slow() {
     let text = "orders grows by 1,200 messages a second; only one of its 3 consumers is active, which takes 17 ms.";
     check_queue(single, &[(Weight::Problem, "single_active_consumer", text)]);
     let idle = Queue { unacked: 10, consumers: consumers(100, 1), ..orders };
-    let text = "orders grows by 1,200 messages a second; 1,225 come in and 25 are acknowledged a second, though its consumer has \
+    let text = "orders grows by 1,200 messages a second; 1,225 are published and 25 are acknowledged a second, although its consumer has \
                 room for more: the way to it is slow, or the broker.";
     check_queue(idle, &[(Weight::Problem, "slow_delivery", text)]);
 }
@@ -185,8 +185,8 @@ fn a_queue_grows_because_the_network_is_slow() {
         ..queue("orders", 0, 880)
     };
     orders.consumers[0].round_trip_ms = Some(40.0);
-    let text = "orders grows by 176 messages a second; its one consumer has prefetch 1, and the network takes 40 ms there and back, which \
-                is 96 % of the time for which it has a message: a prefetch of 10 would do.";
+    let text = "orders grows by 176 messages a second; its one consumer has prefetch 1, and the network round trip takes 40 ms, which \
+                is 96 % of the time for which it has a message: a prefetch of 10 would be enough.";
     check_queue(orders.clone(), &[(Weight::Problem, "far_consumer", text)]);
     // One that is far and slow as well is slow.
     let slow = Queue { acked_per_s: 5.0, ..orders.clone() };
@@ -194,7 +194,7 @@ fn a_queue_grows_because_the_network_is_slow() {
     check_queue(slow, &[(Weight::Problem, "slow_consumer", text)]);
     orders.consumers[0] =
         Consumer { prefetch: 0, acks: true, client: "shop".to_owned(), unread_len: 1 << 20, ..Consumer::default() };
-    let text = "orders grows by 176 messages a second; its consumer shop does not read what it is sent.";
+    let text = "orders grows by 176 messages a second; its consumer shop does not read its connection.";
     check_queue(orders, &[(Weight::Problem, "unread", text)]);
 }
 
@@ -215,8 +215,7 @@ fn a_queue_without_consumers_grows_or_stands() {
 #[test]
 fn consumers_that_do_nothing_are_told_of() {
     let stalled = Queue { unacked: 20, consumers: consumers(10, 2), ..queue("jobs", 500, 500) };
-    let text =
-        "jobs stands still with 500 messages; its 2 consumers have prefetch 10 and acknowledged nothing in 5 seconds.";
+    let text = "jobs makes no progress with 500 messages; its 2 consumers have prefetch 10 and acknowledged nothing in 5 seconds.";
     check_queue(stalled.clone(), &[(Weight::Problem, "stalled_consumer", text)]);
     check_queue(Queue { acked_per_s: 5.0, ..stalled.clone() }, &[]);
     check_queue(Queue { rejected_per_s: 5.0, dead_letters: DeadLetters::Kept, ..stalled.clone() }, &[]);
@@ -279,7 +278,7 @@ fn alarms_and_losses_come_first() {
             (
                 Weight::Problem,
                 "data_loss",
-                "1 message is lost to damaged files: `warren ctl list_data_losses` says which.",
+                "1 message is lost to damaged files: `warren ctl list_data_losses` lists them.",
             ),
             (
                 Weight::Warning,
@@ -294,7 +293,7 @@ fn alarms_and_losses_come_first() {
 fn what_is_near_a_limit_is_told_before_it_is_reached() {
     let text = "Memory is at 88 % of the limit above which publishers wait: 900.0 MiB of 1.0 GiB.";
     check(|facts| facts.nodes[0].memory.used = 900 << 20, &[(Weight::Warning, "memory", text)]);
-    let text = "60,000 of 65,536 open files are in use: clients are refused when there are no more. Raise the limit (ulimit -n, \
+    let text = "60,000 of 65,536 open files are in use: clients are refused when all are in use. Raise the limit (ulimit -n, \
                 LimitNOFILE).";
     check(|facts| facts.nodes[0].files.used = 60_000, &[(Weight::Warning, "open_files", text)]);
     let text = "The disk has 1.5 GiB free, and publishers wait below 1.0 GiB.";
@@ -307,13 +306,13 @@ fn processors_are_busy_taken_or_kept_from_it() {
         check(|facts| facts.processors = Some(processors), expected)
     };
     let used = |used, waited| Processors { used, waited, ..Processors::default() };
-    let text = "The broker uses 1.9 of 2 processors, which is all there is: profile.svg shows what for.";
+    let text = "The broker uses 1.9 of 2 processors, which are all processors: profile.svg shows for what.";
     check(used(1.9, 3.0), &[(Weight::Warning, "busy", text)]);
-    let text = "Other programs take the processors: of the time in which the broker had work, it waited 75 % for one.";
+    let text = "Other programs use the processors: the broker waited for a processor for 75 % of the time in which it had work.";
     check(used(0.2, 0.6), &[(Weight::Problem, "processors_taken", text)]);
     check(used(0.02, 0.19), &[]);
     check(used(1.0, 0.6), &[]);
-    let text = "The control group of the broker keeps 0.5 processors from it: raise its limit (CPUQuota, `cpu` of a container).";
+    let text = "The broker's control group withholds 0.5 processors from it: raise its limit (CPUQuota, `cpu` of a container).";
     check(Processors { throttled: 0.5, ..used(0.2, 0.6) }, &[(Weight::Problem, "throttled", text)]);
     let text = "The hypervisor gives 0.4 of this machine's 2 processors to others.";
     check(Processors { stolen: 0.4, ..used(0.2, 0.6) }, &[(Weight::Problem, "stolen_processors", text)]);
@@ -322,20 +321,20 @@ fn processors_are_busy_taken_or_kept_from_it() {
 #[test]
 fn slow_disks_are_told_of() {
     let syncs = |mean_ms| Some(Mean { count: 40.0, mean_ms });
-    let text = "The disk is slow: a sync takes 45 ms on average, and no persistent message is confirmed sooner.";
+    let text = "The disk is slow: a sync takes 45 ms on average, and no persistent message is confirmed faster.";
     check(|facts| facts.syncs = syncs(45.0), &[(Weight::Warning, "slow_disk", text)]);
-    let text = "The disk is slow: a sync takes 200 ms on average, and no persistent message is confirmed sooner.";
+    let text = "The disk is slow: a sync takes 200 ms on average, and no persistent message is confirmed faster.";
     check(|facts| facts.syncs = syncs(200.0), &[(Weight::Problem, "slow_disk", text)]);
     check(|facts| facts.syncs = Some(Mean { count: 0.0, mean_ms: 45.0 }), &[]);
 }
 
 #[test]
 fn churn_and_errors_of_clients_are_told_of() {
-    let text = "40 connections a second are opened: clients should keep theirs, or go through `warren proxy`.";
+    let text = "40 connections a second are opened: clients should keep their connections, or use `warren proxy`.";
     check(|facts| facts.rates.connections_opened = 40.0, &[(Weight::Warning, "connection_churn", text)]);
-    let text = "40 channels a second are opened: clients should keep theirs.";
+    let text = "40 channels a second are opened: clients should keep their channels.";
     check(|facts| facts.rates.channels_opened = 40.0, &[(Weight::Warning, "channel_churn", text)]);
-    let text = "100 queues a second are declared: once is enough for a queue that stays.";
+    let text = "100 queues a second are declared: declare a long-lived queue only once.";
     check(|facts| facts.rates.queues_declared = 100.0, &[(Weight::Warning, "queue_churn", text)]);
     let change = |facts: &mut Facts| {
         (facts.rates.logins_failed, facts.rates.connections_failed) = (2.0, 2.0);
@@ -346,7 +345,7 @@ fn churn_and_errors_of_clients_are_told_of() {
     check(change, &[(Weight::Warning, "logins_refused", text)]);
     let text = "3 channels a second are closed for errors of their clients.";
     check(|facts| facts.rates.channels_failed = 3.0, &[(Weight::Warning, "channel_errors", text)]);
-    let text = "1 connection is slowed down: they publish faster than consumers or the disk keep up.";
+    let text = "1 connection is slowed down: they publish faster than consumers or the disk can process.";
     check(|facts| facts.clients[0].state = "flow".to_owned(), &[(Weight::Remark, "flow", text)]);
 }
 
@@ -354,12 +353,13 @@ fn churn_and_errors_of_clients_are_told_of() {
 fn what_a_client_does_to_itself_is_told_with_its_name() {
     let check = |client: Client, expected: &[(Weight, &str, &str)]| check(|facts| facts.clients.push(client), expected);
     let far = Client { round_trip_ms: Some(40.0), confirmed_per_s: 24.0, unconfirmed: 1, ..client("shop") };
-    let text = "shop waits for each confirm before it publishes more, and the network takes 40 ms there and back: it publishes 24 \
-                messages a second and cannot do more. Let it publish many and then wait, or be nearer.";
+    let text = "shop waits for each confirm before it publishes the next message, and the network round trip takes 40 ms: it publishes 24 \
+                messages a second and cannot publish more. Let it publish several messages before it waits, or move it nearer to the \
+                broker.";
     check(far.clone(), &[(Weight::Warning, "far_publisher", text)]);
     check(Client { unconfirmed: 50, ..far.clone() }, &[]);
     check(Client { confirmed_per_s: 2.0, ..far }, &[]);
-    let text = "shop does not read what it is sent: 1,048,576 bytes wait.";
+    let text = "shop does not read its connection: 1,048,576 bytes wait.";
     check(Client { unread_len: 1 << 20, ..client("shop") }, &[(Weight::Warning, "unread", text)]);
     let text = "shop has 300 channels, and on 299 of them nothing ever happened: it may open one for each operation and never close it.";
     check(
@@ -380,8 +380,8 @@ fn unlimited_consumers_and_redeliveries_are_told_of() {
         acked_per_s: 5.0,
         ..queue("bulk", 5_000, 5_000)
     };
-    let text =
-        "5,000 messages of bulk are with consumers that have no prefetch: they all come back when one of these goes.";
+    let text = "5,000 messages of bulk are with consumers that have no prefetch: they all return to the queue when such a consumer \
+         disconnects.";
     check_queue(held.clone(), &[(Weight::Warning, "no_prefetch", text)]);
     check_queue(Queue { acked_per_s: 20_000.0, ..held }, &[]);
     let again =

@@ -9,7 +9,7 @@ const NUMBER: Type = Type::Float(0.0, 9_007_199_254_740_992.0);
 const DURATION: Type = Type::DurationMs(0, 2_592_000_000);
 
 const KEYS: &[Key] = &[
-    effective("warren.alerts.interval", Type::DurationMs(100, 3_600_000), "5000", "How often rules are looked at."),
+    effective("warren.alerts.interval", Type::DurationMs(100, 3_600_000), "5000", "How often rules are evaluated."),
     effective(
         "warren.alerts.rules.$name.kind",
         Type::OneOf(&[
@@ -27,47 +27,47 @@ const KEYS: &[Key] = &[
             "unroutable",
         ]),
         "",
-        "A rule, and what it watches: see [alerts](alerts.md), also for what the other keys mean with each kind.",
+        "A rule, and what it watches. [Alerts](alerts.md) describes the kinds, and what the other keys mean for each of them.",
     ),
-    effective("warren.alerts.rules.$name.vhost", Type::Pattern, "", "In which vhosts. Default: in all."),
-    effective("warren.alerts.rules.$name.queue", Type::Pattern, "", "Which queues. Default: all."),
+    effective("warren.alerts.rules.$name.vhost", Type::Pattern, "", "The vhosts that the rule watches. Default: all."),
+    effective("warren.alerts.rules.$name.queue", Type::Pattern, "", "The queues that the rule watches. Default: all."),
     effective(
         "warren.alerts.rules.$name.unacked",
         Type::Bool,
         "",
-        "Whether a queue's length counts unacked messages, too.",
+        "Whether unacked messages count towards a queue's length.",
     ),
     effective("warren.alerts.rules.$name.above", NUMBER, "", "The threshold."),
     effective(
         "warren.alerts.rules.$name.clear",
         NUMBER,
         "",
-        "A firing alert is over at this value or below. Default: 90 % of the threshold.",
+        "A firing alert ends when the value is this or less. Default: 90 % of the threshold.",
     ),
-    effective("warren.alerts.rules.$name.for", DURATION, "", "How long it has to be so before it is an alert."),
+    effective("warren.alerts.rules.$name.for", DURATION, "", "How long the condition must last before an alert fires."),
     effective(
         "warren.alerts.rules.$name.clear_for",
         DURATION,
         "",
-        "How long it has to be over before the alert is resolved.",
+        "How long the condition must have ended before the alert is resolved.",
     ),
     effective(
         "warren.alerts.rules.$name.repeat",
         Type::DurationMs(60_000, 2_592_000_000),
         "",
-        "How often webhooks are reminded while it fires. Default: never.",
+        "How often webhooks are notified again while the alert fires. Default: never.",
     ),
     effective(
         "warren.alerts.rules.$name.window",
         Type::DurationMs(1000, 2_592_000_000),
         "",
-        "The time over which growth and rates are measured. Default: a minute.",
+        "The period over which growth and rates are measured. Default: a minute.",
     ),
     effective(
         "warren.alerts.rules.$name.severity",
         Type::OneOf(&["info", "warning", "critical"]),
         "",
-        "The severity of its alerts. Default: `warning`.",
+        "The severity of the rule's alerts. Default: `warning`.",
     ),
     effective(
         "warren.alerts.rules.$name.webhooks.$number",
@@ -79,7 +79,7 @@ const KEYS: &[Key] = &[
         "warren.alerts.webhooks.$name.url",
         Type::Secret,
         "",
-        "A webhook: an `http://` or `https://` URL that alerts are posted to.",
+        "A webhook: the `http://` or `https://` URL that alerts are posted to.",
     ),
     effective(
         "warren.alerts.webhooks.$name.headers.$header",
@@ -93,11 +93,11 @@ const KEYS: &[Key] = &[
         "",
         "How long an answer may take. Default: 5 seconds.",
     ),
-    effective("warren.alerts.webhooks.$name.secret", Type::Secret, "", "What requests are signed with."),
+    effective("warren.alerts.webhooks.$name.secret", Type::Secret, "", "The secret that requests are signed with."),
     effective(
         "warren.alerts.webhooks.$name.cacertfile",
         Type::Text,
         "",
-        "File of the authorities that its certificate is to be from. Default: the system's.",
+        "File of the authorities that may have signed the webhook's certificate. Default: the system's.",
     ),
 ];

@@ -5,51 +5,53 @@ use super::{Key, Section, Type, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Clustering", keys: KEYS };
 
-const AGREED: &str = "nodes agree on the one that forms the cluster, and hold no lock";
-const NOT_ASKED: &str = "no such service is asked for peers";
+const AGREED: &str = "nodes agree on the one that forms the cluster, without a lock";
+const NOT_ASKED: &str = "peers are not looked up in such a service";
 const NO_CHOICE: &str =
-    "a node that cannot reach a majority does not serve, and goes on by itself when it can (`pause_minority`)";
-const OWN_STORE: &str = "there is one log, which all nodes keep";
+    "a node that cannot reach a majority stops serving, and continues when it can reach one again (`pause_minority`)";
+const OWN_STORE: &str = "Warren has one log, which all nodes store";
 
 const KEYS: &[Key] = &[
     effective(
         "cluster_formation.peer_discovery_backend",
         Type::Own(&BACKEND),
         "classic_config",
-        "Where the names of peers are: listed here (`classic_config`), in the DNS (`dns`), or in a file (`file`, Warren's own). \
-         RabbitMQ's names of modules are understood. An empty node with such names joins a cluster of theirs, or forms one with them.",
+        "Where the names of the nodes come from: this file (`classic_config`), the DNS (`dns`), or a separate file (`file`, which \
+         exists only in Warren). The names of RabbitMQ's modules are accepted. An empty node with such a list joins the cluster of \
+         these nodes, or forms one with them.",
     ),
     effective(
         "cluster_formation.classic_config.nodes.$node",
         Type::Own(&NODE),
         "",
-        "A node's name, its own among them. All nodes have the same list.",
+        "The name of a node. The list includes the node itself, and is the same on all nodes.",
     ),
     effective(
         "cluster_formation.dns.hostname",
         Type::Text,
         "",
-        "A name whose addresses are the nodes'; the names of these addresses are their hosts.",
+        "A name that resolves to the addresses of all nodes. Reverse lookups of these addresses return the nodes' host names.",
     ),
-    effective("cluster_formation.file", Type::Text, "", "A file with the name of a node on each line."),
+    effective("cluster_formation.file", Type::Text, "", "A file with one node name per line."),
     effective(
         "cluster_formation.target_cluster_size_hint",
         Type::Integer(0, 32),
         "0",
-        "A new cluster is formed by a majority of so many nodes, if fewer are listed. 0: of those that are.",
+        "The number of nodes that a new cluster is expected to have, if fewer are listed. A majority of this number forms it. 0: as \
+         many as are listed.",
     ),
     effective(
         "cluster_formation.discovery_retry_limit",
         Type::Own(&RETRY_LIMIT),
         "10",
-        "So often in a row may looking up names fail, before the start ends. For peers that are known and do not answer a node \
-         waits as long as it takes.",
+        "How often in a row a lookup of names may fail before the start is aborted. For peers that are known but do not answer, a node \
+         waits without a limit.",
     ),
     effective(
         "cluster_formation.discovery_retry_interval",
         Type::DurationMs(10, 3_600_000),
         "500",
-        "How long a node waits before it looks again.",
+        "How long a node waits between lookups.",
     ),
     not_built(
         "cluster_formation.node_cleanup.interval",
@@ -65,7 +67,7 @@ const KEYS: &[Key] = &[
     no_effect(
         "cluster_formation.node_type",
         Type::OneOf(&["disc", "disk", "ram"]),
-        "all nodes keep what is durable on disk",
+        "all nodes store durable data on disk",
     )
     .unless(&["disc", "disk"]),
     no_effect("cluster_formation.registration.enabled", Type::Bool, NOT_ASKED),
@@ -80,37 +82,43 @@ const KEYS: &[Key] = &[
         "warren.cluster.listener",
         Type::Listener,
         "25672",
-        "Where a node that is in a cluster, or forms one, listens for its peers.",
+        "Where a node that is in a cluster, or forms one, listens for other nodes.",
     ),
     effective(
         "warren.cluster.advertise",
         Type::Own(&HOST_PORT),
         "",
-        "Where its peers reach it; unset: at the host of its name, and the listener's port.",
+        "The address under which other nodes reach this one. Unset: the host in its name, and the listener's port.",
     ),
-    effective("warren.cluster.peers.$n", Type::Own(&PEER), "", "Where a peer is, if its name does not say it."),
+    effective(
+        "warren.cluster.peers.$n",
+        Type::Own(&PEER),
+        "",
+        "The address of another node, if its name does not resolve to it.",
+    ),
     effective(
         "warren.cluster.secret",
         Type::Secret,
         "",
-        "What all nodes of the cluster know. Without it, and without TLS between them, there is no cluster. RabbitMQ's cookie file \
-         is not used.",
+        "The secret of the cluster, the same on all nodes. A cluster needs this, or TLS between the nodes. RabbitMQ's cookie file is \
+         not used.",
     ),
-    effective("warren.cluster.secret_file", Type::Text, "", "A file that has it, and nothing else."),
+    effective("warren.cluster.secret_file", Type::Text, "", "A file that contains the secret and nothing else."),
     effective(
         "warren.cluster.tls.cacertfile",
         Type::Text,
         "",
-        "File of the authority of all nodes' certificates, which has signed no others: there is TLS between nodes, and both show one.",
+        "File of the authority that has signed the certificates of all nodes, and no others. With it, nodes use TLS and authenticate \
+         each other.",
     ),
     effective("warren.cluster.tls.certfile", Type::Text, "", "File of this node's certificate chain."),
-    effective("warren.cluster.tls.keyfile", Type::Text, "", "File of its key."),
-    effective("warren.cluster.heartbeat", Type::DurationMs(10, 250), "100", "How often a leader says that it leads."),
+    effective("warren.cluster.tls.keyfile", Type::Text, "", "File of this node's private key."),
+    effective("warren.cluster.heartbeat", Type::DurationMs(10, 250), "100", "How often the leader sends a heartbeat."),
     effective(
         "warren.cluster.election_timeout",
         Type::DurationMs(400, 60_000),
         "1000",
-        "How long nodes wait without a leader, at least, until they elect another; at most twice as long.",
+        "How long nodes are without a leader before they elect another: at least this, at most twice as long.",
     ),
     no_effect(
         "cluster_partition_handling",
@@ -119,12 +127,12 @@ const KEYS: &[Key] = &[
     )
     .unless(&["pause_minority"]),
     no_effect("cluster_partition_handling.**", Type::Text, NO_CHOICE),
-    no_effect("cluster_keepalive_interval", Type::ANY_DURATION, "`warren.cluster.heartbeat` says how often"),
-    no_effect("delegate_count", Type::COUNT, "nodes pass nothing on for each other's queues"),
-    no_effect("net_ticktime", Type::COUNT, "`warren.cluster.election_timeout` says how soon a node is missed"),
-    no_effect("distribution.listener.**", Type::Text, "`warren.cluster.listener` says where"),
+    no_effect("cluster_keepalive_interval", Type::ANY_DURATION, "use `warren.cluster.heartbeat`"),
+    no_effect("delegate_count", Type::COUNT, "all queues are on the leader, and nodes do not delegate work"),
+    no_effect("net_ticktime", Type::COUNT, "use `warren.cluster.election_timeout`"),
+    no_effect("distribution.listener.**", Type::Text, "use `warren.cluster.listener`"),
     no_effect("metadata_store.**", Type::Text, OWN_STORE),
     no_effect("raft.**", Type::Text, OWN_STORE),
     no_effect("{mnesia_table_loading_retry_timeout,mnesia_table_loading_retry_limit}", Type::COUNT, OWN_STORE),
-    no_effect("prevent_startup_if_node_was_reset", Type::Bool, "a node that was reset comes back as a new member"),
+    no_effect("prevent_startup_if_node_was_reset", Type::Bool, "a node that was reset joins as a new member"),
 ];

@@ -6,13 +6,13 @@ pub(super) const SECTION: Section = Section { title: "Metrics for Prometheus", k
 
 const PORT: Type = Type::Integer(0, 65_535);
 const BACKLOG: Type = Type::Integer(1, 65_535);
-const IDLE: &str = "How long a connection may be silent in the middle of a request.";
-const INACTIVITY: &str = "How long a request may go without anything being read or written.";
-const REQUEST: &str = "How long a client may take to begin its next request.";
-const KEEPALIVE: &str = "How many requests one connection may make.";
-const MAX_CONNECTIONS: &str = "The most connections at a time.";
+const IDLE: &str = "How long a connection may be silent during a request.";
+const INACTIVITY: &str = "How long a request may take without any bytes being read or written.";
+const REQUEST: &str = "How long a client may take to start its next request.";
+const KEEPALIVE: &str = "The maximum number of requests per connection.";
+const MAX_CONNECTIONS: &str = "The maximum number of concurrent connections.";
 
-const COMPRESS: &str = "Whether answers are compressed for who accepts that.";
+const COMPRESS: &str = "Whether responses are compressed for clients that accept it.";
 
 const KEYS: &[Key] = &[
     effective("warren.prometheus.enabled", Type::Bool, "true", "Whether metrics are served to Prometheus."),
@@ -20,28 +20,28 @@ const KEYS: &[Key] = &[
         "prometheus.path",
         Type::Text,
         "/metrics",
-        "The path of the metrics of the whole node; those of single objects are below it.",
+        "The path of the metrics of the whole node. The metrics of single objects are below it.",
     ),
     effective(
         "prometheus.return_per_object_metrics",
         Type::Bool,
         "false",
-        "Whether that path has the metrics of every object, and not their sums.",
+        "Whether this path returns the metrics of every object, and not their sums.",
     ),
     effective(
         "prometheus.authentication.enabled",
         Type::Bool,
         "false",
-        "Whether metrics are shown only to users with the tag `monitoring` or `administrator`.",
+        "Whether reading metrics needs a user with the tag `monitoring` or `administrator`.",
     ),
     effective(
         "prometheus.tcp.listener",
         Type::ListenerOrNone,
         "",
-        "A port, or an address and a port, to listen on without TLS; `none` for no such port. Instead of the two keys below.",
+        "A port, or an address and a port, to listen on without TLS, instead of the two keys below. `none`: no such port.",
     ),
     effective("prometheus.tcp.port", PORT, "15692", "The port without TLS."),
-    effective("prometheus.tcp.ip", Type::Ip, "", "The address to listen on; every one if unset."),
+    effective("prometheus.tcp.ip", Type::Ip, "", "The address to listen on. Unset: all addresses."),
     effective("prometheus.tcp.max_connections", Type::Unbounded(0), "infinity", MAX_CONNECTIONS),
     effective("prometheus.tcp.idle_timeout", Type::ANY_DURATION, "60000", IDLE),
     effective("prometheus.tcp.inactivity_timeout", Type::ANY_DURATION, "300000", INACTIVITY),
@@ -52,10 +52,10 @@ const KEYS: &[Key] = &[
         "prometheus.ssl.port",
         PORT,
         "15691",
-        "The port with TLS. It is opened where any of `prometheus.ssl.**` is set, beside the one without.",
+        "The port with TLS. It is opened in addition to the port without TLS, if any of `prometheus.ssl.**` is set.",
     ),
-    effective("prometheus.ssl.ip", Type::Ip, "", "The address to listen on with TLS; every one if unset."),
-    effective("prometheus.ssl.backlog", BACKLOG, "1024", "Connections that may wait to be accepted."),
+    effective("prometheus.ssl.ip", Type::Ip, "", "The address to listen on with TLS. Unset: all addresses."),
+    effective("prometheus.ssl.backlog", BACKLOG, "1024", "The maximum number of connections that wait to be accepted."),
     effective("prometheus.ssl.max_connections", Type::Unbounded(0), "infinity", MAX_CONNECTIONS),
     effective("prometheus.ssl.idle_timeout", Type::ANY_DURATION, "60000", IDLE),
     effective("prometheus.ssl.inactivity_timeout", Type::ANY_DURATION, "300000", INACTIVITY),
@@ -65,11 +65,11 @@ const KEYS: &[Key] = &[
     no_effect(
         "prometheus.{tcp,ssl}.shutdown_timeout",
         Type::ANY_DURATION,
-        "a stop waits for requests for five seconds",
+        "a shutdown waits five seconds for requests",
     ),
     no_effect(
         "prometheus.filter_aggregated_queue_metrics_pattern",
         Type::Text,
-        "sums are kept while messages come and go, over all queues; RabbitMQ 4.3 ignores it, too",
+        "the sums over all queues are counted continuously, without a filter; RabbitMQ 4.3 ignores the key, too",
     ),
 ];

@@ -4,59 +4,66 @@ use super::{Key, Section, Type, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Memory, disk and limits", keys: KEYS };
 
-const ERLANG_MEMORY: &str = "there is no Erlang memory to manage";
+const ERLANG_MEMORY: &str = "Warren has no Erlang memory";
 
 const KEYS: &[Key] = &[
     effective(
         "vm_memory_high_watermark.relative",
         Type::Float(0.0, 1000.0),
         "0.6",
-        "Publishers are stopped when the broker uses more than this fraction of the memory that it may use.",
+        "Publishers are blocked when the broker uses more than this fraction of the available memory.",
     ),
     effective(
         "vm_memory_high_watermark.absolute",
         Type::ANY_SIZE,
         "",
-        "The same in bytes; it goes before the relative one.",
+        "The same in bytes. It takes precedence over the relative limit.",
     ),
     effective(
         "total_memory_available_override_value",
         Type::ANY_SIZE,
         "",
-        "The memory that the fraction is of; unset: what the host or the container has.",
+        "The available memory. Unset: the memory of the host or the container.",
     ),
     effective(
         "disk_free_limit.absolute",
         Type::ANY_SIZE,
         "50MB",
-        "Publishers are stopped when less than this is free on the data directory's disk. It goes before the relative one.",
+        "Publishers are blocked when less than this is free on the disk of the data directory. It takes precedence over the relative \
+         limit.",
     ),
-    effective("disk_free_limit.relative", Type::Float(0.0, 1000.0), "", "The same as a multiple of the memory."),
+    effective(
+        "disk_free_limit.relative",
+        Type::Float(0.0, 1000.0),
+        "",
+        "The same as a multiple of the available memory.",
+    ),
     no_effect(
         "vm_memory_high_watermark_paging_ratio",
         Type::Float(0.0, 1.0),
-        "messages leave memory by warren.chunks.bound",
+        "warren.chunks.bound limits the memory for messages",
     ),
     no_effect("memory_monitor_interval", Type::ANY_DURATION, "the interval is fixed"),
     no_effect(
         "vm_memory_calculation_strategy",
         Type::OneOf(&["rss", "erlang", "allocated", "legacy"]),
-        "it is always rss",
+        "the strategy is always rss",
     )
     .unless(&["rss"]),
-    not_built("vhost_max", Type::Unbounded(0), "vhosts are not limited").unless(&["infinity"]),
+    not_built("vhost_max", Type::Unbounded(0), "the number of vhosts is not limited").unless(&["infinity"]),
     not_built(
         "{cluster_queue_limit,cluster_exchange_limit}",
         Type::Unbounded(1),
-        "queues and exchanges are not limited",
+        "the numbers of queues and exchanges are not limited",
     )
     .unless(&["infinity"]),
-    not_built("{session_max_per_connection,link_max_per_session}", Type::COUNT, "AMQP 1.0 is not spoken"),
+    not_built("{session_max_per_connection,link_max_per_session}", Type::COUNT, "AMQP 1.0 is not supported"),
     effective(
         "runtime_parameters.limits.$category",
         Type::COUNT,
         "",
-        "The most parameters of this component (`shovel`, `federation-upstream`, `federation-upstream-set`) in all vhosts together.",
+        "The maximum number of parameters of this component (`shovel`, `federation-upstream`, `federation-upstream-set`) in all vhosts \
+         together.",
     ),
     no_effect("background_gc_enabled", Type::Bool, ERLANG_MEMORY),
     no_effect("background_gc_target_interval", Type::ANY_DURATION, ERLANG_MEMORY),

@@ -4,7 +4,7 @@ use super::{Key, Section, Type, no_effect};
 
 pub(super) const SECTION: Section = Section { title: "The Erlang runtime", keys: KEYS };
 
-const NO_ERLANG: &str = "there is no Erlang runtime";
+const NO_ERLANG: &str = "Warren has no Erlang runtime";
 
 const KEYS: &[Key] = &[
     no_effect("erlang.**", Type::Text, NO_ERLANG),

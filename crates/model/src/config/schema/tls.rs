@@ -11,50 +11,50 @@ pub(super) const PROMETHEUS_SECTION: Section = Section { title: "TLS of metrics"
 
 const KEYS: &[Key] = tls_keys!(
     "ssl_options";
-    effective("listeners.ssl", Type::OneOf(&["none"]), "", "`none`: listen on no TLS port, whatever `listeners.ssl.$name` say."),
+    effective("listeners.ssl", Type::OneOf(&["none"]), "", "`none`: listen on no TLS port, even if `listeners.ssl.$name` is set."),
     effective(
         "listeners.ssl.$name",
         Type::Listener,
         "",
-        "A port, or an address and a port, to listen on with TLS; the name is free. RabbitMQ's usual port is 5671.",
+        "A port, or an address and a port, to listen on with TLS. `$name` can be any word. RabbitMQ's usual port is 5671.",
     ),
     effective(
         "ssl_handshake_timeout",
         Type::DurationMs(1, 86_400_000),
         "5000",
-        "How long the handshake of TLS may take, before the time for the login begins.",
+        "How long the TLS handshake may take. The time for the login starts after it.",
     ),
     effective(
         "ssl_cert_login_from",
         Type::OneOf(&["distinguished_name", "common_name", "subject_alternative_name", "subject_alt_name"]),
         "distinguished_name",
-        "Which part of a client's certificate is the user's name in EXTERNAL.",
+        "The part of a client's certificate that contains the user's name for EXTERNAL.",
     ),
     effective(
         "ssl_cert_login_san_type",
         Type::OneOf(&["dns", "ip", "email", "uri", "other_name"]),
         "dns",
-        "The kind of subject alternative name that is the user's name.",
+        "The kind of subject alternative name that contains the user's name.",
     ),
-    effective("ssl_cert_login_san_index", Type::Integer(0, 65_535), "0", "Its place among those of its kind, from 0."),
+    effective("ssl_cert_login_san_index", Type::Integer(0, 65_535), "0", "The position of this name among those of its kind, from 0."),
     effective(
         "warren.tls.sni.$name.hostname",
         Type::Text,
         "",
-        "A server's name, or `*.` and a domain: clients of any TLS listener that ask for it are shown the certificate of the same \
-         `$name`, which is free.",
+        "A server name, or `*.` and a domain. Clients of any TLS listener that ask for this name get the certificate with the same \
+         `$name`. `$name` can be any word.",
     ),
-    effective("warren.tls.sni.$name.certfile", Type::Text, "", "File of that certificate's chain."),
-    effective("warren.tls.sni.$name.keyfile", Type::Text, "", "File of its key."),
+    effective("warren.tls.sni.$name.certfile", Type::Text, "", "File of this certificate's chain."),
+    effective("warren.tls.sni.$name.keyfile", Type::Text, "", "File of its private key."),
     effective("warren.tls.sni.$name.password", Type::Secret, "", "The key's password, if it is encrypted."),
-    no_effect("ssl_options", Type::OneOf(&["none"]), "there is nothing to switch off").unless(&["none"]),
-    no_effect("ssl_allow_poodle_attack", Type::Bool, "there is no SSL 3.0 to attack").unless(&["false"]),
+    no_effect("ssl_options", Type::OneOf(&["none"]), "these options cannot be switched off").unless(&["none"]),
+    no_effect("ssl_allow_poodle_attack", Type::Bool, "SSL 3.0 is not supported").unless(&["false"]),
     no_effect(
         "{amqp_client,amqp10_client}.ssl_options",
         Type::OneOf(&["none"]),
-        "the broker opens no client connections",
+        "shovels and federation configure TLS in their URIs",
     ),
-    no_effect("{amqp_client,amqp10_client}.ssl_options.**", Type::Text, "the broker opens no client connections"),
+    no_effect("{amqp_client,amqp10_client}.ssl_options.**", Type::Text, "shovels and federation configure TLS in their URIs"),
 );
 
 const MANAGEMENT_KEYS: &[Key] = tls_keys!("management.ssl";);
@@ -63,5 +63,5 @@ const PROMETHEUS_KEYS: &[Key] = tls_keys!("prometheus.ssl";);
 
 const MANAGEMENT_LISTENER_KEYS: &[Key] = tls_keys!(
     "management.listener.ssl_opts";
-    no_effect("management.listener.ssl_opts", Type::OneOf(&["none"]), "there is nothing to switch off").unless(&["none"]),
+    no_effect("management.listener.ssl_opts", Type::OneOf(&["none"]), "these options cannot be switched off").unless(&["none"]),
 );

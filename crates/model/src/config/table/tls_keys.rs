@@ -25,11 +25,11 @@ pub(crate) const VERSIONS: &[&str] = &["tlsv1.3", "tlsv1.2"];
 /// Why keys with certificates in them are refused.
 pub const NO_INLINE: &str = "certificates and keys are read from files only; name a file";
 /// Why parameters of Diffie and Hellman do nothing.
-pub const NO_FINITE_FIELDS: &str = "key exchange is over elliptic curves only";
+pub const NO_FINITE_FIELDS: &str = "key exchange uses elliptic curves only";
 /// Why keys about revocation are refused.
-pub const NO_REVOCATION: &str = "revocation lists are not looked at, so revoked certificates would be let in";
+pub const NO_REVOCATION: &str = "revocation lists are not checked, so revoked certificates would be accepted";
 /// Why a cache of files cannot be switched.
-pub const NO_PEM_CACHE: &str = "files are not cached, and read again when they change";
+pub const NO_PEM_CACHE: &str = "files are not cached, and are read again when they change";
 
 /// The [keys](crate::config::table::Key) of one listener's TLS: files and rules below `$options`, and rows of its own.
 #[macro_export]
@@ -43,58 +43,62 @@ macro_rules! tls_keys {
                 concat!($options, ".certfile"),
                 Type::Text,
                 "",
-                "File of the certificate chain in PEM, the server's own first. It and the files below are read again when they change.",
+                "File of the certificate chain in PEM, the server's own certificate first. This file and the files below are read \
+                 again when they change.",
             ),
-            effective(concat!($options, ".keyfile"), Type::Text, "", "File of its private key, in PEM."),
+            effective(concat!($options, ".keyfile"), Type::Text, "", "File of the private key, in PEM."),
             effective(concat!($options, ".password"), Type::Secret, "", "The key's password, if it is encrypted (PKCS#8)."),
             effective(
                 concat!($options, ".cacertfile"),
                 Type::Text,
                 "",
-                "File of the authorities, in PEM, that clients' certificates are to be from.",
+                "File of the authorities, in PEM, that may have signed clients' certificates.",
             ),
             effective(
                 concat!($options, ".verify"),
                 Type::OneOf(&["verify_none", "verify_peer"]),
                 "verify_none",
-                "`verify_peer`: clients are asked for a certificate, and one that is not trusted is refused.",
+                "`verify_peer`: clients are asked for a certificate, and a certificate that is not trusted is refused.",
             ),
             effective(
                 concat!($options, ".fail_if_no_peer_cert"),
                 Type::Bool,
                 "",
-                "Whether clients without a certificate are refused. Unset, they are with `verify_peer`.",
+                "Whether clients without a certificate are refused. Unset: they are with `verify_peer`.",
             ),
             effective(
                 concat!($options, ".depth"),
                 Type::Integer(0, 255),
                 "10",
-                "How many certificates may stand between a client's and its authority's; never more than 6.",
+                "The maximum number of certificates between a client's certificate and its authority's. Never more than 6.",
             ),
             effective(
                 concat!($options, ".versions.$version"),
                 Type::Text,
                 "",
-                "The versions that may be spoken, `tlsv1.3` and `tlsv1.2`; both if none is set. Others are passed over, with a warning.",
+                "The TLS versions that are accepted: `tlsv1.3` and `tlsv1.2`. Unset: both. Other versions are ignored with a warning.",
             ),
             effective(
                 concat!($options, ".ciphers.$cipher"),
                 Type::Text,
                 "",
-                "The cipher suites that may be used, by OpenSSL's names or IANA's, in the order of their numbers; all if none is \
-                 set. Unknown ones are passed over, with a warning: all have forward secrecy and authenticated encryption, \
+                "The cipher suites that may be used, with the names of OpenSSL or IANA, in the order of their numbers. Unset: all. \
+                 Unknown names are ignored with a warning. All supported suites have forward secrecy and authenticated encryption, \
                  see [TLS](tls.md).",
             ),
             effective(
                 concat!($options, ".honor_cipher_order"),
                 Type::Bool,
                 "false",
-                "Whether the server's order of suites counts, and not the client's.",
+                "Whether the server's order of suites takes precedence over the client's.",
             ),
-            no_effect(concat!($options, ".honor_ecc_order"), Type::Bool, "the server's order of curves counts").unless(&["true"]),
+            no_effect(
+                concat!($options, ".honor_ecc_order"), Type::Bool,
+                "the server's order of curves always takes precedence",
+            ).unless(&["true"]),
             no_effect(concat!($options, ".reuse_sessions"), Type::Bool, "clients may always resume sessions").unless(&["true"]),
-            no_effect(concat!($options, ".secure_renegotiate"), Type::Bool, "nothing is renegotiated").unless(&["true"]),
-            no_effect(concat!($options, ".client_renegotiation"), Type::Bool, "nothing is renegotiated").unless(&["false"]),
+            no_effect(concat!($options, ".secure_renegotiate"), Type::Bool, "renegotiation is not supported").unless(&["true"]),
+            no_effect(concat!($options, ".client_renegotiation"), Type::Bool, "renegotiation is not supported").unless(&["false"]),
             no_effect(concat!($options, ".{log_alert,log_level}"), Type::Text, "refused handshakes are logged as warnings"),
             no_effect(concat!($options, ".{dh,dhfile}"), Type::Text, NO_FINITE_FIELDS),
             no_effect(concat!($options, ".bypass_pem_cache"), Type::Bool, NO_PEM_CACHE).unless(&["true"]),

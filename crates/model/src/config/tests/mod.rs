@@ -168,9 +168,9 @@ fn variables_that_configure_only_rabbitmq_are_warned_of() {
     let (_, warnings) = Config::parse(&[], &variables, &[]).unwrap();
     let warnings: Vec<_> = warnings.iter().map(Warning::to_string).collect();
     let disk = "RABBITMQ_DISK_FREE_LIMIT: has no effect; set disk_free_limit.absolute";
-    assert_eq!(warnings, [disk, "RABBITMQ_PLUGINS_DIR: has no effect; there are no plugins"]);
+    assert_eq!(warnings, [disk, "RABBITMQ_PLUGINS_DIR: has no effect; Warren has no plugins"]);
     let (_, warnings) = Config::parse(&[], &environment(&[("RABBITMQ_LOGS", "/var/log/r.log")]), &[]).unwrap();
-    assert_eq!(warnings[0].to_string(), "RABBITMQ_LOGS: has no effect; the log goes to stderr, as log.console says");
+    assert_eq!(warnings[0].to_string(), "RABBITMQ_LOGS: has no effect; logs are written to stderr, see log.console");
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn the_absolute_limit_goes_before_the_relative_one() {
     check_warning(
         "vm_memory_high_watermark.absolute = 1GiB\nvm_memory_high_watermark.relative = 0.8",
         "rabbitmq.conf:2: 'vm_memory_high_watermark.relative' has no effect: \
-         'vm_memory_high_watermark.absolute' goes before it",
+         'vm_memory_high_watermark.absolute' takes precedence",
     );
     let (config, _) = parse("disk_free_limit.absolute = 1GB\ndisk_free_limit.relative = 1.5").unwrap();
     assert_eq!(config.disk_free_limit, DiskFreeLimit::Absolute(1_000_000_000));
@@ -244,7 +244,7 @@ fn nothing_is_logged_only_where_no_log_is_wanted() {
         assert_eq!(config.log.level, LogLevel::Info, "{elsewhere}");
         assert_eq!(
             warnings.last().unwrap().to_string(),
-            "rabbitmq.conf:1: 'log.console' = false has no effect: the log that is wanted elsewhere goes to stderr"
+            "rabbitmq.conf:1: 'log.console' = false has no effect: the other configured log is written to stderr"
         );
     }
 }
@@ -292,7 +292,7 @@ fn deprecated_features_are_permitted_unless_forbidden() {
     check_warning(
         "deprecated_features.permit.ram_node_type = false",
         "rabbitmq.conf:1: 'deprecated_features.permit.ram_node_type' has no effect: \
-         there is nothing of it to permit or to forbid",
+         Warren does not have this feature",
     );
     check_error(
         "deprecated_features.permit.transient_nonexclusive_queues = false",
@@ -397,7 +397,7 @@ fn what_would_be_less_safe_than_written_stops_the_start() {
     check_error(
         "ssl_options.crl_check = true",
         "rabbitmq.conf:1: 'ssl_options.crl_check' cannot be honoured: \
-         revocation lists are not looked at, so revoked certificates would be let in",
+         revocation lists are not checked, so revoked certificates would be accepted",
     );
     check_error(
         "auth_backends.1 = ldap",
@@ -426,11 +426,11 @@ fn what_happens_anyway_is_accepted_in_silence() {
 fn what_does_nothing_is_warned_of() {
     check_warning(
         "delegate_count = 16",
-        "rabbitmq.conf:1: 'delegate_count' has no effect: nodes pass nothing on for each other's queues",
+        "rabbitmq.conf:1: 'delegate_count' has no effect: all queues are on the leader, and nodes do not delegate work",
     );
     check_warning(
         "management.http_log_dir = x",
-        "rabbitmq.conf:1: 'management.http_log_dir' is not built yet and has no effect: requests are not logged one by one",
+        "rabbitmq.conf:1: 'management.http_log_dir' is not supported and has no effect: single requests are not logged",
     );
 }
 
@@ -505,11 +505,10 @@ fn both_ends_of_every_range_fit() {
 #[test]
 fn a_file_of_rabbitmqs_documentation_is_understood() {
     let file = include_str!("../testdata/typical.conf");
-    let error = parse(file).unwrap_err().to_string();
-    assert!(
-        error.contains("needs 'warren.cluster.secret'") && !error.contains('\n'),
-        "only what its cookie file is for: {error}"
-    );
+    assert!(parse(file).is_ok(), "one node needs no secret");
+    let second = "cluster_formation.classic_config.nodes.2 = rabbit@hostname2";
+    let error = parse(&format!("{file}\n{second}")).unwrap_err().to_string();
+    assert!(error.contains("needs 'warren.cluster.secret'") && !error.contains('\n'), "its cookie file: {error}");
     let file = format!("{file}\nwarren.cluster.secret = x");
     let (config, warnings) = parse(&file).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(addresses(&config), ["local 127.0.0.1:5672", "local_v6 [::1]:5672"]);
@@ -643,11 +642,11 @@ fn listeners_have_limits_of_their_own() {
     assert_eq!(config.unix_listeners, [local]);
     check_error(
         "warren.listeners.ssl.default.connection_max = 7",
-        "rabbitmq.conf:1: there is no listener 'listeners.ssl.default' to limit",
+        "rabbitmq.conf:1: no listener 'listeners.ssl.default' to limit",
     );
     check_error(
         "warren.listeners.unix.x.connection_max = 7",
-        "rabbitmq.conf:1: there is no listener 'warren.listeners.unix.x' to limit",
+        "rabbitmq.conf:1: no listener 'warren.listeners.unix.x' to limit",
     );
 }
 

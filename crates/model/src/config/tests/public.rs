@@ -35,8 +35,8 @@ fn suites_and_versions_that_there_are_not_are_passed_over() {
          ssl_options.secure_renegotiate = true\nssl_options.verify = verify_peer\nssl_options.fail_if_no_peer_cert = true",
     );
     let passed_over = [
-        "'ssl_options.versions.3' has no effect: there is no version of TLS 'tlsv1.1' here",
-        "'ssl_options.ciphers.10' has no effect: there is no cipher suite 'ECDH-ECDSA-AES256-GCM-SHA384' here",
+        "'ssl_options.versions.3' has no effect: the version of TLS 'tlsv1.1' is not supported",
+        "'ssl_options.ciphers.10' has no effect: the cipher suite 'ECDH-ECDSA-AES256-GCM-SHA384' is not supported",
         "ciphers.11",
         "ciphers.4",
         "ciphers.5",
@@ -83,7 +83,7 @@ fn the_older_listener_takes_tls_of_clients() {
 fn mechanisms_that_there_are_not_are_passed_over() {
     let text = "auth_mechanisms.1 = PLAIN\nauth_mechanisms.2 = RABBIT-CR-DEMO\nauth_mechanisms.3 = EXTERNAL";
     let config =
-        check_starts(text, &["'auth_mechanisms.2' has no effect: there is no mechanism 'RABBIT-CR-DEMO' here"]);
+        check_starts(text, &["'auth_mechanisms.2' has no effect: the mechanism 'RABBIT-CR-DEMO' is not supported"]);
     assert_eq!(config.auth_mechanisms, [AuthMechanism::Plain, AuthMechanism::External]);
     check_error(
         "auth_mechanisms.1 = RABBIT-CR-DEMO",
@@ -190,10 +190,35 @@ fn what_a_token_needs_is_asked_for() {
         ),
         (
             "auth_backends.1 = oauth2\nauth_oauth2.issuer = https://i\nauth_oauth2.resource_servers.a.oauth_provider_id = k",
-            "there is no 'auth_oauth2.oauth_providers.k'",
+            "no 'auth_oauth2.oauth_providers.k'",
         ),
     ] {
         let error = parse(text).unwrap_err().to_string();
         assert!(error.contains(missing), "{error}");
     }
+}
+
+#[test]
+fn the_older_listener_and_the_newer_are_one_at_one_port() {
+    let older = "management.listener.port = 15672\nmanagement.listener.ssl = false\n";
+    let listeners = check_starts(&format!("{older}management.tcp.port = 15672"), &[]).management_listeners;
+    assert_eq!(listeners.len(), 1);
+    assert_eq!(listeners[0].prefix, "management.listener");
+    assert_eq!(check_starts(&format!("{older}management.tcp.port = 15673"), &[]).management_listeners.len(), 2);
+}
+
+#[test]
+fn two_listeners_at_one_port_are_refused() {
+    let error = parse("listeners.tcp.1 = 5672\nlisteners.tcp.2 = 15672").unwrap_err().to_string();
+    assert!(error.contains(":2: 'listeners.tcp.2' and 'management.tcp.port' are the same: port 15672"), "{error}");
+    check_starts("listeners.tcp.1 = 127.0.0.1:5672\nlisteners.tcp.2 = ::1:5672", &[]);
+    check_starts("listeners.tcp.1 = 0\nlisteners.tcp.2 = 0", &[]);
+}
+
+#[test]
+fn a_shovel_that_is_none_is_refused_where_it_is_written() {
+    let text = "warren.shovels.s.src-uri = amqp://\nwarren.shovels.s.src-queue = q\nwarren.shovels.s.dest-queue = p\n";
+    let error = parse(&format!("{text}warren.shovels.s.dest-uri = CONNECTION")).unwrap_err().to_string();
+    assert!(error.contains("'warren.shovels.s': \"CONNECTION\" not a valid URI"), "{error}");
+    check_starts(&format!("{text}warren.shovels.s.dest-uri = amqp://"), &[]);
 }

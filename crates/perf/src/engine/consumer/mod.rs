@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use amqp::{TableBuf, basic, tx};
-use client::{CallError, Connection};
+use amqp_client::{CallError, Connection};
 use rustc_hash::FxHashMap;
 
 use self::state::Consumer;
@@ -118,7 +118,7 @@ impl ConsumerTask {
             match preparing.await {
                 Ok(consumers) => return Some((again, consumers)),
                 Err(error) if !std::mem::replace(&mut has_warned, true) => {
-                    let warning = format!("{} cannot go on: {error}; it is tried again", self.name);
+                    let warning = format!("{} failed: {error}; it is retried", self.name);
                     tell(&self.incidents, Incident::Warning(warning));
                 }
                 Err(_) => {}

@@ -1,7 +1,7 @@
 //! An open connection's consumers, until it ends or they do.
 
 use amqp::{Method, TableBuf, basic};
-use client::{Connection, Content, Event};
+use amqp_client::{Connection, Content, Event};
 
 use super::ConsumerTask;
 use super::state::{Consumer, WaitingDelivery};
@@ -130,7 +130,7 @@ impl ConsumerTask {
                 Ok(None)
             }
             Event::Answered { method: Method::BasicCancel(_), .. } => {
-                Err(ServeError::Failed("the broker cancelled a consumer: its queue is gone".to_owned()))
+                Err(ServeError::Failed("the broker cancelled a consumer because its queue was deleted".to_owned()))
             }
             Event::ChannelClosed { close, .. } => Err(ServeError::channel_closed("consumer", &close)),
             _ => Ok(None),

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use amqp::tx;
-use client::Connection;
+use amqp_client::Connection;
 use rustc_hash::FxHashMap;
 
 use crate::plan::{Random, Settle};

@@ -366,8 +366,11 @@ impl<'a> Measurements<'a> {
             self.rest = Ok(0);
         } else if is_drained {
             self.rest = match environment.can_ask_queues() {
-                true => environment.ready_count(GOODBYE).await.ok_or("the broker did not say what was left in queues"),
-                false => Err("what was left in queues cannot be asked for"),
+                true => environment
+                    .ready_count(GOODBYE)
+                    .await
+                    .ok_or("the broker did not report the messages left in queues"),
+                false => Err("the messages left in queues cannot be queried"),
             };
         }
     }

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 
 use super::{Measurements, seconds};
 use crate::results::{
-    BrokerUsage, Distribution, Latencies, PhaseMark, PublisherSequence, Run, Sequence, SequenceCounts, Summary,
+    BrokerUsage, Distribution, Latencies, PhaseMark, PublisherSequence, Run, Sequence, SequenceCounts, Summary, Usage,
 };
 
 /// A thread that works longer than this share of the time is the bottleneck, whatever else looks like it.
 const BUSY_SHARE: f64 = 0.9;
+/// Threads that wait longer than this share of the time in which they are ready to run are starved.
+const STARVED_SHARE: f64 = 0.25;
+/// And wait for so many seconds a second, all of them together: less is no matter, however little they run.
+const STARVED_S: f64 = 0.05;
 /// Publishers that are listed one by one in results.
 const LISTED_PUBLISHERS: usize = 1_000;
 impl Measurements<'_> {
@@ -35,7 +39,7 @@ impl Measurements<'_> {
             let at = self.samples.iter().rev().find(|sample| sample.counts.consumed + sample.counts.published > 0);
             let at = at.map_or(0.0, |sample| sample.end_s);
             self.interrupted = Some(format!(
-                "{} connections were lost and did not come back; the last traffic was at {at:.1} s",
+                "{} connections were lost and not restored; the last traffic was at {at:.1} s",
                 self.lost
             ));
         }
@@ -106,13 +110,13 @@ impl Measurements<'_> {
     fn is_sequence_complete(&self) -> Result<(), &'static str> {
         self.is_sequence_followed()?;
         if self.plan.publishers.is_empty() || self.plan.consumers.is_empty() {
-            return Err("publishers and consumers were not both here");
+            return Err("publishers and consumers were on different machines");
         }
         if self.publishers.iter().any(|end| end.is_unknown) {
-            return Err("it is not known which messages the broker had when a connection was lost");
+            return Err("it is unknown which messages the broker had when a connection was lost");
         }
         if self.publishers.len() != self.plan.publisher_count() as usize {
-            return Err("some publishers did not come to an end");
+            return Err("some publishers did not finish");
         }
         self.rest.map(drop)
     }
@@ -133,13 +137,42 @@ impl Measurements<'_> {
         for (_, sum) in &self.shares {
             self.busiest_share = self.busiest_share.max(*sum as f64 / self.measured_ns.max(1) as f64);
         }
-        (self.busiest_share >= BUSY_SHARE).then(|| {
-            format!(
-                "one of the generator's {} threads used {:.0} % of a processor: with more of them, or another machine, \
-                 the broker may do more",
+        if self.busiest_share >= BUSY_SHARE {
+            return Some(format!(
+                "one of the generator's {} threads used {:.0} % of a processor: with more threads or another machine, the broker may \
+                 achieve more",
                 self.shares.len(),
                 self.busiest_share * 100.0
-            )
-        })
+            ));
+        }
+        starvation(&self.measured_usage, seconds(self.measured_ns))
+    }
+}
+
+/// Whether other programs took the processors that the generator's threads were ready to use.
+fn starvation(usage: &Usage, duration_s: f64) -> Option<String> {
+    let (ran_s, waited_s) = usage.cpu_s.zip(usage.waited_s)?;
+    let share = waited_s / (ran_s + waited_s).max(f64::MIN_POSITIVE);
+    (share >= STARVED_SHARE && waited_s >= STARVED_S * duration_s).then(|| {
+        format!(
+            "its threads waited for a processor for {:.0} % of the time in which they were ready to run, and the latencies include \
+             this wait: other programs, perhaps the broker, use this machine",
+            share * 100.0
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generator_that_gets_no_processor_is_named() {
+        let usage = |ran_s, waited_s| Usage { cpu_s: Some(ran_s), waited_s: Some(waited_s), ..Usage::default() };
+        let text = starvation(&usage(6.0, 4.0), 10.0).unwrap();
+        assert!(text.starts_with("its threads waited for a processor for 40 % of the time"), "{text}");
+        assert_eq!(starvation(&usage(8.0, 2.0), 10.0), None, "a fifth is no rarity");
+        assert_eq!(starvation(&usage(0.2, 0.3), 10.0), None, "it hardly has to run");
+        assert_eq!(starvation(&Usage { cpu_s: Some(1.0), ..Usage::default() }, 1.0), None);
     }
 }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amqp::{channel, confirm, tx};
-use client::{BackOff, CallError, Connection, Unconfirmed};
+use amqp_client::{BackOff, CallError, Connection, Unconfirmed};
 
 use self::serve::{ServiceEnd, serve};
 use self::state::{Phase, Publisher};

@@ -1,7 +1,7 @@
 //! An open connection's publishers, until it ends or they do.
 
 use amqp::Method;
-use client::{Connection, Event, Unconfirmed};
+use amqp_client::{Connection, Event, Unconfirmed};
 
 use super::open_channel;
 use super::state::{Again, Phase, Publisher};

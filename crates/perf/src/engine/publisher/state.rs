@@ -1,7 +1,7 @@
 //! One publisher: what it has to send, and what it waits for.
 
 use amqp::{channel, tx};
-use client::{Connection, Unconfirmed};
+use amqp_client::{Connection, Unconfirmed};
 
 use super::serve::OUTPUT_LEN;
 use crate::engine::clock::now_ns;

@@ -5,7 +5,7 @@ use std::mem::Discriminant;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use client::{Closed, OpenError};
+use amqp_client::{Closed, OpenError};
 
 use super::template::UnknownVariable;
 use http_client::{HttpError, HttpUrlError};
@@ -32,9 +32,9 @@ pub(crate) enum Failure {
     TooLong(String),
     #[error("the broker has refused {0} of the messages")]
     Nacked(u64),
-    #[error("{came} of {count} messages came within {} s", timeout.as_secs_f64())]
+    #[error("{came} of {count} messages arrived within {} s", timeout.as_secs_f64())]
     TooFew { came: u64, count: u32, timeout: Duration },
-    #[error("{came} of {count} messages came, and there is no consumer any more")]
+    #[error("{came} of {count} messages arrived, and the consumer no longer exists")]
     NoConsumer { came: u64, count: u32 },
     #[error("expected {min} to {max} messages in queue '{queue}', which has {ready}")]
     QueueLength { queue: String, min: u32, max: u32, ready: u32 },
@@ -44,7 +44,7 @@ pub(crate) enum Failure {
     Value { expected: String, value: String },
     #[error(transparent)]
     Url(#[from] HttpUrlError),
-    #[error("there is no management URL")]
+    #[error("no management URL is set")]
     NoManagement,
     #[error("{url}: {error}")]
     Http { url: String, error: HttpError },

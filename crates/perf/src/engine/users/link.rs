@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use amqp::method::EncodeMethod;
 use amqp::{Method, basic, channel, confirm, queue};
-use client::{Connection, Content, Event, Route, Unconfirmed};
+use amqp_client::{Connection, Content, Event, Route, Unconfirmed};
 
 use super::super::clock::{now_ns, ns};
 use super::super::pacer::Timer;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use amqp::TableBuf;
-use client::Route;
+use amqp_client::Route;
 
 use super::super::message::{self, MessagesError};
 use super::super::values::{self, NameTooLong};
@@ -23,7 +23,7 @@ pub(crate) enum ProgramError {
     Message(#[from] MessagesError),
     #[error(transparent)]
     Url(#[from] HttpUrlError),
-    #[error("\"{0}\" is a path below the management URL, and there is none: --management-url")]
+    #[error("\"{0}\" is a path below the management URL, which is not set: --management-url")]
     NoManagement(String),
 }
 
@@ -320,7 +320,7 @@ mod tests {
         let error = |url| program(vec![get(url)], None).unwrap_err().to_string();
         assert_eq!(
             error("/api/x"),
-            "\"/api/x\" is a path below the management URL, and there is none: --management-url"
+            "\"/api/x\" is a path below the management URL, which is not set: --management-url"
         );
         assert_eq!(error("ftp://u:p@h/"), "'ftp://u:***@h/' is not an http:// or https:// URL");
         assert!(program(vec![get("http://{host}/")], None).is_ok());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use amqp::basic;
-use client::{ConnectOptions, Connection, Event, Uri};
+use amqp_client::{ConnectOptions, Connection, Event, Uri};
 use store::Store;
 use store::file::SimDisk;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -356,11 +356,11 @@ fn step_that_fails_ends_its_script_and_says_why_once() {
         ),
         (
             vec![Step::Connect, declare("{uuid}"), consume("{queue}"), until(1, Duration::from_millis(20))],
-            "4 (consume_until): 0 of 1 messages came within 0.02 s".to_owned(),
+            "4 (consume_until): 0 of 1 messages arrived within 0.02 s".to_owned(),
         ),
         (
             vec![Step::Connect, declare("{uuid}"), consume("{queue}"), Step::Cancel, until(1, LONG)],
-            "5 (consume_until): 0 of 1 messages came, and there is no consumer any more".to_owned(),
+            "5 (consume_until): 0 of 1 messages arrived, and the consumer no longer exists".to_owned(),
         ),
         (vec![received(1, 2)], "1 (expect_received): expected to have received 1 to 2 messages, not 0".to_owned()),
         (vec![get("/missing")], "1 (http_get): /missing answered 404, not 200".to_owned()),
@@ -481,8 +481,8 @@ fn script_that_nobody_can_run_is_refused_before_it_starts() {
     let (mut heard, interrupt) = Heard::until(|_, _| false);
     let plan = plan(users(1, vec![get("/api/overview")]));
     let result = runtime.block_on(run(&plan, &target, &mut settings, &mut heard, interrupt));
-    let expected = "the script of users \"users\": \"/api/overview\" is a path below the management URL, and there is \
-                    none: --management-url";
+    let expected = "the script of users \"users\": \"/api/overview\" is a path below the management URL, which is \
+                    not set: --management-url";
     assert_eq!(result.unwrap_err().to_string(), expected);
 }
 

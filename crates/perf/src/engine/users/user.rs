@@ -11,7 +11,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use amqp::{exchange, queue};
-use client::Route;
+use amqp_client::Route;
 
 use super::super::clock::{now_ns, ns};
 use super::super::incident::{Incident, tell};
@@ -333,7 +333,7 @@ impl User {
         let mut asking = pin!(http_client::get(&url, HTTP_TIMEOUT));
         let answer = wait_for(link, station, |cx| asking.as_mut().poll(cx)).await?;
         let mut recorder = station.local.recorder.borrow_mut();
-        let shown = || client::without_passwords(&asked);
+        let shown = || amqp_client::without_passwords(&asked);
         match answer {
             Ok(answer) => {
                 recorder.answered(&get.name, now_ns() - asked_at);

@@ -115,7 +115,7 @@ fn a_value_that_makes_no_sense_is_an_error() {
     check_error("-vr 10", "--variable-rate: '10' is not VALUE:SECONDS, two whole numbers, the second more than 0");
     check_error("-P 0.05", "--publishing-interval: '0.05' is less than 0.1 seconds");
     check_error("-cri 5-1", "--connection-recovery-interval: '5-1' ends before it begins");
-    check_error("-em a=b", "--exposed-metrics: 'a=b' has a value that is no number: 'b'");
+    check_error("-em a=b", "--exposed-metrics: 'a=b' has a value that is not a number: 'b'");
     check_error(
         "-qa x-max-length",
         "--queue-args: 'x-max-length' is not key=value, separated by commas: 'x-max-length' has no '='",
@@ -131,14 +131,14 @@ fn a_value_that_makes_no_sense_is_an_error() {
 
 #[test]
 fn options_that_do_not_go_together_are_an_error() {
-    check_error("-qq -sq", "--quorum-queue and --stream-queue do not go together");
-    check_error("-qp q-%d", "--queue-pattern, --queue-pattern-from and --queue-pattern-to go together");
+    check_error("-qq -sq", "--quorum-queue and --stream-queue exclude each other");
+    check_error("-qp q-%d", "--queue-pattern, --queue-pattern-from and --queue-pattern-to must be used together");
     check_error("-qp q-%d -qpf 5 -qpt 1", "--queue-pattern-from 5 is more than --queue-pattern-to 1");
-    check_error("-qf f -u q", "--queue-file, --queue and --queue-pattern do not go together");
-    check_error("-A 20 -q 10", "--multi-ack-every 20 is more than --qos 10: no ack would ever be due");
-    check_error("-m 5 -c 5", "--ptxsize and --confirm do not go together: a channel has transactions or confirms");
+    check_error("-qf f -u q", "--queue-file, --queue and --queue-pattern exclude each other");
+    check_error("-A 20 -q 10", "--multi-ack-every 20 is more than --qos 10: no ack would ever be sent");
+    check_error("-m 5 -c 5", "--ptxsize and --confirm exclude each other: a channel has transactions or confirms");
     check_error("-o2uri http://there", "--oauth2-token-endpoint needs --oauth2-client-id");
-    check_error("--tls-key k.pem", "--tls-cert and --tls-key go together");
+    check_error("--tls-key k.pem", "--tls-cert and --tls-key must be used together");
     check_error("-sq -smssb 4gb", "--stream-max-segment-size-bytes is more than 3 GB");
 }
 
@@ -148,9 +148,9 @@ fn an_option_without_meaning_says_why() {
     assert_eq!(
         warnings,
         [
-            "--nio-threads has no effect: connections here share a few threads, see --threads",
-            "--metrics-jvm-gc has no effect: there is no JVM here",
-            "--expected-instances has no effect: instances here do not find each other over Kubernetes; see --agents",
+            "--nio-threads has no effect: all connections share a few threads, see --threads",
+            "--metrics-jvm-gc has no effect: Warren has no JVM",
+            "--expected-instances has no effect: instances do not find each other over Kubernetes; see --agents",
         ]
     );
 }
@@ -176,7 +176,7 @@ fn values_have_limits() {
     check_error("-s 2000000000", "--size: '2000000000' is not a number from 0 to 1073741824");
     check_error("-z 9999999999", "--time: '9999999999' is more than 2147483647 seconds");
     check_error("-st 1e300", "--shutdown-timeout: '1e300' is not a number of seconds");
-    check_error("-B ,", "--body names no file");
+    check_error("-B ,", "--body is empty");
 }
 
 proptest::proptest! {

@@ -26,7 +26,7 @@ fn text_that_is_not_toml_is_refused_where_it_stops_being() {
 
 #[test]
 fn a_workload_that_does_nothing_is_refused() {
-    check("", "load.toml:1:1: nothing happens: there are no publishers, consumers, users, churn or probes");
+    check("", "load.toml:1:1: the workload is empty: no publishers, consumers, users, churn or probes");
 }
 
 #[test]
@@ -203,7 +203,10 @@ fn consumers_are_refused_where_they_cannot_be() {
         "auto_ack = true\nack_every = 5",
         "6:1: consumers \"consumers\": \"auto_ack\" and \"ack_every\" exclude each other",
     );
-    check_consumers("prefetch = 10\nack_every = 20", "6:1: 20 deliveries never come together: \"prefetch\" is 10");
+    check_consumers(
+        "prefetch = 10\nack_every = 20",
+        "6:1: 20 deliveries can never be unacked together: \"prefetch\" is 10",
+    );
     check_consumers(
         "nack = 'throw'",
         "5:8: consumers \"consumers\": nack: expected \"requeue\" or \"discard\", found \"throw\"",
@@ -291,7 +294,7 @@ fn phases_are_refused_where_they_do_not_fit() {
     );
     check(
         "duration = '5s'\nwarm_up = '5s'\nBASE",
-        "load.toml:2:1: warm_up: takes the whole run, nothing would be measured",
+        "load.toml:2:1: warm_up: lasts the whole run, so nothing would be measured",
     );
 }
 

@@ -14,14 +14,14 @@ const KEYS: &[Key] = &[
         "proxy.listeners.tcp",
         Type::OneOf(&["none"]),
         "",
-        "`none`: listen on no port without TLS, whatever `proxy.listeners.tcp.$name` say.",
+        "`none`: listen on no port without TLS, even if `proxy.listeners.tcp.$name` is set.",
     ),
     effective(
         "proxy.listeners.tcp.$name",
         Type::Own(&LISTENER),
         "",
-        "Where to listen for clients; the name is free. A name of the host stands for all its addresses. AMQProxy's `--listen` and \
-         `--port` are about `default`.",
+        "Where to listen for clients. `$name` can be any word. A host name stands for all its addresses. AMQProxy's `--listen` and \
+         `--port` set the name `default`.",
     )
     .family(&[("proxy.listeners.tcp.default", "localhost:5673")]),
     effective(
@@ -34,50 +34,50 @@ const KEYS: &[Key] = &[
         "proxy.listeners.unix.$name",
         Type::Text,
         "",
-        "A path, to listen there as a Unix-domain socket that only the proxy's own user may connect to.",
+        "The path of a Unix-domain socket to listen on. Only the proxy's own user may connect to it.",
     ),
     effective(
         "proxy.proxy_protocol",
         Type::Bool,
         "false",
-        "Whether connections to ports, with and without TLS, begin with a header of the PROXY protocol, version 1 or 2. Those that \
-         do not are closed.",
+        "Whether connections to ports, with and without TLS, must begin with a header of the PROXY protocol, version 1 or 2. \
+         Connections without one are closed.",
     ),
     effective(
         "proxy.proxy_protocol.trusted_senders.$name",
         Type::Own(&NETWORK),
         "",
-        "A sender whose headers of the PROXY protocol are believed; the name is free. If there is any, connections from elsewhere are \
-         closed. \
-         If there is none, all are believed, except headers that name the proxy's own host and come from another.",
+        "The addresses whose PROXY protocol headers are trusted. `$name` can be any word. If one is set, connections from other \
+         addresses are closed. If none is set, all headers are trusted, except headers that name the proxy's own host and come from \
+         another host.",
     ),
     effective(
         "proxy.http.listener",
         Type::Own(&LISTENER_OR_NONE),
         "localhost:15673",
-        "Where `/healthz`, `/readyz`, `/metrics` and `/api/pools` are; `none`: nowhere. AMQProxy's `--http-port` is this port; its \
-         `--listen` is this address, too, unless this key is set.",
+        "Where `/healthz`, `/readyz`, `/metrics` and `/api/pools` are served. `none`: nowhere. AMQProxy's `--http-port` sets the port. \
+         AMQProxy's `--listen` also sets the address, unless this key is set.",
     ),
     effective(
         "proxy.http.hosts.$name",
         Type::Text,
         "",
-        "A host name, without a port, that requests to the HTTP listener may carry. Addresses, `localhost`, the host's own name and the \
-         listener's are known. A request with another name that comes from this host, or that changes something, is refused: it may be \
-         from a browser that a page has lured there.",
+        "A host name, without a port, that the `Host` header of requests to the HTTP listener may have. Addresses, `localhost`, and \
+         the names of the host and the listener are always accepted. A request with another name is refused if it comes from this \
+         host or changes something, because it may come from a malicious page in a browser.",
     ),
     effective(
         "proxy.tcp_listen_options.backlog",
         Type::Integer(1, 65_535),
         "4096",
-        "Connections that may wait to be accepted, as after a restart, when all clients come back at once.",
+        "The maximum number of connections that wait to be accepted, for example when all clients reconnect after a restart.",
     ),
     effective("proxy.tcp_listen_options.nodelay", Type::Bool, "true", "Send small packets at once (TCP_NODELAY)."),
     effective(
         "proxy.tcp_listen_options.keepalive",
         Type::Bool,
         "false",
-        "Let the system probe silent connections (SO_KEEPALIVE).",
+        "Let the system probe idle connections (SO_KEEPALIVE).",
     ),
 ];
 
@@ -87,15 +87,16 @@ const TLS_KEYS: &[Key] = tls_keys!(
         "proxy.ssl_handshake_timeout",
         TIME,
         "5000",
-        "How long the handshake of TLS may take, before the time for the login begins.",
+        "How long the TLS handshake may take. The time for the login starts after it.",
     ),
     effective(
         "proxy.ssl_options.sni.$name.hostname",
         Type::Text,
         "",
-        "A server's name, or `*.` and a domain: clients that ask for it are shown the certificate of the same `$name`, which is free.",
+        "A server name, or `*.` and a domain. Clients that ask for this name get the certificate with the same `$name`. `$name` can be \
+         any word.",
     ),
-    effective("proxy.ssl_options.sni.$name.certfile", Type::Text, "", "File of that certificate's chain."),
-    effective("proxy.ssl_options.sni.$name.keyfile", Type::Text, "", "File of its key."),
+    effective("proxy.ssl_options.sni.$name.certfile", Type::Text, "", "File of this certificate's chain."),
+    effective("proxy.ssl_options.sni.$name.keyfile", Type::Text, "", "File of its private key."),
     effective("proxy.ssl_options.sni.$name.password", Type::Secret, "", "The key's password, if it is encrypted."),
 );

@@ -13,29 +13,29 @@ const KEYS: &[Key] = &[
         "proxy.term_client_close_timeout",
         TIME_OR_NONE,
         "0",
-        "After SIGTERM, how long the proxy waits for clients to close by themselves, before it tells them to.",
+        "How long the proxy waits, after SIGTERM, for clients to disconnect, before it closes their connections.",
     )
     .reloadable(),
     effective(
         "proxy.term_timeout",
         Type::Own(&DURATION_OR_INFINITY),
         "infinity",
-        "How long the proxy waits for them after that, before it ends without them.",
+        "How long the proxy then waits for clients to confirm the close, before it exits.",
     )
     .reloadable(),
     effective(
         "proxy.worker_threads",
         Type::Integer(0, 1024),
         "0",
-        "Threads for connections; 0: one for every two processors, since the clients often run on the same host. Each thread has \
-         upstream connections of its own.",
+        "The number of threads for connections. 0: one for every two processors, because clients often run on the same host. Each \
+         thread has its own upstream connections.",
     ),
     effective(
         "proxy.log.level",
         LEVELS,
         "info",
-        "The least severe level that is logged, to stderr. AMQProxy's `trace`, `warn` and `fatal` are `debug`, `warning` and \
-         `critical`, where its options and variables say them.",
+        "The lowest level that is logged, to stderr. In AMQProxy's options and variables, `trace`, `warn` and `fatal` are `debug`, \
+         `warning` and `critical`.",
     )
     .reloadable(),
     effective("proxy.log.formatter", Type::OneOf(&["plaintext", "json"]), "plaintext", "The format of a log line."),

@@ -10,33 +10,33 @@ const KEYS: &[Key] = &[
         "proxy.spool.dir",
         Type::Text,
         "",
-        "The folder in which messages published without confirms are stored while their upstream is away; unset: they are not, and their \
-         clients wait. Nothing else may use the folder.",
+        "The directory in which messages published without confirms are stored while their upstream is unavailable. Unset: no messages \
+         are stored, and publishers wait. No other program may use the directory.",
     ),
     effective(
         "proxy.spool.size_max",
         Type::Size(1 << 20, 1 << 44),
         "1GiB",
-        "The most bytes of messages that are stored. Beyond that publishers wait, as without a spool. The disk needs up to twice that, \
+        "The maximum size of the stored messages. Beyond it, publishers wait, as without a spool. The disk needs up to twice this size \
          and 100 MiB.",
     ),
     effective(
         "proxy.spool.start_after",
         TIME_OR_NONE,
         "1s",
-        "How long a publish, or a login, waits for an upstream before the upstream counts as away.",
+        "How long a publish or a login waits for an upstream before the upstream counts as unavailable.",
     )
     .reloadable(),
     effective(
         "proxy.spool.message_ttl",
         Type::Own(&DURATION_OR_INFINITY),
         "infinity",
-        "How long a message is stored at most; then it is dropped, and counted.",
+        "How long a message is stored. After that it is dropped and counted.",
     ),
     effective(
         "proxy.spool.login_cache_ttl",
         TIME,
         "1h",
-        "For how long a login that an upstream has accepted is believed while it is away.",
+        "How long a login that an upstream has accepted is valid while the upstream is unavailable.",
     ),
 ];

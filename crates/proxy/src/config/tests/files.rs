@@ -233,7 +233,7 @@ fn a_proxy_without_upstreams_or_listeners_is_none() {
     );
     check_error(
         "proxy.listeners.tcp = none",
-        "proxy.conf:1: there is no listener: set 'proxy.listeners.ssl.NAME' or 'proxy.listeners.unix.NAME'",
+        "proxy.conf:1: no listener: set 'proxy.listeners.ssl.NAME' or 'proxy.listeners.unix.NAME'",
     );
 }
 
@@ -281,7 +281,7 @@ fn what_is_incomplete_names_what_is_missing() {
 fn tls_that_would_not_be_spoken_is_refused() {
     check_error(
         "proxy.upstreams.a.ssl_options.cacertfile = ca.pem",
-        "proxy.conf:1: 'proxy.upstreams.a.ssl_options.cacertfile' needs a URL with amqps://, as without TLS it would do nothing",
+        "proxy.conf:1: 'proxy.upstreams.a.ssl_options.cacertfile' needs a URL with amqps://, because it has no effect without TLS",
     );
 }
 
@@ -297,7 +297,7 @@ fn what_crosses_is_said() {
         &[],
         &[
             "proxy.conf:2: 'proxy.connect_timeout' (5s) is longer than 'proxy.upstream_connections.wait_timeout' (4s): clients are \
-             closed before an upstream is given up",
+             closed before an attempt to connect to an upstream ends",
         ],
     );
 }
@@ -308,7 +308,7 @@ fn all_reasons_are_given_at_once() {
         "proxy.heartbeat = x\nproxy.ssl_options.crl_check = true\nproxy.nothing.of.this = 1",
         "proxy.conf:1: 'proxy.heartbeat' must be an integer from 0 to 65535, not 'x'\n\
          proxy.conf:2: 'proxy.ssl_options.crl_check' cannot be honoured: \
-         revocation lists are not looked at, so revoked certificates would be let in\n\
+         revocation lists are not checked, so revoked certificates would be accepted\n\
          proxy.conf:3: unknown key 'proxy.nothing.of.this'",
     );
 }

@@ -5,7 +5,7 @@ mod sender;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use client::{ConnectOptions, Connection, OpenError, Uri};
+use amqp_client::{ConnectOptions, Connection, OpenError, Uri};
 use tokio::task::JoinSet;
 
 use self::sender::Sender;
@@ -19,11 +19,11 @@ use crate::switchboard::{says_no_access, says_not_here, says_vhost_not_here};
 const TICK: Duration = Duration::from_secs(1);
 
 /// How long an upstream is looked for, and how long the handshake with it may take.
-const DIAL_PATIENCE: Duration = Duration::from_secs(5);
+const DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long an upstream may take to agree to a close.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(5);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Seconds between heartbeats that are asked for.
 const HEARTBEAT_S: u16 = 10;
@@ -73,7 +73,7 @@ impl Drop for Claim {
 }
 
 async fn send_on(spool: Arc<Spool>, upstreams: Arc<Upstreams>, job: Job) {
-    let result = Err("it was not sent on".to_owned());
+    let result = Err("it was not forwarded".to_owned());
     let mut claim = Claim { spool, upstreams, job, result };
     let Claim { spool, upstreams, job, .. } = &claim;
     let mut window = if job.is_careful { Window::careful() } else { Window::default() };
@@ -86,9 +86,9 @@ async fn send_on(spool: Arc<Spool>, upstreams: Arc<Upstreams>, job: Job) {
         }
     };
     match &result {
-        Ok(()) => tracing::info!(user = %job.user, vhost = %job.vhost, "what was kept has been sent on"),
+        Ok(()) => tracing::info!(user = %job.user, vhost = %job.vhost, "stored messages forwarded"),
         Err(error) => {
-            tracing::debug!(user = %job.user, vhost = %job.vhost, %error, "what was kept could not be sent on");
+            tracing::debug!(user = %job.user, vhost = %job.vhost, %error, "forwarding stored messages failed");
         }
     }
     claim.result = result;
@@ -114,7 +114,7 @@ async fn send_over_new_connection(
     let sent = sender.send_all(&mut connection).await;
     sender.tell();
     sent?;
-    connection.close(CLOSE_PATIENCE).await;
+    connection.close(CLOSE_TIMEOUT).await;
     Ok(())
 }
 
@@ -127,7 +127,7 @@ async fn connect<'a>(
         return Err("the user's password is not UTF-8".to_owned());
     };
     let DialedConnection { upstream, stream, .. } =
-        upstreams.dial(Some(&*job.vhost), None, DIAL_PATIENCE, |_| {}).await?;
+        upstreams.dial(Some(&*job.vhost), None, DIAL_TIMEOUT, |_| {}).await?;
     let uri = Uri {
         user: job.user.to_string(),
         password: password.to_owned(),

@@ -1,20 +1,20 @@
 //! One connection over which a queue is sent on: with confirms, and no more under way than is bounded.
 
 use amqp::ReplyCode;
-use client::{CallError, Closed, Connection, Event};
+use amqp_client::{CallError, Closed, Connection, Event};
 use model::ids::QueueSeq;
 use tokio::sync::watch;
 use tokio::time::{Duration, Instant};
 
 use super::EndReason;
 use crate::balance::UpstreamId;
-use crate::limits::{SPOOL_TURN_MS, UNCONFIRMED_PATIENCE_MS, UPSTREAM_OUTPUT_LEN_MAX};
+use crate::limits::{SPOOL_TURN_MS, UNCONFIRMED_TIMEOUT_MS, UPSTREAM_OUTPUT_LEN_MAX};
 use crate::service::upstreams::Upstreams;
 use crate::spool::{Job, NextPublish, Spool, Window};
 use crate::switchboard::{put_frames, uncuttable_len};
 
 /// How long nothing may be confirmed of what was sent.
-const CONFIRM_PATIENCE: Duration = Duration::from_millis(UNCONFIRMED_PATIENCE_MS);
+const CONFIRM_TIMEOUT: Duration = Duration::from_millis(UNCONFIRMED_TIMEOUT_MS);
 
 /// How often at most the log tells what was refused.
 const TELL_INTERVAL: Duration = Duration::from_secs(1);
@@ -74,8 +74,8 @@ impl<'a> Sender<'a> {
                 turn = connection.turn() => drop(turn.map_err(|error| self.ended(&error))?),
                 // Something was read, perhaps.
                 _ = self.changes.changed() => continue,
-                () = tokio::time::sleep_until(moved_at + CONFIRM_PATIENCE), if !self.window.is_empty() => {
-                    let text = format!("nothing was confirmed for {} s", CONFIRM_PATIENCE.as_secs());
+                () = tokio::time::sleep_until(moved_at + CONFIRM_TIMEOUT), if !self.window.is_empty() => {
+                    let text = format!("nothing was confirmed for {} s", CONFIRM_TIMEOUT.as_secs());
                     return Err(EndReason::Lost(text));
                 }
             }
@@ -117,7 +117,7 @@ impl<'a> Sender<'a> {
                 NextPublish::Publish(seq, publish) => {
                     let frames = publish.frames();
                     if uncuttable_len(frames) > frame_len_max as usize {
-                        self.settle(&[seq], Some("its header is longer than the upstream takes"));
+                        self.settle(&[seq], Some("its header is longer than the upstream accepts"));
                         continue;
                     }
                     put_frames(connection.encoded(), frames, CHANNEL, frame_len_max);
@@ -184,12 +184,12 @@ impl<'a> Sender<'a> {
         let (user, vhost) = (&self.job.user, &self.job.vhost);
         let LogCounts { refused_count, returned_count, text, .. } = std::mem::take(&mut self.told);
         if refused_count > 0 {
-            tracing::warn!(%user, %vhost, %text, count = refused_count, "messages that had been kept were refused, and are dropped");
+            tracing::warn!(%user, %vhost, %text, count = refused_count, "stored messages refused and dropped");
         }
         if returned_count > 0 {
             tracing::warn!(
                 %user, %vhost, %text, count = returned_count,
-                "messages that had been kept came back, and their clients have gone"
+                "stored messages returned after their clients had disconnected"
             );
         }
         self.told.at = Some(Instant::now());

@@ -20,10 +20,10 @@ pub struct Callers {
 /// Why a request is not answered.
 pub(super) type Refusal = (StatusCode, &'static str);
 
-const NO_HOST: Refusal = (StatusCode::BAD_REQUEST, "a request has one header Host");
+const NO_HOST: Refusal = (StatusCode::BAD_REQUEST, "a request must have exactly one header Host");
 const FOREIGN_HOST: Refusal =
     (StatusCode::FORBIDDEN, "this host is not known by that name; proxy.http.hosts.$name can name it");
-const FOREIGN_ORIGIN: Refusal = (StatusCode::FORBIDDEN, "pages of other origins may not ask here");
+const FOREIGN_ORIGIN: Refusal = (StatusCode::FORBIDDEN, "requests from pages of other origins are refused");
 
 impl Callers {
     /// They ask by these names, by `localhost`, and by any address.

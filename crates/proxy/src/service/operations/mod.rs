@@ -92,7 +92,7 @@ async fn answer(handle: Handle, callers: Callers, is_here: bool, request: Reques
             let upstreams: Vec<Value> = handle.upstreams().iter().map(upstream).collect();
             respond(StatusCode::OK, JSON, Value::Array(upstreams).to_string())
         }
-        _ => respond(StatusCode::NOT_FOUND, TEXT, "there is no such page"),
+        _ => respond(StatusCode::NOT_FOUND, TEXT, "unknown path"),
     }
 }
 
@@ -112,7 +112,7 @@ fn drain(handle: &Handle, method: &Method, name: &str) -> Response<Full<Bytes>> 
     if is_found {
         return respond(StatusCode::NO_CONTENT, TEXT, "");
     }
-    respond(StatusCode::NOT_FOUND, TEXT, format!("there is no upstream '{name}'"))
+    respond(StatusCode::NOT_FOUND, TEXT, format!("no upstream '{name}'"))
 }
 
 fn pool(pool: &PoolReport) -> Value {
@@ -183,5 +183,5 @@ pub(super) fn state_name(state: State) -> &'static str {
 }
 
 fn not_allowed(allowed: &'static str) -> Response<Full<Bytes>> {
-    http_server::not_allowed(allowed, TEXT, format!("only {allowed} here"))
+    http_server::not_allowed(allowed, TEXT, format!("only {allowed} is supported"))
 }

@@ -14,7 +14,7 @@ use crate::service::forwarder::wall_ms;
 use crate::spool::{First, NotNow, Report, Spool, SpoolQueueReport};
 
 /// How long a message may take to be read.
-const LOAD_PATIENCE: Duration = Duration::from_secs(5);
+const LOAD_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// `/api/spool`.
 pub(super) fn page(spool: Option<&Report>) -> Value {
@@ -57,7 +57,7 @@ pub(super) async fn answer(handle: &Handle, method: &Method, names: &str) -> Res
             return respond(
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "it is /api/spool/USER/VHOST, or .../first; / in names is %2F",
+                "the path must be /api/spool/USER/VHOST, or .../first, with / in names as %2F",
             );
         }
     };
@@ -68,20 +68,26 @@ pub(super) async fn answer(handle: &Handle, method: &Method, names: &str) -> Res
         (false, _) => return not_allowed("DELETE"),
     }
     let nothing =
-        || respond(StatusCode::NOT_FOUND, TEXT, format!("nothing is kept of user '{user}' for vhost '{vhost}'"));
+        || respond(StatusCode::NOT_FOUND, TEXT, format!("no messages of user '{user}' for vhost '{vhost}' are stored"));
     let Some(spool) = handle.spool() else { return nothing() };
     if !is_first {
         return match spool.drop_all(&user, &vhost) {
             0 => nothing(),
             count => {
-                tracing::warn!(%user, %vhost, count, "messages that had been kept were dropped, as an operator asked over HTTP");
+                tracing::warn!(%user, %vhost, count, "stored messages dropped by an operator over HTTP");
                 respond(StatusCode::OK, JSON, json!({ "dropped": count }).to_string())
             }
         };
     }
-    let found = match tokio::time::timeout(LOAD_PATIENCE, first(spool, &user, &vhost, is_drop)).await {
+    let found = match tokio::time::timeout(LOAD_TIMEOUT, first(spool, &user, &vhost, is_drop)).await {
         Ok(found) => found,
-        Err(_) => return respond(StatusCode::SERVICE_UNAVAILABLE, TEXT, "it cannot be read just now; ask again"),
+        Err(_) => {
+            return respond(
+                StatusCode::SERVICE_UNAVAILABLE,
+                TEXT,
+                "the message cannot be read at the moment; try again",
+            );
+        }
     };
     match found {
         Ok(None) => nothing(),
@@ -90,14 +96,12 @@ pub(super) async fn answer(handle: &Handle, method: &Method, names: &str) -> Res
                 let First { exchange, routing_key, body_len, .. } = &first;
                 tracing::warn!(
                     %user, %vhost, exchange, routing_key, body_len,
-                    "a message that had been kept was dropped, as an operator asked over HTTP"
+                    "stored message dropped by an operator over HTTP"
                 );
             }
             respond(StatusCode::OK, JSON, message(&first).to_string())
         }
-        Err(Sending) => {
-            respond(StatusCode::CONFLICT, TEXT, "it is being sent on just now; ask again when it is waiting")
-        }
+        Err(Sending) => respond(StatusCode::CONFLICT, TEXT, "the message is being forwarded; try again when it waits"),
     }
 }
 

@@ -31,7 +31,7 @@ const SLACK_SHARE: u64 = 4;
 /// counts, too.
 const SETTLE_MS: u64 = 10;
 const TURN_MS: u64 = 20;
-const PATIENCE_MS: u64 = 1_000;
+const TIMEOUT_MS: u64 = 1_000;
 const WAIT_COUNT_MIN: usize = 8;
 
 /// Waits of one turn that are looked at.
@@ -141,7 +141,7 @@ impl Pace {
         self.turn.note(wait_ms, was_parked, now_ms);
         let turn_ms = now_ms.saturating_sub(self.turn.began_ms);
         let is_seen = turn_ms >= self.short_ms + SETTLE_MS + TURN_MS && self.turn.waits_ms.len() >= WAIT_COUNT_MIN;
-        is_seen || turn_ms >= 2 * self.short_ms + PATIENCE_MS
+        is_seen || turn_ms >= 2 * self.short_ms + TIMEOUT_MS
     }
 
     /// At the end of a turn, when so many channels are parked.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ::model::ids::{Place, QueueSeq};
-use ::queue::{Consumer, ConsumerId, Counts, DropReason, Message, Rules};
+use ::queue::{Consumer, ConsumerId, Counts, Credit, DrainedCredit, DropReason, Message, Rules};
 
 use crate::fixture::{Disk, Door, Note};
 
@@ -34,6 +34,8 @@ pub(super) struct Model {
     pub(super) arrivals: Vec<ConsumerId>,
     pub(super) active: Option<ConsumerId>,
     pub(super) consumers: HashMap<ConsumerId, Taker>,
+    /// Drains that have ended as soon as they were asked for.
+    pub(super) drained: Vec<DrainedCredit>,
     /// By which header messages are in groups.
     pub(super) header: Option<String>,
     /// The groups of messages that are unacked or wait; some are neither any more.
@@ -49,17 +51,83 @@ pub(super) struct KnownKey {
     pub(super) place: Option<Place>,
 }
 
+#[derive(Debug)]
 pub(super) struct Taker {
     pub(super) consumer: Consumer<Door>,
     pub(super) door: Door,
     pub(super) times: u32,
-    pub(super) unacked: u16,
+    pub(super) unacked: u32,
     pub(super) is_parked: bool,
+    /// Deliveries ever.
+    pub(super) delivered: u64,
+    /// Where its credit is granted.
+    pub(super) grants: Option<Grants>,
+}
+
+/// What a consumer has granted, counted from when it came.
+#[derive(Debug, Default)]
+pub(super) struct Grants {
+    pub(super) granted: u64,
+    pub(super) drained: u64,
+    pub(super) is_draining: bool,
 }
 
 impl Taker {
+    pub(super) fn new(consumer: Consumer<Door>, times: u32) -> Self {
+        let grants = consumer.credit.is_granted().then(Grants::default);
+        let door = consumer.gate.clone();
+        Taker { consumer, door, times, unacked: 0, is_parked: false, delivered: 0, grants }
+    }
+
     pub(super) fn has_credit(&self) -> bool {
-        self.consumer.no_ack || self.consumer.prefetch == 0 || self.unacked < self.consumer.prefetch
+        match &self.grants {
+            Some(_) => self.left() > 0,
+            None => self.consumer.no_ack || self.consumer.credit.left().is_none_or(|window| self.unacked < window),
+        }
+    }
+
+    /// How much of what it granted is neither delivered nor given back.
+    pub(super) fn left(&self) -> u64 {
+        self.grants.as_ref().map_or(0, |grants| grants.granted - grants.drained - self.delivered)
+    }
+
+    /// All that is left is given back.
+    pub(super) fn end_drain(&mut self, consumer: ConsumerId) -> DrainedCredit {
+        let left = self.left();
+        let grants = self.grants.as_mut().unwrap();
+        assert!(grants.is_draining, "{consumer:?} does not drain");
+        (grants.drained, grants.is_draining) = (grants.drained + left, false);
+        let delivery_count = self.delivered + grants.drained;
+        DrainedCredit { consumer, count: left as u32, delivery_count: self.count(delivery_count) }
+    }
+
+    pub(super) fn is_draining(&self) -> bool {
+        self.grants.as_ref().is_some_and(|grants| grants.is_draining)
+    }
+
+    /// A delivery count as the queue has it.
+    pub(super) fn count(&self, count: u64) -> u32 {
+        self.consumer.credit.delivery_count().wrapping_add(count as u32)
+    }
+
+    /// It is handed a message.
+    pub(super) fn take(&mut self) {
+        assert!(self.has_credit());
+        self.times -= 1;
+        self.delivered += 1;
+        self.unacked += u32::from(!self.consumer.no_ack);
+    }
+
+    /// Its credit in the queue.
+    pub(super) fn check(&self, credit: Credit) {
+        let Some(grants) = &self.grants else {
+            let window = self.consumer.credit.left().filter(|_| !self.consumer.no_ack);
+            assert_eq!(credit.left(), window.map(|window| window - self.unacked), "what is left of the window");
+            return;
+        };
+        assert_eq!(credit.left(), Some(self.left() as u32), "what is left of the grant");
+        assert_eq!(credit.delivery_count(), self.count(self.delivered + grants.drained));
+        assert_eq!(credit.is_draining(), grants.is_draining);
     }
 }
 
@@ -79,8 +147,7 @@ impl Model {
                     taker.is_parked = true;
                     continue;
                 }
-                taker.times -= 1;
-                taker.unacked += u16::from(!taker.consumer.no_ack);
+                taker.take();
                 if taker.has_credit() {
                     turns.push(id);
                 }
@@ -156,7 +223,7 @@ impl Model {
         let consumers = &self.consumers;
         let next = self.arrivals.iter().copied().min_by_key(|id| Reverse(consumers[id].consumer.priority));
         self.active = next;
-        if let Some(id) = next {
+        if let Some(id) = next.filter(|id| consumers[id].has_credit()) {
             self.turns.entry(self.consumers[&id].consumer.priority).or_default().push(id);
         }
     }

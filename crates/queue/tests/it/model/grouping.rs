@@ -39,7 +39,16 @@ impl Model {
         standing
     }
 
-    fn tidy_groups(&mut self) {
+    /// Whether a consumer may have this message now.
+    pub(super) fn is_for(&self, seq: QueueSeq, id: ConsumerId) -> bool {
+        match self.standing(seq) {
+            Standing::Free => true,
+            Standing::HeldBy(holder) => holder == id,
+            Standing::Closed => false,
+        }
+    }
+
+    pub(super) fn tidy_groups(&mut self) {
         let (unacked, waiting) = (&self.unacked, &self.waiting);
         self.grouped.retain(|seq, _| unacked.contains_key(seq) || waiting.contains_key(seq));
     }
@@ -55,8 +64,7 @@ impl Model {
             taker.is_parked = true;
             return None;
         }
-        taker.times -= 1;
-        taker.unacked += 1;
+        taker.take();
         if taker.has_credit() {
             turns.push(id);
         }

@@ -8,7 +8,7 @@ mod grouping;
 mod world;
 
 use ::model::features::{BackOff, DelayedRetry, RetryOf};
-use ::queue::{Return, Rules};
+use ::queue::{Credit, Return, Rules};
 use proptest::prelude::*;
 
 use self::world::World;
@@ -40,8 +40,14 @@ enum Operation {
         no_ack: bool,
         exclusive: bool,
         priority: i32,
-        prefetch: u16,
+        credit: Credit,
         times: u32,
+    },
+    /// Grants so much more or less than has been delivered.
+    Grant {
+        which: u8,
+        ahead: i64,
+        is_draining: bool,
     },
     Cancel {
         which: u8,
@@ -135,9 +141,11 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => prop_oneof![Just(None), (0..40u64).prop_map(Some)].prop_map(|ttl_ms| SetTtl { ttl_ms }),
         2 => (pattern.clone(), 1..200u16).prop_map(|(pattern, end)| Reject { pattern, end }),
         3 => prop_oneof![Just(0), any::<u64>()].prop_map(|pattern| Depart { pattern }),
-        3 => (any::<bool>(), prop::bool::weighted(0.05), -1..=1, 0..5u16, prop_oneof![Just(u32::MAX), 0..6u32]).prop_map(
-            |(no_ack, exclusive, priority, prefetch, times)| Consume { no_ack, exclusive, priority, prefetch, times }
+        3 => (any::<bool>(), prop::bool::weighted(0.05), -1..=1, credit(), prop_oneof![Just(u32::MAX), 0..6u32]).prop_map(
+            |(no_ack, exclusive, priority, credit, times)| Consume { no_ack, exclusive, priority, credit, times }
         ),
+        8 => (any::<u8>(), prop_oneof![3 => -3..8i64, 1 => 0..400i64, 1 => Just(0)], prop::bool::weighted(0.4))
+            .prop_map(|(which, ahead, is_draining)| Grant { which, ahead, is_draining }),
         1 => any::<u8>().prop_map(|which| Cancel { which }),
         3 => (any::<u8>(), prop_oneof![Just(u32::MAX), 0..6u32]).prop_map(|(which, times)| Open { which, times }),
         2 => any::<bool>().prop_map(|no_ack| Get { no_ack }),
@@ -156,6 +164,14 @@ fn operation() -> impl Strategy<Value = Operation> {
         3 => Just(EndCompaction),
         1 => Just(Unload),
         1 => prop::bool::weighted(0.5).prop_map(|is_clean| Restart { is_clean }),
+    ]
+}
+
+fn credit() -> impl Strategy<Value = Credit> {
+    prop_oneof![
+        4 => (0..5u16).prop_map(Credit::window),
+        // Delivery counts of some wrap soon.
+        3 => prop_oneof![Just(0), (0..9u32).prop_map(|before| u32::MAX - before)].prop_map(Credit::granted),
     ]
 }
 

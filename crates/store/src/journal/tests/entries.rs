@@ -176,7 +176,7 @@ fn a_node_that_does_not_lead_writes_nothing_of_its_own() {
     *world.group.as_ref().unwrap().leads.lock() = false;
     world.publish("two");
     let failed = world.commit_all().unwrap_err();
-    assert_eq!((failed.durable, &*failed.reason), (durable, "this node does not lead any more"));
+    assert_eq!((failed.durable, &*failed.reason), (durable, "this node is no longer the leader"));
     assert_eq!(failed.cause, FailureCause::LeadershipLost);
     assert!(world.journal.is_failed() && world.events.lock().contains(&Event::Failed));
     disk.restart();

@@ -270,7 +270,7 @@ async fn a_certificate_logs_its_owner_in_at_the_leader() {
     };
     let options = ConnectOptions {
         tls: Some(ClientTls::new(&trust).unwrap()),
-        mechanism: client::Mechanism::External,
+        mechanism: amqp_client::Mechanism::External,
         ..ConnectOptions::default()
     };
     let uri = Uri::parse(&format!("amqps://localhost:{}", address.port())).unwrap();

@@ -53,7 +53,7 @@ async fn files_that_users_name_hold_nobody_up_and_tell_nothing() {
     put(&house, "no-certificate", &within("no.pem"));
     put(&house, "directory", &within(""));
     let names = ["endless", "outside", "missing-outside", "missing", "no-certificate", "directory"];
-    let expected = "source: TLS of ...:: a file that the URI names cannot be used; the broker's log says why";
+    let expected = "source: TLS of ...:: a file in the URI cannot be used; the broker's log contains the reason";
     for name in fifos.iter().map(String::as_str).chain(names) {
         until(|| reason(&house, name).is_some()).await;
         assert_eq!(reason(&house, name).unwrap(), expected, "{name}");

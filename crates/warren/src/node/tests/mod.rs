@@ -15,7 +15,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use amqp::queue;
-use client::{Closed, ConnectOptions, Connection, Event, OpenError, Route, Uri};
+use amqp_client::{Closed, ConnectOptions, Connection, Event, OpenError, Route, Uri};
 use management::LogControl;
 use model::config::Config;
 use net::ListenerAddress;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use cluster::control::{ClusterMetrics, ClusterView, Control, FakeControl, Outcome};
-use cluster::link::NodeName;
+use cluster::wire::NodeName;
 use tokio::sync::Semaphore;
 
 use super::*;
@@ -98,10 +98,10 @@ async fn a_broker_that_leads_no_longer_stops_and_another_one_starts() {
     // What is not durable is not confirmed.
     let unconfirmed = tokio::time::timeout(Duration::from_millis(200), publish(&mut client, b"after")).await;
     assert!(unconfirmed.is_err());
-    let stop = BrokerStop::of_leadership("this node does not lead any more", false);
+    let stop = BrokerStop::of_leadership("this node is no longer the leader", false);
     let (stopped, told) = tokio::join!(house.node.stop_broker(stop, Situation::Waiting), closed(&mut client));
     stopped.unwrap();
-    assert!(told.ends_with("320 CONNECTION_FORCED - this node does not lead any more"), "{told}");
+    assert!(told.ends_with("320 CONNECTION_FORCED - this node is no longer the leader"), "{told}");
     assert_eq!(store.strong_count(), 0);
     house.start().await;
     let mut client = connect(house.amqp()).await.unwrap();
@@ -180,7 +180,7 @@ async fn a_node_without_a_broker_tells_its_own_metrics() {
     }
     let house_of_users = House::open("metrics-of-users", &["prometheus.authentication.enabled=true"]);
     let answer = get(house_of_users.address("Prometheus metrics"), "/metrics").await;
-    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("there are no users"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("cannot authenticate users"), "{answer}");
     house_of_users.close().await;
     house.close().await;
 }
@@ -333,7 +333,7 @@ async fn the_operator_orders_a_node_without_a_broker() {
     house.node.set_situation(Situation::Waiting);
     let begun_at = Instant::now();
     let answer = ask_operator(&house, "GET", "/api/overview", "").await;
-    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no node that leads"), "{answer}");
+    assert!(answer.starts_with("HTTP/1.1 503") && answer.contains("no leader can be reached"), "{answer}");
     assert!((4.0..15.0).contains(&begun_at.elapsed().as_secs_f64()));
     house.close().await;
 }

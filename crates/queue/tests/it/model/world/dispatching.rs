@@ -11,7 +11,7 @@ impl World {
         let mut effects = Effects::default();
         self.queue.dispatch(self.model.now_ms, &mut effects);
         self.end_waits();
-        let Effects { deliveries, dropped, returned, loads, .. } = effects;
+        let Effects { deliveries, dropped, returned, loads, drained, .. } = effects;
         assert_eq!(returned, []);
         self.asked(loads);
         let is_loading = self.loads.iter().any(|asked| asked.is_valid);
@@ -19,6 +19,7 @@ impl World {
             let dropped = self.drop_expired_amid(dropped);
             self.deliver_by_groups(deliveries, is_loading, dropped.len());
             self.end_dispatch(&mut dropped.into_iter(), is_loading);
+            self.end_drains(drained, is_loading);
             return;
         }
         let mut dropped = dropped.into_iter().peekable();
@@ -38,6 +39,7 @@ impl World {
             assert!(is_loading, "the dispatch stopped for no reason");
         }
         self.end_dispatch(&mut dropped, is_loading);
+        self.end_drains(drained, is_loading);
     }
 
     fn end_dispatch(&mut self, dropped: &mut impl Iterator<Item = DroppedMessage<Note>>, is_loading: bool) {

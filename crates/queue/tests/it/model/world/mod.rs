@@ -10,7 +10,9 @@ mod settling;
 use std::collections::BTreeSet;
 
 use ::model::ids::{Place, QueueSeq, SegmentId};
-use ::queue::{Consumer, Load, Message, MovedMessage, PagedRange, PlacedMessage, Queue, Return, Rules, Settings};
+use ::queue::{
+    Consumer, Credit, Load, Message, MovedMessage, PagedRange, PlacedMessage, Queue, Return, Rules, Settings,
+};
 
 use super::Operation;
 use super::expectation::{KnownKey, Model};
@@ -74,10 +76,11 @@ impl World {
                 self.model.ttls.push((QueueSeq(self.model.next_seq), ttl_ms));
             }
             Operation::Dispatch => self.dispatch(),
-            Operation::Consume { no_ack, exclusive, priority, prefetch, times } => {
+            Operation::Consume { no_ack, exclusive, priority, credit, times } => {
                 let gate = Door::open_for(times);
-                self.consume(Consumer { gate, no_ack, exclusive, priority, prefetch, timeout_ms: None }, times);
+                self.consume(Consumer { gate, no_ack, exclusive, priority, credit, timeout_ms: None }, times);
             }
+            Operation::Grant { which, ahead, is_draining } => self.grant(which, ahead, is_draining),
             Operation::Cancel { which } => self.cancel(which),
             Operation::Open { which, times } => self.open(which, times),
             Operation::Get { no_ack } => self.get(no_ack),
@@ -152,9 +155,8 @@ impl World {
         assert_eq!(unacked, expected.collect::<Vec<_>>(), "unacked");
         for view in queue.consumers() {
             let taker = &model.consumers[&view.id];
-            assert_eq!(view.unacked_count, u32::from(taker.unacked));
-            let limit = taker.consumer.prefetch;
-            assert!(limit == 0 || view.unacked_count <= limit.into(), "more than the prefetch was handed out");
+            assert_eq!(view.unacked_count, taker.unacked);
+            taker.check(view.consumer.credit);
         }
         let mut in_ranges = BTreeSet::new();
         for range in queue.ranges() {
@@ -190,7 +192,7 @@ impl World {
         self.model.waits_again.clear();
         let gate = Door::open();
         self.consume(
-            Consumer { gate, no_ack: true, exclusive: false, priority: 0, prefetch: 0, timeout_ms: None },
+            Consumer { gate, no_ack: true, exclusive: false, priority: 0, credit: Credit::UNLIMITED, timeout_ms: None },
             u32::MAX,
         );
         // Also where nothing is ready what has waited for long enough comes out.

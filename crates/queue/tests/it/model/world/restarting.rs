@@ -22,6 +22,7 @@ impl World {
         returned.sort_unstable_by_key(|(seq, ..)| *seq);
         let model = &mut self.model;
         model.consumers.clear();
+        model.drained.clear();
         model.arrivals.clear();
         model.active = None;
         model.turns.clear();

@@ -88,10 +88,10 @@ async fn a_link_fails_when_something_of_it_is_gone() {
     stage.there.call(1, &Delete { queue: WAITING.as_bytes(), ..Default::default() }).await.unwrap();
     until_failed(&stage, "the consumer was cancelled").await;
     stage.links.reconcile(stage.link("u", json!({"exchange": "y".repeat(250)})));
-    until_failed(&stage, "more than 255 bytes").await;
+    until_failed(&stage, "longer than 255 bytes").await;
     stage.run(stage.link("u", json!({"prefetch-count": 7}))).await;
     stage.here.call(1, &exchange::Delete { exchange: b"x", ..Default::default() }).await.unwrap();
-    until_failed(&stage, "what is fed is gone").await;
+    until_failed(&stage, "the federated exchange or queue was deleted").await;
     stage.clear().await;
 }
 

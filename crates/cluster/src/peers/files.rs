@@ -1,0 +1,293 @@
+//! Files: fetched from a peer, and given to one.
+
+use crc32c::crc32c_append;
+use tokio::sync::mpsc;
+
+use super::dialler::connect;
+use super::framed::FrameStream;
+use super::limits::PIECES_COUNT_MAX;
+use super::peer::PeerState;
+use super::shared::Shared;
+use super::statistics::LaneCounters;
+use crate::wire::{FILE_PIECE_LEN_MAX, FileFrame, FileRequest, Identity, Lane, OutgoingFrame};
+
+/// Why a file did not come whole.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FetchError {
+    /// There is no such peer.
+    #[error("there is no such peer")]
+    UnknownPeer,
+    /// The peer has it no more: what names it is out of date.
+    #[error("the peer no longer has the file")]
+    Missing,
+    /// The peer cannot read it.
+    #[error("the peer cannot read the file")]
+    Broken,
+    /// What came is not what was sent.
+    #[error("the file was damaged on its way")]
+    Damaged,
+    /// There is no connection, or it was lost. What came until then is right as far as each piece goes, and may be continued.
+    #[error("{0}")]
+    Lost(String),
+}
+
+type Part = Result<FilePart, FetchError>;
+
+enum FilePart {
+    Begins(u64),
+    Piece(Vec<u8>),
+    End,
+}
+
+/// A file that comes from a peer. Dropped, it stops coming.
+///
+/// No more than some pieces wait for the reader: the peer is slowed.
+#[derive(Debug)]
+pub struct Fetch(mpsc::Receiver<Part>);
+
+impl Fetch {
+    /// Waits until the file is there: how long it is, with what comes before the offset.
+    ///
+    /// # Errors
+    ///
+    /// It is not.
+    pub async fn begin(&mut self) -> Result<u64, FetchError> {
+        begun(self.0.recv().await)
+    }
+
+    /// The next piece; none when all have come, and are what the peer has sent.
+    ///
+    /// # Errors
+    ///
+    /// The rest does not come.
+    pub async fn next(&mut self) -> Result<Option<Vec<u8>>, FetchError> {
+        piece(self.0.recv().await)
+    }
+
+    /// As [`begin`](Self::begin), for a thread that belongs to no runtime.
+    ///
+    /// # Errors
+    ///
+    /// It is not there.
+    pub fn begin_blocking(&mut self) -> Result<u64, FetchError> {
+        begun(self.0.blocking_recv())
+    }
+
+    /// As [`next`](Self::next), for a thread that belongs to no runtime.
+    ///
+    /// # Errors
+    ///
+    /// The rest does not come.
+    pub fn next_blocking(&mut self) -> Result<Option<Vec<u8>>, FetchError> {
+        piece(self.0.blocking_recv())
+    }
+
+    pub(super) fn new() -> (FetchSender, Self) {
+        let (tx, rx) = mpsc::channel(PIECES_COUNT_MAX);
+        (FetchSender(tx), Fetch(rx))
+    }
+}
+
+fn begun(part: Option<Part>) -> Result<u64, FetchError> {
+    match part {
+        Some(Ok(FilePart::Begins(len))) => Ok(len),
+        Some(Err(error)) => Err(error),
+        _ => Err(FetchError::Lost("the link is closed".to_owned())),
+    }
+}
+
+fn piece(part: Option<Part>) -> Result<Option<Vec<u8>>, FetchError> {
+    match part {
+        Some(Ok(FilePart::Piece(bytes))) => Ok(Some(bytes)),
+        Some(Ok(FilePart::End)) => Ok(None),
+        Some(Err(error)) => Err(error),
+        _ => Err(FetchError::Lost("the link is closed".to_owned())),
+    }
+}
+
+/// Where the parts of a file go.
+pub(super) struct FetchSender(mpsc::Sender<Part>);
+
+impl FetchSender {
+    pub(super) fn fail(self, error: FetchError) {
+        // The channel is empty: nothing was sent before.
+        let _ = self.0.try_send(Err(error));
+    }
+}
+
+/// Fetches a file. The connection stays for the next one if all went well.
+pub(super) async fn fetch(shared: &Shared, peer: &PeerState, request: FileRequest, to: FetchSender) {
+    let Ok(_place) = peer.fetches.acquire().await else { return };
+    let received = tokio::select! {
+        received = receive_over_any(shared, peer, request, &to.0) => received,
+        // It is no longer wanted, and the connection is closed.
+        () = to.0.closed() => return,
+    };
+    let _ = to.0.send(received.map(|()| FilePart::End)).await;
+}
+
+/// Over the connection that was kept, unless the peer has closed it meanwhile, or over a new one.
+async fn receive_over_any(
+    shared: &Shared,
+    peer: &PeerState,
+    request: FileRequest,
+    to: &mpsc::Sender<Part>,
+) -> Result<(), FetchError> {
+    let counters = peer.counters.lane(Lane::Files);
+    let kept = peer.files.lock().take();
+    if let Some(mut connection) = kept {
+        let mut is_begun = false;
+        let received = receive(&mut connection, counters, request, to, &mut is_begun).await;
+        match received {
+            Err(FetchError::Lost(_)) if !is_begun => {}
+            Err(error) => return Err(error),
+            Ok(()) => {
+                *peer.files.lock() = Some(connection);
+                return Ok(());
+            }
+        }
+    }
+    let connected = connect(shared, shared.local(), peer, Lane::Files).await;
+    let (stream, _) = connected.map_err(|error| FetchError::Lost(error.sentence))?;
+    counters.connects.add(1);
+    let mut connection = FrameStream::new(stream, Lane::Files);
+    receive(&mut connection, counters, request, to, &mut false).await?;
+    *peer.files.lock() = Some(connection);
+    Ok(())
+}
+
+async fn receive(
+    connection: &mut FrameStream,
+    counters: &LaneCounters,
+    request: FileRequest,
+    to: &mpsc::Sender<Part>,
+    is_begun: &mut bool,
+) -> Result<(), FetchError> {
+    let lost = |reason: String| FetchError::Lost(format!("the connection for files was lost: {reason}"));
+    connection.send(&FileFrame::Request(request).encode(), counters).await.map_err(lost)?;
+    let (mut left, mut checksum) = (None, 0);
+    loop {
+        let took = |body: &[u8]| match FileFrame::decode(body) {
+            Ok(FileFrame::Begins { len }) if left.is_none() && len >= request.offset => {
+                left = Some(len - request.offset);
+                Ok(Some(FilePart::Begins(len)))
+            }
+            Ok(FileFrame::Piece(bytes)) => {
+                let more = left.and_then(|left: u64| left.checked_sub(bytes.len() as u64));
+                left = Some(more.ok_or(FetchError::Damaged)?);
+                checksum = crc32c_append(checksum, bytes);
+                Ok(Some(FilePart::Piece(bytes.to_vec())))
+            }
+            Ok(FileFrame::End { checksum: sent }) if left == Some(0) && sent == checksum => Ok(None),
+            Ok(FileFrame::End { .. }) => Err(FetchError::Damaged),
+            Ok(FileFrame::Missing) => Err(FetchError::Missing),
+            Ok(FileFrame::Broken) => Err(FetchError::Broken),
+            Ok(_) => Err(lost("it sends what is no answer".to_owned())),
+            Err(error) => Err(lost(format!("it sends {error}"))),
+        };
+        let closed = || lost("it closed the connection".to_owned());
+        let part = connection.next(counters, took).await.map_err(lost)?.ok_or_else(closed)??;
+        let Some(part) = part else { return Ok(()) };
+        *is_begun = true;
+        // If the receiver was dropped, the caller of this sees it, too.
+        let _ = to.send(Ok(part)).await;
+    }
+}
+
+/// The fetching peer has left, or no longer wants the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the peer no longer wants the file")]
+pub struct FileAbandoned;
+
+/// Gives a peer a file, from a thread that reads it: none of a runtime, nor that of the links, since it waits for the peer.
+///
+/// Dropped before its end, it says that the file cannot be read.
+#[derive(Debug)]
+pub struct FileAnswer {
+    to: mpsc::Sender<Reply>,
+    checksum: u32,
+}
+
+#[derive(Debug)]
+struct Reply {
+    frame: OutgoingFrame,
+    is_last: bool,
+}
+
+impl FileAnswer {
+    /// It is there, and so long, with what comes before the offset that was asked for.
+    ///
+    /// # Errors
+    ///
+    /// It is no longer wanted.
+    pub fn begin(&mut self, len: u64) -> Result<(), FileAbandoned> {
+        self.send(&FileFrame::Begins { len })
+    }
+
+    /// What follows, from the offset on, however much. Waits while the peer is behind.
+    ///
+    /// # Errors
+    ///
+    /// It is no longer wanted.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), FileAbandoned> {
+        self.checksum = crc32c_append(self.checksum, bytes);
+        bytes.chunks(FILE_PIECE_LEN_MAX).try_for_each(|piece| self.send(&FileFrame::Piece(piece)))
+    }
+
+    /// That was all of it.
+    pub fn end(self) {
+        let checksum = self.checksum;
+        self.finish(&FileFrame::End { checksum });
+    }
+
+    /// It has been deleted.
+    pub fn missing(self) {
+        self.finish(&FileFrame::Missing);
+    }
+
+    fn finish(self, frame: &FileFrame<'_>) {
+        let reply = Reply { frame: frame.encode(), is_last: true };
+        // Without a wait if there is room, so that also the thread of the links may say at once that it has nothing.
+        if let Err(mpsc::error::TrySendError::Full(reply)) = self.to.try_send(reply) {
+            let _ = self.to.blocking_send(reply);
+        }
+    }
+
+    fn send(&mut self, frame: &FileFrame<'_>) -> Result<(), FileAbandoned> {
+        self.to.blocking_send(Reply { frame: frame.encode(), is_last: false }).map_err(|_| FileAbandoned)
+    }
+}
+
+/// Serves a peer that fetches: until it leaves, and why.
+pub(super) async fn serve(
+    shared: &Shared,
+    from: &Identity,
+    mut connection: FrameStream,
+    counters: &LaneCounters,
+) -> String {
+    loop {
+        let read = |body: &[u8]| match FileFrame::decode(body) {
+            Ok(FileFrame::Request(request)) => Ok(request),
+            Ok(_) => Err("it gives files where it only fetches".to_owned()),
+            Err(error) => Err(format!("it sends {error}")),
+        };
+        let request = match connection.next(counters, read).await {
+            Ok(Some(Ok(request))) => request,
+            Ok(Some(Err(reason))) | Err(reason) => return reason,
+            Ok(None) => return "it closed the connection".to_owned(),
+        };
+        let (to, mut parts) = mpsc::channel(PIECES_COUNT_MAX);
+        let answer = FileAnswer { to, checksum: 0 };
+        shared.handle(|handler| handler.file_wanted(from, request, answer));
+        let mut is_over = false;
+        while let Some(Reply { frame, is_last }) = parts.recv().await {
+            is_over |= is_last;
+            if let Err(reason) = connection.send(&frame, counters).await {
+                return reason;
+            }
+        }
+        if !is_over && let Err(reason) = connection.send(&FileFrame::Broken.encode(), counters).await {
+            return reason;
+        }
+    }
+}

@@ -1,9 +1,9 @@
 //! Arrows between the files of one crate: a file that names something of another one has an arrow to it.
 //!
 //! A name is followed through re-exports and imports to the file that defines it, so a `mod.rs` that only lists its children is in
-//! no circle. Read are imports and paths that begin with `crate`, `self` or `super`. Not arrows: declarations (`mod child;`), re-exports
-//! (`pub use`) in `lib.rs` and in files that have children, an import of a module by name, what a parent calls of its children by
-//! their name, and tests. Methods are not seen: what a file calls on a value that it was given needs no name.
+//! no circle. Read are imports, re-exports (`pub use`) and paths that begin with `crate`, `self` or `super`. Not arrows: declarations
+//! (`mod child;`), an import of a module by name, what a parent calls of its children by their name, and tests. Methods are not seen:
+//! what a file calls on a value that it was given needs no name.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::{Component, Path};
@@ -27,7 +27,6 @@ pub struct Arrows {
 #[derive(Debug, Default)]
 struct File {
     module: ModulePath,
-    has_children: bool,
     items: HashSet<String>,
     imports: HashMap<String, ModulePath>,
     globs: Vec<ModulePath>,
@@ -151,9 +150,8 @@ fn read(module: ModulePath, text: &str, modules: &HashSet<ModulePath>) -> File {
     let blanked = blank(text);
     let (tokens, test_modules) = without_tests(&tokens(&blanked));
     let child = |name: &str| [module.clone(), vec![name.to_owned()]].concat();
-    let has_children = modules.iter().any(|other| other.len() == module.len() + 1 && other.starts_with(&module));
     let test_modules = test_modules.into_iter().map(child).collect();
-    let mut file = File { has_children, test_modules, module, ..File::default() };
+    let mut file = File { test_modules, module, ..File::default() };
 
     let mut at = 0;
     while at < tokens.len() {
@@ -177,13 +175,11 @@ fn read(module: ModulePath, text: &str, modules: &HashSet<ModulePath>) -> File {
 
 /// Takes in a `use` whose word is at `at`; where it ends.
 fn read_use(file: &mut File, tokens: &[Token<'_>], at: usize, modules: &HashSet<ModulePath>) -> usize {
-    let is_public = at > 0 && matches!(tokens[at - 1].text, "pub" | ")");
-    let is_reexport = is_public && (file.has_children || file.module.is_empty());
     let mut imports = Vec::new();
     let end = read_tree(tokens, at + 1, &[], &mut imports);
     for Import { path, name } in imports {
         let Some(path) = absolute(&file.module, &path, modules) else { continue };
-        if !is_reexport && !modules.contains(&path) {
+        if !modules.contains(&path) {
             file.named.push(path.clone());
         }
         match name.as_str() {

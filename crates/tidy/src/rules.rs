@@ -35,7 +35,7 @@ const BANNED: &[&str] = &["somebody", "nobody", "whoever", "anybody"];
 ///
 /// Values, users and their permissions first, then channels and events, the broker and its vhosts, what operators and clients
 /// may do there, and sessions and connections last. Where a module is added, renamed or removed, this list changes with it: the
-/// test names modules without a place. Then `make ceilings` lowers the figures of the rules `circle` and `upward`. At 8 files
+/// test names modules without a place. Then `make ceilings` lowers the figures of the rules `circle` and `upward`. At 5 files
 /// and 19 arrows their lines go from `ceilings`, because that is allowed everywhere.
 const BROKER: &[&str] = &[
     "certificate_login",
@@ -140,7 +140,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "circle",
-        allowed: 8,
+        allowed: 5,
         advice: "these files lead to each other by what they import: move what several need below them",
         find: || by_crate(|krate| Arrows::of(krate).largest_circle_with_arrows()),
     },

@@ -142,7 +142,9 @@ fn a_running_store_notices_that_its_directory_is_gone() {
         }
     };
     let error = failure_after(remove);
-    assert!(error.contains("no more files") && error.contains("/journal"), "{error}");
+    // A directory is removed file by file: the store may miss its journal file before the directory is gone.
+    let is_directory_missed = error.contains("no more files") && error.contains("/journal");
+    assert!(is_directory_missed || error.contains(".journal no longer exists"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 
 use amqp::table::{Table, Value};
 
-use super::{Argument, ArgumentCheck, QueueType, accept, check, check_bool, check_integer, check_non_negative};
+use super::check::{Argument, ArgumentCheck, accept, check, check_bool, check_integer, check_non_negative};
+use super::queue_type::QueueType;
 use crate::resource::{PreconditionFailed, Resource};
 
 /// What a consumer asks for beyond the fields of `basic.consume`.

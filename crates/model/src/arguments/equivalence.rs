@@ -5,7 +5,7 @@
 
 use amqp::table::{Table, Value};
 
-use super::queue::QUEUE_TYPE;
+use super::queue_type::QUEUE_TYPE;
 use crate::erlang;
 use crate::resource::{PreconditionFailed, Resource};
 

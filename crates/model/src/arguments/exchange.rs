@@ -2,9 +2,9 @@
 
 use amqp::table::{Table, TableBuf, Value};
 
+use super::check::invalid_type;
 use super::equivalence::check_arguments;
 use super::exchange_options::{check_options, parse_delayed_type};
-use super::invalid_type;
 use crate::erlang;
 use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};

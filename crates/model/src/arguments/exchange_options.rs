@@ -2,9 +2,9 @@
 
 use amqp::table::{Table, Value};
 
-use super::ArgumentCheck;
+use super::check::ArgumentCheck;
+use super::exchange::ExchangeType;
 use super::plain::{check_count, check_flag, check_name};
-use crate::arguments::ExchangeType;
 use crate::resource::{PreconditionFailed, Resource};
 
 /// The argument that says how an `x-delayed-message` exchange routes a message when its time has come.

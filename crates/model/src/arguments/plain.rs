@@ -3,7 +3,7 @@
 
 use amqp::table::{Table, Value};
 
-use super::ArgumentCheck;
+use super::check::ArgumentCheck;
 
 /// Characters that are shown of a text.
 const SHOWN_LEN: usize = 50;

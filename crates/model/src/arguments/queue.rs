@@ -4,17 +4,17 @@ use std::iter;
 
 use amqp::table::{Table, TableBuf, Value};
 
-use super::equivalence::check_arguments;
-use super::{
-    Argument, ArgumentCheck, QueueType, accept, check, check_bool, check_non_negative, check_one, check_positive,
-    check_text, integer, invalid_type, plain, text,
+use super::check::{
+    Argument, ArgumentCheck, accept, check, check_bool, check_non_negative, check_one, check_positive, check_text,
+    integer, invalid_type, text,
 };
+use super::equivalence::check_arguments;
+use super::plain;
+use super::queue_type::{QUEUE_TYPE, QueueType};
 use crate::erlang;
 use crate::name::ExchangeName;
 use crate::resource::{PreconditionFailed, Resource};
 
-/// The argument that names a queue's type.
-pub const QUEUE_TYPE: &str = "x-queue-type";
 const DEAD_LETTER_EXCHANGE: &str = "x-dead-letter-exchange";
 /// The longest time that messages and queues without use may be told to stay: ten years.
 pub(crate) const EXPIRY_MS_MAX: u64 = 315_360_000_000;

@@ -2,8 +2,10 @@
 
 use amqp::table::Table;
 
-use super::QUEUE_TYPE;
 use crate::resource::{PreconditionFailed, Resource};
+
+/// The argument that names a queue's type.
+pub const QUEUE_TYPE: &str = "x-queue-type";
 
 /// Which kind of queue this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
 
-use super::Origin;
+use super::remark::Origin;
 use super::value::{self, Kind, ListenAddress};
 use super::values::Values;
 

@@ -7,9 +7,9 @@
 //!
 //! Files that variables name are read by the caller, who knows files: see the names in [`READ_BY_CALLER`].
 
+use super::remark::{Origin, Remark, Warning};
 use super::syntax::KeyPath;
 use super::values::Values;
-use super::{Origin, Remark, Warning};
 
 /// Variables that set keys, above all files.
 pub(super) const SETTING: &[(&str, &str)] = &[

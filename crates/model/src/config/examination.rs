@@ -2,9 +2,13 @@
 //!
 //! [`Config::parse`] ends with the first kind of trouble; here everything is told at once, whatever is wrong with the rest.
 
-use super::table::{KeyPath, State};
+use super::key::State;
+use super::remark::{Origin, Remark, Warning};
+use super::settings::Config;
+use super::sources::Source;
+use super::syntax::KeyPath;
 use super::values::Values;
-use super::{Config, Origin, Remark, Source, Warning, environment, interpolation, schema, settings, syntax, together};
+use super::{environment, interpolation, schema, settings, syntax, together};
 
 /// What becomes of a configuration.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Origin;
+use super::remark::Origin;
 use super::syntax::KeyPath;
 use super::tls::{self, PeerVerification, TlsOptions, tls_options};
 use super::value::{self, ListenAddress};

@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use super::oauth2::{self, OAuth2Provider};
+use super::remark::{Origin, Remark, Warning};
 use super::values::Values;
-use super::{Origin, Remark, Warning};
 
 /// The largest `management.http.max_body_size`.
 pub(crate) const HTTP_BODY_LEN_MAX: u64 = 256 << 20;

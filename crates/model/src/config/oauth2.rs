@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use super::remark::{Origin, Remark, Warning};
 use super::value::Kind;
 use super::values::Values;
-use super::{Origin, Remark, Warning};
 
 /// What tokens may be for. Fields are named as their keys are.
 #[derive(Debug, Clone, PartialEq, Eq)]

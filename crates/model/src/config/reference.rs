@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::key::{Key, State, Table};
 use super::schema;
-use super::table::{Key, State, Table};
 
 const INTRODUCTION: &str = "\
 # Configuration

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use super::remark::{Remark, Warning};
 use super::values::Values;
-use super::{Remark, Warning};
 
 impl Values {
     /// What is in force after `newer` was read, and a warning for each change that has to wait for a restart.

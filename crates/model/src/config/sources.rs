@@ -1,8 +1,20 @@
-//! Assignments from files and from the command line.
+//! Files, and the assignments that they and the command line make.
 
+use std::fmt;
+
+use super::interpolation;
+use super::remark::Origin;
 use super::syntax::{self, KeyPath, Setting};
 use super::values::Values;
-use super::{Origin, Source, interpolation};
+
+/// One configuration file, read by the caller.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Source {
+    /// How errors call it: its path.
+    pub name: String,
+    /// What is in it.
+    pub text: String,
+}
 
 impl Values {
     /// Takes what a file says. `env` is for its `$(NAME)`.
@@ -35,5 +47,11 @@ impl Values {
                 self.refuse(Origin::Set, format!("expected 'KEY=VALUE', not '{shown}'"));
             }
         }
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Source").field("name", &self.name).finish_non_exhaustive() // the text has passwords
     }
 }

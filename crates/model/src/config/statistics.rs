@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Origin;
+use super::remark::Origin;
 use super::value;
 use super::values::Values;
 use crate::pattern::Pattern;

@@ -2,8 +2,8 @@
 
 use human::{closest, distance};
 
+use super::key::{Key, State, Table};
 use super::syntax::KeyPath;
-use super::table::{Key, State, Table};
 
 /// How far a key may be from one that is known by its beginning only, to be taken for a typing error in that beginning.
 const PREFIX_DISTANCE_MAX: usize = 2;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Origin;
+use super::remark::Origin;
 use super::syntax::KeyPath;
 use super::table::tls_keys;
 use super::values::Values;

@@ -1,12 +1,10 @@
 //! What is wrong or without effect only because of what another key says.
 
+use super::remark::{Origin, Remark, Warning};
 use super::settings::AuthMechanism;
 use super::value::Size;
 use super::values::Values;
-use super::{
-    Origin, Remark, Warning, backends, cluster, influxdb, links, listeners, management, oauth2, shovels, statistics,
-    vhost_defaults,
-};
+use super::{backends, cluster, influxdb, links, listeners, management, oauth2, shovels, statistics, vhost_defaults};
 
 /// Journal files that must fit into the journal's bound, so that old ones can be retired while a new one is written.
 pub(super) const JOURNAL_FILE_COUNT_MIN: u64 = 4;

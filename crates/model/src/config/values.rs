@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::key::{Key, State, Table};
+use super::remark::{ConfigError, Origin, Remark, Warning};
 use super::suggest::closest_key;
 use super::syntax::KeyPath;
-use super::table::{Key, State, Table};
 use super::value;
-use super::{ConfigError, Origin, Remark, Warning};
 
 /// How RabbitMQ marks a value that it would decrypt.
 const ENCRYPTED_PREFIX: &str = "encrypted:";

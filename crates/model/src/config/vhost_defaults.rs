@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::Origin;
+use super::remark::Origin;
 use super::value;
 use super::values::Values;
 use crate::name::UserName;

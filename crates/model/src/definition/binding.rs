@@ -4,8 +4,8 @@
 use amqp::table::{Table, TableBuf};
 use sha2::{Digest as _, Sha256};
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::name::{ExchangeName, NAME_LEN_MAX, QueueName, VhostName};
 
 /// A binding.

@@ -2,7 +2,7 @@
 
 use amqp::table::{Table, TableBuf};
 
-use super::Kind;
+use super::kind::Kind;
 
 /// Appends fields.
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 use amqp::table::Table;
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::arguments::{ExchangeArguments, ExchangeType, check_flag, check_name};
 use crate::name::{ExchangeName, VhostName};
 use crate::resource::{PreconditionFailed, Resource};

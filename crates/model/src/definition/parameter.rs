@@ -1,7 +1,7 @@
 //! The bytes of parameters, of the whole cluster and of a vhost.
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::name::VhostName;
 use crate::parameter::{GlobalParameter, VhostParameter};
 

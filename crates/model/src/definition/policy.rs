@@ -1,7 +1,7 @@
 //! A policy's bytes.
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::name::VhostName;
 use crate::policy::{ApplyTo, Policy, PolicyDefinition, PolicyKind};
 

@@ -2,8 +2,8 @@
 
 use amqp::table::Table;
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::arguments::{QueueArguments, check_flag};
 use crate::ids::QueueId;
 use crate::name::{QueueName, VhostName};

@@ -1,7 +1,7 @@
 //! A user's bytes, and those of what it may do in a vhost.
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::name::{ExchangeName, UserName, VhostName};
 use crate::user::{HashingAlgorithm, PasswordHash, Permission, TopicPermission, User, UserLimits};
 

@@ -1,7 +1,7 @@
 //! A vhost's bytes.
 
-use super::Kind;
 use super::codec::{Reader, Writer, read_name};
+use super::kind::Kind;
 use crate::name::VhostName;
 use crate::vhost::{Vhost, VhostLimits, VhostMetadata};
 

@@ -4,7 +4,7 @@
 use super::deduplication::Deduplication;
 use super::settings::Settings;
 use crate::arguments::{ExchangeArguments, ExchangeType, parse_delayed_type};
-use crate::policy::EffectivePolicy;
+use crate::policy::{EffectivePolicy, SHARDS_PER_NODE_MAX};
 
 /// What an exchange does, from its type, its arguments and its policies.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -22,9 +22,6 @@ pub struct ExchangeFeatures {
 /// The type of exchange as which delayed messages are routed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DelayedType(pub ExchangeType);
-
-/// The most queues that an exchange can have of its own on a node. All are made at once, while the caller that sets the policy waits.
-pub(crate) const SHARDS_PER_NODE_MAX: u64 = 1024;
 
 /// Queues that an exchange has of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,6 @@ mod retry;
 mod settings;
 
 pub use deduplication::Deduplication;
-pub(crate) use exchange::SHARDS_PER_NODE_MAX;
 pub use exchange::{DelayedType, ExchangeFeatures, Sharding};
 pub use queue::{DeadLetter, QueueFeatures};
 pub use retry::{BackOff, DelayedRetry, RetryOf};

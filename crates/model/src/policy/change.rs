@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::apply_to::Target;
+use super::effective::EffectivePolicy;
+use super::kind::PolicyKind;
 use super::ranking::{PolicyRanking, compare};
-use super::{EffectivePolicy, Policy, PolicyKind, Target};
+use super::rule::Policy;
 
 /// The names of policies that were set or deleted.
 #[derive(Debug, Clone, Default)]

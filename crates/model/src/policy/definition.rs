@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::keys::{self, State};
-use super::{POLICY_NAME_LEN_MAX, PolicyKind};
+use super::kind::{POLICY_NAME_LEN_MAX, PolicyKind};
 use crate::arguments::QueueType;
 use crate::erlang;
 

@@ -3,11 +3,14 @@
 
 use serde_json::{Map, Value};
 
-use super::{PolicyDefinition, PolicyKind};
+use super::definition::PolicyDefinition;
+use super::kind::PolicyKind;
 use crate::arguments::QueueType;
 use crate::erlang;
-use crate::features::SHARDS_PER_NODE_MAX;
 use crate::pattern::Pattern;
+
+/// The most queues that an exchange can have of its own on a node. All are made at once, while the caller that sets the policy waits.
+pub(crate) const SHARDS_PER_NODE_MAX: u64 = 1024;
 
 /// A row of the table.
 pub(super) struct Key {

@@ -3,7 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use super::{EffectivePolicy, Policy, PolicyKind, Target};
+use super::apply_to::Target;
+use super::effective::EffectivePolicy;
+use super::kind::PolicyKind;
+use super::rule::Policy;
 
 /// Policies of one vhost, those that count first in front.
 #[derive(Debug)]

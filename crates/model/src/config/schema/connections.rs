@@ -1,11 +1,13 @@
 //! Listeners, sockets, negotiation.
 
 use super::super::network::NETWORK;
-use super::{Key, MAX_MESSAGE_SIZE_MAX, Section, Type, alias, effective, no_effect, not_built};
+use super::{Key, Section, Type, alias, effective, no_effect, not_built};
 
 pub(super) const SECTION: Section = Section { title: "Listeners and connections", keys: KEYS };
 
 const ERLANG_SOCKET: &str = "this is an option of Erlang's sockets";
+/// The largest `max_message_size`.
+const MAX_MESSAGE_SIZE_MAX: u64 = 512 << 20;
 const FRAME: Type = Type::Size(4096, 1 << 30);
 
 const KEYS: &[Key] = &[

@@ -21,8 +21,8 @@ mod tls;
 mod traces;
 mod warren;
 
-use super::MAX_MESSAGE_SIZE_MAX;
-use super::table::{Key, Section, Table, Type, alias, effective, no_effect, not_built, refused};
+use super::key::{Key, Section, Table, alias, effective, no_effect, not_built, refused};
+use super::value::Type;
 
 /// All keys, in the order of the reference.
 pub(super) static TABLE: Table = Table(&[
@@ -51,7 +51,8 @@ pub(super) static TABLE: Table = Table(&[
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{KeyPath, State};
+    use super::super::key::State;
+    use super::super::syntax::KeyPath;
     use super::*;
 
     fn find(path: &KeyPath) -> Option<&'static Key> {

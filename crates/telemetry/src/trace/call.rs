@@ -3,11 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use super::active::RECORDER_BIT;
 use super::arguments::{Arguments, Value};
+use super::clock::now_ns;
 use super::point::Point;
-use super::recorder::{RECORDER_BIT, recorder};
+use super::recorder::recorder;
 use super::session::{self, CallsState, Entered};
-use super::task::{self, Follower, Trail, now_ns};
+use super::task::{self, Follower, Trail};
 use super::unanswered::Unanswered;
 use super::wall::FrameKind;
 
@@ -28,6 +30,14 @@ pub(super) struct Watched {
     result: Option<String>,
     /// What the recorder keeps of the arguments; none: it does not watch.
     recorded: Option<Box<str>>,
+}
+
+impl Point {
+    /// A call begins; it returns when what this gives is dropped. `fill` is called only if a session watches.
+    #[inline(always)]
+    pub fn enter(&'static self, fill: impl FnOnce(&mut Arguments)) -> Call {
+        if self.is_watched() { Call::watched(self, fill) } else { Call::unwatched() }
+    }
 }
 
 impl Call {

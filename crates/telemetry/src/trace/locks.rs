@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
-use super::session::is_active;
+use super::active::is_active;
 use super::task::{self, Trail, Worker};
 use super::wait::OpenWait;
 use super::wall::FrameKind;

@@ -3,10 +3,12 @@
 //! ```text
 //!  point      a function that can be watched: off, it costs a relaxed load and a branch
 //!  pattern    which points a session watches, and `arguments` which of their calls
+//!  active     whether anything watches
 //!  limit      how many calls a session may see
 //!  call       one call, from its entry to its return
 //!  unanswered a call whose own work is over, until it is answered
 //!  task       which task makes a call, across threads and awaits
+//!  follow     a task that is one call, across its awaits
 //!  wait       what a task waits for: a lock and its holder, the disk, a socket, another task
 //!  locks      locks that know their holder while a session runs
 //!  session    who watches: at most eight, each bounded, each gone when dropped
@@ -19,8 +21,11 @@
 //!
 //! Sessions are the process's, as the points are.
 
+mod active;
 mod arguments;
 mod call;
+mod clock;
+mod follow;
 mod limit;
 pub mod locks;
 mod pattern;
@@ -31,18 +36,21 @@ mod task;
 mod unanswered;
 mod wait;
 mod wall;
+mod wall_state;
 
+pub use active::is_active;
 pub use arguments::{Argument, Arguments, Condition, Value};
 pub use call::Call;
+pub use follow::{Followed, follow};
 pub use limit::{Limit, Tripped};
 pub use pattern::Pattern;
 pub use point::{Point, all as points, register};
 pub use recorder::{Moment, RECORDER_LEN, RecordedRequest, RecordedWait, Recorder, Recording, SlowCall, recorder};
 pub use session::{
     CallEvent, CallsOptions, CallsSession, End, OpenError, ReturnEvent, SESSION_COUNT_MAX, SESSION_LEN_MAX, TraceEvent,
-    WallSession, is_active, session_count,
+    WallSession, session_count,
 };
-pub use task::{Followed, Task, TaskGuard, follow};
+pub use task::{Task, TaskGuard};
 pub use unanswered::{UNANSWERED_COUNT_MAX, Unanswered};
 pub use wait::{WaitKind, Waited, waiting};
 pub use wall::{FrameKind, Node, Tree};

@@ -4,9 +4,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use parking_lot::RwLock;
 
-use super::arguments::Arguments;
-use super::call::Call;
-
 /// A function that can be watched. It is a static; [`register`] makes it known.
 pub struct Point {
     name: &'static str,
@@ -49,12 +46,6 @@ impl Point {
     #[must_use]
     pub fn is_watched(&self) -> bool {
         self.sessions() != 0
-    }
-
-    /// A call begins; it returns when what this gives is dropped. `fill` is called only if a session watches.
-    #[inline(always)]
-    pub fn enter(&'static self, fill: impl FnOnce(&mut Arguments)) -> Call {
-        if self.is_watched() { Call::watched(self, fill) } else { Call::unwatched() }
     }
 
     #[inline(always)]

@@ -5,13 +5,10 @@ use std::time::{Duration, SystemTime};
 
 use parking_lot::Mutex;
 
+use super::active::{RECORDER_BIT, set_active};
+use super::clock::now_ns;
 use super::point;
-use super::session::set_active;
-use super::task::now_ns;
 use super::wall::FrameKind;
-
-/// The recorder's bit among those of sessions.
-pub(super) const RECORDER_BIT: u32 = 1 << 31;
 
 /// What it takes while it runs, in bytes.
 pub const RECORDER_LEN: usize = 8 << 20;

@@ -8,13 +8,15 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::{Mutex, RwLock};
 
+use super::active::{RECORDER_BIT, set_active};
 use super::arguments::{Arguments, Condition};
+use super::clock::now_ns;
 use super::limit::{Limit, Limiter, Tripped};
 use super::pattern::Pattern;
 use super::point::{self, Point};
-use super::recorder::RECORDER_BIT;
-use super::task::{Trail, now_ns};
+use super::task::Trail;
 use super::wall::Tree;
+use super::wall_state::WallState;
 
 /// How many sessions there are at most.
 pub const SESSION_COUNT_MAX: usize = 8;
@@ -25,8 +27,6 @@ pub const SESSION_LEN_MAX: usize = 1 << 20;
 /// The longest part of a body that a session may ask for, in bytes.
 const BODY_LEN_MAX: usize = 4_096;
 
-/// A bit for each session, and the recorder's.
-static ACTIVE: AtomicU32 = AtomicU32::new(0);
 /// The bits of sessions that see calls, and their arguments.
 static CALLS: AtomicU32 = AtomicU32::new(0);
 /// The longest part of a body that a session asked for.
@@ -38,25 +38,10 @@ enum Watcher {
     Wall(Arc<WallState>),
 }
 
-/// Whether any session watches anything: for what is too small or too frequent to have a point of its own.
-#[inline(always)]
-#[must_use]
-pub fn is_active() -> bool {
-    !cfg!(without_trace_points) && ACTIVE.load(Ordering::Relaxed) != 0
-}
-
 /// How many sessions there are; the recorder is none.
 #[must_use]
 pub fn session_count() -> usize {
     SESSIONS.read().iter().flatten().count()
-}
-
-pub(super) fn set_active(bit: u32, is_on: bool) {
-    if is_on {
-        ACTIVE.fetch_or(bit, Ordering::SeqCst)
-    } else {
-        ACTIVE.fetch_and(!bit, Ordering::SeqCst)
-    };
 }
 
 pub(super) fn wants_arguments(bits: u32) -> bool {
@@ -433,28 +418,6 @@ impl CallsSession {
 impl Drop for CallsSession {
     fn drop(&mut self) {
         close(self.0.bit);
-    }
-}
-
-/// The state of a session that makes a tree of times.
-#[derive(Debug)]
-pub(super) struct WallState {
-    bit: u32,
-    pattern: Pattern,
-    pub(super) tree: Mutex<Tree>,
-    request_count: AtomicU64,
-    cost_ns: AtomicU64,
-}
-
-impl WallState {
-    /// A call that it followed has ended.
-    pub(super) fn note_request(&self) {
-        self.request_count.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Work for it took so long.
-    pub(super) fn note_cost(&self, ns: u64) {
-        self.cost_ns.fetch_add(ns, Ordering::Relaxed);
     }
 }
 

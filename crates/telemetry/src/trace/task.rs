@@ -3,36 +3,19 @@
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
 use std::collections::{HashMap, VecDeque};
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
-use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::arguments::Arguments;
-use super::point::Point;
+use super::active::is_active;
+use super::clock::now_ns;
 use super::recorder;
-use super::session::{WallState, is_active};
-use super::unanswered::Unanswered;
 use super::wall::{Cursor, FrameKind, Tree};
+use super::wall_state::WallState;
 
 /// How many calls that have ended are kept of a thread, for tasks that wait for it.
 const ENDED_COUNT_MAX: usize = 256;
-
-/// Nanoseconds since the first use of this clock.
-pub(super) fn now_ns() -> u64 {
-    ns_of(Instant::now())
-}
-
-/// The same of an instant.
-pub(super) fn ns_of(at: Instant) -> u64 {
-    static START: LazyLock<Instant> = LazyLock::new(Instant::now);
-    // Before it is looked whether that was earlier: the first use is the start.
-    let start = *START;
-    u64::try_from(at.saturating_duration_since(start).as_nanos()).unwrap_or(u64::MAX)
-}
 
 /// What is known of a task while sessions watch.
 pub(super) struct Trail {
@@ -136,7 +119,7 @@ thread_local! {
 static THREADS: LazyLock<Mutex<HashMap<Box<str>, Arc<Trail>>>> = LazyLock::new(Mutex::default);
 
 impl Trail {
-    fn new(name: String, is_thread: bool) -> Arc<Trail> {
+    pub(super) fn new(name: String, is_thread: bool) -> Arc<Trail> {
         static LAST_ID: AtomicU32 = AtomicU32::new(0);
         let id = LAST_ID.fetch_add(1, Ordering::Relaxed);
         let name = name.into_boxed_str();
@@ -242,7 +225,7 @@ impl Trail {
     }
 
     /// It is not polled from now on. What it waits for is known if a wait is open.
-    fn park(&self) {
+    pub(super) fn park(&self) {
         let mut state = self.state.lock();
         if state.open.last().is_some_and(|frame| frame.kind == FrameKind::Call) {
             state.parked_ns = Some(now_ns());
@@ -250,7 +233,7 @@ impl Trail {
     }
 
     /// It is polled again.
-    fn resume(&self) {
+    pub(super) fn resume(&self) {
         let mut state = self.state.lock();
         let Some(parked_ns) = state.parked_ns.take() else { return };
         let total_ns = now_ns().saturating_sub(parked_ns);
@@ -428,7 +411,7 @@ impl std::fmt::Debug for Task {
 pub struct TaskGuard(Option<Option<Arc<Trail>>>);
 
 impl TaskGuard {
-    fn enter(trail: Arc<Trail>) -> TaskGuard {
+    pub(super) fn enter(trail: Arc<Trail>) -> TaskGuard {
         TaskGuard(Some(CURRENT.replace(Some(trail))))
     }
 }
@@ -439,52 +422,4 @@ impl Drop for TaskGuard {
             CURRENT.set(before);
         }
     }
-}
-
-/// What is followed: the name of the task, the arguments of its call, and what is told of its result.
-pub struct Followed<N, A, R> {
-    /// The task's name.
-    pub name: N,
-    /// Fills in the arguments.
-    pub arguments: A,
-    /// Describes the result.
-    pub result: R,
-}
-
-/// A task of its own that is one call of a point, across all of its awaits. What it gives beside its output follows it until it is
-/// answered; none where nothing looks.
-pub async fn follow<F, N, A, R>(
-    point: &'static Point,
-    followed: Followed<N, A, R>,
-    future: F,
-) -> (F::Output, Option<Unanswered>)
-where
-    F: Future,
-    N: FnOnce() -> String,
-    A: FnOnce(&mut Arguments),
-    R: FnOnce(&F::Output) -> String,
-{
-    if !is_active() {
-        return (future.await, None);
-    }
-    let Followed { name, arguments, result } = followed;
-    let trail = Trail::new(name(), false);
-    let mut call = {
-        let _running = TaskGuard::enter(trail.clone());
-        point.enter(arguments)
-    };
-    let mut future = pin!(future);
-    let output = poll_fn(|cx| {
-        let _running = TaskGuard::enter(trail.clone());
-        trail.resume();
-        let polled = future.as_mut().poll(cx);
-        if polled.is_pending() {
-            trail.park();
-        }
-        polled
-    })
-    .await;
-    call.returns(|| result(&output));
-    let _running = TaskGuard::enter(trail);
-    (output, call.answered_later())
 }

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use super::call::Watched;
-use super::task::{Follower, Worker, now_ns, ns_of};
+use super::clock::{now_ns, ns_of};
+use super::task::{Follower, Worker};
 use super::wait::Waited;
 use super::wall::FrameKind;
 

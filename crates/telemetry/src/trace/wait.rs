@@ -4,9 +4,10 @@ use std::borrow::Cow;
 use std::future::Future;
 use std::sync::Arc;
 
+use super::active::is_active;
+use super::clock::now_ns;
 use super::recorder::recorder;
-use super::session::is_active;
-use super::task::{self, Trail, Worker, now_ns};
+use super::task::{self, Trail, Worker};
 use super::wall::FrameKind;
 
 /// What is waited for.

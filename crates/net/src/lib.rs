@@ -5,6 +5,7 @@
 
 mod address_limiter;
 mod admission;
+mod bind_error;
 mod dial;
 mod gate;
 mod listener;
@@ -20,9 +21,10 @@ pub mod websocket;
 
 pub use address_limiter::{AddressLimiter, AddressPermit};
 pub use admission::{Admission, AdmitError};
+pub use bind_error::BindError;
 pub use dial::{DialError, DialOptions, dial, start_tls};
 pub use gate::Gate;
-pub use listener::{BindError, Listener, ListenerAddress, SharedListener, SocketOptions};
+pub use listener::{Listener, ListenerAddress, SharedListener, SocketOptions};
 pub use open_files::{OpenFiles, raise_open_files_limit};
 pub use replay::Replay;
 pub use splice::splice;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,11 @@ use socket2::{Domain, Protocol, SockRef, Socket, Type};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::watch;
 
+use crate::bind_error::BindError;
 use crate::gate::Gate;
 use crate::open_files::{SpareFile, is_exhaustion};
 use crate::stream::Stream;
-use crate::unix::UnixSocket;
+use crate::unix::{UNIX_PEER, UnixSocket};
 
 /// Options of a listening socket and of what it accepts (`tcp_listen_options.*`).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,39 +46,6 @@ impl Default for SocketOptions {
             linger: None,
         }
     }
-}
-
-/// Why a listener could not be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum BindError {
-    /// Another process has the port. The operator stops it or chooses another port.
-    #[error("cannot listen on {address}: port {} is already in use by another process", address.port())]
-    Taken {
-        /// The address that was asked for.
-        address: SocketAddr,
-    },
-    /// The system refuses for another reason.
-    #[error("cannot listen on {address}: {source}")]
-    Refused {
-        /// The address that was asked for.
-        address: SocketAddr,
-        /// The system's answer.
-        source: io::Error,
-    },
-    /// Another process has the Unix-domain socket.
-    #[error("cannot listen on {}: another process listens on this socket already", path.display())]
-    UnixTaken {
-        /// The path that was asked for.
-        path: PathBuf,
-    },
-    /// The system refuses the Unix-domain socket for another reason.
-    #[error("cannot listen on {}: {source}", path.display())]
-    UnixRefused {
-        /// The path that was asked for.
-        path: PathBuf,
-        /// The system's answer.
-        source: io::Error,
-    },
 }
 
 /// Where a listener listens.
@@ -155,9 +123,6 @@ impl SharedListener {
         })
     }
 }
-
-/// The address given to clients of a Unix-domain socket: this host, and no port.
-pub(crate) const UNIX_PEER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// How long accepting pauses when nothing can be accepted, not even to be refused.
 const EXHAUSTION_PAUSE: Duration = Duration::from_millis(100);

@@ -10,11 +10,10 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
-use crate::listener::UNIX_PEER;
 use crate::proxy_protocol::Endpoints;
 use crate::tcp_info::{self, TcpInfo};
 use crate::tls::TlsInfo;
-use crate::unix::PeerCredentials;
+use crate::unix::{PeerCredentials, UNIX_PEER};
 use crate::websocket::WebSocketStream;
 
 /// A connection, accepted or dialled. Other carriers become further variants, and their users do not change.

@@ -5,6 +5,7 @@
 
 use std::fs::{self, Metadata};
 use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -12,7 +13,10 @@ use rustix::fs::{Mode, fchmod};
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::net::UnixListener;
 
-use crate::listener::BindError;
+use crate::bind_error::BindError;
+
+/// The address given to clients of a Unix-domain socket: this host, and no port.
+pub(crate) const UNIX_PEER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
 /// A listening socket at a path, which is removed with it.
 #[derive(Debug)]

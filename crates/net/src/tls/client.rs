@@ -12,8 +12,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
+use super::error::TlsSetupError;
+use super::pem;
 use super::server::{Identity, TlsVersion, provider};
-use super::{TlsSetupError, pem};
 
 /// Whom a client trusts.
 #[derive(Debug, Clone, PartialEq, Eq)]

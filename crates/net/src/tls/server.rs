@@ -23,8 +23,10 @@ use tokio_rustls::server::TlsStream;
 
 use super::certificate::public_key;
 use super::depth::{DEPTH_MAX, DepthLimited};
+use super::error::TlsSetupError;
+use super::pem;
+use super::suites::parse_cipher_suite;
 use super::validity::{CertificateFile, CertificateUse};
-use super::{TlsSetupError, parse_cipher_suite, pem};
 
 /// How a server does TLS.
 #[derive(Debug, Clone, PartialEq, Eq)]

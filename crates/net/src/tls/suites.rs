@@ -3,7 +3,7 @@
 use rustls::SupportedCipherSuite;
 use rustls::crypto::ring::cipher_suite as suite;
 
-use super::TlsSetupError;
+use super::error::TlsSetupError;
 
 /// A suite with OpenSSL's name, if it differs, and IANA's.
 struct Suite {

@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 
-use super::{TlsSetupError, pem};
+use super::error::TlsSetupError;
+use super::pem;
 
 /// A file of certificates that is in force.
 #[derive(Debug, Clone, PartialEq, Eq)]

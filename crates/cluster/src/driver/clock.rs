@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{DriverShared, TICK};
+use super::shared::DriverShared;
+
+/// Time between two ticks of the engine.
+pub const TICK: Duration = Duration::from_millis(20);
 
 /// Time between ticks while the leader is known to have ended: an election is held after 100 to 200 ms then.
 const HASTENED_TICK: Duration = Duration::from_millis(2);

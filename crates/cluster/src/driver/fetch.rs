@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use consensus::Message;
 use store::member::{Announcement, FilePiece, Installed, PullError, Pulled};
 
-use super::handler::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIPPED};
-use super::{DriverShared, GROUP};
+use super::calls::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIPPED};
+use super::shared::DriverShared;
+use super::transport::GROUP;
 use crate::peers::FetchError;
 use crate::wire::{FileRequest, NodeName};
 

@@ -8,21 +8,12 @@ use model::ids::{JournalPosition, SegmentId};
 use store::journal::{CommitKind, SharedCommit};
 use store::member::{Announcement, FileName};
 
+use super::calls::{CALL_CHECKPOINT, CALL_NOT_SHIPPED, CALL_SHIP, CALL_SHIPPED};
 use super::fetch::FetchOrder;
-use super::{DriverShared, GROUP};
+use super::shared::DriverShared;
+use super::transport::GROUP;
 use crate::peers::{CallAnswer, FileAnswer, ForwardedClient, LinkHandler, PeerEvent};
 use crate::wire::{EntryBytes, FILE_PIECE_LEN_MAX, FileRequest, Identity, NodeName};
-
-/// The calls that a member answers.
-pub(crate) const CALLS: [&str; 4] = [CALL_CHECKPOINT, CALL_SHIP, CALL_SHIPPED, CALL_NOT_SHIPPED];
-/// A follower asks for the checkpoint that is in force; the answer is an announcement, or nothing.
-pub(super) const CALL_CHECKPOINT: &str = "checkpoint";
-/// A leader orders a member to fetch a checkpoint; length of the announcement, announcement, message.
-pub(super) const CALL_SHIP: &str = "ship";
-/// The member has done so, and has heard the message; index of the checkpoint's entry.
-pub(super) const CALL_SHIPPED: &str = "shipped";
-/// The member could not, and is to be ordered again; index of the checkpoint's entry.
-pub(super) const CALL_NOT_SHIPPED: &str = "not shipped";
 
 impl LinkHandler for DriverShared {
     fn message(&self, _: &Identity, group: GroupId, message: Message, entries: Vec<EntryBytes>) {

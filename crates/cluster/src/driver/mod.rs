@@ -8,9 +8,12 @@
 //!  fetch            a follower's checkpoints, and what is shipped to a member that is far behind
 //! ```
 
+mod calls;
 mod clock;
 mod fetch;
 mod handler;
+mod owner;
+mod shared;
 mod shipping;
 mod transport;
 mod work;
@@ -20,47 +23,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use consensus::{GroupId, MemberChange, MemberId, PeerStatus, Refusal, Status, Timing};
+use consensus::{MemberChange, MemberId, PeerStatus, Refusal, Status, Timing};
 use parking_lot::{Condvar, Mutex};
 use store::file::Disk;
-use store::member::{Member, MemberError, Situation, Timings};
-use store::{RecoveredStore, Store};
+use store::member::{Member, MemberError, Timings};
 
 use crate::call_router::CallRouter;
 use crate::peers::Links;
-use crate::wire::NodeName;
-use fetch::FetchOrder;
-pub(crate) use handler::CALLS;
-use shipping::Shipments;
+pub(crate) use calls::CALLS;
+pub use clock::TICK;
+pub use owner::NodeOwner;
+use shared::DriverShared;
 use transport::LinkTransport;
-
-/// The one group there is.
-pub(crate) const GROUP: GroupId = GroupId(1);
-/// Time between two ticks of the engine.
-pub const TICK: Duration = Duration::from_millis(20);
-
-/// What a node does as its member leads or does not. Called by one thread, and may take its time.
-pub trait NodeOwner: Send + Sync + 'static {
-    /// This node leads: it is to serve clients on this store, and returns when it does.
-    ///
-    /// # Errors
-    ///
-    /// It cannot. The node gives up.
-    fn serve(&self, store: Arc<Store>, recovered: RecoveredStore) -> Result<(), String>;
-
-    /// This node is about to hand over: it stops receiving, and returns when all that it has received is durable, or cannot
-    /// become so in time. Then it is stopped.
-    fn pause(&self);
-
-    /// This node no longer leads: it stops serving, and returns when nothing of the store is in use.
-    fn stop(&self);
-
-    /// Another node leads, or none is known to.
-    fn leader_changed(&self, leader: Option<NodeName>);
-
-    /// The node cannot go on as a member; the reason. It has to end, or to join anew.
-    fn failed(&self, reason: &str);
-}
 
 /// How a member begins.
 pub struct DriverSetup {
@@ -90,25 +64,6 @@ pub struct Driver {
     shared: Arc<DriverShared>,
     router: Arc<CallRouter>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// What its threads share.
-pub(crate) struct DriverShared {
-    pub(crate) member: Member,
-    transport: Arc<LinkTransport>,
-    owner: Arc<dyn NodeOwner>,
-    /// While this node leads: for files that others fetch.
-    store: Mutex<Option<Arc<Store>>>,
-    shipments: Mutex<Shipments>,
-    /// What a leader has ordered this node to fetch.
-    ordered: Mutex<Option<FetchOrder>>,
-    ordering: Condvar,
-    /// The leader's process has ended: its host refuses connections.
-    has_leader_ended: AtomicBool,
-    /// To which member this node is to hand over.
-    handing_over: Mutex<Option<MemberId>>,
-    is_stopping: AtomicBool,
-    stopping: (Mutex<()>, Condvar),
 }
 
 impl Driver {
@@ -235,28 +190,5 @@ impl Drop for Driver {
         }
         self.shared.shipments.lock().clear();
         self.shared.transport.close();
-    }
-}
-
-impl DriverShared {
-    fn is_stopping(&self) -> bool {
-        self.is_stopping.load(Ordering::SeqCst)
-    }
-
-    /// Waits a while, or until the node stops; says whether it does.
-    fn sleep(&self, time: Duration) -> bool {
-        let mut lock = self.stopping.0.lock();
-        if !self.is_stopping() {
-            let _ = self.stopping.1.wait_for(&mut lock, time);
-        }
-        self.is_stopping()
-    }
-
-    /// Which leader this member follows, if it follows another.
-    fn leader(&self) -> Option<NodeName> {
-        match self.member.situation() {
-            Situation::Following { leader: Some(leader) } => self.transport.find(leader),
-            _ => None,
-        }
     }
 }

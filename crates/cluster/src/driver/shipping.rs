@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use consensus::{MemberId, Shipment};
 
-use super::DriverShared;
-use super::handler::CALL_SHIP;
+use super::calls::CALL_SHIP;
+use super::shared::DriverShared;
 
 /// A member that has not fetched all in this time is ordered again, with a newer checkpoint.
 const TIMEOUT: Duration = Duration::from_secs(600);

@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use consensus::{MemberId, Message};
+use consensus::{GroupId, MemberId, Message};
 use parking_lot::RwLock;
 use store::journal::SharedCommit;
 use store::member::Transport;
 
-use super::GROUP;
 use crate::peers::Links;
 use crate::wire::{EntryToSend, NodeName, Payload};
+
+/// The one group there is.
+pub(crate) const GROUP: GroupId = GroupId(1);
 
 /// Sends over links, once there are any.
 #[derive(Default)]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use store::member::{MemberError, Situation};
 
-use super::DriverShared;
+use super::shared::DriverShared;
 
 /// How long handing over may take, once all that was received is durable.
 const HAND_OVER_TIMEOUT: Duration = Duration::from_secs(1);

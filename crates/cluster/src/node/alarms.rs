@@ -1,7 +1,15 @@
 //! What nodes are short of. Publishers wait for all nodes, so the node that serves them knows what the others are short of.
 
-use super::NodeAlarms;
 use crate::wire::NodeName;
+
+/// What a node is short of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct NodeAlarms {
+    /// Memory.
+    pub is_memory_low: bool,
+    /// Disk.
+    pub is_disk_low: bool,
+}
 
 /// See the module.
 #[derive(Debug, Default)]

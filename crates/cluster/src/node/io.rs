@@ -7,10 +7,11 @@ use std::time::Duration;
 use consensus::MemberId;
 
 use super::discovery::Names;
+use super::error::NodeError;
+use super::host::Host;
 use super::inbox::{Event, Inbox};
 use super::sources::DriverEvents;
 use super::time::GroupTime;
-use super::{Host, NodeError};
 use crate::address::Address;
 use crate::call_router::CallRouter;
 use crate::driver::{Driver, DriverSetup};

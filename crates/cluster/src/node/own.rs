@@ -2,12 +2,14 @@
 
 use consensus::MemberId;
 
+use super::alarms::NodeAlarms;
+use super::error::NodeError;
 use super::files::{NodeFiles, draw};
 use super::phase::LogExtent;
 use super::report::Report;
+use super::setup::NodeSetup;
 use super::starts::{EarlierStarts, OwnId, draw_member, next_incarnation};
 use super::time::clock_ms;
-use super::{NodeAlarms, NodeError, NodeSetup};
 use crate::address::Address;
 use crate::formation::{Consent, Formation, NodeState, OwnIdentity, Settings};
 use crate::roster::Roster;

@@ -12,7 +12,7 @@
 
 use consensus::MemberId;
 
-use super::NodeAlarms;
+use super::alarms::NodeAlarms;
 use super::starts::STARTS_MAX;
 use crate::address::Address;
 use crate::control::{ControlError, ErrorKind};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use store::{RecoveredStore, Store};
 
-use super::Host;
+use super::host::Host;
 use super::inbox::{Event, Inbox};
 use super::time::{GroupTime, clock_ms};
 use crate::call_router::NodeCalls;

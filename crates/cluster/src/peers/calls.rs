@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::time::Instant;
 
+use super::call_answer::CallAnswer;
 use super::limits::CALLS_COUNT_MAX;
 use super::peer::PeerState;
 use super::pump::Receive;
@@ -206,7 +207,7 @@ impl Receive for Questions<'_> {
             Ok(CallFrame::Call { number, name, payload }) => {
                 self.unanswered.fetch_add(1, Ordering::AcqRel);
                 let (queue, unanswered) = (Arc::clone(&self.queue), Arc::clone(&self.unanswered));
-                let answer = CallAnswer { number, queue, unanswered, is_given: false };
+                let answer = CallAnswer::new(number, queue, unanswered);
                 self.shared.handle(|handler| handler.called(&self.from, name, payload, answer));
                 Ok(())
             }
@@ -217,40 +218,5 @@ impl Receive for Questions<'_> {
 
     fn is_willing(&self) -> bool {
         self.unanswered.load(Ordering::Acquire) < CALLS_COUNT_MAX
-    }
-}
-
-/// AnswerReceiver one call, from any thread. Dropped, it says that there is no answer.
-#[derive(Debug)]
-pub struct CallAnswer {
-    number: u64,
-    queue: Arc<LaneQueue>,
-    unanswered: Arc<AtomicUsize>,
-    is_given: bool,
-}
-
-impl CallAnswer {
-    /// AnswerReceiver. Whether the connection still is there is not known.
-    ///
-    /// # Panics
-    ///
-    /// The answer is longer than [`CALL_LEN_MAX`](crate::wire::CALL_LEN_MAX).
-    pub fn give(mut self, payload: &[u8]) {
-        self.is_given = true;
-        self.send(&CallFrame::Answer { number: self.number, payload });
-    }
-
-    fn send(&self, frame: &CallFrame<'_>) {
-        // First: the push wakes the connection, which may ask at once whether there may be more.
-        self.unanswered.fetch_sub(1, Ordering::AcqRel);
-        let _ = self.queue.push(frame.encode());
-    }
-}
-
-impl Drop for CallAnswer {
-    fn drop(&mut self) {
-        if !self.is_given {
-            self.send(&CallFrame::NoAnswer { number: self.number });
-        }
     }
 }

@@ -5,8 +5,8 @@ use std::io;
 use consensus::{GroupId, Message};
 use net::{DetachedStream, Stream};
 
-use super::calls::CallAnswer;
-use super::files::FileAnswer;
+use super::call_answer::CallAnswer;
+use super::file_answer::FileAnswer;
 use crate::wire::{EntryBytes, FileRequest, ForwardHeader, Identity, Lane, NodeName, Refusal};
 
 /// What a node does with what its peers send.

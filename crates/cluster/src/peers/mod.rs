@@ -14,8 +14,10 @@
 //! a connection begins: what was under way on the one before is lost, which the engine makes good.
 
 mod acceptor;
+mod call_answer;
 mod calls;
 mod dialler;
+mod file_answer;
 mod files;
 mod framed;
 mod handler;
@@ -47,9 +49,11 @@ use crate::wire::{EntryToSend, FileRequest, ForwardHeader, Lane, Local, NodeName
 use peer::PeerState;
 use shared::Shared;
 
-pub use calls::{CallAnswer, CallError, PendingCall};
+pub use call_answer::CallAnswer;
+pub use calls::{CallError, PendingCall};
 pub use dialler::NameError;
-pub use files::{Fetch, FetchError, FileAbandoned, FileAnswer};
+pub use file_answer::{FileAbandoned, FileAnswer};
+pub use files::{Fetch, FetchError};
 pub use handler::{ForwardedClient, LinkHandler, PeerEvent};
 pub use peer::PeerAddress;
 pub use queue::SendError;

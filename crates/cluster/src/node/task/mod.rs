@@ -19,9 +19,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use super::NodeError;
 use super::clients::ClientAccess;
 use super::durable::DurableState;
+use super::error::NodeError;
 use super::exchange::ReportExchange;
 use super::files::NodeFiles;
 use super::formation::NodeFormation;

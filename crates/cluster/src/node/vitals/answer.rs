@@ -24,12 +24,12 @@ const VERSION: u8 = 1;
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::node) struct Vitals {
+pub(crate) struct Vitals {
     /// What the system's clock shows.
-    pub(in crate::node) wall_ms: u64,
+    pub(crate) wall_ms: u64,
     /// The broker's time, where one runs.
-    pub(in crate::node) broker_ms: Option<u64>,
-    pub(in crate::node) figures: NodeFigures,
+    pub(crate) broker_ms: Option<u64>,
+    pub(crate) figures: NodeFigures,
 }
 
 type Number = (u8, fn(&mut NodeFigures) -> &mut u64);
@@ -59,16 +59,16 @@ const CONTEXT: u8 = 3;
 
 impl Vitals {
     /// The question.
-    pub(in crate::node) fn question() -> Vec<u8> {
+    pub(crate) fn question() -> Vec<u8> {
         vec![VERSION]
     }
 
     /// Whether a node asks in a way that this one can answer.
-    pub(in crate::node) fn is_question(payload: &[u8]) -> bool {
+    pub(crate) fn is_question(payload: &[u8]) -> bool {
         payload.first().is_some_and(|version| *version >= VERSION)
     }
 
-    pub(in crate::node) fn encode(mut self) -> Vec<u8> {
+    pub(crate) fn encode(mut self) -> Vec<u8> {
         let mut to = vec![VERSION];
         to.extend_from_slice(&self.wall_ms.to_le_bytes());
         to.extend_from_slice(&self.broker_ms.unwrap_or(0).to_le_bytes());

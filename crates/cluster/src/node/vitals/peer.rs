@@ -11,7 +11,7 @@ const ROUND_TRIP_MAX: Duration = Duration::from_millis(500);
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(in crate::node) struct PeerVitals {
+pub(crate) struct PeerVitals {
     is_asked: bool,
     /// When it answered last, or was asked first.
     heard_at: Option<Instant>,
@@ -23,22 +23,22 @@ pub(in crate::node) struct PeerVitals {
 
 impl PeerVitals {
     /// For how long it has not answered.
-    pub(in crate::node) fn silent_ms(&self) -> Option<u64> {
+    pub(crate) fn silent_ms(&self) -> Option<u64> {
         self.heard_at.map(|at| at.elapsed().as_millis() as u64)
     }
 
     /// How far its clock is ahead of this node's.
-    pub(in crate::node) fn clock_ahead_ms(&self) -> Option<i64> {
+    pub(crate) fn clock_ahead_ms(&self) -> Option<i64> {
         self.clock_ahead_ms
     }
 
     /// For how long it has taken nothing of the log though there is something for it.
-    pub(in crate::node) fn unacknowledged_ms(&self) -> Option<u64> {
+    pub(crate) fn unacknowledged_ms(&self) -> Option<u64> {
         self.behind.map(|(_, since)| since.elapsed().as_millis() as u64)
     }
 
     /// What its process and its machine are at.
-    pub(in crate::node) fn figures(&self) -> Option<Arc<NodeFigures>> {
+    pub(crate) fn figures(&self) -> Option<Arc<NodeFigures>> {
         self.figures.clone()
     }
 

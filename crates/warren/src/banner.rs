@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use crate::listeners::ListenerSummary;
+use crate::broker_options::COMPATIBLE_VERSION;
+use crate::listener_summary::ListenerSummary;
 
 /// What the banner tells.
 pub(crate) struct Banner<'a> {
@@ -24,7 +25,7 @@ impl Banner<'_> {
 
     fn write(&self, out: &mut impl Write) -> io::Result<()> {
         let version = env!("CARGO_PKG_VERSION");
-        writeln!(out, "Warren {version} (compatible with RabbitMQ {})", crate::serve::COMPATIBLE_VERSION)?;
+        writeln!(out, "Warren {version} (compatible with RabbitMQ {COMPATIBLE_VERSION})")?;
         writeln!(out, "  data       {}", self.data_dir.display())?;
         for listener in self.listeners {
             writeln!(out, "  listening  {listener}")?;

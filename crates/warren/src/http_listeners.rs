@@ -14,15 +14,11 @@ use net::{AddressLimiter, Admission, BindError, Listener, SocketOptions};
 use tokio::task::JoinHandle;
 
 use crate::acceptor::Acceptor;
+use crate::bind::bind;
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
-use crate::listeners::{ListenerSummary, bind};
+use crate::listener_summary::{HTTP, ListenerSummary, PROMETHEUS, QUEUE_INFO};
 use crate::node::{Arrival, EntryPoint, Ingress};
 use crate::tls::TlsFiles;
-
-/// What the listeners speak.
-pub(crate) const HTTP: &str = "HTTP API";
-pub(crate) const PROMETHEUS: &str = "Prometheus metrics";
-pub(crate) const QUEUE_INFO: &str = "list of queues";
 
 /// The socket in the data directory.
 const CONTROL_SOCKET: &str = "control.sock";

@@ -17,10 +17,9 @@ use observe::prometheus::WithoutBroker;
 use shovel::Shovels;
 use tokio::runtime::Handle;
 
-use crate::backends;
-use crate::machine;
+use crate::broker_options::COMPATIBLE_VERSION;
 use crate::node::{EntryPoint, Settings};
-use crate::serve::COMPATIBLE_VERSION;
+use crate::{backends, machine};
 
 /// What answers while a broker runs.
 pub(crate) struct Sites {

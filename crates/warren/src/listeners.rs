@@ -1,70 +1,24 @@
 //! AMQP's listeners: opens all that the configuration names, and brings to the ingress who comes through them.
 
-use std::fmt;
 use std::io;
-use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
-use management::ListenerInfo;
-use model::config::{Config, ListenAddress, TcpOptions};
-use net::{Admission, BindError, Gate, Listener, ListenerAddress, ServerTls, SocketOptions};
+use model::config::Config;
+use net::{Admission, Listener};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 use crate::acceptor::Acceptor;
+use crate::bind::{bind, socket_options};
 use crate::connection_limiter::ConnectionLimiter;
-use crate::http_listeners::{PROMETHEUS, QUEUE_INFO};
+use crate::listener_summary::{AMQP, ListenerSummary};
 use crate::node::{Arrival, Ingress};
 use crate::tls::TlsFiles;
 
 /// All AMQP listeners, open.
 pub(crate) struct Listeners(Vec<Acceptor>);
-
-/// A listener, for people.
-#[derive(Debug, Clone)]
-pub(crate) struct ListenerSummary {
-    pub(crate) address: ListenerAddress,
-    /// What is spoken there.
-    pub(crate) protocol: &'static str,
-    pub(crate) tls: Option<Arc<ServerTls>>,
-    /// What suspends it, if anything does.
-    pub(crate) gate: Option<Gate>,
-}
-
-/// What AMQP's listeners speak.
-pub(crate) const AMQP: &str = "AMQP 0-9-1";
-
-impl fmt::Display for ListenerSummary {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({}{})", self.address, self.protocol, if self.tls.is_some() { ", TLS" } else { "" })
-    }
-}
-
-impl ListenerSummary {
-    /// As the API tells of it; none of Unix-domain sockets.
-    pub(crate) fn info(&self) -> Option<ListenerInfo> {
-        let ListenerAddress::Tcp(address) = self.address else { return None };
-        let protocol = match (self.protocol, self.tls.is_some()) {
-            (AMQP, false) => "amqp",
-            (AMQP, true) => "amqp/ssl",
-            (PROMETHEUS, false) => "http/prometheus",
-            (PROMETHEUS, true) => "https/prometheus",
-            // Not one of the API's, and counted as none.
-            (QUEUE_INFO, _) => "queue-info",
-            (_, false) => "http",
-            (_, true) => "https",
-        };
-        Some(ListenerInfo {
-            protocol: protocol.to_owned(),
-            ip: address.ip(),
-            port: address.port(),
-            tls: self.tls.clone(),
-            gate: self.gate.clone(),
-        })
-    }
-}
 
 impl Listeners {
     /// Opens them. The files of their TLS are put into `tls_files`.
@@ -142,43 +96,3 @@ fn acceptor(socket: Listener, admission: Admission, connection_max: Option<u64>)
 }
 
 const LISTENER_FULL: &str = "connection refused: the limit of its listener (connection_max) is reached";
-
-/// The options of a listening socket and of what it accepts.
-pub(crate) fn socket_options(tcp: &TcpOptions) -> SocketOptions {
-    SocketOptions {
-        backlog: tcp.backlog,
-        nodelay: tcp.nodelay,
-        keepalive: tcp.keepalive,
-        send_buffer_len: tcp.sndbuf,
-        receive_buffer_len: tcp.recbuf,
-        linger: tcp.linger,
-    }
-}
-
-/// Opens one on a port.
-pub(crate) fn bind(address: &ListenAddress, options: &SocketOptions) -> Result<Listener, BindError> {
-    match address.ip {
-        Some(ip) => Listener::bind(SocketAddr::new(ip, address.port), options.clone()),
-        None => bind_any(address.port, options),
-    }
-}
-
-/// Opens one on a port of every address: of both families where the machine has both.
-pub(crate) fn bind_any(port: u16, options: &SocketOptions) -> Result<Listener, BindError> {
-    match Listener::bind(SocketAddr::new(IpAddr::V6(Ipv6Addr::UNSPECIFIED), port), options.clone()) {
-        Err(BindError::Refused { .. }) => Listener::bind(SocketAddr::from(([0, 0, 0, 0], port)), options.clone()),
-        other => other,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_listener_says_what_it_speaks() {
-        let address = ListenerAddress::Tcp("127.0.0.1:5671".parse().unwrap());
-        let listening = ListenerSummary { address, protocol: AMQP, tls: None, gate: None };
-        assert_eq!(listening.to_string(), "127.0.0.1:5671 (AMQP 0-9-1)");
-    }
-}

@@ -6,6 +6,8 @@ mod acceptor;
 mod audit;
 mod backends;
 mod banner;
+mod bind;
+mod broker_options;
 #[cfg(test)]
 mod captured_log;
 mod cluster;
@@ -17,6 +19,7 @@ mod environment;
 mod fsck;
 mod http_listeners;
 mod http_sites;
+mod listener_summary;
 mod listeners;
 mod log_fields;
 mod log_json;

@@ -19,7 +19,7 @@ use store::file::RealDisk;
 use crate::logging::LogLevelHandle;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
-use crate::{config_files, in_one_line, listeners, logging, machine};
+use crate::{bind, config_files, in_one_line, logging, machine};
 
 /// Runs the proxy until it is told to stop.
 pub(crate) fn main(words: &[String]) -> ExitCode {
@@ -205,7 +205,7 @@ fn open_listeners(config: &Config, tls_files: &mut TlsFiles) -> Result<Vec<(List
         trusted_senders: config.proxy_protocol_trusted_senders.clone().map(Arc::from),
         tls: None,
     };
-    let options = listeners::socket_options(&config.tcp_listen_options);
+    let options = bind::socket_options(&config.tcp_listen_options);
     let mut open = Vec::new();
     for listener in &config.listeners {
         let sockets = bind(&listener.address, &options)
@@ -233,7 +233,7 @@ fn open_listeners(config: &Config, tls_files: &mut TlsFiles) -> Result<Vec<(List
 fn bind(address: &ListenAddress, options: &SocketOptions) -> Result<Vec<Listener>> {
     let port = address.port;
     match &address.host {
-        ListenHost::Any => Ok(vec![listeners::bind_any(port, options)?]),
+        ListenHost::Any => Ok(vec![bind::bind_any(port, options)?]),
         ListenHost::Ip(ip) => Ok(vec![Listener::bind((*ip, port).into(), options.clone())?]),
         ListenHost::Name(name) => {
             let found =

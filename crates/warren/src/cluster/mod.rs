@@ -24,9 +24,9 @@ use store::journal::FailureCause;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::banner::Banner;
+use crate::broker_options;
 use crate::logging::LogLevelHandle;
 use crate::node::{BrokerStop, Node, OpenListeners, Situation};
-use crate::serve;
 use crate::service_manager;
 use crate::signals::Signals;
 use crate::tls::TlsFiles;
@@ -52,7 +52,7 @@ pub(crate) async fn run(
     let setup = setup::of(&config, data_dir)?;
     let links_tls = setup.tls.clone();
     let mut node = Node::new(config.clone(), data_dir, listeners, connection_max, log_level.into_control())?;
-    let (of_broker, figures) = (serve::broker_options(&config, None, Vec::new()), OwnFigures::of(&node));
+    let (of_broker, figures) = (broker_options::broker_options(&config, None, Vec::new()), OwnFigures::of(&node));
     let (host, commands) = ProcessHost::new(node.ingress().clone(), of_broker, data_dir, figures);
     let of_node = host.clone();
     let starting = tokio::task::spawn_blocking(move || ClusterNode::start(setup, of_node));

@@ -12,7 +12,7 @@ use cluster::{Address, Discovery, LEVEL, LinkTls, LinkTlsOptions, Names, NodeSet
 use model::config::{CLUSTER_PORT, ClusterOptions, ClusterSecret, Config, HostPort};
 use store::file::RealDisk;
 
-use crate::{machine, serve};
+use crate::{broker_options, machine};
 
 /// How many certificates may stand between a node's and its authority's.
 const CERTIFICATE_DEPTH: u8 = 2;
@@ -45,7 +45,7 @@ pub(super) fn of(config: &Config, data_dir: &Path) -> Result<NodeSetup> {
 
 /// As a node alone has it, but for the journal.
 fn store(config: &Config, data_dir: &Path) -> Result<store::Options> {
-    let mut options = serve::store_options(config, data_dir)?;
+    let mut options = broker_options::store_options(config, data_dir)?;
     options.journal.unretired_len_max = config.store.member_journal_bound;
     Ok(options)
 }

@@ -11,23 +11,22 @@
 //! What this node answers itself over HTTP while no broker runs on it is answered here: see [`LocalSites`].
 
 use std::fmt;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow};
-use broker::{Interface, Origin};
 use management::{
-    Absent, AmqpSink, ConnectionGroup, ConnectionLimits, HttpClient, LocalSite, RequestLine, Site, read_request_line,
+    Absent, AmqpSink, ConnectionGroup, ConnectionLimits, LocalSite, RequestLine, Site, read_request_line,
 };
 use net::Stream;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::arrival::{Arrival, EntryPoint};
 use super::doorkeeper::doorkeeper;
-use super::running::Serving;
+use super::serving::Serving;
 use crate::connection_limiter::{ConnectionLimiter, ConnectionPermits, GlobalLimit};
 use crate::http_sites::LocalSites;
 
@@ -77,85 +76,6 @@ pub(crate) struct ForwardedConnection {
     pub(crate) received: Vec<u8>,
     /// It ends when the node where it came in is to have no clients. Those for operators go on.
     pub(crate) is_clients: bool,
-}
-
-/// Which kind of listener a connection came in by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum EntryPoint {
-    Amqp,
-    Api,
-    /// The short list of queues, and nothing else.
-    QueueInfo,
-    /// Compressed for who accepts that, or not.
-    Metrics {
-        compress: bool,
-    },
-    /// The socket in the data directory.
-    ControlSocket,
-}
-
-impl EntryPoint {
-    fn origin(self, peer: SocketAddr) -> Origin {
-        match self {
-            EntryPoint::Amqp => Origin { peer: Some(peer), interface: Interface::Amqp },
-            EntryPoint::ControlSocket => Origin { peer: None, interface: Interface::ControlSocket },
-            EntryPoint::Api | EntryPoint::QueueInfo | EntryPoint::Metrics { .. } => {
-                Origin { peer: Some(peer), interface: Interface::Http }
-            }
-        }
-    }
-}
-
-/// A connection that has been let in.
-#[derive(Debug)]
-pub(crate) struct Arrival {
-    pub(crate) stream: Stream,
-    /// The other side, as the listener saw it: for streams that do not know.
-    pub(crate) peer: SocketAddr,
-    pub(crate) entry: EntryPoint,
-    /// What it may cost, where it speaks HTTP.
-    pub(crate) limits: ConnectionLimits,
-    /// The places that it keeps while it is open.
-    pub(crate) permits: ConnectionPermits,
-    /// What has been read of it already.
-    pub(crate) received: Vec<u8>,
-    /// The name of the node that was asked, if that is another one.
-    pub(crate) forwarded_by: Option<Arc<str>>,
-    /// It asks for a WebSocket, as far as that has been looked at.
-    pub(crate) is_websocket: bool,
-}
-
-impl Arrival {
-    pub(crate) fn of_amqp(stream: Stream, peer: SocketAddr, permits: ConnectionPermits) -> Self {
-        Self::of_http(stream, peer, permits, EntryPoint::Amqp, ConnectionLimits::default())
-    }
-
-    pub(crate) fn of_http(
-        stream: Stream,
-        peer: SocketAddr,
-        permits: ConnectionPermits,
-        entry: EntryPoint,
-        limits: ConnectionLimits,
-    ) -> Self {
-        let peer = stream.peer_addr().unwrap_or(peer);
-        Self { stream, peer, entry, limits, permits, received: Vec::new(), forwarded_by: None, is_websocket: false }
-    }
-
-    /// Whether a client sends and receives messages by it, or will. What is for operators and for metrics is none.
-    fn is_clients(&self) -> bool {
-        match self.entry {
-            EntryPoint::Amqp | EntryPoint::QueueInfo => true,
-            EntryPoint::Api => self.is_websocket,
-            EntryPoint::Metrics { .. } | EntryPoint::ControlSocket => false,
-        }
-    }
-
-    /// As a client of the HTTP server.
-    pub(super) fn into_http(self, amqp: Option<AmqpSink>) -> (Stream, HttpClient) {
-        let Arrival { stream, peer, entry, limits, permits, received, forwarded_by, .. } = self;
-        let (origin, permit) = (entry.origin(peer), Arc::new(permits));
-        (stream, HttpClient { origin, limits, amqp, permit, received, forwarded_by })
-    }
 }
 
 /// Takes in the connections of all listeners.

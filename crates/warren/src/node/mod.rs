@@ -8,11 +8,14 @@
 //!
 //! `serve` alone decides when the process ends; here nothing does.
 
+mod arrival;
 mod doorkeeper;
 mod federation;
 mod ingress;
 mod own_broker;
 mod running;
+mod serving;
+mod settings;
 mod shovels;
 #[cfg(test)]
 mod tests;
@@ -36,14 +39,15 @@ use crate::audit::{AuditLog, AuditWriter};
 use crate::connection_limiter::GlobalLimit;
 use crate::http_listeners::HttpListeners;
 use crate::http_sites::LocalSites;
-use crate::listeners::{ListenerSummary, Listeners};
+use crate::listener_summary::ListenerSummary;
+use crate::listeners::Listeners;
 use crate::tls::TlsFiles;
-use crate::{backends, http_sites, serve};
-pub(crate) use ingress::{Arrival, EntryPoint, Ingress};
-pub(crate) use ingress::{Forward, ForwardedConnection, Forwarding, Situation};
+use crate::{backends, broker_options, http_sites};
+pub(crate) use arrival::{Arrival, EntryPoint};
+pub(crate) use ingress::{Forward, ForwardedConnection, Forwarding, Ingress, Situation};
 pub(crate) use running::BrokerStop;
 use running::RunningBroker;
-pub(crate) use running::Settings;
+pub(crate) use settings::Settings;
 
 /// All listeners of a node, open.
 pub(crate) struct OpenListeners {
@@ -99,7 +103,7 @@ impl Node {
         let auth_steps = backends::auth_steps(&config.backends).context("cannot set up authentication back ends")?;
         let of_amqp = open.amqp.addresses()?;
         let gates = of_amqp.iter().filter_map(|listening| listening.gate.clone()).collect();
-        let process = Process::new(serve::memory_len(&config), log, gates);
+        let process = Process::new(broker_options::memory_len(&config), log, gates);
         let listening: Vec<_> = of_amqp.into_iter().chain(open.http.addresses()).collect();
         let settings = Settings {
             of_http: Arc::new(http_sites::options(&config, data_dir)?),

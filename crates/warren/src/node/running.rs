@@ -1,17 +1,14 @@
 //! A broker that runs on this node, with all that belongs to it and ends with it: its store, its sites of the HTTP API, its threads of
 //! alerts and statistics, its tasks. A process may start and stop many, one after the other.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
-use broker::{AuthStep, Broker, EventSink};
-use cluster::control::Control;
+use broker::Broker;
 use management::limits::STOP_TIMEOUT;
-use management::{AmqpSink, ConnectionGroup, ListenerInfo, Process, Server};
-use model::config::Config;
+use management::{AmqpSink, Server};
 use observe::alerting::AlertThread;
 use observe::influxdb::{Influxdb, InfluxdbThreads};
 use observe::message_traces::{Directory, Limits, Traces};
@@ -21,10 +18,11 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::federation::RunningLinks;
-use super::ingress::{Arrival, EntryPoint};
+use super::serving::Serving;
+use super::settings::Settings;
 use super::shovels::RunningShovels;
+use crate::definitions;
 use crate::http_sites::{self, Sites};
-use crate::{definitions, serve};
 
 /// How long what is left of a broker may take to be gone when all of it has been told to end.
 const END_TIMEOUT: Duration = Duration::from_secs(5);
@@ -34,33 +32,6 @@ const HANDOVER_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// How long all that was received may take to become durable before a broker is handed over.
 const PAUSE_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// What every broker of this node is started with.
-pub(crate) struct Settings {
-    pub(crate) config: Arc<Config>,
-    pub(crate) data_dir: PathBuf,
-    pub(crate) audit_log: Option<Arc<dyn EventSink>>,
-    pub(crate) auth_steps: Vec<AuthStep>,
-    pub(crate) of_http: Arc<management::Options>,
-    /// All listeners, as the API tells of them.
-    pub(crate) listeners: Vec<ListenerInfo>,
-    pub(crate) process: Arc<Process>,
-    /// How many connections the limit of open files leaves room for.
-    pub(crate) connection_max: usize,
-    /// None where there can be no cluster.
-    pub(crate) control: Option<Arc<dyn Control>>,
-    /// When this node was made.
-    pub(crate) started_at: Instant,
-}
-
-impl Settings {
-    pub(crate) fn broker_options(&self) -> broker::Options {
-        broker::Options {
-            process_started_at: self.started_at,
-            ..serve::broker_options(&self.config, self.audit_log.clone(), self.auth_steps.clone())
-        }
-    }
-}
 
 /// How a broker is to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,39 +56,6 @@ impl<'a> BrokerStop<'a> {
     pub(crate) fn of_leadership(reason: &'a str, is_handover: bool) -> Self {
         let patience = HANDOVER_TIMEOUT;
         Self { reason: Some(reason), is_handover, patience, http_patience: patience }
-    }
-}
-
-/// What serves connections while a broker runs.
-pub(crate) struct Serving {
-    pub(super) broker: Arc<Broker>,
-    /// Connections of HTTP.
-    group: ConnectionGroup,
-    sites: Sites,
-    sink: AmqpSink,
-}
-
-impl fmt::Debug for Serving {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Serving").field("broker", &self.broker).finish_non_exhaustive()
-    }
-}
-
-impl Serving {
-    /// Serves a connection until it ends. Those of AMQP are served on `runtime`.
-    pub(super) fn serve(&self, arrival: Arrival, runtime: &Handle) {
-        if arrival.entry == EntryPoint::Amqp {
-            let Arrival { stream, permits, .. } = arrival;
-            let broker = self.broker.clone();
-            runtime.spawn(async move {
-                broker.serve(stream).await;
-                drop(permits);
-            });
-            return;
-        }
-        let entry = arrival.entry;
-        let (stream, client) = arrival.into_http((entry == EntryPoint::Api).then(|| self.sink.clone()));
-        self.group.serve(self.sites.of(entry), stream, client);
     }
 }
 

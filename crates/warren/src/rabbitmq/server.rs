@@ -13,7 +13,7 @@ use preflight::{PluginState, plugin_state};
 
 use super::{directories, user};
 use crate::environment::Environment;
-use crate::{config_files, machine, serve};
+use crate::{broker_options, config_files, machine, serve};
 
 /// What was said on the command line.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -28,7 +28,7 @@ struct Arguments {
 pub(super) fn run(words: &[OsString]) -> Result<()> {
     let arguments = Arguments::parse(words)?;
     if words.iter().any(|word| word == "--version" || word == "-version") {
-        return writeln!(io::stdout(), "{}", serve::COMPATIBLE_VERSION).context("cannot write the version");
+        return writeln!(io::stdout(), "{}", broker_options::COMPATIBLE_VERSION).context("cannot write the version");
     }
     let mut environment = Environment::of_process(Some(Path::new(directories::ENV_FILE)))?;
     let data_dir = directories::data_dir(&environment);

@@ -25,8 +25,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use super::{Node, OpenListeners, Situation};
-use crate::listeners::AMQP;
-use crate::serve;
+use crate::broker_options;
+use crate::listener_summary::AMQP;
 use crate::tls::TlsFiles;
 
 /// How long anything may take that is to happen soon.
@@ -68,7 +68,7 @@ impl House {
 
     /// Starts a broker over what is in the directory. What is given is alive as long as its store is.
     async fn start(&mut self) -> Weak<Store> {
-        let options = serve::store_options(&self.config, &self.dir).unwrap();
+        let options = broker_options::store_options(&self.config, &self.dir).unwrap();
         let (store, recovered) = Store::open(options, Arc::new(RealDisk)).unwrap();
         let weak = Arc::downgrade(&store);
         self.node.start_broker(store, recovered).await.unwrap();

@@ -141,7 +141,7 @@ async fn a_broker_that_cannot_start_leaves_nothing() {
     fs::write(&definitions, "{").unwrap();
     let mut house = House::open("broken", &[&format!("load_definitions={}", definitions.display())]);
     for _ in 0..2 {
-        let options = serve::store_options(&house.config, &house.dir).unwrap();
+        let options = broker_options::store_options(&house.config, &house.dir).unwrap();
         let (store, recovered) = Store::open(options, Arc::new(RealDisk)).unwrap();
         let weak = Arc::downgrade(&store);
         let error = house.node.start_broker(store, recovered).await.unwrap_err();

@@ -4,10 +4,11 @@ use broker::{Broker, Identity};
 use hyper::StatusCode;
 use model::user::Tags;
 
+use crate::path::Arguments;
 use crate::problem::Problem;
 use crate::request_context::RequestContext;
 use crate::route::{Operation, Role, Verb};
-use crate::router::Arguments;
+use crate::tags::{check_management, has_any, is_administrator, is_monitor};
 
 /// Whether the user may call an operation with these arguments.
 pub(crate) fn check(
@@ -44,22 +45,6 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether a user may see what others do.
-pub(crate) fn is_monitor(identity: &Identity) -> bool {
-    has_any(identity, &[Tags::ADMINISTRATOR, Tags::MONITORING])
-}
-
-/// Whether a user may do everything.
-pub(crate) fn is_administrator(identity: &Identity) -> bool {
-    has_any(identity, &[Tags::ADMINISTRATOR])
-}
-
-/// Whether a user may use the API at all.
-pub(crate) fn check_management(identity: &Identity) -> Result<(), Problem> {
-    let tags = [Tags::ADMINISTRATOR, Tags::MONITORING, Tags::POLICYMAKER, Tags::MANAGEMENT];
-    if has_any(identity, &tags) { Ok(()) } else { Err(Problem::not_authorised("Not management user")) }
-}
-
 fn check_role(role: Role, identity: &Identity) -> Result<(), Problem> {
     if role == Role::Public {
         return Ok(());
@@ -82,8 +67,4 @@ fn check_role(role: Role, identity: &Identity) -> Result<(), Problem> {
 fn is_in_vhost(role: Role) -> bool {
     let in_vhost = [Role::InVhost, Role::MonitoringOrInVhost, Role::PolicymakerInVhost, Role::AdministratorInVhost];
     in_vhost.contains(&role)
-}
-
-fn has_any(identity: &Identity, tags: &[&str]) -> bool {
-    tags.iter().any(|tag| identity.user.tags.has(tag))
 }

@@ -7,14 +7,14 @@ use bytes::Bytes;
 use hyper::header::HeaderMap;
 use serde_json::{Map, Value};
 
-use crate::access::is_administrator;
 use crate::json::parse_object;
 use crate::listing::Query;
+use crate::path::Arguments;
 use crate::problem::Problem;
 use crate::request_context::RequestContext;
-use crate::router::Arguments;
 use crate::service::Service;
 use crate::statistics::Ranges;
+use crate::tags::is_administrator;
 
 /// A request that may be answered.
 pub(crate) struct Call {

@@ -12,10 +12,10 @@ use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::parse_object;
 use crate::listing::Query;
+use crate::path::Arguments;
 use crate::problem::Problem;
 use crate::process::Process;
 use crate::route::Verb;
-use crate::router::Arguments;
 use crate::routes::{log, process, profile, trace};
 use crate::stage::Stage;
 use crate::watch::{FlightRecorder, Observer, Places, Watched};
@@ -74,7 +74,7 @@ impl Inside {
             flight_recorder: call.service.flight_recorder.clone(),
             slow_request: call.service.options.flight_recorder.slow_request,
             process: call.service.process().cloned(),
-            stage: call.service.live.stage(),
+            stage: call.service.feeds.stage(),
         }
     }
 

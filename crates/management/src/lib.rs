@@ -38,6 +38,7 @@ mod oauth;
 mod openapi;
 mod options;
 mod path;
+mod pipeline;
 #[cfg(debug_assertions)]
 mod planted;
 mod problem;
@@ -45,6 +46,7 @@ mod process;
 mod profile;
 mod recent_lines;
 mod request_context;
+mod response;
 mod route;
 mod router;
 mod routes;
@@ -55,6 +57,7 @@ mod session_renewal;
 mod slow_requests;
 mod stage;
 mod statistics;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod unfold;

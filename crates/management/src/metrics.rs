@@ -10,12 +10,12 @@ use observe::prometheus::{Endpoint, Filter, Meters, Scrape, WithoutBroker};
 use telemetry::Counter;
 use telemetry::exposition::CONTENT_TYPE;
 
-use crate::access::is_monitor;
 use crate::gzip::Gzip;
 use crate::listing::Query;
 use crate::media;
 use crate::problem::Problem;
 use crate::service::Service;
+use crate::tags::is_monitor;
 use http_server::{AnswerBody, Pieces};
 
 /// Options of metrics.

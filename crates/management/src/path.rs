@@ -1,4 +1,4 @@
-//! The path of a request: decoded segments.
+//! The path of a request: decoded segments, and the arguments that its route finds among them.
 
 use percent_encoding::percent_decode_str;
 
@@ -43,6 +43,24 @@ pub(crate) fn segment(text: &str) -> Result<String, PathError> {
     match percent_decode_str(text).decode_utf8() {
         Ok(decoded) => Ok(decoded.into_owned()),
         Err(_) => Err(PathError::Unnameable),
+    }
+}
+
+/// Arguments that a path gives to its route, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Arguments(pub(crate) Vec<(&'static str, String)>);
+
+impl Arguments {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| &**value)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(name, value)| (*name, &**value))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 }
 

@@ -8,7 +8,7 @@ use broker::{Actor, Broker, VhostAccess};
 use model::name::VhostName;
 use parking_lot::Mutex;
 
-use crate::access::is_administrator;
+use crate::tags::is_administrator;
 
 /// The user of a request, and the vhosts that it has entered since the request came.
 pub(crate) struct RequestContext {

@@ -2,26 +2,9 @@
 
 use std::sync::LazyLock;
 
+use crate::path::Arguments;
 use crate::route::{Route, Verb};
 use crate::routes;
-
-/// Arguments that a path gives to its route, by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Arguments(Vec<(&'static str, String)>);
-
-impl Arguments {
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| &**value)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.0.iter().map(|(name, value)| (*name, &**value))
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.0.len()
-    }
-}
 
 struct RouteEntry {
     segments: Vec<Segment>,

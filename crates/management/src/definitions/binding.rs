@@ -1,18 +1,13 @@
 //! What tells a binding from others in a document. Two that a broker tells apart, because their arguments have other types,
 //! are the same here if they are exported the same.
 
-use std::collections::HashSet;
-
 use amqp::limits::SHORT_STR_LEN_MAX;
 use amqp::table::Table;
-use broker::Broker;
 use broker::view::{BindingEndView, BindingView};
 use model::json::{from_table, to_table};
-use model::name::RESERVED_PREFIX;
 use serde_json::Value;
 
-use super::export::is_defined_queue;
-use super::parse::{BindingEntry, EndEntry};
+use super::entry::{BindingEntry, EndEntry};
 
 /// A binding as a document has it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -61,37 +56,4 @@ impl BindingIdentity {
 
 fn shown(arguments: Table<'_>) -> String {
     if arguments.is_empty() { String::new() } else { Value::Object(from_table(arguments)).to_string() }
-}
-
-/// Ends of a vhost that no document has, so that it has none of their bindings, either.
-pub(super) struct HiddenEnds {
-    queues: HashSet<String>,
-    exchanges: HashSet<String>,
-}
-
-impl HiddenEnds {
-    /// Exclusive queues, which belong to connections; and internal exchanges, but for those that the broker itself makes.
-    pub(super) fn of(broker: &Broker, vhost: &str) -> HiddenEnds {
-        let queues = broker.queue_views(vhost).into_iter().filter(|view| !is_defined_queue(view));
-        let is_hidden = |definition: &model::definition::Exchange| {
-            definition.is_internal && !definition.name.as_str().starts_with(RESERVED_PREFIX)
-        };
-        let exchanges = broker.exchange_views(vhost).into_iter().filter(|view| is_hidden(&view.definition));
-        HiddenEnds {
-            queues: queues.map(|view| view.definition().name.to_string()).collect(),
-            exchanges: exchanges.map(|view| view.definition.name.to_string()).collect(),
-        }
-    }
-
-    /// A binding as documents have it; None if they have not.
-    pub(super) fn identity(&self, view: &BindingView) -> Option<BindingIdentity> {
-        let is_hidden = match &view.destination {
-            BindingEndView::Queue(name) => self.queues.contains(name),
-            BindingEndView::Exchange(name) => self.exchanges.contains(name),
-        };
-        if view.source.is_empty() || is_hidden || self.exchanges.contains(&view.source) {
-            return None;
-        }
-        BindingIdentity::of_view(view)
-    }
 }

@@ -9,9 +9,10 @@ use model::arguments::{ExchangeType, QueueType};
 use model::name::{RESERVED_PREFIX, VhostName};
 use model::parameter::{VhostParameter, check_vhost_parameter};
 
+use super::entry::{BindingEntry, Definitions, EndEntry, ExchangeEntry, ParsedEntry};
+use super::error::DefinitionsError;
 use super::findings::{Fault, FaultKind, Findings};
-use super::parse::{BindingEntry, Definitions, EndEntry, ExchangeEntry, ParsedEntry};
-use super::{DefinitionsError, Scope, Unsupported, no_vhost};
+use super::scope::{Scope, Unsupported, no_vhost};
 use observe::alerting;
 
 /// Checks a document, and takes out of it what is to be left out. What passes can still fail if a client changes the broker meanwhile.

@@ -18,9 +18,10 @@ use model::vhost::VhostLimits;
 use serde_json::{Map, Value, json};
 
 use super::binding::BindingIdentity;
-use super::parse::{Definitions, EndEntry, VhostEntry};
+use super::entry::{Definitions, EndEntry, VhostEntry};
+use super::error::DefinitionsError;
 use super::prune::prune;
-use super::{DefinitionsError, Scope};
+use super::scope::Scope;
 
 /// Entries of one kind that are listed of each sort; all are counted.
 const LISTED_COUNT_MAX: usize = 1000;

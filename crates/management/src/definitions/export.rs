@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use broker::Broker;
-use broker::view::{BindingEndView, BindingFilter, ExchangeView, QueueView};
+use broker::view::{BindingEndView, BindingFilter};
 use model::json::{from_table, to_table};
-use model::name::RESERVED_PREFIX;
 use model::parameter::{GlobalParameter, VHOST_LIMITS, VHOST_LIMITS_NAME, VhostParameter};
 use model::policy::{Policy, PolicyKind};
 use model::user::{HashingAlgorithm, PasswordHash, User};
 use model::vhost::Vhost;
 use serde_json::{Map, Value, json};
 
-use super::Scope;
-use super::binding::HiddenEnds;
+use super::hidden::{HiddenEnds, is_defined_exchange, is_defined_queue};
+use super::scope::Scope;
 use crate::json::{Writer, write_text};
 use crate::options::Options;
 use crate::routes::bodies::arguments;
@@ -308,17 +307,6 @@ fn operator_policy(policy: &Policy) -> Value {
     let mut value = of_policy(policy);
     let name = value.as_object_mut().and_then(|members| members.remove("name"));
     json!({"component": "operator_policy", "name": name, "value": value})
-}
-
-/// Exclusive queues belong to connections, and are not for others.
-pub(super) fn is_defined_queue(view: &QueueView) -> bool {
-    !view.definition().is_exclusive
-}
-
-/// Exchanges that were declared: not those that every vhost has, nor internal ones.
-pub(super) fn is_defined_exchange(view: &ExchangeView) -> bool {
-    let name = view.definition.name.as_str();
-    !name.is_empty() && !name.starts_with(RESERVED_PREFIX) && !view.definition.is_internal
 }
 
 fn queues(broker: &Broker, vhost: &str) -> impl Iterator<Item = Value> + Send + 'static + use<> {

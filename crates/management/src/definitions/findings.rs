@@ -5,8 +5,8 @@ use std::fmt::Display;
 
 use model::refusal::{Refusal, RefusalKind};
 
-use super::DefinitionsError;
-use super::parse::EntryLocation;
+use super::entry::EntryLocation;
+use super::error::DefinitionsError;
 
 /// Lines that a refusal has at most.
 const LINE_COUNT_MAX: usize = 100;

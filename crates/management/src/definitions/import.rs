@@ -13,8 +13,9 @@ use model::refusal::Outcome;
 
 use super::binding::BindingIdentity;
 use super::check::check;
-use super::parse::{BindingEntry, Definitions, ExchangeEntry, QueueEntry};
-use super::{DefinitionsError, Scope, Unsupported, no_vhost};
+use super::entry::{BindingEntry, Definitions, ExchangeEntry, QueueEntry};
+use super::error::DefinitionsError;
+use super::scope::{Scope, Unsupported, no_vhost};
 
 /// What an import came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -16,11 +16,12 @@ use model::policy::{Policy, PolicyKind};
 use model::refusal::{Outcome, RefusalKind};
 use model::vhost::VhostLimits;
 
-use super::binding::{BindingIdentity, HiddenEnds};
-use super::export::{is_defined_exchange, is_defined_queue};
+use super::binding::BindingIdentity;
+use super::entry::Definitions;
+use super::error::DefinitionsError;
+use super::hidden::{HiddenEnds, is_defined_exchange, is_defined_queue};
 use super::import::TargetVhosts;
-use super::parse::Definitions;
-use super::{DefinitionsError, Scope};
+use super::scope::Scope;
 
 /// Names by kind; each with its vhost in front of it where it has one.
 type Names = Vec<(&'static str, Vec<String>)>;

@@ -78,7 +78,7 @@ impl Feed {
         log_looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
         let mut looks = tokio::time::interval(wanted.interval);
         looks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        let stage = service.live.stage();
+        let stage = service.feeds.stage();
         Feed {
             service,
             viewer,

@@ -10,10 +10,10 @@ use tokio::time::Instant;
 
 use super::FeedRequest;
 use super::changes::{self, Subject};
-use crate::access::{check_management, is_administrator, is_monitor};
 use crate::limits::LIVE_CHECK_INTERVAL;
 use crate::problem::Problem;
 use crate::request_context::RequestContext;
+use crate::tags::{check_management, is_administrator, is_monitor};
 
 /// A right that the user does not have, or not any more.
 #[derive(Debug, Clone, PartialEq, Eq)]

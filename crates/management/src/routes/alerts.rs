@@ -6,7 +6,6 @@ use std::sync::Arc;
 use alerts::{HIDDEN, Notice, Phase, Rule};
 use serde_json::{Map, Value, json};
 
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Cell;
@@ -16,6 +15,7 @@ use crate::route::Kind::{Any, Boolean, Integer, List, Object, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{AnswerFuture, Field, Operation, PAGED, Route, Shape, at};
 use crate::service::Service;
+use crate::tags::is_administrator;
 use observe::alerting::{
     AlertSnapshot, Alerting, DeliveryAttempt, RULES, RuleSetEntry, Source, WEBHOOKS, WebhookTarget, try_once,
 };

@@ -11,11 +11,11 @@ use super::identity::uncached;
 use crate::answer::Answer;
 use crate::call::{Call, ForwardedBy};
 use crate::json::Fields;
+use crate::path::Arguments;
 use crate::problem::Problem;
 use crate::route::Kind::{Any, Boolean, Integer, List, Text};
 use crate::route::Role::{Administrator, Monitoring};
 use crate::route::{AnswerFuture, Field, Operation, Route, Shape, at};
-use crate::router::Arguments;
 
 const REFUSALS: &[(&str, &str)] = &[
     ("404", "The node does not exist."),

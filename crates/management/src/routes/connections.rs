@@ -10,7 +10,6 @@ use net::{PeerCertificate, TlsInfo};
 use serde_json::Value;
 
 use super::latency::write_network;
-use crate::access::{is_administrator, is_monitor};
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Writer};
@@ -21,6 +20,7 @@ use crate::route::Role::{InVhost, Management};
 use crate::route::{AnswerFuture, COUNTED, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats, wants_samples};
+use crate::tags::{is_administrator, is_monitor};
 
 pub(super) static ROUTES: &[Route] = &[
     at(

@@ -5,7 +5,6 @@ use hyper::header::{EXPIRES, HeaderValue, PRAGMA};
 use serde_json::Value;
 
 use super::nodes::check_node;
-use crate::access::check_management;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, Object, Writer, wrong_type};
@@ -14,6 +13,7 @@ use crate::problem::Problem;
 use crate::route::Kind::{Boolean, List, Object as ObjectKind, Text};
 use crate::route::Role::{Administrator, Management, Monitoring, Public};
 use crate::route::{AnswerFuture, Field, LOGIN_REFUSED, Operation, Route, Shape, at};
+use crate::tags::check_management;
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/whoami", &[Operation::get(Management, whoami, "Returns the user of the request.", Shape::Object(USER))]),

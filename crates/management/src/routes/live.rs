@@ -4,13 +4,13 @@ use hyper::StatusCode;
 use hyper::header::{HeaderName, HeaderValue};
 
 use super::process;
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::live::{Feed, FeedRequest, LostRight, Viewer, Watcher};
 use crate::problem::Problem;
 use crate::route::Role::Management;
 use crate::route::{AnswerFuture, Operation, Parameters, Route, Shape, at};
+use crate::tags::is_administrator;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/live",
@@ -58,7 +58,7 @@ async fn stream(call: Call) -> Result<Answer, Problem> {
     };
     let place = call
         .service
-        .live
+        .feeds
         .take_place(watcher)
         .map_err(|none| Problem::new(StatusCode::SERVICE_UNAVAILABLE, "service_unavailable", none.to_string()))?;
     let feed = Feed::open(call.service.clone(), viewer, wanted, place).await;

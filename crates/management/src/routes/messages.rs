@@ -12,7 +12,6 @@ use super::publish::{write_payload, write_properties};
 use super::request_params::{RequestParams as _, page_count};
 use super::selection::{filter, id, selection};
 use super::{queues, refusals};
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Fields, Object, Writer};
@@ -20,6 +19,7 @@ use crate::problem::Problem;
 use crate::route::Kind::{self, Boolean, Integer, List, Text};
 use crate::route::Role::InVhost;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
+use crate::tags::is_administrator;
 
 pub(super) static ROUTES: &[Route] = &[
     at(

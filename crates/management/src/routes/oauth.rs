@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use hyper::StatusCode;
 use hyper::header::{self, HeaderMap, HeaderValue, LOCATION, SET_COOKIE};
 
-use crate::access::check_management;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::cookie;
@@ -17,6 +16,7 @@ use crate::route::Kind::{Boolean, List, Text};
 use crate::route::Role::Public;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
 use crate::session_renewal::{RenewedSession, keep_alive};
+use crate::tags::check_management;
 
 pub(super) static ROUTES: &[Route] = &[
     at(

@@ -11,7 +11,6 @@ use model::name::VhostName;
 use telemetry::Sample;
 
 use super::latency::write_stages;
-use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Object, Writer};
@@ -23,6 +22,7 @@ use crate::route::Role::Management;
 use crate::route::{Field, Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
 use crate::statistics::Stats;
+use crate::tags::is_monitor;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/overview",

@@ -16,7 +16,6 @@ use model::vhost::VhostLimits;
 use serde_json::{Map, Value, json};
 
 use super::vhosts;
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Fields;
@@ -26,6 +25,7 @@ use crate::route::Kind::{Any, Text};
 use crate::route::Role::{Policymaker, PolicymakerInVhost};
 use crate::route::{AnswerFuture, Field, LIST, Operation, Route, SINGLE, Shape, at};
 use crate::service::Service;
+use crate::tags::is_administrator;
 use observe::alerting;
 
 pub(super) static ROUTES: &[Route] = &[

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use broker::{Actor, CheckedRight, LoginRefused, NeededRight, Resource, VhostAccess, WouldRoute};
 use model::user::{Access, TopicAccess};
 
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Writer;
@@ -14,6 +13,7 @@ use crate::problem::Problem;
 use crate::route::Kind::{Boolean, Integer, List};
 use crate::route::Role::Management;
 use crate::route::{AnswerFuture, Field, Operation, Parameters, Route, Shape, at};
+use crate::tags::is_administrator;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/permissions/check",

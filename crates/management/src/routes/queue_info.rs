@@ -2,7 +2,6 @@
 
 use broker::view::QueueView;
 
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::listing::{Table, number, streamed, text};
@@ -10,6 +9,7 @@ use crate::problem::Problem;
 use crate::route::Role::Configured;
 use crate::route::{Operation, Parameters, Route, Shape, at};
 use crate::service::Service;
+use crate::tags::is_administrator;
 use hyper::StatusCode;
 
 pub(super) static ROUTES: &[Route] = &[at(

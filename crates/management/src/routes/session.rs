@@ -6,7 +6,6 @@ use broker::Identity;
 use hyper::StatusCode;
 use hyper::header::SET_COOKIE;
 
-use crate::access::check_management;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::cookie::{self, now_ms};
@@ -15,6 +14,7 @@ use crate::problem::Problem;
 use crate::route::Kind::{List, Text};
 use crate::route::Role::Public;
 use crate::route::{AnswerFuture, Field, LOGIN_REFUSED, Operation, Route, Shape, at};
+use crate::tags::check_management;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/session",

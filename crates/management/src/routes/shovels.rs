@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use shovel::{Ends, ShovelId, ShovelStatus, Shovels, State};
 
 use super::vhosts;
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::Cell;
@@ -21,6 +20,7 @@ use crate::route::Role::{Monitoring, MonitoringOrInVhost, PolicymakerInVhost};
 use crate::route::{AnswerFuture, Field, LIST, Operation, Route, Shape, at};
 use crate::service::Service;
 use crate::statistics::date_and_time;
+use crate::tags::is_administrator;
 
 pub(super) static ROUTES: &[Route] = &[
     at(

@@ -5,12 +5,12 @@ use broker::view::{Alarms, DeadLetterLoop};
 use serde_json::{Value, json};
 
 use super::cluster::shown_troubles;
-use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::problem::Problem;
 use crate::route::Role::Management;
 use crate::route::{Operation, Route, Shape, at};
+use crate::tags::is_monitor;
 
 pub(super) static ROUTES: &[Route] = &[at(
     "/api/warren/troubles",

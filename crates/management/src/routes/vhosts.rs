@@ -14,7 +14,6 @@ use model::user::Permission;
 use serde_json::Value;
 
 use super::latency::write_stages;
-use crate::access::is_monitor;
 use crate::answer::Answer;
 use crate::call::Call;
 use crate::json::{Cell, Fields, wrong_type};
@@ -25,6 +24,7 @@ use crate::route::Role::{Administrator, Management};
 use crate::route::{AnswerFuture, Field, Operation, PAGED, Route, SINGLE, Shape, at};
 use crate::service::Service;
 use crate::statistics::{Ranges, Stats, wants_samples};
+use crate::tags::is_monitor;
 
 pub(super) static ROUTES: &[Route] = &[
     at("/api/vhosts", &[Operation::list(Management, all, "Lists vhosts.", Shape::Many(&TABLE)).query(PAGED)]),

@@ -12,7 +12,7 @@ use crate::headers;
 use crate::local::{Doorkeeper, LocalSite};
 use crate::options::Options;
 use crate::problem::Problem;
-use crate::service::problem_response;
+use crate::response::problem_response;
 
 /// Answers where no broker does.
 pub struct Absent {

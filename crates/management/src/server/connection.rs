@@ -15,7 +15,7 @@ use super::{AmqpSink, ConnectionPermit, HttpClient, OpenConnection, Site};
 use crate::call::ForwardedBy;
 use crate::cookie::OverTls;
 use crate::limits::{HEAD_LEN_MAX, HEADER_COUNT_MAX};
-use crate::service::Begun;
+use crate::pipeline::Begun;
 use crate::stage::Stage;
 use http_server::AnswerBody;
 

@@ -121,7 +121,7 @@ impl ConnectionGroup {
     /// Serves a connection on the server's thread, as one of these.
     pub fn serve(&self, site: Site, stream: Stream, client: HttpClient) {
         if let Site::Api(service) = &site {
-            service.live.end_with(|| self.stage.subscribe());
+            service.feeds.end_with(|| self.stage.subscribe());
         }
         let place = OpenConnection::take(&self.open);
         self.runtime.spawn(connection::serve(site, stream, client, self.stage.subscribe(), place));

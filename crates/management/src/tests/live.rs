@@ -253,7 +253,7 @@ fn who_reads_nothing_loses_the_connection_and_others_go_on() {
         }
         told(count).await;
         assert_eq!(Arc::strong_count(&permits[1]), 2, "who reads keeps it");
-        let live = &house.service.live;
+        let live = &house.service.feeds;
         let count_max = LiveLimits::default().count_max;
         let places: Vec<_> = (0..count_max)
             .map_while(|number| {

@@ -16,15 +16,8 @@ mod recorder;
 mod wall;
 
 pub(crate) use calls::CallsFeed;
-pub(crate) use observer::{Observed, Observer, Places, Watched, no_place};
+pub(crate) use observer::{JSON_LINES, OBSERVERS_REFUSAL, Observed, Observer, Places, Watched, no_place};
 pub(crate) use perfetto::perfetto;
 pub(crate) use points::{arguments_of, is_as_long_as_asked, path_of, point_of, register};
 pub(crate) use recorder::FlightRecorder;
 pub(crate) use wall::WallFeed;
-
-/// Lines of JSON, one for each event.
-pub(crate) const JSON_LINES: &str = "application/x-ndjson";
-
-/// Why there is no session, as the description of the API has it.
-pub(crate) const OBSERVERS_REFUSAL: &str =
-    "Eight traces and profiles are running, which is the maximum, or an alarm is in effect.";

@@ -23,12 +23,18 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, mpsc, watch};
 use tokio::time::{Interval, MissedTickBehavior};
 
-use super::JSON_LINES;
-use crate::access::is_administrator;
 use crate::answer::Answer;
 use crate::limits::OBSERVER_COUNT_MAX;
 use crate::problem::Problem;
 use crate::stage::Stage;
+use crate::tags::is_administrator;
+
+/// Lines of JSON, one for each event.
+pub(crate) const JSON_LINES: &str = "application/x-ndjson";
+
+/// Why there is no session, as the description of the API has it.
+pub(crate) const OBSERVERS_REFUSAL: &str =
+    "Eight traces and profiles are running, which is the maximum, or an alarm is in effect.";
 
 /// How often it is looked whether all is as it was.
 const LOOK_INTERVAL: Duration = Duration::from_millis(250);

@@ -10,7 +10,7 @@ use super::connections::{ANSWERS, CHANNELS, CONNECTIONS, CONSUMED, GETS, PUBLISH
 use super::global::PROTOCOL;
 use super::metric::{Histograms, Listing, Table, counter, nothing, write_each, write_sums};
 use super::node;
-use super::scrape::Scope;
+use super::scope::Scope;
 use super::sums::Sums;
 use super::{latency, queues, topology};
 use http_server::Pieces;

@@ -5,7 +5,7 @@
 
 use telemetry::exposition::{Kind, Labels, Name, write_head, write_sample};
 
-use super::NodeSubject;
+use super::subject::NodeSubject;
 
 /// What an answer tells of. The names are what the label `rabbitmq_endpoint` says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

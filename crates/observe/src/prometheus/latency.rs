@@ -7,7 +7,7 @@ use telemetry::LatencyCounts;
 use telemetry::exposition::{Buckets, Kind, Labels, Name, Value, write_buckets, write_head};
 
 use super::metric::{Table, gauge, nothing, some, write_each};
-use super::scrape::Scope;
+use super::scope::Scope;
 
 /// Connections that are told one by one: those with the longest round trips.
 const SLOWEST_COUNT: usize = 5;

@@ -47,6 +47,17 @@ impl Meter {
     }
 }
 
+/// What the answers of each endpoint have cost.
+#[derive(Debug, Default)]
+pub struct Meters([Meter; Endpoint::ALL.len()]);
+
+impl Meters {
+    /// What those of one have cost.
+    pub(super) fn of(&self, endpoint: Endpoint) -> &Meter {
+        &self.0[endpoint as usize]
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

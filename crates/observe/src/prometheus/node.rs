@@ -4,8 +4,8 @@ use broker::machine;
 use broker::view::NodeView;
 use telemetry::exposition::{Kind, Value};
 
-use super::NodeSubject;
 use super::metric::{Metric, Table, counter, gauge, nothing, some};
+use super::subject::NodeSubject;
 
 /// Numbers of the node, as of one moment.
 pub(crate) struct Node {

@@ -6,8 +6,8 @@ use broker::machine::{ProcessorTimes, processor_times};
 use broker::view::{PressureView, StoreView};
 use telemetry::exposition::Value;
 
-use super::Subject;
 use super::metric::{Table, counter, gauge, nothing, some, write_each};
+use super::subject::Subject;
 use crate::influxdb::DeliveryStats;
 
 /// Numbers of the node that RabbitMQ has no name for.

@@ -4,99 +4,21 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use broker::view::{ChannelView, ConnectionView, DelaysView, QueueView, QueueWalk};
-use model::name::VhostName;
 use model::parameter::GlobalParameter;
-use parking_lot::Mutex;
 
-use super::Subject;
 use super::connections::TOTALS;
 use super::families::{FAMILIES, Family, NodeTotals, OF_QUEUES, Owner, PARTS, list_queues};
 use super::filter::Filter;
 use super::identity::{self, ClusterIdentity, Endpoint};
-use super::metric::{FoundObjects, write_each, write_sums};
-use super::node::{self, Node};
+use super::meter::Meters;
+use super::metric::{write_each, write_sums};
+use super::node;
 use super::queues::INFO;
+use super::scope::Scope;
+use super::subject::Subject;
 use super::sums::Sums;
-use super::topology::{Passed, passed};
-use super::{Meters, alerts, cluster, federation, global, latency, own, shovels};
-use http_server::Pieces;
-use http_server::{PIECE_LEN, PIECE_OBJECT_COUNT};
-
-/// What an answer is about.
-pub(super) struct Scope {
-    pub(super) subject: Subject,
-    pub(super) filter: Filter,
-    /// The node; one.
-    pub(super) node: Vec<Node>,
-    queues: Mutex<Queues>,
-}
-
-/// Queues that are asked for: looked up once for all who tell of them, a few at a time.
-enum Queues {
-    Ahead(QueueWalk, Vec<QueueView>),
-    FoundObjects(Arc<Vec<QueueView>>),
-}
-
-impl Scope {
-    fn new(subject: Subject, filter: Filter) -> Arc<Scope> {
-        let node = vec![node_of(&subject)];
-        let vhosts = subject.broker.vhost_names();
-        let wanted = vhosts.iter().map(VhostName::as_str).filter(|vhost| filter.wants_vhost(vhost));
-        let queues = Mutex::new(Queues::Ahead(subject.broker.walk_queues(wanted), Vec::new()));
-        Arc::new(Scope { subject, filter, node, queues })
-    }
-
-    /// The node, as of now.
-    pub(super) fn node_now(&self) -> Node {
-        node_of(&self.subject)
-    }
-
-    /// Queues that are asked for, by vhost and name.
-    pub(super) fn queues(&self) -> FoundObjects<QueueView> {
-        let mut queues = self.queues.lock();
-        if let Queues::Ahead(walk, found) = &mut *queues {
-            for _ in 0..PIECE_OBJECT_COUNT {
-                let Some(queue) = walk.next() else {
-                    *queues = Queues::FoundObjects(Arc::new(std::mem::take(found)));
-                    break;
-                };
-                if self.filter.wants_queue(queue.definition().name.as_str()) {
-                    found.push(queue);
-                }
-            }
-        }
-        match &*queues {
-            Queues::Ahead(..) => None,
-            Queues::FoundObjects(found) => Some(found.clone()),
-        }
-    }
-
-    /// Connections that have been let in; of the others nothing is known yet.
-    pub(super) fn connections(&self) -> Vec<ConnectionView> {
-        let connections = self.subject.broker.connection_views();
-        connections.into_iter().filter(|connection| connection.opened().is_some()).collect()
-    }
-
-    /// Open channels.
-    pub(super) fn channels(&self) -> Vec<ChannelView> {
-        self.subject.broker.channel_views()
-    }
-
-    /// Exchanges of the vhosts that are asked for, to which anything was published.
-    pub(super) fn passed(&self) -> Vec<Passed> {
-        let vhosts = self.subject.broker.vhost_names();
-        let wanted = vhosts.iter().filter(|vhost| self.filter.wants_vhost(vhost.as_str()));
-        wanted.flat_map(|vhost| passed(&self.subject.broker, vhost)).collect()
-    }
-
-    /// What waits at exchanges of the vhosts that are asked for.
-    pub(super) fn delays(&self) -> Vec<DelaysView> {
-        let vhosts = self.subject.broker.vhost_names();
-        let wanted = vhosts.iter().filter(|vhost| self.filter.wants_vhost(vhost.as_str()));
-        wanted.flat_map(|vhost| self.subject.broker.delays_views(vhost.as_str())).collect()
-    }
-}
+use super::{alerts, cluster, federation, global, latency, own, shovels};
+use http_server::{PIECE_LEN, Pieces};
 
 /// An answer that is being made.
 pub struct Scrape {
@@ -172,10 +94,6 @@ impl Scrape {
 /// Whether what a family tells is told by another one that is there.
 fn is_part(family: &Family, is_there: impl Fn(&str) -> bool) -> bool {
     PARTS.iter().any(|(part, whole)| *part == family.name && is_there(whole))
-}
-
-fn node_of(subject: &Subject) -> Node {
-    Node::new(&subject.node, subject.broker.node_view(&subject.node.data_dir))
 }
 
 fn write_identity(out: &mut Vec<u8>, subject: &Subject, shown: Endpoint) {

@@ -8,13 +8,15 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use broker::machine;
 use broker::view::{Alarms, Churn, NodeView};
 
+use super::cluster;
 use super::families::Owner;
 use super::filter::Filter;
 use super::identity::{self, ClusterIdentity, Endpoint};
+use super::meter::Meters;
 use super::metric::write_each;
 use super::node::{self, Node};
 use super::scrape::{Scrape, text};
-use super::{Meters, NodeSubject, cluster};
+use super::subject::NodeSubject;
 
 /// A node on which no broker runs.
 #[derive(Debug, Clone)]

@@ -28,7 +28,7 @@ use queue::Counts;
 
 use crate::bitmap::Bitmap;
 use crate::file::{File, write_all_at};
-use crate::residents::{QueueState, Returns};
+use crate::queue_owner::{QueueState, Returns};
 use crate::segment::{HEADER_LEN, MARK_LEN, SegmentRange};
 use crate::varint::{self, Malformed, Reader};
 

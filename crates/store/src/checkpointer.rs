@@ -6,7 +6,7 @@ use consensus::LogId;
 use model::ids::{JournalPosition, QueueId, QueueSeq, SegmentId};
 
 use crate::manifest::ManifestFile;
-use crate::residents::{QueueState, Returns};
+use crate::queue_owner::{QueueState, Returns};
 
 /// What checkpoints are made from, besides the catalog.
 pub(crate) struct Checkpointer {

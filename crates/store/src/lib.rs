@@ -5,10 +5,10 @@
 
 mod backup;
 mod bitmap;
-mod books;
 mod catalog;
 mod checkpoint;
 mod checkpoint_copy;
+mod checkpoint_delta;
 mod checkpointer;
 pub mod chunk;
 mod damages;
@@ -25,12 +25,12 @@ pub mod member;
 mod memory_waiters;
 mod options;
 mod paths;
+mod queue_owner;
 #[cfg(any(test, feature = "simulation"))]
 mod random;
 mod reclaim;
 mod recovery;
 mod reserve;
-mod residents;
 mod rest;
 mod retire;
 mod scrub;
@@ -57,14 +57,14 @@ pub use damages::DamagedSegment;
 pub use directory::{DataDir, DirError, FORMAT};
 pub use journal::{JOURNAL_THREADS, Record, RecordBatch, SyncCounts};
 pub use options::Options;
+pub use queue_owner::{
+    CollectedResidents, LaneResidents, LoadAnswer, LoadedMessage, QueueOwner, QueueState, RecoveredRange, Resident,
+    Returns,
+};
 #[cfg(any(test, feature = "simulation"))]
 pub use random::Random;
 pub use reclaim::ReclaimReport;
 pub use recovery::{OpenError, RecoveredQueue, RecoveredStore};
-pub use residents::{
-    CollectedResidents, LaneResidents, LoadAnswer, LoadedMessage, QueueOwner, QueueState, RecoveredRange, Resident,
-    Returns,
-};
 pub use retire::RetireReport;
 pub use scrub::ScrubReport;
 pub use segment::ReadError;

@@ -9,7 +9,7 @@ use queue::Load;
 use crate::catalog::Segment;
 use crate::damages::SlotRun;
 use crate::loads::Task;
-use crate::residents::{LoadAnswer, LoadedMessage};
+use crate::queue_owner::{LoadAnswer, LoadedMessage};
 use crate::segment::{
     ANCHOR_SLOTS, Flaw, Footer, ReadAhead, ReadError, ReadMessage, SegmentFile, SegmentRange, SlotReader,
 };
@@ -38,12 +38,12 @@ impl Loader {
     }
 
     /// Answers loads until the store closes.
-    pub(crate) fn run(&mut self, shared: &Shared, residents: &dyn QueueOwner) {
+    pub(crate) fn run(&mut self, shared: &Shared, owner: &dyn QueueOwner) {
         while let Some(task) = shared.loads.pop() {
             match task {
-                Task::Answer(queue, loaded) => residents.loaded(queue, loaded),
+                Task::Answer(queue, loaded) => owner.loaded(queue, loaded),
                 Task::Load(queue, load) => match self.load(shared, queue, load) {
-                    LoadOutcome::Loaded(loaded) => residents.loaded(queue, loaded),
+                    LoadOutcome::Loaded(loaded) => owner.loaded(queue, loaded),
                     LoadOutcome::Stuck(loaded) => shared.loads.answer_at(Instant::now() + RETRY_DELAY, queue, loaded),
                 },
             }
@@ -52,10 +52,10 @@ impl Loader {
 
     /// Answers one load, if one was asked for.
     #[cfg(any(test, feature = "simulation"))]
-    pub(crate) fn load_once(&mut self, shared: &Shared, residents: &dyn QueueOwner) -> bool {
+    pub(crate) fn load_once(&mut self, shared: &Shared, owner: &dyn QueueOwner) -> bool {
         let Some((queue, load)) = shared.loads.try_pop() else { return false };
         let (LoadOutcome::Loaded(loaded) | LoadOutcome::Stuck(loaded)) = self.load(shared, queue, load);
-        residents.loaded(queue, loaded);
+        owner.loaded(queue, loaded);
         true
     }
 

@@ -7,7 +7,7 @@ use model::ids::QueueId;
 use parking_lot::{Condvar, Mutex};
 use queue::Load;
 
-use crate::residents::LoadAnswer;
+use crate::queue_owner::LoadAnswer;
 
 /// Loads that have been asked for, and answers that have to wait. Each queue has one of them, and those that it gave up.
 #[derive(Default)]

@@ -39,7 +39,7 @@ impl Shared {
             checkpointer.queues = collection.queues;
             checkpointer.returned = collection.returned;
         }
-        let dropped = self.books.take().apply(&mut checkpointer.definitions);
+        let dropped = self.checkpoint_delta.take().apply(&mut checkpointer.definitions);
         if !dropped.is_empty() {
             self.catalog.drop_queues(&dropped);
             checkpointer.queues.retain(|state| dropped.binary_search(&state.queue).is_err());

@@ -21,8 +21,8 @@ use crate::catalog::Segment;
 use crate::checkpointer::Collection;
 use crate::chunk::CHUNK_LEN;
 use crate::file::File;
+use crate::queue_owner::{CollectedResidents, LaneResidents};
 use crate::reserve::Purpose;
-use crate::residents::{CollectedResidents, LaneResidents};
 use crate::segment::{SHARED_LEN_MIN, SLOT_COUNT_MAX, SLOT_LEN, SegmentWriter, Source, WrittenSegment};
 use crate::shared::Shared;
 use crate::trace_points::RETIRE;
@@ -154,7 +154,7 @@ impl Shared {
     }
 
     /// Retires what should be retired now, if anything.
-    pub(crate) fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
+    pub(crate) fn retire_once(&self, owner: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
         self.reserve.want_segment(self.segment_reserve_len());
         if self.is_disk_full() {
             // What is alive in a journal file goes to a segment: without the file's room each takes more of the disk.
@@ -168,14 +168,14 @@ impl Shared {
             }
             return Ok(None);
         };
-        let retired = self.retire(goal, residents)?;
+        let retired = self.retire(goal, owner)?;
         if goal.chunk_end > 0 {
             let pressure = &self.memory_waiters.pressure;
             let next =
                 if self.is_memory_short() { pressure.load(Ordering::Relaxed).saturating_add(1).min(32) } else { 0 };
             pressure.store(next, Ordering::Relaxed);
             if next > 1 && retired.message_count == 0 {
-                residents.unload();
+                owner.unload();
             }
         }
         self.wake_for_memory();
@@ -183,7 +183,7 @@ impl Shared {
     }
 
     /// Moves what the goal names, and lets the journal below its position go.
-    pub(crate) fn retire(&self, goal: Goal, residents: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
+    pub(crate) fn retire(&self, goal: Goal, owner: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
         let goal = self.at_border(goal);
         let _call = RETIRE.enter(|arguments| {
             arguments.number("position", goal.position.0);
@@ -193,17 +193,17 @@ impl Shared {
             chunk.first_position() < goal.position || chunk.number() < goal.chunk_end
         };
         let mut collected = CollectedResidents::default();
-        residents.collect(&is_old, &mut collected);
+        owner.collect(&is_old, &mut collected);
         let CollectedResidents { queues, lanes, returned } = collected;
         let (mut journaled, mut transient): (Vec<_>, Vec<_>) = lanes.into_iter().partition(|lane| lane.is_journaled);
-        let mut message_count = self.spill(&mut journaled, true, residents)?;
+        let mut message_count = self.spill(&mut journaled, true, owner)?;
         let has_checkpoint = self.is_worth_a_checkpoint(goal);
         if has_checkpoint {
             self.checkpoint(Some(Collection { position: goal.position, entry: goal.entry, queues, returned }))?;
         }
         // Last: nothing is reserved for it, and what it may lack must not keep the journal from being retired.
         if goal.chunk_end > 0 {
-            message_count += self.spill(&mut transient, false, residents)?;
+            message_count += self.spill(&mut transient, false, owner)?;
         }
         self.signals.reclaim.raise();
         Ok(RetireReport { message_count, has_checkpoint })
@@ -234,12 +234,7 @@ impl Shared {
     }
 
     /// Writes the lanes to segments and tells their queues. Lanes are left without what has been written.
-    fn spill(
-        &self,
-        lanes: &mut [LaneResidents],
-        is_journaled: bool,
-        residents: &dyn QueueOwner,
-    ) -> Result<u64, WorkError> {
+    fn spill(&self, lanes: &mut [LaneResidents], is_journaled: bool, owner: &dyn QueueOwner) -> Result<u64, WorkError> {
         lanes.sort_by_key(|lane| (lane.queue, lane.lane));
         let mut message_count = 0;
         let mut placed = Vec::new();
@@ -259,7 +254,7 @@ impl Shared {
                     placed.push(PlacedMessage { seq: resident.seq, place: Place { segment: segment.id, slot } });
                     slot += 1;
                 }
-                residents.relocate(lane.queue, lane.lane, &placed);
+                owner.relocate(lane.queue, lane.lane, &placed);
                 message_count += placed.len() as u64;
                 if part.residents.end == lane.residents.len() {
                     lane.residents = Vec::new(); // lets go of the memory
@@ -316,7 +311,7 @@ struct SegmentPlan {
     len: u64,
 }
 
-/// Deals the residents to segments of about `len_max` bytes.
+/// Deals the messages to segments of about `len_max` bytes.
 fn cut(lanes: &[LaneResidents], len_max: u64, shared_len_min: u32) -> Vec<SegmentPlan> {
     let mut segments = Vec::new();
     let mut parts = Vec::new();

@@ -60,7 +60,7 @@ impl Shared {
             next.reserved = next.lasting + BLOCK_LEN;
             let mut batch = RecordBatch::new();
             batch.put(KEY, &next.reserved.to_le_bytes());
-            next.reserved_at = self.books.append(&self.journal, &mut batch);
+            next.reserved_at = self.checkpoint_delta.append(&self.journal, &mut batch);
         }
         let number = next.lasting;
         next.lasting += 1;

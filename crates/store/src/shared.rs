@@ -1,7 +1,7 @@
 //! What the store's threads and callers share, and how they wait for each other.
 //!
 //! Locks, in the order in which they may be taken: `backup` (backups and closing only), `checkpointer`, then any one of the others,
-//! which are held for a moment and never over I/O. Callbacks into [`QueueOwner`](crate::Residents) hold `checkpointer` at most, which
+//! which are held for a moment and never over I/O. Callbacks into [`QueueOwner`](crate::QueueOwner) hold `checkpointer` at most, which
 //! nothing that they may call takes.
 
 use std::io;
@@ -14,14 +14,14 @@ use model::ids::{JournalPosition, SegmentId};
 use parking_lot::{Condvar, Mutex};
 
 use crate::ChunkBudget;
-use crate::books::CheckpointDelta;
 use crate::catalog::Catalog;
+use crate::checkpoint_delta::CheckpointDelta;
 use crate::checkpointer::Checkpointer;
 use crate::damages::Damages;
 use crate::directory::DataDir;
 use crate::file::{Disk, File};
 use crate::handles::Handles;
-use crate::journal::{Failed, FailureCause, FilePreallocator, Filing, Journal, Progress, Syncer, Writer};
+use crate::journal::{Failed, FailureCause, FilePreallocator, Journal, Preallocation, Progress, Syncer, Writer};
 use crate::loads::Loads;
 use crate::manifest::ManifestFile;
 use crate::member::MemberShared;
@@ -47,7 +47,7 @@ pub(crate) struct Shared {
     pub(crate) catalog: Catalog,
     pub(crate) handles: Handles,
     pub(crate) damages: Damages,
-    pub(crate) books: CheckpointDelta,
+    pub(crate) checkpoint_delta: CheckpointDelta,
     pub(crate) reserve: Reserve,
     pub(crate) loads: Loads,
     pub(crate) memory_waiters: MemoryWaiters,
@@ -70,7 +70,7 @@ pub(crate) struct Shared {
 /// What writes a journal, step by step.
 pub(crate) struct SteppedJournal {
     pub(crate) writer: Writer,
-    pub(crate) filer: FilePreallocator,
+    pub(crate) preallocator: FilePreallocator,
     /// A leader's.
     pub(crate) syncer: Option<Syncer>,
 }
@@ -79,7 +79,7 @@ impl Shared {
     /// Waits until the journal would survive a power cut up to `position`.
     pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
         let mut stepped = self.stepped.lock();
-        let Some(SteppedJournal { writer, filer, syncer }) = &mut *stepped else {
+        let Some(SteppedJournal { writer, preallocator, syncer }) = &mut *stepped else {
             drop(stepped);
             while !self.journal.wait_synced_for(position, LENDING_DELAY)? {
                 self.lend_to_journal();
@@ -94,8 +94,8 @@ impl Shared {
                 return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::LeadershipLost });
             }
             let progress = writer.commit_once()?;
-            let filing = filer.file_once();
-            if (progress, filing) == (Progress::NeedsFile, Filing::Stalled) && !self.lend_to_journal() {
+            let outcome = preallocator.prepare_once();
+            if (progress, outcome) == (Progress::NeedsFile, Preallocation::Stalled) && !self.lend_to_journal() {
                 // A thread would wait here for as long as the disk is full; a test is told.
                 let reason = "no file can be prepared".into();
                 return Err(Failed { durable: self.journal.durable(), reason, cause: FailureCause::Broken });

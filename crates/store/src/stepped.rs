@@ -39,9 +39,9 @@ impl Store {
 
     /// Writes what the journal has gathered; a group's leader leaves it to [`Store::step_syncer`] to sync it.
     pub fn step_writer(&self) -> Result<(), WorkError> {
-        if let Some(SteppedJournal { writer, filer, .. }) = &mut *self.shared.stepped.lock() {
+        if let Some(SteppedJournal { writer, preallocator, .. }) = &mut *self.shared.stepped.lock() {
             writer.commit_once()?;
-            filer.file_once();
+            preallocator.prepare_once();
         }
         Ok(())
     }
@@ -67,8 +67,8 @@ impl Store {
     }
 
     /// Retires what should be retired now, if anything.
-    pub fn retire_once(&self, residents: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
-        self.shared.retire_once(residents)
+    pub fn retire_once(&self, owner: &dyn QueueOwner) -> Result<Option<RetireReport>, WorkError> {
+        self.shared.retire_once(owner)
     }
 
     /// Retires the journal up to `position`, which an append has returned, and moves what is in chunks below `chunk_end`.
@@ -76,21 +76,21 @@ impl Store {
         &self,
         position: JournalPosition,
         chunk_end: u64,
-        residents: &dyn QueueOwner,
+        owner: &dyn QueueOwner,
     ) -> Result<RetireReport, WorkError> {
-        self.shared.retire(Goal { position, entry: None, chunk_end }, residents)
+        self.shared.retire(Goal { position, entry: None, chunk_end }, owner)
     }
 
     /// Retires all that a member's group has committed.
-    pub fn retire_committed(&self, residents: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
+    pub fn retire_committed(&self, owner: &dyn QueueOwner) -> Result<RetireReport, WorkError> {
         let member = self.shared.member.as_ref().expect("the store is a member's");
         let (entry, position) = member.committed();
-        self.shared.retire(Goal { position, entry: Some(entry), chunk_end: 0 }, residents)
+        self.shared.retire(Goal { position, entry: Some(entry), chunk_end: 0 }, owner)
     }
 
     /// Does the next job of reclaiming, if there is one.
-    pub fn reclaim_once(&self, residents: &dyn QueueOwner) -> Result<Option<ReclaimReport>, WorkError> {
-        self.shared.reclaim_once(residents, &mut |_| ControlFlow::Continue(()))
+    pub fn reclaim_once(&self, owner: &dyn QueueOwner) -> Result<Option<ReclaimReport>, WorkError> {
+        self.shared.reclaim_once(owner, &mut |_| ControlFlow::Continue(()))
     }
 
     /// Reads every segment there is.
@@ -104,8 +104,8 @@ impl Store {
     }
 
     /// Answers one load, if one was asked for.
-    pub fn load_once(&self, residents: &dyn QueueOwner) -> bool {
-        Loader::new(&self.shared).load_once(&self.shared, residents)
+    pub fn load_once(&self, owner: &dyn QueueOwner) -> bool {
+        Loader::new(&self.shared).load_once(&self.shared, owner)
     }
 
     /// Makes the reserve on disk whole, if there is room; says whether it is.

@@ -12,8 +12,8 @@ use queue::{Load, MovedMessage, PagedRange};
 use thiserror::Error;
 
 use crate::backup::{self, Backup, BackupError};
-use crate::books::CheckpointDelta;
 use crate::catalog::{Catalog, Segment};
+use crate::checkpoint_delta::CheckpointDelta;
 use crate::checkpointer::{Checkpointer, PinnedFiles};
 use crate::damages::{DamagedSegment, Damages};
 use crate::directory::DataDir;
@@ -123,10 +123,10 @@ impl Store {
     }
 
     /// Starts the threads that retire, reclaim and read.
-    pub fn start(&self, residents: Arc<dyn QueueOwner>) {
+    pub fn start(&self, owner: Arc<dyn QueueOwner>) {
         let mut threads = self.threads.lock();
         assert!(threads.is_none(), "a store is started once");
-        *threads = Some(Threads::start(&self.shared, &residents));
+        *threads = Some(Threads::start(&self.shared, &owner));
     }
 
     /// Makes a copy of the data directory as it is now, while everything goes on: a directory that [`Store::open`] takes, with all that
@@ -167,9 +167,9 @@ impl Store {
     /// Takes what is in the batch into the journal, and returns the position at which all of it is durable. Called under the locks of
     /// the shards whose state the records tell of: the journal's order is theirs.
     pub fn append(&self, batch: &mut RecordBatch) -> JournalPosition {
-        let position = self.shared.books.append(&self.shared.journal, batch);
+        let position = self.shared.checkpoint_delta.append(&self.shared.journal, batch);
         self.relieve_memory();
-        if self.shared.books.has_dropped() {
+        if self.shared.checkpoint_delta.has_dropped() {
             self.shared.signals.reclaim.raise();
         }
         position
@@ -447,9 +447,9 @@ fn start_journal(
 ) -> Result<StartedJournal, journal::OpenError> {
     if is_stepped {
         let is_leaders = replication.as_ref().is_some_and(|replication| replication.is_leaders());
-        let (journal, mut writer, filer) = journal::assemble(recovery, options, on_event, replication)?;
+        let (journal, mut writer, preallocator) = journal::assemble(recovery, options, on_event, replication)?;
         let syncer = is_leaders.then(|| writer.split_syncer());
-        return Ok((journal, None, Some(SteppedJournal { writer, filer, syncer })));
+        return Ok((journal, None, Some(SteppedJournal { writer, preallocator, syncer })));
     }
     let (journal, threads) = journal::start(recovery, options, on_event, replication)?;
     Ok((journal, Some(threads), None))
@@ -533,7 +533,7 @@ impl StoreBuilder {
             journal,
             budget,
             catalog,
-            books: CheckpointDelta::default(),
+            checkpoint_delta: CheckpointDelta::default(),
             reserve,
             loads: Loads::default(),
             memory_waiters,

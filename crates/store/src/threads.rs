@@ -50,16 +50,16 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    pub(crate) fn start(shared: &Arc<Shared>, residents: &Arc<dyn QueueOwner>) -> Self {
+    pub(crate) fn start(shared: &Arc<Shared>, owner: &Arc<dyn QueueOwner>) -> Self {
         let spawn = |name: &str, kind: Work, work: fn(&Shared, &dyn QueueOwner)| {
-            let (shared, residents) = (shared.clone(), residents.clone());
+            let (shared, owner) = (shared.clone(), owner.clone());
             let thread = std::thread::Builder::new().name(name.to_owned());
             let work = {
                 let name = name.to_owned();
                 move || {
                     sampler::does(kind);
                     // A thread that dies takes the journal with it, in clear words, instead of leaving everyone waiting.
-                    if catch_unwind(AssertUnwindSafe(|| work(&shared, &*residents))).is_err() {
+                    if catch_unwind(AssertUnwindSafe(|| work(&shared, &*owner))).is_err() {
                         shared.journal.fail(&format!("the thread {name} panicked"));
                     }
                 }
@@ -97,15 +97,15 @@ fn be_nice() {
     }
 }
 
-fn read(shared: &Shared, residents: &dyn QueueOwner) {
-    Loader::new(shared).run(shared, residents);
+fn read(shared: &Shared, owner: &dyn QueueOwner) {
+    Loader::new(shared).run(shared, owner);
 }
 
-fn retire(shared: &Shared, residents: &dyn QueueOwner) {
+fn retire(shared: &Shared, owner: &dyn QueueOwner) {
     be_nice();
     let mut has_failed = false;
     while !shared.is_closing() {
-        match retire_step(shared, residents, &mut has_failed) {
+        match retire_step(shared, owner, &mut has_failed) {
             Rest::None => {}
             Rest::AtLeast(delay) => {
                 shared.sleep(delay);
@@ -132,8 +132,8 @@ pub(crate) enum Rest {
 
 /// Retires once. As long as publishers wait for memory this must be called again without anything happening: who lets go of
 /// memory is not told.
-pub(crate) fn retire_step(shared: &Shared, residents: &dyn QueueOwner, has_failed: &mut bool) -> Rest {
-    let outcome = shared.retire_once(residents);
+pub(crate) fn retire_step(shared: &Shared, owner: &dyn QueueOwner, has_failed: &mut bool) -> Rest {
+    let outcome = shared.retire_once(owner);
     refill_reserve(shared);
     shared.wake_for_memory();
     let is_awaited = !shared.memory_waiters.is_empty();
@@ -160,12 +160,12 @@ fn refill_reserve(shared: &Shared) {
     }
 }
 
-fn reclaim(shared: &Shared, residents: &dyn QueueOwner) {
+fn reclaim(shared: &Shared, owner: &dyn QueueOwner) {
     be_nice();
     let mut has_failed = false;
     let mut doomed_since: Option<Instant> = None;
     while !shared.is_closing() {
-        let is_idle = match reclaim_all(shared, residents) {
+        let is_idle = match reclaim_all(shared, owner) {
             Ok(()) => {
                 has_failed = false;
                 true
@@ -248,7 +248,7 @@ fn removal_delay(shared: &Shared) -> Duration {
     REMOVAL_DELAY_MIN.max(Duration::from_secs(shared.reserve.checkpoint_len() / REMOVAL_RATE_PER_S))
 }
 
-fn reclaim_all(shared: &Shared, residents: &dyn QueueOwner) -> Result<(), WorkError> {
+fn reclaim_all(shared: &Shared, owner: &dyn QueueOwner) -> Result<(), WorkError> {
     let start = Instant::now();
     let mut paced = 0u64;
     let mut pace = |len: u64| {
@@ -260,7 +260,7 @@ fn reclaim_all(shared: &Shared, residents: &dyn QueueOwner) -> Result<(), WorkEr
         }
         if shared.is_closing() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    while shared.reclaim_once(residents, &mut pace)?.is_some() {}
+    while shared.reclaim_once(owner, &mut pace)?.is_some() {}
     Ok(())
 }
 

@@ -4,14 +4,14 @@
 //! journal
 //! up to where it is synced, with zeros behind. So the copy needs no format of its own, and opening it is an ordinary start.
 //!
-//! 1. Under the checkpointer's lock, for an instant: note the manifest, *pin* the files it names, *hold* the journal's files.
+//! 1. Under the checkpointer's lock, for an instant: note the manifest, *pin* the files it names, take a *snapshot* of the journal's files.
 //! 2. Link the segments and the checkpoint, which never change, into a directory with a temporary name. What cannot be linked is copied
 //!    in (4).
 //! 3. Copy the journal, whose files are used again and again; let go of it.
 //! 4. Copy what could not be linked; unpin.
 //! 5. Write format, how far the journal is synced, and manifest, sync all names, give the directory its final name.
 //!
-//! What is pinned is not removed, what is held is not written over; everything else goes on: appending, checkpoints, retiring (new
+//! What is pinned is not removed, what is kept is not written over; everything else goes on: appending, checkpoints, retiring (new
 //! journal files are made meanwhile), reclaiming. All of it costs space and nothing else. If there is no more of that, the
 //! backup is what gives way.
 //!
@@ -32,7 +32,7 @@ use parking_lot::MutexGuard;
 use crate::checkpointer::PinnedFiles;
 use crate::directory::format_text;
 use crate::file::{self, Disk, File};
-use crate::journal::{Hold, synced_file_of};
+use crate::journal::{SnapshotGuard, synced_file_of};
 use crate::manifest::{Manifest, file_of};
 use crate::reserve::is_full;
 use crate::shared::Shared;
@@ -109,7 +109,7 @@ pub(crate) struct BackupInProgress<'a> {
     /// What could not be linked.
     unlinked: VecDeque<Linkable>,
     /// The journal's files; present until they have been copied.
-    hold: Option<Hold>,
+    snapshot: Option<SnapshotGuard>,
     /// Journal files to copy, and how much of each; known when linking is over.
     journal: Option<VecDeque<(usize, u64)>>,
     copy: Option<Copy>,
@@ -128,17 +128,17 @@ impl<'a> BackupInProgress<'a> {
         let target = Target::create(&*shared.disk, to, shared.paths.dir())?;
         // With confirms after the write, what they were sent for may not be synced yet.
         shared.wait_synced(shared.journal.durable())?;
-        let (pins, manifest, hold, segments) = Pins::pin(shared);
+        let (pins, manifest, snapshot, segments) = Pins::pin(shared);
         let segment_count = segments.len();
         let linkable = linkable(shared, &target, &manifest, segments);
-        let backup = Backup { dir: target.dir().to_owned(), end: hold.end, len: 0, linked_len: 0, segment_count };
+        let backup = Backup { dir: target.dir().to_owned(), end: snapshot.end, len: 0, linked_len: 0, segment_count };
         Ok(BackupInProgress {
             shared,
             manifest,
             target,
             linkable,
             unlinked: VecDeque::new(),
-            hold: Some(hold),
+            snapshot: Some(snapshot),
             journal: None,
             copy: None,
             piece: vec![0; piece_len],
@@ -197,11 +197,11 @@ impl<'a> BackupInProgress<'a> {
     fn measure(&self) -> Result<VecDeque<(usize, u64)>, BackupError> {
         let mut journal = VecDeque::new();
         let mut wanted = FIXED_LEN + self.unlinked.iter().map(|file| file.len).sum::<u64>();
-        for (index, held) in self.hold.iter().flat_map(|hold| &hold.files).enumerate() {
-            let used_len = held.used_len().map_err(attempting("reading", &held.path))?;
-            let used_len = used_len.ok_or_else(|| BackupError::Damaged { path: held.path.clone() })?;
+        for (index, kept) in self.snapshot.iter().flat_map(|snapshot| &snapshot.files).enumerate() {
+            let used_len = kept.used_len().map_err(attempting("reading", &kept.path))?;
+            let used_len = used_len.ok_or_else(|| BackupError::Damaged { path: kept.path.clone() })?;
             journal.push_back((index, used_len));
-            wanted += held.len;
+            wanted += kept.len;
         }
         let free = self.free_space()?;
         if free < wanted {
@@ -218,13 +218,13 @@ impl<'a> BackupInProgress<'a> {
     /// The next file to copy: the journal first, so that its files can be used again.
     fn next_copy(&mut self) -> Result<Option<Copy>, BackupError> {
         let next = self.journal.as_mut().and_then(VecDeque::pop_front);
-        if let (Some((index, used_len)), Some(hold)) = (next, &self.hold) {
-            let held = &hold.files[index];
-            let to = self.target.temporary().journal().join(held.path.file_name().unwrap_or_default());
+        if let (Some((index, used_len)), Some(snapshot)) = (next, &self.snapshot) {
+            let kept = &snapshot.files[index];
+            let to = self.target.temporary().journal().join(kept.path.file_name().unwrap_or_default());
             let file = self.create(&to)?;
-            return Ok(Some(Copy::new(held.file.clone(), file, (held.path.clone(), to), used_len, held.len)));
+            return Ok(Some(Copy::new(kept.file.clone(), file, (kept.path.clone(), to), used_len, kept.len)));
         }
-        self.hold = None;
+        self.snapshot = None;
         let Some(Linkable { from, to, len }) = self.unlinked.pop_front() else { return Ok(None) };
         let source = self.disk().open(&from).map_err(attempting("opening", &from))?;
         let found = source.len().map_err(attempting("reading", &from))?;
@@ -316,7 +316,7 @@ struct Pins<'a> {
 
 impl<'a> Pins<'a> {
     /// Pins what the manifest's checkpoint names, and holds the journal that continues it.
-    fn pin(shared: &'a Shared) -> (Self, Manifest, Hold, Vec<(SegmentId, u64)>) {
+    fn pin(shared: &'a Shared) -> (Self, Manifest, SnapshotGuard, Vec<(SegmentId, u64)>) {
         let mut checkpointer = shared.checkpointer.lock();
         let manifest = checkpointer.manifest.current().clone();
         let mut named = checkpointer.named.clone();
@@ -326,7 +326,7 @@ impl<'a> Pins<'a> {
             segments: named.iter().map(|(id, _)| *id).collect(),
         };
         // Nothing is retired without the lock.
-        (Pins { shared }, manifest, shared.journal.hold(), named)
+        (Pins { shared }, manifest, shared.journal.snapshot(), named)
     }
 }
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use model::ids::JournalPosition;
 
-use super::filer::{self, FilePreallocator, Filing};
 use super::files::{ClosedFile, Files, PreparedFile};
 use super::format::{CommitHeader, FILE_HEADER_LEN, Layout};
 use super::handle::Journal;
 use super::marks::Marks;
 use super::options::{ConfirmAfter, OnEvent, OpenError, Options};
+use super::preallocator::{self, FilePreallocator, Preallocation};
 use super::recovery::{ChainEnd, FoundFile, Recovery};
 use super::replication::Replication;
 use super::shared::{Owner, Shared};
@@ -24,7 +24,7 @@ use crate::reserve::is_full;
 /// The pages of a file's header and of its first commit's.
 const SCRUBBED_LEN: usize = FILE_HEADER_LEN as usize + PAGE_LEN;
 
-/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`FilePreallocator::file_once`] itself. With a
+/// Goes on where a replayed journal ends. The caller runs [`Writer::commit_once`] and [`FilePreallocator::prepare_once`] itself. With a
 /// replication the journal is one of a group: what it had is committed, unless [`Recovery::set_committed`] has said less.
 ///
 /// # Panics
@@ -62,10 +62,10 @@ pub fn assemble(
     let owner = Owner { on_event, replication };
     let shared = Arc::new(Shared::new(options, disk, dir.clone(), marks, files, synced_file, owner));
     shared.retire(from);
-    let mut filer = FilePreallocator::new(shared.clone());
+    let mut preallocator = FilePreallocator::new(shared.clone());
     if tail.first().is_some() {
         // Retired files first: on a full disk they are the only ones.
-        while filer.file_once() == Filing::Done {}
+        while preallocator.prepare_once() == Preallocation::Done {}
     }
     let current = match (write_tail(&shared, &end, &tail), last) {
         (Err(error), Some(path)) if is_full(&error) => {
@@ -81,7 +81,7 @@ pub fn assemble(
     shared.retire_rewritten();
     // Now all of it is. A new file, whatever the one before has been through.
     shared.synced_record.renew(&shared);
-    Ok((Journal::new(shared.clone()), Writer::new(shared, current), filer))
+    Ok((Journal::new(shared.clone()), Writer::new(shared, current), preallocator))
 }
 
 /// Removes files that mean nothing any more: nothing else lets go of them. They are not used again, for behind a torn header what they have
@@ -142,7 +142,7 @@ fn close_all(files: &mut Files, found: Vec<FoundFile>, end: &ChainEnd) {
 /// Writes the tail to a file of its own.
 fn write_tail(shared: &Shared, end: &ChainEnd, tail: &Tail) -> io::Result<Option<CurrentFile>> {
     let (Some(first), Some(last)) = (tail.first(), tail.last()) else { return Ok(None) };
-    let PreparedFile { path, file, len } = filer::take_or_create(shared, tail.disk_len())?;
+    let PreparedFile { path, file, len } = preallocator::take_or_create(shared, tail.disk_len())?;
     let header = file_header(shared, first.layout(), len, first.first, end.position);
     let offset = tail.write(file.as_ref(), &header, || Ok(()))?;
     Ok(Some(CurrentFile { path, file, header, offset, is_anchored: true, last: last.id() }))

@@ -81,7 +81,7 @@ impl EntryFile {
     }
 }
 
-/// What the filer should do next.
+/// What the preallocator should do next.
 pub(crate) enum Job {
     /// Make a file of this length.
     Create(u64),
@@ -107,7 +107,7 @@ pub(crate) struct Files {
     /// What was appended before here is needed no more.
     retired_to: JournalPosition,
     /// A backup reads what lies before here: retired files that have some of it are left as they are.
-    held_to: JournalPosition,
+    snapshot_end: JournalPosition,
     /// The writer waits for a file in which a commit of this length fits; 0: it waits for none.
     wanted_len: u64,
     next_generation: u64,
@@ -128,7 +128,7 @@ impl Files {
             current: None,
             taken_len: 0,
             retired_to: JournalPosition::START,
-            held_to: JournalPosition::START,
+            snapshot_end: JournalPosition::START,
             wanted_len: 0,
             next_generation,
             next_number,
@@ -209,7 +209,7 @@ impl Files {
         Some(taken)
     }
 
-    /// The writer waits for a file in which a commit of this length fits: the filer is to make one.
+    /// The writer waits for a file in which a commit of this length fits: the preallocator is to make one.
     pub(crate) fn want(&mut self, disk_len: u64) {
         self.wanted_len = disk_len;
     }
@@ -285,11 +285,11 @@ impl Files {
     /// Files to which nothing more is written, with the length of what was: what is behind that is to be cut off. They count as so long
     /// from now on, and are not used again.
     pub(crate) fn shorten_closed(&mut self) -> Vec<(Arc<dyn File>, u64)> {
-        let held_to = self.held_to;
+        let snapshot_end = self.snapshot_end;
         // One of which nothing was read, its header not either, is left as it is.
         let is_too_long = |file: &&mut ClosedFile| {
             let is_known = file.is_anchored && file.used_len >= FILE_HEADER_LEN;
-            is_known && file.header.first >= held_to && file.used_len < file.len
+            is_known && file.header.first >= snapshot_end && file.used_len < file.len
         };
         let shorten = |file: &mut ClosedFile| {
             file.len = file.used_len;
@@ -363,7 +363,7 @@ impl Files {
 
     /// What to do next. A recycled file must come back by [`Files::add_prepared`] or [`Files::put_back`] or be removed.
     pub(crate) fn take_job(&mut self) -> Option<Job> {
-        let free = self.retired.iter().position(|file| !self.is_held(file));
+        let free = self.retired.iter().position(|file| !self.is_in_snapshot(file));
         if let Some(file) = free.and_then(|free| self.retired.remove(free)) {
             return Some(Job::Recycle(file));
         }
@@ -374,17 +374,17 @@ impl Files {
     }
 
     pub(crate) fn has_job(&self) -> bool {
-        let has_free = self.retired.iter().any(|file| !self.is_held(file));
+        let has_free = self.retired.iter().any(|file| !self.is_in_snapshot(file));
         has_free || self.lacks_prepared() || self.is_wanting()
     }
 
-    fn is_held(&self, file: &ClosedFile) -> bool {
-        file.header.first < self.held_to
+    fn is_in_snapshot(&self, file: &ClosedFile) -> bool {
+        file.header.first < self.snapshot_end
     }
 
-    /// Leaves files with anything before `to` as they are, retired or not; all are let go with the journal's start.
-    pub(crate) fn hold(&mut self, to: JournalPosition) {
-        self.held_to = to;
+    /// Leaves files with anything before `to` as they are, retired or not; the journal's start lets go of all.
+    pub(crate) fn set_snapshot_end(&mut self, to: JournalPosition) {
+        self.snapshot_end = to;
     }
 
     /// The files that hold what is needed, oldest first; the one being written last.

@@ -10,12 +10,12 @@ use model::ids::JournalPosition;
 
 use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::PreparedFile;
-use super::hold::Hold;
 use super::marks::Marks;
 use super::options::{Failed, FailureCause, FileSpan};
 use super::record::RecordBatch;
 use super::room::{cut_closed, give_room, remove_prepared};
 use super::shared::{Shared, congestion};
+use super::snapshot_guard::SnapshotGuard;
 use super::sync_times::SyncCounts;
 use crate::file::{File, PAGE_LEN};
 use crate::wake::{DurableWaiter, Waiting, WakeRelay};
@@ -296,9 +296,9 @@ impl Journal {
         self.shared.files.lock().spans()
     }
 
-    /// Keeps what is synced by now from being written over. Only one hold at a time, and never while something is retired.
-    pub(crate) fn hold(&self) -> Hold {
-        Hold::new(self.shared.clone())
+    /// Keeps what is synced by now from being written over. Only one snapshot at a time, and never while something is retired.
+    pub(crate) fn snapshot(&self) -> SnapshotGuard {
+        SnapshotGuard::new(self.shared.clone())
     }
 
     /// Records that end at or before `position` are needed no more: a checkpoint has them, and the manifest that says so

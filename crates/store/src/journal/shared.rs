@@ -46,7 +46,7 @@ pub(crate) struct Owner {
     pub(crate) replication: Option<Arc<dyn Replication>>,
 }
 
-/// Everything the handles, the writer and the filer share. Of its locks none is taken under another.
+/// Everything the handles, the writer and the preallocator share. Of its locks none is taken under another.
 pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) disk: Arc<dyn Disk>,
@@ -66,7 +66,7 @@ pub(crate) struct Shared {
     /// The writer waits here, with `pending`.
     pub(crate) work: Condvar,
     pub(crate) files: Mutex<Files>,
-    /// The filer waits here, with `files`.
+    /// The preallocator waits here, with `files`.
     pub(crate) filing: Condvar,
     /// The writer waits here for a file, with `files`.
     pub(crate) filed: Condvar,
@@ -388,7 +388,7 @@ impl Shared {
         }
     }
 
-    /// A file in which a commit of this length fits; `None`: the filer has been told.
+    /// A file in which a commit of this length fits; `None`: the preallocator has been told.
     pub(crate) fn take_prepared(&self, disk_len: u64) -> Option<PreparedFile> {
         let mut files = self.files.lock();
         let file = files.take_prepared(disk_len);

@@ -7,10 +7,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::assembly::assemble;
-use super::filer::{FilePreallocator, Filing};
 use super::handle::Journal;
 use super::options::{ConfirmAfter, Failed, OnEvent, OpenError, Options};
 use super::pending::{POSTPONED, PendingWork, WriterWait};
+use super::preallocator::{FilePreallocator, Preallocation};
 use super::recovery::Recovery;
 use super::replication::Replication;
 use super::shared::Shared;
@@ -40,13 +40,13 @@ pub fn start(
     replication: Option<Arc<dyn Replication>>,
 ) -> Result<(Journal, Threads), OpenError> {
     let dir = recovery.dir.clone();
-    let (journal, mut writer, filer) = assemble(recovery, options, on_event, replication)?;
+    let (journal, mut writer, preallocator) = assemble(recovery, options, on_event, replication)?;
     let shared = writer.shared().clone();
     let is_split = shared.options.confirm_after == ConfirmAfter::Write || shared.is_leaders();
     let syncer = is_split.then(|| writer.split_syncer());
-    let mut threads = Threads { shared, writer: None, filer: None, syncer: None, recorder: None };
+    let mut threads = Threads { shared, writer: None, preallocator: None, syncer: None, recorder: None };
     let io_error = OpenError::io("starting a thread for the journal in", &dir);
-    threads.spawn(writer, filer, syncer).map_err(io_error)?;
+    threads.spawn(writer, preallocator, syncer).map_err(io_error)?;
     Ok((journal, threads))
 }
 
@@ -54,13 +54,13 @@ pub fn start(
 pub struct Threads {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
-    filer: Option<JoinHandle<()>>,
+    preallocator: Option<JoinHandle<()>>,
     syncer: Option<JoinHandle<()>>,
     recorder: Option<JoinHandle<()>>,
 }
 
 impl Threads {
-    fn spawn(&mut self, writer: Writer, filer: FilePreallocator, syncer: Option<Syncer>) -> std::io::Result<()> {
+    fn spawn(&mut self, writer: Writer, preallocator: FilePreallocator, syncer: Option<Syncer>) -> std::io::Result<()> {
         // First: the writer waits for it.
         if let Some(syncer) = syncer {
             let shared = self.shared.clone();
@@ -77,8 +77,8 @@ impl Threads {
         let write = move || guard(&shared, "writer", || write(writer, &shared));
         self.writer = Some(thread::Builder::new().name(WRITER_THREAD.to_owned()).spawn(write)?);
         let shared = self.shared.clone();
-        let file = move || guard(&shared, "filer", || file(filer, &shared));
-        self.filer = Some(thread::Builder::new().name("journal files".to_owned()).spawn(file)?);
+        let prepare = move || guard(&shared, "filer", || prepare(preallocator, &shared));
+        self.preallocator = Some(thread::Builder::new().name("journal files".to_owned()).spawn(prepare)?);
         let shared = self.shared.clone();
         let record = move || guard(&shared, "recorder", || record(&shared));
         self.recorder = Some(thread::Builder::new().name("journal synced".to_owned()).spawn(record)?);
@@ -103,7 +103,7 @@ impl Threads {
         join_other(self.syncer.take());
         self.shared.files.lock().is_stopping = true;
         self.shared.filing.notify_one();
-        join_other(self.filer.take());
+        join_other(self.preallocator.take());
         self.shared.synced_record.stop();
         join_other(self.recorder.take());
     }
@@ -250,19 +250,19 @@ fn record(shared: &Shared) {
     }
 }
 
-fn file(mut filer: FilePreallocator, shared: &Shared) {
+fn prepare(mut preallocator: FilePreallocator, shared: &Shared) {
     loop {
-        let filing = filer.file_once();
+        let outcome = preallocator.prepare_once();
         let mut files = shared.files.lock();
         if files.is_stopping {
             return;
         }
-        match filing {
-            Filing::Done => {}
-            Filing::Stalled if files.is_stalled => drop(shared.filing.wait_for(&mut files, RETRY_DELAY)),
-            Filing::Stalled => {}
-            Filing::Idle if files.has_job() || shared.is_reserve_refilled(&files) => {}
-            Filing::Idle => shared.filing.wait(&mut files),
+        match outcome {
+            Preallocation::Done => {}
+            Preallocation::Stalled if files.is_stalled => drop(shared.filing.wait_for(&mut files, RETRY_DELAY)),
+            Preallocation::Stalled => {}
+            Preallocation::Idle if files.has_job() || shared.is_reserve_refilled(&files) => {}
+            Preallocation::Idle => shared.filing.wait(&mut files),
         }
     }
 }

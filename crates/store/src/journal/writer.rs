@@ -10,10 +10,10 @@ use consensus::LogId;
 use model::ids::JournalPosition;
 
 use super::commit::Commit;
-use super::filer;
 use super::files::{AnchoredFile, ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader, Layout};
 use super::options::{ConfirmAfter, Event, Failed, FailureCause};
+use super::preallocator;
 use super::shared::{Shared, congestion};
 use super::syncer::{SyncOutcome, Syncer};
 use super::watch::DiskOperation;
@@ -34,7 +34,7 @@ pub enum Progress {
     Idle,
     /// A commit is written, and durable.
     Committed,
-    /// The filer must prepare a file first.
+    /// The preallocator must prepare a file first.
     NeedsFile,
     /// The disk is full, and what is left of the last file is for what a checkpoint waits for.
     Held,
@@ -404,7 +404,7 @@ impl Writer {
         let end = self.unsynced.back().expect("something was not synced").end();
         let layout = self.shared.layout;
         let payload_len = self.unsynced.iter().map(|commit| commit.disk_len(layout)).sum();
-        let prepared = filer::take_or_create(&self.shared, payload_len)?;
+        let prepared = preallocator::take_or_create(&self.shared, payload_len)?;
         let mut current = self.begin(prepared, synced, end);
         for commit in &self.unsynced {
             let header = commit.header(&current.header, synced).encode();

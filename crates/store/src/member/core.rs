@@ -12,7 +12,7 @@ use model::ids::JournalPosition;
 use super::Outgoing;
 use super::announcement::Announcement;
 use super::ballots::{BallotNumber, WantedBallots};
-use super::news::Told;
+use super::notices::LastReported;
 use super::pull::Pulled;
 use super::tail::{Ends, Tail};
 use crate::journal::{CommitKind, EMPTY_METAS, EntryHead, Journal, ReceivedCommit, SharedCommit};
@@ -90,7 +90,7 @@ pub(crate) struct Core {
     /// A change of members is in the journal's queue, and not in the log yet.
     has_queued_change: bool,
     pub(crate) failure: Option<Arc<str>>,
-    pub(super) told: Told,
+    pub(super) last_reported: LastReported,
     out: Ready,
 }
 
@@ -121,7 +121,7 @@ impl Core {
             announcement: None,
             has_queued_change: false,
             failure: None,
-            told: Told::default(),
+            last_reported: LastReported::default(),
             out: Ready::default(),
         }
     }

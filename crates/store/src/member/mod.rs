@@ -26,7 +26,7 @@ mod files;
 mod hang;
 mod identity;
 mod leases;
-mod news;
+mod notices;
 mod pull;
 mod rebuild;
 mod tail;
@@ -60,7 +60,7 @@ pub use alone::stand_alone;
 pub use announcement::{Announcement, FileName, FilePiece};
 pub use files::{FileReader, Installed};
 pub use identity::{Founding, Identity};
-pub use news::Situation;
+pub use notices::Situation;
 pub use pull::{Pull, PullError, Pulled};
 pub use timings::Timings;
 pub use wipe::{empty, finish_emptying, identity_of};
@@ -171,7 +171,7 @@ pub(crate) struct MemberShared {
     /// Something has become durable, committed, or otherwise.
     changed: Condvar,
     /// There is something for the owner to do.
-    has_news: Condvar,
+    has_notice: Condvar,
     /// Of a leader's commits.
     watch: Mutex<timings::Watch>,
     /// Who has it sends what is in the outbox: one thread at a time, so that messages keep their order.
@@ -359,7 +359,7 @@ impl Member {
     pub fn step_journal(&self) -> Result<(), journal::Failed> {
         if let JournalThreads::Stepped(stepped) = &mut *self.shared.threads.lock() {
             stepped.0.commit_once()?;
-            stepped.1.file_once();
+            stepped.1.prepare_once();
         }
         Ok(())
     }
@@ -372,11 +372,11 @@ impl MemberShared {
         let result = act(&mut core);
         let (committed, ending) = (core.take_committed(), core.take_ending());
         let committed_index = core.ends.committed().0;
-        let (has_outgoing, has_job, is_news) = (!core.outbox.is_empty(), core.has_job(), core.note_news());
+        let (has_outgoing, has_job, is_notice_new) = (!core.outbox.is_empty(), core.has_job(), core.note_notice());
         drop(core);
         self.changed.notify_all();
-        if is_news {
-            self.has_news.notify_all();
+        if is_notice_new {
+            self.has_notice.notify_all();
         }
         match ending {
             Some((journal, Some(reason))) => journal.fail(&reason),

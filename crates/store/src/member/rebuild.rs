@@ -125,7 +125,7 @@ impl Member {
             transport,
             core: Mutex::new(core),
             changed: Condvar::new(),
-            has_news: Condvar::new(),
+            has_notice: Condvar::new(),
             watch: Mutex::default(),
             sender: Mutex::new(()),
             disk_worker,
@@ -184,7 +184,7 @@ impl MemberShared {
             JournalThreads::Running(threads) => threads.stop(),
             JournalThreads::Stepped(mut stepped) => {
                 while !matches!(stepped.0.commit_once()?, journal::Progress::Idle | journal::Progress::Held) {
-                    stepped.1.file_once();
+                    stepped.1.prepare_once();
                 }
                 stepped.0.sync_once()
             }
@@ -250,8 +250,8 @@ impl MemberShared {
         let options = self.options.store.journal.clone();
         let replication = Some(self.replication(false));
         let (journal, threads) = if self.options.is_stepped {
-            let (journal, writer, filer) = journal::assemble(recovery, options, self.on_event(), replication)?;
-            (journal, JournalThreads::Stepped(Box::new((writer, filer))))
+            let (journal, writer, preallocator) = journal::assemble(recovery, options, self.on_event(), replication)?;
+            (journal, JournalThreads::Stepped(Box::new((writer, preallocator))))
         } else {
             let (journal, threads) = journal::start(recovery, options, self.on_event(), replication)?;
             (journal, JournalThreads::Running(threads))

@@ -46,7 +46,7 @@ impl Shared {
         &self,
         from: &[Arc<Segment>],
         level: u8,
-        residents: &dyn QueueOwner,
+        owner: &dyn QueueOwner,
         pace: RateLimiter<'_>,
     ) -> Result<usize, WorkError> {
         let mut copy = Copy::new(self, from, level)?;
@@ -65,7 +65,7 @@ impl Shared {
 
         let _checkpointer = self.checkpointer.lock();
         new.iter().for_each(|segment| self.catalog.insert(segment.clone()));
-        tell_queues(&new, &footers, &runs, residents);
+        tell_queues(&new, &footers, &runs, owner);
         for segment in from {
             self.catalog.settle_ranges(std::iter::once((segment.id, 0, u32::MAX)));
         }
@@ -233,7 +233,7 @@ fn note(runs: &mut Vec<Run>, from: Place, to: Place) {
 }
 
 /// Tells each queue, one old segment at a time: so no list is longer than what a queue has in one segment.
-fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents: &dyn QueueOwner) {
+fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], owner: &dyn QueueOwner) {
     let mut runs = runs.iter().copied();
     let mut run = runs.next();
     let mut told: Option<QueueId> = None;
@@ -241,7 +241,7 @@ fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents
     for (segment, footer) in new.iter().zip(footers) {
         for (index, range) in footer.ranges().iter().enumerate() {
             if told.is_some_and(|queue| queue != range.queue) {
-                tell(told, &mut moved, residents);
+                tell(told, &mut moved, owner);
             }
             told = Some(range.queue);
             for slot in footer.slots(index) {
@@ -261,7 +261,7 @@ fn tell_queues(new: &[Arc<Segment>], footers: &[Footer], runs: &[Run], residents
             }
         }
     }
-    tell(told, &mut moved, residents);
+    tell(told, &mut moved, owner);
 }
 
 impl Run {
@@ -270,10 +270,10 @@ impl Run {
     }
 }
 
-fn tell(queue: Option<QueueId>, moved: &mut BTreeMap<SegmentId, Vec<MovedMessage>>, residents: &dyn QueueOwner) {
+fn tell(queue: Option<QueueId>, moved: &mut BTreeMap<SegmentId, Vec<MovedMessage>>, owner: &dyn QueueOwner) {
     let Some(queue) = queue else { return };
     for (from, mut moved) in std::mem::take(moved) {
         moved.sort_by_key(|moved| moved.seq);
-        residents.moved(queue, &[from], &moved);
+        owner.moved(queue, &[from], &moved);
     }
 }

@@ -51,11 +51,11 @@ impl Shared {
     /// Does the next job of reclaiming, if there is one.
     pub(crate) fn reclaim_once(
         &self,
-        residents: &dyn QueueOwner,
+        owner: &dyn QueueOwner,
         pace: RateLimiter<'_>,
     ) -> Result<Option<ReclaimReport>, WorkError> {
         // A deleted queue's messages are settled here rather than when it is deleted: that may be a walk over every segment.
-        let dropped = self.books.take_dropped();
+        let dropped = self.checkpoint_delta.take_dropped();
         if !dropped.is_empty() {
             self.catalog.drop_queues(&dropped);
         }
@@ -75,7 +75,7 @@ impl Shared {
                 let _call = COMPACT.enter(|arguments| {
                     arguments.number("from_count", from.len());
                 });
-                let to = self.copy(&from, level, residents, pace)?;
+                let to = self.copy(&from, level, owner, pace)?;
                 Ok(Some(ReclaimReport::Copied { from: from.len(), to }))
             }
         }

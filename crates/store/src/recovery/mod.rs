@@ -30,7 +30,7 @@ use crate::file::Disk;
 use crate::journal;
 use crate::manifest::{CheckpointFile, ManifestError, ManifestFile};
 use crate::paths::Paths;
-use crate::residents::{QueueState, RecoveredRange, Returns};
+use crate::queue_owner::{QueueState, RecoveredRange, Returns};
 use crate::segment::{Footer, ReadError, SegmentFile};
 use crate::{ChunkWriter, Content};
 use replay::Replay;

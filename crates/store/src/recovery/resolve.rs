@@ -11,7 +11,7 @@ use super::{OpenError, live_extent, open_segment};
 use crate::checkpoint::SegmentState;
 use crate::file::Disk;
 use crate::paths::Paths;
-use crate::residents::RecoveredRange;
+use crate::queue_owner::RecoveredRange;
 use crate::segment::{Footer, SegmentRange};
 
 impl Replay {

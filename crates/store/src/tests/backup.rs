@@ -514,8 +514,8 @@ fn with_traffic(options: Options, work: impl FnOnce(&Store, &Broker) + Send) {
     let (seen, history, random) = (Seen::default(), History::default(), Random::new(1));
     let broker =
         Broker::restore(store.clone(), recovered, Legacy { seen, random, history, next_queue: 1, next_message: 1 });
-    let residents: Arc<dyn QueueOwner> = broker.clone();
-    store.start(residents);
+    let owner: Arc<dyn QueueOwner> = broker.clone();
+    store.start(owner);
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| work(&store, &broker));
         while !worker.is_finished() {

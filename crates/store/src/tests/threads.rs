@@ -52,8 +52,8 @@ fn threads_retire_reclaim_and_read_while_clients_work() {
         let expected = legacy.history.cut_at(store.appended()).clone();
         let broker = Broker::restore(store.clone(), recovered, legacy);
         expected.queues.iter().for_each(|(id, queue)| broker.expect(*id, &queue.messages));
-        let residents: Arc<dyn QueueOwner> = broker.clone();
-        store.start(residents);
+        let owner: Arc<dyn QueueOwner> = broker.clone();
+        store.start(owner);
 
         let start = Instant::now();
         while start.elapsed() < Duration::from_millis(700) {

@@ -244,7 +244,7 @@ fn publishers_do_not_wait_for_one_batch_however_long_it_is() {
             assert!(!world.journal.is_congested(), "{len} KiB are pending");
             while world.journal.durable() < world.journal.appended() {
                 match world.writer.commit_once().unwrap() {
-                    Progress::NeedsFile => assert_eq!(world.filer.file_once(), Filing::Done),
+                    Progress::NeedsFile => assert_eq!(world.preallocator.prepare_once(), Preallocation::Done),
                     _ => assert!(!world.writer.shared().is_congested_by(super::super::shared::congestion::UNRETIRED)),
                 }
             }
@@ -273,11 +273,11 @@ fn publishers_do_not_wait_for_one_batch_however_long_it_is() {
 #[test]
 fn publishers_wait_while_no_file_is_ready() {
     let mut world = World::new(&SimDisk::new(0), &small_options());
-    world.filer.file_once();
+    world.preallocator.prepare_once();
     world.publish("one");
     world.writer.commit_once().unwrap();
     assert!(world.journal.is_congested() && !world.journal.is_reserve_in_use());
-    world.filer.file_once();
+    world.preallocator.prepare_once();
     assert!(!world.journal.is_congested());
 }
 

@@ -341,13 +341,13 @@ fn files_of_generations_that_do_not_count_hold_nothing() {
         recovery.read_entries(&mut |_| count += 1).unwrap();
         assert_eq!((count, recovery.void.len()), (round, if round == 0 { 3 } else { 0 }));
         let group = Group::after(&recovery);
-        let (journal, mut writer, mut filer) =
+        let (journal, mut writer, mut preallocator) =
             assemble(recovery, small_options(), Arc::new(|_| {}), Some(group.clone())).unwrap();
         group.join(&writer);
         let mut batch = RecordBatch::new();
         batch.drop_queue(QueueId(round as u64));
         let end = journal.append(&mut batch);
-        while filer.file_once() == Filing::Done {}
+        while preallocator.prepare_once() == Preallocation::Done {}
         assert_eq!(writer.commit_once(), Ok(Progress::Committed));
         assert!(end < old_end && journal.synced() == end);
         disk.restart();

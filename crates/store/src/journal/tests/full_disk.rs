@@ -66,7 +66,7 @@ fn a_disk_with_room_is_not_full_after_the_writer_made_a_file_itself() {
         let disk = SimDisk::new(0);
         fill(&disk, 2);
         let mut world = World::new(&disk, &small_options());
-        world.filer.file_once();
+        world.preallocator.prepare_once();
         world.publish("one");
         disk.fail_syncs(1);
         world.commit_all().unwrap();

@@ -62,11 +62,11 @@ fn body_text(body: &[u8]) -> String {
     format!("{start}… ({}, {:08x})", body.len(), crc32c::crc32c(body))
 }
 
-/// An open journal, its writer and filer in the test's hands.
+/// An open journal, its writer and preallocator in the test's hands.
 struct World {
     journal: Journal,
     writer: Writer,
-    filer: FilePreallocator,
+    preallocator: FilePreallocator,
     /// If syncs are made beside the writer.
     syncer: Option<super::syncer::Syncer>,
     contents: ChunkWriter,
@@ -94,9 +94,12 @@ impl World {
         let on_event: OnEvent = Arc::new(move |event| told.lock().push(event));
         let group = group::is_tested().then(|| Group::after(&recovery));
         let replication = group.clone().map(|group| group as Arc<dyn Replication>);
-        let (journal, writer, filer) = assemble(recovery, options.clone(), on_event, replication)?;
+        let (journal, writer, preallocator) = assemble(recovery, options.clone(), on_event, replication)?;
         group.iter().for_each(|group| group.join(&writer));
-        Ok((World { journal, writer, filer, syncer: None, contents, batch: RecordBatch::new(), events, group }, said))
+        Ok((
+            World { journal, writer, preallocator, syncer: None, contents, batch: RecordBatch::new(), events, group },
+            said,
+        ))
     }
 
     fn new(disk: &SimDisk, options: &Options) -> World {
@@ -121,17 +124,17 @@ impl World {
                 Progress::Committed => {}
                 // As a checkpoint does.
                 Progress::Held => self.journal.want_sync(self.journal.appended()),
-                Progress::NeedsFile => match self.filer.file_once() {
-                    Filing::Done => {}
-                    Filing::Idle => panic!("the writer waits for a file and the filer does nothing"),
-                    Filing::Stalled => return Ok(Progress::NeedsFile),
+                Progress::NeedsFile => match self.preallocator.prepare_once() {
+                    Preallocation::Done => {}
+                    Preallocation::Idle => panic!("the writer waits for a file and the preallocator does nothing"),
+                    Preallocation::Stalled => return Ok(Progress::NeedsFile),
                 },
             }
         }
     }
 
     fn file_all(&mut self) {
-        while self.filer.file_once() == Filing::Done {}
+        while self.preallocator.prepare_once() == Preallocation::Done {}
     }
 }
 

@@ -95,7 +95,7 @@ fn live(disk: &SimDisk, options: &Options, model: &mut Model, random: &mut Rando
         match random.below(12) {
             0..=3 => model.append(&mut world, random),
             4..=6 => drop(world.writer.commit_once()),
-            7 => drop(world.filer.file_once()),
+            7 => drop(world.preallocator.prepare_once()),
             8 if world.syncer.is_some() && random.percent(80) => drop(world.writer.sync_soon()),
             8 => drop(world.writer.sync_once()),
             9 => world.syncer.iter().for_each(|syncer| syncer.sync_once()),

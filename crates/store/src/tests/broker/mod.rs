@@ -2,7 +2,7 @@
 //!
 //! The store calls it back in the middle of its work; it then does random things too, as other threads would.
 
-mod residents;
+mod queue_owner;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

@@ -12,9 +12,9 @@ use crate::reserve::is_full;
 /// A new file's zeros are synced after so many bytes.
 const FILL_STEP_LEN: u64 = 4 << 20;
 
-/// What [`FilePreallocator::file_once`] did.
+/// What [`FilePreallocator::prepare_once`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Filing {
+pub enum Preallocation {
     /// Nothing is to be done.
     Idle,
     /// One file is ready, or gone.
@@ -23,7 +23,7 @@ pub enum Filing {
     Stalled,
 }
 
-/// The one that prepares files. A thread calls [`FilePreallocator::file_once`] when there is something to do; tests call it by hand.
+/// The one that prepares files. A thread calls [`FilePreallocator::prepare_once`] when there is something to do; tests call it by hand.
 pub struct FilePreallocator {
     shared: Arc<Shared>,
 }
@@ -34,13 +34,13 @@ impl FilePreallocator {
     }
 
     /// Prepares or recycles one file.
-    pub(crate) fn file_once(&mut self) -> Filing {
+    pub(crate) fn prepare_once(&mut self) -> Preallocation {
         let Some(job) = self.shared.files.lock().take_job() else {
             // The writer may have taken what it waited for, when all else was ready already.
             if self.shared.is_reserve_refilled(&self.shared.files.lock()) {
                 self.shared.relieve(congestion::RESERVE);
             }
-            return Filing::Idle;
+            return Preallocation::Idle;
         };
         let result = match job {
             Job::Create(len) => self.create(len),
@@ -63,17 +63,17 @@ impl FilePreallocator {
             Ok(()) => {}
             Err(error) if has_enough => {
                 tracing::warn!(%error, "recycling a journal file failed");
-                return Filing::Stalled;
+                return Preallocation::Stalled;
             }
             Err(error) => {
                 if !self.shared.is_congested_by(congestion::RESERVE) {
                     tracing::error!(%error, dir = %self.shared.dir.display(), "preparing a journal file failed");
                 }
                 self.shared.congest(congestion::RESERVE);
-                return Filing::Stalled;
+                return Preallocation::Stalled;
             }
         }
-        Filing::Done
+        Preallocation::Done
     }
 
     fn create(&mut self, len: u64) -> io::Result<()> {

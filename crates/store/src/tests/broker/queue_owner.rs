@@ -5,7 +5,7 @@ use queue::{Effects, MovedMessage, PlacedMessage};
 
 use super::super::held::Held;
 use super::{Broker, State};
-use crate::residents::{CollectedResidents, LaneResidents, LoadAnswer, QueueState, Resident};
+use crate::queue_owner::{CollectedResidents, LaneResidents, LoadAnswer, QueueState, Resident};
 use crate::{Content, QueueOwner, ReadError};
 
 impl QueueOwner for Broker {

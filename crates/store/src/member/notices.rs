@@ -29,16 +29,16 @@ pub enum Situation {
 
 /// All that there may be to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct News {
+pub(super) struct Notice {
     situation: Situation,
     is_to_be_rebuilt: bool,
     has_shipments: bool,
 }
 
-/// What the owner was told last.
+/// What was last reported to the owner.
 #[derive(Debug, Default)]
-pub(super) struct Told {
-    news: Option<News>,
+pub(super) struct LastReported {
+    notice: Option<Notice>,
     /// It has not looked since.
     is_unseen: bool,
 }
@@ -61,17 +61,17 @@ impl Core {
     }
 
     /// Whether there is something for the owner to look at that was not there when this was last called.
-    pub(super) fn note_news(&mut self) -> bool {
-        let news = News {
+    pub(super) fn note_notice(&mut self) -> bool {
+        let notice = Notice {
             situation: self.situation(),
             is_to_be_rebuilt: self.is_to_be_rebuilt(),
             has_shipments: !self.shipments.is_empty(),
         };
-        let is_news = self.told.news.as_ref() != Some(&news);
-        if is_news {
-            self.told = Told { news: Some(news), is_unseen: true };
+        let is_new = self.last_reported.notice.as_ref() != Some(&notice);
+        if is_new {
+            self.last_reported = LastReported { notice: Some(notice), is_unseen: true };
         }
-        is_news
+        is_new
     }
 }
 
@@ -97,9 +97,9 @@ impl Member {
     /// Waits until the owner has something else to do than when this was last called, for a while at most.
     pub fn wait_for_change(&self, time: Duration) {
         let mut core = self.shared.core.lock();
-        if !core.told.is_unseen {
-            let _ = self.shared.has_news.wait_for(&mut core, time);
+        if !core.last_reported.is_unseen {
+            let _ = self.shared.has_notice.wait_for(&mut core, time);
         }
-        core.told.is_unseen = false;
+        core.last_reported.is_unseen = false;
     }
 }

@@ -15,16 +15,16 @@ use super::shared::Shared;
 use crate::file::{File, PAGE_LEN, read_exact_at};
 
 /// Files that are not used again before this is dropped.
-pub(crate) struct Hold {
+pub(crate) struct SnapshotGuard {
     shared: Arc<Shared>,
     /// Up to here the journal was synced.
     pub(crate) end: JournalPosition,
     /// What has it, in order.
-    pub(crate) files: Vec<HeldFile>,
+    pub(crate) files: Vec<SnapshotFile>,
 }
 
-/// A file with journal that is held.
-pub(crate) struct HeldFile {
+/// A file with journal that is not used again meanwhile.
+pub(crate) struct SnapshotFile {
     pub(crate) path: PathBuf,
     pub(crate) file: Arc<dyn File>,
     pub(crate) len: u64,
@@ -37,47 +37,47 @@ enum Extent {
     Position(JournalPosition),
 }
 
-impl Hold {
-    /// No other snapshot may be held, and nothing may be retired just now.
+impl SnapshotGuard {
+    /// No other snapshot may exist, and nothing may be retired just now.
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         let mut files = shared.files.lock();
         let (closed, current) = files.in_use();
         // A file to which others were rewritten is known before what it has counts as synced.
         let end = shared.marks.flushed().max(current.map_or(JournalPosition::START, |current| current.header.synced));
-        let mut held: Vec<_> = closed
+        let mut kept: Vec<_> = closed
             .iter()
             .filter(|file| file.header.first < file.end)
-            .map(|file| HeldFile {
+            .map(|file| SnapshotFile {
                 path: file.path.clone(),
                 file: file.file.clone(),
                 len: file.len,
                 extent: Extent::Offset(file.used_len),
             })
             .collect();
-        held.extend(current.map(|current| HeldFile {
+        kept.extend(current.map(|current| SnapshotFile {
             path: current.path.clone(),
             file: current.file.clone(),
             len: current.header.file_len,
             extent: Extent::Offset(0),
         }));
         // The others are read up to where the next one begins, whatever may lie behind.
-        if let Some(last) = held.last_mut() {
+        if let Some(last) = kept.last_mut() {
             last.extent = Extent::Position(end);
         }
-        files.hold(end);
+        files.set_snapshot_end(end);
         drop(files);
-        Hold { shared, end, files: held }
+        SnapshotGuard { shared, end, files: kept }
     }
 }
 
-impl Drop for Hold {
+impl Drop for SnapshotGuard {
     fn drop(&mut self) {
-        self.shared.files.lock().hold(JournalPosition::START);
+        self.shared.files.lock().set_snapshot_end(JournalPosition::START);
         self.shared.filing.notify_one();
     }
 }
 
-impl HeldFile {
+impl SnapshotFile {
     /// How much of the file is journal, from its start. `None`: what was synced is not there any more.
     pub(crate) fn used_len(&self) -> io::Result<Option<u64>> {
         match self.extent {

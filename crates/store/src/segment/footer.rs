@@ -13,7 +13,8 @@
 
 use model::ids::{QueueId, QueueSeq};
 
-use super::{HEADER_LEN, MARK_LEN, SLOT_COUNT_MAX, SLOT_LEN};
+use super::header::{HEADER_LEN, MARK_LEN, SLOT_LEN};
+use super::limits::SLOT_COUNT_MAX;
 use crate::varint::{self, Malformed, Reader};
 
 /// The messages of one queue and lane in a segment.

@@ -2,7 +2,7 @@
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
 
-use super::CONTENT_LEN_MAX;
+use super::limits::CONTENT_LEN_MAX;
 use crate::varint::Reader;
 
 pub(crate) const HEADER_LEN: usize = 20;

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use super::salvage::UNKNOWN;
-use super::{Footer, SegmentRange};
+use super::footer::{Footer, SegmentRange};
 
 /// Every so many slots one offset is kept; the ones between are found by walking the slot headers.
 pub(crate) const ANCHOR_SLOTS: u32 = 64;
+/// Stands for an offset that was not found.
+pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// The ranges of a segment and the offset of every 64th slot.
 #[derive(Debug)]

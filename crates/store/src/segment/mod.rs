@@ -28,26 +28,20 @@
 mod footer;
 mod header;
 mod index;
+mod limits;
 mod read;
 mod salvage;
 mod write;
 
 pub(crate) use footer::{Footer, SegmentRange};
 pub(crate) use header::{
-    ContentPlace, HEADER_LEN, MARK_LEN, RangeMark, SLOT_LEN, SegmentEntry, SegmentHeader, SlotHeader, TRAILER_LEN,
-    Trailer,
+    ContentPlace, HEADER_LEN, MARK_LEN, RangeMark, SLOT_LEN, SegmentEntry, SlotHeader, TRAILER_LEN,
 };
-pub(crate) use index::{ANCHOR_SLOTS, Index};
+pub(crate) use index::ANCHOR_SLOTS;
+pub(crate) use limits::{SHARED_LEN_MIN, SLOT_COUNT_MAX};
 pub use read::ReadError;
 pub(crate) use read::{Flaw, ReadAhead, ReadMessage, SegmentFile, SlotReader};
 pub(crate) use write::{SegmentWriter, Source, WrittenSegment};
 
 #[cfg(test)]
 mod tests;
-
-/// Contents shorter than this are stored again for each queue: reading them from elsewhere costs more than they do.
-pub(crate) const SHARED_LEN_MIN: u32 = 4096;
-/// A segment ends at this many slots, however small they are: its bitmap and index stay small.
-pub(crate) const SLOT_COUNT_MAX: u32 = 1 << 22;
-/// A content's length; the bit above tells shared slots.
-pub(crate) const CONTENT_LEN_MAX: u32 = (1 << 31) - 2;

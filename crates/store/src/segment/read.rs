@@ -8,12 +8,13 @@ use std::sync::Arc;
 use model::ids::{QueueSeq, SegmentId};
 use thiserror::Error;
 
-use super::header::EntryError;
-use super::salvage;
-use super::{
-    ANCHOR_SLOTS, ContentPlace, Footer, HEADER_LEN, Index, SLOT_LEN, SegmentEntry, SegmentHeader, SegmentRange,
-    SlotHeader, Source, TRAILER_LEN, Trailer,
+use super::footer::{Footer, SegmentRange};
+use super::header::{
+    ContentPlace, EntryError, HEADER_LEN, SLOT_LEN, SegmentEntry, SegmentHeader, SlotHeader, TRAILER_LEN, Trailer,
 };
+use super::index::{ANCHOR_SLOTS, Index};
+use super::salvage;
+use super::write::Source;
 use crate::file::{Disk, File, read_exact_at};
 
 /// How much is read at a time, at most; more only for a message that is longer.

@@ -4,14 +4,13 @@ use std::io;
 
 use model::ids::SegmentId;
 
-use super::header::EntryError;
-use super::{ANCHOR_SLOTS, SLOT_LEN, SegmentEntry, SegmentRange, SlotHeader};
+use super::footer::SegmentRange;
+use super::header::{EntryError, SLOT_LEN, SegmentEntry, SlotHeader};
+use super::index::{ANCHOR_SLOTS, UNKNOWN};
 use crate::file::{File, read_exact_at};
 
 /// What is read at a time.
 const PIECE_LEN: usize = 1 << 20;
-/// Stands for an offset that was not found.
-pub(super) const UNKNOWN: u64 = u64::MAX;
 
 /// The offset of every so many slots, as far as walking from slot to slot finds them.
 pub(super) fn find_anchors(file: &dyn File, file_len: u64, id: SegmentId, ranges: &[SegmentRange]) -> Vec<u64> {

@@ -5,9 +5,9 @@ use std::io::{self, IoSlice};
 
 use model::ids::{QueueId, QueueSeq, SegmentId};
 
-use super::footer::FooterBuilder;
-use super::{ContentPlace, SlotHeader, Trailer};
-use super::{RangeMark, SHARED_LEN_MIN, SLOT_COUNT_MAX, SegmentHeader, SegmentRange};
+use super::footer::{FooterBuilder, SegmentRange};
+use super::header::{ContentPlace, RangeMark, SegmentHeader, SlotHeader, Trailer};
+use super::limits::{SHARED_LEN_MIN, SLOT_COUNT_MAX};
 use crate::file::{File, write_all_at, write_all_vectored_at};
 
 /// What is gathered before it is written.

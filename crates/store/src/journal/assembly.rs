@@ -9,12 +9,13 @@ use model::ids::JournalPosition;
 use super::files::{ClosedFile, Files, PreparedFile};
 use super::format::{CommitHeader, FILE_HEADER_LEN, Layout};
 use super::handle::Journal;
+use super::journal_dir::JournalDir;
 use super::marks::Marks;
 use super::options::{ConfirmAfter, OnEvent, OpenError, Options};
 use super::preallocator::{self, FilePreallocator, Preallocation};
 use super::recovery::{ChainEnd, FoundFile, Recovery};
-use super::replication::Replication;
-use super::shared::{Owner, Shared};
+use super::replication::{Replication, Replicator};
+use super::shared::Shared;
 use super::synced::{self, SyncedFile};
 use super::tail::Tail;
 use super::writer::{CurrentFile, Writer, file_header};
@@ -59,8 +60,8 @@ pub fn assemble(
         Some(_) => Marks::new(end.position, committed.unwrap_or(end.position), true),
         None => Marks::new(end.position, JournalPosition::MAX, options.confirm_after == ConfirmAfter::Write),
     };
-    let owner = Owner { on_event, replication };
-    let shared = Arc::new(Shared::new(options, disk, dir.clone(), marks, files, synced_file, owner));
+    let (replicator, journal_dir) = (Replicator::new(replication), JournalDir::new(disk, dir.clone()));
+    let shared = Arc::new(Shared::new(options, journal_dir, marks, files, synced_file, replicator, on_event));
     shared.retire(from);
     let mut preallocator = FilePreallocator::new(shared.clone());
     if tail.first().is_some() {
@@ -80,7 +81,7 @@ pub fn assemble(
     }
     shared.retire_rewritten();
     // Now all of it is. A new file, whatever the one before has been through.
-    shared.synced_record.renew(&shared);
+    shared.synced_record.renew(&shared.dir, &shared.positions);
     Ok((Journal::new(shared.clone()), Writer::new(shared, current), preallocator))
 }
 
@@ -152,7 +153,7 @@ fn write_tail(shared: &Shared, end: &ChainEnd, tail: &Tail) -> io::Result<Option
 /// go, and what was on disk already must not be torn. Nothing goes behind it: the next commit goes to another file all the same.
 fn sync_tail(shared: &Shared, path: &Path, end: &ChainEnd, tail: &Tail) -> io::Result<()> {
     tracing::warn!(path = %path.display(), "disk full, the journal's tail stays in its file");
-    shared.disk.open(path)?.fdatasync()?;
+    shared.dir.disk().open(path)?.fdatasync()?;
     shared.files.lock().prove_last(end.position, tail.last().and_then(CommitHeader::id));
     Ok(())
 }

@@ -113,8 +113,8 @@ pub(crate) struct Files {
     next_generation: u64,
     next_number: u64,
     /// The last job failed.
-    pub(crate) is_stalled: bool,
-    pub(crate) is_stopping: bool,
+    is_stalled: bool,
+    is_stopping: bool,
 }
 
 impl Files {
@@ -135,6 +135,24 @@ impl Files {
             is_stalled: false,
             is_stopping: false,
         }
+    }
+
+    /// The last job succeeded, or failed: as on a full disk.
+    pub(crate) fn set_stalled(&mut self, is_stalled: bool) {
+        self.is_stalled = is_stalled;
+    }
+
+    pub(crate) fn is_stalled(&self) -> bool {
+        self.is_stalled
+    }
+
+    /// No more jobs are done.
+    pub(crate) fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping
     }
 
     /// The number of the next use of any file.

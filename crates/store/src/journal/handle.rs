@@ -2,19 +2,19 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
 use model::ids::JournalPosition;
 
+use super::congestion::Cause;
 use super::entry::{ReceiveError, ReceivedCommit};
 use super::files::PreparedFile;
-use super::marks::Marks;
 use super::options::{Failed, FailureCause, FileSpan};
+use super::positions::Positions;
 use super::record::RecordBatch;
 use super::room::{cut_closed, give_room, remove_prepared};
-use super::shared::{Shared, congestion};
+use super::shared::Shared;
 use super::snapshot_guard::SnapshotGuard;
 use super::sync_times::SyncCounts;
 use crate::file::{File, PAGE_LEN};
@@ -57,49 +57,49 @@ impl Journal {
     /// All before `position` is on the disks of a majority of the group, whether it is on this one or not. What is behind that, or is
     /// said late, changes nothing.
     pub fn set_committed(&self, position: JournalPosition) {
-        self.shared.advance_committed(position);
+        self.shared.positions.advance_committed(position);
     }
 
     /// The end of all that was appended.
     #[must_use]
     pub fn appended(&self) -> JournalPosition {
-        self.shared.marks.appended()
+        self.shared.positions.appended()
     }
 
     /// The end of all that was handed to the operating system.
     #[must_use]
     pub fn written(&self) -> JournalPosition {
-        self.shared.marks.written()
+        self.shared.positions.written()
     }
 
     /// The end of all that is on this disk. In a group that may not be committed: see [`Journal::synced`].
     #[must_use]
     pub fn flushed(&self) -> JournalPosition {
-        self.shared.marks.flushed()
+        self.shared.positions.flushed()
     }
 
     /// The end of all that confirms may leave for.
     #[must_use]
     pub fn durable(&self) -> JournalPosition {
-        self.shared.marks.durable()
+        self.shared.positions.durable()
     }
 
     /// Since when confirms may leave for all before `position`; none if that is not so, or only just now.
     #[must_use]
     pub fn durable_since(&self, position: JournalPosition) -> Option<Instant> {
-        self.shared.durable_times.of(position)
+        self.shared.positions.durable_since(position)
     }
 
     /// In a group, since when all before `position` is on this disk; none if that is not so, or only just now.
     #[must_use]
     pub fn flushed_since(&self, position: JournalPosition) -> Option<Instant> {
-        self.shared.flushed_times.of(position)
+        self.shared.positions.flushed_since(position)
     }
 
     /// The end of all that survives a power cut, and in a group is committed. Checkpoints go by this, whatever confirms go by.
     #[must_use]
     pub fn synced(&self) -> JournalPosition {
-        self.shared.marks.synced()
+        self.shared.positions.synced()
     }
 
     /// How often it was synced since it was opened, and how long that took.
@@ -137,15 +137,14 @@ impl Journal {
     }
 
     fn add_durable_waiter(&self, position: JournalPosition, waiting: Waiting) {
-        self.shared.durable_waiters.add(position, waiting, || self.durable() >= position || self.is_failed());
+        self.shared.positions.when_durable(position, waiting, || self.is_failed());
         self.shared.hasten(position);
     }
 
     /// Wakes this thread once when all before `position` is synced or never will be; at once if so. Hastens the sync.
     fn when_synced(&self, position: JournalPosition) {
-        let is_reached = || self.synced() >= position || self.is_failed();
-        self.shared.synced_waiters.add(position, Waiting::this_thread(), is_reached);
-        self.shared.want_sync(position);
+        self.shared.positions.when_synced(position, Waiting::this_thread(), || self.is_failed());
+        self.shared.work.want_sync(position);
     }
 
     /// As [`Journal::wait_synced`], for a while at most; says whether it is synced.
@@ -165,13 +164,13 @@ impl Journal {
 
     /// Has all before `position` synced, whatever is held back.
     pub(crate) fn want_sync(&self, position: JournalPosition) {
-        self.shared.want_sync(position);
+        self.shared.work.want_sync(position);
     }
 
     /// Where the file would lie that the writer waits for while none can be made, how long it should be, and how long at least.
     pub(crate) fn missing_file(&self) -> Option<(PathBuf, u64, u64)> {
         let mut files = self.shared.files.lock();
-        let (len, len_min) = files.missing_len().filter(|_| files.is_stalled)?;
+        let (len, len_min) = files.missing_len().filter(|_| files.is_stalled())?;
         Some((files.take_path(), len, len_min))
     }
 
@@ -183,31 +182,31 @@ impl Journal {
     /// A file of zeros that was made elsewhere, on disk under this name, is ready.
     pub(crate) fn adopt(&self, path: PathBuf, file: Box<dyn File>, len: u64) {
         self.shared.add_prepared(PreparedFile { path, file: file.into(), len });
-        self.shared.filed.notify_one();
+        self.shared.files.wake_writer();
     }
 
     /// The length of the longest file there is, or comes to be for a message of this length: so much at most has to be moved out of one.
     pub(crate) fn longest_file(&self, message_len: u64) -> u64 {
         let files = self.shared.files.lock();
         // Besides, there are the queues that it goes to.
-        files.longest().max(files.len_for(self.shared.layout.disk_len(message_len) + PAGE_LEN as u64))
+        files.longest().max(files.len_for(self.shared.replicator.layout().disk_len(message_len) + PAGE_LEN as u64))
     }
 
     /// Blocks this thread until all before `position` is durable.
     pub fn wait_durable(&self, position: JournalPosition) -> Result<(), Failed> {
         self.add_durable_waiter(position, Waiting::this_thread());
-        self.park_until(position, Marks::durable)
+        self.park_until(position, Positions::durable)
     }
 
     /// Blocks this thread until all before `position` is synced.
     #[cfg(test)]
     pub(crate) fn wait_synced(&self, position: JournalPosition) -> Result<(), Failed> {
         self.when_synced(position);
-        self.park_until(position, Marks::synced)
+        self.park_until(position, Positions::synced)
     }
 
-    fn park_until(&self, position: JournalPosition, mark: fn(&Marks) -> JournalPosition) -> Result<(), Failed> {
-        while mark(&self.shared.marks) < position {
+    fn park_until(&self, position: JournalPosition, mark: fn(&Positions) -> JournalPosition) -> Result<(), Failed> {
+        while mark(&self.shared.positions) < position {
             self.shared.check()?;
             std::thread::park();
         }
@@ -218,24 +217,23 @@ impl Journal {
     #[must_use]
     #[inline]
     pub fn is_congested(&self) -> bool {
-        self.shared.is_congested()
+        self.shared.congestion.is_any()
     }
 
     /// Wakes once when publishers may go on; at once if they may.
     pub fn when_uncongested(&self, waker: Waker) {
-        let waiting = Waiting::Task(Arc::new(waker));
-        self.shared.congestion_waiters.add(JournalPosition::START, waiting, || !self.is_congested());
+        self.shared.congestion.when_none(Waiting::Task(Arc::new(waker)));
     }
 
     /// Where tasks are woken.
     pub(crate) fn relay(&self) -> &WakeRelay {
-        &self.shared.relay
+        self.shared.relay()
     }
 
     /// Whether only the reserve is left for what must still be written: the disk alarm.
     #[must_use]
     pub fn is_reserve_in_use(&self) -> bool {
-        self.shared.is_congested_by(congestion::RESERVE)
+        self.shared.congestion.has(Cause::Reserve)
     }
 
     /// Whether nothing will ever be durable again.
@@ -252,10 +250,8 @@ impl Journal {
 
     /// From now on what cannot be written because the disk is full makes the journal fail, instead of waiting for room.
     pub(crate) fn set_closing(&self) {
-        self.shared.is_closing.store(true, Ordering::SeqCst);
-        // Under the lock, so that the writer is not between asking and waiting.
-        drop(self.shared.files.lock());
-        self.shared.filed.notify_one();
+        self.shared.shutdown.close();
+        self.shared.files.wake_writer();
     }
 
     /// Nothing will be durable any more, for this reason.
@@ -282,12 +278,12 @@ impl Journal {
     /// Bytes of journal files that are in use.
     #[must_use]
     pub fn unretired_len(&self) -> u64 {
-        self.shared.unretired_len()
+        self.shared.files.unretired_len()
     }
 
     /// Memory of what is on its way to the disk, without chunks.
     pub(crate) fn memory_len(&self) -> u64 {
-        self.shared.pending.lock().gathering.memory_len() as u64
+        self.shared.work.memory_len() as u64
     }
 
     /// The files in use but for the one being written, oldest first.

@@ -68,16 +68,20 @@
 
 mod assembly;
 mod commit;
+mod congestion;
 mod durable_times;
 mod entry;
 mod entry_reader;
+mod file_pool;
 mod files;
 mod format;
 mod handle;
+mod journal_dir;
 mod marks;
 mod options;
 mod payload;
 mod pending;
+mod positions;
 mod preallocator;
 mod record;
 mod recovery;
@@ -86,7 +90,9 @@ mod replay;
 mod replication;
 mod room;
 mod shared;
+mod shutdown;
 mod snapshot_guard;
+mod sync_progress;
 mod sync_times;
 mod synced;
 mod syncer;
@@ -95,6 +101,7 @@ mod threads;
 mod truncate;
 mod waiters;
 mod watch;
+mod work_queue;
 mod writer;
 
 pub use assembly::assemble;

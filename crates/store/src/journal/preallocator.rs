@@ -3,9 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use super::congestion::Cause;
 use super::files::{ClosedFile, Job, PreparedFile};
 use super::room::make_room;
-use super::shared::{Shared, congestion};
+use super::shared::Shared;
 use crate::file::{File, PAGE_LEN, is_out_of_reach, write_all_at};
 use crate::reserve::is_full;
 
@@ -38,7 +39,7 @@ impl FilePreallocator {
         let Some(job) = self.shared.files.lock().take_job() else {
             // The writer may have taken what it waited for, when all else was ready already.
             if self.shared.is_reserve_refilled(&self.shared.files.lock()) {
-                self.shared.relieve(congestion::RESERVE);
+                self.shared.congestion.remove(Cause::Reserve);
             }
             return Preallocation::Idle;
         };
@@ -48,10 +49,10 @@ impl FilePreallocator {
         };
         let has_enough = {
             let mut files = self.shared.files.lock();
-            files.is_stalled = result.is_err();
+            files.set_stalled(result.is_err());
             files.has_enough_prepared()
         };
-        self.shared.filed.notify_one();
+        self.shared.files.wake_writer();
         if let Err(error) = &result
             && is_out_of_reach(error)
         {
@@ -59,17 +60,17 @@ impl FilePreallocator {
             self.shared.fail(&format!("no more files can be prepared in {dir} ({error})"));
         }
         match result {
-            Ok(()) if has_enough => self.shared.relieve(congestion::RESERVE),
+            Ok(()) if has_enough => self.shared.congestion.remove(Cause::Reserve),
             Ok(()) => {}
             Err(error) if has_enough => {
                 tracing::warn!(%error, "recycling a journal file failed");
                 return Preallocation::Stalled;
             }
             Err(error) => {
-                if !self.shared.is_congested_by(congestion::RESERVE) {
+                if !self.shared.congestion.has(Cause::Reserve) {
                     tracing::error!(%error, dir = %self.shared.dir.display(), "preparing a journal file failed");
                 }
-                self.shared.congest(congestion::RESERVE);
+                self.shared.congestion.add(Cause::Reserve);
                 return Preallocation::Stalled;
             }
         }
@@ -101,9 +102,9 @@ impl FilePreallocator {
     }
 
     fn remove(&mut self, file: ClosedFile) -> io::Result<()> {
-        let removed = match self.shared.disk.remove(&file.path) {
+        let removed = match self.shared.dir.remove(&file.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => self.shared.disk.sync_dir(&self.shared.dir),
+            _ => self.shared.dir.sync(),
         };
         if removed.is_err() {
             self.shared.files.lock().put_back(file);
@@ -115,15 +116,15 @@ impl FilePreallocator {
 /// A new file of this length, its space taken, its name on disk.
 fn create(shared: &Shared, len: u64) -> io::Result<PreparedFile> {
     // Before anything is written: other programs that need room must not find the disk full to its last byte once a second.
-    if shared.disk.free_space(&shared.dir).is_ok_and(|free| free < len) {
+    if shared.dir.free_space().is_ok_and(|free| free < len) {
         return Err(io::ErrorKind::StorageFull.into());
     }
     let path = shared.files.lock().take_path();
-    let file = shared.disk.create(&path)?;
-    if let Err(error) = fill(file.as_ref(), len).and_then(|()| shared.disk.sync_dir(&shared.dir)) {
+    let file = shared.dir.create(&path)?;
+    if let Err(error) = fill(file.as_ref(), len).and_then(|()| shared.dir.sync()) {
         drop(file);
         // Best effort: a file that is left over is short or has no header, and the next start removes or uses it.
-        let _ = shared.disk.remove(&path);
+        let _ = shared.dir.remove(&path);
         return Err(error);
     }
     Ok(PreparedFile { path, file: file.into(), len })

@@ -1,12 +1,14 @@
 //! What a journal asks of the member that replicates it, and tells it. A journal that is not replicated has none of this.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use consensus::LogId;
 use model::ids::JournalPosition;
 
 use super::entry::SharedCommit;
-use super::watch::DiskWatch;
+use super::format::Layout;
+use super::watch::{DiskOperation, DiskWatch, Watched};
 
 /// The member, as its journal's writer sees it. All are called by threads of the journal, which hold no lock.
 pub trait Replication: Send + Sync {
@@ -31,5 +33,38 @@ pub trait Replication: Send + Sync {
     /// Where it is noted since when the disk is at work.
     fn watch(&self) -> Option<&DiskWatch> {
         None
+    }
+}
+
+/// Who numbers commits and says what is committed; nothing if the node is alone.
+pub(crate) struct Replicator(Option<Arc<dyn Replication>>);
+
+impl Replicator {
+    pub(crate) fn new(replication: Option<Arc<dyn Replication>>) -> Replicator {
+        Replicator(replication)
+    }
+
+    pub(crate) fn get(&self) -> Option<&dyn Replication> {
+        self.0.as_deref()
+    }
+
+    /// How what is written is laid out.
+    pub(crate) fn layout(&self) -> Layout {
+        if self.0.is_some() { Layout::Replicated } else { Layout::Alone }
+    }
+
+    /// Whether commits are appended here, and others have them, too.
+    pub(crate) fn is_leaders(&self) -> bool {
+        self.get().is_some_and(Replication::is_leaders)
+    }
+
+    /// Whether the next commit has to wait until others have more. They may wait for what is not synced here.
+    pub(crate) fn must_wait(&self) -> bool {
+        self.get().is_some_and(Replication::must_wait)
+    }
+
+    /// An operation begins for which the member's promises wait, and ends when this is dropped.
+    pub(crate) fn watch(&self, operation: DiskOperation) -> Option<Watched<'_>> {
+        Some(self.get()?.watch()?.begin(operation, Instant::now()))
     }
 }

@@ -10,7 +10,7 @@ use crate::file::PAGE_LEN;
 /// Removes files that are ready but too short for what the writer has to write next: no later commit is written before that one, nor a
 /// checkpoint made that frees anything else. Says whether there should be room for a file of this length then.
 pub(crate) fn make_room(shared: &Shared, len: u64) -> bool {
-    let Ok(free) = shared.disk.free_space(&shared.dir) else { return false };
+    let Ok(free) = shared.dir.free_space() else { return false };
     let useless = shared.files.lock().take_useless(len.saturating_sub(free));
     !useless.is_empty() && remove_prepared(shared, useless, DISK_FULL)
 }
@@ -23,7 +23,7 @@ pub(crate) fn remove_prepared(shared: &Shared, prepared: Vec<PreparedFile>, why:
     let mut are_removed = true;
     for file in prepared {
         tracing::info!(path = %file.path.display(), "removing a journal file that is not in use: {why}");
-        if let Err(error) = shared.disk.remove(&file.path)
+        if let Err(error) = shared.dir.remove(&file.path)
             && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(path = %file.path.display(), %error, "journal file was not removed");
@@ -32,7 +32,7 @@ pub(crate) fn remove_prepared(shared: &Shared, prepared: Vec<PreparedFile>, why:
         }
     }
     shared.judge_files();
-    are_removed && shared.disk.sync_dir(&shared.dir).is_ok()
+    are_removed && shared.dir.sync().is_ok()
 }
 
 /// Cuts off what files have behind all that will ever be in them. Says whether there was something.
@@ -51,7 +51,7 @@ pub(crate) fn cut_closed(shared: &Shared) -> bool {
 /// Makes room for so much that is not the journal's, and without which no file is let go. One file stays ready, and is as long as the
 /// commits that gather need. Says whether there should be room then; if there cannot be, all stays as it is.
 pub(crate) fn give_room(shared: &Shared, len: u64) -> bool {
-    let lacking_len = || len.saturating_sub(shared.disk.free_space(&shared.dir).unwrap_or(0));
+    let lacking_len = || len.saturating_sub(shared.dir.free_space().unwrap_or(0));
     if lacking_len() == 0 || (cut_closed(shared) && lacking_len() == 0) {
         return true;
     }
@@ -68,6 +68,6 @@ pub(crate) fn give_room(shared: &Shared, len: u64) -> bool {
     let len = if shortening.is_ok() { shortened_len } else { file.len };
     shared.add_prepared(PreparedFile { len, ..file });
     // The writer may have looked for it meanwhile.
-    shared.filed.notify_one();
+    shared.files.wake_writer();
     shortening.is_ok() && is_removed
 }

@@ -43,7 +43,8 @@ impl SnapshotGuard {
         let mut files = shared.files.lock();
         let (closed, current) = files.in_use();
         // A file to which others were rewritten is known before what it has counts as synced.
-        let end = shared.marks.flushed().max(current.map_or(JournalPosition::START, |current| current.header.synced));
+        let end =
+            shared.positions.flushed().max(current.map_or(JournalPosition::START, |current| current.header.synced));
         let mut kept: Vec<_> = closed
             .iter()
             .filter(|file| file.header.first < file.end)
@@ -73,7 +74,7 @@ impl SnapshotGuard {
 impl Drop for SnapshotGuard {
     fn drop(&mut self) {
         self.shared.files.lock().set_snapshot_end(JournalPosition::START);
-        self.shared.filing.notify_one();
+        self.shared.files.wake_preallocator();
     }
 }
 

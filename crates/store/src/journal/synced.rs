@@ -19,7 +19,8 @@ use std::time::Duration;
 use model::ids::JournalPosition;
 use parking_lot::{Condvar, Mutex};
 
-use super::shared::Shared;
+use super::journal_dir::JournalDir;
+use super::positions::Positions;
 use crate::file::{self, Disk, File, PAGE_LEN, read_exact_at, write_all_at};
 
 /// How long after something was synced the file says so. What is lost of the journal's end without a trace was written in this time.
@@ -185,11 +186,11 @@ impl SyncedRecord {
     }
 
     /// Waits until there is something to write down. False: it is over.
-    pub(crate) fn wait(&self, shared: &Shared) -> bool {
+    pub(crate) fn wait(&self, positions: &Positions) -> bool {
         let mut is_stopping = self.is_stopping.lock();
         self.is_resting.store(true, Ordering::Relaxed);
         fence(Ordering::SeqCst);
-        if shared.marks.flushed() > self.file.lock().position() {
+        if positions.flushed() > self.file.lock().position() {
             self.is_resting.store(false, Ordering::Relaxed);
         }
         while self.is_resting.load(Ordering::Relaxed) && !*is_stopping {
@@ -207,19 +208,18 @@ impl SyncedRecord {
     }
 
     /// Makes the file anew at a start. On a full disk the one that is there must do.
-    pub(crate) fn renew(&self, shared: &Shared) {
+    pub(crate) fn renew(&self, dir: &JournalDir, positions: &Positions) {
         let mut file = self.file.lock();
-        let flushed = shared.marks.flushed();
-        if let Err(error) = file.replace(&*shared.disk, flushed) {
-            tracing::warn!(dir = %shared.dir.display(), %error, "how far the journal is synced could not be written down");
+        if let Err(error) = file.replace(dir.disk(), positions.flushed()) {
+            tracing::warn!(dir = %dir.display(), %error, "how far the journal is synced could not be written down");
         }
     }
 
     /// Writes down how far the journal is synced by now, if that is further than it says.
-    pub(crate) fn update(&self, shared: &Shared) -> io::Result<()> {
+    pub(crate) fn update(&self, dir: &JournalDir, positions: &Positions) -> io::Result<()> {
         let mut file = self.file.lock();
-        let flushed = shared.marks.flushed();
-        if flushed > file.position() { file.write(&*shared.disk, flushed) } else { Ok(()) }
+        let flushed = positions.flushed();
+        if flushed > file.position() { file.write(dir.disk(), flushed) } else { Ok(()) }
     }
 }
 

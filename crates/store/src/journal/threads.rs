@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -42,7 +41,7 @@ pub fn start(
     let dir = recovery.dir.clone();
     let (journal, mut writer, preallocator) = assemble(recovery, options, on_event, replication)?;
     let shared = writer.shared().clone();
-    let is_split = shared.options.confirm_after == ConfirmAfter::Write || shared.is_leaders();
+    let is_split = shared.options.confirm_after == ConfirmAfter::Write || shared.replicator.is_leaders();
     let syncer = is_split.then(|| writer.split_syncer());
     let mut threads = Threads { shared, writer: None, preallocator: None, syncer: None, recorder: None };
     let io_error = OpenError::io("starting a thread for the journal in", &dir);
@@ -92,17 +91,13 @@ impl Threads {
     }
 
     fn join(&mut self) {
-        self.shared.is_stopping.store(true, Ordering::SeqCst);
-        // Under the locks, so that no thread is between asking and waiting.
-        drop(self.shared.pending.lock());
-        self.shared.work.notify_one();
-        drop(self.shared.files.lock());
-        self.shared.filed.notify_one();
+        self.shared.shutdown.stop();
+        self.shared.work.wake_writer();
+        self.shared.files.wake_writer();
         join_other(self.writer.take());
         self.shared.syncing.stop();
         join_other(self.syncer.take());
-        self.shared.files.lock().is_stopping = true;
-        self.shared.filing.notify_one();
+        self.shared.files.stop_preallocator();
         join_other(self.preallocator.take());
         self.shared.synced_record.stop();
         join_other(self.recorder.take());
@@ -165,7 +160,7 @@ pub(super) enum Work {
 
 /// What the writer has to do now.
 pub(super) fn next_work(shared: &Shared, writer: &Writer, pending: &PendingWork, now: Instant) -> Work {
-    let is_stopping = shared.is_stopping.load(Ordering::SeqCst);
+    let is_stopping = shared.shutdown.is_stopping();
     if writer.has_next() || (is_stopping && !pending.gathering.is_empty()) {
         return Work::Commit;
     }
@@ -179,7 +174,7 @@ pub(super) fn next_work(shared: &Shared, writer: &Writer, pending: &PendingWork,
     }
     let may_sync = writer.has_unsynced() && !writer.is_sync_under_way();
     let sync_due_in = writer.sync_due_in(now).filter(|_| may_sync);
-    if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.marks.flushed()) {
+    if sync_due_in == Some(Duration::ZERO) || (may_sync && pending.sync_wanted > shared.positions.flushed()) {
         return Work::Sync;
     }
     if is_stopping {
@@ -197,7 +192,7 @@ pub(super) fn next_work(shared: &Shared, writer: &Writer, pending: &PendingWork,
 fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
     // What can wait mostly comes soon after what cannot. A writer that waits no longer than that need not be woken to see how long.
     let mut linger = Some(POSTPONED);
-    let mut pending = shared.pending.lock();
+    let mut pending = shared.work.lock();
     loop {
         let (delay, wait) = match next_work(shared, writer, &pending, Instant::now()) {
             Work::Wait(delay, WriterWait::No) => (delay, WriterWait::No),
@@ -208,13 +203,8 @@ fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
             work => return work,
         };
         pending.note_wait(wait);
-        match delay {
-            None => shared.work.wait(&mut pending),
-            Some(delay) => {
-                if shared.work.wait_for(&mut pending, delay).timed_out() {
-                    linger = None;
-                }
-            }
+        if shared.work.wait(&mut pending, delay) {
+            linger = None;
         }
         pending.note_wait(WriterWait::No);
     }
@@ -222,9 +212,9 @@ fn wait_for_work(shared: &Shared, writer: &Writer) -> Work {
 
 /// Until a checkpoint wants what is held back, or it is time to see whether another file is ready.
 fn wait_while_held(shared: &Shared) {
-    let mut pending = shared.pending.lock();
-    if pending.sync_wanted <= shared.marks.flushed() && !shared.is_ending() {
-        shared.work.wait_for(&mut pending, HELD_DELAY);
+    let mut pending = shared.work.lock();
+    if pending.sync_wanted <= shared.positions.flushed() && !shared.shutdown.is_ending() {
+        shared.work.wait(&mut pending, Some(HELD_DELAY));
     }
 }
 
@@ -232,19 +222,19 @@ fn wait_for_file(shared: &Shared) -> Result<(), Failed> {
     let mut files = shared.files.lock();
     while !files.has_wanted() {
         // A disk that is full does not hang.
-        let _watched = if files.is_stalled { None } else { shared.watch(DiskOperation::Write) };
-        if files.is_stalled && shared.is_ending() {
+        let _watched = if files.is_stalled() { None } else { shared.replicator.watch(DiskOperation::Write) };
+        if files.is_stalled() && shared.shutdown.is_ending() {
             drop(files);
             return Err(shared.fail("the disk is full and the broker stops"));
         }
-        shared.filed.wait(&mut files);
+        shared.files.wait_for_file(&mut files);
     }
     Ok(())
 }
 
 fn record(shared: &Shared) {
     let mut has_failed = false;
-    while shared.synced_record.wait(shared) {
+    while shared.synced_record.wait(&shared.positions) {
         shared.check_files();
         has_failed = shared.record_synced(has_failed);
     }
@@ -254,15 +244,15 @@ fn prepare(mut preallocator: FilePreallocator, shared: &Shared) {
     loop {
         let outcome = preallocator.prepare_once();
         let mut files = shared.files.lock();
-        if files.is_stopping {
+        if files.is_stopping() {
             return;
         }
         match outcome {
             Preallocation::Done => {}
-            Preallocation::Stalled if files.is_stalled => drop(shared.filing.wait_for(&mut files, RETRY_DELAY)),
+            Preallocation::Stalled if files.is_stalled() => shared.files.wait_for_job(&mut files, Some(RETRY_DELAY)),
             Preallocation::Stalled => {}
             Preallocation::Idle if files.has_job() || shared.is_reserve_refilled(&files) => {}
-            Preallocation::Idle => shared.filing.wait(&mut files),
+            Preallocation::Idle => shared.files.wait_for_job(&mut files, None),
         }
     }
 }

@@ -10,12 +10,14 @@ use consensus::LogId;
 use model::ids::JournalPosition;
 
 use super::commit::Commit;
+use super::congestion::Cause;
 use super::files::{AnchoredFile, ClosedFile, PreparedFile};
 use super::format::{FILE_HEADER_LEN, FileHeader, Layout};
 use super::options::{ConfirmAfter, Event, Failed, FailureCause};
 use super::preallocator;
-use super::shared::{Shared, congestion};
-use super::syncer::{SyncOutcome, Syncer};
+use super::shared::Shared;
+use super::sync_progress::SyncOutcome;
+use super::syncer::Syncer;
 use super::watch::DiskOperation;
 use crate::file::{File, write_all_at, write_all_vectored_at};
 use crate::trace_points::{COMMIT, SYNC};
@@ -98,7 +100,7 @@ impl CurrentFile {
 impl Writer {
     pub(crate) fn new(shared: Arc<Shared>, current: Option<CurrentFile>) -> Writer {
         Writer {
-            interval: if shared.is_leaders() { COMMIT_INTERVAL } else { Duration::ZERO },
+            interval: if shared.replicator.is_leaders() { COMMIT_INTERVAL } else { Duration::ZERO },
             begun: None,
             shared,
             current,
@@ -129,7 +131,7 @@ impl Writer {
     pub(crate) fn commit_at(&mut self, now: Instant) -> Result<Progress, Failed> {
         self.shared.check()?;
         self.look_at_sync(now)?;
-        let Some(commit) = self.next.take().or_else(|| self.shared.pending.lock().take()) else {
+        let Some(commit) = self.next.take().or_else(|| self.shared.work.take()) else {
             return Ok(Progress::Idle);
         };
         if self.is_held_back(&commit) {
@@ -137,7 +139,7 @@ impl Writer {
             self.sync_soon()?;
             return Ok(Progress::Held);
         }
-        if self.has_syncer && self.has_unsynced() && must_wait_for_others(&self.shared) {
+        if self.has_syncer && self.has_unsynced() && self.shared.replicator.must_wait() {
             self.sync()?;
         }
         if !self.has_room(&commit) && !self.open_next(&commit)? {
@@ -224,7 +226,7 @@ impl Writer {
 
     fn is_sync_due(&self, now: Instant) -> bool {
         let shared = &self.shared;
-        let unsynced_len: u64 = self.unsynced.iter().map(|commit| commit.disk_len(shared.layout)).sum();
+        let unsynced_len: u64 = self.unsynced.iter().map(|commit| commit.disk_len(shared.replicator.layout())).sum();
         let is_more_received = self.unsynced.back().is_some_and(|last| last.end() < self.received_to);
         (shared.options.confirm_after == ConfirmAfter::Sync && !is_more_received)
             || unsynced_len >= shared.options.unsynced_len_max()
@@ -233,7 +235,7 @@ impl Writer {
     }
 
     fn has_room(&self, commit: &Commit) -> bool {
-        let layout = self.shared.layout;
+        let layout = self.shared.replicator.layout();
         self.current.as_ref().is_some_and(|current| {
             // The tail that was written again at the start may have the other layout.
             current.header.layout == layout && current.header.file_len - current.offset >= commit.disk_len(layout)
@@ -244,10 +246,10 @@ impl Writer {
     /// checkpoint waits until all that it knows of is synced: if no file had room for that, there would never be one again.
     fn is_held_back(&self, commit: &Commit) -> bool {
         let shared = &self.shared;
-        if !shared.is_congested_by(congestion::RESERVE) || shared.is_ending() {
+        if !shared.congestion.has(Cause::Reserve) || shared.shutdown.is_ending() {
             return false;
         }
-        let len = commit.disk_len(shared.layout);
+        let len = commit.disk_len(shared.replicator.layout());
         let is_last = match &self.current {
             // Before its header is written no checkpoint lets go of the files before it.
             Some(current) if self.has_room(commit) => {
@@ -264,8 +266,10 @@ impl Writer {
         if self.has_room(commit) {
             return Ok(true); // syncing failed and went on in a new file
         }
-        let Some(prepared) = self.shared.take_prepared(commit.disk_len(self.shared.layout)) else { return Ok(false) };
-        let synced = self.shared.marks.flushed();
+        let Some(prepared) = self.shared.take_prepared(commit.disk_len(self.shared.replicator.layout())) else {
+            return Ok(false);
+        };
+        let synced = self.shared.positions.flushed();
         if let Some(full) = self.current.take() {
             self.shared.files.lock().close(full.close(synced, true));
             self.shared.tell(Event::FileClosed);
@@ -275,7 +279,7 @@ impl Writer {
     }
 
     fn begin(&self, prepared: PreparedFile, first: JournalPosition, synced: JournalPosition) -> CurrentFile {
-        let header = file_header(&self.shared, self.shared.layout, prepared.len, first, synced);
+        let header = file_header(&self.shared, self.shared.replicator.layout(), prepared.len, first, synced);
         CurrentFile {
             path: prepared.path,
             file: prepared.file,
@@ -288,10 +292,10 @@ impl Writer {
 
     /// Has the commit numbered, if it is to have a number and has none yet.
     fn number(&mut self, commit: &mut Commit) -> Result<(), Failed> {
-        let Some(replication) = &self.shared.replication else { return Ok(()) };
+        let Some(replication) = self.shared.replicator.get() else { return Ok(()) };
         if commit.id().is_some() {
             if self.unsynced.is_empty() {
-                self.received_to = self.shared.marks.appended();
+                self.received_to = self.shared.positions.appended();
             }
             return Ok(());
         }
@@ -307,12 +311,12 @@ impl Writer {
     /// Writes the commit, together with the file's header if it is the file's first.
     fn write(&mut self, mut commit: Commit) -> Result<(), Failed> {
         let _call = COMMIT.enter(|arguments| {
-            arguments.number("bytes", commit.disk_len(self.shared.layout));
+            arguments.number("bytes", commit.disk_len(self.shared.replicator.layout()));
         });
         self.number(&mut commit)?;
-        let layout = self.shared.layout;
+        let layout = self.shared.replicator.layout();
         let current = self.current.as_mut().expect("a file with room was opened");
-        let header = commit.header(&current.header, self.shared.marks.flushed()).encode();
+        let header = commit.header(&current.header, self.shared.positions.flushed()).encode();
         let is_first = current.offset == FILE_HEADER_LEN;
         let page = is_first.then(|| current.header.encode());
         let mut slices = Vec::with_capacity(commit.run_count() + 4);
@@ -327,7 +331,7 @@ impl Writer {
         self.shared.grow_unretired(if is_first { len + FILE_HEADER_LEN } else { len });
         self.unsynced.push_back(commit);
         match result {
-            Ok(()) => self.shared.advance_written(end),
+            Ok(()) => self.shared.positions.advance_written(end),
             Err(error) => self.rewrite("writing", error)?,
         }
         Ok(())
@@ -363,7 +367,7 @@ impl Writer {
         }
         self.shared.advance_flushed(end);
         self.shared.release(self.unsynced.drain(..synced_count));
-        if let Some(replication) = &self.shared.replication {
+        if let Some(replication) = self.shared.replicator.get() {
             replication.flushed(end);
         }
     }
@@ -378,13 +382,13 @@ impl Writer {
         let failed = self.current.take().expect("a current file failed");
         tracing::error!(path = %failed.path.display(), %error, attempt, "journal file failed, going on in another");
         let why = format!("{attempt} {} failed ({error})", failed.path.display());
-        let synced = self.shared.marks.flushed();
+        let synced = self.shared.positions.flushed();
         self.shared.files.lock().close(failed.close(synced, false));
         self.shared.tell(Event::FileClosed);
         match self.write_again(synced) {
             Ok(end) => {
-                if self.shared.marks.written() < end {
-                    self.shared.advance_written(end);
+                if self.shared.positions.written() < end {
+                    self.shared.positions.advance_written(end);
                 }
                 self.unsynced_since = None;
                 self.finish_sync(end);
@@ -400,9 +404,9 @@ impl Writer {
     /// header is not on disk, the file means nothing and the failed one still counts for what it may have.
     fn write_again(&mut self, synced: JournalPosition) -> io::Result<JournalPosition> {
         let shared = self.shared.clone();
-        let _watched = shared.watch(DiskOperation::Write);
+        let _watched = shared.replicator.watch(DiskOperation::Write);
         let end = self.unsynced.back().expect("something was not synced").end();
-        let layout = self.shared.layout;
+        let layout = self.shared.replicator.layout();
         let payload_len = self.unsynced.iter().map(|commit| commit.disk_len(layout)).sum();
         let prepared = preallocator::take_or_create(&self.shared, payload_len)?;
         let mut current = self.begin(prepared, synced, end);
@@ -420,11 +424,6 @@ impl Writer {
         self.current = Some(current);
         Ok(end)
     }
-}
-
-/// Whether the next commit has to wait until others have more. They may wait for what is not synced here.
-fn must_wait_for_others(shared: &Shared) -> bool {
-    shared.replication.as_ref().is_some_and(|replication| replication.must_wait())
 }
 
 /// The header of a file's next use.

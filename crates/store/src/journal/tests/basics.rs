@@ -183,7 +183,7 @@ fn contents_that_lie_side_by_side_are_written_as_one() {
     for _ in 0..50 {
         world.publish("side by side");
     }
-    let commit = world.writer.shared().pending.lock().take().unwrap();
+    let commit = world.writer.shared().work.take().unwrap();
     assert_eq!(commit.run_count(), 1);
 }
 
@@ -245,7 +245,7 @@ fn publishers_do_not_wait_for_one_batch_however_long_it_is() {
             while world.journal.durable() < world.journal.appended() {
                 match world.writer.commit_once().unwrap() {
                     Progress::NeedsFile => assert_eq!(world.preallocator.prepare_once(), Preallocation::Done),
-                    _ => assert!(!world.writer.shared().is_congested_by(super::super::shared::congestion::UNRETIRED)),
+                    _ => assert!(!world.writer.shared().congestion.has(super::super::congestion::Cause::Unretired)),
                 }
             }
             world.file_all();

@@ -101,9 +101,9 @@ impl Replication for Group {
         let Some(shared) = self.journal.get().and_then(Weak::upgrade) else { return };
         // Called outside of all locks: each of these takes one.
         shared.files.lock().spans();
-        assert!(shared.pending.lock().gathering.held_len() < u64::MAX);
+        assert!(shared.work.lock().gathering.held_len() < u64::MAX);
         if *self.commits_at_once.lock() {
-            shared.advance_committed(position);
+            shared.positions.advance_committed(position);
         }
     }
 }

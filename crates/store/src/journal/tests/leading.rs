@@ -9,7 +9,7 @@ use crate::journal::threads::{Work, next_work};
 
 fn work(world: &World, now: Instant) -> Work {
     let shared = world.writer.shared();
-    next_work(shared, &world.writer, &shared.pending.lock(), now)
+    next_work(shared, &world.writer, &shared.work.lock(), now)
 }
 
 fn world(disk: &SimDisk, is_replicated: bool) -> World {
@@ -41,7 +41,7 @@ fn commits_are_begun_at_a_pace_and_one_after_a_pause_at_once() {
     assert_eq!(work(&world, at(2_500)), paced(200));
     assert_eq!(work(&world, at(5_000)), Work::Commit);
     // One that ends waits for nothing.
-    world.writer.shared().is_stopping.store(true, std::sync::atomic::Ordering::SeqCst);
+    world.writer.shared().shutdown.stop();
     assert_eq!(work(&world, at(2_000)), Work::Commit);
     assert_eq!(world.group.as_ref().unwrap().proposed.lock().len(), 2);
 }
